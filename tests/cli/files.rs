@@ -27,7 +27,7 @@ fn run(yard: &Yard, text: &str) -> Ended {
 }
 
 /// Without /dev/fuse and the program the test is skipped.
-fn has_fuse(test: &str) -> bool {
+pub(crate) fn has_fuse(test: &str) -> bool {
     let device = Path::new("/dev/fuse").exists();
     if !device {
         assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: there is no /dev/fuse");
@@ -37,7 +37,7 @@ fn has_fuse(test: &str) -> bool {
 }
 
 #[track_caller]
-fn nothing_mounted(yard: &Yard) {
+pub(crate) fn nothing_mounted(yard: &Yard) {
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
     let mark = yard.path("tmp").display().to_string();
     assert!(!mounts.contains(&mark), "still mounted:\n{mounts}");

@@ -44,6 +44,7 @@ mod rules;
 mod run;
 mod scale;
 mod schema;
+mod served;
 mod servers_gone_wrong;
 mod settings;
 mod sources;

@@ -59,6 +59,15 @@ impl Reading {
             line: self.line,
         }
     }
+
+    /// Adds what happened between two readings: of a stretch of time that is read in pieces.
+    pub fn add(&mut self, before: &Self, after: &Self) {
+        self.to_subject = self.to_subject.and(after.to_subject.since(before.to_subject));
+        self.to_generator = self.to_generator.and(after.to_generator.since(before.to_generator));
+        if let Some(line) = &after.line {
+            self.line.get_or_insert_default().add(line);
+        }
+    }
 }
 
 impl Traffic {
@@ -68,6 +77,15 @@ impl Traffic {
             packets: self.packets.saturating_sub(before.packets),
             overflowed: self.overflowed.saturating_sub(before.overflowed),
             lost: self.lost.saturating_sub(before.lost),
+        }
+    }
+
+    fn and(self, more: Self) -> Self {
+        Self {
+            bytes: self.bytes + more.bytes,
+            packets: self.packets + more.packets,
+            overflowed: self.overflowed + more.overflowed,
+            lost: self.lost + more.lost,
         }
     }
 }
@@ -100,5 +118,19 @@ mod tests {
         let line = LineRecord { lost: 5, ..LineRecord::default() };
         let by_line = Reading { line: Some(line), ..Reading::default() };
         assert_eq!(by_line.since(&Reading::default(), rate, Nanos::ZERO).lost, 5);
+    }
+
+    #[test]
+    fn pieces_of_time_add_up_without_what_lies_between() {
+        let at = |bytes| Reading {
+            to_subject: Traffic { bytes, packets: bytes / 10, overflowed: 1, lost: 0 },
+            line: Some(LineRecord { packets: 2, ..LineRecord::default() }),
+            ..Reading::default()
+        };
+        let mut sum = Reading::default();
+        sum.add(&at(100), &at(150));
+        sum.add(&at(900), &at(930));
+        assert_eq!((sum.to_subject.bytes, sum.to_subject.packets, sum.to_subject.overflowed), (80, 8, 0));
+        assert_eq!(sum.line.map(|line| line.packets), Some(4));
     }
 }

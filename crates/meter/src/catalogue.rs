@@ -119,6 +119,8 @@ pub const RESPONSE_P50: &str = "response_p50";
 const NOUNS_OF_OPERATIONS: &[(&str, &str)] = &[
     (SUBJECT_CPU, "CPU per operation"),
     (PATH_CPU, "CPU per operation of the whole path"),
+    ("front_cpu_per_request", "CPU per operation on the client's side"),
+    ("server_cpu_per_request", "CPU per operation on the server's side"),
     ("replies_per_second", "operations per second"),
     (RESPONSE_P50, "median time of an operation"),
     ("response_p90", "90th percentile of the time of an operation"),
@@ -282,11 +284,15 @@ mod tests {
             bytes: 30,
             elapsed_ns: 800,
             cpu_ns: Some(400),
+            front_cpu_ns: Some(300),
             times: String::new(),
+            steps_ns: std::collections::BTreeMap::new(),
         };
         let counters = counts.alone("read 10 B");
         let figure = |name| (find(name).unwrap().of_slice)(&counters);
         assert_eq!(figure(OPERATION_TIME), Some(200.0));
+        assert_eq!(figure("front_cpu_per_request"), Some(75.0));
+        assert_eq!(figure("server_cpu_per_request"), Some(25.0));
         assert_eq!(figure(SUBJECT_CPU), Some(100.0));
         assert_eq!(figure("errors"), Some(0.25));
         assert_eq!((find(OPERATION_TIME).unwrap().of_slice)(&Counters::default()), None);

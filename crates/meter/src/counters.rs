@@ -72,7 +72,8 @@ pub struct Counters {
     pub storage_limit_used: Option<f64>,
     /// What else the subject's processes used.
     pub usage: SubjectUsage,
-    /// Of that the CPU of what stands before the server, where something does.
+    /// Of that the CPU of what stands before the server, where something does; in `files` workloads of all but what serves the
+    /// directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub front_cpu_ns: Option<u64>,
     /// Runs of layers' programs in the kernel, where a layer tells it.
@@ -157,8 +158,15 @@ pub struct OperationCounts {
     /// CPU of the thread that made them and of the layer's processes meanwhile; in `calls` workloads of the process that
     /// made them, its children and its partner.
     pub cpu_ns: Option<u64>,
+    /// Of that what was not used by what serves the directory, where something does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub front_cpu_ns: Option<u64>,
     /// Histogram of the good ones' times, empty where only a batch of them was timed; stored as those of [`crate::EncodedTimes`].
     pub times: String,
+    /// `files` workload, first contacts: what they consisted of by the layer's own account, all together, by the name of the
+    /// step.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps_ns: BTreeMap<String, u64>,
 }
 
 impl OperationCounts {
@@ -172,6 +180,7 @@ impl OperationCounts {
             bytes: self.bytes,
             wall_ns: self.elapsed_ns,
             subject_cpu_ns: self.cpu_ns,
+            front_cpu_ns: self.front_cpu_ns,
             operations: BTreeMap::from([(label.to_owned(), self.clone())]),
             ..Counters::default()
         }

@@ -32,6 +32,46 @@ pub(crate) fn cpu(reading: &Reading<'_>) -> Option<Section> {
     section(reading, "CPU per operation, kind by kind", "", "subject_cpu_per_request", head)
 }
 
+/// The same at the two ends of a link; `None` where nothing serves a directory.
+pub(crate) fn sides(reading: &Reading<'_>) -> Option<Section> {
+    let meters = ["front_cpu_per_request", "server_cpu_per_request"];
+    let rows_of_kind = |kind: &OperationResult| {
+        rows_of(reading, &kind.operation, |arm| {
+            let found = &kind.arms.get(arm)?.meters;
+            meters.iter().map(|meter| Some(figures::value("ns", *found.get(*meter)?))).collect()
+        })
+    };
+    let rows: Vec<Vec<String>> = reading.bundle.results.operations.iter().flat_map(rows_of_kind).collect();
+    let head = vec!["operation", "arm", "client's side", "server's side"];
+    (!rows.is_empty()).then(|| Section {
+        title: "CPU per operation by side",
+        note: "Of the CPU above: the operations and what `setup` has left running, and what `serve` has started.".to_owned(),
+        table: Some(Table { figures: head.len() - 1, head, rows }),
+        entries: Vec::new(),
+    })
+}
+
+/// What first contacts consisted of; `None` where no layer tells it.
+pub(crate) fn steps(reading: &Reading<'_>) -> Option<Section> {
+    let names = ["connect", "handshake", "verify"];
+    let rows_of_kind = |kind: &OperationResult| {
+        rows_of(reading, &kind.operation, |arm| {
+            let found = &kind.arms.get(arm).filter(|of_arm| !of_arm.steps_ns.is_empty())?.steps_ns;
+            let cell =
+                |name: &str| found.get(name).map_or(figures::NONE.to_owned(), |ns| figures::value("ns", *ns));
+            Some(names.map(cell).to_vec())
+        })
+    };
+    let rows: Vec<Vec<String>> = reading.bundle.results.operations.iter().flat_map(rows_of_kind).collect();
+    let head = [&["operation", "arm"], names.as_slice()].concat();
+    (!rows.is_empty()).then(|| Section {
+        title: "First contact, step by step",
+        note: "Means by the layer's own account, which nobody here has checked.".to_owned(),
+        table: Some(Table { figures: head.len() - 1, head, rows }),
+        entries: Vec::new(),
+    })
+}
+
 fn section(
     reading: &Reading<'_>,
     title: &'static str,

@@ -63,6 +63,8 @@ pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
         bake_off(reading),
         operations::times(reading),
         operations::cpu(reading),
+        operations::sides(reading),
+        operations::steps(reading),
         layer(reading),
         fronts(reading),
         programs(reading),

@@ -145,7 +145,8 @@ fn interface_of(address: IpAddr) -> io::Result<String> {
     found.ok_or_else(|| io::Error::other(format!("no device has the address {address}")))
 }
 
-fn await_ready(
+/// Waits until it has printed the line; for nobody where there is none to wait for.
+pub(crate) fn await_ready(
     job: &Job<'_>,
     guardian: &Guardian,
     ready: Option<&str>,

@@ -6,6 +6,7 @@
 //! the layer is stopped. Knows nothing of mounts and files.
 
 use crate::SubjectError;
+use crate::attached::await_ready;
 use crate::cpu::{Account, CpuMissing, CpuReading};
 use crate::guardian::Guardian;
 use crate::run_command::{Job, Status, guard, guard_with, wait};
@@ -45,7 +46,34 @@ impl Layer {
     /// It could not be started, or its guardian is gone. A status other than 0 is no error here.
     pub fn run(&mut self, job: &Job<'_>) -> Result<Errand, SubjectError> {
         let clock = MonotonicClock::new();
-        let held = match &mut self.held {
+        let (status, _) = wait(job, &self.launch(job)?.guardian, &clock)?;
+        if matches!(status, Status::TimedOut | Status::Interrupted) {
+            self.stop();
+        }
+        Ok(Errand {
+            status,
+            stdout_tail: last_lines(&job.dir.join("stdout.log"), 20),
+            stderr_tail: last_lines(&job.dir.join("stderr.log"), 20),
+        })
+    }
+
+    /// Starts a daemon that runs as long as the layer, and returns when it is ready: when it has printed a line that begins
+    /// so, or at once. Whatever it printed in `job.dir` before counts too: give each start a new one.
+    ///
+    /// # Errors
+    /// It could not be started, has ended, or was not ready within the job's time limit; the layer is ended then.
+    pub fn start(&mut self, job: &Job<'_>, ready: Option<&str>) -> Result<(), SubjectError> {
+        let clock = MonotonicClock::new();
+        let begun = await_ready(job, &self.launch(job)?.guardian, ready, &clock);
+        if begun.is_err() {
+            self.stop();
+        }
+        begun
+    }
+
+    /// Starts a command under the guardian of those before.
+    fn launch(&mut self, job: &Job<'_>) -> Result<&Held, SubjectError> {
+        Ok(match &mut self.held {
             Some(held) => {
                 guard_with(job, &mut held.guardian)?;
                 held
@@ -59,15 +87,6 @@ impl Layer {
                 })?;
                 none.insert(Held { guardian, account })
             }
-        };
-        let (status, _) = wait(job, &held.guardian, &clock)?;
-        if matches!(status, Status::TimedOut | Status::Interrupted) {
-            self.stop();
-        }
-        Ok(Errand {
-            status,
-            stdout_tail: last_lines(&job.dir.join("stdout.log"), 20),
-            stderr_tail: last_lines(&job.dir.join("stderr.log"), 20),
         })
     }
 

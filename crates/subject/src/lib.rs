@@ -62,7 +62,7 @@ pub use front::{FrontFile, FrontKind, FrontSpec};
 pub use layer::{Errand, Layer};
 pub use layered::Layered;
 pub use limits::Limits;
-pub use port::{FURTHER as FURTHER_PORTS, Held as HeldPort, hold_free as hold_free_port};
+pub use port::{FURTHER as FURTHER_PORTS, Held as HeldPort, free as free_port, hold_free as hold_free_port};
 pub use product::{
     Product, ProxyMode, ProxyRefusal, ProxySpec, StoreError, StoreReading, StoresIn, store as read_store,
 };
@@ -71,7 +71,7 @@ pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
 pub use spec::Spec;
-pub use stack::{LayerSpec, ProgramTime, build as build_layers};
+pub use stack::{LAYERS, LayerSpec, ProgramTime, build as build_layers};
 pub use start::start;
 pub use wrap::{WrapSpec, prove_wraps, wrapped};
 pub use written::Written;

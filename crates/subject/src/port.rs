@@ -13,7 +13,10 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 /// A port nobody uses at this moment. Somebody may take it before the server does; the start is
 /// then tried again with another.
-pub(crate) fn free(host: Ipv4Addr) -> io::Result<u16> {
+///
+/// # Errors
+/// There is none, or the address is not this network's.
+pub fn free(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 

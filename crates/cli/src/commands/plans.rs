@@ -106,6 +106,9 @@ pub(crate) fn in_words(plan: &Plan) -> String {
     if let Some(full) = &plan.full {
         said += &format!("\n  a sample: {}\n  with --full: {}", extent(plan), extent(full));
     }
+    for (arm, program) in &plan.left_out {
+        said += &format!("\n  left out here: {arm}, for there is no program `{program}`");
+    }
     said
 }
 

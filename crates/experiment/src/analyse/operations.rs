@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 /// What is compared, kind by kind.
 const COMPARED: [&str; 2] = [OPERATION_TIME, SUBJECT_CPU];
 /// What is shown of each arm.
-const SHOWN: [&str; 3] = [OPERATION_TIME, SUBJECT_CPU, "bytes_per_second"];
+const SHOWN: [&str; 5] =
+    [OPERATION_TIME, SUBJECT_CPU, "front_cpu_per_request", "server_cpu_per_request", "bytes_per_second"];
 
 /// In the order of the plan.
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<OperationResult> {
@@ -48,6 +49,21 @@ fn figures(alone: &Series, arm: &str, known: &OperationSetup) -> OperationFigure
         bytes: all.bytes,
         refused: known.refused.get(arm).cloned(),
         time_ns: column.merged.response.quantiles(),
+        steps_ns: steps(&column.counters, &known.operation),
         meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
     }
+}
+
+/// The mean of each step over all operations.
+fn steps(slices: &[Counters], operation: &str) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    let mut tried = 0;
+    for counts in slices.iter().filter_map(|slice| slice.operations.get(operation)) {
+        tried += counts.tried;
+        for (step, ns) in &counts.steps_ns {
+            *sums.entry(step.clone()).or_default() += *ns as f64;
+        }
+    }
+    sums.values_mut().for_each(|sum| *sum /= tried.max(1) as f64);
+    sums
 }

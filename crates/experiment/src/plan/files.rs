@@ -135,11 +135,16 @@ pub enum CacheState {
     Warm,
     /// Everything: what will be used was used just before, and nothing was dropped.
     Cached,
+    /// Nothing at the client and everything at the server: the arm's `drop` hook was run, and what will be used was read
+    /// where it is served from.
+    Remote,
+    /// The same, and no connection: so before each single operation, whose time has the way to the directory in it.
+    First,
 }
 
 impl CacheState {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Cold, Self::Warm, Self::Cached];
+    pub const ALL: [Self; 5] = [Self::Cold, Self::Warm, Self::Cached, Self::Remote, Self::First];
 
     /// As in plans.
     pub const fn as_str(self) -> &'static str {
@@ -147,7 +152,19 @@ impl CacheState {
             Self::Cold => "cold",
             Self::Warm => "warm",
             Self::Cached => "cached",
+            Self::Remote => "remote",
+            Self::First => "first",
         }
+    }
+
+    /// Whether an arm's `drop` hook is run.
+    pub const fn drops(self) -> bool {
+        matches!(self, Self::Cold | Self::Remote | Self::First)
+    }
+
+    /// Whether the machine's caches are dropped, and all is written out before.
+    pub const fn drops_machine(self) -> bool {
+        matches!(self, Self::Cold | Self::Warm)
     }
 }
 
@@ -190,18 +207,43 @@ pub struct TreeShape {
     pub mean: Bytes,
 }
 
-/// The directory of an arm and what puts a file system there. `{dir}` stands for the arm's private
-/// directory.
+/// The directory of an arm and what puts a file system there, with substitutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmFiles {
     /// An existing directory once `setup` was run: absolute, or it begins with `{dir}`.
     pub path: String,
+    /// What runs at the other end of the link as long as the arm.
+    pub serve: Option<ArmServe>,
+    /// A file with a line `NAME NUMBER` for each of the layer's counters.
+    pub status: Option<String>,
     /// Once, before anything is written.
     pub setup: Vec<Vec<String>>,
-    /// Cold caches: before the caches are dropped.
+    /// Once what must not open is written.
+    pub deny: Vec<Vec<String>>,
+    /// Cold, remote and first caches: before what else is dropped.
     pub drop: Vec<Vec<String>>,
     /// Once, at the end.
     pub cleanup: Vec<Vec<String>>,
     /// Added to the environment of the hooks.
     pub env: Vec<(String, String)>,
+}
+
+/// A daemon behind a directory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ArmServe {
+    /// Program and arguments with substitutions; no shell.
+    pub argv: Vec<String>,
+    /// Ready when it prints a line that begins so; `None`: at once.
+    pub ready: Option<String>,
+    /// Where the directory under test lies on its side; `None`: not told.
+    pub from: Option<String>,
+}
+
+impl ArmFiles {
+    /// All words with substitutions but those of `proof`.
+    pub fn words(&self) -> impl Iterator<Item = &String> {
+        let serve = self.serve.iter().flat_map(|serve| serve.argv.iter().chain(&serve.from));
+        let hooks = self.setup.iter().chain(&self.deny).chain(&self.drop).chain(&self.cleanup).flatten();
+        serve.chain(hooks).chain([&self.path]).chain(&self.status)
+    }
 }

@@ -124,7 +124,7 @@ pub struct LinkPlan {
     pub loss: Ratio,
 }
 
-/// Requests that the layer must refuse, planted among the others.
+/// Requests that the layer must refuse, planted among the others; in `files` workloads files that it must not open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViolationPlan {
     /// Share of all requests that are planted, at most 0.5; 0 where the workload asks for them by
@@ -148,6 +148,8 @@ pub enum Violations {
     /// So many files of the tree that the owner signed are not as those that are served: the layer
     /// must note, not refuse, each request for one.
     Digests(usize),
+    /// `files` workload: so many files that the arm must not let anybody open.
+    Denied(usize),
 }
 
 /// What a subject may use; `None`: as much as there is.

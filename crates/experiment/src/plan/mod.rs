@@ -2,7 +2,8 @@
 //!
 //! Two steps and two types: [`file`] is what the user typed, key by key; [`Plan`] is what will be
 //! done, with nothing left to check. Errors point at the line, name the key and suggest the near
-//! miss. Nothing is started here, and nothing opened but the plan and configurations that it names.
+//! miss. Nothing is started here, and nothing opened but the plan and configurations that it names; whether a program is
+//! there is asked where an arm is left out without it.
 
 mod arm;
 mod baselines;
@@ -26,7 +27,7 @@ pub use during::{During, ParseDuringError};
 pub use error::{PlanError, near_miss, suggestion};
 pub use expand::Factor;
 pub use file::PlanFile;
-pub use files::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape};
+pub use files::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape};
 pub use method::{
     Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, PeakPlan, ViolationPlan, Violations,
 };
@@ -95,6 +96,8 @@ pub struct Plan {
     pub work: Work,
     /// The arms in the order of the plan.
     pub arms: Vec<Arm>,
+    /// Arms that are left out, each with the program that this machine does not have.
+    pub left_out: Vec<(String, String)>,
     /// Which of its values these are, where the plan has two.
     pub extent: Option<Extent>,
     /// Of a sample: the whole.

@@ -242,6 +242,9 @@ pub struct OperationFigures {
     pub bytes: u64,
     /// Quantiles of the time of one operation, ns.
     pub time_ns: Quantiles,
+    /// First contacts in `files` workloads: what one consisted of by the layer's own account, the mean in ns by the name of the step.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub steps_ns: BTreeMap<String, f64>,
     /// Median over rounds of time and CPU per operation and of bytes per second. Keys are meter
     /// names.
     pub meters: BTreeMap<String, f64>,

@@ -213,6 +213,12 @@ pub enum RunError {
         crate::directory::PLAN
     )]
     PlanChanged,
+    /// A program that an arm needs came or went.
+    #[error(
+        "this machine can run other arms than when the run began: a program that one `needs` was installed or removed; start \
+         a new run"
+    )]
+    ArmsChanged,
     /// Ctrl-C before anything was measured.
     #[error("interrupted before the first slice; nothing was measured")]
     Interrupted,

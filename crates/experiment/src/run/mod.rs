@@ -31,8 +31,8 @@ use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Claim, Placement};
 use crate::plan::{
-    Arm, CacheState, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan,
-    Violations, Work,
+    Arm, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan, Violations,
+    Work,
 };
 use crate::results::{
     DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
@@ -105,6 +105,9 @@ impl Run<'_> {
     ) -> Result<StoppedBy, RunError> {
         if digest::sha256(&[self.plan.text.as_bytes()]) != stored.setup.plan_sha256 {
             return Err(RunError::PlanChanged);
+        }
+        if self.plan.names() != stored.setup.arms {
+            return Err(RunError::ArmsChanged);
         }
         self.dir.go_on()?;
         if let Some(quest) = self.quest() {
@@ -196,6 +199,7 @@ impl Run<'_> {
         warnings.extend(environment::warnings(&seen, &placement, &need));
         warnings.extend(kernel_threads(plan));
         warnings.extend(unchecked(plan));
+        warnings.extend(left_out(plan));
         let environment = Environment {
             facts,
             generator_cores: placement.generator.clone(),
@@ -349,6 +353,16 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
     arms.into_iter().map(warning).collect()
 }
 
+/// Arms that this machine has no program for.
+fn left_out(plan: &Plan) -> impl Iterator<Item = Warning> + '_ {
+    plan.left_out.iter().map(|(arm, program)| Warning {
+        label: "left-out".to_owned(),
+        sentence: format!(
+            "{arm} is left out: there is no program `{program}` on this machine; install it and run anew"
+        ),
+    })
+}
+
 /// Arms that serve the workload's site beside others that do not: it is there for none.
 fn unchecked(plan: &Plan) -> Option<Warning> {
     let Work::Requests(RequestWork { source: RequestSource::Replay { .. }, .. }) = &plan.work else {
@@ -405,6 +419,7 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
         Violations::Urls(urls) => urls.join(", "),
         Violations::Files(files) => format!("{files} files of the site, altered on disk"),
         Violations::Digests(files) => format!("{files} files that are not as their owner signed them"),
+        Violations::Denied(files) => format!("{files} files that must not open"),
     };
     let noted = matches!(plan.what, Violations::Digests(_));
     ViolationSetup { share: plan.share.get(), what, noted, enforced_by: plan.enforced_by.clone() }
@@ -423,7 +438,7 @@ fn sized(workload: WorkloadSetup, course: &Course) -> WorkloadSetup {
 fn primary(work: &Work, bench: &dyn Bench) -> &'static str {
     match work {
         Work::Command(_) => ELAPSED,
-        Work::Files(files) if files.cache != CacheState::Cold && bench.has_cpu() => SUBJECT_CPU,
+        Work::Files(files) if !files.cache.drops() && bench.has_cpu() => SUBJECT_CPU,
         Work::Files(_) | Work::Calls(_) => OPERATION_TIME,
         Work::Requests(work) if bench.has_cpu() && !work.refusals.is_empty() => SUBJECT_CPU_PER_REPLY,
         Work::Requests(_) if bench.has_cpu() => SUBJECT_CPU,

@@ -56,3 +56,14 @@ pub struct LineRecord {
     /// both sides is in here.
     pub cpu: Nanos,
 }
+
+impl LineRecord {
+    /// Adds what it did later.
+    pub(crate) fn add(&mut self, later: &Self) {
+        self.delays.merge(&later.delays);
+        self.packets += later.packets;
+        self.lost += later.lost;
+        self.refused += later.refused;
+        self.cpu += later.cpu;
+    }
+}

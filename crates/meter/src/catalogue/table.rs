@@ -239,7 +239,7 @@ pub const CATALOGUE: &[Meter] = &[
         Unit::Nanoseconds,
         Kind::Counter,
         Side::Subject,
-        "arms with a front: CPU time of all that stands before the server, per request; part of the subject's",
+        "arms with a front: CPU time of all that stands before the server, per request; part of the subject's. Directories with `serve`: of the operations and of what `setup` has left running",
         |c| c.per_request(c.front_cpu_ns?),
     ),
     meter(
@@ -248,7 +248,7 @@ pub const CATALOGUE: &[Meter] = &[
         Unit::Nanoseconds,
         Kind::Counter,
         Side::Subject,
-        "arms with a front: CPU time of the server behind it, per request that clients made; part of the subject's",
+        "arms with a front: CPU time of the server behind it, per request that clients made; part of the subject's. Directories with `serve`: of what it has started",
         |c| c.per_request(c.server_cpu_ns()?),
     ),
     meter(

@@ -30,7 +30,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Name of the executable that holds our own layers, beside bakeoff's.
-pub(crate) const LAYERS: &str = "bakeoff-layers";
+pub const LAYERS: &str = "bakeoff-layers";
 
 /// A stack that is up, or is being put up.
 #[derive(Debug)]

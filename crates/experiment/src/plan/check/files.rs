@@ -2,8 +2,8 @@
 
 use super::super::error::suggestion;
 use super::super::file::{DirectorySection, FilesSection, ToldSection, TreeSection};
-use super::super::{ArmFiles, CacheState, FilesWork, Fsync, Operation, TreeShape, Work};
-use super::named::env;
+use super::super::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape, Work};
+use super::named::{env, text};
 use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_units::Bytes;
@@ -66,15 +66,15 @@ impl Context<'_> {
     }
 
     fn sizes(&self, w: &FilesSection, operations: &[Operation]) -> Checked<Vec<Bytes>> {
-        let Some(list) = &w.sizes else {
+        let Some(list) = self.pick(w.sizes.as_ref()) else {
             let needed = operations.iter().any(|operation| !operation.of_tree());
             return Ok(if needed { SIZES.to_vec() } else { Vec::new() });
         };
         let mut sizes = Vec::new();
         for text in list.as_ref() {
-            let size: Bytes = self.quantity(Some(text), "10MB")?;
+            let size: Bytes = self.quantity(Some(&Spanned::new(list.span(), text.clone())), "10MB")?;
             if sizes.contains(&size) {
-                return self.wrong(text.span(), format!("the size {size} is there twice"), "take one out");
+                return self.wrong(list.span(), format!("the size {size} is there twice"), "take one out");
             }
             sizes.push(size);
         }
@@ -160,9 +160,9 @@ impl Context<'_> {
         told: &ToldSection,
         work: &Work,
     ) -> Checked<ArmFiles> {
-        let is_cold = matches!(work, Work::Files(work) if work.cache == CacheState::Cold);
-        if let Some(drop) = arm.drop.as_ref().filter(|_| !is_cold) {
-            let help = "add cache = \"cold\" to the workload, or take the line out";
+        let cache = if let Work::Files(work) = work { Some(work.cache) } else { None };
+        if let Some(drop) = arm.drop.as_ref().filter(|_| !cache.is_some_and(CacheState::drops)) {
+            let help = "add cache = \"cold\", \"remote\" or \"first\" to the workload, or take the line out";
             return self.wrong(drop.span(), "nothing is dropped with these caches", help);
         }
         let path = match &arm.path {
@@ -174,16 +174,152 @@ impl Context<'_> {
             }
             Some(path) => self.base.join(path.as_ref()).display().to_string(),
         };
+        let serve = self.serve(arm)?;
+        let cannot_see = serve.as_ref().is_some_and(|serve| serve.from.is_none());
+        if let Some(cache @ (CacheState::Remote | CacheState::First)) = cache.filter(|_| cannot_see) {
+            let what =
+                format!("with cache = \"{}\" the files are read where they are served from", cache.as_str());
+            return self.wrong(name.span(), what, "say where that is, such as served = \"{dir}/export\"");
+        }
+        if let Some(status) = arm.status.as_ref().filter(|_| cache != Some(CacheState::First)) {
+            let help = "it tells what first contacts consisted of: add cache = \"first\" to the workload, or take the line out";
+            return self.wrong(status.span(), "nothing is read from a status with these caches", help);
+        }
         let planned = ArmFiles {
             path,
+            serve,
+            status: text(&arm.status),
             setup: self.hook(&arm.setup)?,
+            deny: self.hook(&arm.deny)?,
             drop: self.hook(&arm.drop)?,
             cleanup: self.hook(&arm.cleanup)?,
             env: env(&arm.env),
         };
-        let hooks = planned.setup.iter().chain(&planned.drop).chain(&planned.cleanup).flatten();
         let proof = told.proof.iter().flat_map(|argv| argv.as_ref());
-        self.only_dir(name, hooks.chain([&planned.path]).chain(proof))?;
+        self.files_words(name, planned.serve.is_some(), planned.words().chain(proof))?;
         Ok(planned)
+    }
+
+    fn serve(&self, arm: &DirectorySection) -> Checked<Option<ArmServe>> {
+        if let Some(argv) = &arm.serve {
+            return Ok(Some(ArmServe {
+                argv: self.argv(argv)?,
+                ready: text(&arm.ready),
+                from: arm.served.as_ref().map(|from| self.below_dir(from)).transpose()?,
+            }));
+        }
+        match [("ready", &arm.ready), ("served", &arm.served)].into_iter().find(|(_, key)| key.is_some()) {
+            Some((key, value)) => {
+                let span = value.as_ref().map_or(0..0, Spanned::span);
+                self.wrong(span, format!("`{key}` is about what serves, and nothing does"), "add `serve`")
+            }
+            None => Ok(None),
+        }
+    }
+
+    /// Where there is no site: a port is there for what serves.
+    fn files_words<'w>(
+        &self,
+        name: &Spanned<String>,
+        serves: bool,
+        words: impl Iterator<Item = &'w String>,
+    ) -> Checked<()> {
+        let strange: &[&str] = if serves { &["{root}"] } else { &["{root}", "{host}", "{port}"] };
+        for word in words {
+            if let Some(other) = strange.iter().find(|other| word.contains(**other)) {
+                let what = format!("a command of `{}` says {other}, which only servers have", name.as_ref());
+                let help =
+                    "{dir} is the arm's private directory; {host} and {port} are there where it has `serve`";
+                return self.wrong(name.span(), what, help);
+            }
+        }
+        Ok(())
+    }
+
+    fn below_dir(&self, path: &Spanned<String>) -> Checked<String> {
+        if path.as_ref().starts_with("{dir}") {
+            return Ok(path.as_ref().clone());
+        }
+        let what = format!("`{}` is no directory of the arm's", path.as_ref());
+        self.wrong(path.span(), what, "it begins with {dir}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::{ArmKind, Plan, Work};
+    use bakeoff_units::Bytes;
+    use std::path::Path;
+
+    const FAR: &str = r#"
+[experiment]
+baseline = "plain"
+link = "10Mbit"
+
+[workload]
+kind = "files"
+sizes = { sample = ["1B", "1MB"], full = ["1B", "10MB"] }
+cache = "remote"
+
+[arm.plain]
+
+[arm.far]
+path = "{dir}/seen"
+serve = ["server", "{dir}/export", "{host}:{port}"]
+ready = "listening"
+served = "{dir}/export"
+setup = ["mount-it", "{host}:{port}", "{dir}/seen"]
+drop = ["remount-it"]
+"#;
+
+    fn parse(text: &str) -> Result<Plan, String> {
+        Plan::parse("test", "plan.toml", text, Path::new("/plans")).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_directory_may_be_served_over_a_link() {
+        let plan = parse(FAR).unwrap();
+        assert!(plan.link.is_some());
+        let ArmKind::Files(files) = &plan.arms[1].what else { panic!("no files") };
+        let serve = files.serve.as_ref().unwrap();
+        assert_eq!(
+            (serve.ready.as_deref(), serve.from.as_deref()),
+            (Some("listening"), Some("{dir}/export"))
+        );
+        assert_eq!(serve.argv[2], "{host}:{port}");
+        let sizes = |plan: &Plan| match &plan.work {
+            Work::Files(work) => work.sizes.clone(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(sizes(&plan), [1, 1_000_000].map(Bytes::new));
+        assert_eq!(sizes(&plan.full.unwrap()), [1, 10_000_000].map(Bytes::new));
+    }
+
+    #[test]
+    fn what_is_wrong_with_what_serves_is_told() {
+        let serve = "serve = [\"server\", \"{dir}/export\", \"{host}:{port}\"]\n";
+        for (from, to, expected) in [
+            (serve, "", &["`ready` is about what serves", "add `serve`"][..]),
+            ("served = \"{dir}/export\"\n", "", &["cache = \"remote\"", "served = "]),
+            (
+                "served = \"{dir}/export\"",
+                "served = \"/srv\"",
+                &["`/srv` is no directory of the arm", "{dir}"],
+            ),
+            ("[\"server\",", "[\"\",", &["there is no program"]),
+            ("\"{host}:{port}\", \"{dir}/seen\"", "\"{root}\"", &["{root}", "only servers have"]),
+            ("\"remote\"", "\"cached\"", &["nothing is dropped with these caches", "\"first\""]),
+        ] {
+            let text = FAR.replacen(from, to, 1);
+            assert_ne!(text, FAR, "nothing was changed: {from}");
+            let message = parse(&text).expect_err(to);
+            for word in expected {
+                assert!(message.contains(word), "{to}\nshould say {word}\n{message}");
+            }
+        }
+        let near = "path = \"{dir}/seen\"\nsetup = [\"mount-it\"]\n";
+        let text = FAR.split("path =").next().unwrap().to_owned() + near;
+        let message = parse(&text).unwrap_err();
+        assert!(message.contains("a link leads to what `serve` starts"), "{message}");
     }
 }

@@ -119,12 +119,34 @@ impl Context<'_> {
         }
     }
 
+    /// Arms whose programs are here, and those that are left out with the first program they lack.
+    pub(super) fn left_out(&self, cells: Vec<Cell>) -> (Vec<Cell>, Vec<(String, String)>) {
+        let (mut here, mut out) = (Vec::new(), Vec::new());
+        for cell in cells {
+            match self.lacks(&cell) {
+                Some(program) => out.push((cell.name.as_ref().clone(), program)),
+                None => here.push(cell),
+            }
+        }
+        (here, out)
+    }
+
+    fn lacks(&self, cell: &Cell) -> Option<String> {
+        let ArmWhat::Directory(own) = &cell.section.what else { return None };
+        let mut needs = own.needs.iter().flat_map(|needs| needs.as_ref());
+        needs.find(|program| !self.has_program(program)).cloned()
+    }
+
+    fn has_program(&self, name: &str) -> bool {
+        resolve_program(name, self.base).is_some_and(|path| Path::new(&path).is_file())
+    }
+
     /// `makes`: a command before it may make the program.
     fn program(&self, argv: &Spanned<Vec<String>>, makes: bool) -> Checked<()> {
         let Some(name) = argv.as_ref().first().filter(|name| !name.contains('{') && !makes) else {
             return Ok(());
         };
-        if resolve_program(name, self.base).is_some_and(|path| Path::new(&path).is_file()) {
+        if self.has_program(name) {
             return Ok(());
         }
         let help = format!("install it, or give its path, absolute or from {}", self.base.display());

@@ -38,11 +38,20 @@ impl Context<'_> {
         self.in_bounds(e, rate, link).map(Some)
     }
 
-    /// A link leads to servers that bakeoff starts.
+    /// A link leads to servers that bakeoff starts, or to what serves a directory.
     fn reaches(&self, rate: &Spanned<String>, work: &Work, arms: &[Arm]) -> Checked<()> {
-        if !matches!(work, Work::Requests(_)) {
-            let what = "a link leads to servers; here are none";
-            return self.wrong(rate.span(), what, "take the line out");
+        let serves = |arm: &Arm| matches!(&arm.what, ArmKind::Files(files) if files.serve.is_some());
+        match work {
+            Work::Requests(_) => {}
+            Work::Files(_) if arms.iter().any(serves) => return Ok(()),
+            Work::Files(_) => {
+                let what = "a link leads to what `serve` starts; no arm has it";
+                return self.wrong(rate.span(), what, "give an arm `serve`, or take the line out");
+            }
+            Work::Command(_) | Work::Calls(_) => {
+                let what = "a link leads to servers; here are none";
+                return self.wrong(rate.span(), what, "take the line out");
+            }
         }
         let sources = |arm: &Arm| arm.sources().map(|from| from.to_string()).collect::<Vec<_>>();
         let strange = |arm: &&Arm| arm.sources().flat_map(LocalAddresses::ends).any(|ends| !over_link(ends));

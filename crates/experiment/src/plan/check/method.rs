@@ -96,9 +96,16 @@ impl Context<'_> {
     ) -> Checked<Option<ViolationPlan>> {
         let Some(v) = section else { return Ok(None) };
         let span = v.span();
-        let Work::Requests(requests) = work else {
-            return self.wrong(span, "violations are requests", "choose a workload of requests");
+        let requests = match work {
+            Work::Requests(requests) => requests,
+            Work::Files(_) => return self.denied(v, arms, baselines).map(Some),
+            Work::Command(_) | Work::Calls(_) => {
+                return self.wrong(span, "violations are requests", "choose a workload of requests");
+            }
         };
+        if let Some(denied) = &v.denied {
+            return self.wrong(denied.span(), "`denied` is about a `files` workload", "take the line out");
+        }
         let what = match (&v.urls, &v.files, &v.digests) {
             (Some(urls), None, None) => self.violating_urls(urls)?,
             (None, Some(files), None) => Violations::Files(self.violating_files(files, requests)?),
@@ -114,6 +121,35 @@ impl Context<'_> {
         let refused = v.refused.as_ref().map_or_else(|| REFUSED.to_vec(), |list| list.as_ref().clone());
         let enforced_by = self.enforced_by(v, arms, baselines)?;
         Ok(Some(ViolationPlan { share: self.violating_share(v, &what)?, what, refused, enforced_by }))
+    }
+
+    /// Files that must not open.
+    fn denied(&self, v: &ViolationsSection, arms: &[Arm], baselines: &Baselines) -> Checked<ViolationPlan> {
+        let others = [
+            v.urls.is_some(),
+            v.files.is_some(),
+            v.digests.is_some(),
+            v.share.is_some(),
+            v.refused.is_some(),
+        ];
+        let denied = match &v.denied {
+            Some(denied) if *denied.as_ref() > 0 && !others.contains(&true) => *denied.as_ref() as usize,
+            _ => {
+                let help = "such as denied = 20, with a `deny` in the arms that must refuse them";
+                return self.wrong(
+                    v.span(),
+                    "in a `files` workload violations are `denied` files alone",
+                    help,
+                );
+            }
+        };
+        let what = Violations::Denied(denied);
+        Ok(ViolationPlan {
+            share: Ratio::default(),
+            what,
+            refused: Vec::new(),
+            enforced_by: self.enforced_by(v, arms, baselines)?,
+        })
     }
 
     fn violating_share(&self, v: &ViolationsSection, what: &Violations) -> Checked<Ratio> {

@@ -78,6 +78,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     else {
         return Err(faults.into_one());
     };
+    let (cells, left_out) = cx.left_out(cells);
     let mut arms: Vec<Arm> =
         cells.iter().filter_map(|cell| faults.keep(cx.arm(cell, file, &work, &known))).collect();
     if !faults.is_empty() {
@@ -121,6 +122,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         subject_cores: general.subject_cores,
         work,
         arms,
+        left_out,
         extent: None,
         full: None,
     };

@@ -51,7 +51,7 @@ pub(in crate::plan) enum ArmWhat {
     /// In `command` workloads.
     Run(RunSection),
     /// In `files` workloads.
-    Directory(DirectorySection),
+    Directory(Box<DirectorySection>),
     /// In `calls` workloads.
     Calls(CallerSection),
 }
@@ -131,7 +131,8 @@ pub(in crate::plan) struct ProductSection {
 pub(in crate::plan) struct ProgramSection {
     /// Environment variables of the command.
     pub env: Option<Spanned<BTreeMap<String, String>>>,
-    /// command server: a path that answers below 500 when it is ready. Default: its port accepts.
+    /// command server: a path that answers below 500 when it is ready. Default: its port accepts. files workload: `serve` is
+    /// ready when it prints a line that begins so. Default: at once.
     pub ready: Option<Spanned<String>>,
 }
 
@@ -239,10 +240,26 @@ pub(in crate::plan) struct DirectorySection {
     /// files workload: the directory under test, below `{dir}` or that of a mounted file system.
     /// Default "{dir}", the arm's private directory.
     pub path: Option<Spanned<String>>,
+    /// files workload: a daemon that runs as long as the arm, at the other end of the link where the plan has one; started before
+    /// `setup`. It listens on `{host}:{port}`.
+    pub serve: Option<Spanned<Vec<String>>>,
+    /// command server: a path that answers below 500 when it is ready. Default: its port accepts. files workload: `serve` is
+    /// ready when it prints a line that begins so. Default: at once.
+    pub ready: Option<Spanned<String>>,
+    /// files workload: where `path` lies on the side of `serve`. Default: nobody knows.
+    pub served: Option<Spanned<String>>,
+    /// files workload with `denied` violations: run once the files are written; makes those in `{denied}`, a directory below
+    /// `path`, such that nobody may open them.
+    pub deny: Option<Spanned<OneOrMany>>,
+    /// files workload with `first` caches: a file with a line `NAME NUMBER` for each of the layer's counters, of which
+    /// `connect-ns`, `handshake-ns` and `verify-ns` are told of each operation.
+    pub status: Option<Spanned<String>>,
+    /// files workload: programs without which a run leaves the arm out, and says so.
+    pub needs: Option<Spanned<Vec<String>>>,
     /// command workload: instead of the workload's. files workload: run once before anything is
     /// written; what it leaves running belongs to the arm.
     pub setup: Option<Spanned<OneOrMany>>,
-    /// files workload with cold caches: run each time before the caches are dropped.
+    /// files workload with `cold`, `remote` or `first` caches: run each time before what else is dropped.
     pub drop: Option<Spanned<OneOrMany>>,
     /// command workload: instead of the workload's. files workload: run once at the end.
     pub cleanup: Option<Spanned<OneOrMany>>,
@@ -330,7 +347,7 @@ impl ArmSection {
         let what = match w {
             WorkloadSection::Requests(_) => ArmWhat::server(name, &mut keys)?,
             WorkloadSection::Command(w) => ArmWhat::Run(keys.group::<RunSection>()?.or(w)),
-            WorkloadSection::Files(_) => ArmWhat::Directory(keys.group()?),
+            WorkloadSection::Files(_) => ArmWhat::Directory(Box::new(keys.group()?)),
             WorkloadSection::Calls(_) => ArmWhat::Calls(keys.group()?),
         };
         let has = ArmGroups::of(&what, &mut keys)?;
@@ -342,7 +359,7 @@ impl ArmSection {
             }
             WorkloadSection::Files(_) => (
                 "in a `files` workload",
-                "an arm is a `path`, with `setup`, `drop`, `cleanup`, `env` and `proof`".to_owned(),
+                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `deny`, `drop`, `cleanup`, `env`, `status`, `needs` and `proof`".to_owned(),
             ),
             WorkloadSection::Calls(_) => (
                 "in a `calls` workload",
@@ -398,7 +415,9 @@ fn of_another_server(key: &str) -> String {
             format!("layers stand under {} or a `command`, which serve files", products.join(", "))
         }
         "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-        "path" | "drop" => "it belongs to the `files` workload".to_owned(),
+        "path" | "drop" | "deny" | "serve" | "served" | "needs" => {
+            "it belongs to the `files` workload".to_owned()
+        }
         _ => "take the line out".to_owned(),
     }
 }

@@ -88,7 +88,7 @@ pub struct ViolationsSection {
     /// urls and files: share of the requests that ask for something the layer must refuse. Default
     /// "0.5%".
     pub share: Option<Spanned<String>>,
-    /// Paths that must be refused. One of `urls`, `files` and `digests`.
+    /// Paths that must be refused. One of `urls`, `files` and `digests`; `denied` in `files` workloads.
     pub urls: Option<Spanned<Vec<Spanned<String>>>>,
     /// So many files of the site are altered on disk after the site was written: an integrity
     /// layer must refuse them.
@@ -96,6 +96,8 @@ pub struct ViolationsSection {
     /// So many files in the tree that the owner signs are not as those that are served: a layer
     /// that only notes violations must count every request for one of them.
     pub digests: Option<Spanned<u64>>,
+    /// files workload: so many files that the arm must not let anybody open, made so by its `deny`.
+    pub denied: Option<Spanned<u64>>,
     /// Statuses that mean refused. Default [403, 451, 500, 503].
     pub refused: Option<Spanned<Vec<u16>>>,
     /// Arms in which the layer is on and must notice. Default: all but the baseline.
@@ -110,6 +112,7 @@ impl ViolationsSection {
             self.urls.as_ref().map(Spanned::span),
             self.files.as_ref().map(Spanned::span),
             self.digests.as_ref().map(Spanned::span),
+            self.denied.as_ref().map(Spanned::span),
         ];
         spans.into_iter().flatten().min_by_key(|span| span.start).unwrap_or(0..0)
     }

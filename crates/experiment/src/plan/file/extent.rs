@@ -1,6 +1,6 @@
 //! A value, or two: one for a stated sample and one for the whole.
 
-use super::PlanFile;
+use super::{PlanFile, WorkloadSection};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -40,6 +40,16 @@ impl PlanFile<'_> {
         e.budget.as_ref().is_some_and(|budget| budget.as_ref().is_two())
             || e.max_rounds.as_ref().is_some_and(|rounds| rounds.as_ref().is_two())
             || e.slice_requests.as_ref().is_some_and(|requests| requests.as_ref().is_two())
+            || self.workload.has_extents()
             || self.arms_and_levels().any(|keys| keys.has_table("slice_requests"))
+    }
+}
+
+impl WorkloadSection {
+    fn has_extents(&self) -> bool {
+        match self {
+            Self::Files(files) => files.sizes.as_ref().is_some_and(|sizes| sizes.as_ref().is_two()),
+            Self::Command(_) | Self::Calls(_) | Self::Requests(_) => false,
+        }
     }
 }

@@ -1,9 +1,9 @@
 //! `[workload]` as it is typed: a kind is the groups of keys that it has.
 
-use super::Spanned;
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::clock::{BURSTS, CLOSED, CONSTANT, Clock, ClockReader, ClockSection, ORIGINAL, POISSON, SHUFFLED};
 use super::keys::{Keys, names_of};
+use super::{Extents, Spanned};
 use crate::plan::PlanError;
 use crate::plan::error::suggestion;
 use schemars::JsonSchema;
@@ -182,11 +182,12 @@ pub struct FilesSection {
     /// `tree-walk`, `tree-read` and `tree-copy`. Default ["read", "write"].
     pub operations: Option<Spanned<Vec<Spanned<String>>>>,
     /// files: sizes of the files. Default ["1B", "10MB"].
-    pub sizes: Option<Spanned<Vec<Spanned<String>>>>,
+    pub sizes: Option<Spanned<Extents<Vec<String>>>>,
     /// files: how many of each size. Default: as many as 64 MB hold, 8 to 1000.
     pub files: Option<Spanned<usize>>,
     /// files: what the caches hold when operations begin: `cold` (nothing; needs root), `warm`
-    /// (names and attributes; needs root) or `cached` (everything; the default).
+    /// (names and attributes; needs root), `cached` (everything; the default), `remote` (the server's everything, the
+    /// client's nothing) or `first` (the same, and no connection; before each operation).
     pub cache: Option<Spanned<String>>,
     /// files: when what is written is on disk: `none` (the default), `file`, `file+dir` or `dsync`.
     pub fsync: Option<Spanned<String>>,

@@ -7,6 +7,7 @@
 use super::failure::{Class, Failure};
 use super::hand::{Check, Hand};
 use super::kind::Kind;
+use super::steps::Steps;
 use super::store::{Ground, Step, Store, TREE, half};
 use super::watch::Pulse;
 use crate::plan::Fsync;
@@ -23,6 +24,8 @@ pub(super) struct Block<'a> {
     pub(super) steps: &'a [Step],
     pub(super) fsync: Fsync,
     pub(super) check: Check,
+    /// The way to the directory is a part of the first operation.
+    pub(super) from_afar: bool,
     pub(super) cores: &'a [usize],
     pub(super) clock: MonotonicClock,
     /// No operation begins after that.
@@ -37,6 +40,8 @@ pub(super) struct Report {
     pub(super) tried: usize,
     /// Which steps failed, and how.
     pub(super) failed: Vec<(usize, Class)>,
+    /// How many of them the system refused.
+    pub(super) refused: u64,
     /// The first of them in words.
     pub(super) first: Option<String>,
     pub(super) bytes: u64,
@@ -45,21 +50,24 @@ pub(super) struct Report {
     /// CPU of the thread.
     pub(super) cpu: Nanos,
     pub(super) times: Histogram,
+    /// What first contacts consisted of, all together.
+    pub(super) steps: Steps,
 }
 
 /// Runs the block, in the calling thread.
 pub(super) fn run(block: Block<'_>, pulse: &Pulse<'_>) -> Result<Report, Failure> {
     // Cores that are gone were noticed before the run; here that only costs placement.
     let _ = affinity::pin(block.cores);
+    let (way, before_it) = (block.clock.now(), thread::cpu_time());
     let mut hand = Hand::open(&block.store.root, block.fsync, block.check)?;
     let ground = block.store.ground(block.kind);
     if let Some(dir) = ground.dir {
         hand.work_in(dir)?;
     }
     let mut report = Report::default();
-    let before = thread::cpu_time();
+    let before = if block.from_afar { before_it } else { thread::cpu_time() };
     for (index, step) in block.steps.iter().enumerate() {
-        let start = block.clock.now();
+        let start = if block.from_afar && index == 0 { way } else { block.clock.now() };
         if start >= block.until || block.interrupted.load(Ordering::Relaxed) {
             break;
         }
@@ -101,8 +109,29 @@ fn perform(hand: &mut Hand, ground: &Ground<'_>, step: &Step) -> Result<u64, Fai
 }
 
 impl Report {
+    /// Adds what later steps came to; `after`: steps before them.
+    pub(super) fn add(&mut self, later: Self, after: usize) {
+        self.tried += later.tried;
+        self.failed.extend(later.failed.into_iter().map(|(step, class)| (after + step, class)));
+        self.first = self.first.take().or(later.first);
+        self.refused += later.refused;
+        self.bytes += later.bytes;
+        self.elapsed += later.elapsed;
+        self.cpu += later.cpu;
+        self.times.merge(&later.times);
+        self.note(later.steps);
+    }
+
+    /// Adds the steps of a contact.
+    pub(super) fn note(&mut self, steps: Steps) {
+        for (name, ns) in steps {
+            *self.steps.entry(name).or_default() += ns;
+        }
+    }
+
     pub(super) fn fail(&mut self, step: usize, failure: &Failure) {
         self.first.get_or_insert_with(|| failure.to_string());
         self.failed.push((step, failure.class));
+        self.refused += u64::from(failure.is_refusal());
     }
 }

@@ -60,6 +60,11 @@ pub(super) struct Failure {
 }
 
 impl Failure {
+    /// The system said that this must not be done.
+    pub(super) fn is_refusal(&self) -> bool {
+        self.why.as_ref().is_some_and(|why| why.kind() == io::ErrorKind::PermissionDenied)
+    }
+
     /// Without an error of the system's: what came back was wrong.
     pub(super) const fn found(class: Class) -> Self {
         Self { class, why: None }

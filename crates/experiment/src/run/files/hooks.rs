@@ -1,7 +1,7 @@
-//! The commands of an arm: what puts a file system up, drops its caches, takes it down, and tells
+//! The commands of an arm: what serves its directory, puts a file system up, drops its caches, takes it down, and tells
 //! whether it is on.
 //!
-//! Cold. What they leave running belongs to the arm's layer; the proof does not.
+//! Cold. What they leave running belongs to the arm's layer, what serves has an account of its own; the proof has none.
 
 use super::super::RunError;
 use super::place::{Place, Surroundings};
@@ -11,9 +11,21 @@ use bakeoff_sys::mount;
 use bakeoff_units::Nanos;
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::PathBuf;
 
 impl Place {
+    /// Starts what serves the directory, on another port each time.
+    pub(super) fn serve(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+        let Some(serve) = self.files.serve.clone() else { return Ok(()) };
+        self.known.port = around.ends.free_port().map_err(RunError::System)?;
+        let (dir, cpus) = (self.prints("serve")?, around.ends.far_cpus.clone());
+        let job = Job { dir, cpus, ..self.job(&serve.argv, around)? };
+        let serving = &mut self.serving;
+        let begun = around.ends.far(|| serving.start(&job, serve.ready.as_deref()));
+        begun.map_err(RunError::System)??;
+        Ok(())
+    }
+
     /// Runs commands of this arm, one after the other. What they leave running is the layer's.
     pub(super) fn hooks(
         &mut self,
@@ -47,13 +59,15 @@ impl Place {
 
     fn hook(&mut self, argv: &[String], around: &Surroundings<'_>) -> Result<Errand, RunError> {
         let job = self.job(argv, around)?;
-        Ok(self.layer.run(&job)?)
+        let layer = &mut self.layer;
+        let ended = around.ends.near(|| layer.run(&job));
+        Ok(ended.map_err(RunError::System)??)
     }
 
     fn job<'a>(&self, argv: &[String], around: &Surroundings<'a>) -> Result<Job<'a>, RunError> {
         Ok(Job {
             arm: self.name.clone(),
-            argv: argv.iter().map(|text| word(&self.name, &self.dir, text)).collect::<Result<_, _>>()?,
+            argv: argv.iter().map(|text| word(&self.name, &self.known, text)).collect::<Result<_, _>>()?,
             env: self.files.env.clone(),
             cwd: around.cwd.to_owned(),
             dir: self.logs.clone(),
@@ -80,12 +94,19 @@ impl Place {
     /// Asks whether the layer is on, where the plan says how.
     pub(super) fn prove(&self, around: &Surroundings<'_>) -> Result<Option<ProofRecord>, RunError> {
         let Some(argv) = &self.ask else { return Ok(None) };
-        let dir = self.logs.join("proof");
-        let made = fs::remove_dir_all(&dir).or(Ok(())).and_then(|()| fs::create_dir_all(&dir));
-        made.map_err(|why| RunError::Scratch { path: dir.display().to_string(), why: why.to_string() })?;
+        let dir = self.prints("proof")?;
         // Off the subjects' cores, and no part of the layer.
         let job = Job { dir, cpus: Vec::new(), ..self.job(argv, around)? };
-        Ok(Some(bakeoff_subject::prove_by(&job)?.into()))
+        let proof = around.ends.near(|| bakeoff_subject::prove_by(&job));
+        Ok(Some(proof.map_err(RunError::System)??.into()))
+    }
+
+    /// A new directory for what one of them prints.
+    fn prints(&self, of: &str) -> Result<PathBuf, RunError> {
+        let dir = self.logs.join(of);
+        let made = fs::remove_dir_all(&dir).or(Ok(())).and_then(|()| fs::create_dir_all(&dir));
+        made.map_err(|why| RunError::Scratch { path: dir.display().to_string(), why: why.to_string() })?;
+        Ok(dir)
     }
 
     /// An arm whose layer is off is not worth a slice.
@@ -99,9 +120,7 @@ impl Place {
     }
 }
 
-/// With `{dir}` put in.
-pub(super) fn word(arm: &str, dir: &Path, text: &str) -> Result<String, RunError> {
-    let dir = dir.display().to_string();
-    let known = Substitutions { root: dir.clone(), dir, ..Substitutions::default() };
+/// With what is known put in.
+pub(super) fn word(arm: &str, known: &Substitutions, text: &str) -> Result<String, RunError> {
     known.word(text).map_err(|why| RunError::System(io::Error::other(format!("{arm}: {why}"))))
 }

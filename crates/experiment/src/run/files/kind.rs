@@ -8,6 +8,8 @@ use bakeoff_units::Bytes;
 const MOST: u64 = 100_000;
 /// Copies of the tree that a slice may leave lying until it has ended.
 const COPIES: u64 = 8;
+/// The same where each operation has preparations of its own.
+const FIRST: u64 = 50;
 /// Files of one size take so many bytes, where the plan does not say how many there are.
 const SET_BYTES: u64 = 64_000_000;
 /// Fewest of them: an order of fewer is none.
@@ -53,6 +55,10 @@ impl Kind {
     /// cold or warm can be found so once.
     pub(super) fn most(&self, files: usize, cache: CacheState) -> u64 {
         let files = files as u64;
+        if cache == CacheState::First {
+            let each = self.most(files as usize, CacheState::Cached);
+            return each.min(files).min(FIRST);
+        }
         let once = cache != CacheState::Cached;
         match self.operation {
             Operation::Create
@@ -120,6 +126,8 @@ pub(super) mod tests {
         let most = |cache| kinds.iter().map(|kind| kind.most(30, cache)).collect::<Vec<_>>();
         assert_eq!(most(CacheState::Cold), [30, 30, 1]);
         assert_eq!(most(CacheState::Warm), [30, 30, 1]);
+        assert_eq!(most(CacheState::Remote), [30, 30, 1]);
+        assert_eq!(most(CacheState::First), [30, 30, 30]);
         assert_eq!(most(CacheState::Cached), [MOST, 30, MOST]);
     }
 }

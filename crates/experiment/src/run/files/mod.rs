@@ -1,16 +1,20 @@
 //! Directories as arms: operations on their files, one kind after the other, one arm at a time.
 //!
 //! Measuring side. The operations are made by a thread of bakeoff itself (`block`) on the subjects'
-//! cores; its CPU and that of the processes behind the file system (`Layer`) are the subject's. What
-//! the kernel does on its own account, such as writing pages back, is charged to nobody.
+//! cores; its CPU and that of the processes behind the file system (`Layer`) are the subject's, those of what serves it at the
+//! other end of a link in an account of their own. What the kernel does on its own account, such as writing pages back, is
+//! charged to nobody.
 
 mod block;
+mod denied;
+mod ends;
 mod failure;
 mod hand;
 mod hooks;
 mod kind;
 mod place;
 mod slice;
+mod steps;
 mod store;
 mod tally;
 mod tree;
@@ -18,16 +22,20 @@ mod watch;
 
 use super::bench::{Bench, Measured, Part, Sizing, Tried};
 use super::budget::{RESERVE, SLICE};
+use super::link::Wire;
 use super::scratch::{Scratch, on_disk};
 use super::size::{self, Timed};
 use super::{Progress, RoundReport, Run, RunError};
 use crate::directory::LOGS;
 use crate::environment::Placement;
-use crate::plan::{ArmKind, FilesWork};
-use crate::results::{OperationSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
+use crate::plan::{Arm, ArmKind, FilesWork, Plan};
+use crate::results::{LinkSetup, OperationSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
+use bakeoff_link::Reading;
 use bakeoff_meter::host::HostMeter;
+use bakeoff_subject::Certificate;
 use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
 use block::Report;
+use ends::Ends;
 use hand::Check;
 use kind::{files_of, kinds};
 use place::Place;
@@ -67,9 +75,15 @@ impl<'a> FilesBench<'a> {
         placement: &Placement,
         progress: &mut dyn Progress,
     ) -> Result<Self, RunError> {
+        let scratch = Scratch::create(&mut |words| progress.stage(words))?;
+        let wire = Wire::make(run.plan, progress)?;
+        let certificate = speaks_tls(run.plan).then(|| Certificate::create(scratch.path())).transpose()?;
         let course = Course {
+            ends: Ends::of(&wire, placement.generator.clone(), certificate),
+            wire,
             work,
             kinds: kinds(work),
+            denied: denied::of(run.plan),
             cpus: placement.subject.clone(),
             cwd: run.plan.base_dir.clone(),
             clock: MonotonicClock::new(),
@@ -83,7 +97,7 @@ impl<'a> FilesBench<'a> {
             counts: Vec::new(),
             reason: String::new(),
             round: PILOT_ROUND,
-            scratch: Scratch::create(&mut |words| progress.stage(words))?,
+            scratch,
         };
         let _ = bakeoff_subject::guardian::adopt_orphans();
         match bench.set_up(run, progress) {
@@ -106,8 +120,8 @@ impl<'a> FilesBench<'a> {
                 path: logs.display().to_string(),
                 why: why.to_string(),
             })?;
-            let what = (files, arm.proof.as_ref());
-            let place = Place::new(&name, what, (dir, logs), self.course.work, run.plan.seed)?;
+            let (work, seed) = (self.course.work, run.plan.seed);
+            let place = Place::new(&name, (arm, files), (dir, logs), &self.course.ends, (work, seed))?;
             // In the list before anything is put up, so that it is taken down whatever happens.
             self.arms.push(place);
             if let Some(place) = self.arms.last_mut() {
@@ -136,7 +150,7 @@ impl<'a> FilesBench<'a> {
     fn fill(&mut self, progress: &mut dyn Progress) -> Result<(), RunError> {
         for place in &mut self.arms {
             progress.stage(&format!("writing the files of {}", place.name));
-            place.fill(&self.course.surroundings())?;
+            place.fill(&self.course.surroundings(), self.course.denied)?;
         }
         Ok(())
     }
@@ -221,9 +235,12 @@ impl Bench for FilesBench<'_> {
     fn measure(&mut self, arm: usize, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
         let until = self.course.clock.now() + limit;
         let turn = Turn { number: 0, round: self.round, count: 0, check: Check::Start, until };
-        let (tally, complete) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
+        let (mut tally, complete) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
+        let link = tally.take_link();
         let (mut counters, times) = tally.finish(self.course.cpus.len());
-        let processes = self.arms[arm].layer.processes();
+        counters.link =
+            self.course.wire.between(link.is_some().then(Reading::default), link, counters.wall_ns);
+        let processes = self.arms[arm].processes();
         let usage = bakeoff_meter::process::Usage::of(&processes);
         counters.usage.rss_bytes = usage.rss().ok().map(Bytes::get);
         counters.usage.processes = Some(processes.len() as u64);
@@ -240,7 +257,7 @@ impl Bench for FilesBench<'_> {
 
     fn restart(&mut self, _start: u32) -> Result<(), RunError> {
         let around = self.course.surroundings();
-        self.arms.iter_mut().try_for_each(|place| place.renew(&around, &mut Silent))
+        self.arms.iter_mut().try_for_each(|place| place.renew(&around, self.course.denied, &mut Silent))
     }
 
     fn proof(&self, arm: usize) -> Option<ProofRecord> {
@@ -285,7 +302,7 @@ impl Bench for FilesBench<'_> {
     }
 
     fn has_cpu(&self) -> bool {
-        self.arms.iter().all(|place| place.layer.cpu().is_ok())
+        self.arms.iter().all(|place| place.cpu().iter().all(Option::is_some))
     }
 
     fn max_lateness(&self) -> Option<Nanos> {
@@ -309,7 +326,23 @@ impl Bench for FilesBench<'_> {
         }
     }
 
+    fn link(&self) -> Option<LinkSetup> {
+        self.course.wire.setup()
+    }
+
     fn subject(&self, arm: usize) -> SubjectSetup {
         self.arms[arm].subject()
     }
+}
+
+/// Whether some arm says `{cert}` or `{key}`.
+fn speaks_tls(plan: &Plan) -> bool {
+    let says = |arm: &Arm| match &arm.what {
+        ArmKind::Files(files) => files
+            .words()
+            .chain(arm.proof.iter().flatten())
+            .any(|word| word.contains("{cert}") || word.contains("{key}")),
+        _ => false,
+    };
+    plan.arms.iter().any(says)
 }

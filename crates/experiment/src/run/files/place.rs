@@ -6,14 +6,16 @@
 
 use super::super::scratch::{self, on_disk, remove_tree, unmount};
 use super::super::{Progress, RunError};
+use super::denied;
+use super::ends::Ends;
 use super::hooks::word;
 use super::store::Store;
 use super::watch::{Pulse, Watch};
-use crate::plan::{ArmFiles, FilesWork};
+use crate::plan::{Arm, ArmFiles, FilesWork};
 use crate::results::{ProofRecord, SubjectSetup};
-use bakeoff_subject::Layer;
+use bakeoff_subject::{Layer, Substitutions};
 use bakeoff_sys::mount::{self, Mount};
-use bakeoff_units::Bytes;
+use bakeoff_units::{Bytes, Nanos};
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -27,9 +29,17 @@ static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub(super) struct Place {
     pub(super) name: String,
     pub(super) layer: Layer,
+    /// What serves the directory, at the other end of the link.
+    pub(super) serving: Layer,
+    /// What is filled into its words.
+    pub(super) known: Substitutions,
     pub(super) store: Store,
     /// The directory under test.
     pub(super) path: PathBuf,
+    /// Where the layer writes down what it counts.
+    pub(super) status: Option<PathBuf>,
+    /// Where the store lies on the side of what serves it.
+    pub(super) served: Option<PathBuf>,
     /// Its private directory.
     pub(super) dir: PathBuf,
     pub(super) logs: PathBuf,
@@ -56,6 +66,7 @@ pub(super) struct Found {
 pub(super) struct Surroundings<'a> {
     pub(super) cwd: &'a Path,
     pub(super) cpus: &'a [usize],
+    pub(super) ends: &'a Ends,
     pub(super) watch: Watch<'a>,
 }
 
@@ -63,22 +74,32 @@ impl Place {
     /// Nothing is done yet but for finding out where everything will be.
     pub(super) fn new(
         name: &str,
-        (files, ask): (&ArmFiles, Option<&Vec<String>>),
+        (arm, files): (&Arm, &ArmFiles),
         (dir, logs): (PathBuf, PathBuf),
-        work: &FilesWork,
-        seed: u64,
+        ends: &Ends,
+        (work, seed): (&FilesWork, u64),
     ) -> Result<Self, RunError> {
-        let path = PathBuf::from(word(name, &dir, &files.path)?);
-        let root = path.join(scratch::own_name()).join(on_disk(name));
+        let below = Path::new(&scratch::own_name()).join(on_disk(name));
+        let mut known = ends.substitutions(&dir, &arm.values).map_err(RunError::System)?;
+        known.values.insert("denied".to_owned(), below.join(denied::DIR).display().to_string());
+        let inside = |path: String| PathBuf::from(path).join(&below);
+        let path = word(name, &known, &files.path)?;
+        let served = files.serve.as_ref().and_then(|serve| serve.from.as_ref());
+        let served = served.map(|from| word(name, &known, from)).transpose()?;
+        let status = files.status.as_ref().map(|status| word(name, &known, status)).transpose()?;
         Ok(Self {
             name: name.to_owned(),
             layer: Layer::default(),
-            store: Store::new(root, work, seed),
-            path,
+            serving: Layer::default(),
+            known,
+            store: Store::new(inside(path.clone()), work, seed),
+            path: PathBuf::from(path),
+            served: served.map(inside),
+            status: status.map(PathBuf::from),
             dir,
             logs,
             files: files.clone(),
-            ask: ask.cloned(),
+            ask: arm.proof.clone(),
             proof: None,
             found: None,
             hung: false,
@@ -91,6 +112,7 @@ impl Place {
         around: &Surroundings<'_>,
         progress: &mut dyn Progress,
     ) -> Result<(), RunError> {
+        self.serve(around)?;
         self.hooks(&self.files.setup.clone(), around)?;
         let (path, root, inside) =
             (self.path.clone(), self.store.root.clone(), self.path.starts_with(&self.dir));
@@ -118,6 +140,7 @@ impl Place {
     pub(super) fn renew(
         &mut self,
         around: &Surroundings<'_>,
+        denied: usize,
         progress: &mut dyn Progress,
     ) -> Result<(), RunError> {
         self.take_down(around, progress)?;
@@ -127,18 +150,33 @@ impl Place {
             why: why.to_string(),
         })?;
         self.set_up(around, progress)?;
-        self.fill(around)
+        self.fill(around, denied)
     }
 
-    /// Writes all files.
-    pub(super) fn fill(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
+    /// Writes all files, and so many that are then denied.
+    pub(super) fn fill(&mut self, around: &Surroundings<'_>, denied: usize) -> Result<(), RunError> {
         self.store.promise();
-        let filled = self.over_store(around, |store, pulse| store.fill(pulse))?;
+        let filled = self.over_store(around, |store, pulse| {
+            store.fill(pulse)?;
+            store.write_denied(denied, pulse)
+        })?;
         filled.map_err(|failure| self.failed("writing the files", failure.to_string()))?;
         if around.watch.interrupted.load(Ordering::Relaxed) {
             return Err(RunError::Interrupted);
         }
-        self.write_out(around)
+        self.write_out(around)?;
+        self.hooks(&self.files.deny.clone(), around)
+    }
+
+    /// CPU so far of what hooks have left running, and of what serves; `None` where it cannot be read.
+    pub(super) fn cpu(&self) -> [Option<Nanos>; 2] {
+        let of = |layer: &Layer| Some(layer.cpu().ok()?.map_or(Nanos::ZERO, |reading| reading.nanos));
+        [of(&self.layer), of(&self.serving)]
+    }
+
+    /// What runs for it at this moment.
+    pub(super) fn processes(&self) -> Vec<u32> {
+        [self.layer.processes(), self.serving.processes()].concat()
     }
 
     /// Number of its file system and room on it, in bytes.
@@ -237,12 +275,15 @@ impl Place {
             }
         }
         self.layer.stop();
+        self.serving.stop();
         first
     }
 
     /// Through the file system under test: what lies behind it may be somewhere else.
     fn remove_files(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
-        let root = self.store.root.clone();
+        // Nobody may be let to those that are denied, but where they are served from.
+        let denies = !self.files.deny.is_empty();
+        let root = self.served.clone().filter(|_| denies).unwrap_or_else(|| self.store.root.clone());
         let removed = self.over(around, |pulse| {
             pulse.beat();
             match remove_tree(&root) {
@@ -277,11 +318,18 @@ impl Place {
         let lines = |name: &str, hooks: &[Vec<String>]| -> String {
             hooks.iter().map(|argv| format!("{name}: {}\n", argv.join(" "))).collect()
         };
+        let serve: Vec<Vec<String>> = self.files.serve.iter().map(|serve| serve.argv.clone()).collect();
         let lies_on = mount.map_or(String::new(), |mount| {
             format!("{} on {} ({}; {})\n", mount.source, mount.point.display(), mount.kind, mount.options)
         });
-        let hooks =
-            [("setup", &self.files.setup), ("drop", &self.files.drop), ("cleanup", &self.files.cleanup)];
+        let own = &self.files;
+        let hooks = [
+            ("serve", &serve),
+            ("setup", &own.setup),
+            ("deny", &own.deny),
+            ("drop", &own.drop),
+            ("cleanup", &own.cleanup),
+        ];
         SubjectSetup {
             server: mount.map_or("unknown", |mount| mount.kind.as_str()).to_owned(),
             url: self.path.display().to_string(),

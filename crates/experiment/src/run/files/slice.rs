@@ -4,16 +4,20 @@
 //! Measuring side, the main thread of bakeoff. Owns that order, and what is read at quiet points.
 
 use super::block::{self, Block, Report};
+use super::ends::Ends;
 use super::hand::Check;
 use super::kind::{Kind, files_of};
 use super::place::{Place, Surroundings};
+use super::steps;
 use super::store::Step;
 use super::tally::{Around, Tally};
 use super::watch::Watch;
 use crate::plan::{CacheState, FilesWork};
 use crate::run::RunError;
+use crate::run::link::Wire;
 use crate::run::page_cache::{Caches, drop_caches};
 use crate::run::snapshot::{PATIENCE, STILL, host_share};
+use bakeoff_link::Reading;
 use bakeoff_meter::host::{Host, HostMeter};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::path::PathBuf;
@@ -23,8 +27,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(super) struct Course<'a> {
     pub(super) work: &'a FilesWork,
     pub(super) kinds: Vec<Kind>,
+    /// Files that must not open.
+    pub(super) denied: usize,
     pub(super) cpus: Vec<usize>,
     pub(super) cwd: PathBuf,
+    pub(super) wire: Wire,
+    pub(super) ends: Ends,
     pub(super) clock: MonotonicClock,
     pub(super) host: HostMeter,
     pub(super) interrupted: &'a AtomicBool,
@@ -45,7 +53,9 @@ pub(super) struct Turn {
 /// One quiet point.
 struct Quiet {
     at: Nanos,
-    layer: Option<Nanos>,
+    /// Of what hooks have left running, and of what serves.
+    cpu: [Option<Nanos>; 2],
+    link: Option<Reading>,
     others: Nanos,
     host: Host,
 }
@@ -54,7 +64,7 @@ impl Course<'_> {
     pub(super) fn surroundings(&self) -> Surroundings<'_> {
         let (clock, interrupted) = (self.clock, self.interrupted);
         let watch = Watch { clock, patience: self.work.time_limit, interrupted };
-        Surroundings { cwd: &self.cwd, cpus: &self.cpus, watch }
+        Surroundings { cwd: &self.cwd, cpus: &self.cpus, ends: &self.ends, watch }
     }
 
     /// Most operations of a kind in a slice.
@@ -69,7 +79,7 @@ impl Course<'_> {
 
     /// A block of each kind, `counts` operations each. Also says whether all were made.
     pub(super) fn slice(
-        &self,
+        &mut self,
         arms: &mut [Place],
         arm: usize,
         counts: &[u64],
@@ -86,28 +96,64 @@ impl Course<'_> {
                 return Ok((tally, false));
             }
         }
+        if self.denied > 0 {
+            let around = self.surroundings();
+            let place = &mut arms[arm];
+            let tried = place.over_store(&around, |store, pulse| store.try_denied(self.denied, pulse))?;
+            tally.deny(tried.map_err(|why| place.failed("opening what must not open", why.to_string()))?);
+        }
         Ok((tally, true))
     }
 
     pub(super) fn block(
-        &self,
+        &mut self,
         arms: &mut [Place],
         arm: usize,
         turn: Turn,
-    ) -> Result<(Report, Around), RunError> {
-        let kind = &self.kinds[turn.number];
+    ) -> Result<(Report, Vec<Around>), RunError> {
+        let kind = self.kinds[turn.number];
+        let all = arms[arm].store.steps(&kind, turn.number, turn.round, turn.count);
         let around = self.surroundings();
-        let steps = arms[arm].store.steps(kind, turn.number, turn.round, turn.count);
-        self.prepare(&mut arms[arm], kind, &steps)?;
-        let before = self.quiet(arms, arm);
+        let made = arms[arm].over_store(&around, |store, pulse| store.plant_new(&kind, &all, pulse))?;
+        made.map_err(|failure| arms[arm].failed("making files to remove", failure.to_string()))?;
+        // A first contact is one operation's.
+        let piece = if self.work.cache == CacheState::First { 1 } else { all.len().max(1) };
+        let (mut report, mut pieces) = (Report::default(), Vec::new());
+        for some in all.chunks(piece) {
+            self.prepare(&mut arms[arm], &kind, some)?;
+            let (mut made, around) = self.piece(arms, arm, (&kind, some), turn)?;
+            if let (CacheState::First, Some(status)) = (self.work.cache, &arms[arm].status) {
+                made.note(steps::told(status));
+            }
+            let whole = made.tried == some.len();
+            report.add(made, report.tried);
+            pieces.push(around);
+            if !whole {
+                break;
+            }
+        }
+        self.look_after(&mut arms[arm], &kind, &all, &mut report, turn.check)?;
+        Ok((report, pieces))
+    }
+
+    /// Steps between two quiet points.
+    fn piece(
+        &mut self,
+        arms: &mut [Place],
+        arm: usize,
+        (kind, steps): (&Kind, &[Step]),
+        turn: Turn,
+    ) -> Result<(Report, Around), RunError> {
+        let before = self.quiet(arms, arm)?;
         let place = &mut arms[arm];
-        let made = place.over_store(&around, |store, pulse| {
+        let made = place.over_store(&self.surroundings(), |store, pulse| {
             let block = Block {
                 kind,
                 store,
-                steps: &steps,
+                steps,
                 fsync: self.work.fsync,
                 check: turn.check,
+                from_afar: self.work.cache == CacheState::First,
                 cores: &self.cpus,
                 clock: self.clock,
                 until: turn.until,
@@ -115,17 +161,16 @@ impl Course<'_> {
             };
             block::run(block, pulse)
         })?;
-        let mut report = made.map_err(|failure| place.failed(&kind.label(), failure.to_string()))?;
-        let after = self.quiet(arms, arm);
-        self.look_after(&mut arms[arm], kind, &steps, &mut report, turn.check)?;
-        Ok((report, between(&before, &after)))
+        let report = made.map_err(|failure| place.failed(&kind.label(), failure.to_string()))?;
+        let serves = place.files.serve.is_some();
+        let after = self.quiet(arms, arm)?;
+        Ok((report, between(before, after, serves)))
     }
 
-    /// Makes what will be removed, and brings the caches into the state of the plan.
+    /// Brings the caches into the state of the plan.
     fn prepare(&self, place: &mut Place, kind: &Kind, steps: &[Step]) -> Result<(), RunError> {
         let around = self.surroundings();
-        let made = place.over_store(&around, |store, pulse| store.plant_new(kind, steps, pulse))?;
-        made.map_err(|failure| place.failed("making files to remove", failure.to_string()))?;
+        let root = place.store.root.clone();
         match self.work.cache {
             CacheState::Cold => {
                 place.drop_hooks(&around)?;
@@ -133,10 +178,20 @@ impl Course<'_> {
             }
             CacheState::Warm => {
                 self.drop_caches()?;
-                place.over_store(&around, |store, pulse| store.touch(kind, steps, false, pulse))
+                place.over_store(&around, |store, pulse| store.touch((kind, steps), false, &root, pulse))
             }
             CacheState::Cached => {
-                place.over_store(&around, |store, pulse| store.touch(kind, steps, true, pulse))
+                place.over_store(&around, |store, pulse| store.touch((kind, steps), true, &root, pulse))
+            }
+            CacheState::Remote | CacheState::First => {
+                place.drop_hooks(&around)?;
+                let root = place.served.clone().unwrap_or(root);
+                place.over_store(&around, |store, pulse| {
+                    store.touch((kind, steps), true, &root, pulse);
+                    if self.work.cache == CacheState::Remote {
+                        store.enter(kind);
+                    }
+                })
             }
         }
     }
@@ -146,7 +201,7 @@ impl Course<'_> {
         let dropped = match self.work.cache {
             CacheState::Cold => drop_caches(Caches::Everything),
             CacheState::Warm => drop_caches(Caches::Pages),
-            CacheState::Cached => Ok(()),
+            CacheState::Cached | CacheState::Remote | CacheState::First => Ok(()),
         };
         dropped.map_err(|why| RunError::Caches { cache: self.work.cache.as_str(), why })
     }
@@ -173,40 +228,47 @@ impl Course<'_> {
         }
         let cleared = place.over_store(&around, |store, pulse| store.clear(kind, steps, pulse))?;
         cleared.map_err(|why| place.failed("removing what was made", why.to_string()))?;
-        // With the other states the caches are written out before they are dropped.
-        if kind.operation.writes() && self.work.cache == CacheState::Cached {
+        // Before they are dropped the machine's caches are written out.
+        if kind.operation.writes() && !self.work.cache.drops_machine() {
             place.write_out(&around)?;
         }
         Ok(())
     }
 
     /// Waits until the layer has stopped working, then reads everything.
-    fn quiet(&self, arms: &[Place], arm: usize) -> Quiet {
-        let cpu = |place: &Place| place.layer.cpu().ok().map(|r| r.map_or(Nanos::ZERO, |r| r.nanos));
-        let mut layer = cpu(&arms[arm]);
+    fn quiet(&mut self, arms: &[Place], arm: usize) -> Result<Quiet, RunError> {
+        // What arrives late is work for them.
+        let link = self.wire.quiet()?;
+        let mut cpu = arms[arm].cpu();
         for _ in 0..PATIENCE {
             std::thread::sleep(STILL);
-            let now = cpu(&arms[arm]);
-            if now == layer {
+            let now = arms[arm].cpu();
+            if now == cpu {
                 break;
             }
-            layer = now;
+            cpu = now;
         }
         let others = arms.iter().enumerate().filter(|(index, _)| *index != arm);
-        Quiet {
+        let others = others.flat_map(|(_, place)| place.cpu()).flatten();
+        Ok(Quiet {
             at: self.clock.now(),
-            layer,
-            others: others.filter_map(|(_, place)| cpu(place)).fold(Nanos::ZERO, |sum, cpu| sum + cpu),
+            cpu,
+            link,
+            others: others.fold(Nanos::ZERO, |sum, cpu| sum + cpu),
             host: self.host.read(),
-        }
+        })
     }
 }
 
-fn between(before: &Quiet, after: &Quiet) -> Around {
+/// `serves`: something serves the directory.
+fn between(before: Quiet, after: Quiet, serves: bool) -> Around {
+    let used = |side: usize| before.cpu[side].zip(after.cpu[side]).map(|(before, after)| after.since(before));
     Around {
-        layer: before.layer.zip(after.layer).map(|(before, after)| after.since(before)),
+        layer: used(0).zip(used(1)).map(|(near, far)| near + far),
+        far: used(1).filter(|_| serves),
         others: after.others.since(before.others),
         host: host_share(&after.host.since(&before.host)),
         wall: after.at.since(before.at),
+        link: before.link.zip(after.link).map(|(before, after)| [before, after]),
     }
 }

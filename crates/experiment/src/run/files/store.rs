@@ -197,10 +197,22 @@ impl Store {
         }
     }
 
-    /// Uses what the steps will use: in whole, so that it is cached, or names and attributes only.
-    /// What fails here fails again where it counts.
-    pub(super) fn touch(&self, kind: &Kind, steps: &[Step], content: bool, pulse: &Pulse<'_>) {
-        let Ok(mut hand) = Hand::open(&self.root, Fsync::None, Check::Start) else { return };
+    /// Opens the directory that the files lie in: whoever must be connected for it is then.
+    pub(super) fn enter(&self, kind: &Kind) {
+        let dir = bakeoff_sys::file::Dir::open(&self.root);
+        let _ = dir.and_then(|dir| dir.inside(self.ground(kind).dir.unwrap_or(c".")));
+    }
+
+    /// Uses what the steps will use, in `root`, where the same files lie: in whole, so that it is cached, or names and
+    /// attributes only. What fails here fails again where it counts.
+    pub(super) fn touch(
+        &self,
+        (kind, steps): (&Kind, &[Step]),
+        content: bool,
+        root: &Path,
+        pulse: &Pulse<'_>,
+    ) {
+        let Ok(mut hand) = Hand::open(root, Fsync::None, Check::Start) else { return };
         let ground = self.ground(kind);
         let once = if kind.operation.of_tree() { 1 } else { ground.names.len() };
         for step in steps.iter().take(once).take_while(|_| pulse.goes_on()) {

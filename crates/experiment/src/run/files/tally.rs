@@ -2,7 +2,8 @@
 
 use super::block::Report;
 use super::kind::Kind;
-use bakeoff_meter::{Counters, Histogram, HostShare, OperationCounts, Times};
+use bakeoff_link::Reading;
+use bakeoff_meter::{Counters, Histogram, HostShare, OperationCounts, Times, ViolationCounts};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 
@@ -13,28 +14,43 @@ pub(super) struct Tally {
     times: Histogram,
     /// CPU of worker and layer; `None` once the layer's could not be read.
     cpu: Option<u64>,
+    /// Of that what serves did not use, where something does.
+    near: Option<u64>,
+    /// Operations that were refused.
+    refused: u64,
+    /// What went over the link while operations were made.
+    link: Option<Reading>,
     idle_arms: Nanos,
     host: Vec<(HostShare, Nanos)>,
 }
 
 /// What was read at the two quiet points around a block.
 pub(super) struct Around {
-    /// CPU of the layer's processes.
+    /// CPU of the layer's processes, what serves included.
     pub(super) layer: Option<Nanos>,
+    /// CPU of what serves, where something does.
+    pub(super) far: Option<Nanos>,
     /// CPU of the other arms' layers.
     pub(super) others: Nanos,
     pub(super) host: HostShare,
     /// Between the two points.
     pub(super) wall: Nanos,
+    /// The link at each of them.
+    pub(super) link: Option<[Reading; 2]>,
 }
 
 impl Tally {
     pub(super) fn new() -> Self {
-        Self { cpu: Some(0), ..Self::default() }
+        Self { cpu: Some(0), near: Some(0), ..Self::default() }
     }
 
-    pub(super) fn add(&mut self, kind: &Kind, report: &Report, around: &Around) {
-        let cpu = around.layer.map(|layer| (report.cpu + layer).get());
+    /// A block, and what was read around each of its pieces.
+    pub(super) fn add(&mut self, kind: &Kind, report: &Report, around: &[Around]) {
+        let all = |of: fn(&Around) -> Option<Nanos>| -> Option<Nanos> {
+            around.iter().map(of).try_fold(Nanos::ZERO, |sum, cpu| Some(sum + cpu?))
+        };
+        let cpu = all(|piece| piece.layer).map(|layer| (report.cpu + layer).get());
+        let near = cpu.zip(all(|piece| piece.far)).map(|(cpu, far)| cpu.saturating_sub(far.get()));
         let mut errors: BTreeMap<String, u64> = BTreeMap::new();
         for (_, class) in &report.failed {
             *errors.entry(class.as_str().to_owned()).or_default() += 1;
@@ -45,7 +61,9 @@ impl Tally {
             bytes: report.bytes,
             elapsed_ns: report.elapsed.get(),
             cpu_ns: cpu,
+            front_cpu_ns: near,
             times: report.times.encode(),
+            steps_ns: report.steps.clone(),
         };
         let sum = &mut self.counters;
         sum.requests += counts.tried;
@@ -57,9 +75,26 @@ impl Tally {
         }
         sum.operations.insert(kind.label(), counts);
         self.times.merge(&report.times);
+        self.refused += report.refused;
         self.cpu = self.cpu.zip(cpu).map(|(sum, cpu)| sum + cpu);
-        self.idle_arms += around.others;
-        self.host.push((around.host, around.wall));
+        self.near = self.near.zip(near).map(|(sum, near)| sum + near);
+        for piece in around {
+            self.idle_arms += piece.others;
+            self.host.push((piece.host, piece.wall));
+            if let Some([before, after]) = &piece.link {
+                self.link.get_or_insert_default().add(before, after);
+            }
+        }
+    }
+
+    /// With what became of the files that must not open.
+    pub(super) fn deny(&mut self, counts: ViolationCounts) {
+        self.counters.violations = Some(ViolationCounts { false_alarms: self.refused, ..counts });
+    }
+
+    /// What went over the link, as if nothing had before.
+    pub(super) fn take_link(&mut self) -> Option<Reading> {
+        self.link.take()
     }
 
     /// The slice's counters and times. `cores`: the subjects'.
@@ -67,7 +102,10 @@ impl Tally {
         let wall: u64 = self.host.iter().map(|(_, wall)| wall.get()).sum();
         let capacity = self.counters.wall_ns as f64 * cores.max(1) as f64;
         self.counters.subject_cpu_ns = self.cpu;
-        self.counters.subject_busy = self.cpu.filter(|_| capacity > 0.0).map(|cpu| cpu as f64 / capacity);
+        self.counters.front_cpu_ns = self.near;
+        // What serves has cores of its own.
+        let busy = self.near.or(self.cpu).filter(|_| capacity > 0.0);
+        self.counters.subject_busy = busy.map(|cpu| cpu as f64 / capacity);
         self.counters.idle_arms_busy = self.idle_arms.get() as f64 / wall.max(1) as f64;
         self.counters.host = weighed(&self.host);
         // A mixture of kinds would be nobody's distribution; each kind has its own in any case. And
@@ -106,10 +144,12 @@ fn weighed(parts: &[(HostShare, Nanos)]) -> HostShare {
 mod tests {
     use super::super::failure::Class;
     use super::*;
+    use bakeoff_link::Traffic;
 
     fn around(layer: Option<u64>, steal: f64, wall: u64) -> Around {
         let host = HostShare { steal, pressure_io: Some(steal), ..HostShare::default() };
-        Around { layer: layer.map(Nanos::new), others: Nanos::new(10), host, wall: Nanos::new(wall) }
+        let layer = layer.map(Nanos::new);
+        Around { layer, far: None, others: Nanos::new(10), host, wall: Nanos::new(wall), link: None }
     }
 
     fn kinds() -> Vec<Kind> {
@@ -133,8 +173,8 @@ mod tests {
     #[test]
     fn a_slice_is_the_sum_of_its_blocks() {
         let mut tally = Tally::new();
-        tally.add(&kinds()[0], &report(10, 1, 1_000), &around(Some(300), 0.1, 100));
-        tally.add(&kinds()[1], &report(2, 0, 3_000), &around(Some(0), 0.5, 300));
+        tally.add(&kinds()[0], &report(10, 1, 1_000), &[around(Some(300), 0.1, 100)]);
+        tally.add(&kinds()[1], &report(2, 0, 3_000), &[around(Some(0), 0.5, 300)]);
         let (counters, times) = tally.finish(2);
         assert_eq!((counters.requests, counters.replies, counters.bytes), (12, 11, 14));
         assert_eq!(counters.errors["wrong-bytes"], 1);
@@ -152,17 +192,36 @@ mod tests {
     #[test]
     fn one_kind_by_itself_has_the_times_of_the_slice() {
         let mut tally = Tally::new();
-        tally.add(&kinds()[0], &report(10, 1, 1_000), &around(Some(300), 0.1, 100));
+        tally.add(&kinds()[0], &report(10, 1, 1_000), &[around(Some(300), 0.1, 100)]);
         assert_eq!(tally.finish(1).1.response.count(), 9);
     }
 
     #[test]
     fn cpu_that_was_not_read_once_is_not_known() {
         let mut tally = Tally::new();
-        tally.add(&kinds()[0], &report(10, 0, 1_000), &around(None, 0.0, 100));
-        tally.add(&kinds()[1], &report(10, 0, 1_000), &around(Some(5), 0.0, 100));
+        tally.add(&kinds()[0], &report(10, 0, 1_000), &[around(None, 0.0, 100)]);
+        tally.add(&kinds()[1], &report(10, 0, 1_000), &[around(Some(5), 0.0, 100)]);
         let (counters, _) = tally.finish(1);
         assert_eq!((counters.subject_cpu_ns, counters.subject_busy), (None, None));
         assert_eq!(counters.operations["read 1 KB"].cpu_ns, Some(505));
+    }
+
+    #[test]
+    fn the_pieces_of_a_block_add_up_and_what_serves_is_told_apart() {
+        let at =
+            |packets| Reading { to_subject: Traffic { packets, ..Traffic::default() }, ..Reading::default() };
+        let piece = |far, packets: [u64; 2]| Around {
+            far: Some(Nanos::new(far)),
+            link: Some(packets.map(at)),
+            ..around(Some(300), 0.0, 100)
+        };
+        let mut tally = Tally::new();
+        tally.add(&kinds()[0], &report(2, 0, 1_000), &[piece(100, [0, 5]), piece(50, [90, 91])]);
+        assert_eq!(tally.take_link().map(|link| link.to_subject.packets), Some(6));
+        let (counters, _) = tally.finish(1);
+        assert_eq!((counters.subject_cpu_ns, counters.front_cpu_ns), (Some(1_100), Some(950)));
+        assert_eq!(counters.server_cpu_ns(), Some(150));
+        assert_eq!(counters.subject_busy, Some(0.95));
+        assert_eq!(counters.operations["read 1 B"].front_cpu_ns, Some(950));
     }
 }

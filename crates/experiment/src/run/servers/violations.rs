@@ -36,7 +36,7 @@ impl Planted {
         let mut files = Vec::new();
         let mut altered = HashSet::new();
         let requests = match &plan.what {
-            Violations::Digests(_) => return Ok((None, files)),
+            Violations::Digests(_) | Violations::Denied(_) => return Ok((None, files)),
             Violations::Urls(urls) => urls.iter().map(|url| refused(url.as_bytes())).collect(),
             Violations::Files(count) => {
                 for (path, body) in drawn(workload.site(), *count, seed)? {
