@@ -36,6 +36,10 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "enforcer-cpu", text: include_str!("../../../plans/enforcer-cpu.toml") },
     ShippedPlan { name: "calls", text: include_str!("../../../plans/calls.toml") },
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
+    ShippedPlan { name: "webfs-loopback", text: include_str!("../../../plans/webfs-loopback.toml") },
+    ShippedPlan { name: "webfs-10mbit", text: include_str!("../../../plans/webfs-10mbit.toml") },
+    ShippedPlan { name: "webfs-1gbit", text: include_str!("../../../plans/webfs-1gbit.toml") },
+    ShippedPlan { name: "webfs-cached", text: include_str!("../../../plans/webfs-cached.toml") },
     ShippedPlan {
         name: "confinement-compile",
         text: include_str!("../../../plans/confinement-compile.toml"),
@@ -69,6 +73,7 @@ pub const SUITES: &[ShippedPlan] = &[
     ShippedPlan { name: "afpa", text: include_str!("../../../plans/afpa.toml") },
     ShippedPlan { name: "confinement", text: include_str!("../../../plans/confinement.toml") },
     ShippedPlan { name: "selinux-here", text: include_str!("../../../plans/selinux-here.toml") },
+    ShippedPlan { name: "webfs", text: include_str!("../../../plans/webfs.toml") },
 ];
 
 /// The layers that come with bakeoff, in the form of a plan's own.

@@ -31,10 +31,15 @@ impl Found {
     /// The arm's own figure, which is compared with nothing; its interval where it has one.
     fn own(link: &Link, results: &Results) -> Option<Self> {
         let arm = results.arms.get(&link.arm)?;
-        let estimate = arm.estimates.get(link.meter).filter(|_| link.population.is_none());
-        let value = match &link.population {
-            None => *arm.meters.get(link.meter)?,
-            Some(_) => *population(link, results)?.arms.get(&link.arm)?.meters.get(link.meter)?,
+        let of_all = link.population.is_none() && link.operation.is_none();
+        let estimate = arm.estimates.get(link.meter).filter(|_| of_all);
+        let value = match (&link.operation, &link.population) {
+            (None, None) => *arm.meters.get(link.meter)?,
+            (Some(word), _) => {
+                let operation = results.operations.iter().find(|own| own.operation == *word)?;
+                *operation.arms.get(&link.arm)?.meters.get(link.meter)?
+            }
+            (None, Some(_)) => *population(link, results)?.arms.get(&link.arm)?.meters.get(link.meter)?,
         };
         let (low, high) = (estimate.map(|own| own.low), estimate.map(|own| own.high));
         Some(Self { value, effect: None, low, high, amount: [None; 3], invalid: arm.invalid.is_some() })

@@ -286,3 +286,45 @@ fn a_newer_run_against_an_older_one_is_a_statement_of_its_own() {
     let (enforcer, results) = (crate::study::find("enforcer").unwrap().unwrap(), results);
     assert!(join_between(&enforcer, &results, &[]).is_none());
 }
+
+#[test]
+fn an_operation_has_its_own_value_and_its_own_ratio_to_another_arm() {
+    use crate::results::{OperationFigures, OperationResult};
+    let against_native = |arm: &str, times: f64| Comparison {
+        differences: vec![times.ln(); 10],
+        ..comparison(arm, "native", "operation_time", (times - 1.0, times - 1.0, times - 1.0))
+    };
+    let figures = OperationFigures {
+        meters: [("operation_time".to_owned(), 58_000.0)].into(),
+        ..OperationFigures::default()
+    };
+    let read = OperationResult {
+        operation: "read 1 B".to_owned(),
+        comparisons: vec![against_native("webfs", 2.0), against_native("sshfs", 8.0)],
+        arms: [("webfs".to_owned(), figures)].into(),
+        ..OperationResult::default()
+    };
+    let arms = [("webfs".to_owned(), crate::results::ArmResult::default())].into();
+    let results = Results {
+        name: "webfs-10mbit".to_owned(),
+        operations: vec![read],
+        arms,
+        ..run(&["native", "webfs", "sshfs"], Vec::new())
+    };
+    let section = join(&study("crisis").unwrap().unwrap(), &results);
+    let row = |baseline: &str| {
+        let mut rows = section.rows.iter().filter(|row| row.operation.as_deref() == Some("read 1 B"));
+        rows.find(|row| row.baseline == baseline).unwrap()
+    };
+    let own = row("webfs");
+    assert!((own.value.unwrap() - 0.058).abs() < 1e-9 && own.published == "47 ms", "{own:?}");
+    let ratio = row("sshfs");
+    assert!(
+        (ratio.value.unwrap() - 0.25).abs() < 1e-9 && ratio.said.contains("stands here for NFS"),
+        "{ratio:?}"
+    );
+    let missing = section.rows.iter().find(|row| row.operation.as_deref() == Some("write 1 B")).unwrap();
+    assert!(missing.said.contains("did not measure"), "{missing:?}");
+    let other = Results { name: "files".to_owned(), ..results };
+    assert!(join(&study("crisis").unwrap().unwrap(), &other).rows.is_empty());
+}
