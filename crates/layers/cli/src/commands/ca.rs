@@ -85,7 +85,7 @@ pub(crate) struct CertifyArgs {
     /// Days for which it is good
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3650))]
     days: u64,
-    /// Where the identity goes [default: what is before the @ of NAME, and .identity]
+    /// Where the identity goes; if not said, the name without its kind and domain, and .identity
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
