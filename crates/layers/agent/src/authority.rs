@@ -7,10 +7,11 @@
 //! admin.key admin.pub  sign the bundle, in the format of minisign
 //! trust/               the bundle, as others take it in
 //! ola/                 what the agent needs, which goes to the machine it runs on: its key and certificate, the groups,
-//!                      and the same bundle
+//!                      the roll of whose keys it knows, and the same bundle
 //! ```
 
 use crate::files::{self, FileError};
+use crate::roll::{self, Roll};
 use crate::trust::{self, TrustError};
 use bakeoff_layers_base::key::{self, KeyError};
 use bakeoff_layers_base::manifest::Refusal as BundleRefusal;
@@ -127,6 +128,15 @@ pub fn renew(dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<Bundle, Au
     domain(dir)
 }
 
+/// A name that was certified.
+#[derive(Clone, Debug)]
+pub struct Certified {
+    /// The domain's word for it.
+    pub identity: Vec<u8>,
+    /// What the agent's `roll` must have, which it has where the agent's directory is still below the domain's.
+    pub line: String,
+}
+
 /// An identity: the domain's word that this key is this name's.
 ///
 /// # Errors
@@ -136,17 +146,21 @@ pub fn certify(
     name: &Name,
     key: Key,
     (from_unix_s, until_unix_s): (u64, u64),
-) -> Result<Vec<u8>, AuthorityError> {
+) -> Result<Certified, AuthorityError> {
     let bundle = domain(dir)?;
     if *name.domain() != bundle.domain || matches!(name.kind(), Kind::Role | Kind::Group) {
         return Err(AuthorityError::NotOurs { name: name.clone(), domain: bundle.domain });
     }
     let ca = files::read_secret_key(&dir.join("ca.key"))?;
     let identity = Identity { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
-    let made = identity.seal(&ca)?;
+    let statement = identity.seal(&ca)?;
     // By the key that others know, which need not be the one that lies there.
-    Identity::open(&made, name, &bundle.ca)?;
-    Ok(made)
+    Identity::open(&statement, name, &bundle.ca)?;
+    let ola = dir.join("ola");
+    if ola.is_dir() {
+        Roll::of(&ola).add(name, key)?;
+    }
+    Ok(Certified { identity: statement, line: roll::line(name, key) })
 }
 
 /// The bundle of the one domain of a directory.
@@ -202,7 +216,10 @@ mod tests {
         let key = SecretKey::generate().unwrap().public();
         let certify = |name: &str| certify(&ca, &name.parse().unwrap(), key, (NOW, NOW + 60));
         let made = certify("user:alice@home.example").unwrap();
-        assert_eq!(Identity::peek(&made).unwrap(), ("user:alice@home.example".parse().unwrap(), key));
+        assert_eq!(
+            Identity::peek(&made.identity).unwrap(),
+            ("user:alice@home.example".parse().unwrap(), key)
+        );
         for other in [
             "user:alice@site.example",
             "user:alice@deep.home.example",

@@ -14,6 +14,7 @@ mod files;
 pub mod message;
 pub mod refusal;
 pub mod role;
+mod roll;
 pub mod server;
 pub mod session;
 pub mod trust;

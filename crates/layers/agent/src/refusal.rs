@@ -4,6 +4,7 @@
 //! with a statement is `credentials`' to say.
 
 use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_credentials::name::Name;
 
 /// Why not.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -38,6 +39,11 @@ pub enum No {
     /// A leaf's time.
     #[error("a leaf is given for 1 s to 24 hours; ask for less")]
     TooLong,
+    /// A key that the administrator did not enrol.
+    #[error(
+        "this key of {0} is not on the agent's roll; have the administrator add the line that `ca certify` printed"
+    )]
+    NotEnrolled(Name),
     /// There is nothing to say a word about.
     #[error("no link of the chain was given by this domain; ask the agent of the giver's domain")]
     NoLink,
@@ -71,6 +77,7 @@ impl No {
             Self::TooManyConnections => "too-many-connections",
             Self::TooManySubscribers => "too-many-subscribers",
             Self::TooLong => "too-long",
+            Self::NotEnrolled(_) => "not-enrolled",
             Self::NoLink => "no-link",
             Self::NotYours => "not-yours",
             Self::NeverSeen => "never-seen",

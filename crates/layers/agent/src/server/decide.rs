@@ -7,6 +7,7 @@ use super::book::Book;
 use super::groups::Groups;
 use crate::message::{Answer, Question, What};
 use crate::refusal::No;
+use crate::roll::Roll;
 use bakeoff_layers_credentials::bundle::Bundle;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey, SecretKey, Serial, hash};
@@ -30,6 +31,7 @@ pub(super) struct Agent {
     pub(super) domain: Domain,
     pub(super) key: SecretKey,
     ca: Vec<PublicKey>,
+    roll: Roll,
     groups: Mutex<Groups>,
     book: Mutex<Book>,
     /// Something was taken back.
@@ -37,9 +39,17 @@ pub(super) struct Agent {
 }
 
 impl Agent {
-    pub(super) fn new(bundle: Bundle, key: SecretKey, groups: Groups, book: Book) -> Self {
+    pub(super) fn new(bundle: Bundle, key: SecretKey, roll: Roll, groups: Groups, book: Book) -> Self {
         let Bundle { domain, ca, .. } = bundle;
-        Self { domain, key, ca, groups: Mutex::new(groups), book: Mutex::new(book), changed: Condvar::new() }
+        Self {
+            domain,
+            key,
+            ca,
+            roll,
+            groups: Mutex::new(groups),
+            book: Mutex::new(book),
+            changed: Condvar::new(),
+        }
     }
 
     /// Other groups from now on.
@@ -120,6 +130,10 @@ impl Agent {
             }
             if now_unix_s >= identity.until_unix_s {
                 return Err(Refusal::Expired(of()).into());
+            }
+            // A role stands with its owner, who was looked at before it.
+            if owner.is_none() && !self.roll.has(name, identity.key) {
+                return Err(No::NotEnrolled(name.clone()));
             }
             self.stands(identity.serial, identity.key.thumbprint(), of)?;
             opened.push(identity);

@@ -13,6 +13,7 @@ use crate::channel::{Channel, Cut};
 use crate::files::{self, FileError};
 use crate::message::{Answer, Question};
 use crate::refusal::No;
+use crate::roll::Roll;
 use crate::trust::{self, TrustError};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::daemon::status::StatusFile;
@@ -187,7 +188,7 @@ impl Server {
         let book = Book::open(&path, now_unix_s()).map_err(|error| ServeError::Book { path, error })?;
         let groups = groups(dir, &bundle.domain)?;
         Ok(Self {
-            agent: Agent::new(bundle, key, groups, book),
+            agent: Agent::new(bundle, key, Roll::of(dir), groups, book),
             config: Arc::new(config),
             connections: AtomicUsize::new(0),
             subscribers: AtomicUsize::new(0),

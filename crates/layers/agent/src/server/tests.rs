@@ -42,7 +42,8 @@ impl Stage {
     fn until(&self, name: &str, until: u64) -> Person {
         let (name, key) = (name.parse().unwrap(), SecretKey::generate().unwrap());
         let times = (NOW - 60, until);
-        let identity = authority::certify(&self.dir.path().join("ca"), &name, key.public(), times).unwrap();
+        let identity =
+            authority::certify(&self.dir.path().join("ca"), &name, key.public(), times).unwrap().identity;
         Person { name, key, identity }
     }
 
@@ -85,6 +86,7 @@ fn agent(dir: &tempfile::TempDir, bundles: &Bundles) -> Agent {
     Agent::new(
         bundles.get(&domain).unwrap().clone(),
         key,
+        Roll::of(&ola),
         groups,
         Book::open(&ola.join("book"), NOW).unwrap(),
     )
@@ -142,6 +144,33 @@ fn a_leaf_is_given_to_the_key_of_an_identity_with_its_groups_and_for_a_day_at_mo
     }
 }
 
+/// Whoever has the CA's key certifies what he likes; the agent's roll is elsewhere, and says nothing of it.
+#[test]
+fn a_thief_of_the_cas_key_alone_gets_neither_leaf_nor_status() {
+    let stage = Stage::new();
+    let ca = crate::read_secret_key(&stage.dir.path().join("ca/ca.key")).unwrap();
+    let forged = |name: &str| {
+        let (name, key): (Name, _) = (name.parse().unwrap(), SecretKey::generate().unwrap());
+        let identity = Identity {
+            name: name.clone(),
+            key: key.public(),
+            serial: Serial::random().unwrap(),
+            from_unix_s: NOW - 60,
+            until_unix_s: NOW + 500_000,
+        };
+        Person { name, key, identity: identity.seal(&ca).unwrap() }
+    };
+    let alice = stage.person("user:alice@home.example");
+    assert!(stage.login(&alice.key, &[&alice], 900).is_ok());
+    for name in ["user:alice@home.example", "user:eve@home.example", "node:files@home.example"] {
+        let thief = forged(name);
+        assert_eq!(stage.login(&thief.key, &[&thief], 900).unwrap_err(), "not-enrolled", "{name}");
+        let (_, transfer) = given(&thief, &alice, None, 0);
+        let refused = stage.endorse(&hello(&thief, &[(&thief, &transfer)])).unwrap_err();
+        assert_eq!(refused, "not-enrolled", "{name}");
+    }
+}
+
 #[test]
 fn nobody_of_another_domain_is_counter_signed() {
     let (stage, site) = (Stage::new(), tempfile::tempdir().unwrap());
@@ -150,7 +179,7 @@ fn nobody_of_another_domain_is_counter_signed() {
     authority::init(&"site.example".parse().unwrap(), &ca, terms, NOW).unwrap();
     let name: Name = "user:eve@site.example".parse().unwrap();
     let key = SecretKey::generate().unwrap();
-    let identity = authority::certify(&ca, &name, key.public(), (NOW, NOW + 900)).unwrap();
+    let identity = authority::certify(&ca, &name, key.public(), (NOW, NOW + 900)).unwrap().identity;
     let eve = Person { name, key, identity };
     assert_eq!(stage.login(&eve.key, &[&eve], 900).unwrap_err(), "not-its-domain");
     let alice = stage.person("user:alice@home.example");

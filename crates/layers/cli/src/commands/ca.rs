@@ -6,7 +6,7 @@ use super::delegate::SKEW_S;
 use super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_agent::authority::{self, AuthorityError, Terms};
+use bakeoff_layers_agent::authority::{self, AuthorityError, Certified, Terms};
 use bakeoff_layers_agent::{read_public_key, trust, write_secret_key};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::manifest::signature::PublicKey;
@@ -155,7 +155,7 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
         (Some(public), None) => read_public_key(public).map_err(Failure::failed)?,
         (None, None) => return Err(Failure::usage("whose key is it? Say --pub FILE or --new-key FILE")),
     };
-    let identity = authority::certify(
+    let Certified { identity, line } = authority::certify(
         &args.ca.ca,
         &args.name,
         key,
@@ -175,6 +175,11 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
         Failure::failed(format!("{}: {error}; give a path that can be written", out.display()))
     })?;
     terminal::say(&format!("{}: the identity of {}, good for {} days", out.display(), args.name, args.days));
+    let roll = args.ca.ca.join("ola/roll");
+    terminal::say(&format!(
+        "{}: has the line; add it to the roll of an agent that is elsewhere:\n  {line}",
+        roll.display()
+    ));
     Ok(Exit::Done)
 }
 

@@ -1,0 +1,46 @@
+//! The roll: whose keys an agent gives leafs and statuses to.
+//!
+//! Measured side, cold. A text beside the agent's key, not beside the CA's: who has stolen the CA's key alone certifies
+//! names to which no agent gives a leaf. A line a key: a name, and the key's thumbprint in digits. Read anew for each
+//! question, as people come while the agent runs.
+
+use crate::files::{FileError, to_hex};
+use bakeoff_layers_credentials::key::PublicKey;
+use bakeoff_layers_credentials::name::Name;
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The file in an agent's directory.
+#[derive(Debug)]
+pub(crate) struct Roll(PathBuf);
+
+impl Roll {
+    /// Of an agent's directory.
+    pub(crate) fn of(agent: &Path) -> Self {
+        Self(agent.join("roll"))
+    }
+
+    /// Whether this key of this name stands there. A roll that cannot be read has nobody in it.
+    pub(crate) fn has(&self, name: &Name, key: PublicKey) -> bool {
+        let sought = line(name, key);
+        fs::read_to_string(&self.0).is_ok_and(|text| text.lines().any(|line| line.trim() == sought))
+    }
+
+    /// Adds one.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn add(&self, name: &Name, key: PublicKey) -> Result<(), FileError> {
+        let failed = |error| FileError::Io { path: self.0.clone(), what: "written", error };
+        let mut file =
+            OpenOptions::new().append(true).create(true).mode(0o600).open(&self.0).map_err(failed)?;
+        writeln!(file, "{}", line(name, key)).map_err(failed)
+    }
+}
+
+/// What stands there of a key.
+pub(crate) fn line(name: &Name, key: PublicKey) -> String {
+    format!("{name} {}", to_hex(&key.thumbprint()))
+}
