@@ -268,7 +268,9 @@ fn a_cache_that_is_passed_by_sustains_no_rate_and_its_hits_say_why() {
     }
     // Beside other work trials may all be void; that a rate was sustained is said in no case.
     match arm["finding"].as_str() {
-        Some("no-rate-passes") => assert!(arm["sentence"].as_str().unwrap().contains("hits get fewer"), "{arm}"),
+        Some("no-rate-passes") => {
+            assert!(arm["sentence"].as_str().unwrap().contains("hits get fewer"), "{arm}")
+        }
         other => assert_eq!(other, Some("not-measured"), "{arm}"),
     }
 }

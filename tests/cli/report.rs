@@ -99,6 +99,8 @@ fn a_budget_without_a_single_round_is_no_success() {
     // As if it had ended in its first round.
     let first = yard.read("out/slices.jsonl").lines().next().unwrap().to_owned() + "\n";
     yard.write("out/slices.jsonl", first);
-    yard.write("out/end.json", yard.read("out/end.json").replace("\"rounds\"", "\"budget\""));
+    let mut end: serde_json::Value = serde_json::from_str(&yard.read("out/end.json")).unwrap();
+    end["stopped_by"] = "budget".into();
+    yard.write("out/end.json", end.to_string());
     yard.run(&["report", "out"]).exits(4).says(&["the budget ended before the first round was complete"]);
 }
