@@ -42,7 +42,7 @@ impl Guard {
     pub(super) fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
         use Operation::{Create, List, Read, Remove, Write};
         let who = self.principals.of(session)?;
-        let needs = |object, operation| self.needs(&who, object, |_| Operations::of(&[operation]));
+        let needs = |object, operation| self.needs(&who, object, |_| Operations::of(&[operation])).map(drop);
         let at = |directory, name, operations: &[Operation]| {
             self.needs_at(&who, (directory, name), Operations::of(operations))
         };
@@ -50,11 +50,13 @@ impl Guard {
             Request::Read { object, .. } | Request::ReadLink { object } => needs(object, Read),
             Request::List { directory, .. } => needs(directory, List),
             Request::Write { object, bytes, .. } => {
-                needs(object, Write)?;
-                self.counts(&who, object, bytes.len() as u64)
+                let (object, rights) = self.needs(&who, object, |_| Operations::of(&[Write]))?;
+                self.counts(&who, &object, rights, bytes.len() as u64)
             }
-            Request::Commit { object } => self.needs(&who, object, something),
-            Request::SetAttributes { object, new } => self.needs(&who, object, |may| setting(&new, may)),
+            Request::Commit { object } => self.needs(&who, object, something).map(drop),
+            Request::SetAttributes { object, new } => {
+                self.needs(&who, object, |may| setting(&new, may)).map(drop)
+            }
             Request::Create { directory, name, truncate: true, .. } => at(directory, name, &[Create, Write]),
             Request::Create { directory, name, .. }
             | Request::MakeDirectory { directory, name, .. }
@@ -150,18 +152,18 @@ impl Guard {
         }
     }
 
-    /// The session must have what is asked of an object, which may depend on what it has.
+    /// The session must have what is asked of an object, which may depend on what it has: the object, and that.
     fn needs(
         &self,
         who: &Principal,
         object: Number,
         asked: impl FnOnce(Operations) -> Operations,
-    ) -> Result<(), No> {
+    ) -> Result<(Arc<Object>, Rights), No> {
         let object = self.objects.find(object)?;
         let rights = self.rights(who, &object)?;
         let asked = asked(rights.operations);
         match asked.is_within(rights.operations) {
-            true => Ok(()),
+            true => Ok((object, rights)),
             false => Err(self.refuse(who, &self.objects.paths(&object)?, (asked, rights), Refusal::Denied)),
         }
     }
@@ -228,12 +230,11 @@ impl Guard {
     }
 
     /// Counts what is to be written, where that has a limit.
-    fn counts(&self, who: &Principal, object: Number, bytes: u64) -> Result<(), No> {
-        let object = self.objects.find(object)?;
-        if self.rights(who, &object)?.most_bytes.is_none() {
+    fn counts(&self, who: &Principal, object: &Object, rights: Rights, bytes: u64) -> Result<(), No> {
+        if rights.most_bytes.is_none() {
             return Ok(());
         }
-        let paths = self.objects.paths(&object)?;
+        let paths = self.objects.paths(object)?;
         let limits: Vec<_> = paths.iter().flat_map(|path| who.grant.limits(path)).collect();
         self.principals.count(&limits, bytes)
     }
