@@ -165,12 +165,7 @@ pub fn certify(
 
 /// The bundle of the one domain of a directory.
 fn domain(dir: &Path) -> Result<Bundle, AuthorityError> {
-    let bundles = trust::read(&dir.join("trust"))?;
-    let mut each = bundles.each();
-    match (each.next(), each.next()) {
-        (Some(bundle), None) => Ok(bundle.clone()),
-        _ => Err(AuthorityError::NoDomain(dir.to_owned())),
-    }
+    trust::only(&dir.join("trust"))?.ok_or_else(|| AuthorityError::NoDomain(dir.to_owned()))
 }
 
 /// Signs a bundle, and takes it in where others and the agent find it.

@@ -2,6 +2,7 @@
 //!
 //! Measured side, cold. A secret key is taken only from a file that nobody but its owner may read.
 
+use bakeoff_layers_base::hex::from_hex;
 use bakeoff_layers_base::plain::{For, Place};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey, Serial};
@@ -135,24 +136,15 @@ pub fn item(text: &str) -> Option<Item> {
     of_hex(text).map(Serial).map(Item::Serial).or_else(|| of_hex(text).map(Item::Key))
 }
 
-/// Bytes as digits.
-pub(crate) fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// As many bytes, of digits.
+/// As many bytes, of digits as people type them.
 pub(crate) fn of_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let digits = text.as_bytes();
-    let (pairs, rest) = digits.as_chunks::<2>();
-    let value = |digit: u8| char::from(digit).to_digit(16);
-    let byte = |[high, low]: &[u8; 2]| u8::try_from(value(*high)? << 4 | value(*low)?).ok();
-    let bytes: Vec<u8> = pairs.iter().map(byte).collect::<Option<_>>()?;
-    bytes.try_into().ok().filter(|_| rest.is_empty())
+    from_hex(&text.to_ascii_lowercase())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bakeoff_layers_base::hex::to_hex;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

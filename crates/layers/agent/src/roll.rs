@@ -4,7 +4,8 @@
 //! names to which no agent gives a leaf. A line a key: a name, and the key's thumbprint in digits. Read anew for each
 //! question, as people come while the agent runs.
 
-use crate::files::{FileError, to_hex};
+use crate::files::FileError;
+use bakeoff_layers_base::hex::to_hex;
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::Name;
 use std::fs::{self, OpenOptions};

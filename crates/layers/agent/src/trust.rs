@@ -88,6 +88,16 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
     }
 }
 
+/// The bundle of a directory that has one; `None` where it has several.
+///
+/// # Errors
+/// As for all of them.
+pub fn only(dir: &Path) -> Result<Option<Bundle>, TrustError> {
+    let bundles = read(dir)?;
+    let mut each = bundles.each();
+    Ok(each.next().filter(|_| each.next().is_none()).cloned())
+}
+
 /// Takes a bundle into a directory: by the key that is pinned there, or the first time by this one.
 ///
 /// # Errors

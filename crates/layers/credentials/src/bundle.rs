@@ -111,6 +111,17 @@ impl Bundle {
         Ok(bundle)
     }
 
+    /// Its text: what was read has one spelling.
+    ///
+    /// # Errors
+    /// It would be refused, which what was read is not.
+    pub fn text(&self) -> Result<String, Refusal> {
+        let roots: Vec<Vec<u8>> = self.roots.iter().map(|root| root.to_vec()).collect();
+        let Self { domain, version, not_after_unix_s, ca, addresses, .. } = self;
+        let (version, not_after_unix_s) = (*version, *not_after_unix_s);
+        Draft { domain, version, not_after_unix_s, ca, roots: &roots, addresses }.text()
+    }
+
     /// What reading does to bytes that nobody signed: for tests and fuzzing.
     ///
     /// # Errors

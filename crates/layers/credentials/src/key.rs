@@ -5,6 +5,7 @@
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
+use bakeoff_layers_base::hex::to_hex;
 use ciborium::Value;
 use std::fmt;
 use zeroize::Zeroizing;
@@ -81,8 +82,7 @@ impl PublicKey {
 
 impl fmt::Debug for PublicKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hex: String = self.0.iter().map(|byte| format!("{byte:02x}")).collect();
-        write!(f, "PublicKey({hex})")
+        write!(f, "PublicKey({})", to_hex(&self.0))
     }
 }
 
@@ -200,7 +200,7 @@ mod tests {
         let again = SecretKey::of_pkcs8(&bytes).unwrap();
         assert!(again.public().signed(b"x", &key.sign(b"x")));
         assert_eq!(SecretKey::of_pkcs8(&bytes[1..]).err(), Some(NoKey::Format));
-        let seed: String = bytes[16..48].iter().map(|byte| format!("{byte:02x}")).collect();
+        let seed = to_hex(&bytes[16..48]);
         assert!(!format!("{key:?}").contains(&seed));
     }
 }

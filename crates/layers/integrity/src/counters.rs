@@ -3,8 +3,8 @@
 //! Hot: one atomic addition a decision. The numbers are the layer's own word and stand beside what is
 //! seen from outside.
 
-use crate::enforcer::lock;
 use crate::words::plain;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::check::Wrong;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -6,12 +6,13 @@
 //! answered first counts. Before the tree is armed they allow our own opens and put all others by.
 
 use crate::counters::Count;
-use crate::enforcer::{Enforcer, lock};
+use crate::enforcer::Enforcer;
 use crate::gap::Gap;
 use crate::judge::{self, Turn, Which};
 use crate::queue::Job;
 use crate::respond;
 use crate::tree::{Listed, key, open_listed};
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_base::manifest::check::Wrong;
 use bakeoff_sys::fanotify::{Event, Open, set_answered};

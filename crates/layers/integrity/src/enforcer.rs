@@ -14,6 +14,7 @@ use crate::respond::Orders;
 use crate::settings::Settings;
 use crate::tree::{Listed, Tree};
 use crate::waiting::Waiting;
+use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::verdict::Verdicts;
 use bakeoff_sys::fanotify::{Group, Mark};
 use bakeoff_sys::inode::{self, For};
@@ -22,7 +23,7 @@ use std::collections::{HashMap, HashSet};
 use std::os::fd::{OwnedFd, RawFd};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Instant, SystemTime};
 
 /// Descriptors that are kept back from leases, a quarter of all within these limits: events that wait or
@@ -130,11 +131,11 @@ impl Enforcer {
     }
 
     pub(crate) fn listed(&self) -> Arc<Listed> {
-        self.listed.read().unwrap_or_else(std::sync::PoisonError::into_inner).clone()
+        read(&self.listed).clone()
     }
 
     pub(crate) fn replace_listed(&self, listed: Listed) {
-        *self.listed.write().unwrap_or_else(std::sync::PoisonError::into_inner) = Arc::new(listed);
+        *write(&self.listed) = Arc::new(listed);
     }
 
     pub(crate) fn freezes(&self) -> bool {
@@ -220,9 +221,4 @@ impl Enforcer {
             }
         });
     }
-}
-
-/// A panic of another holder leaves these whole: every change to them is complete.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

@@ -4,10 +4,10 @@
 //! It is on disk and outlives a killed machine; [`thaw`] is the way out. What was immutable before is
 //! left as it was, also by a worker that comes after one that died: it goes by the time of the last change.
 
-use crate::enforcer::lock;
 use crate::error::EnforceError;
 use crate::leases::Key;
 use crate::walk::list;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::inode::{self, For, Kind};
 use std::collections::HashSet;
 use std::fs::File;

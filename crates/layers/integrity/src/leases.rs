@@ -4,7 +4,7 @@
 //! comes late when the file was closed meanwhile: it may then be about another file, under which a new
 //! lease was just taken. That one may be given back, too, but only together with its verdict.
 
-use crate::enforcer::lock;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::lease;
 use std::collections::HashMap;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};

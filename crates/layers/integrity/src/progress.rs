@@ -4,7 +4,7 @@
 //! copies from or to his memory meanwhile, and that may be a file of his own FUSE file system. Whoever
 //! freezes it waits for that lock, and nothing can wake him.
 
-use crate::enforcer::lock;
+use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard};
 use std::thread::{self, ThreadId};

@@ -1,6 +1,6 @@
 //! What is looked at after it was allowed: the queue of `log` mode, where no open waits.
 
-use crate::enforcer::lock;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::inode::Facts;
 use std::collections::VecDeque;
 use std::os::fd::OwnedFd;

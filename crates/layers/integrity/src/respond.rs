@@ -4,8 +4,9 @@
 //! Deciding threads only leave an order; the main thread carries it out, so that no open waits for it.
 
 use crate::counters::Count;
-use crate::enforcer::{Enforcer, lock};
+use crate::enforcer::Enforcer;
 use crate::words::plain;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::Action;
 use bakeoff_layers_base::manifest::check::Wrong;
 use bakeoff_layers_base::release::SealedFile;

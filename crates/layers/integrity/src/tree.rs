@@ -5,12 +5,14 @@
 //! about, and every listed file by itself, so that it is asked about whatever the way to it: a hard
 //! link, another mount, a file handle.
 
-use crate::enforcer::{Enforcer, lock};
+use crate::enforcer::Enforcer;
 use crate::error::EnforceError;
 use crate::gap::Gap;
 use crate::leases::Key;
 use crate::walk::Walked;
 use crate::words::plain;
+use bakeoff_layers_base::locks::lock;
+use bakeoff_layers_base::locks::{read, write};
 use bakeoff_layers_base::manifest::Manifest;
 use bakeoff_sys::fanotify::{Mark, set_answered};
 use bakeoff_sys::inode::{self, Facts, For, Kind};
@@ -47,11 +49,11 @@ impl Tree {
 
     /// Whether a path that was opened on this mount can be taken at its word.
     pub(crate) fn knows_mount(&self, mount: u64) -> bool {
-        self.mounts.read().unwrap_or_else(std::sync::PoisonError::into_inner).contains(&mount)
+        read(&self.mounts).contains(&mount)
     }
 
     fn learn_mount(&self, mount: u64) {
-        self.mounts.write().unwrap_or_else(std::sync::PoisonError::into_inner).insert(mount);
+        write(&self.mounts).insert(mount);
     }
 
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {

@@ -3,7 +3,7 @@
 //!
 //! Hot, but while nothing waits a look costs one load. Decides nothing.
 
-use crate::enforcer::lock;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::fanotify::Open;
 use std::collections::VecDeque;
 use std::io::{self, Write};

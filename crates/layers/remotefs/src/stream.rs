@@ -5,13 +5,14 @@
 //! encrypted into a buffer of his own, and takes the lock to have it decrypted; a writer has a chunk encrypted under the lock, and
 //! sends it when he has let go. Who sends is another lock, taken first, as records go out in the order of their numbers.
 
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::tls::{REMOTEFS, peer_key};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, Connection, Error, ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// What is encrypted at once: the other side decrypts it while the next is encrypted. Also what is read at once.
 const CHUNK_BYTES: usize = 64 << 10;
@@ -213,8 +214,4 @@ impl Coming {
         tls.process_new_packets().map_err(|error| io::Error::new(ErrorKind::InvalidData, error))?;
         Ok(taken)
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

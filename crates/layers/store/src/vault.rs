@@ -10,10 +10,11 @@ use crate::layout::{BlockSize, Extent, HEADER_BYTES, Header, HeaderError};
 use crate::refusal::{OpenError, ReadRefusal};
 use crate::source::{Caching, Source};
 use crate::tree::{Kind, NodeId, Tree};
+use bakeoff_layers_base::locks::{read, write};
 use bakeoff_layers_base::release::StoreKey;
 use std::cell::RefCell;
 use std::path::Path;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, RwLock};
 use zeroize::Zeroize;
 
 /// Largest piece that is read and opened at once; longer reads take several. No request of the kernel
@@ -113,12 +114,12 @@ impl Vault {
 
     /// Drops the keys. Every read from now on is refused as locked.
     pub fn lock(&self) {
-        *self.cipher.write().unwrap_or_else(PoisonError::into_inner) = None;
+        *write(&self.cipher) = None;
     }
 
     /// Whether the keys were dropped.
     pub fn is_locked(&self) -> bool {
-        self.cipher.read().unwrap_or_else(PoisonError::into_inner).is_none()
+        read(&self.cipher).is_none()
     }
 
     /// Reads a file's bytes from `offset` into `out`, which is cleared first; fewer than `length` only
@@ -164,7 +165,7 @@ impl Vault {
 
     /// Any stretch of the stream. On a refusal `out` is wiped.
     fn read_stream(&self, at: u64, length: u64, out: &mut Vec<u8>) -> Result<u64, ReadRefusal> {
-        let cipher = self.cipher.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let cipher = read(&self.cipher).clone();
         let cipher = cipher.ok_or(ReadRefusal::Locked)?;
         let end = at.saturating_add(length);
         let mut blocks = 0;

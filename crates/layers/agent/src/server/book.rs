@@ -4,9 +4,10 @@
 //! Measured side, cold. A file of lines, each on the disk before its question is answered. Lines are only added; those whose time is
 //! over are left out when the agent starts. Half a line at the end was never answered for, and is left out, too.
 
-use crate::files::{of_hex, to_hex};
+use crate::files::of_hex;
 use crate::message::MOST_BYTES;
 use crate::refusal::No;
+use bakeoff_layers_base::hex::to_hex;
 use bakeoff_layers_base::plain::{self, For, Place};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::{Hash, Serial};

@@ -8,6 +8,7 @@ use super::groups::Groups;
 use crate::message::{Answer, Question, What};
 use crate::refusal::No;
 use crate::roll::Roll;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::bundle::Bundle;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey, SecretKey, Serial, hash};
@@ -54,7 +55,7 @@ impl Agent {
 
     /// Other groups from now on.
     pub(super) fn regroup(&self, groups: Groups) {
-        *self.groups.lock().unwrap_or_else(PoisonError::into_inner) = groups;
+        *lock(&self.groups) = groups;
     }
 
     /// Answers whoever has proven to have this key.
@@ -101,7 +102,7 @@ impl Agent {
         let ends = identities.iter().map(|identity| identity.until_unix_s);
         let until_unix_s = ends.fold(now_unix_s.saturating_add(seconds), u64::min);
         let from = now_unix_s.saturating_sub(SKEW_S).max(until_unix_s.saturating_sub(MOST_LIFE_S));
-        let groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let groups = lock(&self.groups).clone();
         let order = Order {
             identity,
             statement,
@@ -232,7 +233,7 @@ impl Agent {
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
-        self.book.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.book)
     }
 }
 

@@ -16,7 +16,10 @@ use crate::refusal::No;
 use crate::roll::Roll;
 use crate::trust::{self, TrustError};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
+use bakeoff_layers_base::daemon::mount::STATUS_DELAY;
+use bakeoff_layers_base::daemon::status::{StatusError, StatusFile};
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::bundle::Bundle;
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::Domain;
@@ -31,17 +34,15 @@ use signal_hook::iterator::Signals;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How late the status file may be.
-const STATUS_DELAY: Duration = Duration::from_millis(100);
 /// Connections at a time, each with a thread.
 const MOST_CONNECTIONS: usize = 64;
 /// Of them, those that only listen.
@@ -97,21 +98,11 @@ pub enum ServeError {
         error: io::Error,
     },
     /// The address.
-    #[error("cannot listen on {address}: {error}")]
-    Listen {
-        /// Which.
-        address: SocketAddr,
-        /// Why.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// The status file.
-    #[error("cannot write the status file {}: {error}", path.display())]
-    Status {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Status(#[from] StatusError),
     /// Signals, threads.
     #[error("cannot serve: {0}")]
     Process(#[from] io::Error),
@@ -136,19 +127,14 @@ pub fn serve(
     note: impl Fn(&str),
 ) -> Result<(), ServeError> {
     let server = Arc::new(Server::open(&options.dir)?);
-    let listen = |error| ServeError::Listen { address: options.listen, error };
-    let listener = TcpListener::bind(options.listen).map_err(listen)?;
-    let address = listener.local_addr().map_err(listen)?;
-    let failed = |error| ServeError::Status { path: options.status.clone().unwrap_or_default(), error };
-    let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
-    status.write(server.status("listening", address)).map_err(failed)?;
+    let (listener, address) = listen(options.listen)?;
+    let mut status = StatusFile::begin(options.status.as_deref(), server.status("listening", address))?;
     let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])?;
     let (sender, events) = channel();
     thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || signals.forever().try_for_each(|signal| sender.send(signal)).is_ok())?;
-    let accepting = server.clone();
-    thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &accepting))?;
+    door::open(listener, Arc::downgrade(&server))?;
     ready(address);
     loop {
         match events.recv_timeout(STATUS_DELAY) {
@@ -197,7 +183,7 @@ impl Server {
     }
 
     fn count(&self, name: &str) {
-        let mut counts = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut counts = lock(&self.counts);
         *counts.entry(name.to_owned()).or_default() += 1;
     }
 
@@ -213,7 +199,7 @@ impl Server {
             self.connections.load(Ordering::Relaxed),
             self.subscribers.load(Ordering::Relaxed)
         );
-        for (name, count) in &*self.counts.lock().unwrap_or_else(PoisonError::into_inner) {
+        for (name, count) in &*lock(&self.counts) {
             let _ = writeln!(text, "{name} {count}");
         }
         text
@@ -225,42 +211,25 @@ impl Server {
 /// # Errors
 /// There is none, or several.
 pub fn own_bundle(dir: &Path) -> Result<Bundle, ServeError> {
-    let bundles = trust::read(&dir.join("trust"))?;
-    let mut each = bundles.each();
-    match (each.next(), each.next()) {
-        (Some(bundle), None) => Ok(bundle.clone()),
-        _ => Err(ServeError::NoDomain(dir.to_owned())),
-    }
+    trust::only(&dir.join("trust"))?.ok_or_else(|| ServeError::NoDomain(dir.to_owned()))
 }
 
-/// Takes connections as long as somebody serves.
-fn accept(listener: &TcpListener, server: &Arc<Server>) {
-    for stream in listener.incoming() {
-        match stream {
-            Ok(stream) => take(server, stream),
-            // No descriptors: they come back when connections go.
-            Err(_) => thread::sleep(STATUS_DELAY),
-        }
-    }
-}
+impl Host for Server {
+    const MOST: usize = MOST_CONNECTIONS;
 
-fn take(server: &Arc<Server>, stream: TcpStream) {
-    if server.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-        server.connections.fetch_sub(1, Ordering::Relaxed);
-        server.refuse(&No::TooManyConnections);
-        return;
+    fn connected(&self) -> &AtomicUsize {
+        &self.connections
     }
-    let its = server.clone();
-    let attended = thread::Builder::new().name("connection".to_owned()).spawn(move || {
-        its.count("connections");
-        if let Err(no) = attend(&its, stream) {
-            its.refuse(&no);
+
+    fn attend(&self, stream: TcpStream) {
+        self.count("connections");
+        if let Err(no) = attend(self, stream) {
+            self.refuse(&no);
         }
-        its.connections.fetch_sub(1, Ordering::Relaxed);
-    });
-    if attended.is_err() {
-        server.connections.fetch_sub(1, Ordering::Relaxed);
-        server.refuse(&No::TooManyConnections);
+    }
+
+    fn send_away(&self) {
+        self.refuse(&No::TooManyConnections);
     }
 }
 

@@ -3,10 +3,11 @@
 //! Measured side, cold. What is mounted and who answers the kernel is the caller's.
 
 use super::point::{Mounted, PointError, Taken};
+use super::status::StatusError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::Duration;
@@ -74,26 +75,14 @@ pub enum MountError {
         error: io::Error,
     },
     /// The status file.
-    #[error("cannot write the status file {}: {error}", path.display())]
-    Status {
-        /// Which file.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Status(#[from] StatusError),
     /// The filter of system calls.
     #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
     Confine(io::Error),
     /// Signals, threads, the keeper.
     #[error("cannot serve: {0}")]
     Serve(#[from] io::Error),
-}
-
-impl MountError {
-    /// Of a status file that there is to be.
-    pub fn status(path: Option<&Path>, error: io::Error) -> Self {
-        Self::Status { path: path.unwrap_or(Path::new("")).to_owned(), error }
-    }
 }
 
 /// Sends an event for each SIGTERM and SIGINT.

@@ -7,7 +7,8 @@
 use crate::plain::{self, For, Place};
 use std::fs::File;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use thiserror::Error;
 
 /// The longest that is read back: one may have a line for each file of a tree.
 const MOST_BYTES: u64 = 64 << 20;
@@ -29,6 +30,15 @@ impl StatusFile {
     /// There is no such directory.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
         Ok(Self { place: path.map(Place::of).transpose()?, written: String::new(), last: None })
+    }
+
+    /// Opens it and writes it for the first time, so that a path that cannot be written is found out before anything is done.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn begin(path: Option<&Path>, text: String) -> Result<Self, StatusError> {
+        let begun = Self::open(path).and_then(|mut file| file.write(text).map(|()| file));
+        begun.map_err(|error| StatusError::new(path, error))
     }
 
     /// Writes it, if it would say something else than before.
@@ -53,6 +63,21 @@ impl StatusFile {
     pub fn is_anothers(&self) -> bool {
         let (Some(place), Some(last)) = (&self.place, &self.last) else { return false };
         place.is_anothers(last)
+    }
+}
+
+/// A status file that there is to be cannot be written.
+#[derive(Debug, Error)]
+#[error("cannot write the status file {}: {error}", path.display())]
+pub struct StatusError {
+    path: PathBuf,
+    error: io::Error,
+}
+
+impl StatusError {
+    /// Of this path.
+    pub fn new(path: Option<&Path>, error: io::Error) -> Self {
+        Self { path: path.unwrap_or(Path::new("")).to_owned(), error }
     }
 }
 

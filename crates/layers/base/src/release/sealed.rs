@@ -5,8 +5,9 @@
 //! secret, so that a layer that finds a violation can set it; taking it away does.
 
 use super::secret::{Secret, Stretch, derive};
-use super::text::{self, Memory, NoWrap, WrapHead, to_hex};
+use super::text::{self, Memory, NoWrap, WrapHead};
 use super::{AdminKey, Counter, Policy, Refusal, Release, State, StoreKey, judge};
+use crate::hex::to_hex;
 use crate::name::Name;
 use crate::plain::{self, For, Place};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};

@@ -69,7 +69,7 @@ impl Secret {
         let length = read_all(&file, &mut room).map_err(failed)?;
         let mut key = SecretBytes::zeroed(KEY_FILE_BYTES).map_err(Refusal::Memory)?;
         let digits = room.get(..length).filter(|whole| whole.len() < room.len()).unwrap_or_default();
-        match super::text::fill_from_hex(digits.trim_ascii_end(), &mut key) {
+        match crate::hex::fill_from_hex(digits.trim_ascii_end(), &mut key) {
             Some(()) => Ok(Self::KeyFile(key)),
             None => Err(Refusal::NoKeyFile(path.to_owned())),
         }
@@ -133,7 +133,7 @@ pub(super) fn derive(secret: &[u8], salt: &[u8], purpose: &[u8], out: &mut [u8])
 pub fn make_key_file(path: &Path) -> Result<(), Refusal> {
     let mut key = Zeroizing::new([0_u8; KEY_FILE_BYTES]);
     rand::fill(key.as_mut_slice()).map_err(|_| Refusal::Cipher)?;
-    let line = Zeroizing::new(format!("{}\n", super::text::to_hex(key.as_slice())));
+    let line = Zeroizing::new(format!("{}\n", crate::hex::to_hex(key.as_slice())));
     let write = || -> io::Result<()> {
         let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
         file.write_all(line.as_bytes())?;

@@ -6,6 +6,7 @@
 
 use super::secret::Stretch;
 use super::{AdminKey, Policy, Wanted};
+use crate::hex::{from_hex, to_hex};
 use crate::name::Name;
 
 const WRAP_TITLE: &str = "bakeoff sealed key 2";
@@ -163,38 +164,6 @@ fn split_last(text: &str) -> Result<(&str, &str), &'static str> {
 
 fn value<'a>(line: Option<&'a str>, word: &'static str) -> Result<&'a str, &'static str> {
     line.and_then(|line| line.strip_prefix(word)?.strip_prefix(' ')).ok_or(word)
-}
-
-/// Lower-case hexadecimal.
-pub(super) fn to_hex(bytes: &[u8]) -> String {
-    bytes
-        .iter()
-        .flat_map(|byte| [byte >> 4, byte & 15])
-        .filter_map(|digit| char::from_digit(digit.into(), 16))
-        .collect()
-}
-
-/// Exactly `N` bytes of lower-case hexadecimal.
-pub(super) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let mut out = [0; N];
-    fill_from_hex(text.as_bytes(), &mut out).map(|()| out)
-}
-
-/// The same into a place of the caller's, where nothing is copied on the way.
-pub(super) fn fill_from_hex(text: &[u8], out: &mut [u8]) -> Option<()> {
-    let digit = |byte: u8| match byte {
-        b'0'..=b'9' => Some(byte - b'0'),
-        b'a'..=b'f' => Some(byte - b'a' + 10),
-        _ => None,
-    };
-    let (pairs, rest) = text.as_chunks::<2>();
-    if pairs.len() != out.len() || !rest.is_empty() {
-        return None;
-    }
-    for (to, [high, low]) in out.iter_mut().zip(pairs) {
-        *to = digit(*high)? << 4 | digit(*low)?;
-    }
-    Some(())
 }
 
 #[cfg(test)]

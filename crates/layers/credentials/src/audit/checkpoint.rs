@@ -7,6 +7,7 @@
 use super::chain::{Chain, Link};
 use crate::key::{PublicKey, SecretKey, hash};
 use crate::name::Name;
+use bakeoff_layers_base::hex::to_hex;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::fmt;
@@ -159,10 +160,6 @@ impl fmt::Display for Keys {
             writeln!(f, "{origin}+{}+{}", to_hex(&id(&origin, key)), STANDARD.encode(typed))
         })
     }
-}
-
-fn to_hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Measured side, cold: made once for a HELLO and once for a change of rules. Texts are those that people write, so
 //! that `sha256sum` finds the file that an administrator has.
 
-use crate::bundle::{Bundle, Bundles, Draft};
+use crate::bundle::{Bundle, Bundles};
 use crate::cbor;
 use crate::hello::Hello;
 use crate::key::Serial;
@@ -11,7 +11,7 @@ use crate::leaf::{Leaf, domain_of};
 use crate::name::{Domain, Name};
 use crate::refusal::{Piece, Refusal};
 use crate::verify::{Item, Revoked};
-use bakeoff_layers_base::digest::Digest;
+use bakeoff_layers_base::hex::{from_hex, to_hex};
 use ciborium::Value;
 use rustls_pki_types::CertificateDer;
 
@@ -44,7 +44,7 @@ impl Evidence<'_> {
                 cbor::write(&Value::Array(vec![Value::Bytes(leaf.to_vec()), Value::Bytes(hello.to_vec())]))
             }
             Self::Acl(text) => text.as_bytes().to_vec(),
-            Self::Bundle(bundle) => bundle_text(bundle).into_bytes(),
+            Self::Bundle(bundle) => bundle.text().unwrap_or_default().into_bytes(),
             Self::Revoked(revoked) => revoked.text().into_bytes(),
         }
     }
@@ -55,21 +55,6 @@ pub(super) fn shown(bytes: &[u8]) -> Option<(Vec<u8>, Result<Hello, Refusal>)> {
     let value = cbor::read(bytes, MOST_SHOWN, &Piece::of("what was shown")).ok()?;
     let [leaf, hello]: [Value; 2] = value.into_array().ok()?.try_into().ok()?;
     Some((leaf.into_bytes().ok()?, Hello::read(&hello.into_bytes().ok()?)))
-}
-
-/// A bundle as it is written: what was read has one spelling.
-fn bundle_text(bundle: &Bundle) -> String {
-    let roots: Vec<Vec<u8>> = bundle.roots().iter().map(|root| root.to_vec()).collect();
-    let draft = Draft {
-        domain: &bundle.domain,
-        version: bundle.version,
-        not_after_unix_s: bundle.not_after_unix_s,
-        ca: &bundle.ca,
-        roots: &roots,
-        addresses: &bundle.addresses,
-    };
-    // What was read can be written.
-    draft.text().unwrap_or_default()
 }
 
 /// Who a leaf names, if an agent that is known here signed it: of whom a refusal is told, and what he showed kept.
@@ -84,7 +69,7 @@ impl Revoked {
     pub fn text(&self) -> String {
         let line = |(domain, item): (&Domain, &Item)| match item {
             Item::Serial(serial) => format!("{domain} serial {serial}\n"),
-            Item::Key(thumbprint) => format!("{domain} key {}\n", Digest(*thumbprint)),
+            Item::Key(thumbprint) => format!("{domain} key {}\n", to_hex(thumbprint)),
         };
         let mut lines: Vec<String> = self.each().map(line).collect();
         lines.sort();
@@ -97,11 +82,8 @@ impl Revoked {
         for line in text.lines() {
             let [domain, kind, hex] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
             let item = match kind {
-                // Half as long as a digest, and spelt like one.
-                "serial" => {
-                    Item::Serial(Serial(*Digest::from_hex(hex.repeat(2).as_bytes())?.0.first_chunk()?))
-                }
-                "key" => Item::Key(Digest::from_hex(hex.as_bytes())?.0),
+                "serial" => Item::Serial(Serial(from_hex(hex)?)),
+                "key" => Item::Key(from_hex(hex)?),
                 _ => return None,
             };
             revoked.add(&domain.parse().ok()?, item);

@@ -13,6 +13,7 @@ use crate::name::Name;
 use crate::operation::Operations;
 use crate::refusal::Refusal;
 use crate::verify::{Revoked, verify};
+use bakeoff_layers_base::hex::to_hex;
 use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
@@ -21,7 +22,7 @@ use std::rc::Rc;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
     /// Evidence is not there.
-    #[error("evidence {} ({what}) is not there; bring it back from a copy", hex(.hash))]
+    #[error("evidence {} ({what}) is not there; bring it back from a copy", to_hex(.hash))]
     EvidenceMissing {
         /// Of what kind.
         what: &'static str,
@@ -29,7 +30,7 @@ pub enum Difference {
         hash: Hash,
     },
     /// Evidence is not what it was.
-    #[error("evidence {} ({what}) was changed; bring it back from a copy", hex(.hash))]
+    #[error("evidence {} ({what}) was changed; bring it back from a copy", to_hex(.hash))]
     EvidenceChanged {
         /// Of what kind.
         what: &'static str,
@@ -37,7 +38,7 @@ pub enum Difference {
         hash: Hash,
     },
     /// Evidence is not what its kind is.
-    #[error("evidence {} cannot be read as {what}; another version of the server wrote it", hex(.hash))]
+    #[error("evidence {} cannot be read as {what}; another version of the server wrote it", to_hex(.hash))]
     EvidenceUnreadable {
         /// Of what kind.
         what: &'static str,
@@ -315,8 +316,4 @@ impl fmt::Display for Told<'_> {
         write!(f, "{}", self.0.operations)?;
         self.0.most_bytes.map_or(Ok(()), |most| write!(f, " of at most {most} bytes"))
     }
-}
-
-fn hex(hash: &Hash) -> String {
-    bakeoff_layers_base::digest::Digest(*hash).to_string()
 }

@@ -10,13 +10,14 @@
 //! shortly. On an older kernel names are not kept at all.
 
 use crate::frame::What;
+use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -237,10 +238,6 @@ impl Drop for Writing<'_> {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -15,6 +15,7 @@ use crate::lease::Session;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::tls;
 use fuser::Errno;
 use rustls::ClientConfig;
@@ -452,7 +453,7 @@ impl Link {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 }
 
@@ -461,7 +462,7 @@ impl Live {
     fn say(&self, request: &Request<'_>) {
         let mut out = Vec::new();
         request.put(&mut out);
-        let _ = self.says.lock().unwrap_or_else(PoisonError::into_inner).write_all(&out);
+        let _ = lock(&self.says).write_all(&out);
     }
 }
 

@@ -168,9 +168,8 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     })?;
     let parts = Parts { link, kernel, tally };
 
-    let failed = |error| mount::MountError::status(options.status.as_deref(), error);
-    let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
-    status.write(parts.status("starting", server)).map_err(failed)?;
+    let begun = StatusFile::begin(options.status.as_deref(), parts.status("starting", server));
+    let mut status = begun.map_err(mount::MountError::from)?;
     start(&parts, &at, (options.read_only, &rights), sender)?;
     // From here on the mount is there, and this guard takes it away whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());

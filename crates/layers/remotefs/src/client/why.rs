@@ -3,13 +3,14 @@
 //! Measured side, cold. A question is the name of a symbolic link that is not there until it is looked up, and whose text is the
 //! answer. Its name is longer than a name can be, so that it is no file's. Who may look for a name may ask about it.
 
+use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 
 /// What a question begins with: longer than the longest name. The name that it is about follows; none is the directory itself.
 const QUESTION: [u8; 256] = {
@@ -69,7 +70,7 @@ impl Answers {
     }
 
     fn lock(&self) -> MutexGuard<'_, (u64, HashMap<u64, OsString>)> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.0)
     }
 }
 

@@ -10,6 +10,7 @@ use crate::frame::{Answer, What};
 use crate::lease::{Asked, Begun, Break, Change, Key, Object, Session, Table};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
+use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::net::Shutdown;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -34,14 +35,14 @@ impl Callback {
     pub(super) fn say(&self, answer: &Answer<'_>) {
         let mut bytes = Vec::new();
         answer.put(&mut bytes);
-        let stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let stream = lock(&self.0);
         if stream.write_all(&bytes).is_err() {
             let _ = stream.socket().shutdown(Shutdown::Both);
         }
     }
 
     fn close(&self) {
-        let _ = self.0.lock().unwrap_or_else(PoisonError::into_inner).socket().shutdown(Shutdown::Both);
+        let _ = lock(&self.0).socket().shutdown(Shutdown::Both);
     }
 }
 
@@ -244,7 +245,7 @@ impl Coherence {
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.inner)
     }
 }
 

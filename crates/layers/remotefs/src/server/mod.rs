@@ -17,9 +17,10 @@ mod principals;
 use crate::network::is_for_tests;
 use crate::refusal::Refusal;
 use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::rights::Rights;
-use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
+use bakeoff_layers_base::daemon::status::{StatusError, StatusFile, try_writing};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::notice::Notice;
@@ -38,12 +39,11 @@ use principals::Principals;
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
-use std::sync::{Arc, Weak};
-use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
@@ -107,21 +107,11 @@ pub enum ServeError {
         error: io::Error,
     },
     /// The address.
-    #[error("cannot listen on {address}: {error}")]
-    Listen {
-        /// Which.
-        address: SocketAddr,
-        /// Why.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Listen(#[from] ListenError),
     /// The status file.
-    #[error("cannot write the status file {}: {error}", path.display())]
-    Status {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Status(#[from] StatusError),
     /// It cannot prove who it is.
     #[error("there is no leaf of {0} that is good now: log in first, and keep the session")]
     NoLeaf(String),
@@ -204,9 +194,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     if !(1..=60).contains(&options.term.as_secs()) {
         return Err(ServeError::Term);
     }
-    let listen = |error| ServeError::Listen { address: options.listen, error };
-    let listener = TcpListener::bind(options.listen).map_err(listen)?;
-    let address = listener.local_addr().map_err(listen)?;
+    let (listener, address) = listen(options.listen)?;
     let open_files = raise_open_files(OPEN_FILES)?.soft;
     if Uid::effective().is_root() {
         let status = options.status.clone();
@@ -221,13 +209,10 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     let server = Arc::new(Server::new(&options, open_files, confined, principals)?);
     // Nobody listens where there are no credentials.
     let _ = tell.send(Arc::downgrade(&server));
-    let failed = |error| ServeError::Status { path: options.status.clone().unwrap_or_default(), error };
-    let mut status = StatusFile::open(options.status.as_deref()).map_err(failed)?;
-    status.write(server.status("listening", address)).map_err(failed)?;
+    let mut status = StatusFile::begin(options.status.as_deref(), server.status("listening", address))?;
     let (sender, events) = channel();
     watch_signals(sender)?;
-    let weak = Arc::downgrade(&server);
-    thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &weak))?;
+    door::open(listener, Arc::downgrade(&server))?;
     ready(address);
     while events.recv_timeout(STATUS_DELAY) == Err(RecvTimeoutError::Timeout) {
         // A disk that is full leaves the old one.
@@ -286,31 +271,18 @@ impl Server {
     }
 }
 
-/// Takes connections as long as somebody serves.
-fn accept(listener: &TcpListener, server: &Weak<Server>) {
-    for stream in listener.incoming() {
-        let Some(server) = server.upgrade() else { return };
-        match stream {
-            Ok(stream) => take(&server, stream),
-            // No descriptors: they come back when connections go.
-            Err(_) => thread::sleep(STATUS_DELAY),
-        }
-    }
-}
+impl Host for Server {
+    const MOST: usize = MOST_CONNECTIONS;
 
-fn take(server: &Arc<Server>, stream: TcpStream) {
-    if server.connections.fetch_add(1, Ordering::Relaxed) >= MOST_CONNECTIONS {
-        server.connections.fetch_sub(1, Ordering::Relaxed);
-        server.tally.refuse(Refusal::TooManyConnections);
-        return;
+    fn connected(&self) -> &AtomicUsize {
+        &self.connections
     }
-    let its = server.clone();
-    let attended = thread::Builder::new().name("connection".to_owned()).spawn(move || {
-        connection::attend(&its, stream);
-        its.connections.fetch_sub(1, Ordering::Relaxed);
-    });
-    if attended.is_err() {
-        server.connections.fetch_sub(1, Ordering::Relaxed);
-        server.tally.refuse(Refusal::TooManyConnections);
+
+    fn attend(&self, stream: TcpStream) {
+        connection::attend(self, stream);
+    }
+
+    fn send_away(&self) {
+        self.tally.refuse(Refusal::TooManyConnections);
     }
 }

@@ -13,6 +13,7 @@ use super::No;
 use crate::frame::{Attributes, Kind, Moment, Name};
 use crate::lease::{Object as Number, Session};
 use crate::refusal::Refusal;
+use bakeoff_layers_base::locks::lock;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat2};
 use nix::sys::stat::Mode;
@@ -25,7 +26,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{self, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
 /// The export's own number, at every start.
@@ -479,8 +480,4 @@ pub(super) fn attributes(object: &Object, metadata: &Metadata) -> Attributes {
 /// Files that are made have these permissions at most.
 pub(super) fn permissions(mode: u16) -> Mode {
     Mode::from_bits_truncate(u32::from(mode))
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

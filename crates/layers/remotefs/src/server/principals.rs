@@ -15,6 +15,7 @@ use crate::lease::{Object as Number, Session};
 use crate::refusal::Refusal;
 use crate::stream::Peer;
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, peer as peer_of};
 use bakeoff_layers_credentials::bundle::Bundles;
@@ -31,7 +32,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, Weak};
+use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 use watch::{read_acl, read_revoked};
@@ -343,16 +344,4 @@ impl Drop for Seat<'_> {
             }
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn read<T>(lock: &RwLock<T>) -> std::sync::RwLockReadGuard<'_, T> {
-    lock.read().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn write<T>(lock: &RwLock<T>) -> std::sync::RwLockWriteGuard<'_, T> {
-    lock.write().unwrap_or_else(PoisonError::into_inner)
 }

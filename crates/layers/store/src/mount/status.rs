@@ -5,8 +5,7 @@
 use super::Counters;
 use super::locking::Dropped;
 use crate::vault::Vault;
-use bakeoff_layers_base::daemon::mount::MountError;
-use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_layers_base::daemon::status::{StatusError, StatusFile};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -27,8 +26,8 @@ impl Status {
         path: Option<&Path>,
         vault: Arc<Vault>,
         counters: Arc<Counters>,
-    ) -> Result<Self, MountError> {
-        let failed = |error| MountError::status(path, error);
+    ) -> Result<Self, StatusError> {
+        let failed = |error| StatusError::new(path, error);
         let file = StatusFile::open(path).map_err(failed)?;
         let dropped = Dropped::default();
         let mut status = Self { file, vault, counters, state: "starting", dropped };

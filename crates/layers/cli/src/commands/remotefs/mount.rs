@@ -8,6 +8,7 @@ use bakeoff_layers_agent::client::{AgentError, endorse};
 use bakeoff_layers_agent::session::Session;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::mount::Ready;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::tls::Holder;
@@ -15,7 +16,7 @@ use bakeoff_layers_remotefs::client::{self, MountError, Options, Shown};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 #[derive(Args, Debug)]
 pub(crate) struct MountArgs {
@@ -80,7 +81,7 @@ fn shown(by: As, server: Name) -> Shown {
     let show = move || -> Result<(Holder, Hello), String> {
         let session = Session::open(&dir).map_err(|error| error.to_string())?;
         let mut hello = session.hello();
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = lock(&last);
         match endorse(&session, &bundles) {
             Ok(statuses) => *last = statuses,
             Err(AgentError::Unreached { .. }) if !last.is_empty() => {}

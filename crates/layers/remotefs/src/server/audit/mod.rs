@@ -10,6 +10,7 @@ pub mod directory;
 mod strangers;
 
 use crate::refusal::Refusal;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::Revoked;
 use bakeoff_layers_credentials::audit::{
     Chain, Checkpoint, Decision, Evidence, InForce, Keys, Reader, TooLong, Wrong,
@@ -25,7 +26,7 @@ use std::mem;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use strangers::Strangers;
@@ -367,9 +368,5 @@ fn verify(directory: &Directory, keys: &Keys, last: u64) -> io::Result<(Chain, u
 }
 
 /// A panic of another holder leaves it whole: records are put there in one step, and written from their beginning.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 #[cfg(test)]
 mod tests;

@@ -5,9 +5,10 @@
 
 use super::super::coherence::Coherence;
 use super::super::{ServeError, Server};
-use super::{NotLetIn, Own, Principal, Principals, lock, read, write};
+use super::{NotLetIn, Own, Principal, Principals};
 use crate::frame::Answer;
 use crate::lease::Session;
+use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::plain::{self, For, Place};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::notice::{News, Notice};
