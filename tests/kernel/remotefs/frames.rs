@@ -30,7 +30,7 @@ fn what_is_said_out_of_turn_is_refused_by_name() {
     let many: Vec<_> = (0..15).map(|_| known()).collect();
     closed(fresh(), &data(Class::Data, boot), Refusal::TooManyOfSession);
     drop(many);
-    closed(callback, &Request::Attributes { object: ROOT }, Refusal::WrongClass);
+    closed(callback, &Request::Read { object: ROOT, offset: 0, length: 1 }, Refusal::WrongClass);
     // And the next one is served.
     let (_callback, boot, session) = Raw::session(&server);
     let root = Raw::data(&server, boot, session).ask(&Request::Attributes { object: ROOT });

@@ -12,6 +12,7 @@ mod cuts;
 #[path = "../store/daemon.rs"]
 mod daemon;
 mod ends;
+mod first;
 mod frames;
 mod litmus;
 mod paths;

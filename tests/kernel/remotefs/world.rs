@@ -202,6 +202,17 @@ impl World {
         person: &Person,
         server: &str,
     ) -> Result<Mounted, MountError> {
+        self.try_mount_when(site, served, at, (person, server, false))
+    }
+
+    /// The same, connected when something is asked, if it is to be late.
+    pub(crate) fn try_mount_when(
+        &self,
+        site: &Site,
+        served: &Served,
+        at: &str,
+        (person, server, delay_connect): (&Person, &str, bool),
+    ) -> Result<Mounted, MountError> {
         let status = site.path(&format!("{at}.status"));
         let who = Arc::new(Mutex::new(person.clone()));
         let shows = who.clone();
@@ -213,6 +224,7 @@ impl World {
         let options = client::Options {
             server: served.address,
             read_only: false,
+            delay_connect,
             status: Some(status.clone()),
             keeper: None,
             credentials: Some(Shown { server, bundles, show: Box::new(show) }),

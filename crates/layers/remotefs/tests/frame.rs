@@ -78,7 +78,7 @@ fn answers<'b>(n: [u64; 3], flags: (bool, bool), bytes: &'b [u8], listed: &'b [u
     let space = Space { block_bytes: short, blocks: object, free: offset, ..Space::default() };
     vec![
         Answer::Welcome { boot: number, session: short, term_ms: object as u32 },
-        Answer::Attributes { attributes, leased },
+        Answer::Attributes { attributes, leased, contents: bytes },
         Answer::Absent { leased },
         Answer::Bytes { bytes, leased, end },
         Answer::Entries { bytes: listed, leased, end },

@@ -4,12 +4,15 @@
 //! one is made.
 
 use super::keeper::Keeper;
+use bakeoff_sys::inode::facts;
 use nix::errno::Errno;
+use nix::libc;
 use nix::mount::{MntFlags, umount2};
+use nix::sys::stat::{major, makedev, minor};
 use nix::sys::statvfs::statvfs;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -65,7 +68,7 @@ impl Mounted {
         Self { at, keeper, by_keeper, gone: false }
     }
 
-    /// Tells the keeper which mount it is; the mount must answer.
+    /// Tells the keeper which mount it is.
     pub fn tell_keeper(&mut self) {
         self.keeper.tell(device(&self.at));
     }
@@ -127,16 +130,18 @@ fn clear_dead(at: &Path) -> Result<bool, PointError> {
     }
 }
 
-/// The device number of what is mounted there.
+/// The device number of what is mounted there. Its daemon is not asked, which may wait for something else.
 pub fn device(at: &Path) -> Option<u64> {
-    fs::metadata(at).ok().map(|metadata| metadata.dev())
+    let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(at).ok()?;
+    let device = facts(place).ok()?.device;
+    Some(makedev(device >> 32, device & u64::from(u32::MAX)))
 }
 
 /// FUSE mounts begin with the kernel's default of 128 KiB, which costs a round trip each. Without
 /// root it stays.
 pub fn raise_read_ahead(at: &Path, kib: u32) -> Option<u32> {
     let device = device(at)?;
-    let (major, minor) = (nix::sys::stat::major(device), nix::sys::stat::minor(device));
+    let (major, minor) = (major(device), minor(device));
     let setting = format!("/sys/class/bdi/{major}:{minor}/read_ahead_kb");
     fs::write(setting, kib.to_string()).ok().map(|()| kib)
 }

@@ -8,6 +8,7 @@ counts! {
     Lookups "lookups", Attributes "attributes", Opens "opens", Lists "lists", Links "links", Reads "reads",
     BytesRead "bytes-read", Writes "writes", BytesWritten "bytes-written", Commits "commits", Changes "changes",
     Forgotten "forgotten", Breaks "breaks", Sessions "sessions", Connections "connections", Lost "sessions-lost",
+    ConnectNs "connect-ns", HandshakeNs "handshake-ns", VerifyNs "verify-ns",
 }
 
 /// All of them.

@@ -1,13 +1,14 @@
 //! The kernel's questions about the mount, answered.
 //!
-//! Measured side, client process, many threads; hot while the kernel's caches are cold. Nothing is kept here: what may be kept the
-//! kernel keeps, for as long as it is told with each answer. Opening is answered with ENOSYS, which is FUSE's way of saying that no
+//! Measured side, client process, many threads; hot while the kernel's caches are cold. What may be kept the kernel keeps, for as long as it
+//! is told with each answer; here only what it has not asked for yet ([`Contents`]). Opening is answered with ENOSYS, which is FUSE's way of saying that no
 //! open need be told, and so is flushing: every `write` is at the server when it returns, so `close` has nothing to wait for. (Write-back
 //! would leave size and times to the kernel, which then would not see what others append.)
 //!
 //! Whatever it is at the server, here everything belongs to whoever mounted it.
 
 use super::BACKGROUND;
+use super::contents::Contents;
 use super::counters::{Count, Tally};
 use super::kernel::{Asked, Kernel};
 use super::link::Link;
@@ -54,6 +55,7 @@ pub(super) struct Filesystem {
     kernel: Arc<Kernel>,
     tally: Arc<Tally>,
     answers: Answers,
+    contents: Contents,
     owner: (u32, u32),
     /// Who hears that the mount is gone.
     over: Sender<Event>,
@@ -62,13 +64,13 @@ pub(super) struct Filesystem {
 impl Filesystem {
     pub(super) fn new(link: Arc<Link>, kernel: Arc<Kernel>, tally: Arc<Tally>, over: Sender<Event>) -> Self {
         let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-        Self { link, kernel, tally, answers: Answers::default(), owner, over }
+        Self { link, kernel, tally, answers: Answers::default(), contents: Contents::default(), owner, over }
     }
 
     /// Asks for what is about an object, and gets attributes.
     fn attributes(&self, question: &Question<'_>) -> Result<(Attributes, bool), Errno> {
         self.link.ask(question, |answer| match answer {
-            Answer::Attributes { attributes, leased } => Ok((attributes, leased)),
+            Answer::Attributes { attributes, leased, .. } => Ok((attributes, leased)),
             _ => Err(Errno::EIO),
         })
     }
@@ -161,6 +163,14 @@ impl Filesystem {
         Ok(self.attr(&Attributes { object, size, names: 1, mode: 0o777, kind: Kind::Link, ..ABSENT }))
     }
 
+    /// Contents that came with the name, if they may be believed still.
+    fn kept(&self, object: u64, offset: u64) -> Option<Vec<u8>> {
+        let (bytes, since) = self.contents.take(object)?;
+        let may = offset == 0 && !self.link.left().is_zero() && self.kernel.holds(object, since);
+        self.tally.add(Count::BytesRead, if may { bytes.len() as u64 } else { 0 });
+        may.then_some(bytes)
+    }
+
     fn commit(&self, object: u64, reply: ReplyEmpty) {
         self.tally.add(Count::Commits, 1);
         self.done(Ok(Question::Commit { object }), reply);
@@ -194,10 +204,13 @@ impl fuser::Filesystem for Filesystem {
                 Err(error) => reply.error(error),
             };
         }
-        let since = self.kernel.now();
+        let (since, changes) = (self.kernel.now(), self.contents.changes());
         let found = self::name(name).and_then(|name| {
             self.link.ask(&Question::Lookup { directory: parent.0, name }, |answer| match answer {
-                Answer::Attributes { attributes, leased } => Ok(self.tell(&attributes, leased, since)),
+                Answer::Attributes { attributes, leased, contents } => {
+                    self.contents.keep(attributes.object, contents, (since, changes));
+                    Ok(self.tell(&attributes, leased, since))
+                }
                 Answer::Absent { leased } => Ok((Duration::ZERO, self.named(leased), self.attr(&ABSENT))),
                 _ => Err(Errno::EIO),
             })
@@ -252,7 +265,9 @@ impl fuser::Filesystem for Filesystem {
             true => Question::Attributes { object: object.0 },
             false => Question::SetAttributes { object: object.0, new },
         };
-        match self.known(&question) {
+        let known = self.known(&question);
+        self.contents.changed(object.0);
+        match known {
             Ok((believed, attr)) => reply.attr(&believed, &attr),
             Err(error) => reply.error(error),
         }
@@ -377,6 +392,9 @@ impl fuser::Filesystem for Filesystem {
                 truncate: flags & libc::O_TRUNC != 0,
             })
         });
+        if let Ok((_, _, attr)) = &made {
+            self.contents.changed(attr.ino.0);
+        }
         match made {
             // There is one time for both here.
             Ok((believed, named, attr)) => reply.created(
@@ -402,6 +420,10 @@ impl fuser::Filesystem for Filesystem {
         reply: ReplyData,
     ) {
         self.tally.add(Count::Reads, 1);
+        let reply = match self.kept(object.0, offset) {
+            Some(bytes) => return reply.data(bytes.get(..size as usize).unwrap_or(&bytes)),
+            None => reply,
+        };
         let mut reply = Some(reply);
         let question = Question::Read { object: object.0, offset, length: size.min(MOST_DATA_BYTES) };
         let read = self.link.ask(&question, |answer| match (answer, reply.take()) {
@@ -444,6 +466,7 @@ impl fuser::Filesystem for Filesystem {
             Answer::Written { length, .. } => Ok(length),
             _ => Err(Errno::EIO),
         });
+        self.contents.changed(object.0);
         match written {
             Ok(length) => {
                 self.tally.add(Count::BytesWritten, length.into());

@@ -3,14 +3,15 @@
 //! Measured side, client process, hot. Owns the time for which the kernel may believe what it is told: it ends before the server's
 //! does, as it counts from when a ping was *sent*. A thread that has a question takes a connection, writes, reads the answer and
 //! gives the connection back; there are as many as threads ask at a time. One more connection is the session's: on it breaks come,
-//! and are acknowledged by a thread that waits for no other.
+//! and are acknowledged by a thread that waits for no other. A session's first small questions go there, too ([`Ride`]): who reads one
+//! file of a server makes one connection. What is asked first on a connection goes with HELLO, if it may be asked twice.
 //!
 //! When it is lost the kernel is made to forget everything, and a new session begins. Questions wait for it, for a while.
 
 use super::Shown;
 use super::counters::{Count, Tally};
 use super::kernel::Kernel;
-use crate::frame::{Answer, Class, Request};
+use crate::frame::{Answer, Class, Head, Request};
 use crate::lease::Session;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
@@ -22,6 +23,7 @@ use rustls::ClientConfig;
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -40,6 +42,12 @@ const REFUSED: Duration = Duration::from_secs(2);
 const RENEWED_TERMS: u64 = 3;
 /// Connections that are kept while nobody asks.
 const MOST_IDLE: usize = 15;
+/// Questions of a session that go on its callback connection, before it has another.
+const RIDES: u32 = 4;
+/// The longest that such an answer may take.
+const ANSWER: Duration = Duration::from_secs(20);
+/// What was gathered for a server before it is asked anything is shown to it for so long.
+const GATHERED: Duration = Duration::from_secs(30);
 
 /// Why there is no session.
 #[derive(Debug, Error)]
@@ -115,11 +123,56 @@ struct Connection {
     ours: u64,
 }
 
+/// An answer, where it came.
+enum Heard {
+    Here(Head, Connection),
+    Beside(Head, Vec<u8>),
+}
+
+/// Where the answer goes to a question that was asked on the callback connection.
+type Ride = Sender<(Head, Vec<u8>)>;
+type Rides = mpsc::Receiver<(Head, Vec<u8>)>;
+
+/// Why there is no answer.
+enum Unheard {
+    /// Nothing was asked.
+    No(Errno),
+    /// Whether it was done nobody knows.
+    Cut,
+}
+
+impl From<Cut> for Unheard {
+    fn from(_: Cut) -> Self {
+        Self::Cut
+    }
+}
+
+/// When the first session is begun.
+#[derive(Debug, Default)]
+enum Start {
+    /// It was.
+    #[default]
+    Done,
+    /// By the first question.
+    Delayed,
+    /// Now, by a question; that of whoever else asks waits.
+    Begins,
+    /// It was, and its connection waits to be heard; or it was not.
+    Arrived(Option<(Receiver, Live)>),
+}
+
 #[derive(Debug, Default)]
 struct State {
     live: Option<Live>,
     idle: Vec<Connection>,
     sessions: u64,
+    start: Start,
+    ride: Option<Ride>,
+    rides_left: u32,
+    /// What will be shown, and since when it is there.
+    gathered: Option<(Instant, Told)>,
+    /// Why there is no session.
+    lost: Option<String>,
     is_over: bool,
     /// By which name the credentials were refused last; nothing may be read or done then.
     refused: Option<String>,
@@ -141,10 +194,10 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Begins a session, and the threads that keep it.
+    /// Begins a session, or has the first question begin it; and the threads that keep it.
     pub(super) fn open(
         server: SocketAddr,
-        shown: Option<Shown>,
+        (shown, is_delayed): (Option<Shown>, bool),
         kernel: Arc<Kernel>,
         tally: Arc<Tally>,
     ) -> Result<Arc<Self>, Lost> {
@@ -158,7 +211,14 @@ impl Link {
             kernel,
             tally,
         });
-        let first = link.begin(None)?;
+        let first = match is_delayed {
+            true => {
+                let gathered = Some((Instant::now(), link.told()?));
+                *link.lock() = State { start: Start::Delayed, gathered, ..State::default() };
+                None
+            }
+            false => Some(link.begin(None, None)?),
+        };
         let its = link.clone();
         thread::Builder::new().name("callbacks".to_owned()).spawn(move || its.keep(first))?;
         if link.shown.is_some() {
@@ -183,26 +243,88 @@ impl Link {
     ) -> Result<T, Errno> {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let (mut connection, limit) = self.connection(deadline)?;
-            match connection.exchange(request, limit) {
-                Ok(answer) => match answer {
-                    // Nothing was done: whatever it is may be asked again.
-                    Answer::Error { refusal, .. } if is_of_session(refusal) => thread::sleep(PAUSE),
-                    Answer::Error { errno, .. } => {
-                        self.give_back(connection);
-                        return Err(Errno::from_i32(i32::try_from(errno).unwrap_or(nix::libc::EIO)));
-                    }
-                    answer => {
-                        let read = read(answer);
-                        self.give_back(connection);
-                        return read;
-                    }
-                },
-                Err(_) if request.may_be_repeated() && Instant::now() < deadline => {}
-                // Whether it was done nobody knows.
+            let heard = match self.exchange(request, deadline) {
+                Ok(heard) => heard,
+                Err(Unheard::No(errno)) => return Err(errno),
+                Err(Unheard::Cut) if request.may_be_repeated() && Instant::now() < deadline => continue,
+                Err(Unheard::Cut) => return Err(Errno::EIO),
+            };
+            let read = match heard.answer() {
+                // Nothing was done: whatever it is may be asked again.
+                Ok(Answer::Error { refusal, .. }) if is_of_session(refusal) => {
+                    thread::sleep(PAUSE);
+                    continue;
+                }
+                Ok(Answer::Error { errno, .. }) => {
+                    Err(Errno::from_i32(i32::try_from(errno).unwrap_or(nix::libc::EIO)))
+                }
+                Ok(answer) => read(answer),
+                // It was done, and what is said of it is no frame.
                 Err(_) => return Err(Errno::EIO),
+            };
+            if let Heard::Here(_, connection) = heard {
+                self.give_back(connection);
             }
+            return read;
         }
+    }
+
+    fn exchange(&self, request: &Request<'_>, deadline: Instant) -> Result<Heard, Unheard> {
+        if let Some(beside) = self.first(request).or_else(|| self.ride(request)) {
+            let (head, body) = beside.recv_timeout(ANSWER).map_err(|_| Unheard::Cut)?;
+            return Ok(Heard::Beside(head, body));
+        }
+        let (mut connection, limit, is_asked) = self.connection(request, deadline)?;
+        if !is_asked {
+            connection.say(request)?;
+        }
+        let head = connection.receiver.next(Some(limit), WHOLE)?;
+        Ok(Heard::Here(head, connection))
+    }
+
+    /// Begins the first session, if that is for a question to do; where its answer comes, if it could go with HELLO.
+    fn first(&self, request: &Request<'_>) -> Option<Rides> {
+        let rides = {
+            let mut state = self.lock();
+            if !matches!(state.start, Start::Delayed) {
+                return None;
+            }
+            state.start = Start::Begins;
+            request.is_small().then(|| state.rides())
+        };
+        let begun = self.begin(None, rides.is_some().then_some(request));
+        let heard = begun.map(|(mut receiver, live)| {
+            // Another thread would have to be woken for what is about to come.
+            while rides.is_some()
+                && self.lock().ride.is_some()
+                && self.hear_once(&mut receiver, &live).is_ok()
+            {}
+            (receiver, live)
+        });
+        if let Err(lost) = &heard {
+            self.note(lost);
+        }
+        let mut state = self.lock();
+        if heard.is_err() {
+            state.ride = None;
+        }
+        state.start = Start::Arrived(heard.ok());
+        self.changed.notify_all();
+        rides
+    }
+
+    /// Asks on the callback connection, if the session is young; where the answer comes.
+    fn ride(&self, request: &Request<'_>) -> Option<Rides> {
+        let (live, rides) = {
+            let mut state = self.lock();
+            let may =
+                request.is_small() && state.rides_left > 0 && state.ride.is_none() && state.idle.is_empty();
+            let live = state.live.clone().filter(|_| may)?;
+            state.rides_left -= 1;
+            (live, state.rides())
+        };
+        live.say(request);
+        Some(rides)
     }
 
     /// Says that the kernel has forgotten an object.
@@ -221,22 +343,25 @@ impl Link {
             live.say(&Request::Bye);
         }
         state.idle.clear();
+        state.ride = None;
         self.changed.notify_all();
     }
 
-    /// A new session, after `last`, of which nothing is kept.
-    fn begin(&self, last: Option<&Live>) -> Result<(Receiver, Live), Lost> {
+    /// A new session, after `last`, of which nothing is kept; its first question may go with HELLO.
+    fn begin(&self, last: Option<&Live>, question: Option<&Request<'_>>) -> Result<(Receiver, Live), Lost> {
         let sent_ms = self.now_ms();
         let (session, boot) = last.map_or((0, 0), |last| (last.session, last.boot));
-        let told = self.told()?;
+        let gathered = self.lock().gathered.take().filter(|(since, _)| since.elapsed() < GATHERED);
+        let told = gathered.map_or_else(|| self.told(), |(_, told)| Ok(told))?;
         let credentials = &told.credentials;
         let hello = Request::Hello { class: Class::Callback, session, boot, credentials };
-        let (receiver, (boot, session, term_ms)) = self.hello(&hello, told.tls.as_ref())?;
+        let (receiver, (boot, session, term_ms)) = self.hello(&hello, question, told.tls.as_ref())?;
         receiver.stream().socket().set_write_timeout(Some(CONNECTING))?;
         let says = Arc::new(Mutex::new(receiver.stream().clone()));
         let mut state = self.lock();
         state.sessions += 1;
-        (state.refused, state.ended_as) = (None, None);
+        (state.refused, state.ended_as, state.lost) = (None, None, None);
+        state.rides_left = RIDES;
         let live = Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says, told };
         state.live = Some(live.clone());
         self.until(sent_ms, live.term_ms, live.term_ms);
@@ -276,7 +401,7 @@ impl Link {
             }
             let (session, boot, credentials) = (live.session, live.boot, &told.credentials);
             let hello = Request::Hello { class: Class::Data, session, boot, credentials };
-            if self.hello(&hello, told.tls.as_ref()).is_ok()
+            if self.hello(&hello, None, told.tls.as_ref()).is_ok()
                 && let Some(live) = self.lock().live.as_mut().filter(|now| now.ours == live.ours)
             {
                 live.told = told;
@@ -284,13 +409,16 @@ impl Link {
         }
     }
 
-    /// Connects and says what for; boot, session and term.
+    /// Connects and says what for, and asks what may be asked at once; boot, session and term.
     fn hello(
         &self,
         hello: &Request<'_>,
+        question: Option<&Request<'_>>,
         tls: Option<&Arc<ClientConfig>>,
     ) -> Result<(Receiver, (u64, Session, u32)), Lost> {
+        let began = Instant::now();
         let socket = TcpStream::connect_timeout(&self.server, CONNECTING)?;
+        let connected = Instant::now();
         let stream = match tls {
             None => Stream::plain(socket),
             Some(config) => Stream::client(socket, config.clone())?,
@@ -299,11 +427,20 @@ impl Link {
         self.tally.add(Count::Connections, 1);
         let mut out = Vec::new();
         hello.put(&mut out);
+        if let Some(question) = question {
+            question.put(&mut out);
+        }
         receiver.shake_hands(CONNECTING)?;
+        let shaken = Instant::now();
         receiver.stream().write_all(&out)?;
         let head = receiver.next(Some(CONNECTING), WHOLE)?;
         match Answer::read(&head, receiver.body()).map_err(io::Error::other)? {
-            Answer::Welcome { boot, session, term_ms } => Ok((receiver, (boot, session, term_ms))),
+            Answer::Welcome { boot, session, term_ms } => {
+                if matches!(hello, Request::Hello { class: Class::Callback, .. }) {
+                    self.count_steps([began, connected, shaken, Instant::now()]);
+                }
+                Ok((receiver, (boot, session, term_ms)))
+            }
             Answer::Refused { name, sentence } => {
                 Err(Lost::Refused { name: name.to_owned(), sentence: sentence.to_owned() })
             }
@@ -311,47 +448,79 @@ impl Link {
         }
     }
 
+    /// What a session's beginning took: until there was a connection, until both knew each other, until the server had looked at
+    /// the credentials and said so.
+    fn count_steps(&self, moments: [Instant; 4]) {
+        let counts = [Count::ConnectNs, Count::HandshakeNs, Count::VerifyNs];
+        for (count, step) in counts.into_iter().zip(moments.windows(2)) {
+            let [from, to] = step else { continue };
+            self.tally.add(count, u64::try_from((*to - *from).as_nanos()).unwrap_or(u64::MAX));
+        }
+    }
+
     /// Hears what the server says, and begins anew when it says nothing any more.
-    fn keep(&self, first: (Receiver, Live)) {
-        let (mut receiver, mut live) = first;
+    fn keep(&self, first: Option<(Receiver, Live)>) {
+        let mut next = first.or_else(|| self.arrived());
+        let mut last = None;
         loop {
-            let _ = self.hear(&mut receiver, &live);
+            if self.lock().is_over {
+                return;
+            }
+            let (mut receiver, live) = match next.take() {
+                Some(next) => next,
+                None => match self.begin(last.as_ref(), None) {
+                    Ok(next) => next,
+                    Err(lost) => {
+                        self.pause(&lost);
+                        continue;
+                    }
+                },
+            };
+            while self.hear_once(&mut receiver, &live).is_ok() {}
             if self.lock().is_over {
                 return;
             }
             self.lose();
-            (receiver, live) = loop {
-                match self.begin(Some(&live)) {
-                    Ok(next) => break next,
-                    Err(lost) => self.pause(&lost),
-                }
-                if self.lock().is_over {
-                    return;
-                }
-            };
+            last = Some(live);
         }
     }
 
-    /// Between two attempts. Who is not let in says so at once to whoever asks; who comes too late waits.
-    fn pause(&self, lost: &Lost) {
-        let mut state = self.lock();
-        let pause = match lost.name() {
-            None if matches!(lost, Lost::Unproven(_)) => REFUSED,
-            None => PAUSE,
-            Some(name) => {
-                // Who was shown out may have nothing to show any more: why he was says more.
-                let name = state.ended_as.clone().unwrap_or_else(|| name.to_owned());
-                state.refused = Some(name);
-                self.changed.notify_all();
-                REFUSED
-            }
-        };
-        drop(self.changed.wait_timeout_while(state, pause, |state| !state.is_over));
+    /// Waits for the session that the first question begins; none when it could not.
+    fn arrived(&self) -> Option<(Receiver, Live)> {
+        let awaited = |state: &mut State| !state.is_over && !matches!(state.start, Start::Arrived(_));
+        let waited = self.changed.wait_while(self.lock(), awaited);
+        match std::mem::take(&mut waited.unwrap_or_else(PoisonError::into_inner).start) {
+            Start::Arrived(arrived) => arrived,
+            _ => None,
+        }
     }
 
-    /// Why nothing is read or done now, if the credentials were refused.
-    pub(super) fn refused(&self) -> Option<String> {
-        self.lock().refused.clone()
+    /// Why there is no session. Who is not let in says so at once to whoever asks; who comes too late waits.
+    fn note(&self, lost: &Lost) {
+        let mut state = self.lock();
+        state.lost = Some(lost.to_string());
+        if let Some(name) = lost.name() {
+            // Who was shown out may have nothing to show any more: why he was says more.
+            let name = state.ended_as.clone().unwrap_or_else(|| name.to_owned());
+            state.refused = Some(name);
+            self.changed.notify_all();
+        }
+    }
+
+    /// Between two attempts.
+    fn pause(&self, lost: &Lost) {
+        self.note(lost);
+        let pause = match lost {
+            Lost::Unreachable(_) => PAUSE,
+            _ => REFUSED,
+        };
+        drop(self.changed.wait_timeout_while(self.lock(), pause, |state| !state.is_over));
+    }
+
+    /// Why there is no session now, for whoever looks at the status: a name where credentials were refused, and a sentence.
+    pub(super) fn trouble(&self) -> (Option<String>, Option<String>) {
+        let state = self.lock();
+        (state.refused.clone(), state.lost.clone())
     }
 
     /// What the kernel was told may end without our hearing of it.
@@ -359,31 +528,35 @@ impl Link {
         let mut state = self.lock();
         state.live = None;
         state.idle.clear();
+        state.ride = None;
         self.until_ms.store(0, Ordering::Relaxed);
         drop(state);
         self.tally.add(Count::Lost, 1);
         self.kernel.break_all();
     }
 
-    fn hear(&self, receiver: &mut Receiver, live: &Live) -> Result<(), Cut> {
+    fn hear_once(&self, receiver: &mut Receiver, live: &Live) -> Result<(), Cut> {
         let silence = Duration::from_millis(live.term_ms);
-        loop {
-            let head = receiver.next(Some(silence), WHOLE)?;
-            match Answer::read(&head, receiver.body())? {
-                Answer::Alive { stamp, left_ms } => self.until(stamp, left_ms, live.term_ms),
-                Answer::Break { number, object, what } => {
-                    self.tally.add(Count::Breaks, 1);
-                    self.kernel.break_it(object, what);
-                    live.say(&Request::Ack { number });
-                }
-                Answer::Changed => self.kernel.break_all(),
-                Answer::Refused { name, .. } => {
-                    self.lock().ended_as = Some(name.to_owned());
-                    return Err(Cut::Closed);
-                }
-                _ => return Err(Cut::Closed),
+        let head = receiver.next(Some(silence), WHOLE)?;
+        match Answer::read(&head, receiver.body())? {
+            Answer::Alive { stamp, left_ms } => self.until(stamp, left_ms, live.term_ms),
+            Answer::Break { number, object, what } => {
+                self.tally.add(Count::Breaks, 1);
+                self.kernel.break_it(object, what);
+                live.say(&Request::Ack { number });
+            }
+            Answer::Changed => self.kernel.break_all(),
+            Answer::Refused { name, .. } => {
+                self.lock().ended_as = Some(name.to_owned());
+                return Err(Cut::Closed);
+            }
+            _ => {
+                let ride = self.lock().ride.take().ok_or(Cut::Closed)?;
+                // Who asked may have waited too long.
+                let _ = ride.send((head, receiver.body().to_vec()));
             }
         }
+        Ok(())
     }
 
     /// The kernel may believe what it is told for `left_ms` from then on, less a tenth of a term: its clock has ticks, and an answer may lie
@@ -408,16 +581,20 @@ impl Link {
         }
     }
 
-    /// A connection of the session, and how long an answer on it may take: a change waits for a term before it is begun, and
-    /// for one while it is made.
-    fn connection(&self, deadline: Instant) -> Result<(Connection, Duration), Errno> {
+    /// A connection of the session, how long an answer on it may take, and whether it was asked already: a change waits for a term
+    /// before it is begun, and for one while it is made.
+    fn connection(
+        &self,
+        request: &Request<'_>,
+        deadline: Instant,
+    ) -> Result<(Connection, Duration, bool), Unheard> {
         let mut state = self.lock();
         loop {
             if state.is_over || Instant::now() >= deadline {
-                return Err(Errno::EIO);
+                return Err(Unheard::No(Errno::EIO));
             }
             if state.refused.is_some() {
-                return Err(Errno::EACCES);
+                return Err(Unheard::No(Errno::EACCES));
             }
             let Some(live) = state.live.clone() else {
                 state = self.changed.wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
@@ -425,14 +602,16 @@ impl Link {
             };
             let limit = PATIENCE + Duration::from_millis(3 * live.term_ms);
             if let Some(connection) = state.idle.pop() {
-                return Ok((connection, limit));
+                return Ok((connection, limit, false));
             }
             drop(state);
             let (session, boot) = (live.session, live.boot);
             let hello = Request::Hello { class: Class::Data, session, boot, credentials: &[] };
-            match self.hello(&hello, live.told.tls.as_ref()) {
+            let with = Some(request).filter(|request| request.may_be_repeated());
+            match self.hello(&hello, with, live.told.tls.as_ref()) {
                 Ok((receiver, _)) => {
-                    return Ok((Connection { receiver, out: Vec::new(), ours: live.ours }, limit));
+                    let connection = Connection { receiver, out: Vec::new(), ours: live.ours };
+                    return Ok((connection, limit, with.is_some()));
                 }
                 Err(_) => thread::sleep(PAUSE),
             }
@@ -466,13 +645,29 @@ impl Live {
     }
 }
 
+impl State {
+    /// The next answer on the callback connection is somebody's; where he gets it.
+    fn rides(&mut self) -> Rides {
+        let (ride, rides) = mpsc::channel();
+        self.ride = Some(ride);
+        rides
+    }
+}
+
+impl Heard {
+    fn answer(&self) -> Result<Answer<'_>, Refusal> {
+        match self {
+            Self::Here(head, connection) => Answer::read(head, connection.receiver.body()),
+            Self::Beside(head, body) => Answer::read(head, body),
+        }
+    }
+}
+
 impl Connection {
-    fn exchange(&mut self, request: &Request<'_>, limit: Duration) -> Result<Answer<'_>, Cut> {
+    fn say(&mut self, request: &Request<'_>) -> Result<(), Unheard> {
         self.out.clear();
         request.put(&mut self.out);
-        self.receiver.stream().write_all(&self.out)?;
-        let head = self.receiver.next(Some(limit), WHOLE)?;
-        Ok(Answer::read(&head, self.receiver.body())?)
+        self.receiver.stream().write_all(&self.out).map_err(|_| Unheard::Cut)
     }
 }
 

@@ -1,9 +1,10 @@
 //! The client: a remote directory, mounted until SIGTERM.
 //!
-//! Measured side, a process of its own. Owns the life of the mount: it begins when the server has answered, it is taken off by a keeper
+//! Measured side, a process of its own. Owns the life of the mount: it begins when the server has answered, or before if that is wished, it is taken off by a keeper
 //! when this process may not or was killed. One thread waits here; the threads of the session answer the kernel. Prints
 //! nothing; the caller's hook says that it is ready.
 
+mod contents;
 mod counters;
 mod filesystem;
 mod kernel;
@@ -57,6 +58,8 @@ pub struct Options {
     pub server: SocketAddr,
     /// Nobody may change anything through it.
     pub read_only: bool,
+    /// The server is connected to when something is asked of it, and not before.
+    pub delay_connect: bool,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
     /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one was killed.
@@ -158,7 +161,7 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     let keeper = Keeper::start(options.keeper, &at)?;
     rights.within(|| watch_signals(sender.clone()))?;
     let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::new()));
-    let shown = options.credentials;
+    let shown = (options.credentials, options.delay_connect);
     let opened = rights.within(|| Ok(Link::open(server, shown, kernel.clone(), tally.clone())))?;
     let link = opened.map_err(|lost| match lost {
         Lost::Unreachable(error) => MountError::Server { server, error },
@@ -234,7 +237,11 @@ impl Parts {
     }
 
     fn status(&self, state: &str, server: SocketAddr) -> String {
-        let refused = self.link.refused().map_or_else(String::new, |name| format!("refused {name}\n"));
-        format!("state {state}\nserver {server}\ndegree {}\n{refused}{}", self.degree(), self.tally.text())
+        let line = |name: &str, text: Option<String>| {
+            text.map_or_else(String::new, |text| format!("{name} {text}\n"))
+        };
+        let (refused, lost) = self.link.trouble();
+        let trouble = line("refused", refused) + &line("no-session", lost);
+        format!("state {state}\nserver {server}\ndegree {}\n{trouble}{}", self.degree(), self.tally.text())
     }
 }

@@ -3,7 +3,7 @@
 //! Measured side, pure, hot at both ends.
 
 use super::fields::{Fields, Name, put_text};
-use super::{Attributes, HEAD_BYTES, Head, Kind, MOST_DATA_BYTES, VERSION, end, flag, put};
+use super::{Attributes, HEAD_BYTES, Head, Kind, MOST_DATA_BYTES, MOST_SMALL_BYTES, VERSION, end, flag, put};
 use crate::refusal::Refusal;
 
 /// What a break is about, besides attributes, which it always is.
@@ -38,8 +38,8 @@ pub struct Space {
 pub enum Answer<'b> {
     /// To HELLO.
     Welcome { boot: u64, session: u32, term_ms: u32 },
-    /// Attributes, of what was looked up, made or asked for.
-    Attributes { attributes: Attributes, leased: bool },
+    /// Attributes, of what was looked up, made or asked for; of a small file that was looked up its contents, too, if any are here.
+    Attributes { attributes: Attributes, leased: bool, contents: &'b [u8] },
     /// The name is not there.
     Absent { leased: bool },
     /// Bytes of a file or a symbolic link.
@@ -154,7 +154,10 @@ impl<'b> Answer<'b> {
 
     fn body(&self, out: &mut Vec<u8>) {
         match *self {
-            Self::Attributes { attributes, .. } => attributes.put(out),
+            Self::Attributes { attributes, contents, .. } => {
+                attributes.put(out);
+                out.extend_from_slice(contents);
+            }
             Self::Bytes { bytes, .. } | Self::Entries { bytes, .. } => out.extend_from_slice(bytes),
             Self::Refused { name, sentence } => {
                 put_text(out, name.as_bytes());
@@ -178,7 +181,9 @@ impl<'b> Answer<'b> {
             kind::WELCOME => {
                 Self::Welcome { boot: head.b, session: short(head.object)?, term_ms: short(head.offset)? }
             }
-            kind::ATTRIBUTES => Self::Attributes { attributes: Attributes::read(fields)?, leased },
+            kind::ATTRIBUTES => {
+                Self::Attributes { attributes: Attributes::read(fields)?, leased, contents: small(fields)? }
+            }
             kind::ABSENT => Self::Absent { leased },
             kind::BYTES => Self::Bytes { bytes: rest(fields)?, leased, end: at_end },
             kind::ENTRIES => {
@@ -212,6 +217,11 @@ impl<'b> Answer<'b> {
 
 fn short(number: u64) -> Result<u32, Refusal> {
     u32::try_from(number).map_err(|_| Refusal::BadValue)
+}
+
+fn small<'b>(fields: &mut Fields<'b>) -> Result<&'b [u8], Refusal> {
+    let bytes = rest(fields)?;
+    if bytes.len() <= MOST_SMALL_BYTES { Ok(bytes) } else { Err(Refusal::BadValue) }
 }
 
 fn words<'b>(fields: &mut Fields<'b>) -> Result<&'b str, Refusal> {

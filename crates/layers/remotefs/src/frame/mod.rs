@@ -23,6 +23,8 @@ pub const HEAD_BYTES: usize = 40;
 pub const MOST_DATA_BYTES: u32 = 1 << 20;
 /// The most that follows a head: data, and room for names beside it.
 pub const MOST_BODY_BYTES: u32 = MOST_DATA_BYTES + 4096;
+/// The longest file whose contents come with its name.
+pub const MOST_SMALL_BYTES: usize = 4096;
 /// The most that credentials take.
 pub const MOST_CREDENTIALS_BYTES: usize = 64 * 1024;
 /// The version of all this.

@@ -142,6 +142,11 @@ impl<'b> Request<'b> {
         }
     }
 
+    /// Whether it may be asked on the callback connection, too: its answer is small, and nothing is changed by it.
+    pub const fn is_small(&self) -> bool {
+        matches!(self, Self::Lookup { .. } | Self::Attributes { .. })
+    }
+
     fn head(&self) -> Head {
         let of = Head::of;
         match *self {

@@ -35,8 +35,13 @@ impl Callback {
     pub(super) fn say(&self, answer: &Answer<'_>) {
         let mut bytes = Vec::new();
         answer.put(&mut bytes);
+        self.send(&bytes);
+    }
+
+    /// The same of a frame.
+    pub(super) fn send(&self, frame: &[u8]) {
         let stream = lock(&self.0);
-        if stream.write_all(&bytes).is_err() {
+        if stream.write_all(frame).is_err() {
             let _ = stream.socket().shutdown(Shutdown::Both);
         }
     }

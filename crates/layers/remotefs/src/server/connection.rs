@@ -7,13 +7,15 @@ use super::coherence::Callback;
 use super::counters::Count;
 use super::principals::{NotAdmitted, Principals};
 use super::{No, Server};
-use crate::frame::{Answer, Class, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, Request};
+use crate::frame::{Answer, Class, Head, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, Request};
 use crate::lease::Session;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::{Peer, Stream};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 use std::time::{Duration, Instant};
 
 /// Until HELLO is there.
@@ -39,8 +41,9 @@ pub(super) fn attend(server: &Server, socket: TcpStream) {
         Err(_) => None,
     };
     if let Some((receiver, Some(refusal))) = refused {
-        server.tally.refuse(refusal);
-        let _ = say(&receiver, &mut Vec::new(), refusal.into());
+        let mut out = Vec::new();
+        said(server, refusal.into()).put(&mut out);
+        let _ = send(&receiver, &out);
         // Whoever tells a session of breaks has it, too.
         let _ = receiver.stream().socket().shutdown(Shutdown::Both);
     }
@@ -150,10 +153,9 @@ fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<()
             Ok(()) => send(receiver, &out)?,
             Err(No::Refused(Refusal::SessionOver)) => return Err(Some(Refusal::SessionOver)),
             Err(no) => {
-                if let No::Refused(refusal) = no {
-                    server.tally.refuse(refusal);
-                }
-                say(receiver, &mut out, no)?;
+                out.clear();
+                said(server, no).put(&mut out);
+                send(receiver, &out)?;
             }
         }
     }
@@ -208,24 +210,51 @@ fn hear(
     receiver: &mut Receiver,
     (session, callback): (Session, &Callback),
 ) -> Result<(), Option<Refusal>> {
-    loop {
-        let head = receiver.next(None, WHOLE).map_err(refusal)?;
-        match Request::read(&head, receiver.body())? {
-            Request::Ping { stamp } => {
-                server.tally.add(Count::Pings, 1);
-                let left_ms = server.coherence.renew(session).ok_or(Refusal::SessionOver)?;
-                callback.say(&Answer::Alive { stamp, left_ms });
+    let is_asked = AtomicBool::new(false);
+    thread::scope(|scope| {
+        loop {
+            let head = receiver.next(None, WHOLE).map_err(refusal)?;
+            match Request::read(&head, receiver.body())? {
+                Request::Ping { stamp } => {
+                    server.tally.add(Count::Pings, 1);
+                    let left_ms = server.coherence.renew(session).ok_or(Refusal::SessionOver)?;
+                    callback.say(&Answer::Alive { stamp, left_ms });
+                }
+                Request::Ack { number } => server.coherence.acknowledge(session, number),
+                Request::Forget { object, count } => server.export.forget(session, object, count),
+                Request::Bye => {
+                    server.coherence.bye(session);
+                    return Ok(());
+                }
+                Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
+                request if request.is_small() && !is_asked.swap(true, Ordering::AcqRel) => {
+                    // It may wait for somebody who waits for an acknowledgement that comes here.
+                    let (body, is_asked) = (receiver.body().to_vec(), &is_asked);
+                    let answer = move || {
+                        let answer = answer(server, session, (&head, &body));
+                        // Before it is sent: who has it may ask again.
+                        is_asked.store(false, Ordering::Release);
+                        callback.send(&answer);
+                    };
+                    thread::Builder::new().spawn_scoped(scope, answer).map_err(|_| None)?;
+                }
+                _ => return Err(Some(Refusal::WrongClass)),
             }
-            Request::Ack { number } => server.coherence.acknowledge(session, number),
-            Request::Forget { object, count } => server.export.forget(session, object, count),
-            Request::Bye => {
-                server.coherence.bye(session);
-                return Ok(());
-            }
-            Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
-            _ => return Err(Some(Refusal::WrongClass)),
         }
+    })
+}
+
+/// The answer to a question that came where the server speaks: a session's first, for which another connection would be dear.
+fn answer(server: &Server, session: Session, (head, body): (&Head, &[u8])) -> Vec<u8> {
+    let mut out = Vec::new();
+    let served = Request::read(head, body)
+        .map_err(No::from)
+        .and_then(|request| server.export.serve(session, &request, &mut out));
+    if let Err(no) = served {
+        out.clear();
+        said(server, no).put(&mut out);
     }
+    out
 }
 
 fn welcome(server: &Server, session: Session) -> Answer<'static> {
@@ -236,14 +265,16 @@ fn send(receiver: &Receiver, bytes: &[u8]) -> Result<(), Option<Refusal>> {
     receiver.stream().write_all(bytes).map_err(|_| None)
 }
 
-fn say(receiver: &Receiver, out: &mut Vec<u8>, no: No) -> Result<(), Option<Refusal>> {
+/// How it is said that something is not done; a refusal of ours is counted.
+fn said(server: &Server, no: No) -> Answer<'static> {
     let (errno, refusal) = match no {
         No::Kernel(errno) => (errno, 0),
-        No::Refused(refusal) => (refusal.errno(), refusal.number()),
+        No::Refused(refusal) => {
+            server.tally.refuse(refusal);
+            (refusal.errno(), refusal.number())
+        }
     };
-    out.clear();
-    Answer::Error { errno: (errno as i32).unsigned_abs(), refusal }.put(out);
-    send(receiver, out)
+    Answer::Error { errno: (errno as i32).unsigned_abs(), refusal }
 }
 
 /// Why a connection gives no more frames, if somebody is to blame.

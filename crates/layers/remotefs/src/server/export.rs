@@ -8,7 +8,9 @@ use super::coherence::Coherence;
 use super::counters::{Count, Tally};
 use super::guard::Guard;
 use super::objects::{Object, Objects, ROOT, attributes, by_name, open_name, permissions};
-use crate::frame::{Answer, Attributes, Entries, Entry, Kind, Name, New, Request, Space, Times, Way, What};
+use crate::frame::{
+    Answer, Attributes, Entries, Entry, Kind, MOST_SMALL_BYTES, Name, New, Request, Space, Times, Way, What,
+};
 use crate::lease::{Key, Object as Number, Session};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, RenameFlags, openat2, readlinkat, renameat2};
@@ -31,6 +33,9 @@ const NAMES: What = What { contents: false, names: true };
 const CONTENTS: What = What { contents: true, names: false };
 /// Attributes alone change.
 const ATTRIBUTES: What = What { contents: false, names: false };
+
+/// In what a session is told of a file's mode: that it may read it.
+const READABLE: u16 = 0o400;
 
 /// A directory that is served.
 pub(super) struct Export {
@@ -58,7 +63,7 @@ impl Export {
     /// for here, and is answered like a request that there is not.
     pub(super) fn serve(&self, session: Session, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), No> {
         self.allow(session, request)?;
-        let told = |told: Told| Answer::Attributes { attributes: told.0, leased: told.1 };
+        let told = |told: Told| Answer::Attributes { attributes: told.0, leased: told.1, contents: &[] };
         let answer = match *request {
             Request::Read { object, offset, length } => {
                 return self.read(session, object, offset, length, out);
@@ -73,7 +78,7 @@ impl Export {
                 Answer::Bytes { bytes: text.as_bytes(), leased: false, end: true }.put(out);
                 return Ok(());
             }
-            Request::Lookup { directory, name } => self.lookup(session, directory, name)?,
+            Request::Lookup { directory, name } => return self.lookup(session, (directory, name), out),
             Request::Attributes { object } => told(self.attributes(session, object)?),
             Request::SetAttributes { object, new } => told(self.set_attributes(session, object, &new)?),
             Request::Space => Answer::Space(self.space()?),
@@ -122,7 +127,12 @@ impl Export {
         self.guard.as_ref().map_or(Ok(()), |guard| guard.allow(session, request))
     }
 
-    fn lookup(&self, session: Session, directory: Number, name: Name<'_>) -> Result<Answer<'static>, No> {
+    fn lookup(
+        &self,
+        session: Session,
+        (directory, name): (Number, Name<'_>),
+        out: &mut Vec<u8>,
+    ) -> Result<(), No> {
         self.tally.add(Count::Lookups, 1);
         let parent = self.objects.find(directory)?;
         let leased = self.coherence.ask(session, &[directory])?;
@@ -130,14 +140,36 @@ impl Export {
         match open_name(&opened.path, name) {
             Ok(path) => {
                 let (attributes, its) = self.tell(session, (directory, name), path)?;
-                Ok(Answer::Attributes { attributes, leased: leased && its })
+                let mut room = [0; MOST_SMALL_BYTES];
+                let contents = if its { self.small(session, &attributes, &mut room) } else { &[] };
+                Answer::Attributes { attributes, leased: leased && its, contents }.put(out);
             }
             Err(No::Kernel(Errno::ENOENT)) => {
                 self.guard.as_ref().map_or(Ok(()), |guard| guard.sees(session, (directory, name)))?;
-                Ok(Answer::Absent { leased })
+                Answer::Absent { leased }.put(out);
             }
-            Err(no) => Err(no),
+            Err(no) => return Err(no),
         }
+        Ok(())
+    }
+
+    /// The contents of a small file that the session may read: who looks up its name mostly reads it then. None for whatever reason is no
+    /// error, and is found out when they are asked for.
+    fn small<'r>(&self, session: Session, told: &Attributes, room: &'r mut [u8]) -> &'r [u8] {
+        let fits = (1..=room.len() as u64).contains(&told.size);
+        if told.kind != Kind::File || !fits || told.mode & READABLE == 0 {
+            return &[];
+        }
+        let Attributes { object: number, .. } = *told;
+        let mut read = || -> Result<usize, No> {
+            self.allow(session, &Request::Read { object: number, offset: 0, length: told.size as u32 })?;
+            let opened = self.objects.opened(&*self.objects.find(number)?)?;
+            Ok(read_full(opened.reads()?, room, 0)?)
+        };
+        let length = read().unwrap_or(0);
+        self.tally.add(Count::BytesRead, length as u64);
+        // One that grew meanwhile is not whole.
+        room.get(..length).filter(|bytes| bytes.len() as u64 == told.size).unwrap_or_default()
     }
 
     fn attributes(&self, session: Session, number: Number) -> Result<Told, No> {

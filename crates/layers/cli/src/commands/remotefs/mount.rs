@@ -34,6 +34,9 @@ pub(crate) struct MountArgs {
     /// Nobody may change anything through it
     #[arg(long)]
     read_only: bool,
+    /// Connect to the server when something is asked of it, and not before
+    #[arg(long)]
+    delay_connect: bool,
     /// File for the counters, written again within 0.1 s of every change
     #[arg(long, value_name = "FILE")]
     status: Option<PathBuf>,
@@ -49,6 +52,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     let options = Options {
         server,
         read_only: args.read_only,
+        delay_connect: args.delay_connect,
         status: args.status,
         keeper: Some(keeper_command("remotefs")?),
         credentials,
