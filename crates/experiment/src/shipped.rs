@@ -39,6 +39,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "webfs-loopback", text: include_str!("../../../plans/webfs-loopback.toml") },
     ShippedPlan { name: "webfs-10mbit", text: include_str!("../../../plans/webfs-10mbit.toml") },
     ShippedPlan { name: "webfs-1gbit", text: include_str!("../../../plans/webfs-1gbit.toml") },
+    ShippedPlan { name: "webfs-first", text: include_str!("../../../plans/webfs-first.toml") },
     ShippedPlan { name: "webfs-cached", text: include_str!("../../../plans/webfs-cached.toml") },
     ShippedPlan {
         name: "confinement-compile",
@@ -75,6 +76,9 @@ pub const SUITES: &[ShippedPlan] = &[
     ShippedPlan { name: "selinux-here", text: include_str!("../../../plans/selinux-here.toml") },
     ShippedPlan { name: "webfs", text: include_str!("../../../plans/webfs.toml") },
 ];
+
+/// Directories that arms of `files` workloads may name: the keys of such an arm.
+pub const DIRECTORIES: &str = include_str!("../../../plans/directories.toml");
 
 /// The layers that come with bakeoff, in the form of a plan's own.
 pub const LAYERS: &str = include_str!("../../../plans/layers.toml");

@@ -54,6 +54,8 @@ pub struct Link {
     pub statement: Option<String>,
     /// The operation that the figure is of; `None`: of the whole slice.
     pub operation: Option<String>,
+    /// The step of its first contact that the figure is of; `None`: of all of it.
+    pub step: Option<String>,
     /// The population that the figure is of; `None`: of all clients.
     pub population: Option<String>,
     /// Title of the table.
@@ -120,6 +122,7 @@ struct JoinCell {
     row: Option<String>,
     column: Option<String>,
     operation: Option<String>,
+    step: Option<String>,
     population: Option<String>,
     /// Where the join names statements, what stands for `{cell}` in their arms.
     #[serde(default)]
@@ -217,6 +220,7 @@ fn links_of(
                     },
                     statement: statement.as_ref().map(|statement| statement.says.clone()),
                     operation: cell.operation.clone(),
+                    step: cell.step.clone(),
                     population: cell.population.clone(),
                     table: table.title.clone(),
                     row: row_name.clone(),

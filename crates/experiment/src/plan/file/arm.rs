@@ -1,6 +1,7 @@
 //! `[arm.NAME]` as it is typed: a kind is the groups of keys that it has. Which it is can be told when its levels are put over it.
 
 use super::client::{Http2Entry, TlsClientSection, Words};
+use super::directory;
 use super::keys::Keys;
 use super::workload::{CommandSection, OneOrMany, UrlEntry};
 use super::{Extents, PlanFile, Spanned, WorkloadSection};
@@ -237,6 +238,10 @@ pub(in crate::plan) struct RunSection {
 /// Of directories.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(in crate::plan) struct DirectorySection {
+    /// files workload: one that comes with bakeoff: `remotefs-plain`, `remotefs`, `remotefs-chain` or `sshfs`. What else the arm says
+    /// stands in place of its keys.
+    #[expect(dead_code, reason = "its keys are put under the arm's before these are read")]
+    pub directory: Option<Spanned<String>>,
     /// files workload: the directory under test, below `{dir}` or that of a mounted file system.
     /// Default "{dir}", the arm's private directory.
     pub path: Option<Spanned<String>>,
@@ -347,7 +352,10 @@ impl ArmSection {
         let what = match w {
             WorkloadSection::Requests(_) => ArmWhat::server(name, &mut keys)?,
             WorkloadSection::Command(w) => ArmWhat::Run(keys.group::<RunSection>()?.or(w)),
-            WorkloadSection::Files(_) => ArmWhat::Directory(Box::new(keys.group()?)),
+            WorkloadSection::Files(w) => {
+                keys = directory::named(keys, w)?;
+                ArmWhat::Directory(Box::new(keys.group()?))
+            }
             WorkloadSection::Calls(_) => ArmWhat::Calls(keys.group()?),
         };
         let has = ArmGroups::of(&what, &mut keys)?;
@@ -359,7 +367,7 @@ impl ArmSection {
             }
             WorkloadSection::Files(_) => (
                 "in a `files` workload",
-                "an arm is a `path`, with `serve`, `ready`, `served`, `setup`, `deny`, `drop`, `cleanup`, `env`, `status`, `needs` and `proof`".to_owned(),
+                "an arm is a `directory` or a `path`, with `serve`, `ready`, `served`, `setup`, `deny`, `drop`, `cleanup`, `env`, `status`, `needs` and `proof`".to_owned(),
             ),
             WorkloadSection::Calls(_) => (
                 "in a `calls` workload",
@@ -415,7 +423,7 @@ fn of_another_server(key: &str) -> String {
             format!("layers stand under {} or a `command`, which serve files", products.join(", "))
         }
         "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-        "path" | "drop" | "deny" | "serve" | "served" | "needs" => {
+        "directory" | "path" | "drop" | "deny" | "serve" | "served" | "needs" => {
             "it belongs to the `files` workload".to_owned()
         }
         _ => "take the line out".to_owned(),

@@ -3,6 +3,7 @@
 mod arm;
 mod client;
 mod clock;
+mod directory;
 mod experiment;
 mod extent;
 mod factors;

@@ -82,6 +82,7 @@ impl Place {
         let below = Path::new(&scratch::own_name()).join(on_disk(name));
         let mut known = ends.substitutions(&dir, &arm.values).map_err(RunError::System)?;
         known.values.insert("denied".to_owned(), below.join(denied::DIR).display().to_string());
+        known.values.insert("cache".to_owned(), work.cache.as_str().to_owned());
         let inside = |path: String| PathBuf::from(path).join(&below);
         let path = word(name, &known, &files.path)?;
         let served = files.serve.as_ref().and_then(|serve| serve.from.as_ref());

@@ -37,7 +37,11 @@ impl Found {
             (None, None) => *arm.meters.get(link.meter)?,
             (Some(word), _) => {
                 let operation = results.operations.iter().find(|own| own.operation == *word)?;
-                *operation.arms.get(&link.arm)?.meters.get(link.meter)?
+                let figures = operation.arms.get(&link.arm)?;
+                match &link.step {
+                    Some(step) => *figures.steps_ns.get(step)?,
+                    None => *figures.meters.get(link.meter)?,
+                }
             }
             (None, Some(_)) => *population(link, results)?.arms.get(&link.arm)?.meters.get(link.meter)?,
         };
