@@ -8,8 +8,7 @@
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::tls::{REMOTEFS, peer_key};
-use rustls::pki_types::ServerName;
-use rustls::{ClientConfig, ClientConnection, Connection, Error, ServerConfig, ServerConnection};
+use rustls::{ClientConnection, Connection, Error, ServerConfig, ServerConnection};
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
@@ -67,14 +66,9 @@ impl Stream {
         Ok(Self::secured(socket, tls.into()))
     }
 
-    /// With TLS, at the client. Whom the server must prove to be the configuration knows.
-    ///
-    /// # Errors
-    /// The configuration is none, or the connection is gone.
-    pub fn client(socket: TcpStream, config: Arc<ClientConfig>) -> io::Result<Self> {
-        let name = ServerName::from(socket.peer_addr()?.ip());
-        let tls = ClientConnection::new(config, name).map_err(io::Error::other)?;
-        Ok(Self::secured(socket, tls.into()))
+    /// With TLS, at the client. Whom the server must prove to be the configuration of `tls` knows.
+    pub fn client(socket: TcpStream, tls: ClientConnection) -> Self {
+        Self::secured(socket, tls.into())
     }
 
     fn secured(socket: TcpStream, mut tls: Connection) -> Self {

@@ -272,7 +272,6 @@ fn a_newer_run_against_an_older_one_is_a_statement_of_its_own() {
     let row = between::Row {
         arm: "here".to_owned(),
         operation: None,
-        step: None,
         meter: "system_cpu".to_owned(),
         unit: "ns".to_owned(),
         cost: None,

@@ -19,7 +19,8 @@ use crate::stream::Stream;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::tls;
 use fuser::Errno;
-use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
 use std::io;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -44,6 +45,8 @@ const RENEWED_TERMS: u64 = 3;
 const MOST_IDLE: usize = 15;
 /// Questions of a session that go on its callback connection, before it has another.
 const RIDES: u32 = 4;
+/// So long a first session's connection is heard by those who ask, and a break may have to wait.
+const YOUNG: Duration = Duration::from_millis(20);
 /// The longest that such an answer may take.
 const ANSWER: Duration = Duration::from_secs(20);
 /// What was gathered for a server before it is asked anything is shown to it for so long.
@@ -147,18 +150,18 @@ impl From<Cut> for Unheard {
     }
 }
 
-/// When the first session is begun.
+/// How the first session is begun.
 #[derive(Debug, Default)]
 enum Start {
-    /// It was.
+    /// Its connection is heard by the thread for it.
     #[default]
-    Done,
+    Heard,
     /// By the first question.
     Delayed,
-    /// Now, by a question; that of whoever else asks waits.
-    Begins,
-    /// It was, and its connection waits to be heard; or it was not.
-    Arrived(Option<(Receiver, Live)>),
+    /// Its connection is with a question that waits.
+    Asked,
+    /// Its connection is with nobody, for a moment; or it could not be begun.
+    Young(Option<(Receiver, Live)>),
 }
 
 #[derive(Debug, Default)]
@@ -169,8 +172,8 @@ struct State {
     start: Start,
     ride: Option<Ride>,
     rides_left: u32,
-    /// What will be shown, and since when it is there.
-    gathered: Option<(Instant, Told)>,
+    /// What will be shown, and the beginning of a conversation with the server; since when they are there.
+    gathered: Option<(Instant, Told, Option<ClientConnection>)>,
     /// Why there is no session.
     lost: Option<String>,
     is_over: bool,
@@ -213,7 +216,9 @@ impl Link {
         });
         let first = match is_delayed {
             true => {
-                let gathered = Some((Instant::now(), link.told()?));
+                let told = link.told()?;
+                let tls = link.tls(&told)?;
+                let gathered = Some((Instant::now(), told, tls));
                 *link.lock() = State { start: Start::Delayed, gathered, ..State::default() };
                 None
             }
@@ -289,42 +294,55 @@ impl Link {
             if !matches!(state.start, Start::Delayed) {
                 return None;
             }
-            state.start = Start::Begins;
+            state.start = Start::Asked;
             request.is_small().then(|| state.rides())
         };
-        let begun = self.begin(None, rides.is_some().then_some(request));
-        let heard = begun.map(|(mut receiver, live)| {
-            // Another thread would have to be woken for what is about to come.
-            while rides.is_some()
-                && self.lock().ride.is_some()
-                && self.hear_once(&mut receiver, &live).is_ok()
-            {}
-            (receiver, live)
-        });
-        if let Err(lost) = &heard {
-            self.note(lost);
+        match self.begin(None, rides.is_some().then_some(request)) {
+            Ok(begun) if rides.is_some() => self.hear_answer(begun),
+            Ok(begun) => self.leave(Some(begun)),
+            Err(lost) => {
+                self.note(&lost);
+                self.lock().ride = None;
+                self.leave(None);
+            }
         }
-        let mut state = self.lock();
-        if heard.is_err() {
-            state.ride = None;
-        }
-        state.start = Start::Arrived(heard.ok());
-        self.changed.notify_all();
         rides
     }
 
     /// Asks on the callback connection, if the session is young; where the answer comes.
     fn ride(&self, request: &Request<'_>) -> Option<Rides> {
-        let (live, rides) = {
+        let (live, rides, young) = {
             let mut state = self.lock();
             let may =
                 request.is_small() && state.rides_left > 0 && state.ride.is_none() && state.idle.is_empty();
             let live = state.live.clone().filter(|_| may)?;
+            let young = match &mut state.start {
+                Start::Young(young) => young.take(),
+                _ => None,
+            };
+            if young.is_some() {
+                state.start = Start::Asked;
+            }
             state.rides_left -= 1;
-            (live, state.rides())
+            (live, state.rides(), young)
         };
         live.say(request);
+        if let Some(young) = young {
+            self.hear_answer(young);
+        }
         Some(rides)
+    }
+
+    /// Hears the connection until the answer has come: another thread would have to be woken for it.
+    fn hear_answer(&self, (mut receiver, live): (Receiver, Live)) {
+        while self.lock().ride.is_some() && self.hear_once(&mut receiver, &live).is_ok() {}
+        self.leave(Some((receiver, live)));
+    }
+
+    /// Leaves the young session's connection to whoever asks next, or to the thread that hears it.
+    fn leave(&self, young: Option<(Receiver, Live)>) {
+        self.lock().start = Start::Young(young);
+        self.changed.notify_all();
     }
 
     /// Says that the kernel has forgotten an object.
@@ -351,11 +369,18 @@ impl Link {
     fn begin(&self, last: Option<&Live>, question: Option<&Request<'_>>) -> Result<(Receiver, Live), Lost> {
         let sent_ms = self.now_ms();
         let (session, boot) = last.map_or((0, 0), |last| (last.session, last.boot));
-        let gathered = self.lock().gathered.take().filter(|(since, _)| since.elapsed() < GATHERED);
-        let told = gathered.map_or_else(|| self.told(), |(_, told)| Ok(told))?;
+        let gathered = self.lock().gathered.take().filter(|(since, ..)| since.elapsed() < GATHERED);
+        let (told, tls) = match gathered {
+            Some((_, told, tls)) => (told, tls),
+            None => {
+                let told = self.told()?;
+                let tls = self.tls(&told)?;
+                (told, tls)
+            }
+        };
         let credentials = &told.credentials;
         let hello = Request::Hello { class: Class::Callback, session, boot, credentials };
-        let (receiver, (boot, session, term_ms)) = self.hello(&hello, question, told.tls.as_ref())?;
+        let (receiver, (boot, session, term_ms)) = self.hello(&hello, question, tls)?;
         receiver.stream().socket().set_write_timeout(Some(CONNECTING))?;
         let says = Arc::new(Mutex::new(receiver.stream().clone()));
         let mut state = self.lock();
@@ -377,6 +402,13 @@ impl Link {
         let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
         let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
         Ok(Told { tls: Some(Arc::new(config)), leaf: holder.leaf, credentials: hello.write() })
+    }
+
+    /// What is said first under TLS, keys for it among it; nothing without credentials.
+    fn tls(&self, told: &Told) -> Result<Option<ClientConnection>, Lost> {
+        let Some(config) = &told.tls else { return Ok(None) };
+        let made = ClientConnection::new(config.clone(), ServerName::from(self.server.ip()));
+        made.map(Some).map_err(|error| Lost::Unreachable(io::Error::other(error)))
     }
 
     /// Shows what is new before the old ends, so that what is open stays open.
@@ -401,7 +433,8 @@ impl Link {
             }
             let (session, boot, credentials) = (live.session, live.boot, &told.credentials);
             let hello = Request::Hello { class: Class::Data, session, boot, credentials };
-            if self.hello(&hello, None, told.tls.as_ref()).is_ok()
+            let said = self.tls(&told).and_then(|tls| self.hello(&hello, None, tls));
+            if said.is_ok()
                 && let Some(live) = self.lock().live.as_mut().filter(|now| now.ours == live.ours)
             {
                 live.told = told;
@@ -414,14 +447,14 @@ impl Link {
         &self,
         hello: &Request<'_>,
         question: Option<&Request<'_>>,
-        tls: Option<&Arc<ClientConfig>>,
+        tls: Option<ClientConnection>,
     ) -> Result<(Receiver, (u64, Session, u32)), Lost> {
         let began = Instant::now();
         let socket = TcpStream::connect_timeout(&self.server, CONNECTING)?;
         let connected = Instant::now();
         let stream = match tls {
             None => Stream::plain(socket),
-            Some(config) => Stream::client(socket, config.clone())?,
+            Some(tls) => Stream::client(socket, tls),
         };
         let mut receiver = Receiver::new(stream)?;
         self.tally.add(Count::Connections, 1);
@@ -485,12 +518,14 @@ impl Link {
         }
     }
 
-    /// Waits for the session that the first question begins; none when it could not.
+    /// Waits for the session that the first question begins, and until nobody asks there any more; none when it could not.
     fn arrived(&self) -> Option<(Receiver, Live)> {
-        let awaited = |state: &mut State| !state.is_over && !matches!(state.start, Start::Arrived(_));
-        let waited = self.changed.wait_while(self.lock(), awaited);
+        let is_away = |state: &mut State| !state.is_over && !matches!(state.start, Start::Young(_));
+        let waited = self.changed.wait_while(self.lock(), is_away);
+        drop(waited.map(|state| self.changed.wait_timeout_while(state, YOUNG, |state| !state.is_over)));
+        let waited = self.changed.wait_while(self.lock(), is_away);
         match std::mem::take(&mut waited.unwrap_or_else(PoisonError::into_inner).start) {
-            Start::Arrived(arrived) => arrived,
+            Start::Young(arrived) => arrived,
             _ => None,
         }
     }
@@ -568,12 +603,13 @@ impl Link {
 
     fn ping(&self) {
         loop {
-            let mut state = self.lock();
+            let state = self.lock();
+            let every = state.live.as_ref().map_or(PAUSE, |live| Duration::from_millis(live.term_ms / 3));
+            let waited = self.changed.wait_timeout_while(state, every, |state| !state.is_over);
+            let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             if state.is_over {
                 return;
             }
-            let every = state.live.as_ref().map_or(PAUSE, |live| Duration::from_millis(live.term_ms / 3));
-            state = self.changed.wait_timeout(state, every).unwrap_or_else(PoisonError::into_inner).0;
             if let Some(live) = state.live.clone() {
                 drop(state);
                 live.say(&Request::Ping { stamp: self.now_ms() });
@@ -608,7 +644,7 @@ impl Link {
             let (session, boot) = (live.session, live.boot);
             let hello = Request::Hello { class: Class::Data, session, boot, credentials: &[] };
             let with = Some(request).filter(|request| request.may_be_repeated());
-            match self.hello(&hello, with, live.told.tls.as_ref()) {
+            match self.tls(&live.told).and_then(|tls| self.hello(&hello, with, tls)) {
                 Ok((receiver, _)) => {
                     let connection = Connection { receiver, out: Vec::new(), ours: live.ours };
                     return Ok((connection, limit, with.is_some()));
