@@ -184,6 +184,11 @@ impl Session {
         &self.trust
     }
 
+    /// The holder's identity, and before it those of a role's owners.
+    pub const fn identity(&self) -> &Hello {
+        &self.identity
+    }
+
     /// What TLS is shown.
     pub fn holder(self) -> Holder {
         Holder { key: self.key, leaf: self.leaf }
