@@ -50,7 +50,7 @@ pub(crate) struct LoginArgs {
 pub(crate) struct SessionArgs {
     /// The session's directory [default: the only one below $XDG_RUNTIME_DIR/bakeoff]
     #[arg(long, value_name = "DIR")]
-    session: Option<PathBuf>,
+    pub(super) session: Option<PathBuf>,
 }
 
 impl SessionArgs {

@@ -16,6 +16,7 @@ mod principals;
 
 use crate::network::is_for_tests;
 use crate::refusal::Refusal;
+use audit::Keep;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
@@ -83,6 +84,8 @@ pub struct Credentials {
     pub notices: Receiver<Notice>,
     /// The directory of the audit log, if there is to be one: then nothing is decided that is not written down there.
     pub audit: Option<PathBuf>,
+    /// Who keeps the checkpoints of that log elsewhere.
+    pub keep: Option<Keep>,
     /// Where what was taken back is kept from one start to the next.
     pub revoked: Option<PathBuf>,
 }

@@ -116,12 +116,12 @@ impl Principals {
         credentials: Credentials,
         server: Receiver<Weak<Server>>,
     ) -> Result<Arc<Self>, ServeError> {
-        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, revoked: revoked_file } =
+        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, keep, revoked: revoked_file } =
             credentials;
         let (acl, text) = read_acl(&acl_file)?;
         let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
-        let audit =
-            audit.map(|dir| AuditLog::open(&dir, own.key, &name)).transpose().map_err(ServeError::Audit)?;
+        let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name, keep));
+        let audit = audit.transpose().map_err(ServeError::Audit)?;
         let revoked = read_revoked(revoked_file.as_deref())?;
         let principals = Arc::new(Self {
             name,
@@ -252,8 +252,7 @@ impl Principals {
     /// The end of the process: what was decided is on the disk.
     pub(super) fn close(&self) {
         if let Some(log) = &self.audit {
-            // A disk that is full loses the end, as a crash does.
-            let _ = log.checkpoint();
+            log.close();
         }
     }
 
