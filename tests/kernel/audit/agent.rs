@@ -99,6 +99,8 @@ fn an_agent_is_told_and_a_log_that_goes_on_is_good() {
     yard.counts(HOME, "checkpoints", 1);
     let session = ["audit", "verify", "audit", "--agent", "--session", "mail@home.example.session"];
     assert!(yard.good(&session).starts_with("good: 6 records"), "the session's bundles");
+    let nobody = ["audit", "verify", "audit", "--agent", "--session", "bob@home.example"];
+    assert!(yard.bad(3, &nobody).contains("run/bakeoff/user:bob@home.example"), "a name's");
     let alone = yard.bad(2, &["audit", "verify", "audit", "--trust", "trust"]);
     assert!(alone.contains("--agent"), "{alone}");
 }

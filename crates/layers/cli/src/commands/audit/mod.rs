@@ -51,8 +51,8 @@ pub(crate) struct VerifyArgs {
     /// Ask the agent of the server's domain, too, which keeps the last checkpoint that the server sent
     #[arg(long)]
     agent: bool,
-    /// The session, as `login` began it, for its trust bundles [default: the only one that there is]
-    #[arg(long, value_name = "DIR", requires = "agent", conflicts_with = "trust")]
+    /// The session whose trust bundles count: whose, or its directory [default: the only one that there is]
+    #[arg(long, value_name = "NAME|DIR", requires = "agent", conflicts_with = "trust")]
     session: Option<PathBuf>,
     /// The trust bundles, by which the agent is known
     #[arg(long, value_name = "DIR", requires = "agent")]
