@@ -324,4 +324,7 @@ fn the_checkpoint_of_a_log_never_goes_back_and_never_to_another_log() {
         std::fs::rename(at.join(name), stage.dir.path().join(name)).unwrap();
     }
     assert_eq!(keep(&files, &note(&files, 3, 3)), Ok(()), "somebody has looked");
+    let renewed = stage.person("node:files@home.example");
+    assert_eq!(keep(&renewed, &note(&renewed, 4, 4)), Ok(()), "with another key");
+    assert_eq!(keep(&renewed, &note(&renewed, 3, 3)), Err("checkpoint-went-back"));
 }

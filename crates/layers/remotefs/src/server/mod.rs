@@ -86,7 +86,7 @@ pub struct Credentials {
     pub audit: Option<PathBuf>,
     /// Who keeps the checkpoints of that log elsewhere.
     pub keep: Option<Keep>,
-    /// Where what was taken back is kept from one start to the next.
+    /// Where what was taken back is kept from one start to the next; beside it, in NAME.written, what was written under limits.
     pub revoked: Option<PathBuf>,
 }
 
@@ -135,6 +135,17 @@ pub enum ServeError {
         path.display()
     )]
     Revoked {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What was written under limits before.
+    #[error(
+        "cannot read {}, where it is kept how much was written under transfers that limit it: {error}; bring it back from a copy, or remove it to count from nothing",
+        path.display()
+    )]
+    Written {
         /// Which file.
         path: PathBuf,
         /// Why.

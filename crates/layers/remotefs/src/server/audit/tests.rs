@@ -210,23 +210,28 @@ fn more_than_can_wait_is_refused_before_memory_is() {
     decide(&log, 0..1);
 }
 
-/// Somebody who keeps checkpoints, what he was sent, and whether he takes it.
-fn keeper() -> (Keep, Arc<Mutex<Vec<String>>>, Arc<Mutex<Result<(), NotKept>>>) {
-    let (sent, says) = (Arc::<Mutex<Vec<String>>>::default(), Arc::new(Mutex::new(Ok(()))));
-    let (its, answer) = (sent.clone(), says.clone());
+/// Somebody who keeps checkpoints: what he was sent, and what he says to it.
+struct Keeper {
+    sent: Vec<String>,
+    says: Result<(), NotKept>,
+}
+
+fn keeper(says: Result<(), NotKept>) -> (Keep, Arc<Mutex<Keeper>>) {
+    let keeper = Arc::new(Mutex::new(Keeper { sent: Vec::new(), says }));
+    let its = keeper.clone();
     let keep = move |note: &str| {
-        lock(&its).push(note.to_owned());
-        lock(&answer).clone()
+        let mut keeper = lock(&its);
+        keeper.sent.push(note.to_owned());
+        keeper.says.clone()
     };
-    (Box::new(keep), sent, says)
+    (Box::new(keep), keeper)
 }
 
 #[test]
 fn checkpoints_are_kept_elsewhere_from_the_first_moment_to_the_last() {
     let (yard, key) = (Yard::new(), new_key());
     drop(yard.open(&key).unwrap());
-    let (keep, sent, says) = keeper();
-    *lock(&says) = Err(NotKept::Away);
+    let (keep, keeps) = keeper(Err(NotKept::Away));
     let log = yard.open_with(&key, Some(keep), SMALL_BYTES).unwrap();
     for session in 0..5 {
         decide(&log, session..session + 1);
@@ -234,25 +239,28 @@ fn checkpoints_are_kept_elsewhere_from_the_first_moment_to_the_last() {
     }
     log.close();
     assert!(log.status().ends_with("\naudit-unsent 7\n"), "{}", log.status());
-    *lock(&says) = Err(NotKept::Refused("checkpoint-went-back".to_owned()));
+    lock(&keeps).says = Err(NotKept::Refused("checkpoint-went-back".to_owned()));
     log.close();
     assert!(log.status().ends_with("\naudit-unsent 8\naudit-refused checkpoint-went-back\n"));
-    *lock(&says) = Ok(());
-    lock(&sent).clear();
+    *lock(&keeps) = Keeper { sent: Vec::new(), says: Ok(()) };
     log.close();
     assert!(log.status().ends_with("\naudit-unsent 0\n"), "{}", log.status());
     let keys = Directory::at(&yard.path).keys().unwrap();
     let size = |note: &String| Checkpoint::open(note, &keys).unwrap().0.size;
-    assert_eq!(lock(&sent).iter().map(size).collect::<Vec<_>>(), [0, 5], "as it was opened, and as it is");
-    assert_eq!(Directory::at(&yard.path).checkpoint().unwrap().as_ref(), lock(&sent).last());
+    assert_eq!(
+        lock(&keeps).sent.iter().map(size).collect::<Vec<_>>(),
+        [0, 5],
+        "as it was opened, and as it is"
+    );
+    assert_eq!(Directory::at(&yard.path).checkpoint().unwrap().as_ref(), lock(&keeps).sent.last());
     drop(log);
 
-    let (keep, sent, _) = keeper();
+    let (keep, keeps) = keeper(Ok(()));
     let log = yard.open_with(&key, Some(keep), SMALL_BYTES).unwrap();
     // As long as it takes: what is tested is that nobody asks for it.
-    while lock(&sent).is_empty() {
+    while lock(&keeps).sent.is_empty() {
         thread::sleep(COMMIT);
     }
-    assert_eq!(size(&lock(&sent)[0]), 5);
+    assert_eq!(size(&lock(&keeps).sent[0]), 5);
     drop(log);
 }
