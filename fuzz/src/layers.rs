@@ -5,7 +5,9 @@
 
 mod credentials;
 
+use bakeoff_layers_agent::message;
 use bakeoff_layers_base::manifest::{load, text};
+use bakeoff_layers_credentials::audit::{Chain, Checkpoint, MOST_FINDINGS, Reader, Record as Decided, Wrong};
 use bakeoff_layers_mac::access::Access;
 use bakeoff_layers_mac::log::record::{Record, Told, parse};
 use bakeoff_layers_mac::log::{Event, Gather, Wanted, Whose};
@@ -24,7 +26,7 @@ use std::os::unix::ffi::OsStringExt;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets of the layers.
-pub const TARGETS: [Target; 8] = [
+pub const TARGETS: [Target; 10] = [
     ("manifest", manifest),
     ("vault", vault),
     ("mac_policy", mac_policy),
@@ -33,6 +35,8 @@ pub const TARGETS: [Target; 8] = [
     ("police_head", police_head),
     ("credentials", credentials),
     ("remotefs_frame", remotefs_frame),
+    ("agent_message", agent_message),
+    ("audit_segment", audit_segment),
 ];
 
 /// What is read of a HELLO, a statement, a trust bundle or an access list is what is written of it again.
@@ -250,4 +254,57 @@ pub fn remotefs_frame(data: &[u8]) {
         answer.put(&mut again);
         assert_eq!(again, frame, "{answer:?}");
     }
+}
+
+/// What is read as a question to an agent, or as its answer, is what is written of it again.
+pub fn agent_message(data: &[u8]) {
+    match message::Question::read(data) {
+        Ok(question) => assert_eq!(question.write(), data, "{question:?}"),
+        Err(no) => assert!(!no.name().is_empty() && !no.to_string().is_empty()),
+    }
+    if let Ok(answer) = message::Answer::read(data) {
+        assert_eq!(answer.write(), data, "{answer:?}");
+    }
+}
+
+/// A record that is read is the one that is written of its decision again, and so is a segment with which nothing is wrong. What is
+/// wrong has a place in it. One record more, or another link at the end, is never passed over.
+pub fn audit_segment(data: &[u8]) {
+    if let Some(record) = Decided::read(data).filter(|record| record.number < u64::MAX) {
+        let again = rewritten(Chain { size: record.number, link: [0; 32] }, &[record]).0;
+        assert_eq!(again.get(4..again.len() - 32), Some(data));
+    }
+    let start = Chain::of_head(data).map_or(Chain { size: 0, link: [0; 32] }, |(start, _)| start);
+    let read = |checkpoints| {
+        let (mut reader, mut records) = (Reader::new(start, checkpoints), Vec::new());
+        reader.segment(0, data, |record| records.push(record));
+        (reader.end(), records)
+    };
+    let ((end, half, findings), records) = read(Vec::new());
+    assert!(findings.len() <= MOST_FINDINGS + 1, "{}", findings.len());
+    assert!(findings.iter().all(|found| found.offset <= data.len() as u64), "{findings:?}");
+    if end.size == u64::MAX {
+        return;
+    }
+    if findings.is_empty() {
+        let (frames, last) = rewritten(start, &records);
+        let whole = data.len() - half.map_or(0, |half| half.bytes as usize);
+        assert_eq!((last, [start.head(), frames].concat().as_slice()), (end, &data[..whole]));
+    }
+    let finds = |other: Chain, wrong: &Wrong| {
+        let ((_, _, findings), _) = read(vec![Checkpoint(other)]);
+        assert!(findings.iter().any(|found| found.wrong == *wrong), "{wrong:?} is not in {findings:?}");
+    };
+    finds(Chain { size: end.size + 1, ..end }, &Wrong::Cut { have: end.size, said: end.size + 1 });
+    finds(Chain { link: end.link.map(|byte| !byte), ..end }, &Wrong::Rewritten(end.size));
+}
+
+/// The frames of these decisions, and where they end.
+fn rewritten(mut chain: Chain, records: &[Decided]) -> (Vec<u8>, Chain) {
+    let mut frames = Vec::new();
+    for record in records {
+        let added = chain.add(&record.decision, record.unwritten, &mut frames);
+        assert!(added.is_ok(), "what was read is too long: {record:?}");
+    }
+    (frames, chain)
 }

@@ -52,6 +52,16 @@ fn remotefs_frame() {
 }
 
 #[test]
+fn agent_message() {
+    smoke("agent_message");
+}
+
+#[test]
+fn audit_segment() {
+    smoke("audit_segment");
+}
+
+#[test]
 fn every_target_has_a_binary_and_a_test() {
     engine::assert_complete(&root(), &targets::TARGETS, "tests/fuzz_smoke/layers.rs");
 }

@@ -5,6 +5,11 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 #![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
 
+mod agent;
+#[allow(dead_code, reason = "other tests need the rest")]
+#[path = "../credentials/support.rs"]
+mod yard;
+
 use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce};
 use bakeoff_layers_credentials::key::{Hash, SecretKey};
 use bakeoff_layers_remotefs::refusal::Refusal;
@@ -38,7 +43,7 @@ impl Yard {
 
     fn open(&self) -> AuditLog {
         let key = SecretKey::of_pkcs8(&self.key).unwrap();
-        AuditLog::open(&self.path("audit"), key, &"node:files@site.example".parse().unwrap()).unwrap()
+        AuditLog::open(&self.path("audit"), key, &"node:files@site.example".parse().unwrap(), None).unwrap()
     }
 
     /// A log of so many refusals.

@@ -206,6 +206,50 @@ fn a_session_begins_where_it_is_private_and_ends_without_a_rest() {
 }
 
 #[test]
+fn a_session_is_meant_by_the_name_of_who_has_it() {
+    let yard = Yard::new(&[HOME]);
+    for (kind, name) in [("user", "alice@home.example"), ("node", "files@home.example")] {
+        yard.certify(kind, name);
+        let (whole, key, identity) =
+            (format!("{kind}:{name}"), format!("{name}.key"), format!("{name}.identity"));
+        let words = ["login", &whole, "--key", &key, "--identity", &identity, "--trust", "trust"];
+        yard.good(&words);
+        // His own name is its usual place, too.
+        let said = yard.good(&[&words[..], &["--session", &whole]].concat());
+        assert!(said.ends_with(&format!("run/bakeoff/{whole}\n")), "{said}");
+    }
+    assert!(yard.bad(2, &["logout"]).contains("2 sessions are below"), "whose?");
+    let wish = ["--grant", "/=all", "--until", "2100-01-01", "--at", "*.home.example"];
+    let delegate = ["delegate", "--to", "alice@home.example.identity", "--out", "x"];
+    let delegate = [&delegate[..], &wish].concat();
+    yard.good(&[&delegate[..], &["--session", "alice@home.example"]].concat());
+    yard.good(&["revoke", "x", "--session", "user:alice@home.example"]);
+    std::fs::write(yard.path("passphrase"), "open sesame\n").unwrap();
+    let role = ["role", "create", "editor", "--out", "editor", "--passphrase-file", "passphrase"];
+    let role = [&role[..], &wish[..2], &wish[4..]].concat();
+    for words in [
+        &["logout"][..],
+        &delegate,
+        &["revoke", "x"],
+        &role,
+        &["remotefs", "serve", "x", "--acl", "x", "--listen", "127.0.0.1:0"],
+        &["remotefs", "mount", "127.0.0.1:1", "x", "--as-server", "node:files@home.example"],
+    ] {
+        let said = yard.bad(3, &[words, &["--session", "bob@home.example"]].concat());
+        assert!(said.contains("run/bakeoff/user:bob@home.example: nobody is logged in there"), "{said}");
+    }
+    // A directory that is there is meant, and so is a path.
+    std::fs::create_dir(yard.path("bob@home.example")).unwrap();
+    for at in ["bob@home.example", "./node:files@home.example"] {
+        let said = yard.layer(&["logout", "--session", at]).2;
+        assert!(said.contains(&format!("{at}: ")) && !said.contains("run/bakeoff"), "{said}");
+    }
+    yard.good(&["logout", "--session", "node:files@home.example"]);
+    yard.good(&["logout", "--session", "alice@home.example"]);
+    assert!(!yard.path("run/bakeoff/user:alice@home.example").exists());
+}
+
+#[test]
 fn a_role_acts_for_its_owner_within_what_he_gave_it() {
     let yard = Yard::new(&[HOME]);
     yard.certify("user", "alice@home.example");

@@ -94,5 +94,9 @@ fn what_was_handed_on_is_mounted_taken_back_and_replayed() {
     kill(Pid::from_raw(server.0.id() as i32), Signal::SIGTERM).unwrap();
     until("the server ends", || server.0.try_wait().unwrap().is_some());
     yard.good(&["audit", "verify", "audit"]);
+    let told = yard.layer(&["audit", "verify", "audit", "--agent", "--trust", "trust"]);
+    let records = told.1.split(' ').nth(1).unwrap_or_default();
+    let said = format!("the agent of home.example was told of {records} records");
+    assert!(told.0 == 0 && told.2.contains(&said), "all of it, when the server has ended: {told:?}");
     yard.good(&["audit", "replay", "audit"]);
 }

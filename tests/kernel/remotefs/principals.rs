@@ -140,6 +140,16 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
     let file = raw.number(x, b"file");
     let write = Request::Write { object: file, offset: 0, append: true, bytes: b"1" };
     assert_eq!(raw.ask(&write), refused(Refusal::OverLimit));
+    // So does the next start of the server.
+    let kept = site.path(&format!("{SERVER}.written"));
+    until("it is kept", || fs::read_to_string(&kept).is_ok_and(|text| text.contains(" 10 ")));
+    let again = world.serve(&site, "/ allow user:alice@home.example all\n");
+    let (_again, mut late) = again.session(&world, &given);
+    let projects = late.number(ROOT, b"projects");
+    let x = late.number(projects, b"x");
+    let file = late.number(x, b"file");
+    let write = Request::Write { object: file, offset: 0, append: true, bytes: b"1" };
+    assert_eq!(late.ask(&write), refused(Refusal::OverLimit));
     let said = why(&mount.path("projects/x/file")).unwrap();
     assert!(said.contains("read yes: acl:1 lets user:alice@home.example read here"), "{said}");
     assert!(

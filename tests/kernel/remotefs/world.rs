@@ -181,6 +181,7 @@ impl World {
                 notices: hears,
                 // Each has a log of its own.
                 audit: Some(site.path(&format!("audit-{}", SERVERS.fetch_add(1, Ordering::Relaxed)))),
+                keep: None,
                 revoked: Some(site.path("revoked")),
             }),
         };

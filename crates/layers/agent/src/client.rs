@@ -9,7 +9,7 @@ use crate::session::Session;
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
-use bakeoff_layers_credentials::name::Domain;
+use bakeoff_layers_credentials::name::{Domain, Name};
 use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::tls::{TlsError, agent_client};
 use rustls::{ClientConfig, ClientConnection};
@@ -105,6 +105,29 @@ pub fn endorse(session: &Session, bundles: &Bundles) -> Result<Vec<(Domain, Vec<
 pub fn revoke(key: &SecretKey, bundle: &Bundle, what: What) -> Result<u64, AgentError> {
     match ask(key, bundle, &Question::Revoke(what))? {
         Answer::Done(epoch) => Ok(epoch),
+        _ => Err(AgentError::Odd(bundle.domain.clone())),
+    }
+}
+
+/// Has a checkpoint of the audit log of who has this session kept.
+///
+/// # Errors
+/// It is not kept.
+pub fn keep(session: &Session, bundle: &Bundle, note: &str) -> Result<(), AgentError> {
+    let question = Question::Keep { shown: session.identity().clone(), note: note.to_owned() };
+    match ask(session.key(), bundle, &question)? {
+        Answer::Kept(_) => Ok(()),
+        _ => Err(AgentError::Odd(bundle.domain.clone())),
+    }
+}
+
+/// The last checkpoint that is kept of a server's audit log, if there is one.
+///
+/// # Errors
+/// There is no answer.
+pub fn kept(bundle: &Bundle, server: &Name) -> Result<Option<String>, AgentError> {
+    match ask(&SecretKey::generate().map_err(TlsError::from)?, bundle, &Question::Kept(server.clone()))? {
+        Answer::Kept(note) => Ok(Some(note).filter(|note| !note.is_empty())),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
     }
 }

@@ -31,6 +31,15 @@ pub enum Question {
     Revoke(What),
     /// To be told what was taken back, at once and from then on.
     Subscribe,
+    /// That the last checkpoint of an audit log be kept: of the server that has the key of the last of these identities.
+    Keep {
+        /// As for a leaf.
+        shown: Hello,
+        /// The checkpoint, as a signed note.
+        note: String,
+    },
+    /// Which one is kept of a server. Anybody may ask: it is made to be shown.
+    Kept(Name),
 }
 
 /// What shall count no more.
@@ -59,6 +68,8 @@ pub enum Answer {
     Alive(u64, u64),
     /// Not so: the name of the reason, and a sentence.
     No(String, String),
+    /// The checkpoint that is kept; nothing where there is none.
+    Kept(String),
 }
 
 impl Question {
@@ -75,7 +86,11 @@ impl Question {
             (2, [Value::Bytes(shown)]) => Self::Endorse(Hello::read(shown)?),
             (3, [kind, what]) => Self::Revoke(What::of(kind, what).ok_or(No::Malformed)?),
             (4, []) => Self::Subscribe,
-            (1..=4, _) => return Err(No::Malformed),
+            (5, [Value::Bytes(shown), Value::Text(note)]) => {
+                Self::Keep { shown: Hello::read(shown)?, note: note.clone() }
+            }
+            (6, [Value::Text(name)]) => Self::Kept(name.parse().map_err(|_| No::Malformed)?),
+            (1..=6, _) => return Err(No::Malformed),
             _ => return Err(No::UnknownQuestion),
         };
         Ok(question)
@@ -88,6 +103,10 @@ impl Question {
             Self::Endorse(shown) => vec![2.into(), Value::Bytes(shown.write())],
             Self::Revoke(what) => [vec![3.into()], what.items()].concat(),
             Self::Subscribe => vec![4.into()],
+            Self::Keep { shown, note } => {
+                vec![5.into(), Value::Bytes(shown.write()), Value::Text(note.clone())]
+            }
+            Self::Kept(name) => vec![6.into(), Value::Text(name.to_string())],
         };
         write(&Value::Array(items))
     }
@@ -132,6 +151,7 @@ impl Answer {
             }
             (5, [epoch, now]) => uint(epoch).zip(uint(now)).map(|(epoch, now)| Self::Alive(epoch, now)),
             (6, [Value::Text(name), Value::Text(sentence)]) => Some(Self::No(name.clone(), sentence.clone())),
+            (7, [Value::Text(note)]) => Some(Self::Kept(note.clone())),
             _ => None,
         };
         answer.ok_or(No::Malformed)
@@ -151,6 +171,7 @@ impl Answer {
             Self::No(name, sentence) => {
                 vec![6.into(), Value::Text(name.clone()), Value::Text(sentence.clone())]
             }
+            Self::Kept(note) => vec![7.into(), Value::Text(note.clone())],
         };
         write(&Value::Array(items))
     }
@@ -213,7 +234,9 @@ mod tests {
         let serial = Item::Serial(Serial([7; 16]));
         for question in [
             Question::Login { shown: shown.clone(), seconds: 900 },
-            Question::Endorse(shown),
+            Question::Endorse(shown.clone()),
+            Question::Keep { shown, note: "x\n".to_owned() },
+            Question::Kept(name.clone()),
             Question::Revoke(What::Item(serial)),
             Question::Revoke(What::Item(Item::Key([9; 32]))),
             Question::Revoke(What::Transfer(vec![3])),
@@ -229,6 +252,7 @@ mod tests {
             Answer::Epoch(u64::MAX, vec![serial, Item::Key([9; 32])]),
             Answer::Alive(4, 1_764_000_000),
             Answer::No("expired".to_owned(), "its time is over".to_owned()),
+            Answer::Kept("x\n".to_owned()),
         ] {
             assert_eq!(Answer::read(&answer.write()).unwrap(), answer);
         }
@@ -250,11 +274,13 @@ mod tests {
             &[0x83, 3, 0, 0x40],       // an empty serial
             &[0x83, 3, 4, 0x40],       // an unknown kind of thing
             &[0x83, 3, 3, 0x61, b'x'], // no name
+            &[0x82, 6, 0x61, b'x'],
+            &[0x82, 5, 0x40], // no note
             &[0x81; 64],
         ] {
             assert_eq!(name(bad), Err("malformed"), "{bad:x?}");
         }
-        assert_eq!(name(&[0x81, 5]), Err("unknown-question"));
+        assert_eq!(name(&[0x81, 7]), Err("unknown-question"));
         assert_eq!(name(&[0x82, 2, 0x40]), Err("malformed"), "an empty HELLO");
         assert_eq!(name(&vec![0x81; MOST_BYTES + 1]), Err("too-large"));
     }

@@ -4,6 +4,7 @@
 //! with a statement is `credentials`' to say.
 
 use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_credentials::audit::NoCheckpoint;
 use bakeoff_layers_credentials::name::Name;
 
 /// Why not.
@@ -55,6 +56,29 @@ pub enum No {
     /// A name without keys.
     #[error("no key has logged in under this name; name its key, or have its identity run out")]
     NeverSeen,
+    /// Not a checkpoint that who asks has signed of a log of its own.
+    #[error("what shall be kept: {0}")]
+    NotItsCheckpoint(NoCheckpoint),
+    /// A log that was longer before.
+    #[error(
+        "a checkpoint of {said} records comes after one of {kept}: the log was cut off, put back or begun anew; look at it, and where that is right, move the kept one away from the agent's checkpoints"
+    )]
+    CheckpointWentBack {
+        /// How many records there were.
+        kept: u64,
+        /// How many there are now.
+        said: u64,
+    },
+    /// Another log of the same length.
+    #[error(
+        "another checkpoint of {0} records is kept: records were changed, and all links made anew; look at the log"
+    )]
+    CheckpointForked(u64),
+    /// After one of these two.
+    #[error(
+        "a checkpoint of this server was refused, and none is taken until somebody has looked why, and moved both away from the agent's checkpoints"
+    )]
+    CheckpointDisputed,
     /// There is no room for more.
     #[error("as much is kept as can be told; what has ended is forgotten at the next start")]
     Full,
@@ -81,6 +105,10 @@ impl No {
             Self::NoLink => "no-link",
             Self::NotYours => "not-yours",
             Self::NeverSeen => "never-seen",
+            Self::NotItsCheckpoint(_) => "not-its-checkpoint",
+            Self::CheckpointWentBack { .. } => "checkpoint-went-back",
+            Self::CheckpointForked(_) => "checkpoint-forked",
+            Self::CheckpointDisputed => "checkpoint-disputed",
             Self::Full => "full",
             Self::NotKept => "not-kept",
         }

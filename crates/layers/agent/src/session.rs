@@ -52,7 +52,7 @@ pub enum SessionError {
     )]
     NoPlace,
     /// Several.
-    #[error("{} sessions are below {}; say which with --session DIR", count, at.display())]
+    #[error("{} sessions are below {}; say which with --session NAME", count, at.display())]
     Several {
         /// How many.
         count: usize,
@@ -96,11 +96,22 @@ pub fn place(name: &Name) -> Result<PathBuf, SessionError> {
     Ok(above()?.join(name.to_string()))
 }
 
-/// Where the only session lies that there is.
+/// Where the session lies that somebody means: of a name in its place, else in that directory; or the only one that there is.
 ///
 /// # Errors
-/// There is none, or several.
-pub fn only() -> Result<PathBuf, SessionError> {
+/// There is no such place; there is none, or several.
+pub fn find(said: Option<&Path>) -> Result<PathBuf, SessionError> {
+    let Some(said) = said else { return only() };
+    named(said).map_or_else(|| Ok(said.to_owned()), |name| place(&name))
+}
+
+/// Whose session is meant where this is neither a directory nor a path to one: `user:` may be left out.
+pub fn named(said: &Path) -> Option<Name> {
+    let text = said.to_str().filter(|_| !said.is_dir())?;
+    text.parse().or_else(|_| format!("user:{text}").parse()).ok()
+}
+
+fn only() -> Result<PathBuf, SessionError> {
     let at = above()?;
     let entries = fs::read_dir(&at).map_err(|_| SessionError::None(at.clone()))?;
     let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
@@ -182,6 +193,11 @@ impl Session {
     /// The directory of trust bundles that it was begun with.
     pub fn trust(&self) -> &Path {
         &self.trust
+    }
+
+    /// The holder's identity, and before it those of a role's owners.
+    pub const fn identity(&self) -> &Hello {
+        &self.identity
     }
 
     /// What TLS is shown.
@@ -284,5 +300,27 @@ mod tests {
         io::Read::read_to_end(&mut &key, &mut left).unwrap();
         assert!(!left.is_empty() && left.iter().all(|byte| *byte == 0), "the key was not overwritten");
         assert!(matches!(Session::open(&dir), Err(SessionError::None(_))));
+    }
+
+    #[test]
+    fn a_name_is_whose_session_is_meant_unless_a_directory_has_it() {
+        let named = |said: &str| named(Path::new(said)).map(|name| name.to_string());
+        for (said, name) in [
+            ("user:alice@home.example", Some("user:alice@home.example")),
+            ("alice@home.example", Some("user:alice@home.example")),
+            ("node:files@home.example", Some("node:files@home.example")),
+            ("./alice@home.example", None),
+            ("run/user:alice@home.example", None),
+            ("alice", None),
+            ("node:files", None),
+            ("Alice@home.example", None),
+            ("", None),
+        ] {
+            assert_eq!(named(said).as_deref(), name, "{said}");
+        }
+        let dir = tempfile::tempdir().unwrap();
+        let at = dir.path().join("bob@home.example");
+        fs::create_dir(&at).unwrap();
+        assert_eq!(find(Some(&at)).unwrap(), at);
     }
 }

@@ -34,7 +34,19 @@ pub struct Grant {
 struct Link {
     giver: Name,
     serial: Serial,
+    until_unix_s: u64,
     scopes: Vec<Scope>,
+}
+
+/// How much may be written by a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// Which link.
+    pub serial: Serial,
+    /// How much, in bytes.
+    pub most_bytes: u64,
+    /// When the link ends, in seconds since 1970.
+    pub until_unix_s: u64,
 }
 
 /// What may be done to an object.
@@ -65,7 +77,12 @@ impl Grant {
     ) -> Self {
         let subject = links.first().map_or_else(|| acts_as.clone(), |first| first.giver.clone());
         let who = names(&subject, &groups);
-        let link = |link: Transfer| Link { giver: link.giver, serial: link.serial, scopes: link.wish.grants };
+        let link = |link: Transfer| Link {
+            giver: link.giver,
+            serial: link.serial,
+            until_unix_s: link.wish.until_unix_s,
+            scopes: link.wish.grants,
+        };
         let links = links.into_iter().map(link).collect();
         Self { subject, acts_as, groups, expires_unix_s, stands_on, links, who }
     }
@@ -81,8 +98,11 @@ impl Grant {
     }
 
     /// How much may be written at a path by each link that limits it.
-    pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<(Serial, u64)> {
-        let limit = |link: &Link| Some((link.serial, left(&link.scopes, path).1?));
+    pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<Limit> {
+        let limit = |link: &Link| {
+            let most_bytes = left(&link.scopes, path).1?;
+            Some(Limit { serial: link.serial, most_bytes, until_unix_s: link.until_unix_s })
+        };
         self.links.iter().filter_map(limit).collect()
     }
 

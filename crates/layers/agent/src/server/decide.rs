@@ -4,6 +4,7 @@
 //! TLS has proven, and what time it is as seconds since 1970.
 
 use super::book::Book;
+use super::checkpoints::Checkpoints;
 use super::groups::Groups;
 use crate::message::{Answer, Question, What};
 use crate::refusal::No;
@@ -35,12 +36,19 @@ pub(super) struct Agent {
     roll: Roll,
     groups: Mutex<Groups>,
     book: Mutex<Book>,
+    checkpoints: Mutex<Checkpoints>,
     /// Something was taken back.
     changed: Condvar,
 }
 
 impl Agent {
-    pub(super) fn new(bundle: Bundle, key: SecretKey, roll: Roll, groups: Groups, book: Book) -> Self {
+    pub(super) fn new(
+        bundle: Bundle,
+        key: SecretKey,
+        roll: Roll,
+        groups: Groups,
+        (book, checkpoints): (Book, Checkpoints),
+    ) -> Self {
         let Bundle { domain, ca, .. } = bundle;
         Self {
             domain,
@@ -49,6 +57,7 @@ impl Agent {
             roll,
             groups: Mutex::new(groups),
             book: Mutex::new(book),
+            checkpoints: Mutex::new(checkpoints),
             changed: Condvar::new(),
         }
     }
@@ -65,6 +74,8 @@ impl Agent {
             Question::Endorse(shown) => self.endorse(shown, now_unix_s),
             Question::Revoke(what) => self.revoke(peer, what),
             Question::Subscribe => Ok(self.epoch()),
+            Question::Keep { shown, note } => self.keep(peer, shown, note, now_unix_s),
+            Question::Kept(name) => lock(&self.checkpoints).kept(name).map(Answer::Kept),
         }
     }
 
@@ -91,14 +102,8 @@ impl Agent {
             return Err(No::TooLong);
         }
         let (name, statement) = shown.identities.last().ok_or(No::Malformed)?;
-        if *name.domain() != self.domain {
-            return Err(Refusal::NotItsDomain(format!("the identity of {name}")).into());
-        }
-        let identities = self.identities(shown, now_unix_s)?;
+        let identities = self.of_peer(peer, shown, now_unix_s)?;
         let identity = identities.last().ok_or(No::Malformed)?;
-        if identity.key != peer {
-            return Err(Refusal::WrongHolder(format!("the identity of {name}")).into());
-        }
         let ends = identities.iter().map(|identity| identity.until_unix_s);
         let until_unix_s = ends.fold(now_unix_s.saturating_add(seconds), u64::min);
         let from = now_unix_s.saturating_sub(SKEW_S).max(until_unix_s.saturating_sub(MOST_LIFE_S));
@@ -113,6 +118,26 @@ impl Agent {
         let leaf = make(&order, &self.domain, &self.key)?;
         self.book().see(name, peer.thumbprint(), identity.until_unix_s)?;
         Ok(Answer::Leaf(leaf))
+    }
+
+    fn keep(&self, peer: PublicKey, shown: &Hello, note: &str, now_unix_s: u64) -> Result<Answer, No> {
+        let identities = self.of_peer(peer, shown, now_unix_s)?;
+        let server = identities.last().ok_or(No::Malformed)?;
+        lock(&self.checkpoints).keep(&server.name, peer, note)?;
+        Ok(Answer::Kept(note.to_owned()))
+    }
+
+    /// The identities of this domain, of which the last is that of who asks.
+    fn of_peer(&self, peer: PublicKey, shown: &Hello, now_unix_s: u64) -> Result<Vec<Identity>, No> {
+        let (name, _) = shown.identities.last().ok_or(No::Malformed)?;
+        if *name.domain() != self.domain {
+            return Err(Refusal::NotItsDomain(format!("the identity of {name}")).into());
+        }
+        let identities = self.identities(shown, now_unix_s)?;
+        match identities.last().is_some_and(|identity| identity.key == peer) {
+            true => Ok(identities),
+            false => Err(Refusal::WrongHolder(format!("the identity of {name}")).into()),
+        }
     }
 
     /// The identities of this domain among those shown, in their order; each good and not taken back.

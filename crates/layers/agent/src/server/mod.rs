@@ -6,6 +6,7 @@
 //! `decide`'s.
 
 mod book;
+mod checkpoints;
 mod decide;
 mod groups;
 
@@ -25,6 +26,7 @@ use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::Domain;
 use bakeoff_layers_credentials::tls::{self, TlsError, peer_key};
 use book::Book;
+use checkpoints::Checkpoints;
 use decide::Agent;
 use groups::Groups;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -173,8 +175,9 @@ impl Server {
         let path = dir.join("book");
         let book = Book::open(&path, now_unix_s()).map_err(|error| ServeError::Book { path, error })?;
         let groups = groups(dir, &bundle.domain)?;
+        let checkpoints = Checkpoints::below(dir)?;
         Ok(Self {
-            agent: Agent::new(bundle, key, Roll::of(dir), groups, book),
+            agent: Agent::new(bundle, key, Roll::of(dir), groups, (book, checkpoints)),
             config: Arc::new(config),
             connections: AtomicUsize::new(0),
             subscribers: AtomicUsize::new(0),
@@ -277,6 +280,8 @@ fn answer(server: &Server, peer: PublicKey, message: &[u8]) -> Result<(Question,
         Question::Endorse(_) => "endorsements",
         Question::Revoke(_) => "revocations",
         Question::Subscribe => "subscriptions",
+        Question::Keep { .. } => "checkpoints",
+        Question::Kept(_) => "checkpoints-asked",
     });
     Ok((question, answer))
 }

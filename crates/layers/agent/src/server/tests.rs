@@ -3,6 +3,7 @@
 use super::*;
 use crate::authority::{self, Terms};
 use crate::trust;
+use bakeoff_layers_credentials::audit::{Chain, Checkpoint};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_credentials::path::Prefix;
@@ -88,7 +89,7 @@ fn agent(dir: &tempfile::TempDir, bundles: &Bundles) -> Agent {
         key,
         Roll::of(&ola),
         groups,
-        Book::open(&ola.join("book"), NOW).unwrap(),
+        (Book::open(&ola.join("book"), NOW).unwrap(), Checkpoints::below(&ola).unwrap()),
     )
 }
 
@@ -262,4 +263,68 @@ fn things_are_taken_back_by_their_owners_and_by_who_has_the_agents_key() {
         waiting.join().unwrap()
     });
     assert!(woken == 4 && begun.elapsed() < Duration::from_secs(60), "{woken}");
+}
+
+/// A checkpoint of a log with so many records, whose last link is made of one byte.
+fn note(server: &Person, size: u64, link: u8) -> String {
+    Checkpoint(Chain { size, link: [link; 32] }).sign(&server.name, &server.key)
+}
+
+#[test]
+fn the_checkpoint_of_a_log_never_goes_back_and_never_to_another_log() {
+    let stage = Stage::new();
+    let [files, mail] = ["files", "mail"].map(|name| stage.person(&format!("node:{name}@home.example")));
+    let shown = |who: &Person| Hello {
+        identities: vec![(who.name.clone(), who.identity.clone())],
+        ..Hello::default()
+    };
+    let keep = |by: &Person, note: &str| {
+        let question = Question::Keep { shown: shown(by), note: note.to_owned() };
+        stage.ask(&by.key, question).map(drop)
+    };
+    let kept = |of: &Person| stage.ask(&mail.key, Question::Kept(of.name.clone()));
+    let told = |note: &str| Ok(Answer::Kept(note.to_owned()));
+    assert_eq!(kept(&files), told(""));
+    for (size, link) in [(0, 0), (7, 7), (7, 7), (9, 9)] {
+        assert_eq!(keep(&files, &note(&files, size, link)), Ok(()), "{size}");
+        assert_eq!(kept(&files), told(&note(&files, size, link)));
+    }
+    // Of another server, with its key or one's own, or shown by who has not the key; and changed.
+    assert_eq!(keep(&files, &note(&mail, 10, 1)), Err("not-its-checkpoint"));
+    let stolen = Person { name: files.name.clone(), ..stage.person("node:thief@home.example") };
+    assert_eq!(keep(&mail, &note(&stolen, 10, 1)), Err("not-its-checkpoint"));
+    assert_eq!(keep(&files, &note(&stolen, 10, 1)), Err("not-its-checkpoint"));
+    let question = Question::Keep { shown: shown(&files), note: note(&files, 10, 1) };
+    assert_eq!(stage.ask(&mail.key, question), Err("wrong-holder"));
+    assert_eq!(keep(&files, &note(&files, 10, 1).replace("\n10\n", "\n11\n")), Err("not-its-checkpoint"));
+    assert_eq!(
+        keep(&files, &note(&files, 10, 1)),
+        Ok(()),
+        "what was no checkpoint of its own disputes nothing"
+    );
+
+    for _ in 0..2 {
+        assert_eq!(keep(&files, &note(&files, 7, 7)), Err("checkpoint-went-back"));
+        assert_eq!(keep(&files, &note(&files, 10, 2)), Err("checkpoint-forked"));
+    }
+    // It is longer than before soon; what contradicts it is not forgotten for that, and not at the next start.
+    assert_eq!(keep(&files, &note(&files, 11, 3)), Err("checkpoint-disputed"));
+    assert_eq!(kept(&files), told(&note(&files, 10, 1)));
+    assert_eq!(keep(&mail, &note(&mail, 1, 1)), Ok(()), "another server");
+    let again = agent(&stage.dir, &stage.bundles);
+    let question = Question::Keep { shown: shown(&files), note: note(&files, 11, 3) };
+    assert_eq!(again.answer(files.key.public(), &question, NOW).unwrap_err().name(), "checkpoint-disputed");
+
+    let at = stage.dir.path().join("ca/ola/checkpoints");
+    assert_eq!(
+        std::fs::read_to_string(at.join("node:files@home.example.refused")).unwrap(),
+        note(&files, 10, 2)
+    );
+    for name in ["node:files@home.example", "node:files@home.example.refused"] {
+        std::fs::rename(at.join(name), stage.dir.path().join(name)).unwrap();
+    }
+    assert_eq!(keep(&files, &note(&files, 3, 3)), Ok(()), "somebody has looked");
+    let renewed = stage.person("node:files@home.example");
+    assert_eq!(keep(&renewed, &note(&renewed, 4, 4)), Ok(()), "with another key");
+    assert_eq!(keep(&renewed, &note(&renewed, 3, 3)), Err("checkpoint-went-back"));
 }

@@ -48,14 +48,15 @@ pub(crate) struct LoginArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct SessionArgs {
-    /// The session's directory [default: the only one below $XDG_RUNTIME_DIR/bakeoff]
-    #[arg(long, value_name = "DIR")]
-    session: Option<PathBuf>,
+    /// Whose session: alice@home.example, node:files@home.example; or its directory [default: the only one below
+    /// $XDG_RUNTIME_DIR/bakeoff]
+    #[arg(long, value_name = "NAME|DIR")]
+    pub(super) session: Option<PathBuf>,
 }
 
 impl SessionArgs {
     pub(super) fn dir(&self) -> Result<PathBuf, Failure> {
-        self.session.clone().map_or_else(session::only, Ok).map_err(of_session)
+        session::find(self.session.as_deref()).map_err(of_session)
     }
 
     pub(super) fn open(&self) -> Result<Session, Failure> {
@@ -65,7 +66,11 @@ impl SessionArgs {
 
 pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
     let (key, identity, transfer) = papers(args)?;
-    let dir = args.session.clone().map_or_else(|| session::place(&args.name), Ok).map_err(of_session)?;
+    // Whoever says his own name means its place; any other is a directory that is yet to be made.
+    let dir = match &args.session {
+        Some(dir) if session::named(dir).as_ref() != Some(&args.name) => dir.clone(),
+        _ => session::place(&args.name).map_err(of_session)?,
+    };
     let trusted = fs::canonicalize(&args.trust).map_err(|error| of_file(&args.trust, error))?;
     let bundles = trust::read(&trusted).map_err(Failure::failed)?;
     let domain = args.name.domain();

@@ -79,12 +79,22 @@ impl Checkpoint {
     pub fn open(note: &str, keys: &Keys) -> Result<Self, NoCheckpoint> {
         let origin = origin(&keys.server);
         let (text, signatures) = note.rsplit_once("\n\n").ok_or(NoCheckpoint::Malformed)?;
-        let lines: Vec<&str> = text.lines().collect();
-        let [named, size, link] = lines.as_slice() else { return Err(NoCheckpoint::Malformed) };
-        if *named != origin {
-            return Err(NoCheckpoint::OtherLog((*named).to_owned()));
+        let named = text.lines().next().unwrap_or_default();
+        if named != origin {
+            return Err(NoCheckpoint::OtherLog(named.to_owned()));
         }
         signed(&format!("{text}\n"), signatures, &origin, &keys.keys)?;
+        Self::peek(note)
+    }
+
+    /// What a note says, whoever signed it: for one that was opened when it came.
+    ///
+    /// # Errors
+    /// It is none.
+    pub fn peek(note: &str) -> Result<Self, NoCheckpoint> {
+        let (text, _) = note.rsplit_once("\n\n").ok_or(NoCheckpoint::Malformed)?;
+        let lines: Vec<&str> = text.lines().collect();
+        let [_, size, link] = lines.as_slice() else { return Err(NoCheckpoint::Malformed) };
         let link = STANDARD.decode(link).ok().and_then(|link| Link::try_from(link).ok());
         let size = size.parse().ok().filter(|number: &u64| number.to_string() == *size);
         let chain = size.zip(link).map(|(size, link)| Chain { size, link });

@@ -236,7 +236,7 @@ impl Guard {
         }
         let paths = self.objects.paths(object)?;
         let limits: Vec<_> = paths.iter().flat_map(|path| who.grant.limits(path)).collect();
-        self.principals.count(&limits, bytes)
+        Ok(self.principals.count(&limits, bytes)?)
     }
 
     /// A rename takes a name away and makes one. It may not make a right out of none: whoever could not read what he moves must not

@@ -16,6 +16,7 @@ mod principals;
 
 use crate::network::is_for_tests;
 use crate::refusal::Refusal;
+use audit::Keep;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
@@ -83,7 +84,9 @@ pub struct Credentials {
     pub notices: Receiver<Notice>,
     /// The directory of the audit log, if there is to be one: then nothing is decided that is not written down there.
     pub audit: Option<PathBuf>,
-    /// Where what was taken back is kept from one start to the next.
+    /// Who keeps the checkpoints of that log elsewhere.
+    pub keep: Option<Keep>,
+    /// Where what was taken back is kept from one start to the next; beside it, in NAME.written, what was written under limits.
     pub revoked: Option<PathBuf>,
 }
 
@@ -132,6 +135,17 @@ pub enum ServeError {
         path.display()
     )]
     Revoked {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// What was written under limits before.
+    #[error(
+        "cannot read {}, where it is kept how much was written under transfers that limit it: {error}; bring it back from a copy, or remove it to count from nothing",
+        path.display()
+    )]
+    Written {
         /// Which file.
         path: PathBuf,
         /// Why.

@@ -5,8 +5,8 @@
 //! these, and ends sessions whose grant is over, by the date or by the clock that nobody sets.
 
 mod watch;
+mod written;
 
-use super::No;
 use super::audit::AuditLog;
 use super::coherence::Coherence;
 use super::{Credentials, ServeError, Server};
@@ -19,9 +19,9 @@ use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, peer as peer_of};
 use bakeoff_layers_credentials::bundle::Bundles;
-use bakeoff_layers_credentials::grant::{Grant, Kept};
+use bakeoff_layers_credentials::grant::{Grant, Kept, Limit};
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::key::{Hash, PublicKey, Serial};
+use bakeoff_layers_credentials::key::{Hash, PublicKey};
 use bakeoff_layers_credentials::name::{Domain, Name};
 use bakeoff_layers_credentials::tls::Holder;
 use bakeoff_layers_credentials::{Refusal as NotLetIn, Revoked, verify};
@@ -36,6 +36,7 @@ use std::sync::{Arc, Mutex, RwLock, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 use watch::{read_acl, read_revoked};
+use written::Written;
 
 /// Connections of one principal, by its key: a mount has one for callbacks and fifteen for questions.
 const MOST_OF_PRINCIPAL: usize = 16;
@@ -101,8 +102,8 @@ pub(super) struct Principals {
     sessions: RwLock<HashMap<Session, Arc<Principal>>>,
     /// Connections of each key.
     seats: Mutex<HashMap<PublicKey, usize>>,
-    /// What was written under each transfer that limits it, since the server was started.
-    written: Mutex<HashMap<Serial, u64>>,
+    /// What was written under each transfer that limits it.
+    written: Written,
     audit: Option<AuditLog>,
     silent: Mutex<BTreeSet<Domain>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
@@ -116,13 +117,17 @@ impl Principals {
         credentials: Credentials,
         server: Receiver<Weak<Server>>,
     ) -> Result<Arc<Self>, ServeError> {
-        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, revoked: revoked_file } =
+        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, keep, revoked: revoked_file } =
             credentials;
         let (acl, text) = read_acl(&acl_file)?;
         let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
-        let audit =
-            audit.map(|dir| AuditLog::open(&dir, own.key, &name)).transpose().map_err(ServeError::Audit)?;
+        let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name, keep));
+        let audit = audit.transpose().map_err(ServeError::Audit)?;
         let revoked = read_revoked(revoked_file.as_deref())?;
+        // Servers that share a directory of bundles have one list of what was taken back, and each its own bytes.
+        let file = revoked_file.as_ref().map(|file| file.with_file_name(format!("{name}.written")));
+        let failed = |error| ServeError::Written { path: file.clone().unwrap_or_default(), error };
+        let written = Written::open(file.clone()).map_err(failed)?;
         let principals = Arc::new(Self {
             name,
             holder,
@@ -134,7 +139,7 @@ impl Principals {
             revoked: RwLock::new(revoked),
             sessions: RwLock::default(),
             seats: Mutex::default(),
-            written: Mutex::default(),
+            written,
             audit,
             silent: Mutex::default(),
             refused: Mutex::default(),
@@ -251,9 +256,9 @@ impl Principals {
 
     /// The end of the process: what was decided is on the disk.
     pub(super) fn close(&self) {
+        self.written.close();
         if let Some(log) = &self.audit {
-            // A disk that is full loses the end, as a crash does.
-            let _ = log.checkpoint();
+            log.close();
         }
     }
 
@@ -280,19 +285,8 @@ impl Principals {
     }
 
     /// Counts bytes that are to be written under each of these transfers, unless one would be above its limit.
-    pub(super) fn count(&self, limits: &[(Serial, u64)], bytes: u64) -> Result<(), No> {
-        let mut written = lock(&self.written);
-        let above = |(serial, most): &(Serial, u64)| {
-            written.get(serial).copied().unwrap_or(0).saturating_add(bytes) > *most
-        };
-        if limits.iter().any(above) {
-            return Err(Refusal::OverLimit.into());
-        }
-        let serials: BTreeSet<[u8; 16]> = limits.iter().map(|(serial, _)| serial.0).collect();
-        for serial in serials {
-            *written.entry(Serial(serial)).or_insert(0) += bytes;
-        }
-        Ok(())
+    pub(super) fn count(&self, limits: &[Limit], bytes: u64) -> Result<(), Refusal> {
+        self.written.count(limits, bytes)
     }
 
     /// What was decided about an object is void.

@@ -5,14 +5,18 @@
 
 mod show;
 
+use super::login::{SessionArgs, of_agent};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+use bakeoff_layers_agent::client::{self, AgentError};
+use bakeoff_layers_agent::trust;
 use bakeoff_layers_base::plain;
 use bakeoff_layers_credentials::audit::{Chain, Checkpoint, Finding, Keys, MOST_FINDINGS, Reader, Replay};
+use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_remotefs::server::audit::directory::Directory;
 use clap::{Args, Subcommand};
-use std::fmt::Write;
+use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 
 /// Differences that are told; the rest is a number.
@@ -44,6 +48,25 @@ pub(crate) struct VerifyArgs {
     /// An older checkpoint of this log that was kept elsewhere; may be given more than once
     #[arg(long, value_name = "FILE")]
     checkpoint: Vec<PathBuf>,
+    /// Ask the agent of the server's domain, too, which keeps the last checkpoint that the server sent
+    #[arg(long)]
+    agent: bool,
+    /// The session whose trust bundles count: whose, or its directory [default: the only one that there is]
+    #[arg(long, value_name = "NAME|DIR", requires = "agent", conflicts_with = "trust")]
+    session: Option<PathBuf>,
+    /// The trust bundles, by which the agent is known
+    #[arg(long, value_name = "DIR", requires = "agent")]
+    trust: Option<PathBuf>,
+}
+
+impl VerifyArgs {
+    fn bundles(&self) -> Result<Bundles, Failure> {
+        let trust = match &self.trust {
+            Some(trust) => trust.clone(),
+            None => SessionArgs { session: self.session.clone() }.open()?.trust().to_owned(),
+        };
+        trust::read(&trust).map_err(Failure::failed)
+    }
 }
 
 /// Does what was typed.
@@ -74,18 +97,45 @@ impl Log {
         let directory = Directory::at(dir);
         let keys = directory.keys().map_err(Failure::failed)?;
         let own = directory.checkpoint().map_err(Failure::failed)?;
-        let mut notes: Vec<(PathBuf, String)> =
-            own.map(|own| (dir.join("checkpoint"), own)).into_iter().collect();
+        let mut log = Self { directory, keys, checkpoints: Vec::new() };
+        if let Some(own) = own {
+            log.hold(&dir.join("checkpoint").display(), &own)?;
+        }
         for other in others {
             let read = plain::read(other, MOST_CHECKPOINT);
             let bytes = read.map_err(|error| Failure::failed(format!("{}: {error}", other.display())))?;
-            notes.push((other.clone(), String::from_utf8_lossy(&bytes).into_owned()));
+            log.hold(&other.display(), &String::from_utf8_lossy(&bytes))?;
         }
-        let opened = notes.iter().map(|(path, note)| {
-            Checkpoint::open(note, &keys).map_err(|no| Failure::altered(format!("{}: {no}", path.display())))
-        });
-        let checkpoints = opened.collect::<Result<_, _>>()?;
-        Ok(Self { directory, keys, checkpoints })
+        Ok(log)
+    }
+
+    /// Holds it against one more checkpoint: how many records that says.
+    fn hold(&mut self, from: &dyn Display, note: &str) -> Result<u64, Failure> {
+        let opened = Checkpoint::open(note, &self.keys);
+        let opened = opened.map_err(|no| Failure::altered(format!("{from}: {no}")))?;
+        let size = opened.0.size;
+        self.checkpoints.push(opened);
+        Ok(size)
+    }
+
+    /// And against the one that the agent of the server's domain keeps; whether it keeps one is said.
+    fn hold_by_agent(&mut self, bundles: &Bundles) -> Result<bool, Failure> {
+        let server = self.keys.server.clone();
+        let domain = server.domain();
+        let bundle =
+            bundles.get(domain).ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
+        let agent = format!("the agent of {domain}");
+        match client::kept(bundle, &server).map_err(of_agent)? {
+            Some(note) => {
+                let size = self.hold(&format!("the checkpoint that {agent} keeps"), &note)?;
+                terminal::note(&format!("{agent} was told of {size} records"));
+                Ok(true)
+            }
+            None => {
+                terminal::note(&format!("{agent} was never told of a log of {server}"));
+                Ok(false)
+            }
+        }
     }
 
     fn end(reader: Reader) -> Found {
@@ -120,7 +170,8 @@ impl Found {
 }
 
 fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
-    let log = Log::open(&args.dir.dir, &args.checkpoint)?;
+    let mut log = Log::open(&args.dir.dir, &args.checkpoint)?;
+    let by_agent = args.agent && log.hold_by_agent(&args.bundles()?)?;
     let reader = log.directory.read(&log.keys, log.checkpoints.clone(), drop).map_err(Failure::failed)?;
     let found = Log::end(reader);
     found.said()?;
@@ -138,7 +189,7 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
             text.push_str("There is no checkpoint: a log that was made anew cannot be told from this one.\n")
         }
     }
-    if args.checkpoint.is_empty() {
+    if args.checkpoint.is_empty() && !by_agent {
         text.push_str("Who could write to the directory could make all of it anew: give a checkpoint that was kept elsewhere.\n");
     }
     terminal::say(&text);

@@ -7,9 +7,10 @@ mod mount;
 mod serve;
 mod why;
 
+use super::login::SessionArgs;
 use super::mounted::{KeeperArgs, keeper};
 use crate::exit::{Exit, Failure};
-use bakeoff_layers_agent::session::{Session, only};
+use bakeoff_layers_agent::session::Session;
 use bakeoff_layers_agent::trust;
 use bakeoff_layers_credentials::bundle::Bundles;
 use clap::{Args, Subcommand};
@@ -32,8 +33,8 @@ pub(crate) enum Command {
 /// As whom it is done; that there are no credentials is said by whoever starts it.
 #[derive(Args, Debug)]
 pub(crate) struct AsArgs {
-    /// The session, as `login` began it [default: the only one that there is]
-    #[arg(long, value_name = "DIR", conflicts_with = "plain")]
+    /// The session, as `login` began it: whose, or its directory [default: the only one that there is]
+    #[arg(long, value_name = "NAME|DIR", conflicts_with = "plain")]
     session: Option<PathBuf>,
     /// The trust bundles [default: those that the session was begun with]
     #[arg(long, value_name = "DIR", conflicts_with = "plain")]
@@ -54,8 +55,7 @@ struct As {
 impl AsArgs {
     /// As whom; the key and the leaf are read anew whenever they are shown.
     fn open(&self) -> Result<As, Failure> {
-        let dir = self.session.clone().map_or_else(only, Ok).map_err(Failure::failed)?;
-        let session = Session::open(&dir).map_err(Failure::failed)?;
+        let session = SessionArgs { session: self.session.clone() }.open()?;
         let trust = self.trust.clone().unwrap_or_else(|| session.trust().to_owned());
         let bundles = Arc::new(trust::read(&trust).map_err(Failure::failed)?);
         Ok(As { session, trust, bundles })

@@ -3,12 +3,15 @@
 use super::{As, AsArgs, missing};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_agent::client::subscribe;
+use bakeoff_layers_agent::client::{self, AgentError, subscribe};
 use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_remotefs::server::audit::{Keep, NotKept};
 use bakeoff_layers_remotefs::server::{self, Credentials, Options, ServeError};
 use clap::Args;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -62,6 +65,7 @@ fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentia
     let (sender, notices) = channel();
     subscribe(&by.bundles, &sender).map_err(Failure::failed)?;
     let dir = by.session.dir().to_owned();
+    let keep = keep(&dir, by.bundles.clone());
     Ok(Credentials {
         name: by.session.name().clone(),
         holder: Box::new(move || Session::open(&dir).ok().map(Session::holder)),
@@ -69,6 +73,20 @@ fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentia
         acl,
         notices,
         audit,
+        keep: Some(keep),
         revoked: Some(by.trust.join("revoked")),
+    })
+}
+
+/// By the agent of the server's domain, as who the server is then.
+fn keep(dir: &Path, bundles: Arc<Bundles>) -> Keep {
+    let dir = dir.to_owned();
+    Box::new(move |note| {
+        let session = Session::open(&dir).map_err(|_| NotKept::Away)?;
+        let bundle = bundles.get(session.name().domain()).ok_or(NotKept::Away)?;
+        client::keep(&session, bundle, note).map_err(|error| match error {
+            AgentError::Refused { name, .. } => NotKept::Refused(name),
+            _ => NotKept::Away,
+        })
     })
 }

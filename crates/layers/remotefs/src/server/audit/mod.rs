@@ -7,7 +7,10 @@
 //! waiting. Formats are `credentials::audit`'s; one that was let in by an old decision is not asked about here.
 
 pub mod directory;
+mod elsewhere;
 mod strangers;
+
+pub use elsewhere::{Keep, NotKept};
 
 use crate::refusal::Refusal;
 use bakeoff_layers_base::locks::lock;
@@ -19,6 +22,7 @@ use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::key::{Hash, SecretKey, hash};
 use bakeoff_layers_credentials::name::Name;
 use directory::{Directory, SEGMENT_BYTES, invalid};
+use elsewhere::Elsewhere;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -49,6 +53,7 @@ pub struct AuditLog {
     cut_bytes: u64,
     /// Who wants a checkpoint sends where the answer goes.
     wanted: Option<Sender<Sender<io::Result<()>>>>,
+    elsewhere: Option<Elsewhere>,
     writer: Option<JoinHandle<()>>,
 }
 
@@ -93,25 +98,38 @@ struct Disk {
     durable: Chain,
     /// How many records the last checkpoint holds, and when it was written.
     checkpoint: (u64, Instant),
+    elsewhere: Option<Elsewhere>,
     /// Keeps a second server out.
     _lock: File,
 }
 
 impl AuditLog {
     /// Opens the log in a directory, or begins one. Of one that exists the last segment is verified: a half record at
-    /// its end is cut off, with anything else wrong there is no log.
+    /// its end is cut off, with anything else wrong there is no log. Its checkpoints are kept elsewhere, too, if there is who does
+    /// that: the first of them is made at once.
     ///
     /// # Errors
     /// It cannot be read or written, is another server's, or is not what was written.
-    pub fn open(dir: &Path, key: SecretKey, name: &Name) -> io::Result<Self> {
-        Self::open_with(dir, key, name, SEGMENT_BYTES)
+    pub fn open(dir: &Path, key: SecretKey, name: &Name, keep: Option<Keep>) -> io::Result<Self> {
+        Self::open_with(dir, key, name, keep, SEGMENT_BYTES)
     }
 
-    fn open_with(dir: &Path, key: SecretKey, name: &Name, segment_bytes: u64) -> io::Result<Self> {
+    fn open_with(
+        dir: &Path,
+        key: SecretKey,
+        name: &Name,
+        keep: Option<Keep>,
+        segment_bytes: u64,
+    ) -> io::Result<Self> {
         let said = |error: io::Error| {
             io::Error::new(error.kind(), format!("the audit log {}: {error}", dir.display()))
         };
-        let (disk, cut_bytes) = Disk::open(dir, key, name, segment_bytes).map_err(said)?;
+        let (mut disk, cut_bytes) = Disk::open(dir, key, name, segment_bytes).map_err(said)?;
+        let elsewhere = keep.map(Elsewhere::start).transpose()?;
+        if elsewhere.is_some() {
+            disk.elsewhere.clone_from(&elsewhere);
+            disk.sign().map_err(said)?;
+        }
         let waiting = Waiting {
             batch: Batch::behind(disk.durable),
             known: HashSet::new(),
@@ -123,7 +141,7 @@ impl AuditLog {
         let its = shared.clone();
         let writer =
             thread::Builder::new().name("audit".to_owned()).spawn(move || its.keep_writing(&wants))?;
-        Ok(Self { shared, cut_bytes, wanted: Some(wanted), writer: Some(writer) })
+        Ok(Self { shared, cut_bytes, wanted: Some(wanted), elsewhere, writer: Some(writer) })
     }
 
     /// Keeps evidence, once; its hash stands for it in decisions.
@@ -196,13 +214,27 @@ impl AuditLog {
         asked.and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))
     }
 
+    /// The end of the process: what was decided is on the disk, and elsewhere if that is reached.
+    pub fn close(&self) {
+        // A disk that is full loses the end, as a crash does.
+        let _ = self.checkpoint();
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.end();
+        }
+    }
+
     /// A line for each thing that there is to know.
     pub fn status(&self) -> String {
         let (size, full) = {
             let waiting = lock(&self.shared.waiting);
             (waiting.batch.end.size, waiting.look().is_err())
         };
-        format!("audit-records {size}\naudit-full {}\naudit-cut-bytes {}\n", u8::from(full), self.cut_bytes)
+        let elsewhere = self.elsewhere.as_ref().map_or_else(String::new, Elsewhere::status);
+        format!(
+            "audit-records {size}\naudit-full {}\naudit-cut-bytes {}\n{elsewhere}",
+            u8::from(full),
+            self.cut_bytes
+        )
     }
 }
 
@@ -291,6 +323,7 @@ impl Disk {
             batch: Batch::behind(durable),
             durable,
             checkpoint: (0, Instant::now()),
+            elsewhere: None,
             _lock: lock,
         };
         Ok((disk, half))
@@ -326,6 +359,9 @@ impl Disk {
         let note = Checkpoint(self.durable).sign(&self.server, &self.key);
         self.directory.put_checkpoint(&note)?;
         self.checkpoint = (self.durable.size, Instant::now());
+        if let Some(elsewhere) = &self.elsewhere {
+            elsewhere.keep(note);
+        }
         Ok(())
     }
 }

@@ -20,7 +20,12 @@ impl Yard {
     }
 
     fn open(&self, key: &[u8]) -> io::Result<AuditLog> {
-        AuditLog::open_with(&self.path, SecretKey::of_pkcs8(key).unwrap(), &name("files"), SMALL_BYTES)
+        self.open_with(key, None, SMALL_BYTES)
+    }
+
+    fn open_with(&self, key: &[u8], keep: Option<Keep>, segment_bytes: u64) -> io::Result<AuditLog> {
+        let key = SecretKey::of_pkcs8(key).unwrap();
+        AuditLog::open_with(&self.path, key, &name("files"), keep, segment_bytes)
     }
 
     /// What is wrong with it, and its records.
@@ -125,7 +130,7 @@ fn a_log_that_is_not_as_it_was_left_is_not_gone_on_with() {
     assert!(yard.refusal(&key).contains("another server writes this log"));
     decide(&log, 0..3);
     drop(log);
-    let other = AuditLog::open(&yard.path, SecretKey::of_pkcs8(&key).unwrap(), &name("mail"));
+    let other = AuditLog::open(&yard.path, SecretKey::of_pkcs8(&key).unwrap(), &name("mail"), None);
     assert!(other.unwrap_err().to_string().contains("it is that of node:files@site.example"));
 
     let segment = yard.path.join("log.0");
@@ -151,8 +156,7 @@ fn a_log_that_is_not_as_it_was_left_is_not_gone_on_with() {
 #[test]
 fn a_disk_that_takes_nothing_stops_decisions_and_loses_none() {
     let (yard, key) = (Yard::new(), new_key());
-    let open = || AuditLog::open_with(&yard.path, SecretKey::of_pkcs8(&key).unwrap(), &name("files"), 1);
-    let log = open().unwrap();
+    let log = yard.open_with(&key, None, 1).unwrap();
     // What is in the way of the next segment.
     fs::create_dir(yard.path.join("log.1")).unwrap();
     fs::write(yard.path.join("log.1/x"), "").unwrap();
@@ -204,4 +208,59 @@ fn more_than_can_wait_is_refused_before_memory_is() {
     drop(disk);
     log.checkpoint().unwrap();
     decide(&log, 0..1);
+}
+
+/// Somebody who keeps checkpoints: what he was sent, and what he says to it.
+struct Keeper {
+    sent: Vec<String>,
+    says: Result<(), NotKept>,
+}
+
+fn keeper(says: Result<(), NotKept>) -> (Keep, Arc<Mutex<Keeper>>) {
+    let keeper = Arc::new(Mutex::new(Keeper { sent: Vec::new(), says }));
+    let its = keeper.clone();
+    let keep = move |note: &str| {
+        let mut keeper = lock(&its);
+        keeper.sent.push(note.to_owned());
+        keeper.says.clone()
+    };
+    (Box::new(keep), keeper)
+}
+
+#[test]
+fn checkpoints_are_kept_elsewhere_from_the_first_moment_to_the_last() {
+    let (yard, key) = (Yard::new(), new_key());
+    drop(yard.open(&key).unwrap());
+    let (keep, keeps) = keeper(Err(NotKept::Away));
+    let log = yard.open_with(&key, Some(keep), SMALL_BYTES).unwrap();
+    for session in 0..5 {
+        decide(&log, session..session + 1);
+        log.checkpoint().unwrap();
+    }
+    log.close();
+    assert!(log.status().ends_with("\naudit-unsent 7\n"), "{}", log.status());
+    lock(&keeps).says = Err(NotKept::Refused("checkpoint-went-back".to_owned()));
+    log.close();
+    assert!(log.status().ends_with("\naudit-unsent 8\naudit-refused checkpoint-went-back\n"));
+    *lock(&keeps) = Keeper { sent: Vec::new(), says: Ok(()) };
+    log.close();
+    assert!(log.status().ends_with("\naudit-unsent 0\n"), "{}", log.status());
+    let keys = Directory::at(&yard.path).keys().unwrap();
+    let size = |note: &String| Checkpoint::open(note, &keys).unwrap().0.size;
+    assert_eq!(
+        lock(&keeps).sent.iter().map(size).collect::<Vec<_>>(),
+        [0, 5],
+        "as it was opened, and as it is"
+    );
+    assert_eq!(Directory::at(&yard.path).checkpoint().unwrap().as_ref(), lock(&keeps).sent.last());
+    drop(log);
+
+    let (keep, keeps) = keeper(Ok(()));
+    let log = yard.open_with(&key, Some(keep), SMALL_BYTES).unwrap();
+    // As long as it takes: what is tested is that nobody asks for it.
+    while lock(&keeps).sent.is_empty() {
+        thread::sleep(COMMIT);
+    }
+    assert_eq!(size(&lock(&keeps).sent[0]), 5);
+    drop(log);
 }

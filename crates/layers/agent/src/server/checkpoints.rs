@@ -1,0 +1,71 @@
+//! The last checkpoint of each server's audit log: whoever cuts a log off, or puts an older copy back, cannot do so here.
+//!
+//! Measured side, agent process, cold. A file for each server, `checkpoints/NAME`, with the signed note as it came: it can be
+//! copied and given to anybody. What contradicts it is kept beside it, `NAME.refused`, and from then on nothing is taken of
+//! that server until the administrator has looked, and moved both away: a log that was put back is longer again in an hour,
+//! and nobody would know.
+
+use crate::files::{self, FileError};
+use crate::message::MOST_BYTES;
+use crate::refusal::No;
+use bakeoff_layers_base::plain::{self, For};
+use bakeoff_layers_credentials::audit::{Checkpoint, Keys};
+use bakeoff_layers_credentials::key::PublicKey;
+use bakeoff_layers_credentials::name::Name;
+use std::fs::DirBuilder;
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct Checkpoints(PathBuf);
+
+impl Checkpoints {
+    /// In the agent's directory.
+    pub(super) fn below(dir: &Path) -> Result<Self, FileError> {
+        let path = dir.join("checkpoints");
+        match DirBuilder::new().recursive(true).mode(0o700).create(&path) {
+            Ok(()) => Ok(Self(path)),
+            Err(error) => Err(FileError::Io { path, what: "written", error }),
+        }
+    }
+
+    /// The note that is kept of a server; empty where there is none.
+    pub(super) fn kept(&self, server: &Name) -> Result<String, No> {
+        match plain::read(&self.0.join(server.to_string()), MOST_BYTES as u64) {
+            Ok(bytes) => String::from_utf8(bytes).map_err(|_| No::NotKept),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
+            Err(_) => Err(No::NotKept),
+        }
+    }
+
+    /// Keeps a note that the server signed with this key, where its log goes on from the one before.
+    pub(super) fn keep(&self, server: &Name, key: PublicKey, note: &str) -> Result<(), No> {
+        let keys = Keys { server: server.clone(), keys: vec![key] };
+        let said = Checkpoint::open(note, &keys).map_err(No::NotItsCheckpoint)?.0;
+        let refused = format!("{server}.refused");
+        let kept = self.kept(server)?;
+        if !kept.is_empty() {
+            let kept = Checkpoint::peek(&kept).map_err(|_| No::NotKept)?.0;
+            if said == kept {
+                return Ok(());
+            }
+            if said.size <= kept.size {
+                self.put(&refused, note)?;
+                return Err(match said.size == kept.size {
+                    true => No::CheckpointForked(kept.size),
+                    false => No::CheckpointWentBack { kept: kept.size, said: said.size },
+                });
+            }
+        }
+        if self.0.join(&refused).symlink_metadata().is_ok() {
+            return Err(No::CheckpointDisputed);
+        }
+        self.put(&server.to_string(), note)
+    }
+
+    fn put(&self, name: &str, note: &str) -> Result<(), No> {
+        files::write(&self.0.join(name), note.as_bytes(), For::Owner).map_err(|_| No::NotKept)
+    }
+}

@@ -1,0 +1,7 @@
+//! See `agent_message` in src/layers.rs.
+#![no_main]
+
+#[path = "../src/layers.rs"]
+mod layers;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| layers::agent_message(data));

@@ -1,0 +1,7 @@
+//! See `audit_segment` in src/layers.rs.
+#![no_main]
+
+#[path = "../src/layers.rs"]
+mod layers;
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| layers::audit_segment(data));
