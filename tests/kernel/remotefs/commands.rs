@@ -6,7 +6,7 @@ use crate::yard::Yard;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
-use std::process::Child;
+use std::process::{Child, Command};
 use std::time::Instant;
 
 /// A server that ends with its test.
@@ -19,84 +19,121 @@ impl Drop for Serving {
     }
 }
 
+/// A domain with a server, and Alice who may do everything.
+pub(crate) struct Domain {
+    pub(crate) yard: Yard,
+    server: Serving,
+    address: String,
+}
+
+impl Domain {
+    /// With a file `x/file` in its export.
+    pub(crate) fn new() -> Self {
+        let yard = Yard::new(&["home.example"]);
+        for (kind, name) in
+            [("user", "alice@home.example"), ("user", "bob@home.example"), ("node", "files@home.example")]
+        {
+            yard.certify(kind, name);
+        }
+        yard.logged_in("user", "alice@home.example", &[]);
+        yard.logged_in("node", "files@home.example", &[]);
+        for directory in ["export", "export/x", "mnt", "other"] {
+            fs::create_dir(yard.path(directory)).unwrap();
+        }
+        fs::write(yard.path("export/x/file"), "text").unwrap();
+        fs::write(yard.path("acl"), "/ allow user:alice@home.example all\n").unwrap();
+        let mut serve = command("serve");
+        serve.arg(yard.path("export")).arg("--acl").arg(yard.path("acl")).args([
+            "--listen",
+            "127.0.0.1:0",
+            "--term",
+            "1",
+        ]);
+        serve
+            .arg("--session")
+            .arg(yard.path("files@home.example.session"))
+            .arg("--trust")
+            .arg(yard.path("trust"));
+        let (server, line) = ready(serve.arg("--audit").arg(yard.path("audit")), "listening on ");
+        let address = line.strip_prefix("listening on ").unwrap().split(": ").next().unwrap().to_owned();
+        Self { yard, server: Serving(server), address }
+    }
+
+    /// Alice hands a part on to Bob, who logs in to act through it.
+    pub(crate) fn hands_on(&self) {
+        let yard = &self.yard;
+        let words = [
+            "delegate",
+            "--to",
+            "bob@home.example.identity",
+            "--grant",
+            "/x=read,list",
+            "--until",
+            "2100-01-01",
+        ];
+        let more = [
+            "--at",
+            "node:files@home.example",
+            "--out",
+            "x.transfer",
+            "--session",
+            "alice@home.example.session",
+        ];
+        yard.good(&[&words[..], &more].concat());
+        yard.logged_in("user", "bob@home.example", &["--with", "x.transfer"]);
+    }
+
+    pub(crate) fn takes_back(&self) {
+        self.yard.good(&["revoke", "x.transfer", "--session", "alice@home.example.session"]);
+    }
+
+    /// Bob's mount of the server that has this name, if it has.
+    fn mount(&self, at: &str, server: &str) -> Command {
+        let yard = &self.yard;
+        let mut mount = command("mount");
+        mount.arg(&self.address).arg(yard.path(at)).args(["--as-server", server, "--status"]);
+        mount.arg(yard.path("mount.status")).arg("--session").arg(yard.path("bob@home.example.session"));
+        mount.arg("--trust").arg(yard.path("trust"));
+        mount
+    }
+
+    pub(crate) fn mounted(&self) -> Mount {
+        let mount = self.mount("mnt", "node:files@home.example");
+        Mount::of(mount, self.yard.path("mnt"), self.yard.path("mount.status"))
+    }
+}
+
 #[test]
 fn what_was_handed_on_is_mounted_taken_back_and_replayed() {
     if !can_mount("what_was_handed_on_is_mounted_taken_back_and_replayed") {
         return;
     }
-    let yard = Yard::new(&["home.example"]);
-    for (kind, name) in
-        [("user", "alice@home.example"), ("user", "bob@home.example"), ("node", "files@home.example")]
-    {
-        yard.certify(kind, name);
-    }
-    yard.logged_in("user", "alice@home.example", &[]);
-    yard.logged_in("node", "files@home.example", &[]);
-    let words =
-        ["delegate", "--to", "bob@home.example.identity", "--grant", "/x=read,list", "--until", "2100-01-01"];
-    let more =
-        ["--at", "node:files@home.example", "--out", "x.transfer", "--session", "alice@home.example.session"];
-    yard.good(&[&words[..], &more].concat());
-    yard.logged_in("user", "bob@home.example", &["--with", "x.transfer"]);
-    for directory in ["export", "export/x", "mnt", "other"] {
-        fs::create_dir(yard.path(directory)).unwrap();
-    }
-    fs::write(yard.path("export/x/file"), "text").unwrap();
-    fs::write(yard.path("acl"), "/ allow user:alice@home.example all\n").unwrap();
-
-    let mut serve = command("serve");
-    serve.arg(yard.path("export")).arg("--acl").arg(yard.path("acl")).args([
-        "--listen",
-        "127.0.0.1:0",
-        "--term",
-        "1",
-    ]);
-    serve
-        .arg("--session")
-        .arg(yard.path("files@home.example.session"))
-        .arg("--trust")
-        .arg(yard.path("trust"));
-    let (server, line) = ready(serve.arg("--audit").arg(yard.path("audit")), "listening on ");
-    let mut server = Serving(server);
-    let address = line.strip_prefix("listening on ").unwrap().split(": ").next().unwrap().to_owned();
-    let status = yard.path("mount.status");
-    let mount = |at: &str, name: &str| {
-        let mut mount = command("mount");
-        mount.arg(&address).arg(yard.path(at)).args(["--as-server", name, "--status"]).arg(&status);
-        mount
-            .arg("--session")
-            .arg(yard.path("bob@home.example.session"))
-            .arg("--trust")
-            .arg(yard.path("trust"));
-        mount
-    };
-    let other = mount("other", "node:mail@home.example").output().unwrap();
+    let mut domain = Domain::new();
+    domain.hands_on();
+    let other = domain.mount("other", "node:mail@home.example").output().unwrap();
     let said = String::from_utf8(other.stderr).unwrap();
     assert!(other.status.code() == Some(3) && said.contains("--as-server"), "{said}");
-    let mounted = Mount::of(mount("mnt", "node:files@home.example"), yard.path("mnt"), status.clone());
+    let mounted = domain.mounted();
     let file = mounted.at.join("x/file");
     assert_eq!(fs::read_to_string(&file).unwrap(), "text");
     assert!(fs::write(&file, "more").is_err());
-    let why = yard.good(&["remotefs", "why", file.to_str().unwrap()]);
+    let why = domain.yard.good(&["remotefs", "why", file.to_str().unwrap()]);
     assert!(
         why.contains("read yes: acl:1 lets user:alice@home.example read here") && why.contains("write no: "),
         "{why}"
     );
 
     let taken = Instant::now();
-    yard.good(&["revoke", "x.transfer", "--session", "alice@home.example.session"]);
+    domain.takes_back();
     until("it is refused", || fs::read_to_string(&file).is_err());
     assert!(taken.elapsed() < PATIENCE);
-    until("the mount says why", || fs::read_to_string(&status).unwrap().contains("\nrefused revoked\n"));
-    let refused = mount("other", "node:files@home.example").output().unwrap();
+    let says = || fs::read_to_string(&mounted.status).unwrap().contains("\nrefused revoked\n");
+    until("the mount says why", says);
+    let refused = domain.mount("other", "node:files@home.example").output().unwrap();
     assert_eq!(refused.status.code(), Some(3), "{refused:?}");
     drop(mounted);
-    kill(Pid::from_raw(server.0.id() as i32), Signal::SIGTERM).unwrap();
-    until("the server ends", || server.0.try_wait().unwrap().is_some());
-    yard.good(&["audit", "verify", "audit"]);
-    let told = yard.layer(&["audit", "verify", "audit", "--agent", "--trust", "trust"]);
-    let records = told.1.split(' ').nth(1).unwrap_or_default();
-    let said = format!("the agent of home.example was told of {records} records");
-    assert!(told.0 == 0 && told.2.contains(&said), "all of it, when the server has ended: {told:?}");
-    yard.good(&["audit", "replay", "audit"]);
+    kill(Pid::from_raw(domain.server.0.id() as i32), Signal::SIGTERM).unwrap();
+    until("the server ends", || domain.server.0.try_wait().unwrap().is_some());
+    domain.yard.good(&["audit", "verify", "audit"]);
+    domain.yard.good(&["audit", "replay", "audit"]);
 }

@@ -1,7 +1,8 @@
-//! How long it takes to read something new, and to take a lease away: `benches/remotefs`.
+//! How long it takes to read something new, and to take a lease or a right away: `benches/remotefs`.
 
 #![allow(clippy::print_stdout, reason = "figures are for whoever asks for them")]
 
+use crate::commands::Domain;
 use crate::support::{Site, bytes, can_mount};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -52,4 +53,24 @@ fn a_fresh_read_and_a_break() {
     tell("1 B written, nobody has it", alone);
     tell("1 B written, another mount has it", held);
     tell("the break of it", breaks);
+}
+
+#[test]
+#[ignore = "a measurement, of a machine with nothing else to do"]
+fn a_right_is_taken_back() {
+    if !can_mount("a_right_is_taken_back") {
+        return;
+    }
+    let domain = Domain::new();
+    let revoked = |_| {
+        domain.hands_on();
+        let mount = domain.mounted();
+        let file = File::open(mount.path("x/file")).unwrap();
+        assert_eq!((bytes(&file).as_str(), bytes(&file).as_str()), ("text", "text"));
+        timed(|| {
+            domain.takes_back();
+            while file.read_at(&mut [0; 4], 0).is_ok() {}
+        })
+    };
+    tell("`revoke`, until what is open and cached is refused", (0..30).map(revoked).collect());
 }
