@@ -1,10 +1,12 @@
 //! How a server and a mount end: nothing of them stays, and nothing that was promised is lost.
 
-use crate::support::{Mount, Site, TERM_S, can_mount, command, is_mounted, refused, until};
+use crate::support::{Mount, Site, TERM_S, bytes, can_mount, command, is_mounted, refused, until};
+use crate::world::code;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
 
 #[test]
 fn sigterm_unmounts_and_leaves_nothing() {
@@ -16,12 +18,16 @@ fn sigterm_unmounts_and_leaves_nothing() {
     assert!(is_mounted(&a.at) && is_mounted(&b.at));
     a.write("file", "x");
     let open = File::open(b.path("file")).unwrap();
+    assert_eq!(bytes(&open), "x");
     for mount in [&mut a, &mut b] {
         mount.signal(Signal::SIGTERM);
         assert_eq!(mount.ended(), Some(0));
         assert!(!is_mounted(&mount.at));
         assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
     }
+    // Nobody vouches any more for what the kernel has of it.
+    let gone = code(open.read_at(&mut [0; 1], 0));
+    assert!(matches!(gone, Some(Errno::ENOTCONN | Errno::ECONNABORTED)), "{gone:?}");
     drop(open);
     // They said that they went, so nobody waits for them.
     until("the server has no session", || {

@@ -5,11 +5,12 @@ pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 use crate::daemon::{self, ready};
 use bakeoff_layers_remotefs::frame::{Answer, Attributes, Class, HEAD_BYTES, Head, Name, Request};
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use tempfile::TempDir;
 
 /// The terms of most tests: a server makes no change for so long after it started.
@@ -167,6 +168,43 @@ pub(crate) fn bytes(file: &fs::File) -> String {
             0 => return String::from_utf8(text).unwrap(),
             more => text.extend_from_slice(&room[..more]),
         }
+    }
+}
+
+/// Reads a mapped byte again and again. Rust's mappings need unsafe code.
+const MAPS: &str = "import mmap,sys\nf=open(sys.argv[1],'rb')\nm=mmap.mmap(f.fileno(),4,prot=mmap.PROT_READ)\n\
+                    print(m[0],flush=True)\nwhile True: m[0]";
+
+/// Somebody who has mapped a file, and reads it until the kernel has no page for him.
+pub(crate) struct Mapping(Child);
+
+impl Mapping {
+    /// Of a file that begins so; none where there is no python3, and the test says SKIP.
+    pub(crate) fn of(file: &Path, first: u8, test: &str) -> Option<Self> {
+        let mut python = Command::new("python3");
+        let Ok(child) = python.args(["-c", MAPS]).arg(file).stdout(Stdio::piped()).spawn() else {
+            assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: there is no python3");
+            println!("SKIP {test}: there is no python3");
+            return None;
+        };
+        let mut mapping = Self(child);
+        let mut line = String::new();
+        BufReader::new(mapping.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("{first}\n"));
+        Some(mapping)
+    }
+
+    /// Waits until he was ended for it.
+    pub(crate) fn is_cut_off(&mut self) {
+        until("the mapped file is refused", || self.0.try_wait().unwrap().is_some());
+        assert_eq!(self.0.wait().unwrap().signal(), Some(libc::SIGBUS));
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

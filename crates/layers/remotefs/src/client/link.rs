@@ -349,6 +349,11 @@ impl Link {
         drop(self.changed.wait_timeout_while(state, pause, |state| !state.is_over));
     }
 
+    /// Whether there is nobody any more whose session it is.
+    pub(super) fn is_logged_out(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| (shown.is_over)())
+    }
+
     /// Why nothing is read or done now, if the credentials were refused.
     pub(super) fn refused(&self) -> Option<String> {
         self.lock().refused.clone()

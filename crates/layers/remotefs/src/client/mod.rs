@@ -73,6 +73,8 @@ pub struct Shown {
     pub bundles: Arc<Bundles>,
     /// What is shown to it, asked for anew for each session: leafs live for minutes.
     pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
+    /// Whether who mounts has logged out: then the mount ends, and all that the kernel keeps of it.
+    pub is_over: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Why nothing was mounted.
@@ -170,17 +172,25 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
 
     let begun = StatusFile::begin(options.status.as_deref(), parts.status("starting", server));
     let mut status = begun.map_err(mount::MountError::from)?;
-    start(&parts, &at, (options.read_only, &rights), sender)?;
+    start(&parts, &at, (options.read_only, &rights), sender.clone())?;
     // From here on the mount is there, and this guard takes it away whatever happens.
-    let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());
+    let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
     mount.tell_keeper();
     rights.give_up()?;
     let _ = status.write(parts.status("mounted", server));
     ready(Ready { cleared, read_ahead_kib }, parts.degree());
-    let end = wait(mount, &events, || {
+    let meanwhile = || {
         // A disk that is full leaves the old one.
         let _ = status.write(parts.status("mounted", server));
+        if parts.link.is_logged_out() {
+            let _ = sender.send(Event::Signal);
+        }
+    };
+    // Nothing may be read that the server does not vouch for any more: what is open is emptied before it is cut off.
+    let end = wait(mount, &events, meanwhile, || {
+        parts.link.end();
+        parts.kernel.empty();
     });
     parts.link.end();
     let _ = status.write(parts.status("ended", server));
