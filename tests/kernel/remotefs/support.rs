@@ -5,12 +5,14 @@ pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 use crate::daemon::{self, ready};
 use bakeoff_layers_remotefs::frame::{Answer, Attributes, Class, HEAD_BYTES, Head, Name, Request};
 use std::fs;
-use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
 use tempfile::TempDir;
 
 /// The terms of most tests: a server makes no change for so long after it started.
@@ -168,6 +170,39 @@ pub(crate) fn bytes(file: &fs::File) -> String {
             0 => return String::from_utf8(text).unwrap(),
             more => text.extend_from_slice(&room[..more]),
         }
+    }
+}
+
+/// Somebody who reads the beginning of an open file, which he may have to wait for.
+pub(crate) struct Reader {
+    /// Closing it would wait for the daemon.
+    reading: JoinHandle<(io::Result<String>, fs::File)>,
+    call: String,
+}
+
+impl Reader {
+    pub(crate) fn of(open: fs::File) -> Self {
+        let (told, hears) = channel();
+        let reading = std::thread::spawn(move || {
+            told.send(nix::unistd::gettid()).unwrap();
+            let mut room = [0; 9];
+            let read = open.read_at(&mut room, 0).map(|read| String::from_utf8_lossy(&room[..read]).into());
+            (read, open)
+        });
+        Self { reading, call: format!("/proc/self/task/{}/syscall", hears.recv().unwrap()) }
+    }
+
+    /// Waits until he waits.
+    pub(crate) fn waits(&self) {
+        let call = format!("{} ", libc::SYS_pread64);
+        until("the reader waits", || {
+            assert!(!self.reading.is_finished(), "it was told something");
+            fs::read_to_string(&self.call).is_ok_and(|text| text.starts_with(&call))
+        });
+    }
+
+    pub(crate) fn is_told(self) -> io::Result<String> {
+        self.reading.join().unwrap().0
     }
 }
 
