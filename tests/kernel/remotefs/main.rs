@@ -8,10 +8,12 @@
 mod caches;
 mod commands;
 mod cost;
+mod crowds;
 mod cuts;
 #[path = "../store/daemon.rs"]
 mod daemon;
 mod ends;
+mod failures;
 mod frames;
 mod hosts;
 mod litmus;

@@ -4,6 +4,7 @@ pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 
 use crate::daemon::{self, ready};
 use bakeoff_layers_remotefs::frame::{Answer, Attributes, Class, HEAD_BYTES, Head, Name, Request};
+use nix::mount::{MntFlags, umount2};
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -88,6 +89,15 @@ impl Site {
         let server = self.serve();
         let (a, b) = (self.mount(&server, "a", &[]), self.mount(&server, "b", &[]));
         (server, a, b)
+    }
+}
+
+/// What a test has mounted, until it ends.
+pub(crate) struct Below(pub(crate) PathBuf);
+
+impl Drop for Below {
+    fn drop(&mut self) {
+        let _ = umount2(&self.0, MntFlags::MNT_DETACH);
     }
 }
 

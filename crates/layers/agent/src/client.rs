@@ -6,6 +6,7 @@
 use crate::channel::{Channel, Cut};
 use crate::message::{Answer, Question, What};
 use crate::session::Session;
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
@@ -38,6 +39,12 @@ pub enum AgentError {
     /// The bundle has no address.
     #[error("the trust bundle of {0} does not say where its agent is; have one made that does")]
     NoAddress(Domain),
+    /// The bundle's time is over, and with it the word for its agent.
+    #[error(
+        "the trust bundle of {0} is over (expired); its administrator makes the next with `bakeoff layer ca bundle`, and \
+         `bakeoff layer ca import` takes it in here"
+    )]
+    Expired(Domain),
     /// Nobody answers as an agent does.
     #[error(
         "the agent of {domain} is not reached at {address}: {error}; is `bakeoff layer ola serve` running there?"
@@ -124,6 +131,9 @@ pub fn subscribe(bundles: &Bundles, sender: &Sender<Notice>) -> io::Result<()> {
 
 /// One question and its answer.
 fn ask(key: &SecretKey, bundle: &Bundle, question: &Question) -> Result<Answer, AgentError> {
+    if bundle.is_over(now_unix_s()) {
+        return Err(AgentError::Expired(bundle.domain.clone()));
+    }
     let (mut channel, address) = connect(key, bundle, WITHIN)?;
     let domain = bundle.domain.clone();
     let said = channel.write(&question.write(), WITHIN).and_then(|()| channel.read(WITHIN).map_err(why));

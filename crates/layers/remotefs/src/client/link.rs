@@ -16,7 +16,7 @@ use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_credentials::tls;
+use bakeoff_layers_credentials::{Refusal as Refused, tls};
 use fuser::Errno;
 use rustls::ClientConfig;
 use std::io;
@@ -77,7 +77,8 @@ impl From<Cut> for Lost {
         };
         match error.downcast::<rustls::Error>() {
             Ok(error) => {
-                Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), ToString::to_string))
+                let named = |refusal: &Refused| format!("{}: {refusal}", refusal.name());
+                Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), named))
             }
             Err(error) => Self::Unreachable(error),
         }

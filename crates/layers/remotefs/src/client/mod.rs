@@ -86,7 +86,10 @@ pub enum MountError {
     )]
     OpenNetwork(SocketAddr),
     /// There is no server.
-    #[error("cannot reach a server at {server}: {error}; is `remotefs serve` running there?")]
+    #[error(
+        "cannot reach a server at {server}: {error}; is `remotefs serve` running there? If it closes connections \
+         at once it may have too many: refused.too-many-connections of its status"
+    )]
     Server {
         /// Where.
         server: SocketAddr,

@@ -21,6 +21,7 @@ use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::daemon::status::{StatusError, StatusFile, try_writing};
+use bakeoff_layers_credentials::Refusal as NotLetIn;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::notice::Notice;
@@ -115,6 +116,14 @@ pub enum ServeError {
     /// It cannot prove who it is.
     #[error("there is no leaf of {0} that is good now: log in first, and keep the session")]
     NoLeaf(String),
+    /// Its leaf, or its domain's bundle, is not good.
+    #[error("the server cannot prove that it is {name} ({}): {why}", why.name())]
+    Unproven {
+        /// Who it is.
+        name: Name,
+        /// Why not.
+        why: NotLetIn,
+    },
     /// The access list.
     #[error("cannot use the access list {}: {error}", path.display())]
     Acl {

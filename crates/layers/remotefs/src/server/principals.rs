@@ -24,7 +24,7 @@ use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey, Serial};
 use bakeoff_layers_credentials::name::{Domain, Name};
 use bakeoff_layers_credentials::tls::Holder;
-use bakeoff_layers_credentials::{Refusal as NotLetIn, Revoked, verify};
+use bakeoff_layers_credentials::{Refusal as NotLetIn, Revoked, verify, verify_node};
 use rustls::ServerConfig;
 use signal_hook::consts::SIGHUP;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -120,6 +120,8 @@ impl Principals {
             credentials;
         let (acl, text) = read_acl(&acl_file)?;
         let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
+        let proven = verify_node(&own.leaf, &bundles, &name, now_unix_s());
+        proven.map_err(|why| ServeError::Unproven { name: name.clone(), why })?;
         let audit =
             audit.map(|dir| AuditLog::open(&dir, own.key, &name)).transpose().map_err(ServeError::Audit)?;
         let revoked = read_revoked(revoked_file.as_deref())?;
