@@ -6,6 +6,7 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 mod caches;
+mod clocks;
 mod commands;
 mod cost;
 mod crowds;

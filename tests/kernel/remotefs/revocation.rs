@@ -2,6 +2,7 @@
 
 use crate::support::{Heard, Mapping, Site, bytes, can_mount, count, until};
 use crate::world::{Mounted, SERVER, Served, World, code};
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_credentials::notice::News;
@@ -158,6 +159,6 @@ fn an_agent_that_is_silent_is_told_of_and_ends_nothing() {
     served.hears(News::Silent);
     until("it is told", says);
     assert_eq!(fs::read_to_string(mount.path("file")).unwrap(), "text");
-    served.hears(News::Alive);
+    served.hears(News::Alive(now_unix_s()));
     until("it is told no more", || !says());
 }

@@ -80,6 +80,10 @@ pub enum AgentError {
 /// # Errors
 /// There is none.
 pub fn login(key: &SecretKey, bundle: &Bundle, shown: Hello, seconds: u64) -> Result<Vec<u8>, AgentError> {
+    // Nobody would take the leaf. (To take something back is never too late.)
+    if bundle.is_over(now_unix_s()) {
+        return Err(AgentError::Expired(bundle.domain.clone()));
+    }
     match ask(key, bundle, &Question::Login { shown, seconds })? {
         Answer::Leaf(leaf) => Ok(leaf),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
@@ -131,9 +135,6 @@ pub fn subscribe(bundles: &Bundles, sender: &Sender<Notice>) -> io::Result<()> {
 
 /// One question and its answer.
 fn ask(key: &SecretKey, bundle: &Bundle, question: &Question) -> Result<Answer, AgentError> {
-    if bundle.is_over(now_unix_s()) {
-        return Err(AgentError::Expired(bundle.domain.clone()));
-    }
     let (mut channel, address) = connect(key, bundle, WITHIN)?;
     let domain = bundle.domain.clone();
     let said = channel.write(&question.write(), WITHIN).and_then(|()| channel.read(WITHIN).map_err(why));
@@ -228,7 +229,7 @@ impl Listener {
         while let Ok(said) = channel.read(SILENCE) {
             let news = match Answer::read(&said) {
                 Ok(Answer::Epoch(_, items)) => News::Revoked(items),
-                Ok(Answer::Alive(..)) => News::Alive,
+                Ok(Answer::Alive(_, now_unix_s)) => News::Alive(now_unix_s),
                 _ => return Ok(()),
             };
             *heard = Instant::now();

@@ -105,6 +105,8 @@ pub(super) struct Principals {
     written: Mutex<HashMap<Serial, u64>>,
     audit: Option<AuditLog>,
     silent: Mutex<BTreeSet<Domain>>,
+    /// Those whose agents have another time than we: nobody is let in by their word, as it could be over.
+    astray: Mutex<BTreeSet<Domain>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
     /// What was decided, by session and object.
     pub(super) kept: Kept,
@@ -139,6 +141,7 @@ impl Principals {
             written: Mutex::default(),
             audit,
             silent: Mutex::default(),
+            astray: Mutex::default(),
             refused: Mutex::default(),
             kept: Kept::new(KEPT.0, KEPT.1),
         });
@@ -179,7 +182,7 @@ impl Principals {
         let (revoked, now_unix_s) = (read(&self.revoked), now_unix_s());
         let rules = self.rules();
         let verified = |hello| verify(&peer.leaf, &hello, &self.bundles, &revoked, &self.name, now_unix_s);
-        let found = Hello::read(credentials).and_then(verified);
+        let found = Hello::read(credentials).and_then(verified).and_then(|grant| self.in_step(grant));
         // What strangers show is not kept: they could fill the disk.
         let peer_name = match &found {
             Ok(grant) => Some(grant.acts_as.clone()),
@@ -207,6 +210,16 @@ impl Principals {
         let principal = Principal { session, key: peer.key, grant, shown, ends };
         write(&self.sessions).insert(session, Arc::new(principal));
         Ok(session)
+    }
+
+    /// A grant, unless an agent that it stands on has another time than we.
+    fn in_step(&self, grant: Grant) -> Result<Grant, NotLetIn> {
+        let astray = lock(&self.astray);
+        let found = grant.stands_on.iter().find(|(domain, _)| astray.contains(domain));
+        match found {
+            Some((domain, _)) => Err(NotLetIn::ClockSkew(format!("the clock of the agent of {domain}"))),
+            None => Ok(grant),
+        }
     }
 
     /// The same for a session that there is: what it is told from now on stands on these.
@@ -322,6 +335,9 @@ impl Principals {
         // A string takes all that is written to it.
         for domain in &*lock(&self.silent) {
             let _ = writeln!(text, "ola-silent {domain}");
+        }
+        for domain in &*lock(&self.astray) {
+            let _ = writeln!(text, "clock-skew {domain}");
         }
         for (name, count) in &*lock(&self.refused) {
             let _ = writeln!(text, "refused.credentials.{name} {count}");
