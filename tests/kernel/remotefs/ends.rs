@@ -7,6 +7,7 @@ use nix::sys::signal::Signal;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 #[test]
 fn sigterm_unmounts_and_leaves_nothing() {
@@ -37,6 +38,27 @@ fn sigterm_unmounts_and_leaves_nothing() {
     let text = refused(command("mount").args(["127.0.0.1:1", a.at.to_str().unwrap(), "--plain"]), 3);
     assert!(text.contains("is `remotefs serve` running there?"), "{text}");
     assert!(!is_mounted(&a.at));
+}
+
+#[test]
+fn the_threads_that_serve_live_under_a_filter() {
+    if !can_mount("the_threads_that_serve_live_under_a_filter") {
+        return;
+    }
+    let site = Site::new();
+    let (server, a, _b) = site.two();
+    a.write("file", "x");
+    let text = |path: PathBuf| fs::read_to_string(path).unwrap();
+    let mut named = Vec::new();
+    for task in fs::read_dir(format!("/proc/{}/task", server.process.id())).unwrap() {
+        let task = task.unwrap().path();
+        if text(task.join("status")).contains("\nSeccomp:\t2\n") {
+            named.push(text(task.join("comm")).trim().to_owned());
+        }
+    }
+    named.sort();
+    named.dedup();
+    assert_eq!(named, ["accept", "bakeoff-layers", "connection"]);
 }
 
 #[test]

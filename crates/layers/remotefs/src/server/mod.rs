@@ -5,6 +5,7 @@
 //! says that it listens.
 
 pub mod audit;
+mod calls;
 mod coherence;
 mod confine;
 mod connection;
@@ -146,6 +147,9 @@ pub enum ServeError {
         /// Why.
         error: io::Error,
     },
+    /// The filter of system calls.
+    #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
+    Confine(io::Error),
     /// Signals, threads, limits, rights.
     #[error("cannot serve: {0}")]
     Process(#[from] io::Error),
@@ -221,6 +225,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     let mut status = StatusFile::begin(options.status.as_deref(), server.status("listening", address))?;
     let (sender, events) = channel();
     watch_signals(sender)?;
+    calls::confine().map_err(ServeError::Confine)?;
     door::open(listener, Arc::downgrade(&server))?;
     ready(address);
     while events.recv_timeout(STATUS_DELAY) == Err(RecvTimeoutError::Timeout) {
