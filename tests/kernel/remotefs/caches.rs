@@ -56,7 +56,7 @@ fn a_daemon_that_is_stopped_prolongs_nothing() {
     let reader = Reader::of(open);
     reader.waits();
     b.signal(Signal::SIGCONT);
-    assert_eq!(reader.is_told().unwrap(), "new");
+    assert_eq!(reader.told().unwrap(), "new");
     assert_eq!(b.read("file"), "new");
     assert_eq!(a.read("file"), "new");
 }

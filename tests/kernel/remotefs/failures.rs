@@ -66,7 +66,7 @@ fn a_server_that_stays_away_is_an_error_and_nothing_old_is_read() {
     until("the mount has lost its session", || count(&mount.status, "sessions-lost") == 1);
     let reader = Reader::of(open);
     reader.waits();
-    assert_eq!(code(reader.is_told()), Some(Errno::EIO));
+    assert_eq!(code(reader.told()), Some(Errno::EIO));
     assert_eq!(code(fs::write(mount.path("file"), "new")), Some(Errno::EIO));
 }
 

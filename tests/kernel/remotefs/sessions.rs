@@ -103,7 +103,7 @@ fn what_is_taken_back_while_the_daemon_is_stopped_ends_with_the_term() {
     let reader = Reader::of(open);
     reader.waits();
     mount.signal(Signal::SIGCONT);
-    assert_eq!(code(reader.is_told()), Some(Errno::EACCES));
+    assert_eq!(code(reader.told()), Some(Errno::EACCES));
     until("the mount says why", || says(&mount, "refused revoked"));
 }
 
