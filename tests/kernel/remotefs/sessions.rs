@@ -2,8 +2,9 @@
 
 use crate::daemon::{Mount, can_mount, is_mounted, until};
 use crate::hosts::Hosts;
-use crate::support::{Mapping, Reader, bytes};
+use crate::support::{Mapping, Reader, bytes, count};
 use crate::world::code;
+use bakeoff_layers_base::clock::now_unix_s;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use std::fs::{self, File};
@@ -115,6 +116,8 @@ fn while_an_agent_is_away_sessions_go_on_till_their_leafs_end() {
     let mut hosts = Hosts::serving(&["alice"], LIST, "12s");
     let mount = hosts.mount("alice", "a");
     let open = File::open(mount.path("file")).unwrap();
+    let ends = count(&mount.status, "leaf-until");
+    assert!((now_unix_s() + 5..=now_unix_s() + 12).contains(&ends), "{ends}");
     let silent = |hosts: &Hosts| hosts.server_says().contains("\nola-silent home.example\n");
     let address = hosts.yard.kill("home.example");
     until("the server says that the agent is silent", || silent(&hosts));

@@ -16,6 +16,7 @@ use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
 use bakeoff_layers_base::locks::lock;
+use bakeoff_layers_credentials::leaf::until_unix_s;
 use bakeoff_layers_credentials::{Refusal as Refused, tls};
 use fuser::Errno;
 use rustls::ClientConfig;
@@ -348,6 +349,12 @@ impl Link {
             }
         };
         drop(self.changed.wait_timeout_while(state, pause, |state| !state.is_over));
+    }
+
+    /// Until when the leaf is good by which the session was begun or renewed, in seconds since 1970.
+    pub(super) fn leaf_until_unix_s(&self) -> Option<u64> {
+        let leaf = self.lock().live.as_ref().map(|live| live.told.leaf.clone())?;
+        until_unix_s(&leaf)
     }
 
     /// Whether there is nobody any more whose session it is.

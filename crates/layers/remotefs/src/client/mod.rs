@@ -248,6 +248,8 @@ impl Parts {
 
     fn status(&self, state: &str, server: SocketAddr) -> String {
         let refused = self.link.refused().map_or_else(String::new, |name| format!("refused {name}\n"));
-        format!("state {state}\nserver {server}\ndegree {}\n{refused}{}", self.degree(), self.tally.text())
+        let until = self.link.leaf_until_unix_s().map_or_else(String::new, |s| format!("leaf-until {s}\n"));
+        let (degree, tally) = (self.degree(), self.tally.text());
+        format!("state {state}\nserver {server}\ndegree {degree}\n{until}{refused}{tally}")
     }
 }
