@@ -59,7 +59,7 @@ fn next(notices: &Receiver<Notice>) -> Notice {
     let until = Instant::now() + Duration::from_secs(20);
     loop {
         let notice = notices.recv_timeout(until.saturating_duration_since(Instant::now())).unwrap();
-        if notice.what != News::Alive {
+        if !matches!(notice.what, News::Alive(_)) {
             return notice;
         }
     }

@@ -1,11 +1,10 @@
 //! What the kernel keeps, and for how long.
 
-use crate::support::{Heard, ROOT, Raw, Site, bytes, can_mount, until};
+use crate::support::{Heard, ROOT, Raw, Reader, Site, bytes, can_mount, until};
 use bakeoff_layers_remotefs::frame::Request;
 use nix::sys::signal::Signal;
 use std::fs;
 use std::process::Command;
-use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// Questions of the kernel.
@@ -54,20 +53,10 @@ fn a_daemon_that_is_stopped_prolongs_nothing() {
     a.write("file", "new");
     server.drops_a_session();
     // What the stopped one's kernel has is past its time: who reads it waits for the daemon.
-    let (told, hears) = channel();
-    let reader = std::thread::spawn(move || {
-        told.send(nix::unistd::gettid()).unwrap();
-        // Closing it would wait for the daemon.
-        (bytes(&open), open)
-    });
-    let call = format!("/proc/self/task/{}/syscall", hears.recv().unwrap());
-    let reading = format!("{} ", libc::SYS_pread64);
-    until("the reader waits", || {
-        assert!(!reader.is_finished(), "it was told something old");
-        fs::read_to_string(&call).is_ok_and(|call| call.starts_with(&reading))
-    });
+    let reader = Reader::of(open);
+    reader.waits();
     b.signal(Signal::SIGCONT);
-    assert_eq!(reader.join().unwrap().0, "new");
+    assert_eq!(reader.told().unwrap(), "new");
     assert_eq!(b.read("file"), "new");
     assert_eq!(a.read("file"), "new");
 }

@@ -2,8 +2,8 @@
 
 #![allow(clippy::print_stdout, reason = "figures are for whoever asks for them")]
 
-use crate::commands::Domain;
-use crate::support::{Site, bytes, can_mount};
+use crate::hosts::Hosts;
+use crate::support::{Site, bytes, can_mount, command};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -61,14 +61,18 @@ fn a_right_is_taken_back() {
     if !can_mount("a_right_is_taken_back") {
         return;
     }
-    let domain = Domain::new();
+    let mut hosts = Hosts::new(&["alice", "bob"]);
+    hosts.login("alice", &[]);
+    fs::create_dir(hosts.yard.path("export/x")).unwrap();
+    fs::write(hosts.yard.path("export/x/file"), "text").unwrap();
+    hosts.serve("/ allow user:alice@home.example all\n", command("serve"));
     let revoked = |_| {
-        domain.hands_on();
-        let mount = domain.mounted();
+        hosts.hand_on();
+        let mount = hosts.mount("bob", "a");
         let file = File::open(mount.path("x/file")).unwrap();
         assert_eq!((bytes(&file).as_str(), bytes(&file).as_str()), ("text", "text"));
         timed(|| {
-            domain.takes_back();
+            hosts.take_back();
             while file.read_at(&mut [0; 4], 0).is_ok() {}
         })
     };

@@ -1,10 +1,13 @@
 //! How a server and a mount end: nothing of them stays, and nothing that was promised is lost.
 
-use crate::support::{Mount, Site, TERM_S, can_mount, command, is_mounted, refused, until};
+use crate::support::{Mount, Site, TERM_S, bytes, can_mount, command, is_mounted, refused, until};
+use crate::world::code;
 use nix::errno::Errno;
 use nix::sys::signal::Signal;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
 
 #[test]
 fn sigterm_unmounts_and_leaves_nothing() {
@@ -16,12 +19,16 @@ fn sigterm_unmounts_and_leaves_nothing() {
     assert!(is_mounted(&a.at) && is_mounted(&b.at));
     a.write("file", "x");
     let open = File::open(b.path("file")).unwrap();
+    assert_eq!(bytes(&open), "x");
     for mount in [&mut a, &mut b] {
         mount.signal(Signal::SIGTERM);
         assert_eq!(mount.ended(), Some(0));
         assert!(!is_mounted(&mount.at));
         assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
     }
+    // Nobody vouches any more for what the kernel has of it.
+    let gone = code(open.read_at(&mut [0; 1], 0));
+    assert!(matches!(gone, Some(Errno::ENOTCONN | Errno::ECONNABORTED)), "{gone:?}");
     drop(open);
     // They said that they went, so nobody waits for them.
     until("the server has no session", || {
@@ -31,6 +38,27 @@ fn sigterm_unmounts_and_leaves_nothing() {
     let text = refused(command("mount").args(["127.0.0.1:1", a.at.to_str().unwrap(), "--plain"]), 3);
     assert!(text.contains("is `remotefs serve` running there?"), "{text}");
     assert!(!is_mounted(&a.at));
+}
+
+#[test]
+fn the_threads_that_serve_live_under_a_filter() {
+    if !can_mount("the_threads_that_serve_live_under_a_filter") {
+        return;
+    }
+    let site = Site::new();
+    let (server, a, _b) = site.two();
+    a.write("file", "x");
+    let text = |path: PathBuf| fs::read_to_string(path).unwrap();
+    let mut named = Vec::new();
+    for task in fs::read_dir(format!("/proc/{}/task", server.process.id())).unwrap() {
+        let task = task.unwrap().path();
+        if text(task.join("status")).contains("\nSeccomp:\t2\n") {
+            named.push(text(task.join("comm")).trim().to_owned());
+        }
+    }
+    named.sort();
+    named.dedup();
+    assert_eq!(named, ["accept", "bakeoff-layers", "connection"]);
 }
 
 #[test]

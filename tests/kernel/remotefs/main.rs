@@ -6,18 +6,24 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 mod caches;
+mod clocks;
 mod commands;
 mod cost;
+mod crowds;
 mod cuts;
 #[path = "../store/daemon.rs"]
 mod daemon;
 mod ends;
+mod failures;
 mod first;
 mod frames;
+mod hosts;
 mod litmus;
 mod paths;
 mod principals;
 mod revocation;
+mod rootless;
+mod sessions;
 mod support;
 mod transport;
 mod world;

@@ -1,10 +1,10 @@
 //! Attacks by names and links: what lies outside of the export is never reached.
 
-use crate::support::{Heard, ROOT, Raw, Site, can_mount};
+use crate::support::{Below, Heard, ROOT, Raw, Site, can_mount};
 use bakeoff_layers_remotefs::frame::{Head, Request};
 use bakeoff_layers_remotefs::refusal::Refusal;
 use nix::errno::Errno;
-use nix::mount::{MntFlags, MsFlags, mount, umount2};
+use nix::mount::{MsFlags, mount};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use std::ffi::OsStr;
@@ -154,16 +154,10 @@ fn mounts_devices_and_fifos_are_not_exported() {
     if !can_mount("mounts_devices_and_fifos_are_not_exported") {
         return;
     }
-    struct Mounted(std::path::PathBuf);
-    impl Drop for Mounted {
-        fn drop(&mut self) {
-            let _ = umount2(&self.0, MntFlags::MNT_DETACH);
-        }
-    }
     let site = Site::new();
     fs::write(site.path("outside/file"), SECRET).unwrap();
     fs::create_dir(site.export("bound")).unwrap();
-    let bound = Mounted(site.export("bound"));
+    let bound = Below(site.export("bound"));
     let none = None::<&str>;
     mount(Some(&site.path("outside")), &bound.0, none, MsFlags::MS_BIND, none).unwrap();
     mkfifo(&site.export("fifo"), Mode::S_IRWXU).unwrap();

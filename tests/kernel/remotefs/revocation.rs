@@ -1,14 +1,14 @@
 //! How rights end: taken back, or by their time; what is cached, open and mapped ends with them.
 
-use crate::support::{Heard, Site, bytes, can_mount, count, until};
+use crate::support::{Heard, Mapping, Site, bytes, can_mount, count, until};
 use crate::world::{Mounted, SERVER, Served, World, code};
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_credentials::notice::News;
 use nix::errno::Errno;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 const LIST: &str = "/ allow user:alice@home.example all\n";
@@ -71,28 +71,13 @@ fn what_is_mapped_is_refused() {
         return;
     }
     let (_site, _world, served, mount, items) = handed_on();
-    // Reads a mapped byte again and again until the kernel has none for it.
-    let program = "import mmap,sys\nf=open(sys.argv[1],'rb')\nm=mmap.mmap(f.fileno(),4,prot=mmap.PROT_READ)\n\
-                   print(m[0],flush=True)\nwhile True: m[0]";
-    let Ok(mut reader) = Command::new("python3")
-        .args(["-c", program])
-        .arg(mount.path("file"))
-        .stdout(std::process::Stdio::piped())
-        .spawn()
-    else {
-        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "there is no python3");
-        return println!("SKIP what_is_mapped_is_refused: there is no python3");
-    };
-    let mut line = [0; 4];
-    std::io::Read::read_exact(reader.stdout.as_mut().unwrap(), &mut line).unwrap();
-    assert_eq!(&line, b"116\n");
+    let test = "what_is_mapped_is_refused";
+    let Some(mut mapping) = Mapping::of(&mount.path("file"), b't', test) else { return };
     let began = Instant::now();
     served.revokes(items[0]);
-    until("the mapped file is refused", || reader.try_wait().unwrap().is_some());
+    mapping.is_cut_off();
     let took = began.elapsed();
     assert!(took < AT_ONCE, "{took:?}");
-    let signal = std::os::unix::process::ExitStatusExt::signal(&reader.wait().unwrap());
-    assert_eq!(signal, Some(libc::SIGBUS));
 }
 
 #[test]
@@ -174,6 +159,6 @@ fn an_agent_that_is_silent_is_told_of_and_ends_nothing() {
     served.hears(News::Silent);
     until("it is told", says);
     assert_eq!(fs::read_to_string(mount.path("file")).unwrap(), "text");
-    served.hears(News::Alive);
+    served.hears(News::Alive(now_unix_s()));
     until("it is told no more", || !says());
 }

@@ -2,14 +2,18 @@
 
 pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 
-use crate::daemon::{self, ready};
+use crate::daemon::{self, ready, skips};
 use bakeoff_layers_remotefs::frame::{Answer, Attributes, Class, HEAD_BYTES, Head, Name, Request};
+use nix::mount::{MntFlags, umount2};
 use std::fs;
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileExt;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::channel;
+use std::thread::JoinHandle;
 use tempfile::TempDir;
 
 /// The terms of most tests: a server makes no change for so long after it started.
@@ -85,6 +89,15 @@ impl Site {
         let server = self.serve();
         let (a, b) = (self.mount(&server, "a", &[]), self.mount(&server, "b", &[]));
         (server, a, b)
+    }
+}
+
+/// What a test has mounted, until it ends.
+pub(crate) struct Below(pub(crate) PathBuf);
+
+impl Drop for Below {
+    fn drop(&mut self) {
+        let _ = umount2(&self.0, MntFlags::MNT_DETACH);
     }
 }
 
@@ -167,6 +180,75 @@ pub(crate) fn bytes(file: &fs::File) -> String {
             0 => return String::from_utf8(text).unwrap(),
             more => text.extend_from_slice(&room[..more]),
         }
+    }
+}
+
+/// Somebody who reads the beginning of an open file, which he may have to wait for.
+pub(crate) struct Reader {
+    /// Closing it would wait for the daemon.
+    reading: JoinHandle<(io::Result<String>, fs::File)>,
+    call: String,
+}
+
+impl Reader {
+    pub(crate) fn of(open: fs::File) -> Self {
+        let (told, hears) = channel();
+        let reading = std::thread::spawn(move || {
+            told.send(nix::unistd::gettid()).unwrap();
+            let mut room = [0; 9];
+            let read = open.read_at(&mut room, 0).map(|read| String::from_utf8_lossy(&room[..read]).into());
+            (read, open)
+        });
+        Self { reading, call: format!("/proc/self/task/{}/syscall", hears.recv().unwrap()) }
+    }
+
+    /// Waits until he waits.
+    pub(crate) fn waits(&self) {
+        let call = format!("{} ", libc::SYS_pread64);
+        until("the reader waits", || {
+            assert!(!self.reading.is_finished(), "it was told something");
+            fs::read_to_string(&self.call).is_ok_and(|text| text.starts_with(&call))
+        });
+    }
+
+    pub(crate) fn told(self) -> io::Result<String> {
+        self.reading.join().unwrap().0
+    }
+}
+
+/// Reads a mapped byte again and again. Rust's mappings need unsafe code.
+const MAPS: &str = "import mmap,sys\nf=open(sys.argv[1],'rb')\nm=mmap.mmap(f.fileno(),4,prot=mmap.PROT_READ)\n\
+                    print(m[0],flush=True)\nwhile True: m[0]";
+
+/// Somebody who has mapped a file, and reads it until the kernel has no page for him.
+pub(crate) struct Mapping(Child);
+
+impl Mapping {
+    /// Of a file that begins so; none where there is no python3, and the test says SKIP.
+    pub(crate) fn of(file: &Path, first: u8, test: &str) -> Option<Self> {
+        let mut python = Command::new("python3");
+        let Ok(child) = python.args(["-c", MAPS]).arg(file).stdout(Stdio::piped()).spawn() else {
+            skips(test, "there is no python3");
+            return None;
+        };
+        let mut mapping = Self(child);
+        let mut line = String::new();
+        BufReader::new(mapping.0.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, format!("{first}\n"));
+        Some(mapping)
+    }
+
+    /// Waits until he was ended for it.
+    pub(crate) fn is_cut_off(&mut self) {
+        until("the mapped file is refused", || self.0.try_wait().unwrap().is_some());
+        assert_eq!(self.0.wait().unwrap().signal(), Some(libc::SIGBUS));
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 

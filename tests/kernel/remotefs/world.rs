@@ -228,7 +228,7 @@ impl World {
             delay_connect,
             status: Some(status.clone()),
             keeper: None,
-            credentials: Some(Shown { server, bundles, show: Box::new(show) }),
+            credentials: Some(Shown { server, bundles, show: Box::new(show), is_over: Box::new(|| false) }),
         };
         let (at, (told, ready)) = (site.path(at), channel());
         let place = at.clone();

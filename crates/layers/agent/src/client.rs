@@ -6,6 +6,7 @@
 use crate::channel::{Channel, Cut};
 use crate::message::{Answer, Question, What};
 use crate::session::Session;
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
@@ -38,6 +39,12 @@ pub enum AgentError {
     /// The bundle has no address.
     #[error("the trust bundle of {0} does not say where its agent is; have one made that does")]
     NoAddress(Domain),
+    /// The bundle's time is over, and with it the word for its agent.
+    #[error(
+        "the trust bundle of {0} is over (expired); its administrator makes the next with `bakeoff layer ca bundle`, and \
+         `bakeoff layer ca import` takes it in here"
+    )]
+    Expired(Domain),
     /// Nobody answers as an agent does.
     #[error(
         "the agent of {domain} is not reached at {address}: {error}; is `bakeoff layer ola serve` running there?"
@@ -73,6 +80,10 @@ pub enum AgentError {
 /// # Errors
 /// There is none.
 pub fn login(key: &SecretKey, bundle: &Bundle, shown: Hello, seconds: u64) -> Result<Vec<u8>, AgentError> {
+    // Nobody would take the leaf. (To take something back is never too late.)
+    if bundle.is_over(now_unix_s()) {
+        return Err(AgentError::Expired(bundle.domain.clone()));
+    }
     match ask(key, bundle, &Question::Login { shown, seconds })? {
         Answer::Leaf(leaf) => Ok(leaf),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
@@ -241,7 +252,7 @@ impl Listener {
         while let Ok(said) = channel.read(SILENCE) {
             let news = match Answer::read(&said) {
                 Ok(Answer::Epoch(_, items)) => News::Revoked(items),
-                Ok(Answer::Alive(..)) => News::Alive,
+                Ok(Answer::Alive(_, now_unix_s)) => News::Alive(now_unix_s),
                 _ => return Ok(()),
             };
             *heard = Instant::now();

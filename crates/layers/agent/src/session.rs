@@ -220,6 +220,11 @@ impl Session {
         shown
     }
 
+    /// Whether there is none any more. One that cannot be looked at now may be there.
+    pub fn is_over(dir: &Path) -> bool {
+        matches!(fs::symlink_metadata(dir), Err(error) if error.kind() == ErrorKind::NotFound)
+    }
+
     /// Ends one: the key is overwritten before its file is taken away, as far as the file system does that.
     ///
     /// # Errors

@@ -133,6 +133,11 @@ impl Bundle {
         parse(std::str::from_utf8(bytes).map_err(|_| Refusal::Malformed { line: 1, what: "text in UTF-8" })?)
     }
 
+    /// Whether it is no longer good.
+    pub const fn is_over(&self, now_unix_s: u64) -> bool {
+        now_unix_s >= self.until_unix_s()
+    }
+
     /// The certificates of its agents, in DER.
     pub fn roots(&self) -> &[CertificateDer<'static>] {
         &self.roots

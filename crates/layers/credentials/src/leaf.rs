@@ -260,6 +260,11 @@ const fn at(unix_s: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(unix_s))
 }
 
+/// Until when a leaf says to be good, in seconds since 1970, for whoever shows it; he who is shown it verifies it.
+pub fn until_unix_s(leaf: &[u8]) -> Option<u64> {
+    times(&EndEntityCert::try_from(&CertificateDer::from(leaf)).ok()?).map(|(_, until_unix_s)| until_unix_s)
+}
+
 /// From when and until when a certificate is good. `webpki` tells it only where it refuses: always and never are tried,
 /// without a key to verify by.
 fn times(certificate: &EndEntityCert<'_>) -> Option<(u64, u64)> {

@@ -25,4 +25,4 @@ pub mod tls;
 mod verify;
 
 pub use refusal::Refusal;
-pub use verify::{Item, Revoked, verify, verify_node};
+pub use verify::{Item, MOST_SKEW_S, Revoked, verify, verify_node};

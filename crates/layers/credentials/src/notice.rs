@@ -19,8 +19,8 @@ pub struct Notice {
 pub enum News {
     /// This is all that the domain has taken back and that could still be shown; when it is told first, and at each change.
     Revoked(Vec<Item>),
-    /// Its agent is there.
-    Alive,
+    /// Its agent is there, and by its clock it is so many seconds after 1970.
+    Alive(u64),
     /// Its agent was not heard of for some seconds.
     Silent,
 }

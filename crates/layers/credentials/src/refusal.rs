@@ -129,7 +129,7 @@ pub enum Refusal {
     #[error("{0}: not signed with Ed25519, which alone is taken here; make a key of that kind")]
     UnknownAlgorithm(String),
     /// Clocks are apart.
-    #[error("{0}: made more than 30 s after now by the clock here; set the clocks here and at its agent")]
+    #[error("{0}: more than 30 s away from the clock here; set the clocks here and at its agent")]
     ClockSkew(String),
 }
 

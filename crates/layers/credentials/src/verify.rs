@@ -14,8 +14,8 @@ use crate::statement::{Identity, Status, Transfer, within};
 use rustls_pki_types::CertificateDer;
 use std::collections::{HashMap, HashSet};
 
-/// How far an agent's clock may be before the one here, in seconds.
-const MOST_SKEW_S: u64 = 30;
+/// How far an agent's clock may be from the one here, in seconds.
+pub const MOST_SKEW_S: u64 = 30;
 
 /// What can be taken back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

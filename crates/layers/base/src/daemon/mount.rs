@@ -101,11 +101,19 @@ pub fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until a mount ends, and takes it off; does `meanwhile` every [`STATUS_DELAY`].
-pub fn wait(mut mount: Mounted, events: &Receiver<Event>, mut meanwhile: impl FnMut()) -> End {
+/// Waits until a mount ends, and takes it off, which `last` comes before; does `meanwhile` every [`STATUS_DELAY`].
+pub fn wait(
+    mut mount: Mounted,
+    events: &Receiver<Event>,
+    mut meanwhile: impl FnMut(),
+    last: impl FnOnce(),
+) -> End {
     loop {
         match events.recv_timeout(STATUS_DELAY) {
-            Ok(Event::Signal) => return mount.unmount().into(),
+            Ok(Event::Signal) => {
+                last();
+                return mount.unmount().into();
+            }
             Ok(Event::Over) | Err(RecvTimeoutError::Disconnected) => {
                 mount.is_gone();
                 return End::Unmounted;

@@ -1,7 +1,7 @@
 //! The mount point: made ready, and left as it was.
 //!
 //! Measured side, cold. Owns unmounting. A mount whose daemon was killed is taken away before a new
-//! one is made.
+//! one is made. Without root the kernel unmounts for nobody: then fusermount3 does, which may.
 
 use super::keeper::Keeper;
 use bakeoff_sys::inode::facts;
@@ -14,6 +14,7 @@ use std::fs::{self, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 use thiserror::Error;
 
 /// Why there is no mount point.
@@ -57,15 +58,13 @@ pub enum Taken {
 pub struct Mounted {
     at: PathBuf,
     keeper: Keeper,
-    /// We may not unmount ourselves.
-    by_keeper: bool,
     gone: bool,
 }
 
 impl Mounted {
-    /// What was mounted there just now; `by_keeper` when this process may not unmount.
-    pub fn new(at: PathBuf, keeper: Keeper, by_keeper: bool) -> Self {
-        Self { at, keeper, by_keeper, gone: false }
+    /// What was mounted there just now. Where there is a keeper it unmounts: this process may not, or has given it up.
+    pub fn new(at: PathBuf, keeper: Keeper) -> Self {
+        Self { at, keeper, gone: false }
     }
 
     /// Tells the keeper which mount it is.
@@ -76,7 +75,7 @@ impl Mounted {
     /// Unmounts. When files are open the mount is only taken out of sight, and this says so.
     pub fn unmount(&mut self) -> Taken {
         self.gone = true;
-        let busy = if self.by_keeper { self.keeper.unmount() } else { Some(unmount(&self.at)) };
+        let busy = if self.keeper.is_there() { self.keeper.unmount() } else { Some(unmount(&self.at)) };
         busy.map_or(Taken::Left, |busy| if busy { Taken::OutOfSight } else { Taken::Off })
     }
 
@@ -96,13 +95,24 @@ impl Drop for Mounted {
 
 /// Unmounts; when files are open it takes the mount out of sight and ends its connection, and says so.
 pub fn unmount(at: &Path) -> bool {
-    let busy = umount2(at, MntFlags::empty()) == Err(Errno::EBUSY);
+    let taken = umount2(at, MntFlags::empty());
+    if taken == Err(Errno::EPERM) {
+        return !fusermount(at, &["-u"]) && fusermount(at, &["-u", "-z"]);
+    }
+    let busy = taken == Err(Errno::EBUSY);
     if busy {
         // By force, so that whoever waits for an answer gets an error. It may be the daemon itself:
         // gocryptfs opens a file of its own mount as it starts, and could not even be killed there.
         let _ = umount2(at, MntFlags::MNT_FORCE | MntFlags::MNT_DETACH);
     }
     busy
+}
+
+/// Has fusermount3 do it, which unmounts for whoever mounted; whether it did.
+fn fusermount(at: &Path, how: &[&str]) -> bool {
+    let mut command = Command::new("fusermount3");
+    command.args(how).arg("--").arg(at).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
 }
 
 /// The mount point's full path, and whether a dead mount was taken away from it.
@@ -121,11 +131,11 @@ pub fn prepare(at: &Path) -> Result<(PathBuf, bool), PointError> {
 fn clear_dead(at: &Path) -> Result<bool, PointError> {
     // Not `stat`: the kernel may still have the answer of the dead daemon.
     match statvfs(at) {
-        Err(Errno::ENOTCONN) => {
-            umount2(at, MntFlags::MNT_DETACH)
-                .map_err(|error| PointError::Dead { path: at.to_owned(), error: error.into() })?;
-            Ok(true)
-        }
+        Err(Errno::ENOTCONN) => match umount2(at, MntFlags::MNT_DETACH) {
+            Err(Errno::EPERM) if fusermount(at, &["-u", "-z"]) => Ok(true),
+            Err(error) => Err(PointError::Dead { path: at.to_owned(), error: error.into() }),
+            Ok(()) => Ok(true),
+        },
         _ => Ok(false),
     }
 }

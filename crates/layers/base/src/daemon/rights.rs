@@ -26,11 +26,6 @@ impl Rights {
         }
     }
 
-    /// Whether something is given up.
-    pub fn are_least(&self) -> bool {
-        self.0.is_some()
-    }
-
     /// Does something without the rest, as does every thread that it starts.
     ///
     /// # Errors

@@ -30,6 +30,8 @@ const PAGES: Duration = Duration::from_millis(100);
 const ARRIVING: (u32, Duration) = (50, Duration::from_micros(200));
 /// Breaks that are remembered one by one.
 const MOST_BROKEN: usize = 10_000;
+/// At the end, for all pages to go; one that is locked longer waits for an answer that does not come.
+const EMPTYING: Duration = Duration::from_secs(5);
 
 /// A moment between two breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -163,6 +165,13 @@ impl Kernel {
         let _ = self.drop_names();
         known.iter().for_each(|object| self.drop_attributes(*object, 3));
         known.iter().for_each(|object| drop(self.drop_pages(*object)));
+    }
+
+    /// The same at the end: waits until all pages are gone.
+    pub(super) fn empty(&self) {
+        self.break_all();
+        // They go in their order.
+        let _ = self.drop_pages(super::ROOT).recv_timeout(EMPTYING);
     }
 
     /// Has an object's pages dropped; the receiver hears nothing, and ends when they are.

@@ -17,7 +17,8 @@ use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_credentials::tls;
+use bakeoff_layers_credentials::leaf::until_unix_s;
+use bakeoff_layers_credentials::{Refusal as Refused, tls};
 use fuser::Errno;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
@@ -88,7 +89,8 @@ impl From<Cut> for Lost {
         };
         match error.downcast::<rustls::Error>() {
             Ok(error) => {
-                Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), ToString::to_string))
+                let named = |refusal: &Refused| format!("{}: {refusal}", refusal.name());
+                Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), named))
             }
             Err(error) => Self::Unreachable(error),
         }
@@ -556,6 +558,17 @@ impl Link {
     pub(super) fn trouble(&self) -> (Option<String>, Option<String>) {
         let state = self.lock();
         (state.refused.clone(), state.lost.clone())
+    }
+
+    /// Until when the leaf is good by which the session was begun or renewed, in seconds since 1970.
+    pub(super) fn leaf_until_unix_s(&self) -> Option<u64> {
+        let leaf = self.lock().live.as_ref().map(|live| live.told.leaf.clone())?;
+        until_unix_s(&leaf)
+    }
+
+    /// Whether there is nobody any more whose session it is.
+    pub(super) fn is_logged_out(&self) -> bool {
+        self.shown.as_ref().is_some_and(|shown| (shown.is_over)())
     }
 
     /// What the kernel was told may end without our hearing of it.

@@ -76,6 +76,8 @@ pub struct Shown {
     pub bundles: Arc<Bundles>,
     /// What is shown to it, asked for anew for each session: leafs live for minutes.
     pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
+    /// Whether who mounts has logged out: then the mount ends, and all that the kernel keeps of it.
+    pub is_over: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Why nothing was mounted.
@@ -87,7 +89,10 @@ pub enum MountError {
     )]
     OpenNetwork(SocketAddr),
     /// There is no server.
-    #[error("cannot reach a server at {server}: {error}; is `remotefs serve` running there?")]
+    #[error(
+        "cannot reach a server at {server}: {error}; is `remotefs serve` running there? If it closes connections \
+         at once it may have too many: refused.too-many-connections of its status"
+    )]
     Server {
         /// Where.
         server: SocketAddr,
@@ -173,17 +178,25 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
 
     let begun = StatusFile::begin(options.status.as_deref(), parts.status("starting", server));
     let mut status = begun.map_err(mount::MountError::from)?;
-    start(&parts, &at, (options.read_only, &rights), sender)?;
+    start(&parts, &at, (options.read_only, &rights), sender.clone())?;
     // From here on the mount is there, and this guard takes it away whatever happens.
-    let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());
+    let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
     mount.tell_keeper();
     rights.give_up()?;
     let _ = status.write(parts.status("mounted", server));
     ready(Ready { cleared, read_ahead_kib }, parts.degree());
-    let end = wait(mount, &events, || {
+    let meanwhile = || {
         // A disk that is full leaves the old one.
         let _ = status.write(parts.status("mounted", server));
+        if parts.link.is_logged_out() {
+            let _ = sender.send(Event::Signal);
+        }
+    };
+    // Nothing may be read that the server does not vouch for any more: what is open is emptied before it is cut off.
+    let end = wait(mount, &events, meanwhile, || {
+        parts.link.end();
+        parts.kernel.empty();
     });
     parts.link.end();
     let _ = status.write(parts.status("ended", server));
@@ -241,7 +254,8 @@ impl Parts {
             text.map_or_else(String::new, |text| format!("{name} {text}\n"))
         };
         let (refused, lost) = self.link.trouble();
-        let trouble = line("refused", refused) + &line("no-session", lost);
-        format!("state {state}\nserver {server}\ndegree {}\n{trouble}{}", self.degree(), self.tally.text())
+        let until = self.link.leaf_until_unix_s().map(|s| s.to_string());
+        let session = line("leaf-until", until) + &line("refused", refused) + &line("no-session", lost);
+        format!("state {state}\nserver {server}\ndegree {}\n{session}{}", self.degree(), self.tally.text())
     }
 }

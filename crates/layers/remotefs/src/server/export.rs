@@ -289,9 +289,10 @@ impl Export {
         let write = || -> Result<Answer<'static>, No> {
             let opened = self.objects.opened(&object)?;
             let written = match offset {
+                // What a full disk has taken of it is told, and the rest is asked for again: then it is an error.
                 Some(offset) => {
-                    opened.writes()?.write_all_at(bytes, offset)?;
-                    (bytes.len(), offset + bytes.len() as u64)
+                    let length = opened.writes()?.write_at(bytes, offset)?;
+                    (length, offset + length as u64)
                 }
                 // A descriptor of its own: it then stands where these bytes end.
                 None => {

@@ -5,6 +5,7 @@
 //! says that it listens.
 
 pub mod audit;
+mod calls;
 mod coherence;
 mod confine;
 mod connection;
@@ -22,6 +23,7 @@ use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::daemon::status::{StatusError, StatusFile, try_writing};
+use bakeoff_layers_credentials::Refusal as NotLetIn;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::notice::Notice;
@@ -118,6 +120,14 @@ pub enum ServeError {
     /// It cannot prove who it is.
     #[error("there is no leaf of {0} that is good now: log in first, and keep the session")]
     NoLeaf(String),
+    /// Its leaf, or its domain's bundle, is not good.
+    #[error("the server cannot prove that it is {name} ({}): {why}", why.name())]
+    Unproven {
+        /// Who it is.
+        name: Name,
+        /// Why not.
+        why: NotLetIn,
+    },
     /// The access list.
     #[error("cannot use the access list {}: {error}", path.display())]
     Acl {
@@ -151,6 +161,9 @@ pub enum ServeError {
         /// Why.
         error: io::Error,
     },
+    /// The filter of system calls.
+    #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
+    Confine(io::Error),
     /// Signals, threads, limits, rights.
     #[error("cannot serve: {0}")]
     Process(#[from] io::Error),
@@ -226,6 +239,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     let mut status = StatusFile::begin(options.status.as_deref(), server.status("listening", address))?;
     let (sender, events) = channel();
     watch_signals(sender)?;
+    calls::confine().map_err(ServeError::Confine)?;
     door::open(listener, Arc::downgrade(&server))?;
     ready(address);
     while events.recv_timeout(STATUS_DELAY) == Err(RecvTimeoutError::Timeout) {

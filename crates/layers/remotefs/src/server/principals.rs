@@ -24,7 +24,7 @@ use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey};
 use bakeoff_layers_credentials::name::{Domain, Name};
 use bakeoff_layers_credentials::tls::Holder;
-use bakeoff_layers_credentials::{Refusal as NotLetIn, Revoked, verify};
+use bakeoff_layers_credentials::{Refusal as NotLetIn, Revoked, verify, verify_node};
 use rustls::ServerConfig;
 use signal_hook::consts::SIGHUP;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -106,6 +106,8 @@ pub(super) struct Principals {
     written: Written,
     audit: Option<AuditLog>,
     silent: Mutex<BTreeSet<Domain>>,
+    /// Those whose agents have another time than we: nobody is let in by their word, as it could be over.
+    astray: Mutex<BTreeSet<Domain>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
     /// What was decided, by session and object.
     pub(super) kept: Kept,
@@ -121,6 +123,8 @@ impl Principals {
             credentials;
         let (acl, text) = read_acl(&acl_file)?;
         let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
+        let proven = verify_node(&own.leaf, &bundles, &name, now_unix_s());
+        proven.map_err(|why| ServeError::Unproven { name: name.clone(), why })?;
         let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name, keep));
         let audit = audit.transpose().map_err(ServeError::Audit)?;
         let revoked = read_revoked(revoked_file.as_deref())?;
@@ -142,6 +146,7 @@ impl Principals {
             written,
             audit,
             silent: Mutex::default(),
+            astray: Mutex::default(),
             refused: Mutex::default(),
             kept: Kept::new(KEPT.0, KEPT.1),
         });
@@ -182,7 +187,7 @@ impl Principals {
         let (revoked, now_unix_s) = (read(&self.revoked), now_unix_s());
         let rules = self.rules();
         let verified = |hello| verify(&peer.leaf, &hello, &self.bundles, &revoked, &self.name, now_unix_s);
-        let found = Hello::read(credentials).and_then(verified);
+        let found = Hello::read(credentials).and_then(verified).and_then(|grant| self.in_step(grant));
         // What strangers show is not kept: they could fill the disk.
         let peer_name = match &found {
             Ok(grant) => Some(grant.acts_as.clone()),
@@ -210,6 +215,16 @@ impl Principals {
         let principal = Principal { session, key: peer.key, grant, shown, ends };
         write(&self.sessions).insert(session, Arc::new(principal));
         Ok(session)
+    }
+
+    /// A grant, unless an agent that it stands on has another time than we.
+    fn in_step(&self, grant: Grant) -> Result<Grant, NotLetIn> {
+        let astray = lock(&self.astray);
+        let found = grant.stands_on.iter().find(|(domain, _)| astray.contains(domain));
+        match found {
+            Some((domain, _)) => Err(NotLetIn::ClockSkew(format!("the clock of the agent of {domain}"))),
+            None => Ok(grant),
+        }
     }
 
     /// The same for a session that there is: what it is told from now on stands on these.
@@ -314,6 +329,9 @@ impl Principals {
         // A string takes all that is written to it.
         for domain in &*lock(&self.silent) {
             let _ = writeln!(text, "ola-silent {domain}");
+        }
+        for domain in &*lock(&self.astray) {
+            let _ = writeln!(text, "clock-skew {domain}");
         }
         for (name, count) in &*lock(&self.refused) {
             let _ = writeln!(text, "refused.credentials.{name} {count}");

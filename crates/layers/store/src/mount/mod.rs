@@ -74,6 +74,7 @@ pub fn serve(
         _ => Rights::ALL,
     };
     let keeper = Keeper::start(options.keeper, &at)?;
+    let has_keeper = keeper.is_there();
     rights.within(|| watch_signals(sender.clone()))?;
 
     let vault = Arc::new(vault);
@@ -81,24 +82,25 @@ pub fn serve(
     let mut status = Status::new(options.status.as_deref(), vault.clone(), counters.clone())?;
     let notifier = start(&vault, &counters, &at, (options.threads, &rights), sender)?;
     // From here on the mount is there, and this guard takes it away whatever happens.
-    let mut mount = Mounted::new(at.clone(), keeper, rights.are_least());
+    let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
     // That the mount answers says, too, that the threads which serve have all that they open.
     mount.tell_keeper();
     rights.give_up()?;
-    calls::confine(rights.are_least()).map_err(MountError::Confine)?;
+    calls::confine(has_keeper).map_err(MountError::Confine)?;
     status.state("mounted");
     status.write_if_changed();
     ready(Ready { cleared, read_ahead_kib });
     let mut locked = false;
-    let end = wait(mount, &events, || {
+    let meanwhile = || {
         if !locked && options.sealed.as_deref().is_some_and(is_locked) {
             locked = true;
             locking::lock(&vault, &notifier, &status.dropped);
             status.state("locked");
         }
         status.write_if_changed();
-    });
+    };
+    let end = wait(mount, &events, meanwhile, || {});
     status.state("ended");
     status.write_if_changed();
     Ok(end)

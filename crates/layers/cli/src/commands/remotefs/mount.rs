@@ -43,9 +43,14 @@ pub(crate) struct MountArgs {
 }
 
 pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
+    let mut session = None;
     let credentials = match (args.by.plain, args.as_server) {
         (true, _) => None,
-        (false, Some(server)) => Some(shown(args.by.open()?, server)),
+        (false, Some(server)) => {
+            let by = args.by.open()?;
+            session = Some(by.session.dir().to_owned());
+            Some(shown(by, server))
+        }
         (false, None) => return Err(missing("who the server must be: --as-server NAME")),
     };
     let server = address(&args.server)?;
@@ -68,6 +73,13 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         MountError::OpenNetwork(_) => Failure::usage(error),
         error => Failure::failed(error),
     })?;
+    if let Some(dir) = session.filter(|dir| Session::is_over(dir)) {
+        terminal::complain(&format!(
+            "{}: logged out, so {} is no mount any more; log in and mount again",
+            dir.display(),
+            args.at.display()
+        ));
+    }
     ended(end, &args.at)
 }
 
@@ -81,6 +93,7 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
 /// The session as it is then, with statuses of now. While an agent is away those of before are shown: the server knows how
 /// long they are good.
 fn shown(by: As, server: Name) -> Shown {
+    let its = by.session.dir().to_owned();
     let (dir, bundles, last) = (by.session.dir().to_owned(), by.bundles.clone(), Mutex::new(Vec::new()));
     let show = move || -> Result<(Holder, Hello), String> {
         let session = Session::open(&dir).map_err(|error| error.to_string())?;
@@ -94,5 +107,10 @@ fn shown(by: As, server: Name) -> Shown {
         hello.statuses.clone_from(&last);
         Ok((session.holder(), hello))
     };
-    Shown { server, bundles: by.bundles, show: Box::new(show) }
+    Shown {
+        server,
+        bundles: by.bundles,
+        show: Box::new(show),
+        is_over: Box::new(move || Session::is_over(&its)),
+    }
 }

@@ -8,12 +8,13 @@ use super::super::{ServeError, Server};
 use super::{NotLetIn, Own, Principal, Principals};
 use crate::frame::Answer;
 use crate::lease::Session;
+use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::plain::{self, For, Place};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::tls;
-use bakeoff_layers_credentials::{Item, Revoked};
+use bakeoff_layers_credentials::{Item, MOST_SKEW_S, Revoked};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -60,8 +61,13 @@ impl Principals {
 
     fn hear(&self, notice: Notice, coherence: &Coherence) {
         let items = match notice.what {
-            News::Alive => {
+            News::Alive(its_unix_s) => {
                 lock(&self.silent).remove(&notice.domain);
+                let mut astray = lock(&self.astray);
+                match its_unix_s.abs_diff(now_unix_s()) > MOST_SKEW_S {
+                    true => astray.insert(notice.domain),
+                    false => astray.remove(&notice.domain),
+                };
                 return;
             }
             News::Silent => {
