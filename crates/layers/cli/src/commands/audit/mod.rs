@@ -190,7 +190,7 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
         }
     }
     if args.checkpoint.is_empty() && !by_agent {
-        text.push_str("Who could write to the directory could make all of it anew: give a checkpoint that was kept elsewhere.\n");
+        text.push_str("Who could write to the directory could make all of it anew: give a checkpoint that was kept elsewhere, or ask the agent (--agent).\n");
     }
     terminal::say(&text);
     Ok(Exit::Done)
