@@ -7,6 +7,7 @@
 pub mod affinity;
 pub mod audit;
 pub mod bpf;
+pub mod changes;
 pub mod counter;
 pub mod cpu_clock;
 pub mod descriptors;

@@ -1,6 +1,6 @@
 //! What the kernel keeps, and for how long.
 
-use crate::support::{Heard, ROOT, Raw, Reader, Site, bytes, can_mount, until};
+use crate::support::{Heard, ROOT, Raw, Reader, Site, bytes, can_mount};
 use bakeoff_layers_remotefs::frame::Request;
 use nix::sys::signal::Signal;
 use std::fs;
@@ -93,22 +93,6 @@ fn who_never_acknowledges_is_dropped_after_the_term() {
     let over = data.ask(&Request::Read { object: file, offset: 0, length: 10 });
     assert!(matches!(over, Heard::Error(..) | Heard::Closed), "{over:?}");
     assert_eq!(a.read("file"), "new");
-}
-
-#[test]
-fn what_is_changed_at_the_server_is_seen_within_a_term() {
-    if !can_mount("what_is_changed_at_the_server_is_seen_within_a_term") {
-        return;
-    }
-    let site = Site::new();
-    fs::write(site.export("file"), "old").unwrap();
-    let (_server, a, b) = site.two();
-    let open = fs::File::open(a.path("file")).unwrap();
-    assert_eq!((bytes(&open).as_str(), b.names("")), ("old", vec!["file".to_owned()]));
-    fs::write(site.export("file"), "and a new one").unwrap();
-    fs::write(site.export("another"), "x").unwrap();
-    until("the file is read anew", || bytes(&open) == "and a new one");
-    until("the file is listed", || b.names("") == ["another", "file"]);
 }
 
 #[test]

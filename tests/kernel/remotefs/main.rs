@@ -19,6 +19,7 @@ mod first;
 mod frames;
 mod hosts;
 mod litmus;
+mod local;
 mod paths;
 mod principals;
 mod revocation;

@@ -76,6 +76,9 @@ struct Pending {
     waits_for: usize,
 }
 
+/// In place of a session: whoever changes something past the server.
+pub const NOBODY: Session = 0;
+
 /// All leases of a server.
 #[derive(Debug)]
 pub struct Table {
@@ -109,7 +112,7 @@ impl Table {
         // A number that is taken is passed over: after four thousand million sessions they come again.
         let session = loop {
             let next = (self.next() & u64::from(Session::MAX)) as Session;
-            if next != 0 && !self.live.contains_key(&next) {
+            if next != NOBODY && !self.live.contains_key(&next) {
                 break next;
             }
         };
@@ -158,13 +161,14 @@ impl Table {
         asked
     }
 
-    /// The session wants to change objects; each is named once.
+    /// The session wants to change objects; each is named once. [`NOBODY`]'s are changed already, so it does not wait for its turn.
     pub fn begin(&mut self, now_ms: u64, session: Session, keys: &[Key]) -> Begun {
-        if self.live.get(&session).is_none_or(|live| live.ends_ms <= now_ms) {
+        let is_made = session == NOBODY;
+        if !is_made && self.live.get(&session).is_none_or(|live| live.ends_ms <= now_ms) {
             return Begun::Over;
         }
         let taken = keys.iter().any(|(object, _)| self.changing.contains_key(object));
-        if taken || now_ms < self.changes_from_ms {
+        if taken || (!is_made && now_ms < self.changes_from_ms) {
             return Begun::Wait;
         }
         let change = self.next();

@@ -7,7 +7,7 @@ use super::No;
 use super::counters::{Count, Tally};
 use super::objects::Objects;
 use crate::frame::{Answer, What};
-use crate::lease::{Asked, Begun, Break, Change, Key, Object, Session, Table};
+use crate::lease::{Asked, Begun, Break, Change, Key, NOBODY, Object, Session, Table};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
 use bakeoff_layers_base::locks::lock;
@@ -151,6 +151,19 @@ impl Coherence {
                 let _ = thread::Builder::new().spawn_scoped(scope, move || callback.say(answer));
             }
         });
+    }
+
+    /// The same to all.
+    pub(super) fn say_to_all(&self, answer: &Answer<'_>) {
+        let sessions: Vec<Session> = self.lock().seats.keys().copied().collect();
+        self.say_to(&sessions, answer);
+    }
+
+    /// Something has changed that no session did. Its leases are taken from all, and nobody is answered about it till then.
+    pub(super) fn has_changed(&self, keys: Vec<Key>) {
+        if let Ok(change) = self.settle(NOBODY, &distinct(keys)) {
+            drop(Under { coherence: self, change });
+        }
     }
 
     /// Waits until a question about objects may be answered; whether the answer may be kept.

@@ -28,11 +28,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Names of a directory change.
-const NAMES: What = What { contents: false, names: true };
+pub(super) const NAMES: What = What { contents: false, names: true };
 /// Bytes of a file change.
-const CONTENTS: What = What { contents: true, names: false };
+pub(super) const CONTENTS: What = What { contents: true, names: false };
 /// Attributes alone change.
-const ATTRIBUTES: What = What { contents: false, names: false };
+pub(super) const ATTRIBUTES: What = What { contents: false, names: false };
 
 /// In what a session is told of a file's mode: that it may read it.
 const READABLE: u16 = 0o400;
@@ -491,6 +491,22 @@ impl Export {
     fn has_moved(&self, object: Option<&Object>) {
         if let Some(guard) = &self.guard {
             guard.moved(object, &self.coherence);
+        }
+    }
+
+    /// Somebody past us gave an object a name, or took one: what was decided about it by names is void, and of a directory that went
+    /// elsewhere about all below it.
+    pub(super) fn has_other_names(&self, object: &Object, moved: bool) {
+        if moved || object.kind != Kind::Directory {
+            self.has_moved(Some(object));
+        }
+    }
+
+    /// Nobody knows what has changed: all that anybody was told, or that was decided, is void.
+    pub(super) fn forget_all(&self) {
+        match &self.guard {
+            Some(guard) => guard.moved(None, &self.coherence),
+            None => self.coherence.say_to_all(&Answer::Changed),
         }
     }
 

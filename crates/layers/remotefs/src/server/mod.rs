@@ -12,6 +12,7 @@ mod connection;
 mod counters;
 mod export;
 mod guard;
+mod local;
 mod objects;
 mod principals;
 
@@ -202,6 +203,8 @@ struct Server {
     term_ms: u32,
     /// How far the kernel keeps it to the export.
     confined: Degree,
+    /// How far changes are noticed that others make here.
+    local: Degree,
     objects: Arc<Objects>,
     coherence: Arc<Coherence>,
     export: Export,
@@ -223,6 +226,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     }
     let (listener, address) = listen(options.listen)?;
     let open_files = raise_open_files(OPEN_FILES)?.soft;
+    let (changes, local) = local::listen(&options.export);
     if Uid::effective().is_root() {
         let status = options.status.clone();
         Rights::least(&KEPT, move || try_writing(status.as_deref())).give_up()?;
@@ -230,12 +234,14 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     let (tell, hear) = channel();
     let principals =
         options.credentials.take().map(|credentials| Principals::start(credentials, hear)).transpose()?;
+    let (tell_local, hear_local) = channel();
+    changes.map(|changes| local::start(changes, hear_local)).transpose()?;
     let confined = confine::confine(&options.export, options.status.as_deref());
     // A client says itself which permissions a new file has.
     umask(Mode::empty());
-    let server = Arc::new(Server::new(&options, open_files, confined, principals)?);
-    // Nobody listens where there are no credentials.
-    let _ = tell.send(Arc::downgrade(&server));
+    let server = Arc::new(Server::new(&options, open_files, (confined, local), principals)?);
+    // Nobody listens where there are no credentials, or no changes are told.
+    let _ = (tell.send(Arc::downgrade(&server)), tell_local.send(Arc::downgrade(&server)));
     let mut status = StatusFile::begin(options.status.as_deref(), server.status("listening", address))?;
     let (sender, events) = channel();
     watch_signals(sender)?;
@@ -257,7 +263,7 @@ impl Server {
     fn new(
         options: &Options,
         open_files: u64,
-        confined: Degree,
+        (confined, local): (Degree, Degree),
         principals: Option<Arc<Principals>>,
     ) -> Result<Self, ServeError> {
         let failed = |error| ServeError::Export { path: options.export.clone(), error };
@@ -276,6 +282,7 @@ impl Server {
             boot,
             term_ms,
             confined,
+            local,
             objects,
             coherence,
             export,
@@ -287,8 +294,9 @@ impl Server {
 
     fn status(&self, state: &str, address: SocketAddr) -> String {
         format!(
-            "state {state}\naddress {address}\nconfined {}\nterm-ms {}\nconnected {}\nsessions-live {}\nobjects {}\n{}{}",
+            "state {state}\naddress {address}\nconfined {}\nlocal-changes {}\nterm-ms {}\nconnected {}\nsessions-live {}\nobjects {}\n{}{}",
             self.confined,
+            self.local,
             self.term_ms,
             self.connections.load(Ordering::Relaxed),
             self.coherence.sessions(),

@@ -1,0 +1,99 @@
+//! Changes that other programs of the server make to the export, past all mounts: noticed when they are made already.
+//!
+//! Measured side, server process, a thread of its own without the filter of system calls, spoken to by the kernel alone. What such a
+//! change is about is taken from whoever holds it, as a change of a session's is; but till that is done somebody may have read what
+//! was there before. What we do ourselves for sessions is passed over. Where the kernel cannot tell (not root, an old one, a file
+//! system without handles) they are seen when leases end, within a term, and the status says so.
+
+use super::Server;
+use super::export::{ATTRIBUTES, CONTENTS, NAMES};
+use super::objects::Object;
+use crate::lease::Key;
+use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_sys::changes::{Change, Changes, Handle, Told};
+use std::collections::HashMap;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Weak};
+use std::thread;
+use std::time::Duration;
+
+/// Between two looks: who writes a large file changes it often, and the kernel makes one event of many.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Begins to listen, before rights for it are given up: what is heard, and how far.
+pub(super) fn listen(export: &Path) -> (Option<Changes>, Degree) {
+    match File::open(export).and_then(Changes::of) {
+        Ok(changes) => (Some(changes), Degree::Full),
+        Err(error) => (None, Degree::None(format!("{error}; they are seen within a term"))),
+    }
+}
+
+/// The thread, which begins when it is told of the server.
+pub(super) fn start(mut changes: Changes, server: Receiver<Weak<Server>>) -> io::Result<()> {
+    let work = move || {
+        let Ok(server) = server.recv() else { return };
+        loop {
+            let Ok(told) = changes.read() else { return };
+            let Some(server) = server.upgrade() else { return };
+            server.heard(&changes, told);
+            drop(server);
+            thread::sleep(PAUSE);
+        }
+    };
+    thread::Builder::new().name("local".to_owned()).spawn(work).map(drop)
+}
+
+/// What handles lead to, if some session knows it.
+struct Resolved<'c> {
+    changes: &'c Changes,
+    server: &'c Server,
+    known: HashMap<Handle, Option<Arc<Object>>>,
+}
+
+impl Resolved<'_> {
+    fn object(&mut self, handle: Option<Handle>) -> Option<Arc<Object>> {
+        let handle = handle?;
+        if let Some(object) = self.known.get(&handle) {
+            return object.clone();
+        }
+        let opened = self.changes.open(&handle).ok().map(File::from);
+        let object = opened.and_then(|file| self.server.objects.known(&file).ok().flatten());
+        self.known.insert(handle, object.clone());
+        object
+    }
+}
+
+impl Server {
+    fn heard(&self, changes: &Changes, told: Vec<Told>) {
+        let mut resolved = Resolved { changes, server: self, known: HashMap::new() };
+        let mut keys = Vec::new();
+        for told in told {
+            match told {
+                Told::Change(change) if change.pid == std::process::id() => {}
+                Told::Change(change) => keys.extend(self.keys(change, &mut resolved)),
+                Told::Overflow => return self.export.forget_all(),
+            }
+        }
+        if !keys.is_empty() {
+            self.coherence.has_changed(keys);
+        }
+    }
+
+    /// What of it sessions may have, and what was decided about it is void.
+    fn keys(&self, change: Change, resolved: &mut Resolved<'_>) -> impl Iterator<Item = Key> + use<> {
+        let Change { contents, named, moved, object, directory, .. } = change;
+        let directory = resolved.object(directory.filter(|_| named));
+        let object = resolved.object(object);
+        if let Some(object) = &object
+            && named
+        {
+            self.export.has_other_names(object, moved);
+        }
+        let what = if contents || moved { CONTENTS } else { ATTRIBUTES };
+        let object = object.map(|object| (object.number, what));
+        directory.map(|directory| (directory.number, NAMES)).into_iter().chain(object)
+    }
+}
