@@ -38,6 +38,7 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "files", text: include_str!("../../../plans/files.toml") },
     ShippedPlan { name: "webfs-loopback", text: include_str!("../../../plans/webfs-loopback.toml") },
     ShippedPlan { name: "webfs-10mbit", text: include_str!("../../../plans/webfs-10mbit.toml") },
+    ShippedPlan { name: "webfs-10mbit-large", text: include_str!("../../../plans/webfs-10mbit-large.toml") },
     ShippedPlan { name: "webfs-1gbit", text: include_str!("../../../plans/webfs-1gbit.toml") },
     ShippedPlan { name: "webfs-first", text: include_str!("../../../plans/webfs-first.toml") },
     ShippedPlan { name: "webfs-cached", text: include_str!("../../../plans/webfs-cached.toml") },
