@@ -70,7 +70,8 @@ fn robots_that_think_ask_as_often_as_their_law_says() {
         let (requests, wall) =
             (counters["requests"].as_f64().unwrap(), counters["wall_ns"].as_f64().unwrap());
         let most = 4.0 * (wall / 20e6 + 1.0);
-        assert!(requests <= most && requests > 0.5 * most, "{requests} of {most} in {wall} ns");
+        // The last are asked at the very end, which the wall's clock may have seen a little before.
+        assert!(requests < most + 1.0 && requests > 0.5 * most, "{requests} of {most} in {wall} ns");
     }
     let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
     assert!(setup["load"].as_str().unwrap().contains("slices of 1 s"), "{}", setup["load"]);

@@ -160,6 +160,10 @@ fn event(bytes: &[u8]) -> Option<(Told, &[u8])> {
         }
         records = behind;
     }
+    // Of a directory itself its name is told, `.`, and not the inode.
+    if !change.named && change.object.is_none() {
+        change.object = change.directory.take();
+    }
     Some((Told::Change(change), rest))
 }
 

@@ -24,6 +24,7 @@ fn what_is_changed_at_the_server_is_seen_at_once() {
         fs::write(site.export(name), "old").unwrap();
     }
     fs::set_permissions(site.export("file"), Permissions::from_mode(0o640)).unwrap();
+    fs::set_permissions(site.export(""), Permissions::from_mode(0o755)).unwrap();
     let server = site.serve_at("127.0.0.1:0", &TERM_S.to_string());
     let began = Instant::now();
     let mount = site.mount(&server, "a", &[]);
@@ -43,6 +44,10 @@ fn what_is_changed_at_the_server_is_seen_at_once() {
     until("what was cut off is not", || bytes(&open) == "and");
     fs::set_permissions(site.export("file"), Permissions::from_mode(0o600)).unwrap();
     until("permissions are seen", || mode() == 0o600);
+    let mode_of_root = || fs::metadata(mount.path("")).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode_of_root(), 0o755);
+    fs::set_permissions(site.export(""), Permissions::from_mode(0o700)).unwrap();
+    until("a directory's permissions are seen", || mode_of_root() == 0o700);
     fs::write(site.export("new"), "x").unwrap();
     until("what was made is there", || there("new") && mount.names("").len() == 4);
     fs::remove_file(site.export("gone")).unwrap();

@@ -25,6 +25,7 @@ use filesystem::Filesystem;
 use fuser::{Config, MountOption, Notifier, Session, SessionACL};
 use nix::unistd::Uid;
 use status::Status;
+use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -84,8 +85,9 @@ pub fn serve(
     // From here on the mount is there, and this guard takes it away whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
-    // That the mount answers says, too, that the threads which serve have all that they open.
     mount.tell_keeper();
+    // That the mount answers says that the threads which serve have all that they open.
+    let _ = fs::metadata(&at);
     rights.give_up()?;
     calls::confine(has_keeper).map_err(MountError::Confine)?;
     status.state("mounted");
