@@ -205,7 +205,8 @@ fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
     assert_eq!((&arm["finding"], &arm["rate_per_s"]), (&Value::from("not-measured"), &Value::Null), "{arm}");
     assert!(arm["sentence"].as_str().unwrap().contains("the machine is too busy"), "{arm}");
     let busy = trials(&found, "plain").iter().filter(|trial| trial["reasons"][0] == "machine-busy").count();
-    assert!(busy > 0 && trials(&found, "plain").len() <= 2 * busy, "{arm}");
+    // In the others it was only late: those who had its core had waited before, too.
+    assert!(busy > 0 && trials(&found, "plain").len() <= 4 * busy, "{arm}");
     assert!(said.stdout.contains("others had the load generator's core"), "{}", said.stdout);
 }
 
