@@ -2,7 +2,6 @@
 
 use crate::daemon::{PATIENCE, can_mount, until};
 use crate::hosts::Hosts;
-use crate::support::command;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::fs;
@@ -13,12 +12,8 @@ fn what_was_handed_on_is_mounted_taken_back_and_replayed() {
     if !can_mount("what_was_handed_on_is_mounted_taken_back_and_replayed") {
         return;
     }
-    let mut hosts = Hosts::new(&["alice", "bob"]);
-    hosts.login("alice", &[]);
+    let mut hosts = Hosts::sharing();
     hosts.hand_on();
-    fs::create_dir(hosts.yard.path("export/x")).unwrap();
-    fs::write(hosts.yard.path("export/x/file"), "text").unwrap();
-    hosts.serve("/ allow user:alice@home.example all\n", command("serve"));
     let other = hosts.mounting("bob", "b", "node:mail@home.example").output().unwrap();
     let said = String::from_utf8(other.stderr).unwrap();
     assert!(other.status.code() == Some(3) && said.contains("--as-server"), "{said}");

@@ -3,7 +3,7 @@
 #![allow(clippy::print_stdout, reason = "figures are for whoever asks for them")]
 
 use crate::hosts::Hosts;
-use crate::support::{Site, bytes, can_mount, command};
+use crate::support::{Site, bytes, can_mount};
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
@@ -61,11 +61,7 @@ fn a_right_is_taken_back() {
     if !can_mount("a_right_is_taken_back") {
         return;
     }
-    let mut hosts = Hosts::new(&["alice", "bob"]);
-    hosts.login("alice", &[]);
-    fs::create_dir(hosts.yard.path("export/x")).unwrap();
-    fs::write(hosts.yard.path("export/x/file"), "text").unwrap();
-    hosts.serve("/ allow user:alice@home.example all\n", command("serve"));
+    let hosts = Hosts::sharing();
     let revoked = |_| {
         hosts.hand_on();
         let mount = hosts.mount("bob", "a");

@@ -38,6 +38,16 @@ impl Hosts {
         hosts
     }
 
+    /// The same; Alice may do everything, and has something to hand on to Bob: `x/file`.
+    pub(crate) fn sharing() -> Self {
+        let mut hosts = Self::new(&["alice", "bob"]);
+        hosts.login("alice", &[]);
+        fs::create_dir(hosts.yard.path("export/x")).unwrap();
+        fs::write(hosts.yard.path("export/x/file"), "text").unwrap();
+        hosts.serve("/ allow user:alice@home.example all\n", command("serve"));
+        hosts
+    }
+
     #[track_caller]
     pub(crate) fn login(&self, user: &str, more: &[&str]) {
         self.yard.logged_in("user", &name(user), more);

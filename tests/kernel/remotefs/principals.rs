@@ -1,7 +1,7 @@
 //! Who may do what: by the list, by what was handed on, by all names of a file; and what nobody gains by renaming or linking.
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, until};
-use crate::world::{SERVER, World, code};
+use crate::world::{SERVER, Served, World, code};
 use bakeoff_layers_remotefs::client::why;
 use bakeoff_layers_remotefs::frame::{Name, New, Request, Times, Way};
 use bakeoff_layers_remotefs::refusal::Refusal;
@@ -134,22 +134,19 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
     fs::write(mount.path("projects/x/new"), "1234").unwrap();
     assert_eq!(code(fs::write(mount.path("projects/x/file"), "1")), Some(Errno::EDQUOT));
     // A new session of his counts on.
-    let (_callback, mut raw) = served.session(&world, &given);
-    let projects = raw.number(ROOT, b"projects");
-    let x = raw.number(projects, b"x");
-    let file = raw.number(x, b"file");
-    let write = Request::Write { object: file, offset: 0, append: true, bytes: b"1" };
-    assert_eq!(raw.ask(&write), refused(Refusal::OverLimit));
+    let writes_one_more = |served: &Served| {
+        let (_callback, mut raw) = served.session(&world, &given);
+        let projects = raw.number(ROOT, b"projects");
+        let x = raw.number(projects, b"x");
+        let file = raw.number(x, b"file");
+        raw.ask(&Request::Write { object: file, offset: 0, append: true, bytes: b"1" })
+    };
+    assert_eq!(writes_one_more(&served), refused(Refusal::OverLimit));
     // So does the next start of the server.
     let kept = site.path(&format!("{SERVER}.written"));
     until("it is kept", || fs::read_to_string(&kept).is_ok_and(|text| text.contains(" 10 ")));
     let again = world.serve(&site, "/ allow user:alice@home.example all\n");
-    let (_again, mut late) = again.session(&world, &given);
-    let projects = late.number(ROOT, b"projects");
-    let x = late.number(projects, b"x");
-    let file = late.number(x, b"file");
-    let write = Request::Write { object: file, offset: 0, append: true, bytes: b"1" };
-    assert_eq!(late.ask(&write), refused(Refusal::OverLimit));
+    assert_eq!(writes_one_more(&again), refused(Refusal::OverLimit));
     let said = why(&mount.path("projects/x/file")).unwrap();
     assert!(said.contains("read yes: acl:1 lets user:alice@home.example read here"), "{said}");
     assert!(

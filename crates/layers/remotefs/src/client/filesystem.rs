@@ -1,8 +1,8 @@
 //! The kernel's questions about the mount, answered.
 //!
-//! Measured side, client process, many threads; hot while the kernel's caches are cold. What may be kept the kernel keeps, for as long as it
-//! is told with each answer; here only what it has not asked for yet ([`Contents`]). Opening is answered with ENOSYS, which is FUSE's way of saying that no
-//! open need be told, and so is flushing: every `write` is at the server when it returns, so `close` has nothing to wait for. (Write-back
+//! Measured side, client process, many threads; hot while the kernel's caches are cold. What may be kept the kernel keeps, for as
+//! long as it is told with each answer; here is only what it has not asked for yet ([`Contents`]). Opening is answered with
+//! ENOSYS, which is FUSE's way of saying that no open need be told, and so is flushing: every `write` is at the server when it returns, so `close` has nothing to wait for. (Write-back
 //! would leave size and times to the kernel, which then would not see what others append.)
 //!
 //! Whatever it is at the server, here everything belongs to whoever mounted it.
@@ -167,8 +167,10 @@ impl Filesystem {
     fn kept(&self, object: u64, offset: u64) -> Option<Vec<u8>> {
         let (bytes, since) = self.contents.take(object)?;
         let may = offset == 0 && !self.link.left().is_zero() && self.kernel.holds(object, since);
-        self.tally.add(Count::BytesRead, if may { bytes.len() as u64 } else { 0 });
-        may.then_some(bytes)
+        may.then(|| {
+            self.tally.add(Count::BytesRead, bytes.len() as u64);
+            bytes
+        })
     }
 
     fn commit(&self, object: u64, reply: ReplyEmpty) {

@@ -106,8 +106,8 @@ struct Live {
     /// Which of our sessions: the first is 1.
     ours: u64,
     says: Arc<Mutex<Stream>>,
-    /// What was shown last.
-    told: Told,
+    /// What was shown last; shared, as each question takes a copy of the session.
+    told: Arc<Told>,
 }
 
 /// What is shown to a server.
@@ -116,8 +116,13 @@ struct Told {
     /// By which the server is known, and we are; none without credentials.
     tls: Option<Arc<ClientConfig>>,
     leaf: Vec<u8>,
+    /// Until when that is good, in seconds since 1970.
+    leaf_until_unix_s: Option<u64>,
     credentials: Vec<u8>,
 }
+
+/// That, and the beginning of a conversation with the server.
+type Gathered = (Told, Option<ClientConnection>);
 
 /// A connection for questions.
 #[derive(Debug)]
@@ -174,8 +179,8 @@ struct State {
     start: Start,
     ride: Option<Ride>,
     rides_left: u32,
-    /// What will be shown, and the beginning of a conversation with the server; since when they are there.
-    gathered: Option<(Instant, Told, Option<ClientConnection>)>,
+    /// For the first session, and since when it is there.
+    gathered: Option<(Instant, Gathered)>,
     /// Why there is no session.
     lost: Option<String>,
     is_over: bool,
@@ -218,9 +223,7 @@ impl Link {
         });
         let first = match is_delayed {
             true => {
-                let told = link.told()?;
-                let tls = link.tls(&told)?;
-                let gathered = Some((Instant::now(), told, tls));
+                let gathered = Some((Instant::now(), link.gather()?));
                 *link.lock() = State { start: Start::Delayed, gathered, ..State::default() };
                 None
             }
@@ -371,15 +374,8 @@ impl Link {
     fn begin(&self, last: Option<&Live>, question: Option<&Request<'_>>) -> Result<(Receiver, Live), Lost> {
         let sent_ms = self.now_ms();
         let (session, boot) = last.map_or((0, 0), |last| (last.session, last.boot));
-        let gathered = self.lock().gathered.take().filter(|(since, ..)| since.elapsed() < GATHERED);
-        let (told, tls) = match gathered {
-            Some((_, told, tls)) => (told, tls),
-            None => {
-                let told = self.told()?;
-                let tls = self.tls(&told)?;
-                (told, tls)
-            }
-        };
+        let gathered = self.lock().gathered.take().filter(|(since, _)| since.elapsed() < GATHERED);
+        let (told, tls) = gathered.map_or_else(|| self.gather(), |(_, gathered)| Ok(gathered))?;
         let credentials = &told.credentials;
         let hello = Request::Hello { class: Class::Callback, session, boot, credentials };
         let (receiver, (boot, session, term_ms)) = self.hello(&hello, question, tls)?;
@@ -389,7 +385,8 @@ impl Link {
         state.sessions += 1;
         (state.refused, state.ended_as, state.lost) = (None, None, None);
         state.rides_left = RIDES;
-        let live = Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says, told };
+        let live =
+            Live { session, boot, term_ms: term_ms.into(), ours: state.sessions, says, told: Arc::new(told) };
         state.live = Some(live.clone());
         self.until(sent_ms, live.term_ms, live.term_ms);
         self.tally.add(Count::Sessions, 1);
@@ -403,7 +400,16 @@ impl Link {
         let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
         let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
         let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
-        Ok(Told { tls: Some(Arc::new(config)), leaf: holder.leaf, credentials: hello.write() })
+        let leaf_until_unix_s = until_unix_s(&holder.leaf);
+        let (tls, credentials) = (Some(Arc::new(config)), hello.write());
+        Ok(Told { tls, leaf: holder.leaf, leaf_until_unix_s, credentials })
+    }
+
+    /// The same, ready to be said.
+    fn gather(&self) -> Result<Gathered, Lost> {
+        let told = self.told()?;
+        let tls = self.tls(&told)?;
+        Ok((told, tls))
     }
 
     /// What is said first under TLS, keys for it among it; nothing without credentials.
@@ -439,7 +445,7 @@ impl Link {
             if said.is_ok()
                 && let Some(live) = self.lock().live.as_mut().filter(|now| now.ours == live.ours)
             {
-                live.told = told;
+                live.told = Arc::new(told);
             }
         }
     }
@@ -562,8 +568,7 @@ impl Link {
 
     /// Until when the leaf is good by which the session was begun or renewed, in seconds since 1970.
     pub(super) fn leaf_until_unix_s(&self) -> Option<u64> {
-        let leaf = self.lock().live.as_ref().map(|live| live.told.leaf.clone())?;
-        until_unix_s(&leaf)
+        self.lock().live.as_ref()?.told.leaf_until_unix_s
     }
 
     /// Whether there is nobody any more whose session it is.

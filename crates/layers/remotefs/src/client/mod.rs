@@ -1,7 +1,7 @@
 //! The client: a remote directory, mounted until SIGTERM.
 //!
-//! Measured side, a process of its own. Owns the life of the mount: it begins when the server has answered, or before if that is wished, it is taken off by a keeper
-//! when this process may not or was killed. One thread waits here; the threads of the session answer the kernel. Prints
+//! Measured side, a process of its own. Owns the life of the mount: it begins when the server has answered, or before if that is
+//! wished, it is taken off by a keeper when this process may not or was killed. One thread waits here; the threads of the session answer the kernel. Prints
 //! nothing; the caller's hook says that it is ready.
 
 mod contents;

@@ -41,9 +41,7 @@ pub(super) fn attend(server: &Server, socket: TcpStream) {
         Err(_) => None,
     };
     if let Some((receiver, Some(refusal))) = refused {
-        let mut out = Vec::new();
-        said(server, refusal.into()).put(&mut out);
-        let _ = send(&receiver, &out);
+        let _ = send(&receiver, &not_done(server, refusal.into()));
         // Whoever tells a session of breaks has it, too.
         let _ = receiver.stream().socket().shutdown(Shutdown::Both);
     }
@@ -152,11 +150,7 @@ fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<()
         match server.export.serve(session, &request, &mut out) {
             Ok(()) => send(receiver, &out)?,
             Err(No::Refused(Refusal::SessionOver)) => return Err(Some(Refusal::SessionOver)),
-            Err(no) => {
-                out.clear();
-                said(server, no).put(&mut out);
-                send(receiver, &out)?;
-            }
+            Err(no) => send(receiver, &not_done(server, no))?,
         }
     }
 }
@@ -255,11 +249,7 @@ fn answer(server: &Server, session: Session, (head, body): (&Head, &[u8])) -> Ve
     let served = Request::read(head, body)
         .map_err(No::from)
         .and_then(|request| server.export.serve(session, &request, &mut out));
-    if let Err(no) = served {
-        out.clear();
-        said(server, no).put(&mut out);
-    }
-    out
+    served.map_or_else(|no| not_done(server, no), |()| out)
 }
 
 fn welcome(server: &Server, session: Session) -> Answer<'static> {
@@ -270,8 +260,8 @@ fn send(receiver: &Receiver, bytes: &[u8]) -> Result<(), Option<Refusal>> {
     receiver.stream().write_all(bytes).map_err(|_| None)
 }
 
-/// How it is said that something is not done; a refusal of ours is counted.
-fn said(server: &Server, no: No) -> Answer<'static> {
+/// The frame that says that something is not done; a refusal of ours is counted.
+fn not_done(server: &Server, no: No) -> Vec<u8> {
     let (errno, refusal) = match no {
         No::Kernel(errno) => (errno, 0),
         No::Refused(refusal) => {
@@ -279,7 +269,9 @@ fn said(server: &Server, no: No) -> Answer<'static> {
             (refusal.errno(), refusal.number())
         }
     };
-    Answer::Error { errno: (errno as i32).unsigned_abs(), refusal }
+    let mut out = Vec::new();
+    Answer::Error { errno: (errno as i32).unsigned_abs(), refusal }.put(&mut out);
+    out
 }
 
 /// Why a connection gives no more frames, if somebody is to blame.

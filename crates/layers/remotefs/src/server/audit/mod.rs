@@ -57,6 +57,7 @@ pub struct AuditLog {
     writer: Option<JoinHandle<()>>,
 }
 
+/// A panic of a holder leaves both whole: records are put there in one step, and written from their beginning.
 #[derive(Debug)]
 struct Shared {
     waiting: Mutex<Waiting>,
@@ -403,6 +404,5 @@ fn verify(directory: &Directory, keys: &Keys, last: u64) -> io::Result<(Chain, u
     }
 }
 
-/// A panic of another holder leaves it whole: records are put there in one step, and written from their beginning.
 #[cfg(test)]
 mod tests;
