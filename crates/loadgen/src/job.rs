@@ -12,6 +12,7 @@ use std::net::SocketAddr;
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Instant;
 
 /// Where requests go. Fixed for the life of a station.
 #[derive(Clone, Debug)]
@@ -232,6 +233,8 @@ pub struct Job<'a, S> {
     pub robots: Vec<usize>,
     /// When requests are due.
     pub pace: Pace,
+    /// When the job begins, where several stations begin at one moment; `None`: once its threads stand.
+    pub begins: Option<Instant>,
     /// Time limit of each request, connecting included.
     pub timeout: Nanos,
     /// Stop asking for new requests after this long; `None`: when the sources end.
@@ -247,9 +250,9 @@ pub struct Job<'a, S> {
 impl<'a, S> Job<'a, S> {
     /// The same job with each source in another one, such as one that listens.
     pub fn with_sources<T>(self, each: impl FnMut(S) -> T) -> Job<'a, T> {
-        let Self { sources, robots, pace, timeout, until, check, refused, interrupted } = self;
+        let Self { sources, robots, pace, begins, timeout, until, check, refused, interrupted } = self;
         let sources = sources.into_iter().map(each).collect();
-        Job { sources, robots, pace, timeout, until, check, refused, interrupted }
+        Job { sources, robots, pace, begins, timeout, until, check, refused, interrupted }
     }
 
     /// The same job with nobody who listens.

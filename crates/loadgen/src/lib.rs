@@ -38,7 +38,7 @@ pub use dry::DryRun; // for benches/generate.rs
 pub use job::{BodyCheck, Job, Limits, Pace, Pools, Protocol, Reuse, Target};
 pub use listener::{Course, Ended, Listener, Reply};
 pub use local::{AddressError, LocalAddresses};
-pub use pacer::{Bursts, Constant, Original, Pacer, Poisson};
+pub use pacer::{Bursts, Constant, Original, Pacer, Poisson, Slots, Slotted};
 pub use ports::{LocalPorts, PortsError, PortsRefused};
 pub use profile::{Profile, Stage};
 pub use refusals::Refusals;

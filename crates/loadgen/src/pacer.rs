@@ -72,6 +72,70 @@ impl Pacer for Poisson {
     }
 }
 
+/// Slots of several processes that share a machine and are never busy at the same moment. In each cycle every process has
+/// one slot, in an order that is drawn for that cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Slots {
+    /// Processes.
+    pub of: usize,
+    /// From the beginning of one slot to that of the next.
+    pub every: Nanos,
+    /// At the end of a slot nothing comes due for so long: what is in flight is answered. Less than `every`.
+    pub gap: Nanos,
+    /// Seed of the orders.
+    pub seed: u64,
+}
+
+impl Slots {
+    /// The part of a slot in which requests come due.
+    fn open(&self) -> Nanos {
+        self.every.since(self.gap).max(Nanos::new(1))
+    }
+
+    /// How long all processes take for what each does in `own` of its time.
+    pub fn time_of_all(&self, own: Nanos) -> Nanos {
+        let cycles = own.get().div_ceil(self.open().get());
+        Nanos::new(self.every.get().saturating_mul(self.of as u64).saturating_mul(cycles))
+    }
+
+    /// The place of a process in the order of a cycle.
+    fn place(&self, process: usize, cycle: u64) -> usize {
+        let mut order: Vec<usize> = (0..self.of).collect();
+        SplitMix64::for_purpose(self.seed ^ 0x5107_5107, cycle).shuffle(&mut order);
+        order.iter().position(|other| *other == process).unwrap_or(0)
+    }
+}
+
+/// A process that goes on in its own slots and stands still in those of others.
+#[derive(Clone, Debug)]
+pub struct Slotted<P> {
+    own: P,
+    slots: Slots,
+    process: usize,
+    cycle: u64,
+    place: usize,
+}
+
+impl<P: Pacer> Slotted<P> {
+    /// Process number `process` of the slots, from 0; `own` counts the time of its slots alone.
+    pub fn new(own: P, slots: Slots, process: usize) -> Self {
+        let place = slots.place(process, 0);
+        Self { own, slots, process, cycle: 0, place }
+    }
+}
+
+impl<P: Pacer> Pacer for Slotted<P> {
+    fn due(&mut self, at: Nanos) -> Nanos {
+        let (own, open) = (self.own.due(at).get(), self.slots.open().get());
+        let cycle = own / open;
+        if cycle != self.cycle {
+            (self.cycle, self.place) = (cycle, self.slots.place(self.process, cycle));
+        }
+        let before = cycle.saturating_mul(self.slots.of as u64).saturating_add(self.place as u64);
+        Nanos::new(before.saturating_mul(self.slots.every.get()).saturating_add(own % open))
+    }
+}
+
 /// So many requests due at the same moment, again and again: each burst has a size of its own, every size between the two as
 /// likely as any other. Each thread draws the same sizes and gets every `lanes`-th request of a burst.
 #[derive(Clone, Debug)]
@@ -179,6 +243,40 @@ mod tests {
         let sd = (first.iter().map(|x| x * x).sum::<f64>() / 200.0).sqrt();
         assert!((0.018..0.027).contains(&sd), "{sd}");
         assert_eq!(Poisson::new(rate(10.0), 1, 0, 1).of_exactly(0).mean_gap_ns, 1e8);
+    }
+
+    #[test]
+    fn slots_of_several_processes_never_overlap_and_nothing_is_lost() {
+        let slots = Slots { of: 3, every: Nanos::from_millis(20), gap: Nanos::from_millis(1), seed: 5 };
+        let mut seen: Vec<(u64, usize)> = Vec::new();
+        for process in 0..3 {
+            let own = || Poisson::new(rate(2000.0), process as u64, 0, 1).of_exactly(4000);
+            let (mut alone, mut slotted) = (own(), Slotted::new(own(), slots, process));
+            let mut last = Nanos::ZERO;
+            for _ in 0..4000 {
+                let (own, due) = (alone.due(Nanos::ZERO).get(), slotted.due(Nanos::ZERO));
+                assert!(due >= last, "{due} after {last}");
+                last = due;
+                let (slot, within) = (due.get() / 20_000_000, due.get() % 20_000_000);
+                assert_eq!(within, own % 19_000_000, "it is as long in its slots as it would be alone");
+                assert_eq!(slot / 3, own / 19_000_000, "one slot in each cycle");
+                seen.push((slot, process));
+            }
+            assert!(last < slots.time_of_all(Nanos::from_secs(2)) + Nanos::from_millis(60), "{last}");
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert!(seen.windows(2).all(|two| two[0].0 != two[1].0), "a slot is one process' own");
+        let firsts = |process| seen.iter().filter(|(slot, of)| slot % 3 == 0 && *of == process).count();
+        assert!((0..3).all(|process| firsts(process) > 15), "each begins some cycles: {seen:?}");
+    }
+
+    #[test]
+    fn the_time_of_all_is_whole_cycles() {
+        let slots = Slots { of: 4, every: Nanos::from_millis(20), gap: Nanos::from_millis(2), seed: 1 };
+        assert_eq!(slots.time_of_all(Nanos::from_millis(18)), Nanos::from_millis(80));
+        assert_eq!(slots.time_of_all(Nanos::from_millis(19)), Nanos::from_millis(160));
+        assert_eq!(slots.time_of_all(Nanos::ZERO), Nanos::ZERO);
     }
 
     /// How many requests of so many bursts each of `lanes` threads gets at which moment.

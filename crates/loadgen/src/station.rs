@@ -180,7 +180,7 @@ impl Station {
         if self.target.via.is_some() && self.target.protocol != Protocol::Http1 {
             return Err(unsupported("tunnels through a proxy are for HTTP/1.1"));
         }
-        let start = self.clock.now() + HEAD_START;
+        let start = job.begins.map_or_else(|| self.clock.now() + HEAD_START, |at| self.clock.at(at));
         let streams = self.target.protocol.streams();
         let plans = plans(job.pace, &job.robots, self.lanes.len(), streams);
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());

@@ -23,6 +23,11 @@ impl MonotonicClock {
     pub fn new() -> Self {
         Self { zero: Instant::now() }
     }
+
+    /// What the clock says at a moment; zero before its own zero.
+    pub fn at(&self, moment: Instant) -> Nanos {
+        Nanos::from_duration(moment.saturating_duration_since(self.zero))
+    }
 }
 
 impl Default for MonotonicClock {

@@ -274,6 +274,7 @@ impl Load<'_> {
             sources: vec![robots],
             robots: Vec::new(),
             pace: self.pace(),
+            begins: None,
             timeout: self.timeout,
             until: None,
             check: BodyCheck::Full,

@@ -115,6 +115,7 @@ fn job<'a>(
         sources: (0..threads).map(source).collect::<Result<_, Failure>>()?,
         robots: (0..threads).map(|thread| size.robots_of(thread)).collect(),
         pace,
+        begins: None,
         timeout: args.timeout,
         until: args.duration.or(args.requests.is_none().then_some(DURATION)),
         check: BodyCheck::Start,

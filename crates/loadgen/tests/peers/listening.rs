@@ -132,6 +132,7 @@ pub(crate) fn heard(source: Planned, pace: Pace) -> Job<'static, Planned> {
         sources: vec![source],
         robots: Vec::new(),
         pace,
+        begins: None,
         timeout: Nanos::from_secs(10),
         until: None,
         check: BodyCheck::Full,

@@ -301,6 +301,7 @@ fn a_source_that_has_no_more_is_not_asked_for_ever_whatever_time_it_names() {
                     sources: vec![Forgetful(7)],
                     robots: Vec::new(),
                     pace,
+                    begins: None,
                     timeout: Nanos::from_secs(10),
                     until,
                     check: BodyCheck::Full,

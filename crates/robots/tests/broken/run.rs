@@ -88,6 +88,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
         sources: vec![robots],
         robots: Vec::new(),
         pace: spec.pace(),
+        begins: None,
         timeout: Nanos::from_secs(5),
         until: None,
         check: BodyCheck::Full,

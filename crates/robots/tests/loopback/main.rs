@@ -66,6 +66,7 @@ fn run(manner: Manner, robots: &str, phases: &str) -> Outcome {
         sources: vec![robots],
         robots: Vec::new(),
         pace: spec.pace(),
+        begins: None,
         timeout: Nanos::from_secs(10),
         until: None,
         check: BodyCheck::Full,
