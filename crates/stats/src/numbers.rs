@@ -30,6 +30,15 @@ pub fn points_in_words(effect: f64, low: f64, high: f64) -> InWords {
     in_unit(effect, low, high, "points")
 }
 
+/// A rate as sentences have it: `980/s`, `6400/s`, `12,500/s`.
+pub fn per_second(rate: f64) -> String {
+    match rate.max(0.0).round() as u64 {
+        whole @ 0..10_000 => format!("{whole}/s"),
+        whole @ 10_000..1_000_000 => format!("{},{:03}/s", whole / 1000, whole % 1000),
+        whole => format!("{},{:03},{:03}/s", whole / 1_000_000, whole / 1000 % 1000, whole % 1000),
+    }
+}
+
 fn in_unit(effect: f64, low: f64, high: f64, unit: &str) -> InWords {
     let digits = decimals(effect, low, high);
     let [at, from, to] = [effect, low, high].map(|x| signed(x * 100.0, digits));
