@@ -224,12 +224,48 @@ pub(crate) struct SetArgs {
     /// Wall time allowed, in place of the plan's
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
+    #[command(flatten)]
+    loads: CurveArgs,
+}
+
+/// Loads of a curve.
+#[derive(Args, Clone, Debug, Default)]
+pub(crate) struct CurveArgs {
+    /// Measure the cost at each of these loads in every round: rates, or shares of what the slowest arm answers in the
+    /// pilot, such as 10%,50%,90%. The verdict stands on the middle one
+    #[arg(long, value_name = "LOAD,...", value_delimiter = ',')]
+    loads: Vec<String>,
+    /// With --loads: the verdict stands on this one
+    #[arg(long, value_name = "LOAD", requires = "loads")]
+    decide_at: Option<String>,
+}
+
+impl CurveArgs {
+    /// As keys of `[experiment]` with their values.
+    pub(crate) fn keys(&self) -> Vec<String> {
+        let quoted: Vec<String> =
+            self.loads.iter().map(|load| toml::Value::from(load.trim()).to_string()).collect();
+        let loads = (!quoted.is_empty()).then(|| format!("loads=[{}]", quoted.join(", ")));
+        let decide_at =
+            self.decide_at.iter().map(|load| format!("decide_at={}", toml::Value::from(load.trim())));
+        loads.into_iter().chain(decide_at).collect()
+    }
+
+    /// As settings of a plan.
+    pub(crate) fn settings(&self) -> Vec<Setting> {
+        self.keys().iter().filter_map(|key| format!("experiment.{key}").parse().ok()).collect()
+    }
 }
 
 impl SetArgs {
     /// These.
     pub(crate) fn of(set: Vec<Setting>) -> Self {
-        Self { set, budget: None }
+        Self { set, budget: None, loads: CurveArgs::default() }
+    }
+
+    /// Loads of a curve: in a suite they are for every part that can.
+    pub(crate) const fn loads(&self) -> &CurveArgs {
+        &self.loads
     }
 
     /// Those that were given as such.
@@ -239,7 +275,8 @@ impl SetArgs {
 
     /// In the order in which they count; `--budget` is the last word on the budget.
     pub(crate) fn settings(&self) -> Vec<Setting> {
-        self.set.iter().cloned().chain(self.budget.as_deref().map(Setting::budget)).collect()
+        let budget = self.budget.as_deref().map(Setting::budget);
+        self.set.iter().cloned().chain(self.loads.settings()).chain(budget).collect()
     }
 }
 
@@ -291,13 +328,15 @@ pub(crate) struct CompareArgs {
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// auto: a duet where it is honest; duet: all at once, which tells CPU per request sharply, then
-    /// rounds in turn for times and rates; pairs: one after the other
+    /// auto: a duet where it is honest; duet: all in one slice, in slots of some 20 ms, which tells CPU per request
+    /// sharply, then rounds in turn for times and rates; pairs: one after the other
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) design: String,
     /// The rate at which a cost is also told in cores
     #[arg(long, value_name = "RATE", default_value = "1000/s")]
     pub(crate) at: String,
+    #[command(flatten)]
+    pub(crate) loads: CurveArgs,
     #[command(flatten)]
     pub(crate) urls: UrlArgs,
     #[command(flatten)]

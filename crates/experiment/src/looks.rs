@@ -3,7 +3,7 @@
 //! Pure, cold. The second plan knows how long rounds take, and nothing else: it is made from the durations that stand
 //! in the slices, so a report comes to the same looks as the run did.
 
-use crate::results::{RestartSetup, Setup, SliceRecord};
+use crate::results::{RestartSetup, RoundKind, Setup, SliceRecord};
 use bakeoff_stats::LookPlan;
 
 /// Rounds after which looks are planned again.
@@ -46,7 +46,7 @@ impl RoundTime {
 pub(crate) fn looks(setup: &Setup, slices: &[SliceRecord]) -> LookPlan {
     let planned = LookPlan { looks: setup.looks.clone() };
     let Some((time, spent)) = learnt(setup, slices) else { return planned };
-    let kept = setup.design.duet.as_ref().map_or(0, |duet| duet.paired_ns);
+    let kept = setup.design.after.time_ns;
     let left = (setup.rounds_budget_ns as f64 - spent) * USABLE - kept as f64;
     let most = setup.max_rounds.saturating_sub(LEARNT);
     let more = time.fitting(left, LEARNT, most, &setup.restarts);
@@ -55,8 +55,11 @@ pub(crate) fn looks(setup: &Setup, slices: &[SliceRecord]) -> LookPlan {
 
 /// What the first rounds took, and when the last of them ended; `None` before that.
 fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
-    let of = |round: u32| slices.iter().filter(move |s| s.round == round && s.design == setup.design.design);
-    let all_there = |round: u32| setup.arms.iter().all(|arm| of(round).any(|s| s.arm == *arm));
+    let is_main = |slice: &&SliceRecord| setup.design.kind_of(slice) == RoundKind::Main;
+    let of = |round: u32| slices.iter().filter(move |s| s.round == round).filter(is_main);
+    let loads = setup.design.loads.len().max(1);
+    let all_there =
+        |round: u32| setup.arms.iter().all(|arm| of(round).filter(|s| s.arm == *arm).count() == loads);
     if !(0..LEARNT).all(all_there) {
         return None;
     }
@@ -80,7 +83,6 @@ fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
 mod tests {
     use super::*;
     use crate::plan::Design;
-    use crate::results::DuetSetup;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -93,6 +95,7 @@ mod tests {
                 position: arm as u32,
                 arm: ["a", "b"][arm].to_owned(),
                 design: Design::Pairs,
+                load: None,
                 start: round,
                 proof: None,
                 started_ns,
@@ -135,9 +138,8 @@ mod tests {
 
     #[test]
     fn time_kept_for_pairs_is_not_used() {
-        let duet = DuetSetup { paired_ns: 40 * SECOND, ..DuetSetup::default() };
         let mut setup = setup(100, vec![10, 14, 20, 28, 40]);
-        setup.design.duet = Some(duet);
+        setup.design.after.time_ns = 40 * SECOND;
         assert!(looks(&setup, &slices(3)).last() < 28);
     }
 

@@ -19,6 +19,7 @@ mod handshakes;
 mod html;
 mod json;
 mod link;
+mod load_curve;
 mod operations;
 mod passes;
 mod peak;

@@ -2,7 +2,7 @@
 
 use crate::{Bundle, figures, words};
 use bakeoff_experiment::plan::Design;
-use bakeoff_experiment::results::{ArmResult, Comparison};
+use bakeoff_experiment::results::{ArmResult, Comparison, RoundKind, SliceRecord};
 use bakeoff_meter::catalogue;
 use bakeoff_stats::Verdict;
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ pub(crate) struct Reading<'b> {
 /// Where the wall time of the run went, ns.
 #[derive(Debug, Default)]
 pub(crate) struct TimeSpent {
-    /// All at once in a duet; then per arm, in plan order.
+    /// The slots of a duet; then per arm, in plan order.
     pub(crate) measuring: Vec<(String, u64)>,
     /// Between slices: starts, warm-up, draining, waiting.
     pub(crate) between: u64,
@@ -74,10 +74,48 @@ impl<'b> Reading<'b> {
         self.bundle.results.comparisons.iter().find(|c| c.arm == arm && c.primary)
     }
 
-    /// The primary figure once more, of the paired rounds after a duet.
-    pub(crate) fn in_pairs(&self, arm: &str) -> Option<&'b Comparison> {
+    /// The primary figure once more: at the other loads of a curve, at the decision's in turn, at full speed.
+    pub(crate) fn at_other_loads(&self, arm: &str) -> impl Iterator<Item = &'b Comparison> {
         let meter = self.primary_meter();
-        self.bundle.results.comparisons.iter().find(|c| c.arm == arm && c.meter == meter && !c.primary)
+        let rows = self.bundle.results.comparisons.iter();
+        rows.filter(move |c| c.arm == arm && c.meter == meter && !c.primary)
+    }
+
+    /// The primary figure at a load of a curve, by its place.
+    pub(crate) fn at_load(&self, arm: &str, load: u32) -> Option<&'b Comparison> {
+        let design = self.bundle.setup.design.design;
+        let own = self.primary(arm).filter(|c| c.load == Some(load) && c.design == design);
+        own.or_else(|| self.at_other_loads(arm).find(|c| c.load == Some(load) && c.design == design))
+    }
+
+    /// The primary figure at full speed, where the verdict stands on another load.
+    pub(crate) fn at_full_speed(&self, arm: &str) -> Option<&'b Comparison> {
+        let is_other = !self.bundle.setup.design.loads.is_empty();
+        self.at_other_loads(arm).find(|c| is_other && c.load.is_none())
+    }
+
+    /// The slices that verdicts stand on.
+    pub(crate) fn decisive(&self) -> impl Iterator<Item = &'b SliceRecord> {
+        let design = &self.bundle.setup.design;
+        let at = design.decision().map(|_| design.decide_at);
+        let is_of = move |slice: &&SliceRecord| slice.load == at && design.kind_of(slice) == RoundKind::Main;
+        self.bundle.slices.iter().filter(is_of)
+    }
+
+    /// The slices whose times hold: of a duet those of the rounds in turn, at its load where there are any.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = &'b SliceRecord> {
+        let design = &self.bundle.setup.design;
+        let has = |kind| self.bundle.slices.iter().any(|slice| design.kind_of(slice) == kind);
+        let kind = match design.is_duet() {
+            false => RoundKind::Main,
+            true if has(RoundKind::InTurn) || !has(RoundKind::FullSpeed) => RoundKind::InTurn,
+            true => RoundKind::FullSpeed,
+        };
+        let at = design.decision().map(|_| design.decide_at);
+        let is_of = move |slice: &&SliceRecord| {
+            design.kind_of(slice) == kind && (kind != RoundKind::Main || slice.load == at)
+        };
+        self.bundle.slices.iter().filter(is_of)
     }
 
     /// The smallest cost that matters, as it was set.
@@ -172,21 +210,21 @@ impl<'b> Reading<'b> {
     /// Wall time of the slices per arm, and the rest of the run.
     pub(crate) fn time_spent(&self) -> TimeSpent {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut together: BTreeMap<u32, u64> = BTreeMap::new();
+        let mut together: BTreeMap<(u32, Option<u32>), u64> = BTreeMap::new();
         for slice in &self.bundle.slices {
             let wall = slice.counters.wall_ns;
             match slice.design {
                 Design::Pairs => *sums.entry(&slice.arm).or_default() += wall,
                 Design::Duet => {
-                    let longest = together.entry(slice.round).or_default();
+                    let longest = together.entry((slice.round, slice.load)).or_default();
                     *longest = (*longest).max(wall);
                 }
             }
         }
-        let all_at_once: u64 = together.values().sum();
-        let measured = sums.values().sum::<u64>() + all_at_once;
+        let in_slots: u64 = together.values().sum();
+        let measured = sums.values().sum::<u64>() + in_slots;
         let of = |arm: &str| Some((arm.to_owned(), *sums.get(arm)?));
-        let duet = (all_at_once > 0).then(|| ("all at once".to_owned(), all_at_once));
+        let duet = (in_slots > 0).then(|| ("in slots".to_owned(), in_slots));
         TimeSpent {
             measuring: duet.into_iter().chain(self.arms().filter_map(of)).collect(),
             between: self.bundle.results.duration_ns.saturating_sub(measured),

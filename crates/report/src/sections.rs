@@ -8,9 +8,9 @@ use crate::figures;
 use crate::handshakes;
 use crate::reading::Reading;
 use crate::words;
-use crate::{operations, populations, sweep};
+use crate::{load_curve, operations, populations, sweep};
 use bakeoff_experiment::results::{AmountEstimate, ArmResult, Comparison, Estimate, StratumSetup};
-use bakeoff_stats::{Amounts, change_in_words};
+use bakeoff_stats::{Amounts, change_in_words, per_second};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -59,6 +59,7 @@ pub(crate) fn rows_of(
 /// All parts that this run has, in reading order.
 pub(crate) fn all(reading: &Reading<'_>) -> Vec<Section> {
     [
+        load_curve::section(reading),
         strata(reading),
         bake_off(reading),
         operations::times(reading),
@@ -382,12 +383,13 @@ fn spread(reading: &Reading<'_>) -> Option<Section> {
     let head = vec!["arm", "from start to start", "from round to round"];
     let design = &results.design;
     let reason = if design.reason.is_empty() { String::new() } else { format!(" ({})", design.reason) };
-    let words = match &design.duet {
-        Some(duet) => format!(
-            "duet{reason}: all arms at once, {:.0} requests/s each, in orders and at moments of their own, tell the cost; \
-             times and rates are those of {} rounds in turn after it. What a layer spoils for its neighbours (caches of the \
-             processor) is hidden",
-            duet.rate_per_s, results.paired_rounds
+    let slots = design.decision().and_then(|load| Some((load, load.slots?)));
+    let words = match slots {
+        Some((load, slots)) => format!(
+            "duet{reason}: in each slice all arms, in slots of {} in an order of chance, {} each, with orders and moments of \
+             their own, tell the cost; times are those of the rounds in turn at that rate",
+            figures::span(slots.every_ns),
+            per_second(load.rate_per_s),
         ),
         None if design.parts > 1 => {
             format!("pairs{reason}, each slice in {} parts between those of the others", design.parts)

@@ -76,12 +76,27 @@ pub(crate) fn is_partial(results: &Results) -> bool {
 pub(crate) fn extent(results: &Results) -> String {
     let rounds = if results.rounds == 1 { "round" } else { "rounds" };
     let time = figures::span(results.duration_ns);
-    let together = results.rounds - results.paired_rounds.min(results.rounds);
-    let how = match results.paired_rounds {
-        0 => String::new(),
-        paired => format!(" ({together} all at once, {paired} in turn)"),
+    let how = match rounds_by_kind(results) {
+        kinds if kinds.len() < 2 => String::new(),
+        kinds => format!(" ({})", kinds.join(", ")),
     };
     format!("{} {rounds}{how}, {time}, seed {}", results.rounds, results.seed)
+}
+
+/// `10 in slots`, `10 in turn`, `8 at full speed`
+pub(crate) fn rounds_by_kind(results: &Results) -> Vec<String> {
+    let after = results.rounds_in_turn + results.rounds_at_full_speed;
+    let main = if results.design.is_duet() { "in slots" } else { "in turn" };
+    let kinds = [
+        (results.rounds.saturating_sub(after), main),
+        (results.rounds_in_turn, "in turn"),
+        (results.rounds_at_full_speed, "at full speed"),
+    ];
+    kinds
+        .into_iter()
+        .filter(|(rounds, _)| *rounds > 0)
+        .map(|(rounds, kind)| format!("{rounds} {kind}"))
+        .collect()
 }
 
 /// Requests of a slice: `3,000`, or `3,000 to 6,000` where arms have numbers of their own.

@@ -19,8 +19,10 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
     let experiment = |baseline: &str| {
+        let loads: String =
+            args.loads.keys().iter().map(|key| format!("{}\n", key.replacen('=', " = ", 1))).collect();
         format!(
-            "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n",
+            "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n{loads}",
             args.seed,
             quoted(baseline),
             quoted(&args.margin),

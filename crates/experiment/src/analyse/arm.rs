@@ -1,9 +1,9 @@
 //! Sums and distributions of each arm.
 
-use super::series::{Column, Table, primary};
+use super::series::{Column, Series, Table, primary};
 use super::{bound, handshakes, invalid, layer, steady};
-use crate::results::{ArmResult, Setup, SliceRecord, WebstoneFigures};
-use bakeoff_meter::{CATALOGUE, Counters};
+use crate::results::{ArmResult, FullSpeed, Setup, SliceRecord, WebstoneFigures};
+use bakeoff_meter::{CATALOGUE, Counters, catalogue};
 use std::collections::BTreeMap;
 
 pub(super) fn results(setup: &Setup, table: &Table, slices: &[SliceRecord]) -> BTreeMap<String, ArmResult> {
@@ -12,16 +12,16 @@ pub(super) fn results(setup: &Setup, table: &Table, slices: &[SliceRecord]) -> B
         let mut result = result(setup, table, &off, arm);
         result.violations = layer::violations(setup, table, arm);
         result.proof = layer::proof(setup, slices, arm);
-        result.steady = steady::result(setup, &table.main, arm);
+        result.steady = steady::result(setup, table.main(), arm);
         (arm.clone(), result)
     };
     setup.arms.iter().map(result).collect()
 }
 
 fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &str) -> ArmResult {
-    let series = &table.main;
+    let series = table.main();
     let column = series.column(arm);
-    let all = Counters::sum(table.all().into_iter().flat_map(|series| &series.column(arm).counters));
+    let all = Counters::sum(table.all().flat_map(|series| &series.column(arm).counters));
     let mut sum = ArmResult {
         requests: all.requests,
         replies: all.replies,
@@ -39,7 +39,14 @@ fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &st
         ..ArmResult::default()
     };
     quantiles(&mut sum, table.timed().column(arm));
+    sum.full_speed = full_speed(&table.full_speed, arm);
     sum
+}
+
+fn full_speed(series: &Series, arm: &str) -> Option<FullSpeed> {
+    let rates = series.figures(arm, catalogue::find("replies_per_second")?)?;
+    let response_ns = series.column(arm).merged.response.quantiles();
+    Some(FullSpeed { replies_per_second: median(rates)?, response_ns })
 }
 
 fn quantiles(sum: &mut ArmResult, column: &Column) {

@@ -1,4 +1,4 @@
-//! Which look gives an arm's verdict, and whether paired rounds contradict it.
+//! Look that gives an arm its verdict, the check of a duet by rounds in turn, and the cost at full speed.
 
 use super::series::{Series, Table, primary};
 use crate::directory::StoppedBy;
@@ -18,10 +18,19 @@ pub(super) struct Decided {
     pub(super) is_final: bool,
     /// The interval would have given a verdict, had the run reached its next look.
     pub(super) between_looks: bool,
-    /// What the paired rounds after a duet say of the same figure, at their own load.
-    pub(super) in_pairs: Option<Cost>,
-    /// In what they contradict the duet.
-    pub(super) contradiction: Option<Contradiction>,
+    /// What rounds in turn at the same load contradict, where they do; the judgement is then theirs.
+    pub(super) contradicted: Option<Contradicted>,
+    /// The cost at full speed, where it is another than at the decision's load.
+    pub(super) at_full_speed: Option<Cost>,
+}
+
+/// A duet that rounds in turn contradict.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Contradicted {
+    /// By what.
+    pub(super) by: Contradiction,
+    /// What it said.
+    pub(super) duet: Cost,
 }
 
 /// Whether more rounds may come.
@@ -72,8 +81,9 @@ pub(super) fn null_differences(series: &Series, baseline: &str, meter: &Meter) -
 }
 
 /// Judges at each planned look; the first final decision stands, and later rounds do not change
-/// it. When the run is over, what is still open gets its last word. A claim that the paired rounds
-/// after a duet contradict is none.
+/// it. When the run is over, what is still open gets its last word. Where rounds in turn at the same load contradict a
+/// duet, the duet is wrong, and the verdict is theirs. Another amount at full speed contradicts nothing: it is another
+/// load.
 pub(super) fn decide(
     setup: &Setup,
     table: &Table,
@@ -82,30 +92,35 @@ pub(super) fn decide(
     progress: Progress,
 ) -> Decided {
     let mut decided = at_looks(setup, table, arm, invalid, progress);
-    decided.in_pairs = differences(&table.paired, setup, arm, primary(setup))
-        .and_then(|rounds| rounds.cost(table.paired.starts(), level(setup)));
-    let costs = decided.judgement.cost.as_ref().zip(decided.in_pairs.as_ref());
-    decided.contradiction = costs.and_then(|(duet, pairs)| contradiction(&duet.amount, &pairs.amount));
-    let claims = matches!(
-        decided.judgement.decision,
-        Decision::Final(Verdict::Costs | Verdict::Saves | Verdict::NoCost | Verdict::NotWorse)
-    );
-    if claims && decided.contradiction.is_some() {
-        decided.judgement.decision = Decision::Final(Verdict::NotResolved);
+    let of = |series: &Series| {
+        differences(series, setup, arm, primary(setup))?.cost(series.starts(), level(setup))
+    };
+    let duet = decided.judgement.cost.clone();
+    if let (Some(duet), Some(in_turn)) = (duet, of(&table.in_turn))
+        && invalid.is_none()
+        && let Some(by) = contradiction(&duet.amount, &in_turn.amount)
+    {
+        let rounds = table.in_turn.rounds();
+        decided.judgement = judged_at(setup, &table.in_turn, arm, invalid, rounds, true);
+        decided.rounds = rounds;
+        decided.contradicted = Some(Contradicted { by, duet });
     }
+    let decisions = decided.judgement.cost.as_ref();
+    decided.at_full_speed = of(&table.full_speed)
+        .filter(|full| decisions.is_some_and(|at| contradiction(&at.amount, &full.amount).is_some()));
     decided
 }
 
 fn at_looks(setup: &Setup, table: &Table, arm: &str, invalid: Option<&str>, progress: Progress) -> Decided {
-    let series = &table.main;
+    let series = table.main();
     let last = table.looks.last();
     let at = |rounds: usize, last_look: bool| Decided {
         judgement: judged_at(setup, series, arm, invalid, rounds, last_look),
         rounds,
         is_final: false,
         between_looks: false,
-        in_pairs: None,
-        contradiction: None,
+        contradicted: None,
+        at_full_speed: None,
     };
     let rounds = series.rounds();
     for &look in table.looks.looks.iter().filter(|&&look| look as usize <= rounds) {

@@ -3,10 +3,11 @@
 use super::series::{Series, Table};
 use super::{handshakes, populations};
 use crate::results::{Setup, WRONG_BYTES, second};
+use crate::run::most_lateness;
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
 use bakeoff_meter::{Counters, ErrorClass, HitCounts};
-use bakeoff_units::{Nanos, Ratio};
+use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
 
 /// Why the arm is invalid; an invalid baseline makes every arm of its stratum so.
@@ -32,8 +33,7 @@ pub(super) fn reason(
 }
 
 fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
-    let slices: Vec<&Counters> =
-        table.all().into_iter().flat_map(|series| &series.column(arm).counters).collect();
+    let slices: Vec<&Counters> = table.all().flat_map(|series| &series.column(arm).counters).collect();
     let all = Counters::sum(slices.iter().copied());
     if all.requests == 0 {
         return None;
@@ -56,8 +56,8 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     failed
         .or_else(|| handshakes::off(setup, arm, slices.iter().copied()))
         .or_else(|| populations::wrong(&table.populations, arm))
-        // The arms of a duet wait for one another, and no time of theirs is judged.
-        .or_else(|| if setup.design.duet.is_none() { late(setup, &table.main, arm) } else { None })
+        // Of a duet no time is judged.
+        .or_else(|| if setup.design.is_duet() { None } else { late(setup, table.main(), arm) })
 }
 
 /// More failed than may: the share, and the class with most failures.
@@ -91,7 +91,16 @@ fn by_itself(setup: &Setup, all: &Counters) -> Option<String> {
 
 /// Open loop: the generator sent later than it should have.
 fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
-    later_than(series, arm, Nanos::new(setup.max_lateness_ns?))
+    later_than(series, arm, bound(setup, series)?)
+}
+
+/// How late the generator may be in these rounds; `None` in a closed loop.
+fn bound(setup: &Setup, series: &Series) -> Option<Nanos> {
+    let load = series.load.and_then(|load| setup.design.loads.get(load as usize));
+    match load {
+        Some(load) => Some(most_lateness(PerSecond::new(load.rate_per_s)?)),
+        None => setup.max_lateness_ns.map(Nanos::new),
+    }
 }
 
 pub(super) fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
@@ -106,8 +115,8 @@ pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Op
     }
     let baseline = setup.baseline_of(arm);
     [arm.to_owned(), baseline.to_owned(), second(baseline)].into_iter().find_map(|name| {
-        if setup.max_lateness_ns.is_some() {
-            return setup.design.duet.is_some().then(|| late(setup, series, &name)).flatten();
+        if bound(setup, series).is_some() {
+            return setup.design.is_duet().then(|| late(setup, series, &name)).flatten();
         }
         let counters = &series.column(&name).counters;
         let busy = counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64;

@@ -85,6 +85,7 @@ mod tests {
             position: 0,
             arm: arm.to_owned(),
             design: Default::default(),
+            load: None,
             start: 0,
             proof: None,
             order_seed: None,
@@ -107,7 +108,7 @@ mod tests {
         let slices: Vec<SliceRecord> =
             (0..3).flat_map(|round| [slice(round, "a", 0.95, 10), slice(round, "b", 0.5, 30)]).collect();
         let table = Table::read(&setup, &slices, Depth::Counters).unwrap();
-        let series = &table.main;
+        let series = table.main();
         let link = result(&setup, series).unwrap().unwrap();
         assert_eq!((link.packets, link.lost, link.line_cpu_ns), (60, 6, Some(30)));
         let delays = link.delays.unwrap();

@@ -6,6 +6,7 @@
 mod arm;
 mod bound;
 mod compare;
+mod curve;
 mod decide;
 mod factors;
 mod first_use;
@@ -23,15 +24,13 @@ mod steady;
 mod warnings;
 
 use crate::directory::Stored;
-use crate::plan::Design;
-use crate::results::Setup;
-use crate::results::{Comparison, RESULTS_SCHEMA, Results, WorkloadResult};
+use crate::results::{Comparison, RESULTS_SCHEMA, Results, RoundKind, Setup, WorkloadResult};
 use crate::study;
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::RESPONSE_P50;
 use bakeoff_stats::{Decision, Verdict};
 use decide::{Decided, Progress};
-use series::{Depth, Table};
+use series::{Depth, Series, Table};
 
 /// Why stored slices cannot be analysed.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +82,7 @@ pub struct Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another round.
-    Round(Design),
+    Round(RoundKind),
     /// Nothing: every arm has its verdict.
     Settled,
     /// All rounds were run that the budget bears.
@@ -111,7 +110,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         return peak::results(stored, peak);
     }
     let table = Table::read(setup, &stored.slices, Depth::Histograms)?;
-    let series = &table.main;
+    let series = table.main();
     let mut arms = arm::results(setup, &table, &stored.slices);
     let (comparisons, estimates) = compare::all(setup, &table, &arms, stopped_by);
     for (arm, own) in estimates {
@@ -135,7 +134,8 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
         duration_ns: end - start,
         stopped_by: stopped_by.as_str().to_owned(),
         rounds: table.rounds() as u32,
-        paired_rounds: table.paired.rounds() as u32,
+        rounds_in_turn: table.in_turn.rounds() as u32,
+        rounds_at_full_speed: table.full_speed.rounds() as u32,
         load: setup.load.clone(),
         link: link::result(setup, series)?,
         workload: WorkloadResult {
@@ -147,6 +147,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
             skipped: setup.workload.skipped.clone(),
         },
         order: setup.arms.clone(),
+        curve: curve::result(setup, &table, &comparisons),
         operations: operations::all(setup, &table, &arms),
         populations: populations::all(setup, &table, &arms),
         arms,
@@ -182,9 +183,7 @@ impl Figures {
 
     /// As if nothing but this kind of operation had been measured.
     pub(crate) fn alone(&self, operation: &str) -> Self {
-        let Table { main, paired, looks, is_duet, .. } = &self.0;
-        let (main, paired, looks) = (main.alone(operation), paired.alone(operation), looks.clone());
-        Self(Table { main, paired, looks, is_duet: *is_duet, populations: Vec::new() })
+        Self(self.0.alone(operation))
     }
 
     /// Of an arm of the set-up, a figure a round; `None` when one slice has none.
@@ -199,8 +198,8 @@ impl Figures {
 
     /// The same of the rounds of a comparison.
     pub(crate) fn starts_of(&self, row: &Comparison) -> &[u32] {
-        let Table { main, paired, .. } = &self.0;
-        if self.0.design_of(main) == row.design { main.starts() } else { paired.starts() }
+        let is_of = |series: &&Series| series.design == row.design && series.load == row.load;
+        self.0.all().find(is_of).unwrap_or(self.0.main()).starts()
     }
 }
 
@@ -225,21 +224,22 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
         arms.push(ArmStanding { arm: name.to_owned(), so_far });
         decided.push(arm);
     }
-    let max_rounds = table.looks.last() + stored.setup.design.paired_rounds() as u32;
+    let max_rounds = table.looks.last() + stored.setup.design.after.rounds();
     let next = next(&stored.setup, &table, &decided);
     Ok(Standing { rounds: table.rounds() as u32, max_rounds, next, arms })
 }
 
-/// First the rounds of the design, until every arm is decided or all are run; after a duet those of pairs.
+/// First the rounds of the design, until every arm is decided or all are run; then those in turn, at the decision's load
+/// and at full speed by turns.
 fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
-    let over = table.main.rounds() as u32 >= table.looks.last();
+    let over = table.main().rounds() as u32 >= table.looks.last();
     // An arm alone has nothing that could be decided: it has all its rounds.
     let settled = !decided.is_empty() && decided.iter().all(|arm| arm.is_final);
     if !over && !settled {
-        return Next::Round(setup.design.design);
+        return Next::Round(RoundKind::Main);
     }
-    if table.paired.rounds() < setup.design.paired_rounds() {
-        return Next::Round(Design::Pairs);
+    if let Some(kind) = after(setup, table) {
+        return Next::Round(kind);
     }
     let unresolved = Decision::Final(Verdict::NotResolved);
     let told = |arm: &Decided| arm.is_final && arm.judgement.decision != unresolved;
@@ -247,5 +247,17 @@ fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
         true if !decided.is_empty() => Next::Settled,
         _ if table.looks.last() < setup.max_rounds => Next::NoTime,
         _ => Next::AllRounds,
+    }
+}
+
+/// What comes next after the verdict: whichever kind has been run less, of those that are still owed.
+fn after(setup: &Setup, table: &Table) -> Option<RoundKind> {
+    let (at_load, full_speed) = (table.in_turn.rounds() as u32, table.full_speed.rounds() as u32);
+    let owed = setup.design.after;
+    match (at_load < owed.at_load, full_speed < owed.full_speed) {
+        (true, true) if at_load <= full_speed => Some(RoundKind::InTurn),
+        (true, false) => Some(RoundKind::InTurn),
+        (_, true) => Some(RoundKind::FullSpeed),
+        (false, false) => None,
     }
 }

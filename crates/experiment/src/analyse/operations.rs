@@ -17,7 +17,7 @@ const SHOWN: [&str; 5] =
 /// In the order of the plan.
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<OperationResult> {
     let result = |known: &OperationSetup| {
-        let alone = table.main.alone(&known.operation);
+        let alone = table.main().alone(&known.operation);
         result(&Of { setup, table, series: &alone, arms }, known)
     };
     setup.workload.operations.iter().map(result).collect()

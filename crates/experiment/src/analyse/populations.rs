@@ -21,13 +21,13 @@ const SHOWN: [&str; 3] = ["replies_per_second", "bytes_per_second", "refused_per
 pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<PopulationResult> {
     let result = |of_plan: &(PopulationSetup, Table)| {
         let (known, alone) = of_plan;
-        let of = Of { setup, table: alone, series: &alone.main, arms };
+        let of = Of { setup, table: alone, series: alone.main(), arms };
         let meters: Vec<&Meter> = COMPARED.into_iter().filter_map(catalogue::find).collect();
         let quantiles = Quantiles::of(setup, of.series, &meters);
         let rows = |arm| exploratory_rows(&of, &quantiles, &meters, arm);
         let figures_of = |arm: &String| {
             let invalid = spoiled_by(of_plan, &table.populations, arm);
-            (arm.clone(), PopulationFigures { invalid, ..figures(alone.main.column(arm)) })
+            (arm.clone(), PopulationFigures { invalid, ..figures(alone.main().column(arm)) })
         };
         PopulationResult {
             population: known.population.clone(),
@@ -72,17 +72,17 @@ fn spoiled_by(
     arm: &str,
 ) -> Option<String> {
     let name = &known.population;
-    let all = Counters::sum(&alone.main.column(arm).counters);
+    let all = Counters::sum(&alone.main().column(arm).counters);
     if let Some(why) = failing(&all, known.max_errors, "requests") {
         return Some(format!("the population {name}: {why}"));
     }
-    let late = later_than(&alone.main, arm, Nanos::new(known.max_lateness_ns?))?;
+    let late = later_than(alone.main(), arm, Nanos::new(known.max_lateness_ns?))?;
     Some(format!("the population {name} was starved: {late}{}", by_whom(populations, name, arm)))
 }
 
 /// Who of the others had most of the generator.
 fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> String {
-    let cpu = |table: &Table| Counters::sum(&table.main.column(arm).counters).generator_cpu_ns;
+    let cpu = |table: &Table| Counters::sum(&table.main().column(arm).counters).generator_cpu_ns;
     let all: u64 = populations.iter().map(|(_, table)| cpu(table)).sum();
     let others = populations.iter().filter(|(known, _)| known.population != name);
     let Some((most, table)) = others.max_by_key(|(_, table)| cpu(table)) else { return String::new() };
@@ -130,6 +130,7 @@ mod tests {
             position: 0,
             arm: arm.to_owned(),
             design: crate::plan::Design::Pairs,
+            load: None,
             start: 0,
             proof: None,
             started_ns: 0,
@@ -187,7 +188,7 @@ mod tests {
     fn each_is_told_as_if_nobody_else_had_asked() {
         let setup = setup();
         let table = table(&setup, 99, Nanos::ZERO);
-        let [few, many] = [0, 1].map(|index| figures(table.populations[index].1.main.column("b")));
+        let [few, many] = [0, 1].map(|index| figures(table.populations[index].1.main().column("b")));
         assert_eq!((few.requests, few.replies, few.errors["reset"]), (1010, 901, 99));
         assert_eq!((few.served, many.served), (Some(0.901), Some(1.0)));
         assert!((few.response_mean_ns - 2e6).abs() < 2e4, "{}", few.response_mean_ns);

@@ -3,7 +3,7 @@
 use super::AnalyseError;
 use crate::looks::looks;
 use crate::plan::Design;
-use crate::results::{PopulationSetup, Setup, SliceRecord};
+use crate::results::{PopulationSetup, RoundKind, Setup, SliceRecord};
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
 use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Kind, Meter, Side, Sum, Times};
 use bakeoff_stats::LookPlan;
@@ -26,10 +26,14 @@ pub(super) struct Column {
 
 /// Everything that was measured.
 pub(super) struct Table {
-    /// The rounds of the design.
-    pub(super) main: Series,
-    /// The paired rounds after a duet; the same as `main` has none in other designs.
-    pub(super) paired: Series,
+    /// What every round of the design measured, load by load; without loads the plan's own clock alone.
+    pub(super) loads: Vec<Series>,
+    /// The place of the load that verdicts stand on.
+    pub(super) decide_at: usize,
+    /// The decision's load once more, the arms in turn.
+    pub(super) in_turn: Series,
+    /// The plan's own clock, where that is another load: full speed.
+    pub(super) full_speed: Series,
     /// After which rounds verdicts are judged.
     pub(super) looks: LookPlan,
     pub(super) is_duet: bool,
@@ -51,41 +55,81 @@ impl Table {
     }
 
     fn of(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
-        let (main, other): (Vec<_>, Vec<_>) =
-            slices.iter().partition(|slice| slice.design == setup.design.design);
+        let design = &setup.design;
+        let of = |kind: RoundKind, load: Option<u32>, by: Design| {
+            let is_of = |slice: &&SliceRecord| design.kind_of(slice) == kind && slice.load == load;
+            let own: Vec<&SliceRecord> = slices.iter().filter(is_of).collect();
+            Ok::<_, AnalyseError>(Series { load, design: by, ..Series::read(setup, &own, depth)? })
+        };
+        let loads = match design.loads.len() as u32 {
+            0 => vec![of(RoundKind::Main, None, design.design)?],
+            all => {
+                let main = (0..all).map(|load| of(RoundKind::Main, Some(load), design.design));
+                main.collect::<Result<_, _>>()?
+            }
+        };
         Ok(Self {
-            main: Series::read(setup, &main, depth)?,
-            paired: Series::read(setup, &other, depth)?,
+            decide_at: (design.decide_at as usize).min(loads.len() - 1),
+            loads,
+            in_turn: of(RoundKind::InTurn, Some(design.decide_at), Design::Pairs)?,
+            full_speed: of(RoundKind::FullSpeed, None, Design::Pairs)?,
             looks: looks(setup, slices),
-            is_duet: setup.design.design == Design::Duet,
+            is_duet: design.is_duet(),
             populations: Vec::new(),
         })
     }
 
-    pub(super) const fn rounds(&self) -> usize {
-        self.main.rounds + self.paired.rounds
+    /// The rounds that verdicts stand on.
+    pub(super) fn main(&self) -> &Series {
+        &self.loads[self.decide_at]
     }
 
-    /// The rounds in which a figure is measured as it is: in a duet the arms share the machine, so of it only what a
-    /// subject uses for its own requests holds, and what became of them.
+    /// Complete rounds of whatever kind.
+    pub(super) fn rounds(&self) -> usize {
+        self.main().rounds + self.after()
+    }
+
+    /// Rounds in turn after the verdict.
+    pub(super) const fn after(&self) -> usize {
+        self.in_turn.rounds + self.full_speed.rounds
+    }
+
+    /// The rounds in which a figure is measured as it is: of a duet what a subject uses for its own requests, and what
+    /// became of them; times of whole slices at the same load; how fast it goes where nothing sets the pace.
     pub(super) fn valid_for(&self, meter: &Meter) -> &Series {
         let of_subject = meter.side == Side::Subject && meter.kind != Kind::Histogram && !meter.is_speed();
-        if of_subject || meter.part_of.is_some() { &self.main } else { self.timed() }
+        match () {
+            () if of_subject || meter.part_of.is_some() => self.main(),
+            () if meter.is_speed() && self.full_speed.rounds > 0 => &self.full_speed,
+            () => self.timed(),
+        }
     }
 
-    /// The rounds of which times and rates hold.
-    pub(super) const fn timed(&self) -> &Series {
-        if self.is_duet { &self.paired } else { &self.main }
+    /// The rounds of which times hold.
+    pub(super) fn timed(&self) -> &Series {
+        match () {
+            () if !self.is_duet => self.main(),
+            () if self.in_turn.rounds > 0 || self.full_speed.rounds == 0 => &self.in_turn,
+            () => &self.full_speed,
+        }
     }
 
-    /// All rounds, of whatever design.
-    pub(super) fn all(&self) -> [&Series; 2] {
-        [&self.main, &self.paired]
+    /// All rounds, of whatever kind.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Series> {
+        self.loads.iter().chain([&self.in_turn, &self.full_speed])
     }
 
-    /// The design of rounds that are one of ours.
-    pub(super) fn design_of(&self, series: &Series) -> Design {
-        if self.is_duet && std::ptr::eq(series, &raw const self.main) { Design::Duet } else { Design::Pairs }
+    /// As if nothing but this kind of file operation had been measured.
+    pub(super) fn alone(&self, operation: &str) -> Self {
+        Self {
+            loads: self.loads.iter().map(|series| series.alone(operation)).collect(),
+            decide_at: self.decide_at,
+            in_turn: self.in_turn.alone(operation),
+            full_speed: self.full_speed.alone(operation),
+            looks: self.looks.clone(),
+            is_duet: self.is_duet,
+            populations: Vec::new(),
+        }
     }
 }
 
@@ -93,6 +137,12 @@ impl Table {
 pub(super) struct Series {
     columns: BTreeMap<String, Column>,
     rounds: usize,
+    /// Numbers of the rounds, ascending.
+    numbers: Vec<u32>,
+    /// How their slices were taken.
+    pub(super) design: Design,
+    /// Their load, by its place in the design's; none: the plan's own clock.
+    pub(super) load: Option<u32>,
     /// Which start of the arms each round belongs to.
     starts: Vec<u32>,
     pub(super) seconds_per_round: Option<f64>,
@@ -111,10 +161,8 @@ impl Series {
         for slice in slices {
             by_round.entry(slice.round).or_default().insert(&slice.arm, slice);
         }
-        let complete: Vec<_> = by_round
-            .values()
-            .filter(|round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str())))
-            .collect();
+        by_round.retain(|_, round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str())));
+        let complete: Vec<_> = by_round.values().collect();
         let mut decoder = Decoder::default();
         let mut columns = BTreeMap::new();
         for arm in &setup.arms {
@@ -128,6 +176,9 @@ impl Series {
         Ok(Self {
             columns,
             rounds: complete.len(),
+            numbers: by_round.keys().copied().collect(),
+            design: Design::Pairs,
+            load: None,
             starts: complete.iter().map(|round| round[setup.baseline.as_str()].start).collect(),
             seconds_per_round: seconds_per_round(slices, complete.len()),
         })
@@ -135,6 +186,11 @@ impl Series {
 
     pub(super) const fn rounds(&self) -> usize {
         self.rounds
+    }
+
+    /// Numbers of the rounds, ascending.
+    pub(super) fn numbers(&self) -> &[u32] {
+        &self.numbers
     }
 
     /// Which start of the arms each round belongs to.
@@ -165,6 +221,9 @@ impl Series {
         Self {
             columns: columns.collect(),
             rounds: self.rounds,
+            numbers: self.numbers.clone(),
+            design: self.design,
+            load: self.load,
             starts: self.starts.clone(),
             seconds_per_round: self.seconds_per_round,
         }

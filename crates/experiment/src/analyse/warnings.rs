@@ -16,7 +16,7 @@ pub(super) const STEAL_LIMIT: f64 = 0.05;
 const PROCESS_LUCK: f64 = 0.02;
 
 pub(super) fn all(setup: &Setup, table: &Table, comparisons: &[Comparison]) -> Vec<Warning> {
-    let series = &table.main;
+    let series = table.main();
     let mut found = setup.environment.warnings.clone();
     let mut add = |label: &str, sentence: String| found.push(Warning { label: label.to_owned(), sentence });
     let starts = series.starts().iter().collect::<BTreeSet<_>>().len();
@@ -95,7 +95,7 @@ fn idle_arms(setup: &Setup, series: &Series, add: &mut impl FnMut(&str, String))
 }
 
 fn steal(setup: &Setup, table: &Table, add: &mut impl FnMut(&str, String)) {
-    let columns = table.all().into_iter().flat_map(|series| setup.arms.iter().map(|arm| series.column(arm)));
+    let columns = table.all().flat_map(|series| setup.arms.iter().map(|arm| series.column(arm)));
     let slices: Vec<f64> = columns.flat_map(|column| &column.counters).map(|c| c.host.steal).collect();
     if let Some(warning) = stolen(&slices, "slices") {
         add(&warning.label, warning.sentence);

@@ -58,10 +58,54 @@ impl PeakPlan {
 pub enum DesignChoice {
     /// One after the other.
     Pairs,
-    /// All at once.
+    /// In slots of one slice.
     Duet,
     /// As the pilot advises.
     Auto,
+}
+
+/// Loads that every round measures.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadsPlan {
+    /// Two or more, none twice, in the order of the plan.
+    pub loads: Vec<LoadPlan>,
+    /// The place of the load that the verdict stands on; `None`: the middle one.
+    pub decide_at: Option<usize>,
+}
+
+impl LoadsPlan {
+    /// Whether some are shares of what the slowest arm answers.
+    pub fn has_shares(&self) -> bool {
+        self.loads.iter().any(|load| load.rate.given().is_none())
+    }
+}
+
+/// One load.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LoadPlan {
+    /// As it was typed.
+    pub name: String,
+    /// Requests per second of each arm.
+    pub rate: LoadRate,
+}
+
+/// A rate, or what share of the most it is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum LoadRate {
+    /// As it is.
+    Rate(PerSecond),
+    /// Of what the slowest arm answers in the pilot.
+    Share(Ratio),
+}
+
+impl LoadRate {
+    /// The rate, where it is known without a pilot.
+    pub const fn given(self) -> Option<PerSecond> {
+        match self {
+            Self::Rate(rate) => Some(rate),
+            Self::Share(_) => None,
+        }
+    }
 }
 
 /// How the slices of a round were taken.
@@ -71,7 +115,7 @@ pub enum Design {
     /// One arm after the other: everything can be compared.
     #[default]
     Pairs,
-    /// All arms at once at the same rate: only costs per request can be compared.
+    /// In one slice all arms, each in slots of its own.
     Duet,
 }
 

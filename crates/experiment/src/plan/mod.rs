@@ -29,7 +29,8 @@ pub use expand::Factor;
 pub use file::PlanFile;
 pub use files::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape};
 pub use method::{
-    Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, PeakPlan, ViolationPlan, Violations,
+    Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, LoadPlan, LoadRate, LoadsPlan, PeakPlan,
+    ViolationPlan, Violations,
 };
 
 pub use requests::{BurstClock, LoadClock, Population, RequestSource, RequestWork, Timed};
@@ -78,8 +79,10 @@ pub struct Plan {
     pub baselines: Baselines,
     /// The smallest cost that matters: a share, or ns.
     pub margin: Margin,
-    /// Rounds of pairs after a duet; `None`: chosen.
+    /// Rounds in turn after a duet, at its load and at full speed each; `None`: chosen.
     pub paired_rounds: Option<u32>,
+    /// Loads that every round measures; `None`: one.
+    pub loads: Option<LoadsPlan>,
     /// The rate at which costs are told in cores.
     pub at: PerSecond,
     /// Wall time of the whole command.

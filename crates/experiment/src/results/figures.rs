@@ -1,8 +1,8 @@
 //! `results.json`: sums, distributions and comparisons.
 
 use super::{
-    DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult, PeakResult,
-    PriceResult, ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
+    CurveResult, DesignSetup, Environment, FactorsResult, FirstUseResult, LevelsResult, LinkResult,
+    PeakResult, PriceResult, ProofRecord, StartsResult, SteadyResult, SubjectSetup, ViolationResult, Warning,
 };
 use crate::plan::{Design, Extent};
 use crate::study::StudySection;
@@ -39,11 +39,14 @@ pub struct Results {
     pub duration_ns: u64,
     /// `verdicts`, `rounds`, `budget`, `interrupted` or `failed`.
     pub stopped_by: String,
-    /// Complete rounds, paired ones after a duet included.
+    /// Complete rounds, those in turn after the verdict included.
     pub rounds: u32,
-    /// Of them paired ones after a duet.
+    /// Of them those at the decision's load, after a duet.
     #[serde(default)]
-    pub paired_rounds: u32,
+    pub rounds_in_turn: u32,
+    /// Of them those at full speed, after the verdict.
+    #[serde(default)]
+    pub rounds_at_full_speed: u32,
     /// The load in words.
     pub load: String,
     /// The link between generator and subjects; none: loopback.
@@ -56,6 +59,9 @@ pub struct Results {
     pub arms: BTreeMap<String, ArmResult>,
     /// Effects and verdicts; primary ones first.
     pub comparisons: Vec<Comparison>,
+    /// How the cost depends on the load, where several were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub curve: Option<CurveResult>,
     /// `files` workload: every kind of operation by itself.
     pub operations: Vec<OperationResult>,
     /// Each population by itself, where the plan has several.
@@ -133,6 +139,9 @@ pub struct ArmResult {
     pub handshake_ns: Quantiles,
     /// Lateness of the generator.
     pub lateness_ns: Quantiles,
+    /// At full speed, where the verdict stands on another load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub full_speed: Option<FullSpeed>,
     /// Median over rounds of every meter that has a figure per slice; quantiles of the merged
     /// histograms. Keys are meter names.
     pub meters: BTreeMap<String, f64>,
@@ -312,6 +321,15 @@ pub struct WebstoneFigures {
     pub load_factor: f64,
 }
 
+/// An arm at full speed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct FullSpeed {
+    /// Replies per second, the median round.
+    pub replies_per_second: f64,
+    /// From due to done.
+    pub response_ns: Quantiles,
+}
+
 /// One arm against the baseline in one meter.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {
@@ -323,9 +341,15 @@ pub struct Comparison {
     pub meter: String,
     /// Whether the verdict stands on this one; the others are exploratory.
     pub primary: bool,
-    /// In which rounds it was measured. After a duet the primary figure has a second row, of the paired rounds, at
-    /// their load.
+    /// How its slices were taken. The primary figure has a row for each load, for the decision's load in turn, and for
+    /// full speed.
     pub design: Design,
+    /// Its load, by its place in the design's loads; none: the plan's own clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<u32>,
+    /// The load in words: `2,500/s`, `full speed`; empty where there is none to name.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub at: String,
     /// Unit of `value` and `baseline_value`.
     pub unit: String,
     /// Median over the rounds used (quantiles: of the merged histogram).
@@ -373,9 +397,12 @@ pub struct Comparison {
     pub heavy_tails: bool,
     /// Spread between starts and within one, where there is more than one start.
     pub levels: Option<LevelsResult>,
-    /// Primary, duet: in what the paired rounds contradict it; then there is no verdict but `not-resolved`.
+    /// Primary, duet: in what the rounds in turn at its load contradict it; then the verdict stands on those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contradiction: Option<String>,
+    /// Primary: that the amount at full speed is another one, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depends_on_load: Option<String>,
     /// Log ratio per round, in order; empty for quantiles.
     pub differences: Vec<f64>,
     /// Change in `unit` per round, in order; empty for quantiles.

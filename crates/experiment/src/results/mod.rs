@@ -5,6 +5,7 @@
 //! starts, or in a search for peaks `trials.jsonl` by a line a trial; `results.json` is a pure function of those two (see `analyse`).
 
 mod client;
+mod curve;
 mod design;
 mod figures;
 mod link;
@@ -14,6 +15,7 @@ mod slice;
 mod strata;
 
 pub use client::*;
+pub use curve::*;
 pub use design::*;
 pub use figures::*;
 pub use link::*;
@@ -23,9 +25,9 @@ pub use slice::*;
 pub use strata::*;
 
 /// The `schema` of this version's `results.json`.
-pub const RESULTS_SCHEMA: &str = "bakeoff-results/3";
+pub const RESULTS_SCHEMA: &str = "bakeoff-results/4";
 /// The `schema` of this version's `setup.json`.
-pub const SETUP_SCHEMA: &str = "bakeoff-setup/3";
+pub const SETUP_SCHEMA: &str = "bakeoff-setup/4";
 
 /// The class of a file operation that found other bytes than were written: it makes an arm invalid.
 pub const WRONG_BYTES: &str = "wrong-bytes";

@@ -1,6 +1,6 @@
 //! What is fixed before the first slice, and what was found on the machine.
 
-use super::{ClientSetup, LinkSetup, PeakSetup, StratumSetup};
+use super::{ClientSetup, LinkSetup, PeakSetup, SliceRecord, StratumSetup};
 use crate::plan::{Design, Extent};
 use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
@@ -212,32 +212,101 @@ pub struct DesignSetup {
     pub design: Design,
     /// Why, in words; empty where there was no choice.
     pub reason: String,
-    /// Pairs: in so many parts an arm's slice is taken, the arms in turn.
+    /// In turn: in so many parts an arm's slice is taken, the arms in turn.
     #[serde(default)]
     pub parts: u32,
-    /// What comes with a duet.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub duet: Option<DuetSetup>,
+    /// Loads that every round measures, ascending; none: the plan's own clock.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<LoadSetup>,
+    /// The load that the verdict stands on: its place in `loads`.
+    #[serde(default)]
+    pub decide_at: u32,
+    /// Rounds in turn after the verdict.
+    #[serde(default)]
+    pub after: AfterSetup,
 }
 
-/// A duet's load, and the rounds of pairs that follow it.
+/// A load of a curve, or of a duet.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct DuetSetup {
-    /// Requests per second that each arm gets, on the mean: arrivals of its own (Poisson).
+pub struct LoadSetup {
+    /// As it was asked for, such as `50%`, or its rate, such as `2,500/s`.
+    pub name: String,
+    /// Requests per second that each arm gets while it is loaded, on the mean: arrivals of its own (Poisson).
     pub rate_per_s: f64,
-    /// Rounds of pairs after it, time permitting.
-    pub paired_rounds: u32,
-    /// Requests of a slice in those.
-    pub paired_requests: u64,
-    /// Time kept for them, ns.
-    pub paired_ns: u64,
+    /// Requests of a slice.
+    pub slice_requests: u64,
+    /// In turn: in so many parts a slice is taken.
+    pub parts: u32,
+    /// Slots of a duet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slots: Option<SlotsSetup>,
+}
+
+/// Slots of a duet: the arms of a slice take turns in them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SlotsSetup {
+    /// From the beginning of one slot to that of the next, ns.
+    pub every_ns: u64,
+    /// The part at its end in which nothing comes due, ns.
+    pub gap_ns: u64,
+}
+
+/// Rounds in turn after the verdict, time permitting.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct AfterSetup {
+    /// Rounds at the load that the verdict stands on, of slices as in the duet.
+    pub at_load: u32,
+    /// Rounds on the plan's own clock: full speed.
+    pub full_speed: u32,
+    /// Requests of a slice at full speed.
+    pub full_requests: u64,
+    /// Time kept for both, ns.
+    pub time_ns: u64,
+}
+
+impl AfterSetup {
+    /// Rounds of either kind.
+    pub const fn rounds(&self) -> u32 {
+        self.at_load + self.full_speed
+    }
 }
 
 impl DesignSetup {
-    /// Rounds of pairs after a duet.
-    pub fn paired_rounds(&self) -> usize {
-        self.duet.as_ref().map_or(0, |duet| duet.paired_rounds as usize)
+    /// The load that the verdict stands on; `None`: the plan's own clock.
+    pub fn decision(&self) -> Option<&LoadSetup> {
+        self.loads.get(self.decide_at as usize)
     }
+
+    /// Whether all arms share a slice, in slots of their own.
+    pub fn is_duet(&self) -> bool {
+        self.design == Design::Duet
+    }
+
+    /// Whether more than one load is measured.
+    pub fn is_curve(&self) -> bool {
+        self.loads.len() > 1
+    }
+
+    /// What a slice was measured for.
+    pub fn kind_of(&self, slice: &SliceRecord) -> RoundKind {
+        match slice.load {
+            None if self.loads.is_empty() => RoundKind::Main,
+            None => RoundKind::FullSpeed,
+            Some(_) if slice.design == self.design => RoundKind::Main,
+            Some(_) => RoundKind::InTurn,
+        }
+    }
+}
+
+/// What a round is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RoundKind {
+    /// The verdict: every load, by the design.
+    Main,
+    /// The decision's load once more, the arms in turn.
+    InTurn,
+    /// The plan's own clock, the arms in turn.
+    FullSpeed,
 }
 
 /// When the arms are started anew.

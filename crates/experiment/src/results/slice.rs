@@ -18,6 +18,9 @@ pub struct SliceRecord {
     pub arm: String,
     /// How the slices of this round were taken.
     pub design: Design,
+    /// The load, by its place in the design's loads; none: the plan's own clock.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub load: Option<u32>,
     /// Which start of the arms this is, from 0.
     pub start: u32,
     /// Whether the layer was on, where that was asked anew at this start.
@@ -56,6 +59,7 @@ impl SliceRecord {
             position: self.position,
             arm: self.arm.clone(),
             design: self.design,
+            load: self.load,
             start: self.start,
             proof: None,
             started_ns: self.started_ns,

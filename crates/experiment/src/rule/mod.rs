@@ -11,11 +11,13 @@ pub use parse::RuleError;
 
 use crate::results::{ArmResult, Comparison, OwnFigure, Results};
 use bakeoff_meter::catalogue;
-use bakeoff_stats::{Amounts, Verdict};
+use bakeoff_stats::{Amounts, Verdict, per_second};
 use std::fmt;
 
 /// Arms that are named in a line; a run may have forty.
 const NAMED: usize = 3;
+/// What a rule calls full speed.
+const FULL: &str = "full";
 
 /// A condition that must not come true.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +34,8 @@ enum Test {
     Figure {
         /// Name of a meter; `None`: the primary one of the run.
         meter: Option<&'static str>,
+        /// Name of the load, of the primary one; `None`: that of the decision.
+        at: Option<String>,
         end: End,
         order: Order,
         bound: Bound,
@@ -133,7 +137,7 @@ impl Rule {
     /// Judges every arm that the rule is about by the figures of a run.
     pub fn judge(&self, results: &Results) -> Ruling {
         let judged = match self.test {
-            Test::Figure { meter: Some(meter), end, order, bound: Bound::Is(bound) } => {
+            Test::Figure { meter: Some(meter), end, order, bound: Bound::Is(bound), .. } => {
                 let arms = results.order.iter().filter_map(|name| results.arms.get_key_value(name));
                 // Seconds of baselines have no estimates of their own.
                 let is_meant = |name: &str| self.is_meant(name) && !name.ends_with('\'');
@@ -172,9 +176,17 @@ impl Rule {
     }
 
     fn judge_arm(&self, primary: &Comparison, results: &Results) -> (Ruled, String) {
-        match self.test {
-            Test::Verdict { equal, verdict } => by_verdict(primary, equal, verdict),
-            Test::Figure { meter, end, order, bound } => {
+        match &self.test {
+            Test::Verdict { equal, verdict } => by_verdict(primary, *equal, *verdict),
+            Test::Figure { at: Some(at), end, order, bound, .. } => match at_load(results, primary, at) {
+                Some(row) => {
+                    let (ruled, said) = by_figure(row, *end, *order, *bound);
+                    (ruled, format!("{said} at {}", row.at))
+                }
+                None => (Ruled::NotJudged, format!("was not measured at `{at}`; {}", known_loads(results))),
+            },
+            Test::Figure { meter, end, order, bound, at: None } => {
+                let (end, order, bound) = (*end, *order, *bound);
                 let meter = meter.unwrap_or(&primary.meter);
                 let row = results.comparisons.iter().find(|row| row.arm == primary.arm && row.meter == meter);
                 let Some(row) = row else {
@@ -183,6 +195,28 @@ impl Rule {
                 by_figure(row, end, order, bound)
             }
         }
+    }
+}
+
+/// The primary figure of an arm at a load, by the name that it has in the plan, by its rate, or `full`.
+fn at_load<'r>(results: &'r Results, primary: &'r Comparison, at: &str) -> Option<&'r Comparison> {
+    let design = &results.design;
+    let load = design.loads.iter().position(|load| load.name == at || per_second(load.rate_per_s) == at);
+    let is_full_speed = at == FULL && !design.loads.is_empty();
+    let wanted = load.map(|load| load as u32);
+    let rows = results.comparisons.iter();
+    let mut own = rows.filter(|row| row.arm == primary.arm && row.meter == primary.meter);
+    match wanted {
+        Some(_) => own.find(|row| row.load == wanted && (row.primary || row.design == design.design)),
+        None => own.find(|row| is_full_speed && row.load.is_none()),
+    }
+}
+
+fn known_loads(results: &Results) -> String {
+    let names: Vec<&str> = results.design.loads.iter().map(|load| load.name.as_str()).collect();
+    match names.is_empty() {
+        true => "the run has one load: take `@` and what is behind it out".to_owned(),
+        false => format!("its loads are {}, and `{FULL}` for full speed", names.join(", ")),
     }
 }
 

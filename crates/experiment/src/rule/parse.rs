@@ -1,4 +1,5 @@
-//! A rule as it is typed: `[ARM:] FIGURE[.low|.high|.estimate] > 2%`, `[ARM:] METER > 20ms` or `[ARM:] verdict = costs`.
+//! A rule as it is typed: `[ARM:] FIGURE[.low|.high|.estimate][@LOAD] > 2%`, `[ARM:] METER > 20ms` or
+//! `[ARM:] verdict = costs`.
 
 use super::{Bound, End, Order, Rule, Test};
 use crate::plan::suggestion;
@@ -54,10 +55,21 @@ fn test(condition: &str) -> Result<Test, String> {
     else {
         return Err(format!("a figure is compared with `>`, `>=`, `<` or `<=`, not with `{rest}`"));
     };
+    let (figure, at) = match figure.split_once('@') {
+        Some((figure, at)) => (figure.trim(), Some(at.trim())),
+        None => (figure, None),
+    };
     let (name, end) = end(figure);
     let meter = meter(name)?;
+    if let (Some(at), Some(meter)) = (at, meter) {
+        let name = meter.name;
+        return Err(format!(
+            "`@{at}` belongs to `cost`, which is measured at several loads; `{name}` is not"
+        ));
+    }
     let bound = read_bound(bound.trim(), meter)?;
-    Ok(Test::Figure { meter: meter.map(|meter| meter.name), end, order, bound })
+    let at = at.map(str::to_owned);
+    Ok(Test::Figure { meter: meter.map(|meter| meter.name), at, end, order, bound })
 }
 
 fn verdict(rest: &str) -> Result<Test, String> {

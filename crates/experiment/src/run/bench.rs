@@ -1,7 +1,9 @@
 //! What the round loop asks of arms, be they servers or commands.
 
 use super::RunError;
-use crate::results::{LinkSetup, PopulationRecord, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
+use crate::results::{
+    LinkSetup, PopulationRecord, ProofRecord, SlotsSetup, SubjectSetup, Warning, WorkloadSetup,
+};
 use bakeoff_meter::{Counters, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeMap;
@@ -12,7 +14,7 @@ pub(crate) struct Measured {
     pub(crate) times: Times,
     /// All requests of the slice were made. A slice that time or the user cut short is no slice.
     pub(crate) complete: bool,
-    /// Duet: seed of the order and the arrivals that the arm had in this round.
+    /// Seed of the order and the arrivals that the arm had in this round, where they were its own.
     pub(crate) order_seed: Option<u64>,
     /// What each population counted, where the plan has several.
     pub(crate) populations: BTreeMap<String, PopulationRecord>,
@@ -32,6 +34,15 @@ impl Measured {
         self.times.merge(&part.times);
         self.complete &= part.complete;
     }
+}
+
+/// What requests come due by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Pace {
+    /// The plan's own clock.
+    Planned,
+    /// So many a second on the mean (Poisson), in an order of the arm's own.
+    At(PerSecond),
 }
 
 /// Which part of an arm's slice.
@@ -81,12 +92,12 @@ impl Tried {
 
 /// All arms, started, by their index in `Plan::names`.
 pub(crate) trait Bench {
-    /// Prepares the work of a round: the same for every arm, but for those with a number of requests
-    /// of their own.
-    fn begin_round(&mut self, round: u32, requests: usize) -> Result<(), RunError>;
+    /// Prepares the work of a round at a load (by its place in the design's; none: the plan's clock): the same for every
+    /// arm, but for those with a number of requests of their own.
+    fn begin_round(&mut self, round: u32, load: Option<u32>, requests: usize) -> Result<(), RunError>;
 
     /// Measures one arm's slice, or a part of it. `limit`: no new requests after that long.
-    fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError>;
+    fn measure(&mut self, arm: usize, pace: Pace, part: Part, limit: Nanos) -> Result<Measured, RunError>;
 
     /// In which parts a slice may be measured.
     fn parts(&self) -> Parts {
@@ -100,11 +111,24 @@ pub(crate) trait Bench {
     /// whose slices are smaller is tried with one, and its times are scaled.
     fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError>;
 
-    /// Measures all arms at the same time, each at `rate` on the mean.
+    /// Measures all arms in one slice, each at `rate` in slots of its own.
     ///
     /// # Errors
-    /// As for [`Bench::measure`], and where arms cannot share the machine.
-    fn measure_together(&mut self, _rate: PerSecond, _limit: Nanos) -> Result<Vec<Measured>, RunError> {
+    /// As for [`Bench::measure`], and where the workload has no such slices.
+    fn measure_in_slots(
+        &mut self,
+        _rate: PerSecond,
+        _slots: SlotsSetup,
+        _limit: Nanos,
+    ) -> Result<Vec<Measured>, RunError> {
+        Err(RunError::NoDuet)
+    }
+
+    /// Requests per second that the slowest arm answers in a closed loop, over `requests` of them.
+    ///
+    /// # Errors
+    /// As for [`Bench::measure`], and where the workload has no such loop.
+    fn capacity(&mut self, _requests: usize, _limit: Nanos) -> Result<PerSecond, RunError> {
         Err(RunError::NoDuet)
     }
 

@@ -1,12 +1,14 @@
 //! How large slices are, and how many rounds of them the budget bears. Pure.
 
 use super::bench::{Parts, Sizing};
-use super::pilot::{Pilot, Together};
+use super::design::slots;
+use super::pilot::Pilot;
 use crate::looks::{RoundTime, USABLE};
-use crate::plan::Plan;
-use crate::results::{DuetSetup, RestartSetup, Warning};
+use crate::plan::{Design, Plan};
+use crate::results::{AfterSetup, LoadSetup, RestartSetup, SlotsSetup, Warning};
+use bakeoff_loadgen::Slots;
 use bakeoff_stats::{LOOKS, LookPlan};
-use bakeoff_units::Nanos;
+use bakeoff_units::{Nanos, PerSecond};
 
 /// The fastest arm needs at least this long for a slice.
 pub(super) const SLICE: Nanos = Nanos::from_millis(200);
@@ -24,18 +26,20 @@ pub(super) const ROUNDS: u32 = LOOKS[1];
 const PART: Nanos = Nanos::from_millis(50);
 /// Most parts of a slice.
 const PARTS: u32 = 8;
-/// Wall time of a duet's slice at most.
+/// Wall time of a duet's slice, all arms together, at most; of a load in turn as much.
 const DUET_SLICE: Nanos = Nanos::from_millis(800);
 /// The same at least.
 const SHORT_DUET_SLICE: Nanos = Nanos::from_millis(300);
-/// Fewest requests of it.
-const DUET_REQUESTS: usize = 200;
-/// Rounds of pairs after a duet.
+/// Fewest requests of an arm in it.
+const DUET_REQUESTS: usize = 100;
+/// A part of a slice in turn takes about this long where requests come at a rate.
+const RATE_PART: Nanos = Nanos::from_millis(100);
+/// Rounds in turn after the verdict, at its load and at full speed each.
 const PAIRED: u32 = 10;
 /// The same where a quantile is asked for: fewer have no interval.
 const PAIRED_FOR_QUANTILES: u32 = 20;
-/// Share of the budget that may be kept for them.
-const PAIRED_SHARE: f64 = 0.25;
+/// Share of the budget that may be kept for both.
+const PAIRED_SHARE: f64 = 0.4;
 
 /// What rounds are planned from.
 pub(crate) struct Given<'a> {
@@ -65,8 +69,10 @@ pub(crate) struct Rounds {
     pub(crate) parts: u32,
     /// As far as the pilot tells.
     pub(crate) looks: LookPlan,
-    /// Of a duet.
-    pub(crate) duet: Option<DuetSetup>,
+    /// Loads that every round measures; none: the plan's clock.
+    pub(crate) loads: Vec<LoadSetup>,
+    /// Rounds in turn after the verdict.
+    pub(crate) after: AfterSetup,
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -88,52 +94,73 @@ pub(crate) fn pairs(given: &Given<'_>) -> Rounds {
         reason: given.with_own(sized.reason),
         parts,
         looks,
-        duet: None,
+        loads: Vec::new(),
+        after: AfterSetup::default(),
         warnings,
     }
 }
 
-/// All arms at once at `rate`, then in turns.
-pub(crate) fn duet(given: &Given<'_>, rate: f64, together: &Together) -> Rounds {
+/// The loads of every round, and how they are measured.
+pub(crate) struct Loads {
+    /// Names and rates, ascending.
+    pub(crate) all: Vec<(String, PerSecond)>,
+    /// The place of the one that the verdict stands on.
+    pub(crate) decide_at: usize,
+    /// In slots, or in turn.
+    pub(crate) design: Design,
+    /// Wall time beside the slots of a slice.
+    pub(crate) overhead: Nanos,
+    /// The plan's own clock is a closed loop, and another load.
+    pub(crate) has_full_speed: bool,
+}
+
+/// Every round measures these loads; rounds in turn follow.
+pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
     let usable = given.left.get() as f64 * USABLE;
     let wanted =
         given.plan.paired_rounds.unwrap_or(if given.quantiles { PAIRED_FOR_QUANTILES } else { PAIRED });
+    let at_load = if loads.design == Design::Duet { wanted } else { 0 };
+    let full_speed = if loads.has_full_speed { wanted } else { 0 };
     let later = given.restarts_later();
-    let paired = given.slice(usable * PAIRED_SHARE, wanted.max(1), &later);
-    let kept = given.time_of_pairs(paired.requests).of_first(wanted, &later);
-    let round = |slice: f64| RoundTime {
-        round: slice + together.overhead.get() as f64,
+    let full = given.slice(usable * PAIRED_SHARE / 2.0, full_speed.max(1), &later);
+    let of_loads = |wall: Nanos| -> Vec<LoadSetup> {
+        loads.all.iter().map(|(name, rate)| given.load(name, *rate, wall, loads.design)).collect()
+    };
+    let time_of = |all: &[LoadSetup]| RoundTime {
+        round: all.iter().map(|load| given.time_of_load(load, loads)).sum(),
         restart: given.restart.get() as f64,
     };
-    let slice_of = |wall: Nanos| match given.sizing {
-        Sizing::Fixed(requests) => requests,
-        Sizing::Free | Sizing::Timed(_) => ((rate * wall.as_secs_f64()) as usize).clamp(DUET_REQUESTS, MOST),
+    let after = |all: &[LoadSetup]| {
+        let in_turn = all.get(loads.decide_at).map_or(0.0, |load| given.time_in_turn(load));
+        in_turn * f64::from(at_load)
+            + if full_speed > 0 {
+                given.time_of_pairs(full.requests).of_first(full_speed, &later)
+            } else {
+                0.0
+            }
     };
-    let time_of = |requests: usize| round(requests as f64 / rate * 1e9);
     // The cost comes first: what fourteen short rounds need is not kept from them.
-    let spare = (usable - time_of(slice_of(SHORT_DUET_SLICE)).of_first(ROUNDS, given.restarts)).max(0.0);
-    let kept = if wanted == 0 { 0.0 } else { kept.min(usable * PAIRED_SHARE).min(spare) };
+    let short = of_loads(SHORT_DUET_SLICE);
+    let spare = (usable - time_of(&short).of_first(ROUNDS, given.restarts)).max(0.0);
+    let kept = after(&of_loads(DUET_SLICE)).min(usable * PAIRED_SHARE).min(spare);
     // As long as fourteen of them fit: noise that belongs to a slice's ends and to starts does not shrink with its length.
-    let beside = time_of(0).of_first(ROUNDS, given.restarts);
-    let affordable = ((usable - kept - beside) / f64::from(ROUNDS)).max(0.0) as u64;
-    let requests = slice_of(Nanos::new(affordable).clamp(SHORT_DUET_SLICE, DUET_SLICE));
-    let time = time_of(requests);
+    let beside = time_of(&[]).of_first(ROUNDS, given.restarts)
+        + (loads.overhead.get() * loads.all.len() as u64) as f64 * f64::from(ROUNDS);
+    let affordable = ((usable - kept - beside) / f64::from(ROUNDS)).max(0.0) / loads.all.len().max(1) as f64;
+    let all = of_loads(Nanos::new(affordable as u64).clamp(SHORT_DUET_SLICE, DUET_SLICE));
+    let time = time_of(&all);
     let fit = time.fitting(usable - kept, 0, given.plan.max_rounds, given.restarts);
     let looks = planned(fit, given.plan.max_rounds);
-    let wall = Nanos::new((requests as f64 / rate * 1e9) as u64);
-    let duet = DuetSetup {
-        rate_per_s: rate,
-        paired_rounds: wanted,
-        paired_requests: paired.requests as u64,
-        paired_ns: kept as u64,
-    };
+    let requests = all.get(loads.decide_at).map_or(0, |load| load.slice_requests as usize);
+    let wall = all.get(loads.decide_at).map_or(0.0, |load| given.time_of_load(load, loads));
     Rounds {
         requests,
-        reason: format!("all arms at once take about {wall} for it"),
-        parts: given.parts(paired.requests),
+        reason: format!("all arms together take about {} for it", Nanos::new(wall as u64)),
+        parts: given.parts(full.requests),
         warnings: few_rounds(fit, given.plan.max_rounds, looks.last(), time).into_iter().collect(),
         looks,
-        duet: Some(duet),
+        loads: all,
+        after: AfterSetup { at_load, full_speed, full_requests: full.requests as u64, time_ns: kept as u64 },
     }
 }
 
@@ -145,6 +172,46 @@ struct Sized {
 }
 
 impl Given<'_> {
+    fn arms(&self) -> usize {
+        self.pilot.tried.len().max(1)
+    }
+
+    /// A load whose slices take about `wall` for all arms together.
+    fn load(&self, name: &str, rate: PerSecond, wall: Nanos, design: Design) -> LoadSetup {
+        let own = wall.as_secs_f64() / self.arms() as f64;
+        let requests = match self.sizing {
+            Sizing::Fixed(requests) => requests,
+            Sizing::Free | Sizing::Timed(_) => ((rate.get() * own) as usize).clamp(DUET_REQUESTS, MOST),
+        };
+        let parts = requests as f64 / rate.get() / RATE_PART.as_secs_f64();
+        LoadSetup {
+            name: name.to_owned(),
+            rate_per_s: rate.get(),
+            slice_requests: requests as u64,
+            parts: if self.in_parts == Parts::Any { (parts as u32).clamp(1, PARTS) } else { 1 },
+            slots: (design == Design::Duet).then(|| slots(rate)),
+        }
+    }
+
+    /// Wall time of a load in a round, ns.
+    fn time_of_load(&self, load: &LoadSetup, loads: &Loads) -> f64 {
+        let own = Nanos::new((load.slice_requests as f64 / load.rate_per_s * 1e9) as u64);
+        match load.slots {
+            Some(SlotsSetup { every_ns, gap_ns }) => {
+                let (every, gap) = (Nanos::new(every_ns), Nanos::new(gap_ns));
+                let slots = Slots { of: self.arms(), every, gap, seed: 0 };
+                (slots.time_of_all(own) + loads.overhead).get() as f64
+            }
+            None => self.time_in_turn(load),
+        }
+    }
+
+    /// The same where the arms take turns, ns.
+    fn time_in_turn(&self, load: &LoadSetup) -> f64 {
+        let own = load.slice_requests as f64 / load.rate_per_s * 1e9;
+        (own + self.pilot.overhead.get() as f64 * f64::from(load.parts)) * self.arms() as f64
+    }
+
     /// Time of a request of each arm in ns, with the arm's own size.
     fn per_request(&self) -> impl Iterator<Item = (f64, Option<usize>)> {
         let own = self.own.iter().copied().chain(std::iter::repeat(None));
@@ -359,23 +426,48 @@ mod tests {
         assert_eq!(parts(Parts::Each(24), 100), 24);
     }
 
+    fn duet(rates: &[f64]) -> Loads {
+        Loads {
+            all: rates.iter().map(|rate| (rate.to_string(), PerSecond::new(*rate).unwrap())).collect(),
+            decide_at: rates.len() / 2,
+            design: Design::Duet,
+            overhead: Nanos::from_millis(50),
+            has_full_speed: true,
+        }
+    }
+
     #[test]
-    fn a_duet_keeps_time_for_ten_rounds_of_pairs() {
-        let together = Together { subject_ns: 1.0, generator_ns: 1.0, overhead: Nanos::from_millis(50) };
+    fn a_duet_keeps_time_for_rounds_in_turn_at_its_load_and_at_full_speed() {
         let case = Case::of(&[40, 40, 40], 2000);
-        // Pairs: 750 ms + 120 ms, ten of them 8.7 s. Duet: 0.85 s; (57 - 8.7) / 0.85.
-        let rounds = duet(&case.given(Sizing::Free, &[], 60), 1000.0, &together);
-        assert_eq!((rounds.requests, rounds.looks.last()), (800, 56));
-        let kept = rounds.duet.unwrap();
-        assert_eq!((kept.paired_rounds, kept.paired_requests, kept.paired_ns), (10, 12_500, 8_700_000_000));
-        // 15 s: smaller pairs, 3.6 s for them, and fourteen slices of 0.71 s for the duet; never less than 0.3 s.
-        let short = |seconds| duet(&case.given(Sizing::Free, &[], seconds), 1000.0, &together);
-        assert_eq!((short(15).requests, short(15).looks.last()), (713, 14));
-        assert_eq!(short(5).requests, 300);
+        // 1000/s: 266 requests of three arms; 14 cycles of three slots of 20 ms, and 50 ms.
+        let rounds = loads(&case.given(Sizing::Free, &[], 60), &duet(&[1000.0]));
+        assert_eq!((rounds.requests, rounds.loads[0].slots.unwrap().every_ns), (266, 20_000_000));
+        // In turn: 3 x (266 + 40) ms, and at full speed 3 x (250 + 40); ten of each.
+        assert_eq!(
+            rounds.after,
+            AfterSetup { at_load: 10, full_speed: 10, full_requests: 12_500, time_ns: 17_880_000_000 }
+        );
+        // (57 - 17.88) s of 0.89 s each.
+        assert_eq!(rounds.looks.last(), 43);
+        let short = loads(&case.given(Sizing::Free, &[], 5), &duet(&[1000.0]));
+        assert_eq!(short.requests, 100, "0.3 s for three");
         let given = Given { quantiles: true, ..case.given(Sizing::Free, &[], 60) };
-        assert_eq!(duet(&given, 1000.0, &together).duet.unwrap().paired_rounds, 20);
+        assert_eq!(loads(&given, &duet(&[1000.0])).after.at_load, 20);
         let mut none = Case::of(&[40, 40, 40], 2000);
         none.plan = plan("paired_rounds = 0");
-        assert_eq!(duet(&none.given(Sizing::Free, &[], 60), 1000.0, &together).duet.unwrap().paired_ns, 0);
+        assert_eq!(loads(&none.given(Sizing::Free, &[], 60), &duet(&[1000.0])).after.time_ns, 0);
+    }
+
+    #[test]
+    fn the_loads_of_a_curve_take_about_as_long_and_the_plans_own_rate_is_no_further_one() {
+        let case = Case::of(&[40, 40, 40], 2000);
+        let rounds = loads(&case.given(Sizing::Free, &[], 90), &duet(&[1000.0, 5000.0, 9000.0]));
+        let requests: Vec<u64> = rounds.loads.iter().map(|load| load.slice_requests).collect();
+        assert_eq!((requests, rounds.requests), (vec![266, 1333, 2400], 1333));
+        let planned = Loads { has_full_speed: false, ..duet(&[1000.0]) };
+        assert_eq!(loads(&case.given(Sizing::Free, &[], 60), &planned).after.full_speed, 0);
+        let in_turn = Loads { design: Design::Pairs, ..duet(&[1000.0, 5000.0]) };
+        let rounds = loads(&case.given(Sizing::Free, &[], 60), &in_turn);
+        assert_eq!((rounds.after.at_load, rounds.loads[0].slots), (0, None));
     }
 }

@@ -1,6 +1,6 @@
 //! Commands as arms: run to their end, one at a time.
 
-use super::bench::{Bench, Measured, Part, Sizing, Tried};
+use super::bench::{Bench, Measured, Pace, Part, Sizing, Tried};
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::{Scratch, on_disk};
 use super::snapshot::fill_host;
@@ -252,11 +252,11 @@ impl<'a> CommandBench<'a> {
 }
 
 impl Bench for CommandBench<'_> {
-    fn begin_round(&mut self, _round: u32, _requests: usize) -> Result<(), RunError> {
+    fn begin_round(&mut self, _round: u32, _load: Option<u32>, _requests: usize) -> Result<(), RunError> {
         Ok(())
     }
 
-    fn measure(&mut self, arm: usize, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
+    fn measure(&mut self, arm: usize, _pace: Pace, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
         let time_limit = self.work.time_limit.min(limit);
         let (outcome, counters) = self.run_once(arm, time_limit)?;
         // Ended by the budget and not by its own time limit: no slice, and no fault of the command.

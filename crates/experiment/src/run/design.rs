@@ -1,29 +1,40 @@
 //! Pairs or a duet, and when arms are started anew: decided once, from the plan and the pilot.
 //!
-//! Pure. A duet loads all arms at once at the same rate. What disturbs the machine then disturbs
-//! all of them alike, so costs per request show sharply, of any size (Bulej and others, "Duet
-//! benchmarking", 2020); times and rates do not, because the arms share the cores.
+//! Pure. A duet measures all arms in one slice, each in slots of some 20 ms. What disturbs the machine lasts longer as a
+//! rule and then disturbs all of them alike (Bulej and others, "Duet benchmarking", 2020, load them all at once). In slots
+//! no arm is charged for the packets and wake-ups of another: loaded at once, six servers inflated a planted 26 us to 30.
 
 use super::RunError;
 use super::bench::Tried;
-use super::pilot::Together;
-use crate::plan::{ArmKind, DesignChoice, Fresh, LoadClock, Plan, RequestSource, RequestWork, Work};
-use crate::results::RestartSetup;
+use crate::plan::{
+    ArmKind, DesignChoice, Fresh, LoadClock, LoadPlan, LoadRate, LoadsPlan, Plan, RequestSource, RequestWork,
+    Work,
+};
+use crate::results::{RestartSetup, SlotsSetup};
 use bakeoff_meter::catalogue::SUBJECT_CPU;
 use bakeoff_stats::LOOKS;
 use bakeoff_subject::Spec;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
-/// Share of its cores that all arms together, or the generator, may need in a duet: below it,
-/// waiting for one another does not change what a request costs.
+/// A duet's load where nothing else is said, of what the slowest arm answers: servers are rarely busier in use, and the
+/// arms' shares of wake-ups, which fall with the load, hardly differ (MEASURING.md, "A cost has a load").
+const LOAD: f64 = 0.25;
+/// Share of its cores that an arm, or the generator, may need at a plan's rate: what waits would reach into the slots of
+/// others.
 const BUSY: f64 = 0.6;
-/// A planned rate of so many times what the arms seem to bear one by one is not even tried: what a request costs where
-/// little is to do was never seen to be three times what it costs where much is.
-const NOT_TRIED: f64 = 3.0;
+/// Length of a slot: tried from 3 to 50 ms on a disturbed machine, shorter ones begin with cold caches too often, and
+/// longer ones let disturbances hit one arm alone.
+const SLOT: Nanos = Nanos::from_millis(20);
+/// Nothing comes due at the end of a slot for so long.
+const GAP: Nanos = Nanos::from_millis(1);
+/// Requests that a slot should have.
+const REQUESTS_OF_SLOT: f64 = 10.0;
+/// The longest slot, however slow the arms.
+const LONGEST_SLOT: Nanos = Nanos::from_millis(200);
 /// Share of the time that waits for storage above which a cell counts as bound by it.
 const IO_BOUND: f64 = 0.1;
-/// More arms than this leave each too little of a core.
-const MOST_ARMS: usize = 8;
+/// With more arms than this a cycle of slots takes longer than what disturbs a machine.
+const MOST_ARMS: usize = 16;
 /// Rounds of one start, where nothing else is said.
 const RESTART_EVERY: u32 = 3;
 /// Rounds up to which each is a start of its own, where nothing else is said: the third look. Few starts make wide
@@ -48,7 +59,7 @@ pub(crate) struct Facts<'a> {
 pub(crate) enum Chosen {
     /// In turn, and why; without a word where there is no other way.
     Pairs(String),
-    /// All at once, and why.
+    /// In slots of one slice, and why.
     Duet(String),
 }
 
@@ -90,7 +101,7 @@ fn of_the_plan(plan: &Plan, work: &RequestWork) -> Option<String> {
         return Some("a slice is the whole log, walked by every robot".to_owned());
     }
     if matches!(work.clock, LoadClock::Bursts(_)) {
-        return Some("all arms at once are asked at random moments, and not in bursts".to_owned());
+        return Some("the arms of a duet are asked at random moments, and not in bursts".to_owned());
     }
     if work.timed.is_some() {
         return Some("slices end with time, so that arms get different requests".to_owned());
@@ -101,10 +112,12 @@ fn of_the_plan(plan: &Plan, work: &RequestWork) -> Option<String> {
 fn of_the_arms(plan: &Plan) -> Option<String> {
     let names = plan.names();
     if names.len() > MOST_ARMS {
-        return Some(format!("{} arms at once leave each too little of a core", names.len()));
+        return Some(format!("{} arms take longer for their slots than disturbances last", names.len()));
     }
     if plan.arms.iter().any(|arm| arm.slice_requests.is_some()) {
-        return Some("arms have numbers of requests of their own, and all at once get the same".to_owned());
+        return Some(
+            "arms have numbers of requests of their own, and those of a duet get the same".to_owned(),
+        );
     }
     plan.arms.iter().enumerate().find_map(|(index, arm)| {
         let name = &arm.name;
@@ -113,7 +126,7 @@ fn of_the_arms(plan: &Plan) -> Option<String> {
         }
         if arm.client.reuse.at_most() == Some(1) || arm.fresh == Fresh::Connection {
             return Some(format!(
-                "{name} makes a connection for each request, which costs far more where little is to do"
+                "{name} makes a connection for each request, whose end reaches into the slots of others"
             ));
         }
         if !arm.limits.is_none() {
@@ -138,62 +151,74 @@ fn of_the_machine(facts: &Facts<'_>, work: &RequestWork) -> Option<String> {
         let share = Ratio::new(waits).map_or_else(String::new, |share| share.to_string());
         return Some(format!("the arms wait for storage ({share} of the time in the pilot)"));
     }
-    planned_rate(work).filter(|planned| *planned > NOT_TRIED * facts.most()).map(too_fast)
+    let too_fast = |planned: &PerSecond| planned.get() > facts.bearable();
+    planned_rate(work).filter(too_fast).map(|planned| {
+        format!("at the plan's rate of {planned} the cores are busier than 60 %, and what waits would reach into the slots of others")
+    })
 }
 
-fn too_fast(planned: f64) -> String {
-    format!("the plan's rate of {planned:.0}/s for every arm at once is more than 60 % of the cores can do")
-}
-
-fn planned_rate(work: &RequestWork) -> Option<f64> {
+fn planned_rate(work: &RequestWork) -> Option<PerSecond> {
     match work.clock {
-        LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(rate.get()),
+        LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(rate),
         _ => None,
     }
 }
 
 impl Facts<'_> {
     /// The plan's own rate, where it has one.
-    fn planned(&self) -> Option<f64> {
+    pub(crate) fn planned(&self) -> Option<PerSecond> {
         match &self.plan.work {
             Work::Requests(work) => planned_rate(work),
             Work::Command(_) | Work::Files(_) | Work::Calls(_) => None,
         }
     }
 
-    /// Requests per second and arm for the rehearsal: as the arms one by one tell.
-    pub(crate) fn first_rate(&self) -> PerSecond {
-        whole(self.planned().unwrap_or_else(|| self.most()))
-    }
-
-    /// The same for the rounds. A request costs more the less there is to do, as each wakes its server: what is seen with
-    /// all arms at once counts.
-    pub(crate) fn rate(&self, together: &Together) -> PerSecond {
-        let (subject, generator) = (together.subject_ns, together.generator_ns);
-        whole(self.planned().unwrap_or_else(|| self.bearable(subject, generator).min(self.most())))
-    }
-
-    /// Whether the plan's rate left the cores too busy in the rehearsal.
-    pub(crate) fn too_busy(&self, together: &Together) -> Option<String> {
-        let bearable = self.bearable(together.subject_ns, together.generator_ns);
-        self.planned().filter(|planned| *planned > bearable).map(too_fast)
-    }
-
-    fn most(&self) -> f64 {
-        let sum =
-            |time: fn(&Tried) -> Nanos| self.tried.iter().map(|arm| time(arm).get()).sum::<u64>() as f64;
+    /// At which neither side's cores are busier than they may be, whichever arm has its turn.
+    fn bearable(&self) -> f64 {
         let of = self.of.max(1) as f64;
-        self.bearable(
-            sum(|arm| arm.subject_cpu.unwrap_or(Nanos::ZERO)) / of,
-            sum(|arm| arm.generator_cpu) / of,
-        )
+        let bound =
+            |cores: usize, cpu: Nanos| BUSY * cores.max(1) as f64 * 1e9 * of / cpu.get().max(1) as f64;
+        let of_arm = |arm: &Tried| {
+            let subject = bound(self.subject_cores, arm.subject_cpu.unwrap_or(Nanos::ZERO));
+            subject.min(bound(self.generator_cores, arm.generator_cpu))
+        };
+        self.tried.iter().map(of_arm).fold(f64::INFINITY, f64::min)
     }
+}
 
-    /// At which neither side's cores are busier than they may be.
-    fn bearable(&self, subject_ns: f64, generator_ns: f64) -> f64 {
-        let bound = |cores: usize, ns: f64| BUSY * cores.max(1) as f64 * 1e9 / ns.max(1.0);
-        bound(self.subject_cores, subject_ns).min(bound(self.generator_cores, generator_ns))
-    }
+/// The loads that a run measures in every round, ascending, and the place of the one that its verdict stands on.
+pub(crate) fn loads(
+    plan: Option<&LoadsPlan>,
+    planned: Option<PerSecond>,
+    capacity: PerSecond,
+) -> (Vec<(String, PerSecond)>, usize) {
+    let Some(plan) = plan else {
+        let rate = planned.unwrap_or_else(|| whole(LOAD * capacity.get()));
+        return (vec![(in_words(rate), rate)], 0);
+    };
+    let rate_of = |load: &LoadPlan| match load.rate {
+        LoadRate::Rate(rate) => rate,
+        LoadRate::Share(share) => whole(share.get() * capacity.get()),
+    };
+    let mut all: Vec<(usize, PerSecond)> = plan.loads.iter().map(rate_of).enumerate().collect();
+    all.sort_by(|a, b| a.1.get().total_cmp(&b.1.get()));
+    let middle = all.len() / 2;
+    let decide_at = plan
+        .decide_at
+        .and_then(|wanted| all.iter().position(|(index, _)| *index == wanted))
+        .unwrap_or(middle);
+    (all.into_iter().map(|(index, rate)| (plan.loads[index].name.clone(), rate)).collect(), decide_at)
+}
+
+/// `2,500/s`
+fn in_words(rate: PerSecond) -> String {
+    bakeoff_stats::per_second(rate.get())
+}
+
+/// Slots for this rate.
+pub(crate) fn slots(rate: PerSecond) -> SlotsSetup {
+    let every = SLOT.max(rate.gap().times(REQUESTS_OF_SLOT)).min(LONGEST_SLOT);
+    SlotsSetup { every_ns: every.get(), gap_ns: GAP.get() }
 }
 
 fn whole(rate: f64) -> PerSecond {
@@ -274,33 +299,45 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn the_rate_is_what_sixty_percent_of_the_cores_bear_as_seen_all_at_once() {
-        let (plan, tried) = (plan(""), tried([100, 101, 105]));
-        let facts = facts(&plan, &tried);
-        // 306 us for a request at every arm: 0.6 of a core does 1960 of them.
-        assert_eq!(facts.first_rate().get(), 1960.0);
-        let together = |subject_ns, generator_ns| {
-            facts.rate(&Together { subject_ns, generator_ns, overhead: Nanos::ZERO }).get()
+    fn the_load_is_a_quarter_of_what_the_slowest_answers_or_as_planned() {
+        let rate = |rate| PerSecond::new(rate).unwrap();
+        let (one, at) = loads(None, None, rate(10_000.0));
+        assert_eq!((one, at), (vec![("2500/s".to_owned(), rate(2500.0))], 0));
+        assert_eq!(loads(None, Some(rate(70.0)), rate(10_000.0)).0[0].1.get(), 70.0);
+        let share = |name: &str, share| LoadPlan {
+            name: name.to_owned(),
+            rate: LoadRate::Share(Ratio::new(share).unwrap()),
         };
-        assert_eq!(together(400_000.0, 100_000.0), 1500.0);
-        assert_eq!(together(400_000.0, 600_000.0), 1000.0);
-        assert_eq!(together(200_000.0, 100_000.0), 1960.0, "no more than was tried");
+        let fixed = LoadPlan { name: "200/s".to_owned(), rate: LoadRate::Rate(rate(200.0)) };
+        let mut plan =
+            LoadsPlan { loads: vec![share("90%", 0.9), fixed, share("50%", 0.5)], decide_at: None };
+        let (all, at) = loads(Some(&plan), None, rate(1000.0));
+        assert_eq!(all.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), ["200/s", "50%", "90%"]);
+        assert_eq!((all[1].1.get(), at), (500.0, 1), "the middle one, by its rate");
+        plan.decide_at = Some(0);
+        assert_eq!(loads(Some(&plan), None, rate(1000.0)).1, 2, "90% is the third");
     }
 
     #[test]
-    fn a_planned_rate_is_judged_by_what_a_request_costs_all_at_once() {
+    fn a_slot_has_some_requests_whatever_the_rate() {
+        let every = |rate| slots(PerSecond::new(rate).unwrap()).every_ns / 1_000_000;
+        assert_eq!([every(5000.0), every(500.0), every(200.0), every(10.0)], [20, 20, 50, 200]);
+    }
+
+    #[test]
+    fn a_planned_rate_may_leave_the_dearest_arm_busy_to_sixty_percent() {
         let line = "urls = [\"/\"]";
-        let text = plan("").text.replace(line, &format!("{line}\nclock = \"constant\"\nrate = \"2500/s\""));
-        let plan = Plan::parse("t", "t.toml", &text, Path::new("/")).unwrap();
-        // One by one the arms bear 1960/s.
-        let tried = tried([100, 101, 105]);
-        let facts = facts(&plan, &tried);
-        assert!(matches!(choose(&facts).unwrap(), Chosen::Duet(_)));
-        let busy = |subject_ns| {
-            facts.too_busy(&Together { subject_ns, generator_ns: 30_000.0, overhead: Nanos::ZERO })
+        let at = |rate: u32| {
+            let text =
+                plan("").text.replace(line, &format!("{line}\nclock = \"constant\"\nrate = \"{rate}/s\""));
+            Plan::parse("t", "t.toml", &text, Path::new("/")).unwrap()
         };
-        assert_eq!(busy(200_000.0), None);
-        assert!(busy(250_000.0).unwrap().contains("rate of 2500/s"));
+        // 105 us a request: 0.6 of a core does 5714 of them.
+        let tried = tried([100, 101, 105]);
+        assert!(matches!(chosen(&at(5700), &tried).unwrap(), Chosen::Duet(_)));
+        assert!(
+            matches!(chosen(&at(5800), &tried).unwrap(), Chosen::Pairs(why) if why.contains("rate of 5800/s"))
+        );
     }
 
     #[test]

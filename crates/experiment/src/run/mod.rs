@@ -26,6 +26,7 @@ mod workloads;
 pub use error::RunError;
 pub use rounds::{Progress, RoundReport};
 pub use scratch::Scratch;
+pub(crate) use servers::most_lateness;
 
 use crate::digest;
 use crate::directory::{ResultsDir, StoppedBy};
@@ -223,16 +224,11 @@ impl Run<'_> {
             subject_cores: environment.subject_cores.len(),
             generator_cores: environment.generator_cores.len(),
         };
-        let (reason, together) = match design::choose(&facts)? {
-            design::Chosen::Pairs(reason) => (reason, None),
-            design::Chosen::Duet(reason) => {
-                let seen = pilot::rehearse_duet(self, bench, facts.first_rate())?;
-                match facts.too_busy(&seen) {
-                    None => (reason, Some(seen)),
-                    Some(why) => (design::no_duet(self.plan, why)?, None),
-                }
-            }
+        let (reason, design) = match design::choose(&facts)? {
+            design::Chosen::Pairs(reason) => (reason, Design::Pairs),
+            design::Chosen::Duet(reason) => (reason, Design::Duet),
         };
+        let loads = self.loads(bench, &facts, design)?;
         let given = budget::Given {
             plan: self.plan,
             pilot: &pilot,
@@ -244,20 +240,54 @@ impl Run<'_> {
             left: self.left(),
             quantiles: self.quantiles,
         };
-        let (design, rounds) = match &together {
-            None => (Design::Pairs, budget::pairs(&given)),
-            Some(seen) => (Design::Duet, budget::duet(&given, facts.rate(seen).get(), seen)),
+        let rounds = match &loads {
+            None => budget::pairs(&given),
+            Some(loads) => budget::loads(&given, loads),
         };
-        let budget::Rounds { requests, reason: size_reason, parts, looks, duet, mut warnings } = rounds;
+        let decide_at = loads.map_or(0, |loads| loads.decide_at as u32);
+        let budget::Rounds { requests, reason: size_reason, parts, looks, loads, after, mut warnings } =
+            rounds;
         warnings.extend(pilot.warnings);
         Ok(Course {
             requests,
             reason: size_reason,
             looks: looks.looks,
-            design: DesignSetup { design, reason, parts, duet },
+            design: DesignSetup { design, reason, parts, loads, decide_at, after },
             restarts,
             warnings,
         })
+    }
+
+    /// The loads of every round; `None`: the plan's own clock alone.
+    fn loads(
+        &self,
+        bench: &mut dyn Bench,
+        facts: &design::Facts<'_>,
+        design: Design,
+    ) -> Result<Option<budget::Loads>, RunError> {
+        if design == Design::Pairs && self.plan.loads.is_none() {
+            return Ok(None);
+        }
+        let planned = facts.planned();
+        // Somebody else's server is not asked for all it can do where rates say how much is wanted.
+        let given = match &self.plan.loads {
+            Some(loads) => {
+                loads.loads.iter().find_map(|load| load.rate.given()).filter(|_| !loads.has_shares())
+            }
+            None => planned,
+        };
+        let capacity = match given {
+            Some(rate) => rate,
+            None => bench.capacity(facts.of, self.left())?,
+        };
+        let (all, decide_at) = design::loads(self.plan.loads.as_ref(), planned, capacity);
+        let overhead = match (design, all.get(decide_at)) {
+            (Design::Duet, Some((_, rate))) => {
+                pilot::rehearse_duet(self, bench, (*rate, design::slots(*rate)), facts.tried.len())?
+            }
+            _ => Nanos::ZERO,
+        };
+        Ok(Some(budget::Loads { all, decide_at, design, overhead, has_full_speed: planned.is_none() }))
     }
 
     /// The figure that verdicts stand on.

@@ -1,11 +1,11 @@
 //! The pilot: what a request costs, and what a round takes beside its requests.
 //!
 //! Everything that a round consists of is done once before the first: arms are tried, started anew, and in a duet loaded
-//! all at once. What that took is what rounds are planned by (`budget`).
+//! in slots. What that took is what rounds are planned by (`budget`).
 
 use super::bench::{Bench, Sizing, Tried};
 use super::{Run, RunError};
-use crate::results::{RestartSetup, Warning};
+use crate::results::{RestartSetup, SlotsSetup, Warning};
 use bakeoff_units::{Clock, Nanos, PerSecond};
 use std::sync::atomic::Ordering;
 
@@ -31,17 +31,6 @@ pub(crate) struct Pilot {
     pub(crate) overhead: Nanos,
     /// What the reader should know.
     pub(crate) warnings: Vec<Warning>,
-}
-
-/// What a duet's rehearsal saw, per request of each arm and all arms together.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Together {
-    /// CPU of all subjects for one request of each, ns.
-    pub(crate) subject_ns: f64,
-    /// The same of the generator.
-    pub(crate) generator_ns: f64,
-    /// Wall time beside the requests of a round.
-    pub(crate) overhead: Nanos,
 }
 
 /// Tries every arm, with every byte checked.
@@ -85,28 +74,22 @@ pub(crate) fn rehearse_start(
     Ok(run.clock.now().since(began))
 }
 
-/// Loads all arms at once at this rate for a moment.
+/// Loads all arms in slots at this rate for a moment: what a slice takes beside its slots.
 pub(crate) fn rehearse_duet(
     run: &Run<'_>,
     bench: &mut dyn Bench,
-    rate: PerSecond,
-) -> Result<Together, RunError> {
-    let requests = ((rate.get() * REHEARSAL.as_secs_f64()) as usize).max(FIRST);
-    bench.begin_round(REHEARSAL_ROUND, requests)?;
+    (rate, slots): (PerSecond, SlotsSetup),
+    arms: usize,
+) -> Result<Nanos, RunError> {
+    let own = REHEARSAL.as_secs_f64() / arms.max(1) as f64;
+    let requests = ((rate.get() * own) as usize).max(1);
+    bench.begin_round(REHEARSAL_ROUND, None, requests)?;
     let began = run.clock.now();
-    let measured = bench.measure_together(rate, run.left())?;
+    let measured = bench.measure_in_slots(rate, slots, run.left())?;
     let took = run.clock.now().since(began);
     if run.interrupted.load(Ordering::Relaxed) {
         return Err(RunError::Interrupted);
     }
-    let per_request = |ns: u64, requests: u64| ns as f64 / requests.max(1) as f64;
-    let sum = |of: fn(&bakeoff_meter::Counters) -> u64| -> f64 {
-        measured.iter().map(|arm| per_request(of(&arm.counters), arm.counters.requests)).sum()
-    };
     let wall = measured.iter().map(|arm| arm.counters.wall_ns).max().unwrap_or(0);
-    Ok(Together {
-        subject_ns: sum(|counters| counters.subject_cpu_ns.unwrap_or(0)),
-        generator_ns: sum(|counters| counters.generator_cpu_ns),
-        overhead: took.since(Nanos::new(wall)) + BESIDE,
-    })
+    Ok(took.since(Nanos::new(wall)) + BESIDE)
 }

@@ -1,11 +1,11 @@
 //! The round loop: randomised complete blocks, written down slice by slice.
 
-use super::bench::{Bench, Measured, Part};
+use super::bench::{Bench, Measured, Pace, Part};
 use super::{Run, RunError};
 use crate::analyse::{self, Next, Standing};
 use crate::directory::{Digests, StoppedBy, Stored};
 use crate::plan::Design;
-use crate::results::{Setup, SliceRecord};
+use crate::results::{LoadSetup, RoundKind, Setup, SliceRecord, SlotsSetup};
 use bakeoff_content::SplitMix64;
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeSet;
@@ -13,6 +13,8 @@ use std::sync::atomic::Ordering;
 
 /// Seed purpose of the order of arms.
 const ORDER: u64 = 0x0de2;
+/// Seed purpose of the order of loads.
+const LOADS: u64 = 0x10ad;
 /// What a slice may overrun the budget by.
 const GRACE: Nanos = Nanos::from_secs(10);
 
@@ -84,18 +86,18 @@ impl<'a> Rounds<'a> {
         let mut longest = Nanos::ZERO;
         let mut standing = analyse::standing(&self.stored)?;
         loop {
-            let design = match standing.next {
+            let kind = match standing.next {
                 Next::Settled => return Ok(StoppedBy::Verdicts),
                 Next::NoTime => return Ok(StoppedBy::Budget),
                 Next::AllRounds => return Ok(StoppedBy::Rounds),
-                Next::Round(design) => design,
+                Next::Round(kind) => kind,
             };
             if longest > self.left() || self.left() == Nanos::ZERO {
                 return Ok(StoppedBy::Budget);
             }
             let began = self.run.elapsed();
             self.restart_if_due(round, first)?;
-            match self.measure(round, design)? {
+            match self.measure(round, kind)? {
                 Some(Cut::Interrupted) => return Ok(StoppedBy::Interrupted),
                 Some(Cut::Budget) => return Ok(StoppedBy::Budget),
                 None => {}
@@ -134,31 +136,65 @@ impl<'a> Rounds<'a> {
         self.bench.restart(self.start)
     }
 
-    fn measure(&mut self, round: u32, design: Design) -> Result<Option<Cut>, RunError> {
+    fn measure(&mut self, round: u32, kind: RoundKind) -> Result<Option<Cut>, RunError> {
         let setup = &self.stored.setup;
-        let requests = match &setup.design.duet {
-            Some(duet) if design == Design::Pairs => duet.paired_requests,
-            _ => setup.workload.slice_requests,
-        };
-        self.bench.begin_round(round, requests as usize)?;
-        match design {
-            Design::Pairs => self.one_by_one(round),
-            Design::Duet => self.together(round),
+        let (design, loads) = (setup.design.design, setup.design.loads.len());
+        match kind {
+            RoundKind::Main if loads > 0 => {
+                for load in loads_in_order(setup, round) {
+                    if let Some(cut) = self.at_load(round, load, design)? {
+                        return Ok(Some(cut));
+                    }
+                }
+                Ok(None)
+            }
+            RoundKind::InTurn => self.at_load(round, setup.design.decide_at, Design::Pairs),
+            RoundKind::Main | RoundKind::FullSpeed => {
+                let requests = match kind {
+                    RoundKind::FullSpeed => setup.design.after.full_requests,
+                    RoundKind::Main | RoundKind::InTurn => setup.workload.slice_requests,
+                };
+                self.bench.begin_round(round, None, requests as usize)?;
+                self.one_by_one(round, None)
+            }
         }
     }
 
+    /// All arms at this load, by its place in the design's.
+    fn at_load(&mut self, round: u32, load: u32, design: Design) -> Result<Option<Cut>, RunError> {
+        let setup = self.load(load)?;
+        self.bench.begin_round(round, Some(load), setup.slice_requests as usize)?;
+        match (design, setup.slots) {
+            (Design::Duet, Some(slots)) => self.in_slots(round, load, slots),
+            _ => self.one_by_one(round, Some(load)),
+        }
+    }
+
+    fn load(&self, load: u32) -> Result<LoadSetup, RunError> {
+        self.stored.setup.design.loads.get(load as usize).cloned().ok_or(RunError::NoDuet)
+    }
+
+    fn pace(&self, load: Option<u32>) -> Result<Pace, RunError> {
+        let Some(load) = load else { return Ok(Pace::Planned) };
+        PerSecond::new(self.load(load)?.rate_per_s).map(Pace::At).ok_or(RunError::NoDuet)
+    }
+
     /// The arms in turn, part by part, each part in an order of its own. The arm's place is that of its first part.
-    fn one_by_one(&mut self, round: u32) -> Result<Option<Cut>, RunError> {
-        let of = self.stored.setup.design.parts.max(1);
+    fn one_by_one(&mut self, round: u32, load: Option<u32>) -> Result<Option<Cut>, RunError> {
+        let of = match load {
+            Some(load) => self.load(load)?.parts,
+            None => self.stored.setup.design.parts,
+        };
+        let (of, pace) = (of.max(1), self.pace(load)?);
         let places = order(&self.stored.setup, round, 0);
         let mut taken: Vec<Option<(Nanos, Measured)>> = places.iter().map(|_| None).collect();
         for index in 0..of {
             for arm in order(&self.stored.setup, round, index) {
-                if self.has(round, arm) {
+                if self.has(round, load, arm) {
                     continue; // measured before the run was resumed
                 }
                 let started = self.spent();
-                let measured = self.bench.measure(arm, Part { index, of }, self.left() + GRACE)?;
+                let measured = self.bench.measure(arm, pace, Part { index, of }, self.left() + GRACE)?;
                 if let Some(cut) = self.cut(&measured) {
                     return Ok(Some(cut));
                 }
@@ -170,28 +206,34 @@ impl<'a> Rounds<'a> {
                     && let Some((started, slice)) = taken[arm].take()
                 {
                     let place = places.iter().position(|of| *of == arm).unwrap_or(arm);
-                    self.file(round, place, arm, Design::Pairs, started, slice)?;
+                    let taken = Taken { round, position: place, arm, design: Design::Pairs, load, started };
+                    self.file(taken, slice)?;
                 }
             }
         }
         Ok(None)
     }
 
-    fn has(&self, round: u32, arm: usize) -> bool {
+    fn has(&self, round: u32, load: Option<u32>, arm: usize) -> bool {
         let name = &self.stored.setup.arms[arm];
-        self.stored.slices.iter().rev().any(|slice| slice.round == round && slice.arm == *name)
+        let mut slices = self.stored.slices.iter().rev();
+        slices.any(|slice| slice.round == round && slice.load == load && slice.arm == *name)
     }
 
-    fn together(&mut self, round: u32) -> Result<Option<Cut>, RunError> {
-        let duet = self.stored.setup.design.duet.as_ref();
-        let rate = duet.and_then(|duet| PerSecond::new(duet.rate_per_s)).ok_or(RunError::NoDuet)?;
+    /// A duet's slice is measured as a whole or not at all: one that was cut while it was written down stays as it is.
+    fn in_slots(&mut self, round: u32, load: u32, slots: SlotsSetup) -> Result<Option<Cut>, RunError> {
+        if (0..self.stored.setup.arms.len()).any(|arm| self.has(round, Some(load), arm)) {
+            return Ok(None);
+        }
+        let rate = PerSecond::new(self.load(load)?.rate_per_s).ok_or(RunError::NoDuet)?;
         let started = self.spent();
-        let all = self.bench.measure_together(rate, self.left() + GRACE)?;
+        let all = self.bench.measure_in_slots(rate, slots, self.left() + GRACE)?;
         if let Some(cut) = all.iter().find_map(|measured| self.cut(measured)) {
             return Ok(Some(cut));
         }
         for (arm, measured) in all.into_iter().enumerate() {
-            self.file(round, arm, arm, Design::Duet, started, measured)?;
+            let taken = Taken { round, position: arm, arm, design: Design::Duet, load: Some(load), started };
+            self.file(taken, measured)?;
         }
         Ok(None)
     }
@@ -203,20 +245,14 @@ impl<'a> Rounds<'a> {
         (!measured.complete).then_some(Cut::Budget)
     }
 
-    fn file(
-        &mut self,
-        round: u32,
-        position: usize,
-        arm: usize,
-        design: Design,
-        started: Nanos,
-        measured: Measured,
-    ) -> Result<(), RunError> {
+    fn file(&mut self, taken: Taken, measured: Measured) -> Result<(), RunError> {
+        let Taken { round, position, arm, design, load, started } = taken;
         let slice = SliceRecord {
             round,
             position: position as u32,
             arm: self.stored.setup.arms[arm].clone(),
             design,
+            load,
             start: self.start,
             proof: self.bench.proof(arm).filter(|_| self.just_started),
             started_ns: started.get(),
@@ -232,14 +268,44 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// The first round that is not complete. A duet's round is measured as a whole or not at all, so one
-/// that was cut while it was written down stays as it is.
+/// Where a slice belongs.
+struct Taken {
+    round: u32,
+    position: usize,
+    arm: usize,
+    design: Design,
+    load: Option<u32>,
+    started: Nanos,
+}
+
+/// The first round that is not complete.
 fn next_round(stored: &Stored) -> u32 {
-    let arms_of = |round: u32| -> BTreeSet<&str> {
-        stored.slices.iter().filter(|s| s.round == round).map(|s| s.arm.as_str()).collect()
+    (0..).find(|round| !is_complete(stored, *round)).unwrap_or(0)
+}
+
+/// A duet's load of which anything was written down is over.
+fn is_complete(stored: &Stored, round: u32) -> bool {
+    let design = &stored.setup.design;
+    let slices: Vec<&SliceRecord> = stored.slices.iter().filter(|slice| slice.round == round).collect();
+    let Some(kind) = slices.first().map(|slice| design.kind_of(slice)) else { return false };
+    let loads: Vec<Option<u32>> = match kind {
+        RoundKind::Main if !design.loads.is_empty() => (0..design.loads.len() as u32).map(Some).collect(),
+        RoundKind::InTurn => vec![Some(design.decide_at)],
+        RoundKind::Main | RoundKind::FullSpeed => vec![None],
     };
-    let is_duet = |round: u32| stored.slices.iter().any(|s| s.round == round && s.design == Design::Duet);
-    (0..).find(|round| arms_of(*round).len() < stored.setup.arms.len() && !is_duet(*round)).unwrap_or(0)
+    let of_load = |load: &Option<u32>| {
+        let of: Vec<_> = slices.iter().filter(|slice| slice.load == *load).collect();
+        let arms: BTreeSet<&str> = of.iter().map(|slice| slice.arm.as_str()).collect();
+        arms.len() == stored.setup.arms.len() || of.iter().any(|slice| slice.design == Design::Duet)
+    };
+    loads.iter().all(of_load)
+}
+
+/// The loads of a round in an order that is drawn for it.
+fn loads_in_order(setup: &Setup, round: u32) -> Vec<u32> {
+    let mut loads: Vec<u32> = (0..setup.design.loads.len() as u32).collect();
+    SplitMix64::for_purpose(setup.seed ^ LOADS, u64::from(round)).shuffle(&mut loads);
+    loads
 }
 
 /// The order of a round's part: drawn from the seed, the same however often it is asked.

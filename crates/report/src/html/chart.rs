@@ -210,16 +210,16 @@ impl Chart {
 }
 
 /// An axis: what it shows, and where its labels are.
-struct Axis {
+pub(super) struct Axis {
     low: f64,
     high: f64,
     logarithmic: bool,
-    ticks: Vec<f64>,
+    pub(super) ticks: Vec<f64>,
 }
 
 impl Axis {
     /// Where a figure lies, from 0 to 1.
-    fn share(&self, figure: f64) -> f64 {
+    pub(super) fn share(&self, figure: f64) -> f64 {
         match self.logarithmic {
             true => (figure / self.low).ln() / (self.high / self.low).ln(),
             false => (figure - self.low) / (self.high - self.low),
@@ -254,13 +254,26 @@ fn times(most: f64) -> Axis {
 }
 
 /// From 0 to at least `most`, in steps of 1, 2 or 5.
-fn linear(most: f64) -> Axis {
-    let size = 10_f64.powf((most / 5.0).log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * size).into_iter().find(|step| most / step <= 5.0);
-    let step = step.unwrap_or(most);
+pub(super) fn linear(most: f64) -> Axis {
+    let step = step(most);
     let count = (most / step).ceil() as u32;
     let ticks = (0..=count).map(|n| f64::from(n) * step).collect();
     Axis { low: 0.0, high: f64::from(count) * step, logarithmic: false, ticks }
+}
+
+/// From at most `low` to at least `high`, which lie on both sides of 0, in steps of 1, 2 or 5.
+pub(super) fn spanning(low: f64, high: f64) -> Axis {
+    let step = step(high - low);
+    let (first, last) = ((low / step).floor() as i32, (high / step).ceil() as i32);
+    let ticks = (first..=last).map(|n| f64::from(n) * step).collect();
+    Axis { low: f64::from(first) * step, high: f64::from(last) * step, logarithmic: false, ticks }
+}
+
+/// Of 1, 2 or 5 times a power of ten, so that at most five fit.
+fn step(most: f64) -> f64 {
+    let size = 10_f64.powf((most / 5.0).log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].map(|n| n * size).into_iter().find(|step| most / step <= 5.0);
+    step.unwrap_or(most)
 }
 
 /// Powers of ten around the figures.
@@ -283,6 +296,7 @@ mod tests {
     fn axes_have_round_steps() {
         assert_eq!(linear(7.0).ticks, [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(linear(5200.0).ticks, [0.0, 2000.0, 4000.0, 6000.0]);
+        assert_eq!(spanning(-3.0, 7.0).ticks, [-4.0, -2.0, 0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(decades(3e5, 2e7).ticks, [1e5, 1e6, 1e7, 1e8]);
         assert_eq!(decades(1e6, 1e6).ticks, [1e6, 1e7]);
         assert_eq!((linear(7.0).share(4.0), decades(3e5, 2e7).share(1e8)), (0.5, 1.0));

@@ -4,6 +4,7 @@
 //! and left out.
 
 use crate::Bundle;
+use crate::reading::Reading;
 use crate::slices::complete_rounds;
 use bakeoff_experiment::results::{SliceRecord, second};
 use bakeoff_meter::{Buckets, Decoder, Sum, edges_ns};
@@ -105,9 +106,10 @@ impl Curves {
 
 impl<'a> Reader<'a> {
     fn of(bundle: &'a Bundle, edges: &'a [u64]) -> Self {
-        let rounds: Vec<u32> = complete_rounds(bundle).into_iter().collect();
+        let timed: Vec<&SliceRecord> = Reading::of(bundle).timed().collect();
+        let rounds: Vec<u32> = complete_rounds(bundle, timed.iter().copied()).into_iter().collect();
         let mut slices: BTreeMap<&str, Vec<&SliceRecord>> = BTreeMap::new();
-        for slice in bundle.slices.iter().filter(|slice| rounds.binary_search(&slice.round).is_ok()) {
+        for slice in timed.into_iter().filter(|slice| rounds.binary_search(&slice.round).is_ok()) {
             slices.entry(&slice.arm).or_default().push(slice);
         }
         let blocks = rounds.len().div_ceil(rounds_per_block(rounds.len()));

@@ -12,6 +12,7 @@ mod course;
 mod curves;
 mod forest;
 mod guest;
+mod load_curve;
 mod page;
 mod peak;
 mod plots;

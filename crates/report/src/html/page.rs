@@ -3,6 +3,7 @@
 use super::bars::{self, Bars};
 use super::chart::Chart;
 use super::forest::{self, Panel};
+use super::load_curve::{self, LoadChart};
 use super::study::Beside;
 use super::sweep;
 use super::tables::{self, Group, Matrix};
@@ -45,6 +46,7 @@ pub(super) struct Page {
     bars: Vec<Bars>,
     over_time: Option<Chart>,
     forest: Vec<Panel>,
+    load_curve: Option<LoadChart>,
     sweeps: Vec<sweep::View>,
     has_factors: bool,
     has_differences: bool,
@@ -122,6 +124,7 @@ impl Page {
             verdicts: reading.judged().filter_map(|arm| Card::of(&reading, arm)).collect(),
             bars: bars::of(&reading),
             over_time: plots::over_time(&reading),
+            load_curve: load_curve::chart(&reading),
             sweeps: sweep::views(&reading),
             has_factors: forest.iter().any(Panel::has_factors),
             forest,

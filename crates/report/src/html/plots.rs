@@ -120,14 +120,11 @@ impl Data {
     }
 }
 
-/// The primary figure of every arm, slice by slice, against when it was measured. Where arms are loaded at once and then
-/// in turn, what stands first: the two are not one figure.
+/// The primary figure of every arm, slice by slice, against when it was measured: in the rounds that the verdict stands on.
 pub(super) fn over_time(reading: &Reading<'_>) -> Option<Chart> {
     let meter = catalogue::find(reading.primary_meter())?;
-    let slices = &reading.bundle.slices;
-    let design = slices.first()?.design;
     let points = |arm: &str| {
-        let of_arm = slices.iter().filter(|slice| slice.arm == arm && slice.design == design);
+        let of_arm = reading.decisive().filter(|slice| slice.arm == arm);
         let point = |slice: &SliceRecord| {
             Some((slice.ended_ns as f64 / 1e9, (meter.of_slice)(&slice.counters)?, true))
         };
@@ -162,12 +159,13 @@ fn differences(reading: &Reading<'_>, arm: &str) -> Option<Differences> {
 /// Log ratios of the complete rounds after the look that gave the verdict.
 fn later(reading: &Reading<'_>, c: &Comparison) -> Vec<f64> {
     let Some(meter) = catalogue::find(&c.meter) else { return Vec::new() };
-    let rest: Vec<u32> = complete_rounds(reading.bundle).into_iter().skip(c.differences.len()).collect();
+    let rest: Vec<u32> =
+        complete_rounds(reading.bundle, reading.decisive()).into_iter().skip(c.differences.len()).collect();
     let mut rounds: BTreeMap<u32, [Option<f64>; 3]> = rest.iter().map(|round| (*round, [None; 3])).collect();
     let baseline = reading.baseline_of(&c.arm);
     let twin = second(baseline);
     let names = [c.arm.as_str(), baseline, twin.as_str()];
-    for slice in &reading.bundle.slices {
+    for slice in reading.decisive() {
         let wanted = names.contains(&slice.arm.as_str());
         let Some(figures) = rounds.get_mut(&slice.round).filter(|_| wanted) else { continue };
         let Some(figure) = (meter.of_slice)(&slice.counters) else { continue };

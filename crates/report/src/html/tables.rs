@@ -5,8 +5,7 @@ use crate::figures::{self, Change, NONE};
 use crate::link;
 use crate::reading::Reading;
 use crate::words;
-use bakeoff_experiment::plan::Design;
-use bakeoff_experiment::results::{Comparison, Fact};
+use bakeoff_experiment::results::{Comparison, DesignSetup, Fact};
 use bakeoff_meter::{CATALOGUE, Kind, Meter, Quantiles};
 use bakeoff_stats::Verdict;
 use serde::Serialize;
@@ -141,25 +140,25 @@ pub(super) fn resources(reading: &Reading<'_>) -> Option<Matrix> {
 }
 
 pub(super) fn comparisons(reading: &Reading<'_>) -> Vec<Group> {
-    let is_duet = reading.bundle.setup.design.duet.is_some();
+    let design = &reading.bundle.setup.design;
     let of = |arm: &str| {
         let all = &reading.bundle.results.comparisons;
         let rows: Vec<Row> =
-            all.iter().filter(|c| c.arm == arm).map(|c| Row::of(reading.kind(), is_duet, c)).collect();
+            all.iter().filter(|c| c.arm == arm).map(|c| Row::of(reading.kind(), design, c)).collect();
         (!rows.is_empty()).then(|| Group { arm: arm.to_owned(), key: key(reading, arm), rows })
     };
     reading.judged().filter_map(of).collect()
 }
 
 impl Row {
-    fn of(kind: &str, is_duet: bool, c: &Comparison) -> Self {
+    fn of(kind: &str, design: &DesignSetup, c: &Comparison) -> Self {
         let (change, amount) = (Change::of(c), Change::amount(c));
         let value = |x: f64| figures::value(&c.unit, x);
         let share = |x: Option<f64>| x.map_or(NONE.to_owned(), figures::share);
         Self {
-            noun: match c.design == Design::Pairs && is_duet {
-                true => format!("{}, arms in turn", words::upper_first(words::noun(kind, &c.meter))),
-                false => words::upper_first(words::noun(kind, &c.meter)),
+            noun: match figures::how(c, design) {
+                Some(how) => format!("{}, {how}", words::upper_first(words::noun(kind, &c.meter))),
+                None => words::upper_first(words::noun(kind, &c.meter)),
             },
             amount: amount.effect,
             primary: c.primary,

@@ -53,10 +53,12 @@ enum Source {
 
 /// Columns before those of the catalogue. `complete` is 1 when every arm has a slice in that round,
 /// and only such rounds are used.
-static OF_SLICES: [Column; 14] = [
+static OF_SLICES: [Column; 16] = [
     column("round", Kind::Count, "count", |slice, _| count(slice.round)),
     column("position", Kind::Count, "count", |slice, _| count(slice.position)),
     column("arm", Kind::Word, "", |slice, _| Some(Value::Word(slice.arm.clone()))),
+    column("design", Kind::Word, "", |slice, _| Some(Value::Word(slice.design.as_str().to_owned()))),
+    column("load", Kind::Count, "count", |slice, _| slice.load.and_then(count)),
     column("complete", Kind::Yes, "", |_, complete| Some(Value::Yes(complete))),
     column("started_ns", Kind::Count, "ns", |slice, _| count(slice.started_ns)),
     column("wall_ns", Kind::Count, "ns", |slice, _| count(slice.counters.wall_ns)),
@@ -119,7 +121,7 @@ struct Row<'a> {
 
 /// In the order in which they ran.
 fn rows(bundle: &Bundle) -> Vec<Row<'_>> {
-    let complete = complete_rounds(bundle);
+    let complete = complete_rounds(bundle, &bundle.slices);
     let mut decoder = Decoder::default();
     let row = |slice| {
         let SliceRecord { round, times, .. }: &SliceRecord = slice;
@@ -167,10 +169,13 @@ fn text(value: Value) -> String {
     }
 }
 
-/// The rounds in which every arm has a slice.
-pub(crate) fn complete_rounds(bundle: &Bundle) -> BTreeSet<u32> {
+/// The rounds in which every arm has one of these slices.
+pub(crate) fn complete_rounds<'s>(
+    bundle: &Bundle,
+    slices: impl IntoIterator<Item = &'s SliceRecord>,
+) -> BTreeSet<u32> {
     let mut seen: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();
-    for slice in &bundle.slices {
+    for slice in slices {
         seen.entry(slice.round).or_default().insert(&slice.arm);
     }
     let whole = |arms: &BTreeSet<&str>| bundle.setup.arms.iter().all(|arm| arms.contains(arm.as_str()));

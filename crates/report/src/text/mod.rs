@@ -28,7 +28,7 @@ use crate::reading::Reading;
 use crate::sections::{self, Section};
 use crate::words;
 use bakeoff_experiment::results::Comparison;
-use bakeoff_stats::Verdict;
+use bakeoff_stats::{Verdict, per_second};
 use layout::{Page, Paint};
 
 /// Exploratory figures worth a line in the terminal; the page has them all.
@@ -203,13 +203,15 @@ fn per_arm(page: &mut Page, reading: &Reading<'_>) {
         return;
     }
     let command = reading.bundle.results.workload.kind == "command";
-    let in_turn = reading.bundle.setup.design.duet.is_some();
-    page.heading(match (command, in_turn) {
-        (true, _) => "Runs",
-        (_, true) => "Replies: times and rates of the rounds in turn, counts of all",
-        (_, false) => "Replies",
+    page.heading(&match (command, reading.bundle.setup.design.decision()) {
+        (true, _) => "Runs".to_owned(),
+        (_, Some(load)) => {
+            format!("Replies: times of the rounds in turn at {}, counts of all", per_second(load.rate_per_s))
+        }
+        (_, None) => "Replies".to_owned(),
     });
-    let rows: Vec<Vec<String>> = reading.arms().map(|arm| arm_row(reading, arm, command)).collect();
+    let mut rows: Vec<Vec<String>> = reading.arms().map(|arm| arm_row(reading, arm, command)).collect();
+    rows.extend(reading.arms().filter_map(|arm| full_speed_row(reading, arm)));
     match command {
         true => page.table(&["arm", "user CPU", "system CPU", "runs", "failed"], &rows, 5),
         false => page.table(&["arm", "replies/s", "p50", "p99", "p99.9", "replies", "failed"], &rows, 7),
@@ -237,15 +239,29 @@ fn arm_row(reading: &Reading<'_>, name: &str, command: bool) -> Vec<String> {
         0 => NONE.to_owned(),
         _ => marked(meter, figures::value("ns", ns as f64)),
     };
+    let offered = reading.bundle.setup.design.decision().map(|load| per_second(load.rate_per_s));
     vec![
         name.to_owned(),
-        meter("replies_per_second"),
+        offered.unwrap_or_else(|| meter("replies_per_second")),
         time("response_p50", times.p50),
         time("response_p99", times.p99),
         time("response_p999", times.p999),
         figures::count(arm.replies),
         failed,
     ]
+}
+
+/// An arm at full speed, where its other figures are of another load.
+fn full_speed_row(reading: &Reading<'_>, arm: &str) -> Option<Vec<String>> {
+    let full = reading.arm(arm)?.full_speed?;
+    let marked =
+        |text: String| if reading.is_invalid(arm, "replies_per_second") { struck(&text) } else { text };
+    let times = full.response_ns;
+    let [p50, p99, p999] =
+        [times.p50, times.p99, times.p999].map(|ns| marked(figures::value("ns", ns as f64)));
+    let rate = marked(figures::value("1/s", full.replies_per_second));
+    let blank = String::new;
+    Some(vec![format!("{arm}, full speed"), rate, p50, p99, p999, blank(), blank()])
 }
 
 /// The other comparisons, marked as what they are.
@@ -267,10 +283,15 @@ fn exploratory(page: &mut Page, reading: &Reading<'_>) {
 fn also_rows(reading: &Reading<'_>, arm: &str, meters: &[&str]) -> Vec<Vec<String>> {
     let found = meters.iter().filter_map(|meter| reading.comparison(arm, meter));
     let found = found.filter(|c| !c.primary && tells_something(c));
-    let mut rows: Vec<_> =
-        reading.in_pairs(arm).into_iter().chain(found).map(|c| also_row(reading, c)).collect();
+    let mut rows: Vec<_> = also_at_loads(reading, arm).chain(found).map(|c| also_row(reading, c)).collect();
     rows.iter_mut().skip(1).for_each(|row| row[0].clear());
     rows
+}
+
+/// The primary figure in turn and at full speed; those of a curve have a table of their own.
+fn also_at_loads<'b>(reading: &Reading<'b>, arm: &str) -> impl Iterator<Item = &'b Comparison> {
+    let design = &reading.bundle.setup.design;
+    reading.at_other_loads(arm).filter(move |c| c.load.is_none() || c.design != design.design)
 }
 
 fn tells_something(comparison: &Comparison) -> bool {
@@ -283,9 +304,10 @@ fn also_row(reading: &Reading<'_>, comparison: &Comparison) -> Vec<String> {
     let cells = [value, change.effect, change.interval];
     let invalid = comparison.verdict == Verdict::Invalid;
     let [value, effect, interval] = if invalid { cells.map(|cell| struck(&cell)) } else { cells };
-    let in_turn = comparison.meter == reading.primary_meter();
-    let short = words::short(reading.kind(), &comparison.meter);
-    let figure = if in_turn { format!("{short}, in turn") } else { short.to_owned() };
+    let figure = match figures::how(comparison, &reading.bundle.setup.design) {
+        Some(how) => format!("{}, {how}", words::short(reading.kind(), &comparison.meter)),
+        None => words::short(reading.kind(), &comparison.meter).to_owned(),
+    };
     vec![comparison.arm.clone(), figure, value, effect, interval, words::verdict(comparison.verdict)]
 }
 
@@ -354,15 +376,21 @@ fn conditions(page: &mut Page, reading: &Reading<'_>) {
 fn rounds(reading: &Reading<'_>) -> String {
     let results = &reading.bundle.results;
     let planned = results.looks.last().copied().unwrap_or(0);
-    let paired = results.design.paired_rounds();
-    match paired {
-        0 => format!("{} of {planned} planned rounds", results.rounds),
-        _ => format!(
-            "{} of {planned} planned rounds all at once, {} of {paired} in turn",
-            results.rounds - results.paired_rounds,
-            results.paired_rounds
-        ),
+    let after = results.design.after;
+    if after.rounds() == 0 {
+        return format!("{} of {planned} planned rounds", results.rounds);
     }
+    let main = results.rounds - results.rounds_in_turn - results.rounds_at_full_speed;
+    let mut said = format!("{main} of {planned} planned rounds for the verdict");
+    for (rounds, of, kind) in [
+        (results.rounds_in_turn, after.at_load, "in turn at its load"),
+        (results.rounds_at_full_speed, after.full_speed, "at full speed"),
+    ] {
+        if of > 0 {
+            said += &format!(", {rounds} of {of} {kind}");
+        }
+    }
+    said
 }
 
 fn load(reading: &Reading<'_>) -> String {
@@ -371,12 +399,13 @@ fn load(reading: &Reading<'_>) -> String {
         per_arm.fold(None, |most: Option<f64>, x| Some(most.map_or(x, |m| m.max(x))))
     };
     let mut said = reading.bundle.results.load.clone();
-    if let Some(duet) = &reading.bundle.setup.design.duet {
-        let all = reading.arms().filter_map(|arm| reading.figure(arm, "subject_busy")).reduce(|a, b| a + b);
+    if let Some(load) = reading.bundle.setup.design.decision() {
+        let rate = per_second(load.rate_per_s);
+        let busy = figures::busiest_at(reading, load.rate_per_s);
         let busy =
-            all.map(|all| format!(", subjects {:.0} % busy together", all * 100.0)).unwrap_or_default();
-        let rate = duet.rate_per_s;
-        return format!("all at once: open loop, poisson {rate:.0}/s each{busy}; in turn: {said}");
+            busy.map(|busy| format!(", subjects up to {:.0} % busy", busy * 100.0)).unwrap_or_default();
+        let full = if reading.bundle.setup.design.after.full_speed > 0 { "; full speed: " } else { "; " };
+        return format!("open loop, poisson {rate} each{busy}{full}{said}");
     }
     for (meter, who) in [("subject_busy", "subjects"), ("generator_busy", "generator")] {
         if let Some(share) = busy(meter).filter(|share| *share > 0.0) {

@@ -13,7 +13,7 @@ use super::{caches, plans};
 use crate::args::SetArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::plan::Plan;
+use bakeoff_experiment::plan::{Plan, Setting};
 use bakeoff_experiment::shipped;
 use bakeoff_experiment::suite::{BEGUN, Begun, Part, Suite};
 use bakeoff_units::Nanos;
@@ -86,13 +86,22 @@ fn checked(name: &str, set: &SetArgs, full: bool, only: &[String]) -> Result<Che
     }
     let all = suite.settings(set.own()).map_err(Failure::usage)?;
     let mut parts = Vec::new();
+    let loads = set.loads().settings();
     for (part, own) in suite.parts.iter().zip(all) {
         if only.is_empty() || only.contains(&part.name) {
-            parts.push(
-                CheckedPart::of(part, SetArgs::of(own), full)
-                    .map_err(|why| why.of_part(&suite.name, &part.name))?,
-            );
+            let of = |set: Vec<Setting>| CheckedPart::of(part, SetArgs::of(set), full);
+            // A part that has no such loads is run as it is.
+            let with_loads =
+                (!loads.is_empty()).then(|| of([own.clone(), loads.clone()].concat()).ok()).flatten();
+            let checked = with_loads.map_or_else(|| of(own), Ok);
+            parts.push(checked.map_err(|why| why.of_part(&suite.name, &part.name))?);
         }
+    }
+    let has_loads = |part: &CheckedPart| part.plan.as_ref().is_some_and(|plan| plan.loads.is_some());
+    if !loads.is_empty() && !parts.iter().any(has_loads) {
+        return Err(Failure::usage(format!(
+            "--loads: no part of {name} can be measured at several loads; `bakeoff check` of a part's plan with --loads says why"
+        )));
     }
     if full && !parts.iter().any(|part| part.full) {
         return Err(Failure::usage(format!(

@@ -125,8 +125,9 @@ fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison
     let less = if meter.more_is_worse { Verdict::Saves } else { Verdict::Costs };
     let sharp = interval.half_width() <= setup.margin.max(effect.abs() / 2.0);
     // Times and rates get no verdict from fewer rounds than a first look has.
-    let too_few =
-        setup.design.duet.is_some() && row.design == Design::Pairs && series.rounds() < LOOKS[0] as usize;
+    let too_few = !std::ptr::eq(series, of.table.main())
+        && row.design == Design::Pairs
+        && series.rounds() < LOOKS[0] as usize;
     let is_null = setup.is_second(arm);
     row.verdict = match why {
         Some(_) => Verdict::Invalid,

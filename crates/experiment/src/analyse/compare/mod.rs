@@ -11,9 +11,9 @@ use super::invalid;
 use super::series::{Table, primary as primary_meter};
 use crate::directory::StoppedBy;
 use crate::results::{ArmResult, Comparison, OwnFigure, Setup, second};
-use bakeoff_meter::{CATALOGUE, Kind, Meter};
+use bakeoff_meter::{CATALOGUE, Kind, Meter, catalogue};
 use bakeoff_stats::{
-    Amounts, Cost, Effect, InWords, Interval, Rounds, Verdict, change_in_words, ratio_of_sums,
+    Amounts, Cost, Effect, InWords, Interval, Rounds, Verdict, change_in_words, per_second, ratio_of_sums,
     smallest_detectable,
 };
 pub(super) use exploratory::{Of, per_slice};
@@ -21,6 +21,9 @@ use exploratory::{commands_other, exploratory, is_compared, is_of_operations};
 use primary::{null_row, primary_row};
 pub(super) use quantiles::Quantiles;
 use std::collections::BTreeMap;
+
+/// The load of robots that ask as fast as they are answered, where others were set.
+pub(crate) const FULL_SPEED: &str = "full speed";
 
 /// By arm, then by meter.
 pub(super) type Estimates = BTreeMap<String, BTreeMap<String, OwnFigure>>;
@@ -31,7 +34,7 @@ pub(super) fn all(
     arms: &BTreeMap<String, ArmResult>,
     stopped_by: StoppedBy,
 ) -> (Vec<Comparison>, Estimates) {
-    let of = Of { setup, table, series: &table.main, arms };
+    let of = Of { setup, table, series: table.main(), arms };
     let null = |baseline| null_row(&of, baseline, primary_meter(setup));
     let mut rows: Vec<Comparison> = setup.baselines().map(null).collect();
     rows.extend(setup.judged().map(|arm| primary_row(&of, arm, Progress::of(stopped_by))));
@@ -45,10 +48,8 @@ pub(super) fn all(
     let quantiles = Quantiles::of(setup, table.timed(), &meters);
     for arm in setup.judged().chain(setup.seconds()) {
         rows.extend(exploratory_rows(&of, &quantiles, &meters, arm));
-        if setup.design.duet.is_some() {
-            // Once more where the arms took turns: at that load.
-            rows.extend(per_slice(&Of { series: &table.paired, ..of }, arm, primary_meter(setup)));
-        }
+        let others = table.all().filter(|series| !std::ptr::eq(*series, table.main()));
+        rows.extend(others.filter_map(|series| per_slice(&Of { series, ..of }, arm, primary_meter(setup))));
     }
     (rows, estimates_of_all(&of, Some(&quantiles)))
 }
@@ -76,7 +77,7 @@ fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
 }
 
 fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
-    let Of { setup, table, series, .. } = *of;
+    let Of { setup, series, .. } = *of;
     let middle = |names: &[String]| {
         let figures = names.iter().filter_map(|name| series.figures(name, meter));
         median(
@@ -99,7 +100,9 @@ fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
         baseline: baseline.to_owned(),
         meter: meter.name.to_owned(),
         primary: false,
-        design: table.design_of(series),
+        design: series.design,
+        load: series.load,
+        at: load_in_words(of, arm),
         unit: meter.unit.as_str().to_owned(),
         value: middle(&[arm.to_owned()]),
         baseline_value: middle(&reference),
@@ -122,9 +125,29 @@ fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
         heavy_tails: false,
         levels: None,
         contradiction: None,
+        depends_on_load: None,
         differences: Vec::new(),
         amounts: Vec::new(),
     }
+}
+
+/// What the load of these rounds was: a rate that was set, full speed where others were, or what the baseline came to.
+fn load_in_words(of: &Of<'_>, arm: &str) -> String {
+    let Of { setup, series, .. } = *of;
+    let loads = &setup.design.loads;
+    if let Some(load) = series.load.and_then(|load| loads.get(load as usize)) {
+        return per_second(load.rate_per_s);
+    }
+    if !loads.is_empty() {
+        return FULL_SPEED.to_owned();
+    }
+    if setup.workload.kind == "command" || setup.workload.makes_operations() {
+        return String::new();
+    }
+    let rates = catalogue::find("replies_per_second")
+        .and_then(|meter| series.figures(setup.baseline_of(arm), meter))
+        .and_then(median);
+    rates.map_or_else(String::new, per_second)
 }
 
 /// Both scales, and the rounds they come from.
@@ -163,7 +186,7 @@ fn sums(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Option<f64> {
 /// `+2.6 us (+2.3..+2.9)`
 pub(super) fn so_far(setup: &Setup, table: &Table, arm: &str, cost: &Cost) -> String {
     let meter = primary_meter(setup);
-    let of = table.main.figures(setup.baseline_of(arm), meter).and_then(median).unwrap_or(0.0);
+    let of = table.main().figures(setup.baseline_of(arm), meter).and_then(median).unwrap_or(0.0);
     let amounts = Amounts::of(&cost.amount, of, meter.unit.as_str());
     format!(
         "{}{} ({})",

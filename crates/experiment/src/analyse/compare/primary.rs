@@ -1,18 +1,19 @@
 //! The rows that verdicts stand on.
 
-use super::super::decide::{Decided, Progress, decide, decide_null, differences, level, null_differences};
+use super::super::decide::{
+    Contradicted, Decided, Progress, decide, decide_null, differences, level, null_differences,
+};
 use super::super::series::{Series, primary};
 use super::exploratory::Of;
-use super::{blank, change, fill_cost, sums, times_invalid};
+use super::{FULL_SPEED, blank, change, fill_cost, sums, times_invalid};
 use crate::plan::Design;
 use crate::results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, SUBJECT_CPU};
 use bakeoff_stats::{
-    Amounts, Contradiction, Cost, Decision, Effect, Interval, Verdict, Wording, floor_in_words, levels,
+    Amounts, Contradiction, Cost, Decision, Effect, Verdict, Wording, floor_in_words, levels, per_second,
     sentence,
 };
-use bakeoff_units::PerSecond;
 
 /// Below this the requests of two arms are said to be the same work.
 const SAME_BYTES: f64 = 0.001;
@@ -24,13 +25,14 @@ pub(super) fn primary_row(of: &Of<'_>, arm: &str, progress: Progress) -> Compari
     let meter = primary(setup);
     let why = arms[arm].invalid.clone().or_else(|| times_invalid(of, arm, meter));
     let decided = decide(setup, table, arm, why.as_deref(), progress);
+    let of = &Of { series: if decided.contradicted.is_some() { &table.in_turn } else { series }, ..*of };
     let mut row = row_of(of, arm, meter, &decided);
     if series.rounds() == 0 {
         "not resolved: the run ended before the first round was complete".clone_into(&mut row.sentence);
         return row;
     }
     if row.verdict != Verdict::Invalid {
-        row.sentence += &after_words(of, arm, &decided);
+        row.sentence += &after_words(of, &row, &decided);
         row.beside = beside(of, arm, meter, &decided);
     }
     row
@@ -46,17 +48,13 @@ fn row_of(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> Compariso
     fill_cost(&mut row, decided.judgement.cost.as_ref(), d);
     row.ratio_of_sums = sums(of, arm, meter, decided.rounds);
     row.cores = cores(setup, meter, decided.judgement.cost.as_ref());
-    let load = load(of, arm);
-    row.sentence = sentence(&decided.judgement, &wording(of, &row, meter, &load));
-    row.contradiction =
-        decided.contradiction.map(|in_what| contradicted(&row, in_what, decided.in_pairs.as_ref()));
-    if let Some(why) = &row.contradiction {
-        row.sentence = format!("not resolved: {why}");
-    }
+    row.sentence = sentence(&decided.judgement, &wording(of, &row, meter));
+    row.contradiction = decided.contradicted.as_ref().map(|duet| contradicted(&row, duet));
+    row.depends_on_load = decided.at_full_speed.as_ref().map(|full| depends(&row, full));
     row
 }
 
-fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter, load: &'w str) -> Wording<'w> {
+fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter) -> Wording<'w> {
     let Of { setup, series, .. } = *of;
     let seconds_per_round = series.seconds_per_round;
     Wording {
@@ -64,72 +62,42 @@ fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter, load: &'w str
         of: row.baseline_value,
         unit: meter.unit.as_str(),
         figure: meter.noun_in(&setup.workload.kind),
-        load,
+        load: &row.at,
         seconds: seconds_per_round.unwrap_or(0.0) * f64::from(row.rounds),
         seconds_per_round,
     }
 }
 
-/// What the load was: a duet's rate, the plan's, or what the baseline came to.
-fn load(of: &Of<'_>, arm: &str) -> String {
-    let Of { setup, series, .. } = *of;
-    if setup.workload.kind == "command" || setup.workload.makes_operations() {
-        return String::new();
-    }
-    if let Some(duet) = setup.design.duet.as_ref().filter(|_| of.table.design_of(series) == Design::Duet) {
-        return per_second(duet.rate_per_s);
-    }
-    let rates = catalogue::find("replies_per_second")
-        .and_then(|meter| series.figures(setup.baseline_of(arm), meter))
-        .and_then(super::median);
-    rates.map_or_else(String::new, per_second)
-}
-
-/// `6,400/s`
-fn per_second(rate: f64) -> String {
-    let whole = PerSecond::new(rate).map_or(0.0, PerSecond::get).round() as u64;
-    match whole {
-        0..10_000 => format!("{whole}/s"),
-        _ => format!("{},{:03}/s", whole / 1000, whole % 1000),
-    }
-}
-
-/// What each of the two designs says, and whether both say more, or both less.
-fn contradicted(row: &Comparison, in_what: Contradiction, pairs: Option<&Cost>) -> String {
-    let Some((pairs, (low, high))) = pairs.zip(row.amount_low.zip(row.amount_high)) else {
-        return String::new();
+/// That the duet is not what the verdict stands on, and what it said.
+fn contradicted(row: &Comparison, contradicted: &Contradicted) -> String {
+    let Contradicted { by, duet } = contradicted;
+    let amounts = Amounts::of(&duet.amount, row.baseline_value, &row.unit);
+    let said = amounts.range(duet.amount.interval.low, duet.amount.interval.high);
+    let apart = match by {
+        Contradiction::Sizes => "more than a tenth apart",
+        Contradiction::Signs => "one says more and the other less",
     };
-    let amounts = Amounts::of(&pairs.amount, row.baseline_value, &row.unit);
-    let unit = amounts.unit();
-    let (duet, pairs) = (Interval { low, high }, pairs.amount.interval);
-    let said = |of: Interval| format!("{}{unit}", amounts.range(of.low, of.high));
-    let both = format!("{} a request in turn, {} all at once", said(pairs), said(duet));
-    match (in_what, way(duet, pairs)) {
-        (Contradiction::Sizes, Some(way)) => format!(
-            "it {way}, but the two designs do not agree how much: {both}, further apart than their loads explain; the design \
-             `pairs` asks in turn alone"
-        ),
-        (Contradiction::Sizes, None) => {
-            format!("the two designs contradict each other: {both}, further apart than their loads explain")
-        }
-        (Contradiction::Signs, _) => {
-            format!("the two designs contradict each other: {both}; one says more and the other less")
-        }
-    }
+    format!(
+        "these are the rounds in turn; in slots of one slice it was {said}{}, {apart}, so the verdict does not stand on those",
+        amounts.unit()
+    )
 }
 
-/// What both say beyond doubt.
-fn way(one: Interval, other: Interval) -> Option<&'static str> {
-    match () {
-        () if one.low > 0.0 && other.low > 0.0 => Some("costs more"),
-        () if one.high < 0.0 && other.high < 0.0 => Some("costs less"),
-        () => None,
-    }
+/// `+78 us at full speed (+68..+97): what it costs depends on the load`
+fn depends(row: &Comparison, full: &Cost) -> String {
+    let (amount, amounts) = (&full.amount, Amounts::of(&full.amount, row.baseline_value, &row.unit));
+    format!(
+        "{}{} at {FULL_SPEED} ({}): what it costs depends on the load",
+        amounts.signed(amount.effect),
+        amounts.unit(),
+        amounts.range(amount.interval.low, amount.interval.high)
+    )
 }
 
 /// What a reader of the sentence must know, too.
-fn after_words(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
-    let mut words = String::new();
+fn after_words(of: &Of<'_>, row: &Comparison, decided: &Decided) -> String {
+    let said = row.depends_on_load.iter().chain(&row.contradiction);
+    let mut words: String = said.map(|words| format!("; {words}")).collect();
     if decided.between_looks {
         let next = of.table.looks.next_after(decided.rounds as u32);
         words += &next.map_or_else(String::new, |look| {
@@ -140,7 +108,7 @@ fn after_words(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
         });
     }
     if of.setup.primary == SUBJECT_CPU {
-        words += &path(of, arm, decided);
+        words += &path(of, &row.arm, decided);
     }
     words
 }
@@ -159,8 +127,7 @@ fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> String {
     }
     let null = null_differences(series, baseline, meter).unwrap_or_default().first(decided.rounds);
     if let Some(null) = null.cost(series.starts(), level(setup)) {
-        let load = load(of, arm);
-        said.push(floor_in_words(&null, cost, &wording(of, &row, meter, &load)));
+        said.push(floor_in_words(&null, cost, &wording(of, &row, meter)));
     }
     said.extend(was_it_on(of, arm, decided));
     said.join("; ")
@@ -277,7 +244,7 @@ fn is_one_process(setup: &Setup, baseline: &str) -> bool {
 fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
     let Of { setup, series, .. } = *of;
     let found = catalogue::find(PATH_CPU)
-        .filter(|_| of.table.design_of(series) == Design::Pairs)
+        .filter(|_| series.design == Design::Pairs)
         .and_then(|path| differences(series, setup, arm, path))
         .and_then(|d| d.first(decided.rounds).cost(series.starts(), level(setup)));
     let Some((path, own)) = found.as_ref().zip(decided.judgement.cost.as_ref()) else { return String::new() };
@@ -300,15 +267,6 @@ fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn two_designs_say_more_or_less_only_where_both_do_beyond_doubt() {
-        let of = |low: f64, high: f64| Interval { low, high };
-        assert_eq!(way(of(5.2, 8.3), of(11.1, 12.2)), Some("costs more"));
-        assert_eq!(way(of(-8.3, -5.2), of(-12.2, -11.1)), Some("costs less"));
-        assert_eq!(way(of(-0.1, 2.0), of(11.1, 12.2)), None);
-        assert_eq!(way(of(-3.0, -2.0), of(11.1, 12.2)), None);
-    }
 
     #[test]
     fn gzip_is_named_where_it_differs_and_did_nothing() {

@@ -5,6 +5,7 @@ mod arm_settings;
 mod baselines;
 mod calls;
 mod client;
+mod curve;
 mod factors;
 mod files;
 mod fronts;
@@ -96,6 +97,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let kind = cx.kind(file, &work, &cells)?;
     cx.enough_arms(e.baseline.span(), &arms, &cells, &kind, e.allow_equal_arms.unwrap_or(false))?;
     cx.first_uses(&cells, &arms)?;
+    let loads = cx.curve(e, &kind, &work, &arms)?;
     let plan = Plan {
         name: name.to_owned(),
         origin: cx.origin.to_owned(),
@@ -114,6 +116,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         baselines,
         margin: general.margin,
         paired_rounds: e.paired_rounds.as_ref().map(|rounds| *rounds.as_ref()),
+        loads,
         at: general.at,
         budget: general.budget,
         max_rounds: general.max_rounds,

@@ -13,11 +13,17 @@ use std::ops::Range;
 pub struct ExperimentSection {
     /// `compare` (default): what the arms cost; `peak`: the highest rate each sustains.
     pub kind: Option<Spanned<String>>,
-    /// `auto` (default): a duet where it is honest; `duet`: all arms at once, which tells CPU per request
-    /// sharply, then rounds of pairs for times and rates; `pairs`: one arm after the other.
+    /// `auto` (default): a duet where it is honest; `duet`: all arms in one slice, in slots of some 20 ms, which tells
+    /// CPU per request sharply, then rounds in turn for times and rates; `pairs`: one arm after the other.
     pub design: Option<Spanned<String>>,
-    /// Rounds of pairs after a duet. Default 10, and 20 where a rule names a quantile; 0: none.
+    /// Rounds in turn after a duet, so many at its load and at full speed each. Default 10, and 20 where a rule names a
+    /// quantile; 0: none.
     pub paired_rounds: Option<Spanned<u32>>,
+    /// Loads at which the cost is measured in every round: rates such as "2000/s", or shares of what the slowest arm
+    /// answers in the pilot, such as "50%". Two to eight. Default: one, chosen.
+    pub loads: Option<Spanned<Vec<Spanned<String>>>>,
+    /// With `loads`: the one of them that the verdict stands on. Default: the middle one.
+    pub decide_at: Option<Spanned<String>>,
     /// The rate at which a cost is also told in cores. Default "1000/s".
     pub at: Option<Spanned<String>>,
     /// All arms are started anew every so many rounds; 0: never. Default: 3 if a start takes less

@@ -5,7 +5,7 @@
 
 mod caller;
 
-use super::bench::{Bench, Measured, Part, Parts, Sizing, Tried};
+use super::bench::{Bench, Measured, Pace, Part, Parts, Sizing, Tried};
 use super::scratch::{Scratch, on_disk};
 use super::size::{self, Timed};
 use super::snapshot::fill_host;
@@ -184,11 +184,11 @@ fn counted(count: u64, made: Result<Batch, Refused>) -> OperationCounts {
 }
 
 impl Bench for CallsBench<'_> {
-    fn begin_round(&mut self, _round: u32, _requests: usize) -> Result<(), RunError> {
+    fn begin_round(&mut self, _round: u32, _load: Option<u32>, _requests: usize) -> Result<(), RunError> {
         Ok(())
     }
 
-    fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError> {
+    fn measure(&mut self, arm: usize, _pace: Pace, part: Part, limit: Nanos) -> Result<Measured, RunError> {
         let complete = limit > Nanos::ZERO;
         let counters = if complete { self.part(arm, part.index as usize)? } else { Counters::default() };
         Ok(Measured::alone(counters, Times::default(), complete))

@@ -20,7 +20,7 @@ mod tally;
 mod tree;
 mod watch;
 
-use super::bench::{Bench, Measured, Part, Sizing, Tried};
+use super::bench::{Bench, Measured, Pace, Part, Sizing, Tried};
 use super::budget::{RESERVE, SLICE};
 use super::link::Wire;
 use super::scratch::{Scratch, on_disk};
@@ -227,12 +227,12 @@ impl<'a> FilesBench<'a> {
 }
 
 impl Bench for FilesBench<'_> {
-    fn begin_round(&mut self, round: u32, _requests: usize) -> Result<(), RunError> {
+    fn begin_round(&mut self, round: u32, _load: Option<u32>, _requests: usize) -> Result<(), RunError> {
         self.round = u64::from(round);
         Ok(())
     }
 
-    fn measure(&mut self, arm: usize, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
+    fn measure(&mut self, arm: usize, _pace: Pace, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
         let until = self.course.clock.now() + limit;
         let turn = Turn { number: 0, round: self.round, count: 0, check: Check::Start, until };
         let (mut tally, complete) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;

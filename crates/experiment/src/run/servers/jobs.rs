@@ -3,20 +3,26 @@
 use super::hits::Numbered;
 use super::place::Place;
 use crate::plan::{BurstClock, LoadClock, RequestWork};
+use crate::results::SlotsSetup;
 use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
-use bakeoff_loadgen::{BodyCheck, Bursts, Constant, Job, Original, Pace, Pacer, Poisson, Recording};
+use bakeoff_loadgen::{
+    BodyCheck, Bursts, Constant, Job, Original, Pace, Pacer, Poisson, Recording, Slots, Slotted,
+};
 use bakeoff_meter::{Counters, ErrorClass};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice, Statuses};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// Connections that a server is settled over where the clock has no robots.
 const SETTLERS: usize = 8;
-/// Seed purpose of the orders in a duet.
+/// Threads of all arms stand after this: then the slots of a duet begin.
+const DUET_BEGINS_AFTER: Duration = Duration::from_millis(3);
+/// Seed purpose of orders of arms' own.
 const OWN_ORDER: u64 = 0x0da7;
 /// Longest that an arm is settled.
 const SETTLE_WITHIN: Nanos = Nanos::from_secs(60);
@@ -90,7 +96,9 @@ impl<'a> Jobs<'a> {
         limit: Nanos,
     ) -> Job<'a, S> {
         let Jobs { work, refused, interrupted, .. } = *self;
-        Job { sources, robots, pace, timeout: work.timeout, until: Some(limit), check, refused, interrupted }
+        let begins = None;
+        let until = Some(limit);
+        Job { sources, robots, pace, begins, timeout: work.timeout, until, check, refused, interrupted }
     }
 
     /// The whole slice at one arm.
@@ -171,19 +179,61 @@ impl<'a> Jobs<'a> {
         ask(place, job).map(drop)
     }
 
-    /// The slices at all arms at the same time, each at `rate`; begun in the order of `begin`.
+    /// As fast as one arm answers: the replies of a closed loop, whatever the clock.
+    pub(super) fn at_full_speed(
+        &self,
+        place: &mut Place,
+        slice: &Slice,
+        limit: Nanos,
+    ) -> Result<Recording, RunError> {
+        place.running.alive()?;
+        let threads = place.station.threads();
+        let dealt = match self.work.clock {
+            LoadClock::Closed { .. } => slice,
+            _ => &in_lists(slice, self.settlers()),
+        };
+        let job = self.closed(dealt, threads, Nanos::ZERO, BodyCheck::Start, limit);
+        let recording = ask(place, job)?;
+        finished(place, recording)
+    }
+
+    /// The voice's requests at one arm, so many a second.
+    pub(super) fn at_rate(
+        &self,
+        place: &mut Place,
+        voice: &Voice,
+        rate: PerSecond,
+        limit: Nanos,
+    ) -> Result<Recording, RunError> {
+        place.running.alive()?;
+        let pacers = arrivals(voice, rate, place.station.threads())
+            .map(|own| -> Box<dyn Pacer> { Box::new(own) })
+            .collect();
+        let connections = self.work.connections_of(&place.client);
+        let threads = place.station.threads();
+        let job = self.open(&voice.slice, threads, connections, pacers, BodyCheck::Start, limit);
+        let recording = ask(place, job)?;
+        finished(place, recording)
+    }
+
+    /// All arms in one slice, each at `rate` in slots of its own; threads are begun in the order of `begin`.
     ///
+    /// No arm is asked while another one is: loaded at once, each would be charged for the packets and the wake-ups of the
+    /// others, which come while it runs. A slot is so short that what disturbs the machine lasts longer, and hits all arms.
     /// Each arm's requests come in an order and at moments of their own. With the same for all, the first arm to touch a
-    /// file would pay for the others, in every round. All arms get their last request at the same time: an arm whose
-    /// requests happen to come faster shares more wake-ups, and one that is left alone at the end fewer caches.
-    pub(super) fn duet(
+    /// file would pay for the others, in every round.
+    pub(super) fn in_slots(
         &self,
         places: &mut [Place],
         voices: &[Voice],
         begin: &[usize],
-        rate: PerSecond,
+        (rate, slots): (PerSecond, SlotsSetup),
         limit: Nanos,
     ) -> Result<Vec<Recording>, RunError> {
+        let (every, gap) = (Nanos::new(slots.every_ns), Nanos::new(slots.gap_ns));
+        let seed = voices.first().map_or(0, |voice| voice.order);
+        let slots = Slots { of: places.len(), every, gap, seed };
+        let begins = Instant::now() + DUET_BEGINS_AFTER;
         let mut recordings: Vec<Option<std::io::Result<Heard>>> = places.iter().map(|_| None).collect();
         let mut waiting: Vec<Option<&mut Place>> = places.iter_mut().map(Some).collect();
         thread::scope(|scope| {
@@ -191,15 +241,13 @@ impl<'a> Jobs<'a> {
             for &arm in begin {
                 let Some(place) = waiting[arm].take() else { continue };
                 let threads = place.station.threads();
-                let Voice { slice, order } = &voices[arm];
-                let pacers = (0..threads)
-                    .map(|lane| -> Box<dyn Pacer> {
-                        let requests = slice.len().saturating_sub(lane).div_ceil(threads.max(1));
-                        Box::new(Poisson::new(rate, *order, lane, threads).of_exactly(requests))
-                    })
+                let voice = &voices[arm];
+                let pacers = arrivals(voice, rate, threads)
+                    .map(|own| -> Box<dyn Pacer> { Box::new(Slotted::new(own, slots, arm)) })
                     .collect();
                 let connections = self.work.connections_of(&place.client);
-                let job = self.open(slice, threads, connections, pacers, BodyCheck::Start, limit);
+                let job = self.open(&voice.slice, threads, connections, pacers, BodyCheck::Start, limit);
+                let job = Job { begins: Some(begins), ..job };
                 running.push((arm, scope.spawn(move || hear(place, job))));
             }
             let panicked = || Err(std::io::Error::other("a generator thread panicked"));
@@ -243,7 +291,16 @@ fn ask(place: &mut Place, job: Job<'_, ListSource>) -> Result<Recording, RunErro
     Ok(judged(place, heard))
 }
 
-/// What one arm is asked in a round of a duet.
+/// Random moments for the requests of a voice, by generator thread: they end when they do on the mean, so that arms of one
+/// rate have that rate exactly.
+fn arrivals(voice: &Voice, rate: PerSecond, threads: usize) -> impl Iterator<Item = Poisson> + '_ {
+    (0..threads).map(move |lane| {
+        let requests = voice.slice.len().saturating_sub(lane).div_ceil(threads.max(1));
+        Poisson::new(rate, voice.order, lane, threads).of_exactly(requests)
+    })
+}
+
+/// What one arm is asked at a rate.
 pub(super) struct Voice {
     /// One list, in the arm's own order.
     pub(super) slice: Slice,
@@ -251,7 +308,15 @@ pub(super) struct Voice {
     pub(super) order: u64,
 }
 
-/// Of an arm in a round of a duet.
+impl Voice {
+    /// A part of it, with moments of its own.
+    pub(super) fn part(&self, part: Part) -> Self {
+        let order = SplitMix64::for_purpose(self.order, u64::from(part.index)).next_u64();
+        Self { slice: part_of(&self.slice, part), order }
+    }
+}
+
+/// Of an arm in a round.
 pub(super) fn order_seed(seed: u64, round: u64, arm: usize) -> u64 {
     SplitMix64::for_purpose(seed ^ OWN_ORDER ^ (arm as u64).rotate_left(32), round).next_u64()
 }

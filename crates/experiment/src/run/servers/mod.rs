@@ -1,4 +1,4 @@
-//! Servers as arms: site, processes, stations, and one slice at a time or all at once.
+//! Servers as arms: site, processes, stations, and slices of one arm or of all in slots.
 
 mod files;
 mod hits;
@@ -10,7 +10,7 @@ pub(crate) mod trial;
 mod violation_notes;
 mod violations;
 
-use super::bench::{Bench, Measured, Part, Parts, Sizing, Tried};
+use super::bench::{Bench, Measured, Pace, Part, Parts, Sizing, Tried};
 use super::link::Wire;
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
@@ -18,9 +18,9 @@ use super::snapshot::{Reader, Snapshot, fill_programs};
 use super::{Progress, Run, RunError, workloads};
 use crate::environment::{self, Placement};
 use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Timed, Violations};
-use crate::results::{LinkSetup, ProofRecord, SubjectSetup, WorkloadSetup};
+use crate::results::{LinkSetup, ProofRecord, SlotsSetup, SubjectSetup, WorkloadSetup};
 use bakeoff_content::SplitMix64;
-use bakeoff_loadgen::BodyCheck;
+use bakeoff_loadgen::{BodyCheck, Recording};
 use bakeoff_subject::Chain;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
@@ -36,7 +36,7 @@ const LATENESS: Nanos = Nanos::from_millis(1);
 const PILOT_ROUND: u64 = u64::MAX >> 1;
 /// Seed purpose of the order of starts and of what is added to environments.
 const STARTS: u64 = 0x57a7;
-/// Seed purpose of who comes first in a duet.
+/// Seed purpose of the order in which arms of a duet are warmed, read and begun.
 const TURNS: u64 = 0x70a5;
 /// Most bytes added to an environment: a page moves the stack through all of its alignments.
 const PADDING: u64 = 4096;
@@ -196,6 +196,12 @@ impl<'a> ServerBench<'a> {
         Ok(self.slices[self.workloads.of[arm]].clone())
     }
 
+    /// What the arm is asked in this round at a rate.
+    fn voice(&mut self, arm: usize) -> Result<jobs::Voice, RunError> {
+        let order = jobs::order_seed(self.jobs.seed, self.round, arm);
+        Ok(jobs::Voice { slice: jobs::in_own_order(&self.slice(arm)?, order), order })
+    }
+
     /// What the arm finds new in this slice.
     fn freshen(&mut self, arm: usize) -> Result<(), RunError> {
         match self.arms[arm].fresh {
@@ -291,8 +297,8 @@ impl<'a> ServerBench<'a> {
 }
 
 impl Bench for ServerBench<'_> {
-    fn begin_round(&mut self, round: u32, requests: usize) -> Result<(), RunError> {
-        self.round = u64::from(round);
+    fn begin_round(&mut self, round: u32, load: Option<u32>, requests: usize) -> Result<(), RunError> {
+        self.round = u64::from(round) | load.map_or(0, |load| u64::from(load) + 1) << 32;
         self.slices = self.slices_of(self.round, |own| own.unwrap_or(requests))?;
         Ok(())
     }
@@ -309,11 +315,18 @@ impl Bench for ServerBench<'_> {
         if any { Parts::Any } else { Parts::Whole }
     }
 
-    fn measure(&mut self, arm: usize, part: Part, limit: Nanos) -> Result<Measured, RunError> {
+    fn measure(&mut self, arm: usize, pace: Pace, part: Part, limit: Nanos) -> Result<Measured, RunError> {
         if let Some(timed) = self.jobs.work.timed {
             return self.measure_for(arm, timed, limit);
         }
-        let slice = jobs::part_of(&self.slice(arm)?, part);
+        let voice = match pace {
+            Pace::Planned => None,
+            Pace::At(rate) => Some((self.voice(arm)?.part(part), rate)),
+        };
+        let slice = match &voice {
+            Some((voice, _)) => voice.slice.clone(),
+            None => jobs::part_of(&self.slice(arm)?, part),
+        };
         self.arms[arm].running.alive()?;
         self.freshen(arm)?;
         if self.arms[arm].fresh == Fresh::Nothing {
@@ -323,7 +336,11 @@ impl Bench for ServerBench<'_> {
         let link_before = self.starter.wire.quiet()?;
         let programs = self.arms[arm].running.program_time();
         let before = self.read(arm);
-        let recording = self.jobs.run(&mut self.arms[arm], &slice, BodyCheck::Start, limit)?;
+        let place = &mut self.arms[arm];
+        let recording = match &voice {
+            Some((voice, rate)) => self.jobs.at_rate(place, voice, *rate, limit)?,
+            None => self.jobs.run(place, &slice, BodyCheck::Start, limit)?,
+        };
         let link_after = self.starter.wire.quiet()?;
         let after = self.read(arm);
         self.arms[arm].running.alive()?;
@@ -335,15 +352,18 @@ impl Bench for ServerBench<'_> {
             counters.violations = Some(noted.count(&self.arms[arm].running, noted_before, &slice));
         }
         let complete = counters.requests == slice.len() as u64;
-        Ok(Measured::alone(counters, recording.times, complete))
+        let order_seed = voice.map(|(voice, _)| voice.order);
+        Ok(Measured { order_seed, ..Measured::alone(counters, recording.times, complete) })
     }
 
-    fn measure_together(&mut self, rate: PerSecond, limit: Nanos) -> Result<Vec<Measured>, RunError> {
-        let mut slices = Vec::new();
-        for arm in 0..self.arms.len() {
-            let order = jobs::order_seed(self.jobs.seed, self.round, arm);
-            slices.push(jobs::Voice { slice: jobs::in_own_order(&self.slice(arm)?, order), order });
-        }
+    fn measure_in_slots(
+        &mut self,
+        rate: PerSecond,
+        slots: SlotsSetup,
+        limit: Nanos,
+    ) -> Result<Vec<Measured>, RunError> {
+        let slices: Vec<jobs::Voice> =
+            (0..self.arms.len()).map(|arm| self.voice(arm)).collect::<Result<_, _>>()?;
         // No arm is always the first to be warmed, read, begun or ended.
         let mut turns = SplitMix64::for_purpose(self.jobs.seed ^ TURNS, self.round);
         for arm in in_turn(&mut turns, self.arms.len()) {
@@ -355,7 +375,7 @@ impl Bench for ServerBench<'_> {
         let programs: Vec<_> = self.arms.iter().map(|place| place.running.program_time()).collect();
         let before = self.read_all(&in_turn(&mut turns, self.arms.len()));
         let begin = in_turn(&mut turns, self.arms.len());
-        let recordings = self.jobs.duet(&mut self.arms, &slices, &begin, rate, limit)?;
+        let recordings = self.jobs.in_slots(&mut self.arms, &slices, &begin, (rate, slots), limit)?;
         let after = self.read_all(&in_turn(&mut turns, self.arms.len()));
         let mut measured = Vec::new();
         for (arm, (recording, voice)) in recordings.into_iter().zip(&slices).enumerate() {
@@ -371,6 +391,19 @@ impl Bench for ServerBench<'_> {
             measured.push(Measured { order_seed, ..Measured::alone(counters, recording.times, complete) });
         }
         Ok(measured)
+    }
+
+    fn capacity(&mut self, requests: usize, limit: Nanos) -> Result<PerSecond, RunError> {
+        let slices = self.slices_of(PILOT_ROUND, |own| own.unwrap_or(requests))?;
+        let mut slowest: Option<PerSecond> = None;
+        for arm in 0..self.arms.len() {
+            let slice = &slices[self.workloads.of[arm]];
+            let Recording { counters, .. } = self.jobs.at_full_speed(&mut self.arms[arm], slice, limit)?;
+            let answered = counters.replies as f64 / Nanos::new(counters.wall_ns).as_secs_f64();
+            let rate = PerSecond::new(answered).ok_or_else(|| self.silent(arm, &counters))?;
+            slowest = Some(slowest.map_or(rate, |least| if rate < least { rate } else { least }));
+        }
+        slowest.ok_or(RunError::NoDuet)
     }
 
     fn restart(&mut self, start: u32) -> Result<(), RunError> {
@@ -480,11 +513,16 @@ impl Bench for ServerBench<'_> {
     }
 }
 
+/// How late the generator may send at a rate.
+pub(crate) fn most_lateness(rate: PerSecond) -> Nanos {
+    LATENESS.max(rate.gap().times(0.1))
+}
+
 /// How late the generator may send on an open clock.
 fn max_lateness(clock: LoadClock) -> Option<Nanos> {
     match clock {
         LoadClock::Closed { .. } => None,
-        LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(LATENESS.max(rate.gap().times(0.1))),
+        LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(most_lateness(rate)),
         LoadClock::Bursts(bursts) => Some(LATENESS.max(bursts.every.times(0.1))),
         LoadClock::Original { .. } => Some(LATENESS),
     }

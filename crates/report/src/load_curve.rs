@@ -1,0 +1,76 @@
+//! A cost over the load: a row for each load and arm, and one word for each arm.
+//!
+//! Cold, pure. A part of the report like those of `sections`; the page draws it as well (`html/load_curve`).
+
+use crate::figures::{self, Change, NONE};
+use crate::reading::Reading;
+use crate::sections::{Section, Table};
+use bakeoff_experiment::results::{Comparison, CurveLoad};
+use bakeoff_stats::per_second;
+
+/// `None` where one load was measured.
+pub(crate) fn section(reading: &Reading<'_>) -> Option<Section> {
+    let curve = reading.bundle.results.curve.as_ref()?;
+    let mut rows: Vec<Vec<String>> = Vec::new();
+    for (place, load) in curve.loads.iter().enumerate() {
+        rows.extend(rows_at(reading, load, place as u32));
+    }
+    rows.extend(reading.judged().filter_map(|arm| full_speed(reading, arm)));
+    let entries = curve.arms.iter().map(|arm| (arm.arm.clone(), arm.sentence.clone()));
+    Some(Section {
+        title: "Cost over the load",
+        note: "Verdicts stand on the load marked *; full speed is in no test. Busy: share of their cores that the dearest \
+               arm and the generator took at that rate."
+            .to_owned(),
+        table: Some(Table {
+            head: vec!["load", "rate", "arm", "more", "interval", "change", "busy", "generator", "late p99"],
+            rows,
+            figures: 8,
+        }),
+        entries: entries.collect(),
+    })
+}
+
+fn rows_at(reading: &Reading<'_>, load: &CurveLoad, place: u32) -> Vec<Vec<String>> {
+    let share = |share: Option<f64>| share.map_or(NONE.to_owned(), figures::share);
+    let late = load.lateness_p99_ns.map_or(NONE.to_owned(), |ns| figures::value("ns", ns as f64));
+    let machine = [share(load.subject_busy), share(load.generator_busy), late];
+    let name = if load.decides { format!("{} *", load.name) } else { load.name.clone() };
+    let of_arm = |arm: &str| {
+        let [more, interval, change] = cost(reading.at_load(arm, place)?);
+        Some(vec![name.clone(), per_second(load.rate_per_s), arm.to_owned(), more, interval, change])
+    };
+    let mut rows: Vec<Vec<String>> = reading.judged().filter_map(of_arm).collect();
+    let mut first = true;
+    for row in &mut rows {
+        row.extend(if first { machine.clone() } else { [const { String::new() }; 3] });
+        if !first {
+            row[..2].iter_mut().for_each(String::clear);
+        }
+        first = false;
+    }
+    rows
+}
+
+fn full_speed(reading: &Reading<'_>, arm: &str) -> Option<Vec<String>> {
+    let row = reading.at_full_speed(arm)?;
+    let rate = reading.arm(arm)?.full_speed?.replies_per_second;
+    let [more, interval, change] = cost(row);
+    let [busy, generator, late] = [const { String::new() }; 3];
+    Some(vec![
+        row.at.clone(),
+        per_second(rate),
+        arm.to_owned(),
+        more,
+        interval,
+        change,
+        busy,
+        generator,
+        late,
+    ])
+}
+
+fn cost(row: &Comparison) -> [String; 3] {
+    let (amount, share) = (Change::amount(row), Change::of(row));
+    [amount.effect, amount.interval, share.effect]
+}
