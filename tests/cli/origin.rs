@@ -63,16 +63,27 @@ fn a_taken_port_exits_3_and_names_it() {
 }
 
 #[test]
-fn burn_spends_cpu_on_each_request() {
+fn planted_costs_are_told_by_kind_in_the_closing_lines() {
     let yard = Yard::new();
-    let origin = Origin::start(&yard, &["--burn", "2ms"]);
+    let costs = ["--burn", "1ms", "--burn-in-flight", "0us", "--burn-per-wakeup", "2ms"];
+    let origin = Origin::start(&yard, &costs);
     let load = yard
         .start(yard.bakeoff(&["load", &format!("{}/bytes/1", origin.url), "-n", "100", "-c", "2"]))
         .wait();
     load.exits(0);
-    let pid: u32 = origin.pid().parse().unwrap();
-    let spent = bakeoff_sys::cpu_clock::process(pid).unwrap();
-    assert!(spent.get() >= 200_000_000, "{spent} for 100 requests");
+    let (_, _, closing) = origin.end_with_closing_lines();
+    let ns = |label: &str| {
+        let told = closing.lines().find_map(|line| line.strip_prefix(label)?.strip_prefix(": "));
+        let number =
+            told.and_then(|told| told.split(' ').next()).unwrap_or_else(|| panic!("{label}: {closing}"));
+        number.parse::<u64>().unwrap()
+    };
+    // Turns are whole: a few of a millisecond's are lost or won.
+    let near = |ns: u64, expected: u64| ns.abs_diff(expected) <= expected / 100;
+    assert_eq!((ns("requests"), ns("burned for others in flight")), (100, 0));
+    assert!(near(ns("burned on requests"), 100_000_000), "{closing}");
+    let on_wakeups = ns("burned on wake-ups");
+    assert!(on_wakeups > 0 && near(ns("burned"), 100_000_000 + on_wakeups), "{closing}");
 }
 
 #[test]

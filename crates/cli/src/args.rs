@@ -568,6 +568,14 @@ pub(crate) struct OriginArgs {
     /// Extra CPU time on each request, such as 2us: a planted cost
     #[arg(long, value_name = "TIME")]
     pub(crate) burn: Option<Nanos>,
+    /// Extra CPU time on each request for every further connection whose bytes were there at the last wait of its thread
+    /// and that is served after it (at most 255): a planted cost that grows with the load
+    #[arg(long, value_name = "TIME")]
+    pub(crate) burn_in_flight: Option<Nanos>,
+    /// Extra CPU time each time a thread wakes up after a first look found nothing: a planted cost per request that falls
+    /// with the load. Compare with an origin that has 0us here: the look is a system call
+    #[arg(long, value_name = "TIME")]
+    pub(crate) burn_per_wakeup: Option<Nanos>,
     /// Replies may be kept by a cache for so long, in whole seconds: they have Cache-Control, ETag, and a number of their
     /// own by which `bakeoff run` tells hits
     #[arg(long, value_name = "TIME")]

@@ -1,125 +1,166 @@
-//! The planted cost: a known amount of CPU beside each request, for tests of the method itself.
+//! Planted costs: known work beside what serving takes, for tests of the method itself.
 //!
-//! A loop of arithmetic and no system calls: reading a clock around every request would cost as much
-//! again, unseen by that clock. What the loop takes is sampled, on the clock of the wall, which costs no system call
-//! either: the thread's own does, and one that comes out of the blue costs more than those it was calibrated by.
+//! Hot. The work is a chain of multiplications, each of which waits for the one before, and makes no system call. The turns
+//! of the chain are counted, and they are the truth. A clock is read at the start only, to learn how long one turn takes.
 
 use bakeoff_units::Nanos;
-use std::collections::VecDeque;
-use std::hint::black_box;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::time::Instant;
 
-/// No burn is shorter: one that is asked for is done for several requests at once. Of a hundred nanoseconds the
-/// processor does a quarter beside what it waits for anyway, and nobody can say what that cost.
+/// No burn is shorter. Shorter ones are done for several requests at once: entering and leaving the chain takes 12 ns that
+/// nobody counts (Intel Xeon at 3.1 GHz), which is less than 1 % of this.
 const SHORTEST: Nanos = Nanos::from_micros(2);
-/// One burn in so many is timed.
-const SAMPLE: u64 = 4;
-/// So many samples are kept. The mean of their middle half is what a burn takes: whatever else was done in a sample, by
-/// others or for their packets, is no cost of burning.
-const KEPT: usize = 32;
-/// Turns of the loop that calibrate it: some tenths of a millisecond.
-const TRIAL: u64 = 200_000;
-/// Trials; the quickest is the one that nobody disturbed.
-const TRIALS: usize = 7;
+/// Turns of one trial: some 80 us. Of that, reading the clock is less than a thousandth, and a busy machine interrupts few.
+const TRIAL: u64 = 50_000;
+/// Trials; the quickest is the one that nobody disturbed. All of them take some 4 ms.
+const TRIALS: usize = 50;
 
-/// Burns CPU by the turn.
+/// One value for each kind of planted cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs<T> {
+    /// On each request.
+    pub request: T,
+    /// On each request, once for every event that the same wait of its thread found and that is still to be served then: one a
+    /// connection, mostly with a request. At most 255, and 0 for requests that are not answered as soon as they come.
+    pub in_flight: T,
+    /// Each time a thread wakes up: its wait is over after a first look found nothing. Each look is a system call, and no turn.
+    pub wakeup: T,
+}
+
+impl<T> Costs<Option<T>> {
+    /// Whether there is any.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.request.is_some() || self.in_flight.is_some() || self.wakeup.is_some()
+    }
+}
+
+impl<T> Costs<T> {
+    /// The same of each kind.
+    pub(crate) fn map<U>(self, of: impl Fn(T) -> U) -> Costs<U> {
+        Costs { request: of(self.request), in_flight: of(self.in_flight), wakeup: of(self.wakeup) }
+    }
+}
+
+/// How long one turn of the chain takes when nobody disturbs it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Turn {
+    ns: f64,
+}
+
+impl Turn {
+    /// On this machine and at the speed that it has now.
+    pub(crate) fn measure() -> Self {
+        let trial = || {
+            let start = Instant::now();
+            spin(&AtomicU64::new(1), TRIAL);
+            start.elapsed().as_nanos() as u64
+        };
+        let quickest = (0..TRIALS).map(|_| trial()).min().unwrap_or(TRIAL).max(1);
+        Self { ns: quickest as f64 / TRIAL as f64 }
+    }
+
+    /// What so many take.
+    pub fn time(self, turns: u64) -> Nanos {
+        Nanos::new((turns as f64 * self.ns).round() as u64)
+    }
+}
+
+impl fmt::Display for Turn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:.4} ns", self.ns)
+    }
+}
+
+/// Burns CPU for one kind of cost in one thread.
 #[derive(Debug)]
 pub(crate) struct Burner {
-    turns: u64,
-    /// Requests that one burn is for.
+    /// Turns of one unit: a request, an event behind it, or a wake-up.
+    turns: f64,
+    /// Units that one burn is for, at least.
     batch: u64,
-    requests: u64,
-    burned: u64,
-    clock: Nanos,
-    /// The last samples.
-    samples: VecDeque<Nanos>,
-    /// What a burn takes.
-    each: Nanos,
+    /// Units that are not burned yet.
+    owed: u64,
+    /// Where the chain stands.
+    chain: AtomicU64,
 }
 
 impl Burner {
-    /// Burns about `each` a request, on this machine when it is not disturbed.
-    pub(crate) fn new(each: Nanos) -> Self {
-        let quickest = (0..TRIALS).map(|_| timed(TRIAL).get()).min().unwrap_or(TRIAL).max(1);
+    /// Burns `each` for a unit.
+    pub(crate) fn new(each: Nanos, turn: Turn) -> Self {
         let batch = SHORTEST.get().div_ceil(each.get().max(1)).max(1);
-        let each = each.times(batch as f64);
-        let turns = each.get() as f64 * TRIAL as f64 / quickest as f64;
-        let clock = (0..100).map(|_| timed(0)).min().unwrap_or(Nanos::ZERO);
-        let turns = turns.round() as u64;
-        Self { turns, batch, requests: 0, burned: 0, clock, samples: VecDeque::new(), each }
+        Self { turns: each.get() as f64 / turn.ns, batch, owed: 0, chain: AtomicU64::new(1) }
     }
 
-    /// For a request: burns, or leaves it to a later one. Returns what that took, as far as samples tell.
-    pub(crate) fn burn(&mut self) -> Nanos {
-        self.requests += 1;
-        if !self.requests.is_multiple_of(self.batch) {
-            return Nanos::ZERO;
+    /// Burns for so many units more, or leaves them to a later burn. Returns the turns that it did.
+    pub(crate) fn burn(&mut self, units: u64) -> u64 {
+        self.owed += units;
+        if self.owed < self.batch {
+            return 0;
         }
-        self.burned += 1;
-        if !self.burned.is_multiple_of(SAMPLE) {
-            spin(self.turns);
-            return self.each;
-        }
-        self.samples.push_back(timed(self.turns).since(self.clock));
-        if self.samples.len() > KEPT {
-            self.samples.pop_front();
-        }
-        self.each = middle(self.samples.iter().copied().collect());
-        self.each
+        let turns = (std::mem::take(&mut self.owed) as f64 * self.turns).round() as u64;
+        spin(&self.chain, turns);
+        turns
     }
 }
 
-/// The mean of the middle half.
-fn middle(mut samples: Vec<Nanos>) -> Nanos {
-    samples.sort_unstable();
-    let quarter = samples.len() / 4;
-    let half = &samples[quarter..samples.len() - quarter];
-    Nanos::new(half.iter().map(|sample| sample.get()).sum::<u64>() / half.len().max(1) as u64)
-}
-
-fn timed(turns: u64) -> Nanos {
-    let start = Instant::now();
-    spin(turns);
-    Nanos::new(start.elapsed().as_nanos() as u64)
-}
-
-/// A chain in which each turn waits for the one before.
-fn spin(turns: u64) {
-    let mut x = black_box(1_u64);
+/// Goes on with a chain that no compiler can shorten, as one that multiplies and adds could be. The exchanges at both ends
+/// wait for all that was begun before: without them the processor does up to 40 ns of its neighbours beside the chain.
+fn spin(chain: &AtomicU64, turns: u64) {
+    let mut x = chain.swap(1, SeqCst);
     for _ in 0..turns {
-        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        x = (x ^ (x >> 32)).wrapping_mul(6_364_136_223_846_793_005); // Knuth's MMIX; any odd number would do
     }
-    black_box(x);
+    chain.swap(x, SeqCst);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_else_was_done_in_a_sample_is_no_cost_of_burning() {
-        let samples = [5, 4, 900, 6, 5, 4, 1, 6].map(Nanos::new).to_vec();
-        assert_eq!(middle(samples), Nanos::new(5));
-        assert_eq!(middle(vec![Nanos::new(7)]), Nanos::new(7));
-    }
+    const TURN: Turn = Turn { ns: 2.0 };
 
     #[test]
     fn short_burns_are_done_for_several_requests_at_once() {
-        let mut burner = Burner::new(Nanos::new(300));
-        assert_eq!(burner.batch, 7);
-        let burns: Vec<bool> = (0..21).map(|_| burner.burn() > Nanos::ZERO).collect();
-        let at: Vec<usize> = (0..21).filter(|&request| burns[request]).collect();
+        let mut burner = Burner::new(Nanos::new(300), TURN);
+        let burns: Vec<u64> = (0..21).map(|_| burner.burn(1)).collect();
+        let at: Vec<usize> = (0..21).filter(|&request| burns[request] > 0).collect();
         assert_eq!(at, [6, 13, 20]);
+        assert_eq!(TURN.time(burns.iter().sum()), Nanos::new(21 * 300));
     }
 
-    /// Wide bounds: a neighbour on the same physical core can halve or double what a turn takes.
     #[test]
-    fn burning_takes_about_what_was_asked_for() {
-        let mut burner = Burner::new(Nanos::from_micros(5));
-        let quickest = (0..20).map(|_| timed(burner.turns * 100)).min().unwrap();
-        assert!(quickest > Nanos::from_micros(100) && quickest < Nanos::from_millis(5), "{quickest}");
-        let total = (0..SAMPLE).fold(Nanos::ZERO, |sum, _| sum + burner.burn());
-        let each = total.times(1.0 / SAMPLE as f64);
-        assert!(each > Nanos::from_micros(1) && each < Nanos::from_micros(50), "{each}");
+    fn long_burns_are_done_at_once_and_for_each_unit() {
+        let mut burner = Burner::new(Nanos::from_micros(3), TURN);
+        assert_eq!([1, 0, 4].map(|units| burner.burn(units)), [1500, 0, 6000]);
+    }
+
+    #[test]
+    fn units_of_different_requests_add_up_to_one_burn() {
+        let mut burner = Burner::new(Nanos::new(500), TURN);
+        assert_eq!([3, 0, 2, 3, 1].map(|units| burner.burn(units)), [0, 0, 1250, 0, 1000]);
+    }
+
+    #[test]
+    fn a_cost_of_nothing_does_no_turn() {
+        let mut burner = Burner::new(Nanos::ZERO, TURN);
+        assert_eq!((0..10_000).map(|_| burner.burn(1)).sum::<u64>(), 0);
+    }
+
+    /// A chain that came to 0 would stay there, and one that repeats itself could be shortened.
+    #[test]
+    fn the_chain_goes_on_where_it_stood() {
+        let (whole, halves) = (AtomicU64::new(1), AtomicU64::new(1));
+        spin(&whole, 2000);
+        spin(&halves, 700);
+        spin(&halves, 1300);
+        assert_eq!(whole.load(SeqCst), halves.load(SeqCst));
+        assert!(whole.load(SeqCst) > 1);
+    }
+
+    #[test]
+    fn a_turn_takes_some_time() {
+        let turn = Turn::measure();
+        assert!(turn.ns > 0.0 && turn.time(0) == Nanos::ZERO, "{turn}");
     }
 }

@@ -1,5 +1,6 @@
 //! A client's connection without a socket and without a thread: for benches and fuzzing.
 
+use crate::burner::Costs;
 use crate::connection::{Connection, Next};
 use crate::site::Site;
 use crate::tally::Counters;
@@ -18,7 +19,8 @@ pub struct Conversation {
 impl Conversation {
     /// A client that just connected.
     pub fn new(catalogue: Catalogue) -> Self {
-        let workspace = Workspace::new(Arc::new(Site::new(catalogue)), Arc::new(Counters::default()), None);
+        let (site, counters) = (Arc::new(Site::new(catalogue)), Arc::new(Counters::default()));
+        let workspace = Workspace::new(site, counters, Costs::default());
         Self { connection: Connection::without_tls(true, u64::MAX), workspace }
     }
 

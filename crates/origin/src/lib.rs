@@ -36,6 +36,7 @@ mod worker;
 mod workspace;
 mod world;
 
+pub use burner::{Costs, Turn};
 pub use busy::Busy;
 pub use conversation::Conversation;
 pub use head::ForCaches;

@@ -1,7 +1,7 @@
-//! Listening, threads, and the planted cost.
+//! Listening, threads, and planted costs.
 
 use crate::barrier::Barrier;
-use crate::burner::Burner;
+use crate::burner::{Burner, Costs, Turn};
 use crate::busy::Busy;
 use crate::certificate::server_config;
 use crate::head::{ForCaches, Heads};
@@ -36,8 +36,8 @@ pub struct Options {
     pub http2: bool,
     /// Objects that follow from their names, beside all others. It is served over HTTP/1.1 only.
     pub world: Option<World>,
-    /// CPU time to spend on each request besides serving it.
-    pub burn: Option<Nanos>,
+    /// CPU time to spend besides serving.
+    pub burn: Costs<Option<Nanos>>,
     /// A cache stands before it: what replies about the catalogue's objects and `/bytes/N` say for that, over HTTP/1.1.
     pub for_caches: Option<ForCaches>,
 }
@@ -73,6 +73,7 @@ pub struct Origin {
     tls: bool,
     threads: Everyone,
     waiting: Arc<Waiting>,
+    turn: Option<Turn>,
 }
 
 impl Origin {
@@ -107,8 +108,10 @@ impl Origin {
         let barrier = Arc::<Mutex<Barrier>>::default();
         let asked = Arc::<Asked>::default();
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
+        let turn = options.burn.is_any().then(Turn::measure);
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
-            let workspace = Workspace::new(site.clone(), counters.clone(), options.burn.map(Burner::new));
+            let burners = options.burn.map(|each| Some(Burner::new(each?, turn?)));
+            let workspace = Workspace::new(site.clone(), counters.clone(), burners);
             let heads = |caches| Heads::for_caches(caches, index, threads.len());
             let workspace = workspace.with_heads(options.for_caches.map_or_else(Heads::new, heads));
             let of_all = OfAll {
@@ -124,7 +127,7 @@ impl Origin {
                 Worker::new(driver, listener, workspace, Wanted { tls: tls.clone(), http2, idle_timeout })?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;
         }
-        Ok(Self { address, tls: tls.is_some(), threads, waiting })
+        Ok(Self { address, tls: tls.is_some(), threads, waiting, turn })
     }
 
     /// Where it listens, with the real port.
@@ -136,6 +139,11 @@ impl Origin {
     pub fn tally(&self) -> Tally {
         let tally = sum(self.threads.iter().map(|counters| &**counters));
         Tally { waited_at_most: self.waiting.at_most(), ..tally }
+    }
+
+    /// What a turn of the planted costs takes, where there are any.
+    pub const fn turn(&self) -> Option<Turn> {
+        self.turn
     }
 
     /// How busy each thread was in the last seconds in which it had traffic; `None` for one that had

@@ -4,6 +4,7 @@
 //! their own, so that counting costs an addition. They are no meters of a comparison: a load run can be
 //! reconciled with them.
 
+use crate::burner::Costs;
 use crate::busy::{Busy, BusySamples};
 use crate::ending::Ending;
 use crate::outgoing::Account;
@@ -36,8 +37,8 @@ pub struct Tally {
     pub asks: u64,
     /// Of the requests, the others about objects of a world.
     pub unasked: u64,
-    /// CPU burned as asked for, from samples.
-    pub burned: Nanos,
+    /// Turns of the planted costs that were done.
+    pub turns: Costs<u64>,
     /// How many connections ended for reasons other than the client's wish: label and number, in the
     /// order of labels.
     pub endings: Vec<(&'static str, u64)>,
@@ -59,7 +60,7 @@ pub(crate) struct Counters {
     connections: AtomicU64,
     asks: AtomicU64,
     unasked: AtomicU64,
-    burned_ns: AtomicU64,
+    pub(crate) turns: Costs<AtomicU64>,
     endings: Mutex<BTreeMap<&'static str, u64>>,
     pub(crate) busy_samples: Mutex<BusySamples>,
 }
@@ -96,10 +97,6 @@ impl Counters {
         add(&self.connections, 1);
     }
 
-    pub(crate) fn burned(&self, time: Nanos) {
-        add(&self.burned_ns, time.get());
-    }
-
     pub(crate) fn ended(&self, why: Ending) {
         if let Ok(mut endings) = self.endings.lock() {
             *endings.entry(why.label()).or_default() += 1;
@@ -113,7 +110,7 @@ impl Counters {
 }
 
 /// Only one thread writes: no locked instruction is needed.
-fn add(counter: &AtomicU64, more: u64) {
+pub(crate) fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
@@ -147,7 +144,9 @@ pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Tally 
         tally.connections += counters.connections.load(Relaxed);
         tally.asks += counters.asks.load(Relaxed);
         tally.unasked += counters.unasked.load(Relaxed);
-        tally.burned += Nanos::new(counters.burned_ns.load(Relaxed));
+        tally.turns.request += counters.turns.request.load(Relaxed);
+        tally.turns.in_flight += counters.turns.in_flight.load(Relaxed);
+        tally.turns.wakeup += counters.turns.wakeup.load(Relaxed);
         if let Ok(own) = counters.endings.lock() {
             for (label, number) in own.iter() {
                 *endings.entry(*label).or_default() += number;
@@ -178,12 +177,17 @@ mod tests {
         one.late(Nanos::new(7));
         one.late(Nanos::new(5));
         two.late(Nanos::new(6));
+        add(&one.turns.request, 7);
+        add(&two.turns.request, 8);
+        add(&two.turns.in_flight, 3);
+        add(&one.turns.wakeup, 2);
         one.ended(Ending::PeerReset);
         two.ended(Ending::PeerReset);
         two.ended(Ending::BadRequest);
         let tally = sum([&one, &two]);
         assert_eq!((tally.requests, tally.replies, tally.body_bytes, tally.connections), (2, 3, 50, 1));
         assert_eq!((tally.asks, tally.unasked), (2, 1));
+        assert_eq!(tally.turns, Costs { request: 15, in_flight: 3, wakeup: 2 });
         assert_eq!((tally.not_modified, tally.posts, tally.late_at_most), (2, 1, Nanos::new(7)));
         assert_eq!(tally.endings, [("malformed request", 1), ("reset by the client", 2)]);
     }

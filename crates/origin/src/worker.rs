@@ -91,7 +91,7 @@ impl Worker {
     pub(crate) fn serve(mut self) {
         loop {
             let at_most = if self.busy.is_empty() { self.until_alarm() } else { Some(Nanos::ZERO) };
-            if self.driver.wait(Wait { at_most, batch: None }).is_err() {
+            if self.wait(at_most).is_err() {
                 return;
             }
             while self.event() {}
@@ -101,6 +101,19 @@ impl Worker {
             self.ring();
             self.look_at_clocks();
         }
+    }
+
+    /// Waits for events. Only where wake-ups cost something it looks first: that look is one more system call for each.
+    fn wait(&mut self, at_most: Option<Nanos>) -> io::Result<()> {
+        let driver = &mut self.driver;
+        let mut wait = |at_most| driver.wait(Wait { at_most, batch: None }).map(|()| driver.left() > 0);
+        if !self.workspace.burns_on_wakeup() {
+            return wait(at_most).map(drop);
+        }
+        if wakes_up(at_most, wait)? {
+            self.workspace.burn_on_wakeup();
+        }
+        Ok(())
     }
 
     /// How long there is nothing to do but what comes.
@@ -160,7 +173,11 @@ impl Worker {
 
     /// Works on the next event, if there is one.
     fn event(&mut self) -> bool {
-        let Some((slot, event)) = self.driver.next() else { return false };
+        let Some((slot, event)) = self.driver.next() else {
+            self.workspace.behind = 0;
+            return false;
+        };
+        self.workspace.behind = if let Event::Data(data) = &event { data.behind } else { 0 };
         let none = &mut Place::Free;
         let place = self.places.get_mut(slot as usize).unwrap_or(none);
         match after(place, event, &mut self.workspace) {
@@ -281,6 +298,19 @@ impl Worker {
     }
 }
 
+/// Waits by `wait`, which tells whether it found something. Returns whether the thread woke up: it slept, as the first look
+/// found nothing.
+fn wakes_up(
+    at_most: Option<Nanos>,
+    mut wait: impl FnMut(Option<Nanos>) -> io::Result<bool>,
+) -> io::Result<bool> {
+    const NO_TIME: Option<Nanos> = Some(Nanos::ZERO);
+    if wait(NO_TIME)? || at_most == NO_TIME {
+        return Ok(false);
+    }
+    wait(at_most).map(|_| true)
+}
+
 /// What an event means to a connection. Afterwards there may be something in the workspace.
 fn after(place: &mut Place, event: Event<'_>, workspace: &mut Workspace) -> After {
     match (event, place) {
@@ -312,5 +342,31 @@ fn after(place: &mut Place, event: Event<'_>, workspace: &mut Workspace) -> Afte
         (Event::NotSent(_), Place::Open(..)) => After::Close(Some(Ending::NotSent)),
         (Event::Ended | Event::Broken(_) | Event::NotSent(_), Place::Draining(..)) => After::Close(None),
         _ => After::Nothing,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether it woke up, and the waits that were made, where each finds so much.
+    fn waits(at_most: Option<Nanos>, found: &[bool]) -> (bool, Vec<Option<Nanos>>) {
+        let (mut made, mut found) = (Vec::new(), found.iter());
+        let woke_up = wakes_up(at_most, |at_most| {
+            made.push(at_most);
+            Ok(*found.next().expect("no further wait"))
+        });
+        (woke_up.unwrap(), made)
+    }
+
+    #[test]
+    fn a_thread_wakes_up_where_a_first_look_found_nothing_and_there_was_time_to_sleep() {
+        let (none, second) = (Some(Nanos::ZERO), Some(Nanos::from_secs(1)));
+        assert_eq!(waits(None, &[true]), (false, vec![none]));
+        assert_eq!(waits(None, &[false, true]), (true, vec![none, None]));
+        assert_eq!(waits(second, &[true]), (false, vec![none]));
+        assert_eq!(waits(second, &[false, false]), (true, vec![none, second]), "a time that is over");
+        assert_eq!(waits(none, &[false]), (false, vec![none]));
+        assert_eq!(waits(none, &[true]), (false, vec![none]));
     }
 }

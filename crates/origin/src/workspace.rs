@@ -2,17 +2,18 @@
 //!
 //! Hot. Its memory is used again and again, so that a request allocates nothing.
 
-use crate::burner::Burner;
+use crate::burner::{Burner, Costs};
 use crate::ending::Ending;
 use crate::head::{Going, Heads};
 use crate::outgoing::Outgoing;
 use crate::site::{Answer, Asked, Piece, Site};
-use crate::tally::Counters;
+use crate::tally::{Counters, add};
 use crate::tls::Sealed;
 use crate::world::{Content, Request, WorldWorkspace};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use bakeoff_wire::http1::RequestHead;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 /// See the module.
 pub(crate) struct Workspace {
@@ -27,12 +28,14 @@ pub(crate) struct Workspace {
     pub(crate) clock: MonotonicClock,
     /// Of a world, if one is served.
     pub(crate) world: Option<WorldWorkspace>,
-    burner: Option<Burner>,
+    /// Events behind the one that is served.
+    pub(crate) behind: usize,
+    burners: Costs<Option<Burner>>,
     decoded: Vec<u8>,
 }
 
 impl Workspace {
-    pub(crate) fn new(site: Arc<Site>, counters: Arc<Counters>, burner: Option<Burner>) -> Self {
+    pub(crate) fn new(site: Arc<Site>, counters: Arc<Counters>, burners: Costs<Option<Burner>>) -> Self {
         Self {
             site,
             heads: Heads::new(),
@@ -41,7 +44,8 @@ impl Workspace {
             counters,
             clock: MonotonicClock::new(),
             world: None,
-            burner,
+            behind: 0,
+            burners,
             decoded: Vec::new(),
         }
     }
@@ -54,7 +58,17 @@ impl Workspace {
 
     /// Whether requests cost more than serving them.
     pub(crate) const fn burns(&self) -> bool {
-        self.burner.is_some()
+        self.burners.request.is_some() || self.burners.in_flight.is_some()
+    }
+
+    /// Whether wake-ups cost more than waking up.
+    pub(crate) const fn burns_on_wakeup(&self) -> bool {
+        self.burners.wakeup.is_some()
+    }
+
+    /// For a wake-up.
+    pub(crate) fn burn_on_wakeup(&mut self) {
+        burn(&mut self.burners.wakeup, 1, &self.counters.turns.wakeup);
     }
 
     /// With these heads in place of plain ones.
@@ -113,8 +127,14 @@ impl Workspace {
 
     fn count_and_burn(&mut self) {
         self.counters.request();
-        if let Some(burner) = &mut self.burner {
-            self.counters.burned(burner.burn());
-        }
+        let turns = &self.counters.turns;
+        burn(&mut self.burners.request, 1, &turns.request);
+        burn(&mut self.burners.in_flight, self.behind as u64, &turns.in_flight);
+    }
+}
+
+fn burn(burner: &mut Option<Burner>, units: u64, turns: &AtomicU64) {
+    if let Some(burner) = burner {
+        add(turns, burner.burn(units));
     }
 }

@@ -70,7 +70,7 @@ pub use program::{find as find_program, resolve as resolve_program};
 pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
 pub use run_command::{Job, Outcome, Status, run_command};
 pub use running::{Running, StopReport};
-pub use spec::Spec;
+pub use spec::{Burn, Spec};
 pub use stack::{LAYERS, LayerSpec, ProgramTime, build as build_layers};
 pub use start::start;
 pub use wrap::{WrapSpec, prove_wraps, wrapped};

@@ -5,11 +5,11 @@
 
 use crate::SubjectError;
 use crate::program::{Place, Recipe, Subject};
-use bakeoff_units::Nanos;
+use crate::spec::Burn;
 
 pub(crate) struct Origin {
     pub(crate) tls: bool,
-    pub(crate) burn: Option<Nanos>,
+    pub(crate) burn: Burn,
 }
 
 impl Subject for Origin {
@@ -33,11 +33,15 @@ impl Subject for Origin {
             option("--address", place.context.host().to_string());
         }
         option("--catalog", catalogue.display().to_string());
-        if let Some(burn) = self.burn {
-            option("--burn", format!("{}ns", burn.get()));
-        }
-        if let Some(age) = place.context.max_age {
-            option("--max-age", format!("{}ns", age.get()));
+        for (name, time) in [
+            ("--burn", self.burn.request),
+            ("--burn-in-flight", self.burn.in_flight),
+            ("--burn-per-wakeup", self.burn.wakeup),
+            ("--max-age", place.context.max_age),
+        ] {
+            if let Some(time) = time {
+                option(name, format!("{}ns", time.get()));
+            }
         }
         if self.tls {
             let made = place.demand_certificate()?;

@@ -4,6 +4,17 @@ use crate::product::{Product, ProxySpec};
 use bakeoff_units::Nanos;
 use std::path::PathBuf;
 
+/// Extra CPU that our own origin spends: costs that are known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Burn {
+    /// On each request.
+    pub request: Option<Nanos>,
+    /// On each request, for every further one in flight at its thread.
+    pub in_flight: Option<Nanos>,
+    /// Each time a thread wakes up.
+    pub wakeup: Option<Nanos>,
+}
+
 /// One arm's subject as a plan describes it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Spec {
@@ -11,8 +22,8 @@ pub enum Spec {
     Origin {
         /// Over HTTPS.
         tls: bool,
-        /// Extra CPU to spend on each request: a planted cost.
-        burn: Option<Nanos>,
+        /// Planted costs.
+        burn: Burn,
     },
     /// A product as a server of the site.
     Product {

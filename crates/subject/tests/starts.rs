@@ -4,7 +4,7 @@
 
 mod support;
 
-use bakeoff_subject::{CpuMissing, Spec, SubjectError};
+use bakeoff_subject::{Burn, CpuMissing, Spec, SubjectError};
 use bakeoff_units::Nanos;
 use std::io::Write;
 use std::net::TcpListener;
@@ -34,13 +34,18 @@ fn a_command_serves_and_ends() {
 fn the_origin_is_started_with_port_and_catalogue() {
     let yard = Yard::new();
     let mut context = yard.context("origin");
-    let spec = Spec::Origin { tls: false, burn: Some(Nanos::from_micros(2)) };
+    let [request, in_flight, wakeup] = [2, 3, 4].map(|us| Some(Nanos::from_micros(us)));
+    let burn = Burn { request, in_flight, wakeup };
+    let spec = Spec::Origin { tls: false, burn };
     let error = bakeoff_subject::start(&spec, &context).unwrap_err();
     assert!(matches!(error, SubjectError::NoCatalogue { .. }), "{error}");
     context.catalogue = Some(yard.path("catalogue"));
     let running = bakeoff_subject::start(&spec, &context).unwrap();
     assert!(
-        running.command_line.ends_with(&["--burn".into(), "2000ns".into()]),
+        running
+            .command_line
+            .join(" ")
+            .ends_with("--burn 2000ns --burn-in-flight 3000ns --burn-per-wakeup 4000ns"),
         "{:?}",
         running.command_line
     );

@@ -5,7 +5,7 @@ use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_content::Catalogue;
-use bakeoff_origin::{Busy, ForCaches, Options, Origin, World};
+use bakeoff_origin::{Busy, Costs, ForCaches, Options, Origin, World};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Display;
@@ -46,7 +46,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         tls,
         http2: true,
         world,
-        burn: args.burn,
+        burn: Costs { request: args.burn, in_flight: args.burn_in_flight, wakeup: args.burn_per_wakeup },
         for_caches: args.max_age.map(|max_age| ForCaches { max_age }),
     })
     .map_err(Failure::failed)?;
@@ -60,8 +60,19 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
 fn say_what_was_done(origin: &Origin, args: &OriginArgs, has_world: bool) {
     let tally = origin.tally();
     terminal::note(&format!("requests: {}", tally.requests));
-    if args.burn.is_some() {
-        terminal::note(&format!("burned: {} ns", tally.burned.get()));
+    if let Some(turn) = origin.turn() {
+        let Costs { request, in_flight, wakeup } = tally.turns;
+        let all = request + in_flight + wakeup;
+        terminal::note(&format!("burned: {} ns, {all} turns of {turn}", turn.time(all).get()));
+        for (asked, turns, on_what) in [
+            (args.burn, request, "on requests"),
+            (args.burn_in_flight, in_flight, "for others in flight"),
+            (args.burn_per_wakeup, wakeup, "on wake-ups"),
+        ] {
+            if asked.is_some() {
+                terminal::note(&format!("burned {on_what}: {} ns", turn.time(turns).get()));
+            }
+        }
     }
     terminal::note(&format!(
         "replies: {} with {} bytes of bodies, on {} connections",

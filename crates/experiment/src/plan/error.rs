@@ -105,7 +105,7 @@ const UNITS: [(&str, &[&str]); 8] = [
         ],
     ),
     ("ms", &["delay", "slo"]),
-    ("us", &["burn"]),
+    ("us", &["burn", "burn_in_flight", "burn_per_wakeup"]),
     ("/s", &["rate", "at", "max_rate"]),
     ("%", &["margin", "loss", "max_errors", "max_unparsable", "precision", "share", "missing"]),
     ("Mbit", &["link"]),

@@ -109,7 +109,7 @@ fn a_taken_port_is_an_error_that_says_so() {
         tls: None,
         http2: true,
         world: None,
-        burn: None,
+        burn: bakeoff_origin::Costs::default(),
     };
     let error = bakeoff_origin::Origin::start(options).unwrap_err().to_string();
     assert!(error.contains("cannot listen on 127.0.0.1:"), "{error}");

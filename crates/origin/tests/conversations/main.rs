@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
+mod burning;
 mod connections;
 mod endings;
 mod http2;

@@ -1,7 +1,8 @@
 //! A running origin, a client that sends what it is told, and replies taken apart.
 
 use bakeoff_content::{Body, Catalogue, ObjectId};
-use bakeoff_origin::{Options, Origin, World};
+use bakeoff_origin::{Costs, Options, Origin, World};
+use bakeoff_units::Nanos;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -51,6 +52,11 @@ pub(crate) fn of_world_over_tls(world: World, files: (PathBuf, PathBuf)) -> Orig
     Origin::start(Options { world: Some(world), tls: Some(files), ..options() }).unwrap()
 }
 
+/// An origin of one thread with planted costs.
+pub(crate) fn with_costs(burn: Costs<Option<Nanos>>) -> Origin {
+    Origin::start(Options { threads: 1, burn, ..options() }).unwrap()
+}
+
 fn options() -> Options {
     Options {
         address: "127.0.0.1:0".parse().unwrap(),
@@ -59,7 +65,7 @@ fn options() -> Options {
         tls: None,
         http2: true,
         world: None,
-        burn: None,
+        burn: Costs::default(),
         for_caches: None,
     }
 }

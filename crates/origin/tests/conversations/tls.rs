@@ -1,7 +1,7 @@
 //! The same over TLS.
 
 use crate::support::{bytes, connect, ended, of_world_over_tls, read_one, start, within_patience};
-use bakeoff_origin::{Options, Origin, OriginError, World};
+use bakeoff_origin::{Costs, Options, Origin, OriginError, World};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
 use std::io::{Read, Write};
@@ -161,7 +161,7 @@ fn a_certificate_that_is_none_is_an_error_that_says_which() {
         tls: Some((broken, secure.dir.path().join("key.pem"))),
         http2: true,
         world: None,
-        burn: None,
+        burn: Costs::default(),
     };
     let error = Origin::start(options).unwrap_err();
     assert!(matches!(&error, OriginError::Certificate { .. }), "{error}");

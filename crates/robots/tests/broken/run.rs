@@ -4,7 +4,7 @@ use crate::breakage::Breakage;
 use crate::proxy::{Account, Proxy};
 use bakeoff_content::Catalogue;
 use bakeoff_loadgen::{BodyCheck, Job, Station, Target};
-use bakeoff_origin::{Options, Origin, World};
+use bakeoff_origin::{Costs, Options, Origin, World};
 use bakeoff_robots::judge::{Fault, Judged};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Scope, Sums};
 use bakeoff_robots::phases::FillGate;
@@ -51,7 +51,7 @@ pub(crate) fn origin(world: &str) -> (Origin, World) {
         tls: None,
         http2: false,
         world: Some(world.clone()),
-        burn: None,
+        burn: Costs::default(),
         for_caches: None,
     };
     (Origin::start(options).unwrap(), world)

@@ -345,6 +345,11 @@ impl Driver {
         Some((slot, found.event(&self.buffer)))
     }
 
+    /// Events of the last wait that are still to be told, about one for each connection.
+    pub const fn left(&self) -> usize {
+        self.ready - self.taken + self.turns
+    }
+
     /// Totals since the start.
     pub const fn system_calls(&self) -> SystemCalls {
         self.calls

@@ -23,6 +23,7 @@ pub(super) struct Read {
     pub(super) len: usize,
     pub(super) arrived: Option<Nanos>,
     pub(super) ended: bool,
+    pub(super) behind: usize,
 }
 
 impl Found {
@@ -30,8 +31,8 @@ impl Found {
         match self {
             Self::Connected(stood) => Event::Connected(stood),
             Self::NotConnected(error) => Event::NotConnected(error),
-            Self::Data(Read { len, arrived, ended }) => {
-                Event::Data(Data { bytes: &buffer[..len], arrived, ended })
+            Self::Data(Read { len, arrived, ended, behind }) => {
+                Event::Data(Data { bytes: &buffer[..len], arrived, ended, behind })
             }
             Self::Sent => Event::Sent,
             Self::Ended => Event::Ended,

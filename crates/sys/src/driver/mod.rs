@@ -56,6 +56,8 @@ pub struct Data<'d> {
     pub arrived: Option<Nanos>,
     /// The peer is known to have ended its half; [`Event::Ended`] follows all the same.
     pub ended: bool,
+    /// Events that the same wait found and that come after this one, about one for each connection.
+    pub behind: usize,
 }
 
 /// How a connection is wanted.

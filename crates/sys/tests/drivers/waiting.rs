@@ -1,7 +1,7 @@
 //! Waits last as long as they are told to.
 
 use crate::stage::{Story, Told, bytes_of, on_a_stage, say, short};
-use bakeoff_sys::driver::{Batch, Wait, Wish};
+use bakeoff_sys::driver::{Batch, Event, Wait, Wish};
 use bakeoff_units::Nanos;
 use std::time::{Duration, Instant};
 
@@ -89,6 +89,22 @@ fn what_was_not_asked_for_is_there_after_the_next_wait() {
         let start = Instant::now();
         assert_eq!(stage.wait(short(60_000)).len(), 2);
         assert!(start.elapsed() < LONG);
+    });
+}
+
+#[test]
+fn each_data_says_how_many_events_are_behind_it() {
+    on_a_stage(|mut stage| {
+        let mut peers: Vec<_> = (0..3).map(|slot| stage.pair(slot, Wish::default()).0).collect();
+        peers.iter_mut().for_each(|peer| say(peer, b"x"));
+        let all = Wait { at_most: None, batch: batch(3, Nanos::from_millis(10)) };
+        stage.driver.wait(all).unwrap();
+        for behind in [2, 1, 0] {
+            assert_eq!(stage.driver.left(), behind + 1);
+            let Some((_, Event::Data(data))) = stage.driver.next() else { panic!("no data") };
+            assert_eq!(data.behind, behind);
+        }
+        assert!(stage.driver.next().is_none() && stage.driver.left() == 0);
     });
 }
 

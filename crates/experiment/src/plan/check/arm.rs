@@ -6,7 +6,7 @@ use super::super::{Arm, ArmCalls, ArmCommand, ArmKind, Work};
 use super::named::{env, text};
 use super::{Checked, Context};
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec, Written};
+use bakeoff_subject::{Burn, FrontSpec, LayerSpec, Spec, WrapSpec, Written};
 
 /// What arms may name.
 pub(super) struct Known {
@@ -84,7 +84,13 @@ impl Context<'_> {
         let tls = arm.has.stand.tls.as_ref().is_some_and(|tls| *tls.as_ref());
         Ok(ArmKind::Server(match &arm.what {
             ArmWhat::Origin(own) => {
-                let burn = own.burn.as_ref().map(|burn| self.quantity(Some(burn), "2us")).transpose()?;
+                let time =
+                    |key: &Option<_>| key.as_ref().map(|it| self.quantity(Some(it), "2us")).transpose();
+                let burn = Burn {
+                    request: time(&own.burn)?,
+                    in_flight: time(&own.burn_in_flight)?,
+                    wakeup: time(&own.burn_per_wakeup)?,
+                };
                 Spec::Origin { tls, burn }
             }
             ArmWhat::Product(product, own) => {

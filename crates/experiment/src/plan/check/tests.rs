@@ -2,7 +2,7 @@
 
 use crate::plan::*;
 use bakeoff_stats::Margin;
-use bakeoff_subject::{Product, Spec};
+use bakeoff_subject::{Burn, Product, Spec};
 use bakeoff_units::{Bytes, Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 
@@ -45,6 +45,19 @@ fn paths_are_relative_to_the_plan() {
     assert_eq!(path, Path::new("/plans/a.log"));
 }
 
+#[test]
+fn planted_costs_are_of_three_kinds_and_may_be_nothing() {
+    let keys = "burn = \"2us\"\nburn_in_flight = \"300ns\"\nburn_per_wakeup = \"0us\"";
+    let plan = parse(&GOOD.replace("tls = true", keys)).unwrap();
+    let burn = |name: &str| match &plan.arm_of(name).unwrap().what {
+        ArmKind::Server(Spec::Origin { burn, .. }) => *burn,
+        other => panic!("no origin: {other:?}"),
+    };
+    let [request, in_flight, wakeup] = [2000, 300, 0].map(|ns| Some(Nanos::new(ns)));
+    assert_eq!(burn("tls"), Burn { request, in_flight, wakeup });
+    assert_eq!(burn("plain"), Burn::default());
+}
+
 /// Each wrong plan: what is changed, and what the message must name.
 #[test]
 fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
@@ -77,6 +90,8 @@ fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
         ("tls = true", "pid = 4", &["`pid` has no meaning"]),
         ("server = \"origin\"\ntls", "server = \"ngnix\"\ntls", &["ngnix", "did you mean `nginx`"]),
         ("server = \"origin\"\ntls = true", "burn = \"2us\"", &["is no server"]),
+        ("tls = true", "burn_in_flight = 2", &["burn_in_flight", "2us"]),
+        ("tls = true", "burn_per_wakeup = \"2\"", &["plan.toml", "2us"]),
         (
             "server = \"origin\"\ntls = true",
             "server = \"nginx\"\nurl = \"http://x\"",

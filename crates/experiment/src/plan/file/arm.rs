@@ -116,6 +116,10 @@ pub(super) struct WhichSection {
 pub(in crate::plan) struct OriginSection {
     /// origin: extra CPU time on each request, such as "2us".
     pub burn: Option<Spanned<String>>,
+    /// origin: extra CPU time on each request for every further one in flight at its thread: a cost that grows with the load.
+    pub burn_in_flight: Option<Spanned<String>>,
+    /// origin: extra CPU time each time a thread wakes up: a cost per request that falls with the load. The baseline needs "0us".
+    pub burn_per_wakeup: Option<Spanned<String>>,
 }
 
 /// Any other `server`.

@@ -50,7 +50,7 @@ impl Driver {
             Ok((len, stamp)) => {
                 self.go_on_reading(reading, len);
                 let arrived = stamp.map(|stamp| self.moment().convert(stamp));
-                Some((slot, Found::Data(Read { len, arrived, ended: reading.ended })))
+                Some((slot, Found::Data(Read { len, arrived, ended: reading.ended, behind: self.left() })))
             }
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
                 self.current = None;
