@@ -31,14 +31,22 @@ fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
     let keys = "max_rounds = 4\ndesign = \"duet\"\npaired_rounds = 3\nallow_equal_arms = true";
     let (results, slices) = run(&plan(keys, GET, arms));
     assert_eq!(results["design"]["design"], "duet");
-    assert!(number(&results["design"]["duet"]["rate_per_s"]) > 1.0);
-    let (together, in_turn): (Vec<&Value>, Vec<&Value>) =
-        slices.iter().partition(|slice| slice["design"] == "duet");
-    assert_eq!((together.len(), in_turn.len()), (12, 9), "{}", results["stopped_by"]);
+    let load = &results["design"]["loads"][0];
+    assert!(number(&load["rate_per_s"]) > 1.0 && number(&load["slots"]["every_ns"]) >= 20e6, "{load}");
+    let of = |design: &str, load: Value| -> Vec<&Value> {
+        slices.iter().filter(|slice| slice["design"] == design && slice["load"] == load).collect()
+    };
+    let (together, at_its_load) = (of("duet", 0.into()), of("pairs", 0.into()));
+    let full_speed = of("pairs", Value::Null);
+    let rounds = [together.len(), at_its_load.len(), full_speed.len()];
+    assert_eq!(rounds, [12, 9, 9], "{}", results["stopped_by"]);
+    assert_eq!((&results["rounds_in_turn"], &results["rounds_at_full_speed"]), (&3.into(), &3.into()));
     for round in together.chunks(3) {
-        assert!(round.iter().all(|slice| slice["started_ns"] == round[0]["started_ns"]), "not at once");
+        assert!(round.iter().all(|slice| slice["started_ns"] == round[0]["started_ns"]), "not in one slice");
         assert!(round.iter().all(|slice| slice["counters"]["requests"] == round[0]["counters"]["requests"]));
     }
+    let requests = |slices: &[&Value]| slices[0]["counters"]["requests"].clone();
+    assert_eq!(requests(&together), requests(&at_its_load), "the check has slices of the same size");
     let mut orders: Vec<u64> = together.iter().map(|slice| slice["order_seed"].as_u64().unwrap()).collect();
     orders.sort_unstable();
     orders.dedup();
@@ -54,7 +62,15 @@ fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
         slices.iter().map(of).fold(f64::INFINITY, f64::min)
     };
     let of_arm = number(&results["arms"]["same"]["meters"]["replies_per_second"]);
-    assert!(of_arm >= rates(&in_turn), "{of_arm}: rates are not those of the duet");
+    assert!(of_arm >= rates(&full_speed), "{of_arm}: rates are those of full speed");
+    assert_eq!(number(&results["arms"]["same"]["full_speed"]["replies_per_second"]), of_arm);
+    let times = &results["arms"]["same"]["response_ns"]["count"];
+    let replies: u64 = at_its_load
+        .iter()
+        .filter(|slice| slice["arm"] == "same")
+        .map(|slice| slice["counters"]["replies"].as_u64().unwrap())
+        .sum();
+    assert_eq!(times, &Value::from(replies), "times are those of the rounds in turn at the same load");
 }
 
 /// The baseline burns, too: what an origin needs besides may be twice as much in one process as in the next.
@@ -80,7 +96,42 @@ fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
         "{sentence}"
     );
     assert!(row["beside"].as_str().unwrap().contains("two equal plain's differ by"), "{row}");
-    assert_eq!(slices.iter().filter(|slice| slice["design"] == "pairs").count(), 12);
+    let in_turn = |load: Value| slices.iter().filter(|s| s["design"] == "pairs" && s["load"] == load).count();
+    assert_eq!((in_turn(0.into()), in_turn(Value::Null)), (12, 12));
+}
+
+#[test]
+fn a_curve_has_a_row_for_each_load_and_a_word_and_its_verdict_stands_on_one() {
+    let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"300us\"";
+    let keys = "max_rounds = 3\npaired_rounds = 1\nloads = [\"300/s\", \"5%\", \"100/s\"]\ndecide_at = \"300/s\"\nslice_requests = 30";
+    let (results, slices) = run(&plan(keys, GET, arms).replace("design = \"pairs\"\n", ""));
+    let loads = results["design"]["loads"].as_array().unwrap();
+    let rates: Vec<f64> = loads.iter().map(|load| number(&load["rate_per_s"])).collect();
+    assert!(rates.is_sorted() && rates.len() == 3, "{rates:?}");
+    let decide_at = results["design"]["decide_at"].as_u64().unwrap() as usize;
+    assert_eq!(loads[decide_at]["name"], "300/s");
+    // Every round has every load, and each its two equal servers.
+    for (place, _) in loads.iter().enumerate() {
+        let of_load = |round: u64| slices.iter().filter(move |s| s["load"] == place && s["round"] == round).count();
+        assert_eq!([of_load(0), of_load(1), of_load(2)], [3; 3], "load {place}");
+    }
+    let rows = results["comparisons"].as_array().unwrap();
+    let of = |arm: &'static str| rows.iter().filter(move |row| row["arm"] == arm && row["meter"] == CPU);
+    let primary = of("burning").find(|row| row["primary"] == true).unwrap();
+    assert_eq!(primary["load"], decide_at);
+    assert!(primary["sentence"].as_str().unwrap().contains("at 300/s"), "{primary}");
+    for arm in ["burning", "plain'"] {
+        let mut at: Vec<&Value> = of(arm).filter(|row| row["design"] == "duet").map(|row| &row["load"]).collect();
+        at.sort_by_key(|load| load.as_u64());
+        assert_eq!(at, [0, 1, 2], "{arm}");
+    }
+    let curve = &results["curve"];
+    assert_eq!(curve["loads"].as_array().unwrap().len(), 3);
+    let word = curve["arms"][0]["trend"].as_str().unwrap();
+    assert!(["flat", "grows", "falls", "changes", "not-resolved"].contains(&word), "{curve}");
+    assert_eq!(curve["arms"][0]["contrasts"].as_array().unwrap().len(), 2, "{curve}");
+    let full = of("burning").find(|row| row["at"] == "full speed").unwrap();
+    assert_eq!((&full["design"], &full["load"]), (&Value::from("pairs"), &Value::Null));
 }
 
 /// Whoever asks first for what nobody asked for lately pays 3 ms. With one order for all arms that was the first arm, in
