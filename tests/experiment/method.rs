@@ -112,7 +112,8 @@ fn a_curve_has_a_row_for_each_load_and_a_word_and_its_verdict_stands_on_one() {
     assert_eq!(loads[decide_at]["name"], "300/s");
     // Every round has every load, and each its two equal servers.
     for (place, _) in loads.iter().enumerate() {
-        let of_load = |round: u64| slices.iter().filter(move |s| s["load"] == place && s["round"] == round).count();
+        let of_load =
+            |round: u64| slices.iter().filter(move |s| s["load"] == place && s["round"] == round).count();
         assert_eq!([of_load(0), of_load(1), of_load(2)], [3; 3], "load {place}");
     }
     let rows = results["comparisons"].as_array().unwrap();
@@ -121,7 +122,8 @@ fn a_curve_has_a_row_for_each_load_and_a_word_and_its_verdict_stands_on_one() {
     assert_eq!(primary["load"], decide_at);
     assert!(primary["sentence"].as_str().unwrap().contains("at 300/s"), "{primary}");
     for arm in ["burning", "plain'"] {
-        let mut at: Vec<&Value> = of(arm).filter(|row| row["design"] == "duet").map(|row| &row["load"]).collect();
+        let mut at: Vec<&Value> =
+            of(arm).filter(|row| row["design"] == "duet").map(|row| &row["load"]).collect();
         at.sort_by_key(|load| load.as_u64());
         assert_eq!(at, [0, 1, 2], "{arm}");
     }

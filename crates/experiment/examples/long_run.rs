@@ -46,6 +46,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 position: position as u32,
                 arm: setup.arms[arm].clone(),
                 design: Design::Pairs,
+                load: None,
                 start,
                 proof: None,
                 order_seed: None,

@@ -182,3 +182,42 @@ fn what_cannot_be_read_is_told_with_what_helps() {
     assert!(error.contains("no arm `htps` is compared; did you mean `https`?"), "{error}");
     assert!(rule.fits(&["htps"], &[]).is_ok() && "cost > 1%".parse::<Rule>().unwrap().fits(&[], &[]).is_ok());
 }
+
+#[test]
+fn a_cost_at_another_load_is_judged_by_its_own_row() {
+    let load = |name: &str, rate| crate::results::LoadSetup {
+        name: name.to_owned(),
+        rate_per_s: rate,
+        ..Default::default()
+    };
+    let mut run = results();
+    run.design.loads = vec![load("50%", 2500.0), load("90%", 4500.0)];
+    let at = |place, low, words: &str| Comparison {
+        load: place,
+        at: words.to_owned(),
+        ..row("https", "subject_cpu_per_request", false, Some([low, low + 0.01, low + 0.02]), Verdict::Costs)
+    };
+    for found in run.comparisons.iter_mut().filter(|row| row.primary) {
+        found.load = Some(0);
+    }
+    run.comparisons.push(at(Some(1), 0.2, "4500/s"));
+    run.comparisons.push(at(None, 0.4, "full speed"));
+    let judged = |text: &str| text.parse::<Rule>().unwrap().judge(&run);
+    for (rule, expected) in [
+        ("https: cost > 2%", Ruled::Broken),
+        ("https: cost@50% > 4%", Ruled::Open),
+        ("https: cost@90% > 10%", Ruled::Broken),
+        ("https: cost@4500/s > 10%", Ruled::Broken),
+        ("https: cost.high@90% > 30%", Ruled::Held),
+        ("https: cost@full > 30%", Ruled::Broken),
+        ("https: cost@70% > 30%", Ruled::NotJudged),
+    ] {
+        assert_eq!(judged(rule).ruled, expected, "{rule}: {}", judged(rule).line);
+    }
+    assert!(judged("https: cost@90% > 10%").line.ends_with("at 4500/s"));
+    assert!(judged("https: cost@70% > 1%").line.contains("its loads are 50%, 90%, and `full`"));
+    let why = "response_p99@90% > 1ms".parse::<Rule>().unwrap_err().to_string();
+    assert!(why.contains("`@90%` belongs to `cost`"), "{why}");
+    let one = "cost@90% > 1%".parse::<Rule>().unwrap().judge(&results());
+    assert!(one.ruled == Ruled::NotJudged && one.line.contains("the run has one load"), "{}", one.line);
+}

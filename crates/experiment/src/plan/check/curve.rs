@@ -173,7 +173,11 @@ mod tests {
             (CURVE.replace("[workload]", "slice = \"60s\"\n[workload]"), "ends slices with time"),
             (CURVE.replace("[workload]", "kind = \"peak\"\n[workload]"), "chooses its own loads"),
             (CURVE.replace("tls = true", "tls = true\nslice_requests = 50"), "numbers of requests of their own"),
-            (format!("{CURVE}[population.p]\nrobots = 3\n[population.q]\nrobots = 1\n"), "populations have clocks"),
+            (
+                CURVE.replace("[workload]", "slice = \"60s\"\n[workload]")
+                    + "[population.p]\nrobots = 3\n[population.q]\nrobots = 1\n",
+                "populations have clocks",
+            ),
             (
                 CURVE.replace("kind = \"get\"\nurls = [\"/\"]", "kind = \"replay\"\nlog = \"builtin:weblog\"\nclock = \"original\""),
                 "the clock `original`",
