@@ -7,7 +7,7 @@
 use crate::{Effect, Interval};
 
 /// How far the load may move an amount, as a fraction of it.
-const LOAD_MOVES: f64 = 0.1;
+pub(crate) const LOAD_MOVES: f64 = 0.1;
 
 /// In what two measurements of one amount do not agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,6 +15,7 @@
 //!
 //! Figures of many cells become effects of factors ([`contrasts`]), of a numeric factor a
 //! [`price()`], of sessions a [`first_use()`] and a [`break_even`]; all of them end in [`Effect`]s.
+//! Amounts at several loads become [`curves()`], each with a [`Trend`].
 //! [`steady()`] stands before all that: whether a running server has settled.
 //!
 //! Everywhere a *fraction* is relative to the reference: 0.014 is 1.4 % more. Figures are
@@ -26,6 +27,7 @@ mod batches;
 mod bootstrap;
 mod contradict;
 mod contrast;
+mod curve;
 mod effect;
 mod first_use;
 mod groups;
@@ -51,6 +53,7 @@ pub use contradict::{Contradiction, contradiction};
 pub use contrast::{
     Contrast, Contrasts, Design, DesignError, FactorLevel, NotEstimable, Square, Term, Together, contrasts,
 };
+pub use curve::{Curve, CurveQuestion, CurveRefusal, LoadContrast, Trend, UnknownTrend, curves};
 pub use effect::{
     Effect, Proportion, Scale, difference_of_proportions, effect, log_ratio, log_ratios,
     proportion_differences, ratio_of_sums,
