@@ -7,6 +7,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_start;
+mod curve;
 mod duet;
 mod simulate;
 mod worst;
@@ -122,6 +123,18 @@ fn every_run_ends_even_when_it_is_too_short() {
 }
 
 #[test]
+#[ignore = "one of the tables of `calibrate_10_000` alone"]
+fn calibrate_curves() {
+    curve::print_table();
+}
+
+#[test]
+#[ignore = "one of the tables of `calibrate_10_000` alone"]
+fn calibrate_duets_and_loads() {
+    duet::print_by_load();
+}
+
+#[test]
 #[ignore = "half an hour; prints the tables of MEASURING.md"]
 fn calibrate_10_000() {
     println!(
@@ -135,6 +148,7 @@ fn calibrate_10_000() {
     families();
     duet::print_table();
     by_start::print_table();
+    curve::print_table();
 }
 
 fn print_row(remark: &str, s: &Scenario, seed: u64) {
