@@ -66,6 +66,16 @@ fn equal_servers_are_rarely_called_different_where_the_clock_ends_the_run() {
 }
 
 #[test]
+fn equal_servers_are_rarely_called_different_after_80_rounds() {
+    // At margins where looks after 80 rounds decide.
+    for (seed, max_rounds, margin) in [(15, 160, 0.0045), (16, 320, 0.003)] {
+        let longer = Scenario { max_rounds, ..scenario(0.0, 0.01, margin) };
+        let c = calibrate(400, &longer, seed);
+        assert!(c.differs() <= 0.05 && c.coverage()[0] >= 0.94 && c.median_rounds >= 80, "{c:?}");
+    }
+}
+
+#[test]
 fn a_planted_cost_is_found() {
     let six_percent = calibrate(300, &scenario(0.06, PAIRED_NOISE, 0.01), 3);
     assert!(six_percent.share(Costs) >= 0.85, "{six_percent:?}");
@@ -124,6 +134,12 @@ fn every_run_ends_even_when_it_is_too_short() {
 
 #[test]
 #[ignore = "one of the tables of `calibrate_10_000` alone"]
+fn calibrate_long_runs() {
+    worst::print_long();
+}
+
+#[test]
+#[ignore = "one of the tables of `calibrate_10_000` alone"]
 fn calibrate_curves() {
     curve::print_table();
 }
@@ -145,6 +161,7 @@ fn calibrate_10_000() {
         print_row(remark, &s, seed);
     }
     worst::print_table();
+    worst::print_long();
     families();
     duet::print_table();
     by_start::print_table();
