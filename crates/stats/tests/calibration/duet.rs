@@ -116,7 +116,6 @@ pub(crate) fn print_table() {
     for (seed, (remark, duet)) in (300..).zip(scenarios()) {
         print_row(remark, &duet, seed);
     }
-    print_by_load();
 }
 
 /// What rounds in turn at the duet's rate contradict, and what those at full speed do not.

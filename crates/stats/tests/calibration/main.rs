@@ -1,7 +1,7 @@
 //! The whole rule against simulated machines: how often it errs, how often it finds.
 //!
-//! The small tests run always. `calibrate_10_000` prints the tables of MEASURING.md:
-//! `cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture`
+//! The small tests run always. The others print the tables of MEASURING.md:
+//! `cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture --test-threads=1`
 
 // A test's panic is its message; the tables are what the ignored test is for.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
@@ -133,20 +133,20 @@ fn every_run_ends_even_when_it_is_too_short() {
 }
 
 #[test]
-#[ignore = "one of the tables of `calibrate_10_000` alone"]
+#[ignore = "half an hour; prints a table of MEASURING.md"]
 fn calibrate_long_runs() {
     worst::print_long();
 }
 
 #[test]
-#[ignore = "one of the tables of `calibrate_10_000` alone"]
+#[ignore = "ten minutes; prints the tables of trends over the load"]
 fn calibrate_curves() {
     curve::print_table();
 }
 
 #[test]
-#[ignore = "one of the tables of `calibrate_10_000` alone"]
-fn calibrate_duets_and_loads() {
+#[ignore = "minutes; prints the tables of duets and rounds in turn at their rate"]
+fn calibrate_duets_by_load() {
     duet::print_by_load();
 }
 
@@ -161,11 +161,9 @@ fn calibrate_10_000() {
         print_row(remark, &s, seed);
     }
     worst::print_table();
-    worst::print_long();
     families();
     duet::print_table();
     by_start::print_table();
-    curve::print_table();
 }
 
 fn print_row(remark: &str, s: &Scenario, seed: u64) {
