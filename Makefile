@@ -34,7 +34,7 @@ honest: ## a million requests through a pass-through and a right cache: no fault
 	benches/honest/run
 
 calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
-	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture
+	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture --test-threads=1
 	cargo build --release
 	benches/calibrate
 

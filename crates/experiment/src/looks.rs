@@ -83,6 +83,7 @@ fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
 mod tests {
     use super::*;
     use crate::plan::Design;
+    use bakeoff_stats::LOOKS;
 
     const SECOND: u64 = 1_000_000_000;
 
@@ -134,6 +135,25 @@ mod tests {
             "one look where ten rounds do not fit"
         );
         assert_eq!(looks(&setup(200, vec![7]), &slices(3)).looks.len(), 1, "and no more than were planned");
+    }
+
+    #[test]
+    fn a_long_budget_goes_on_in_the_same_steps_and_a_short_one_does_not_notice() {
+        let most = LOOKS[LOOKS.len() - 1];
+        let longer = |budget_s, looks| Setup { max_rounds: most, ..setup(budget_s, looks) };
+        // 7 s spent; 1028.85 s left: 17.5 s for seven rounds, and 6.5 s for every three of 466 more.
+        let looks_of = |setup: &Setup| looks(setup, &slices(3)).looks;
+        let after = looks_of(&longer(1090, LookPlan::new(800).looks));
+        assert_eq!(after, [&LOOKS[..12], &[476]].concat());
+        for budget_s in [25, 60, 100, 180] {
+            for planned in [7, 12, 40, 80] {
+                let [long, short] = [
+                    longer(budget_s, LookPlan::new(planned).looks),
+                    setup(budget_s, LookPlan::new(planned).looks),
+                ];
+                assert_eq!(looks_of(&long), looks_of(&short), "{budget_s} s, {planned} rounds planned");
+            }
+        }
     }
 
     #[test]

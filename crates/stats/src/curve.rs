@@ -16,6 +16,10 @@ use crate::{Effect, Level, Scale, effect_of};
 /// Loads of a curve. With one there is no contrast, and a ninth would mostly widen the intervals of the others.
 const LOADS: std::ops::RangeInclusive<usize> = 2..=8;
 
+/// Share of the family's error that the tests are given. So far out Yuen's intervals of 10 to 20 rounds miss up to 1.55
+/// times as often as they say: those of 99.8 % of ten rounds of normal noise in 0.28 % (100,000 simulated).
+const GIVEN: f64 = 2.0 / 3.0;
+
 /// How a cost depends on the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Trend {
@@ -89,7 +93,7 @@ pub struct CurveQuestion<'a> {
     pub starts: &'a [u32],
     /// The smallest difference that matters, in the unit of the figure.
     pub margin: f64,
-    /// The level of all contrasts of all arms together.
+    /// The level of all contrasts of all arms together: 95 % is a false one in at most 5 % of the runs.
     pub level: Level,
 }
 
@@ -240,9 +244,9 @@ fn step_down(mut tests: Vec<Test>, q: &CurveQuestion<'_>) -> Vec<Test> {
     }
 }
 
-/// The level at which each of `family` tests errs rarely enough for all of them.
+/// The level of each of `family` tests.
 fn shared(level: Level, family: usize) -> Level {
-    Level::new(1.0 - level.alpha() / family.max(1) as f64).unwrap_or(Level::NULL)
+    Level::new(1.0 - GIVEN * level.alpha() / family.max(1) as f64).unwrap_or(Level::NULL)
 }
 
 fn judged(arm: &[Vec<f64>], strict: &[Test], stepped: &[Test], q: &CurveQuestion<'_>) -> Curve {

@@ -21,20 +21,55 @@ pub(crate) fn hodges_lehmann(sorted: &[f64], level: Level) -> (f64, Option<Inter
     (at, interval)
 }
 
-/// The `k`th smallest, from 0, of the averages of two ascending values: the smallest number that more
-/// than `k` of them do not exceed. It is searched for among all numbers between the ends, by halves:
-/// some 60 counts of n steps each, where 250 values have 31,375 averages.
+/// After so many halvings of the distance the values lie powers of ten apart, or are equal: then the numbers between them
+/// are halved, of which there are at most 2^64.
+const BY_DISTANCE: u32 = 40;
+
+/// The `k`th smallest, from 0, of the averages of two ascending values.
+///
+/// The range that holds it is halved until so few averages are left that they can be written down: about ten counts of
+/// n steps each, where 250 values have 31,375 averages.
 fn nth_average(sorted: &[f64], k: usize) -> f64 {
-    let (mut low, mut high) = (rank(sorted[0]), rank(sorted[sorted.len() - 1]));
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if averages_up_to(sorted, of_rank(middle)) > k {
-            high = middle;
-        } else {
-            low = middle + 1;
+    let n = sorted.len();
+    // More than `k` do not exceed `high`, at most `k` do not exceed `low`.
+    let (mut low, mut high) = (sorted[0].next_down(), sorted[n - 1]);
+    let (mut up_to_low, mut up_to_high) = (0, n * (n + 1) / 2);
+    let mut halvings = 0;
+    while up_to_high - up_to_low > 2 * n {
+        let inside = |x: &f64| low < *x && *x < high;
+        let by_distance = Some(low / 2.0 + high / 2.0).filter(|x| halvings < BY_DISTANCE && inside(x));
+        let middle = by_distance.unwrap_or_else(|| middle_rank(low, high));
+        if !inside(&middle) {
+            return high; // there is no number between them
         }
+        let up_to_middle = averages_up_to(sorted, middle);
+        if up_to_middle > k {
+            (high, up_to_high) = (middle, up_to_middle);
+        } else {
+            (low, up_to_low) = (middle, up_to_middle);
+        }
+        halvings += 1;
     }
-    of_rank(low)
+    let mut left = averages_between(sorted, low, high);
+    left.sort_unstable_by(f64::total_cmp);
+    left.get(k - up_to_low).copied().unwrap_or(high)
+}
+
+/// The averages above `low` that do not exceed `high`.
+fn averages_between(sorted: &[f64], low: f64, high: f64) -> Vec<f64> {
+    let (mut from, mut to) = (sorted.len(), sorted.len());
+    let mut found = Vec::new();
+    for (i, x) in sorted.iter().enumerate() {
+        let average = |end: usize| (x + sorted[end - 1]) / 2.0;
+        while to > i && average(to) > high {
+            to -= 1;
+        }
+        while from > i && average(from) > low {
+            from -= 1;
+        }
+        found.extend((from.max(i)..to).map(|end| average(end + 1)));
+    }
+    found
 }
 
 /// How many averages do not exceed `most`. As the first value grows, fewer second ones do.
@@ -51,6 +86,12 @@ fn averages_up_to(sorted: &[f64], most: f64) -> usize {
         count += end - i;
     }
     count
+}
+
+/// The number in the middle of all numbers between two.
+fn middle_rank(low: f64, high: f64) -> f64 {
+    let (low, high) = (rank(low), rank(high));
+    of_rank(low + (high - low) / 2)
 }
 
 /// The place of a number among all numbers: ascending as they are. Both zeros have one.
@@ -152,10 +193,14 @@ mod tests {
     #[test]
     fn the_search_finds_what_sorting_finds() {
         let mut rng = bakeoff_content::SplitMix64::new(3);
-        for n in 1..40 {
-            let mut values: Vec<f64> = (0..n)
-                .map(|i| if i % 3 == 0 { (rng.normal() * 3.0).round() / 4.0 } else { rng.normal() })
-                .collect();
+        let some_alike: fn(&mut bakeoff_content::SplitMix64, usize) -> f64 =
+            |rng, i| if i % 3 == 0 { (rng.normal() * 3.0).round() / 4.0 } else { rng.normal() };
+        let of_all_sizes: fn(&mut bakeoff_content::SplitMix64, usize) -> f64 =
+            |rng, i| if i % 4 == 0 { 0.0 } else { rng.normal() * (rng.normal() * 100.0).exp() };
+        let in_two_heaps: fn(&mut bakeoff_content::SplitMix64, usize) -> f64 =
+            |rng, i| if i % 2 == 0 { 1.0 } else { -1e9 * (1.0 + rng.normal().round()) };
+        for (n, of) in (1..40).flat_map(|n| [some_alike, of_all_sizes, in_two_heaps].map(|of| (n, of))) {
+            let mut values: Vec<f64> = (0..n).map(|i| of(&mut rng, i)).collect();
             values.sort_unstable_by(f64::total_cmp);
             let pairs = |i: usize| values[i..].iter().map(move |y| (i, y));
             let mut averages: Vec<f64> = (0..n).flat_map(pairs).map(|(i, y)| (values[i] + y) / 2.0).collect();

@@ -1,12 +1,13 @@
 //! The whole rule against simulated machines: how often it errs, how often it finds.
 //!
-//! The small tests run always. `calibrate_10_000` prints the tables of MEASURING.md:
-//! `cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture`
+//! The small tests run always. The others print the tables of MEASURING.md:
+//! `cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture --test-threads=1`
 
 // A test's panic is its message; the tables are what the ignored test is for.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod by_start;
+mod curve;
 mod duet;
 mod simulate;
 mod worst;
@@ -65,6 +66,16 @@ fn equal_servers_are_rarely_called_different_where_the_clock_ends_the_run() {
 }
 
 #[test]
+fn equal_servers_are_rarely_called_different_after_80_rounds() {
+    // At margins where looks after 80 rounds decide.
+    for (seed, max_rounds, margin) in [(15, 160, 0.0045), (16, 320, 0.003)] {
+        let longer = Scenario { max_rounds, ..scenario(0.0, 0.01, margin) };
+        let c = calibrate(400, &longer, seed);
+        assert!(c.differs() <= 0.05 && c.coverage()[0] >= 0.94 && c.median_rounds >= 80, "{c:?}");
+    }
+}
+
+#[test]
 fn a_planted_cost_is_found() {
     let six_percent = calibrate(300, &scenario(0.06, PAIRED_NOISE, 0.01), 3);
     assert!(six_percent.share(Costs) >= 0.85, "{six_percent:?}");
@@ -119,6 +130,24 @@ fn every_run_ends_even_when_it_is_too_short() {
             assert!(matches!(outcome.verdict, NotResolved | NoVerdict | NotWorse), "{outcome:?}");
         }
     }
+}
+
+#[test]
+#[ignore = "half an hour; prints a table of MEASURING.md"]
+fn calibrate_long_runs() {
+    worst::print_long();
+}
+
+#[test]
+#[ignore = "ten minutes; prints the tables of trends over the load"]
+fn calibrate_curves() {
+    curve::print_table();
+}
+
+#[test]
+#[ignore = "minutes; prints the tables of duets and rounds in turn at their rate"]
+fn calibrate_duets_by_load() {
+    duet::print_by_load();
 }
 
 #[test]

@@ -6,32 +6,45 @@
 
 use crate::simulate::{Calibration, Contamination, NoiseModel, Scenario, calibrate, calibrate_duet};
 use crate::{by_amount, duet, percent, scenario, started_anew, timed};
-use bakeoff_stats::Margin;
+use bakeoff_stats::{LOOKS, Margin};
 
 /// Margins, in units of the noise.
 const SCANNED: [f64; 9] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.5, 3.0];
+/// Where more than 80 rounds make narrower intervals.
+const SCANNED_LONG: [f64; 9] = [0.17, 0.25, 0.35, 0.45, 0.5, 0.55, 0.6, 0.7, 0.85];
 const RUNS: u32 = 3000;
 const RUNS_AGAIN: u32 = 20_000;
 const NOISE: f64 = 0.01;
+/// Rounds of a plan that does not say how many.
+const DEFAULT: u32 = LOOKS[LOOKS.len() - 1];
 
 pub(crate) fn print_table() {
     println!("| equal arms | worst margin / noise | costs or saves | holds the share | holds the amount |");
     println!("|---|---|---|---|---|");
     for (name, s) in scenarios() {
-        print_worst(&name, |times, runs, seed| calibrate(runs, &with_margin(&s, times), seed));
+        print_worst(&name, &SCANNED, |times, runs, seed| calibrate(runs, &with_margin(&s, times), seed));
     }
     for (name, s) in duet::of_equal_arms() {
-        print_worst(name, |times, runs, seed| {
+        print_worst(name, &SCANNED, |times, runs, seed| {
             calibrate_duet(runs, &duet::DuetScenario { duet: with_margin(&s.duet, times), ..s }, seed).ends
         });
     }
 }
 
+/// Of runs that go on after 80 rounds.
+pub(crate) fn print_long() {
+    println!("| equal arms | worst margin / noise | costs or saves | holds the share | holds the amount |");
+    println!("|---|---|---|---|---|");
+    for (name, s) in long_scenarios() {
+        print_worst(&name, &SCANNED_LONG, |times, runs, seed| calibrate(runs, &with_margin(&s, times), seed));
+    }
+}
+
 /// `calibrate` is told the margin in units of the noise, the runs and a seed.
-fn print_worst(name: &str, calibrate: impl Fn(f64, u32, u64) -> Calibration) {
-    let differs = |times: &f64| calibrate(*times, RUNS, 200).differs();
-    let shares = SCANNED.map(|times| (times, differs(&times)));
-    let worst = shares.into_iter().max_by(|a, b| a.1.total_cmp(&b.1)).map_or(1.0, |(times, _)| times);
+fn print_worst(name: &str, scanned: &[f64], calibrate: impl Fn(f64, u32, u64) -> Calibration) {
+    let differs = |times: f64| calibrate(times, RUNS, 200).differs();
+    let shares = scanned.iter().map(|times| (*times, differs(*times)));
+    let worst = shares.max_by(|a, b| a.1.total_cmp(&b.1)).map_or(1.0, |(times, _)| times);
     let c = calibrate(worst, RUNS_AGAIN, 201);
     println!("| {name} | {worst} | {} | {} |", percent(c.differs()), c.coverage().map(percent).join(" | "));
     assert!(c.differs() <= 0.05, "{name}: {c:?}");
@@ -55,16 +68,42 @@ fn scenarios() -> Vec<(String, Scenario)> {
     }
     let pure = of(NoiseModel { contamination_share: 0.0, ..plain.noise });
     let slices = of(NoiseModel { contamination: Contamination::Slices, ..plain.noise });
-    let singles = [
-        ("clock, never disturbed", timed(pure)),
-        ("clock, slices disturbed, not rounds", timed(slices)),
-        ("640 rounds", Scenario { max_rounds: 640, ..plain }),
-    ];
+    let singles =
+        [("clock, never disturbed", timed(pure)), ("clock, slices disturbed, not rounds", timed(slices))];
     all.extend(singles.map(|(name, s)| (name.to_owned(), s)));
     for rounds in [12.0, 24.0, 48.0, 100.0] {
         all.push((format!("clock, {rounds} rounds"), Scenario { budget: Some((rounds, rounds)), ..plain }));
     }
     all
+}
+
+/// Plans with so many rounds, between looks and at them; and the default, which the clock ends.
+fn long_scenarios() -> Vec<(String, Scenario)> {
+    let plain = scenario(0.0, NOISE, 0.01);
+    let amount = by_amount(plain);
+    let mut luck = started_anew(NOISE, 2.0 * NOISE);
+    luck.noise.each_until = 20; // as runs do now
+    let pure = Scenario { noise: NoiseModel { contamination_share: 0.0, ..plain.noise }, ..plain };
+    let mut all = Vec::new();
+    for max_rounds in [81, 112, 136, 160, 226, 320, 640] {
+        all.push((format!("{max_rounds} rounds"), Scenario { max_rounds, ..plain }));
+    }
+    all.push(("160 rounds, luck 2 x noise".to_owned(), Scenario { max_rounds: 160, ..luck }));
+    for rounds in [150.0, 700.0] {
+        all.push((format!("clock, {rounds} rounds"), long(plain, (rounds, rounds))));
+    }
+    for (remark, s) in
+        [("", plain), (", amount", amount), (", luck 2 x noise", luck), (", never disturbed", pure)]
+    {
+        all.push((format!("{DEFAULT} rounds{remark}"), Scenario { max_rounds: DEFAULT, ..s }));
+        all.push((format!("clock, 6 to 1500 rounds{remark}"), long(s, (6.0, 1500.0))));
+    }
+    all
+}
+
+/// The default plan, ended by the clock at about so many rounds.
+fn long(s: Scenario, budget: (f64, f64)) -> Scenario {
+    Scenario { max_rounds: DEFAULT, budget: Some(budget), ..s }
 }
 
 fn all_ways(name: &str, s: Scenario) -> [(String, Scenario); 4] {

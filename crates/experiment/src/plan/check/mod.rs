@@ -31,12 +31,16 @@ use super::expand::Cell;
 use super::file::{Extents, PlanFile};
 use super::{Arm, Extent, Kind, Plan, PlanError};
 use crate::plan::file::{FileSection, Spanned};
-use bakeoff_stats::Margin;
+use bakeoff_stats::{LOOKS, Margin};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
+
+/// Most rounds of a plan that does not say how many. The budget is meant to end a run: two short commands take 11 ms a
+/// round, so 15 s bear about as many. With more looks than these no error rate is known.
+const MAX_ROUNDS: u32 = LOOKS[LOOKS.len() - 1];
 
 struct Context<'a> {
     origin: &'a str,
@@ -161,7 +165,7 @@ impl Context<'_> {
         let default_at = Spanned::new(0..0, "1000/s".to_owned());
         let at = faults.keep(self.rate_with_unit(e.at.as_ref().unwrap_or(&default_at)));
         let budget = faults.keep(self.quantity(self.pick(e.budget.as_ref()).as_ref(), "5min"));
-        let max_rounds = faults.keep(self.at_least(self.pick(e.max_rounds.as_ref()).as_ref(), 80, 3));
+        let max_rounds = faults.keep(self.at_least(self.pick(e.max_rounds.as_ref()).as_ref(), MAX_ROUNDS, 3));
         let max_errors = faults.keep(self.quantity(e.max_errors.as_ref(), "0.1%"));
         let generator_cores = faults.keep(self.cores(e.generator_cores.as_ref()));
         let subject_cores = faults.keep(self.cores(e.subject_cores.as_ref()));

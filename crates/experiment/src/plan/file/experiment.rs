@@ -50,7 +50,7 @@ pub struct ExperimentSection {
     pub margin: Option<Spanned<String>>,
     /// Wall time of the whole command, such as "5min" (the default).
     pub budget: Option<Spanned<Extents<String>>>,
-    /// Most rounds, 3 or more. Default 80.
+    /// Most rounds, 3 or more. Default 1280.
     pub max_rounds: Option<Spanned<Extents<u32>>>,
     /// Share of failed requests above which an arm is invalid. Default "0.1%".
     pub max_errors: Option<Spanned<String>>,

@@ -11,11 +11,13 @@
 //! round share the noise of its reference, as in reality. A round takes as long as its slices cost together.
 
 mod duet;
+mod loads;
 mod run;
 
 use std::num::NonZeroU32;
 
 pub(crate) use duet::{DuetScenario, calibrate_duet};
+pub(crate) use loads::{LoadScenario, calibrate_loads};
 pub(crate) use run::{run_family, run_rule};
 
 use bakeoff_content::SplitMix64;
