@@ -32,8 +32,8 @@ fn a_damaged_directory_is_named_with_the_line() {
     yard.run(&["report", "out"]).exits(2).says(&["slices.jsonl", "line 1"]);
     yard.write("out/slices.jsonl", slices);
     let setup = yard.read("out/setup.json");
-    yard.write("out/setup.json", setup.replacen("bakeoff-setup/3", "bakeoff-setup/0", 1));
-    yard.run(&["report", "out"]).exits(2).says(&["setup.json", "bakeoff-setup/0", "bakeoff-setup/3"]);
+    yard.write("out/setup.json", setup.replacen("bakeoff-setup/4", "bakeoff-setup/0", 1));
+    yard.run(&["report", "out"]).exits(2).says(&["setup.json", "bakeoff-setup/0", "bakeoff-setup/4"]);
 }
 
 /// Four arms that the Enforcer's study knows, the layer being a planted cost.

@@ -168,11 +168,11 @@ fn plan_set_up_end_and_reports_are_held_to_what_they_were() {
     finds(said, &["slices.csv line 5: is not what `bakeoff report` would print"]);
     let said = after(&yard, "report.html", |text| text.replacen("</title>", "!</title>", 1));
     finds(said, &["report.html line ", "is not what `bakeoff report` would print"]);
-    let said = after(&yard, "setup.json", |text| text.replace("bakeoff-setup/3", "bakeoff-setup/1"));
+    let said = after(&yard, "setup.json", |text| text.replace("bakeoff-setup/4", "bakeoff-setup/1"));
     said.exits(2).says(&[
         "setup.json",
         "bakeoff-setup/1",
-        "bakeoff-setup/3",
+        "bakeoff-setup/4",
         "use the bakeoff that wrote it",
     ]);
 }

@@ -9,6 +9,7 @@ mod support;
 
 mod clients;
 mod method;
+mod recorded;
 
 use serde_json::Value;
 use support::{GET, Yard, plan, seen};

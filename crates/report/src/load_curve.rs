@@ -19,13 +19,13 @@ pub(crate) fn section(reading: &Reading<'_>) -> Option<Section> {
     let entries = curve.arms.iter().map(|arm| (arm.arm.clone(), arm.sentence.clone()));
     Some(Section {
         title: "Cost over the load",
-        note: "Verdicts stand on the load marked *; full speed is in no test. Busy: share of their cores that the dearest \
-               arm and the generator took at that rate."
+        note: "Verdicts stand on the load marked *; full speed is in no test. Busy: share of the subjects' cores that the \
+               dearest arm takes at that rate. Late: how late 1 % of the requests were sent, at least."
             .to_owned(),
         table: Some(Table {
-            head: vec!["load", "rate", "arm", "more", "interval", "change", "busy", "generator", "late p99"],
+            head: vec!["load", "arm", "more", "interval", "change", "busy", "late p99"],
             rows,
-            figures: 8,
+            figures: 6,
         }),
         entries: entries.collect(),
     })
@@ -34,18 +34,20 @@ pub(crate) fn section(reading: &Reading<'_>) -> Option<Section> {
 fn rows_at(reading: &Reading<'_>, load: &CurveLoad, place: u32) -> Vec<Vec<String>> {
     let share = |share: Option<f64>| share.map_or(NONE.to_owned(), figures::share);
     let late = load.lateness_p99_ns.map_or(NONE.to_owned(), |ns| figures::value("ns", ns as f64));
-    let machine = [share(load.subject_busy), share(load.generator_busy), late];
-    let name = if load.decides { format!("{} *", load.name) } else { load.name.clone() };
+    let machine = [share(load.subject_busy), late];
+    let rate = per_second(load.rate_per_s);
+    let name = if load.name == rate { rate } else { format!("{}: {rate}", load.name) };
+    let name = if load.decides { format!("{name} *") } else { name };
     let of_arm = |arm: &str| {
         let [more, interval, change] = cost(reading.at_load(arm, place)?);
-        Some(vec![name.clone(), per_second(load.rate_per_s), arm.to_owned(), more, interval, change])
+        Some(vec![name.clone(), arm.to_owned(), more, interval, change])
     };
     let mut rows: Vec<Vec<String>> = reading.judged().filter_map(of_arm).collect();
     let mut first = true;
     for row in &mut rows {
-        row.extend(if first { machine.clone() } else { [const { String::new() }; 3] });
+        row.extend(if first { machine.clone() } else { [const { String::new() }; 2] });
         if !first {
-            row[..2].iter_mut().for_each(String::clear);
+            row[0].clear();
         }
         first = false;
     }
@@ -56,16 +58,14 @@ fn full_speed(reading: &Reading<'_>, arm: &str) -> Option<Vec<String>> {
     let row = reading.at_full_speed(arm)?;
     let rate = reading.arm(arm)?.full_speed?.replies_per_second;
     let [more, interval, change] = cost(row);
-    let [busy, generator, late] = [const { String::new() }; 3];
+    let [busy, late] = [const { String::new() }; 2];
     Some(vec![
-        row.at.clone(),
-        per_second(rate),
+        format!("{}: {}", row.at, per_second(rate)),
         arm.to_owned(),
         more,
         interval,
         change,
         busy,
-        generator,
         late,
     ])
 }
