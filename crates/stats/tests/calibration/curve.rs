@@ -81,6 +81,12 @@ fn what_is_flat_is_called_so_where_rounds_allow_it() {
     assert!(noisy.share(0, NotResolved) >= 0.9, "{noisy:?}");
 }
 
+#[test]
+fn what_moves_by_a_tenth_is_rarely_called_flat() {
+    let c = calibrate_loads(300, &still(planted([1.0, 1.1], 40, 0.01)), 415);
+    assert!(c.share(0, Flat) <= 0.05, "{c:?}");
+}
+
 pub(crate) fn print_table() {
     println!("Trends over the load, {RUNS} runs a row. Arms that are the same at all loads:");
     println!(
@@ -174,7 +180,7 @@ fn print_flat(remark: &str, s: &LoadScenario, seed: u64) {
 
 fn planted_scenarios() -> Vec<([f64; 2], LoadScenario)> {
     let mut all = Vec::new();
-    for times in [[1.0, 1.0], [0.8, 1.2], [0.5, 2.0], [2.0, 0.5], [2.0, 2.0], [1.0, 1.3]] {
+    for times in [[1.0, 1.0], [0.8, 1.2], [0.5, 2.0], [2.0, 0.5], [2.0, 2.0], [1.0, 1.3], [1.0, 1.1]] {
         for (rounds, noise) in [(10, 0.026), (20, 0.026), (20, 0.01), (40, 0.01)] {
             all.push((times, still(planted(times, rounds, noise))));
         }

@@ -11,7 +11,7 @@ use bakeoff_stats::{LOOKS, Margin};
 /// Margins, in units of the noise.
 const SCANNED: [f64; 9] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.5, 3.0];
 /// Where more than 80 rounds make narrower intervals.
-const SCANNED_LONG: [f64; 9] = [0.17, 0.25, 0.35, 0.45, 0.5, 0.55, 0.6, 0.7, 0.85];
+const SCANNED_LONG: [f64; 7] = [0.2, 0.3, 0.45, 0.5, 0.55, 0.6, 0.7];
 const RUNS: u32 = 3000;
 const RUNS_AGAIN: u32 = 20_000;
 const NOISE: f64 = 0.01;
@@ -80,23 +80,24 @@ fn scenarios() -> Vec<(String, Scenario)> {
 /// Plans with so many rounds, between looks and at them; and the default, which the clock ends.
 fn long_scenarios() -> Vec<(String, Scenario)> {
     let plain = scenario(0.0, NOISE, 0.01);
-    let amount = by_amount(plain);
     let mut luck = started_anew(NOISE, 2.0 * NOISE);
     luck.noise.each_until = 20; // as runs do now
     let pure = Scenario { noise: NoiseModel { contamination_share: 0.0, ..plain.noise }, ..plain };
     let mut all = Vec::new();
-    for max_rounds in [81, 112, 136, 160, 226, 320, 640] {
+    for (remark, s) in [("", plain), (", luck 2 x noise", luck)] {
+        for max_rounds in [160, DEFAULT] {
+            all.push((format!("{max_rounds} rounds{remark}"), Scenario { max_rounds, ..s }));
+        }
+        all.push((format!("clock, 6 to 1500 rounds{remark}"), long(s, (6.0, 1500.0))));
+    }
+    for max_rounds in [81, 112, 136, 320, 640] {
         all.push((format!("{max_rounds} rounds"), Scenario { max_rounds, ..plain }));
     }
-    all.push(("160 rounds, luck 2 x noise".to_owned(), Scenario { max_rounds: 160, ..luck }));
     for rounds in [150.0, 700.0] {
         all.push((format!("clock, {rounds} rounds"), long(plain, (rounds, rounds))));
     }
-    for (remark, s) in
-        [("", plain), (", amount", amount), (", luck 2 x noise", luck), (", never disturbed", pure)]
-    {
-        all.push((format!("{DEFAULT} rounds{remark}"), Scenario { max_rounds: DEFAULT, ..s }));
-        all.push((format!("clock, 6 to 1500 rounds{remark}"), long(s, (6.0, 1500.0))));
+    for (remark, s) in [("amount", by_amount(plain)), ("never disturbed", pure)] {
+        all.push((format!("{DEFAULT} rounds, {remark}"), Scenario { max_rounds: DEFAULT, ..s }));
     }
     all
 }

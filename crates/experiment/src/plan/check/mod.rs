@@ -38,8 +38,8 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Most rounds of a plan that does not say how many. The budget is meant to end a run: two short commands take 11 ms a
-/// round, so 15 s bear about as many. With more looks than these no error rate is known.
+/// Most rounds of a plan that does not say how many. The budget is meant to end a run: of the shortest rounds, two short
+/// commands in 11 ms, 15 s bear at most about as many. Error rates are simulated up to here.
 const MAX_ROUNDS: u32 = LOOKS[LOOKS.len() - 1];
 
 struct Context<'a> {
