@@ -75,7 +75,7 @@ fn growth(station: &mut Station, robots: u32, asking: u32) -> i64 {
         sources: vec![Once { next: 0, asking, told: 0, then: 0 }],
         robots: Vec::new(),
         pace: Pace::Pooled(Pools { robots: robots as usize, each: 4 }),
-        timeout: Nanos::from_secs(20),
+        timeout: Nanos::from_secs(60),
         until: None,
         check: bakeoff_loadgen::BodyCheck::Full,
         refused: Statuses::default(),

@@ -132,7 +132,7 @@ pub(crate) fn heard(source: Planned, pace: Pace) -> Job<'static, Planned> {
         sources: vec![source],
         robots: Vec::new(),
         pace,
-        timeout: Nanos::from_secs(10),
+        timeout: Nanos::from_secs(60),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),

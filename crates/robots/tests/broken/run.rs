@@ -88,7 +88,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
         sources: vec![robots],
         robots: Vec::new(),
         pace: spec.pace(),
-        timeout: Nanos::from_secs(5),
+        timeout: Nanos::from_secs(120),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),

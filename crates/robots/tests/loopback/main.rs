@@ -66,7 +66,7 @@ fn run(manner: Manner, robots: &str, phases: &str) -> Outcome {
         sources: vec![robots],
         robots: Vec::new(),
         pace: spec.pace(),
-        timeout: Nanos::from_secs(10),
+        timeout: Nanos::from_secs(120),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),
