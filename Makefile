@@ -33,8 +33,9 @@ honest: ## a million requests through a pass-through and a right cache: no fault
 	cargo build --release -p bakeoff-cli
 	benches/honest/run
 
-calibrate: ## how often the verdicts are right: simulated, then with real servers (long)
+calibrate: ## how often the verdicts are right: simulated, then with real servers; what needs a quiet machine (long)
 	cargo test --release -p bakeoff-stats --test calibration --test knee -- --ignored --nocapture --test-threads=1
+	cargo test --release -p bakeoff-cli --test cli -- --ignored --test-threads 1 batching:: populations::
 	cargo build --release
 	benches/calibrate
 

@@ -45,7 +45,7 @@ fn judged(mode: &str) -> (Value, Vec<String>) {
 fn an_honest_cache_is_accused_of_nothing() {
     let (entrant, labels) = judged("honest");
     assert_eq!(labels, [""; 0], "{entrant:#}");
-    assert!(entrant["points"][0]["hit_ratio"].as_f64().unwrap() > 0.05, "{entrant:#}");
+    assert!(entrant["points"][0]["hit_ratio"].as_f64().unwrap() > 0.0, "{entrant:#}");
     assert!(entrant["sentence"].as_str().unwrap().contains("no faults"), "{entrant:#}");
     assert_eq!(entrant["points"][0]["rule"]["books"], true);
 }

@@ -1,13 +1,12 @@
 //! `bakeoff conformance`: what is missing, suites that fail, and a part of the public suite itself.
 
 use crate::caches::plan;
-use crate::support::{Yard, has, signal, wait_until};
+use crate::support::{PATIENCE, Yard, has, signal, wait_until};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 const SERVER: &str = "import http from 'node:http'\n\
     http.createServer((_, response) => response.end('x')).listen(process.env.npm_config_port)\n";
@@ -160,7 +159,7 @@ fn ctrl_c_and_kill_leave_nothing_of_the_suite() {
     let begin = || {
         let _ = fs::remove_file(yard.path("suite/running"));
         let run = yard.start(yard.bakeoff(&["conformance", "--product", "nginx", "--suite", "suite"]));
-        wait_until(Duration::from_secs(60), || {
+        wait_until(PATIENCE, || {
             if yard.path("suite/running").exists() { Ok(()) } else { Err(run.errors_so_far()) }
         });
         run

@@ -78,7 +78,7 @@ fn one_core_is_enough_and_the_report_warns() {
 fn the_budget_ends_a_run_in_time_and_what_was_measured_is_judged() {
     let yard = Yard::new();
     let text =
-        plan(SLOW, SLOW_GET, ORIGINS).replace("max_rounds = 6", "max_rounds = 80").replace("150s", "8s");
+        plan(SLOW, SLOW_GET, ORIGINS).replace("max_rounds = 6", "max_rounds = 80").replace("150s", "20s");
     yard.write("plan.toml", text);
     yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
     let results = contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");

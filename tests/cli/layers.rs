@@ -1,9 +1,8 @@
 //! Layers under a server: what they show is what is served, what they tell is counted, and nothing of
 //! them is left, whatever happens.
 
-use crate::support::{Ended, Yard, has, is_root, plan, wait_until};
+use crate::support::{Ended, PATIENCE, Yard, has, is_root, plan, wait_until};
 use serde_json::Value;
-use std::time::Duration;
 
 const WALK: &str = "kind = \"walk\"\nrobots = 3\n\
     site = { files = 40, bytes = \"200KB\", urls = 30, missing = \"10%\", mean_reply = \"3KB\" }";
@@ -108,8 +107,10 @@ fn a_layer_that_does_not_come_up_or_falls_ends_the_run_in_words() {
     let slow = with("sleep 1000").replace("[arm.layered]", "[arm.layered]\nstart_timeout = \"300ms\"");
     run(&yard, &slow).exits(3).says(&["layer `noting`", "begins with `noting`", "start_timeout"]);
     let _ = std::fs::remove_dir_all(yard.path("out"));
-    // Slices of more than a second.
-    let falls = with("echo noting; sleep 1").replace("robots = 3", "robots = 3\nthink = \"20ms\"");
+    // As soon as something was measured; slices of more than a second.
+    let measured = yard.path("out/slices.jsonl");
+    let falls = format!("echo noting; until [ -s {} ]; do sleep 0.02; done", measured.display());
+    let falls = with(&falls).replace("robots = 3", "robots = 3\nthink = \"20ms\"");
     run(&yard, &falls).exits(3).says(&["layer `noting`", "ended during the run"]);
 }
 
@@ -126,7 +127,7 @@ fn a_killed_run_leaves_no_mount_and_no_daemon() {
     );
     yard.write("plan.toml", text);
     let mut started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         assert!(started.child.try_wait().unwrap().is_none(), "it ended before it could be caught");
         yard.path("out/slices.jsonl").exists().then_some(()).ok_or_else(|| "no slice yet".to_owned())
     });

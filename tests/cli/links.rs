@@ -1,7 +1,9 @@
 //! Runs over a link: networks of their own for generator and servers, asked and got.
 
 use crate::contract;
-use crate::support::{ORIGINS, SLOW, SLOW_GET, Yard, has, is_root, plan, seen, wait_until};
+use crate::support::{
+    ORIGINS, PATIENCE, SLOW, SLOW_GET, Yard, has, is_root, plan, sooner_or_later, wait_until,
+};
 use serde_json::Value;
 use std::collections::HashSet;
 use std::fs::{self, Permissions};
@@ -9,11 +11,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
-use std::time::Duration;
 
 /// What a link says that a busy machine cannot shape.
 const NOT_NOW: &str = "this machine cannot";
-const LINK: &str = "link = \"20Mbit\"\ndelay = \"2ms\"\nloss = \"1%\"\n";
+const LINK: &str = "link = \"20Mbit\"\ndelay = \"10ms\"\nloss = \"1%\"\n";
 
 #[test]
 fn a_link_is_asked_for_and_what_came_of_it_is_reported() {
@@ -21,21 +22,20 @@ fn a_link_is_asked_for_and_what_came_of_it_is_reported() {
     if !is_root(test) || !has("tc", test) {
         return;
     }
-    let shaped = seen(test, || {
+    let (yard, said) = sooner_or_later(|| {
         let yard = Yard::new();
         let experiment = format!("{LINK}max_rounds = 3\nslice_requests = 100");
         yard.write("plan.toml", plan(&experiment, SLOW_GET, ORIGINS));
         let said = yard.run(&["run", "plan.toml", "--out", "out"]);
         if said.stderr.contains(NOT_NOW) { Err(said.stderr) } else { Ok((yard, said.exits(0))) }
     });
-    let Some((yard, said)) = shaped else { return };
     let results = contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");
     let link = &results["link"];
     let number = |key: &str| link[key].as_f64().unwrap_or_else(|| panic!("{key}: {link}"));
-    assert_eq!((number("rate_bps"), number("delay_ns"), number("loss")), (2e7, 2e6, 0.01));
+    assert_eq!((number("rate_bps"), number("delay_ns"), number("loss")), (2e7, 1e7, 0.01));
     assert!((number("carried_bps") / 2e7 - 1.0).abs() <= 0.1, "{link}");
     // Histograms keep three digits.
-    assert!(link["probes"]["min_ns"].as_f64().unwrap() >= 2e6 * 0.999, "{link}");
+    assert!(link["probes"]["min_ns"].as_f64().unwrap() >= 1e7 * 0.999, "{link}");
     // Three arms, three rounds, a hundred requests: a frame there and one back at least.
     assert!(number("packets") >= 1800.0 && number("lost") >= 1.0, "{link}");
     for line in yard.read("out/slices.jsonl").lines() {
@@ -59,9 +59,9 @@ fn a_killed_run_leaves_no_network() {
     }
     let yard = Yard::new();
     yard.write("plan.toml", plan(&format!("{LINK}{SLOW}"), SLOW_GET, ORIGINS));
-    let caught = seen(test, || {
+    let mut started = sooner_or_later(|| {
         let mut started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
-        let runs = wait_until(Duration::from_secs(120), || match started.child.try_wait().unwrap() {
+        let runs = wait_until(PATIENCE, || match started.child.try_wait().unwrap() {
             None if !yard.path("out/slices.jsonl").exists() => Err("no slice yet".to_owned()),
             ended => Ok(ended.is_none()),
         });
@@ -69,7 +69,6 @@ fn a_killed_run_leaves_no_network() {
         assert!(runs || said.contains(NOT_NOW), "it ended before it could be caught: {said}");
         if runs { Ok(started) } else { Err(said) }
     });
-    let Some(mut started) = caught else { return };
     let made = held_below(started.pid());
     assert!(made.len() >= 2, "the generator's and the subjects': {made:?}");
     started.child.kill().unwrap();

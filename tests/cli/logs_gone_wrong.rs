@@ -42,7 +42,19 @@ fn json_of_nobodys_kind_is_read_when_it_is_said_where_things_stand() {
     let yard = Yard::new();
     let (a, b) = (Origin::start(&yard, &[]), Origin::start(&yard, &[]));
     yard.write("access.log", "{\"req\":{\"u\":\"/bytes/500\"},\"code\":200}\n".repeat(9));
-    let args = ["compare", &a.url, &b.url, "--log", "access.log", "--robots", "2", "--budget", "9s"];
+    let args = [
+        "compare",
+        &a.url,
+        &b.url,
+        "--log",
+        "access.log",
+        "--robots",
+        "2",
+        "--budget",
+        "120s",
+        "--margin",
+        "60%",
+    ];
     let run = |more: &[&str]| yard.start(yard.bakeoff(&[&args[..], more].concat())).wait();
     run(&["--out", "told"]).exits(3).says(&["the first is `{\"req\":{\"u\"", "json:path=KEY"]);
     run(&["--format", "json:paht=req.u"]).exits(2).says(&["json:paht=req.u", "json:path=request.uri"]);

@@ -1,10 +1,9 @@
 //! Faults of the machine under a bake-off: a proxy that dies, one that stops, and bakeoff killed itself.
 
 use crate::caches::{lines, plan, prints};
-use crate::support::{Ended, Origin, Started, Yard, signal, wait_until};
+use crate::support::{Ended, Origin, PATIENCE, Started, Yard, signal, wait_until};
 use serde_json::Value;
 use std::net::TcpListener;
-use std::time::Duration;
 
 /// Who knows every object without asking for it stands in for a proxy: what it does right is not looked at here.
 fn proxy(yard: &Yard, plan: &str) -> (Origin, String) {
@@ -19,7 +18,7 @@ fn measuring(yard: &Yard, args: &[&str]) -> Started {
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
     let origin = if args.is_empty() { vec![] } else { vec!["--origin-port", &port] };
     let run = yard.start(yard.bakeoff(&[&["run", "tiny.toml", "--out", "out"], args, &origin].concat()));
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let text = std::fs::read_to_string(yard.path("out/intervals.jsonl")).unwrap_or_default();
         let whole = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
         let found = whole.filter(|line| line["interval"]["phase"] == "meas").count();
@@ -51,7 +50,7 @@ fn a_proxy_that_dies_did_not_finish_and_the_exit_code_says_so() {
 fn a_proxy_that_stops_is_waited_for_once_and_what_was_due_has_failed() {
     let yard = Yard::new();
     // Lines of robots' own connections: four requests of each would be under way, and the others wait for them.
-    let plan = plan("100/s", 900)
+    let plan = plan("100/s", 1_500)
         .replace("connections = \"64\"", "robots = 10\nconnections = \"4 per robot\"")
         .replace("[robots]", "timeout = \"1s\"\n[robots]");
     let (proxy, address) = proxy(&yard, &plan);

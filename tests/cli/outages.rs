@@ -1,10 +1,9 @@
 //! Outages in bake-offs: real caches that are killed and started again, one that does not come back, Ctrl-C
 //! meanwhile.
 
-use crate::support::{Yard, has, signal, wait_until};
+use crate::support::{PATIENCE, Yard, has, signal, wait_until};
 use serde_json::Value;
 use std::fs;
-use std::time::Duration;
 
 /// A cache is asked for a while, is away, and is asked again.
 fn plan(products: &str, away: &str) -> String {
@@ -84,7 +83,7 @@ fn ctrl_c_while_a_cache_is_away_leaves_nothing() {
     let yard = Yard::new();
     yard.write("away.toml", plan("\"nginx\"", "10min"));
     let run = yard.start(yard.bakeoff(&["run", "away.toml", "--out", "out"]));
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let text = fs::read_to_string(yard.path("out/intervals.jsonl")).unwrap_or_default();
         let is_away = text.contains("\"phase\":\"load\"") && !has_below(run.pid(), "nginx");
         if is_away { Ok(()) } else { Err("nginx killed".to_owned()) }

@@ -1,10 +1,9 @@
 //! Bake-offs in passes: the drawn order, the baseline twice, and what is kept of one that is killed.
 
 use crate::caches::{lines, plan, prints};
-use crate::support::{Yard, has, signal, wait_until};
+use crate::support::{PATIENCE, Yard, has, signal, wait_until};
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::time::Duration;
 
 /// Two rates in each of two passes.
 fn in_passes(products: &str, requests: u32) -> String {
@@ -81,7 +80,7 @@ fn a_bake_off_that_is_killed_in_its_second_pass_keeps_the_first() {
     let yard = Yard::new();
     yard.write("tiny.toml", in_passes("\"none\"", 800));
     let run = yard.start(yard.bakeoff(&["run", "tiny.toml", "--out", "out"]));
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let text = std::fs::read_to_string(yard.path("out/runs.jsonl")).unwrap_or_default();
         let whole = text.lines().filter(|line| line.ends_with('}'));
         let second = whole.filter(|line| line.contains("\"pass\":2")).count();

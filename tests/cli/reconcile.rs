@@ -4,13 +4,11 @@
 //! SIGINT the server may also have seen the requests that were in flight, which are `cut-off`, and no
 //! other. `benches/soak` does the same for minutes.
 
-use crate::support::{Ended, Helper, Origin, Yard, has, signal, wait_until};
+use crate::support::{Ended, Helper, Origin, PATIENCE, Yard, has, signal, wait_until};
 use serde_json::Value;
 use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-const PATIENCE: Duration = Duration::from_secs(30);
 /// Neither a whole number of frames nor of TLS records.
 const SIZE: usize = 20_003;
 
@@ -111,9 +109,10 @@ fn count_of(origin: Origin) -> Count {
     Count { requests: number("requests: "), replies: number("replies: ") }
 }
 
-/// The generator's own, which must add up by themselves.
-fn own_count(ended: Ended, code: i32) -> (Count, Value) {
-    let json = ended.exits(code).json();
+/// The generator's own, which must add up by themselves. Whether it or the server was the limit is the machine's affair.
+fn own_count(ended: Ended, codes: &[i32]) -> (Count, Value) {
+    assert!(ended.code().is_some_and(|code| codes.contains(&code)), "{ended:?}");
+    let json = ended.json();
     let of = |key: &str| json[key].as_u64().unwrap();
     let by_class: u64 =
         json["errors_by_class"].as_object().unwrap().values().map(|count| count.as_u64().unwrap()).sum();
@@ -124,19 +123,19 @@ fn own_count(ended: Ended, code: i32) -> (Count, Value) {
 fn drained(yard: &Yard, url: &str, manner: &Manner) -> Count {
     let mut command = yard.bakeoff(&["load", url, "--json", "-n", "1000"]);
     command.args(manner.flags);
-    let (count, json) = own_count(yard.start(command).wait(), 0);
+    let (count, json) = own_count(yard.start(command).wait(), &[0, 4]);
     assert_eq!(count, Count { requests: 1000, replies: 1000 }, "{json}");
     count
 }
 
 /// SIGINT as soon as the server is at work.
 fn stopped(yard: &Yard, url: &str, manner: &Manner, is_at_work: impl Fn() -> bool) -> (Count, u64) {
-    let mut command = yard.bakeoff(&["load", url, "--json", "-d", "60s"]);
+    let mut command = yard.bakeoff(&["load", url, "--json", "-d", "30min"]);
     command.args(manner.flags);
     let started = yard.start(command);
     wait_until(PATIENCE, || is_at_work().then_some(()).ok_or("the server has nothing to do".to_owned()));
     signal("INT", &started.pid().to_string());
-    let (count, json) = own_count(started.wait(), 130);
+    let (count, json) = own_count(started.wait(), &[130]);
     let cut = json["errors_by_class"]["cut-off"].as_u64().unwrap_or(0);
     assert_eq!(json["errors"], cut, "{json}");
     assert!(cut <= manner.seats, "{cut} of {} seats", manner.seats);

@@ -2,8 +2,8 @@
 
 use crate::support::{Yard, has, plan};
 
-/// One request each 10 ms is served, whatever comes besides is told 429.
-const NGINX: &str = "events {}\nhttp {\n  access_log off;\n  limit_req_zone $binary_remote_addr zone=z:1m rate=100r/s;\n\
+/// One request each 50 ms is served, whatever comes besides is told 429.
+const NGINX: &str = "events {}\nhttp {\n  access_log off;\n  limit_req_zone $binary_remote_addr zone=z:1m rate=20r/s;\n\
     server {\n    listen {host}:{port};\n    root {root};\n    location / {\n      limit_req zone=z;\n      limit_req_status 429;\n\
     try_files $uri $uri/index.html =404;\n    }\n  }\n}\n";
 
@@ -33,12 +33,19 @@ fn what_is_named_is_refused_at_the_rate_that_arithmetic_tells() {
     assert_eq!(arm["response_ns"]["count"].as_u64(), Some(count("replies")), "no time of a refusal is kept");
     let meters = &arm["meters"];
     let per = |name: &str| meters[name].as_f64().unwrap();
-    // Four robots with 10 ms of thought ask nearly 400 times a second, fewer on a busy machine.
-    let (served, turned_away) = (per("replies_per_second"), per("refused_per_second"));
-    assert!((served - (served + turned_away).min(100.0)).abs() < 10.0, "{meters}");
+    // Served are no more than one each 50 ms, and the first of a slice, which comes after a longer pause. How many of
+    // those four robots ask for is the machine's affair; the refused are what is left of them.
+    let lines = yard.read("out/slices.jsonl");
+    let slices = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    for slice in slices.filter(|slice| slice["arm"] == "limited") {
+        let (served, wall_ns) =
+            (slice["counters"]["replies"].as_u64().unwrap(), slice["counters"]["wall_ns"].as_f64().unwrap());
+        assert!((1..=wall_ns as u64 / 50_000_000 + 2).contains(&served), "{slice}");
+    }
+    assert!(refused > 0 && per("refused_per_second") > 0.0, "{arm}");
+    // What the refused cost is borne by the served.
     let [reply, request] = ["subject_cpu_per_reply", "subject_cpu_per_request"].map(per);
-    let requests = (served + turned_away) / served;
-    assert!((reply / request / requests - 1.0).abs() < 0.1, "{meters}");
+    assert!(reply > request, "{meters}");
     assert_eq!(results["comparisons"][0]["meter"], "subject_cpu_per_reply");
     assert_eq!(results["arms"]["plain"]["refused"], serde_json::json!({ "429": 0 }));
 }

@@ -1,11 +1,10 @@
 //! Runs that end before their time: killed, interrupted, and gone on with.
 
 use crate::contract;
-use crate::support::{ORIGINS, SLOW, SLOW_GET, Started, Yard, plan, signal, wait_until};
+use crate::support::{ORIGINS, PATIENCE, SLOW, SLOW_GET, Started, Yard, plan, signal, wait_until};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::os::unix::process::CommandExt;
-use std::time::Duration;
 
 /// A slow run that has measured at least `slices` slices; its own process group, as in a shell.
 fn caught(yard: &Yard, slices: usize) -> Started {
@@ -18,7 +17,7 @@ fn caught_with(yard: &Yard, slices: usize, experiment: &str, flags: &[&str]) -> 
     command.args(flags);
     command.process_group(0);
     let mut started = yard.start(command);
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let lines =
             std::fs::read_to_string(yard.path("out/slices.jsonl")).unwrap_or_default().lines().count();
         assert!(started.child.try_wait().unwrap().is_none(), "it ended before it could be caught");
@@ -56,7 +55,7 @@ fn a_killed_run_leaves_nobody_and_goes_on_where_it_was() {
     assert!(below.len() >= 6, "three guardians with a server each: {below:?}");
     started.child.kill().unwrap();
     started.wait();
-    wait_until(Duration::from_secs(5), || {
+    wait_until(PATIENCE, || {
         let is_there = |stat: &&bakeoff_sys::process::Stat| {
             bakeoff_sys::process::stat(stat.pid)
                 .is_ok_and(|now| now.start_ticks == stat.start_ticks && now.state != 'Z')
@@ -127,7 +126,7 @@ fn ctrl_c_before_the_first_slice_leaves_nothing_running() {
     yard.write("plan.toml", plan(SLOW, &SLOW_GET.replace("20ms", "5s"), ORIGINS));
     let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
     let pid = started.pid();
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let below = bakeoff_sys::process::descendants(pid).unwrap().len();
         if below >= 6 { Ok(()) } else { Err(format!("{below} processes")) }
     });
@@ -144,7 +143,7 @@ fn an_interrupted_command_is_ended_and_its_cleanup_still_runs() {
     let arms = "[arm.plain]\ncommand = [\"sleep\", \"0.2\"]\n\n[arm.other]\ncommand = [\"sleep\", \"0.3\"]";
     yard.write("plan.toml", plan("max_rounds = 20", workload, arms));
     let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let lines =
             std::fs::read_to_string(yard.path("out/slices.jsonl")).unwrap_or_default().lines().count();
         if lines >= 4 { Ok(()) } else { Err(format!("{lines} slices")) }

@@ -1,8 +1,7 @@
 //! `bakeoff run`: streams, exit code, results directory.
 
 use crate::contract;
-use crate::support::{GET, ORIGINS, SLOW, SLOW_GET, Yard, plan, wait_until};
-use std::time::Duration;
+use crate::support::{GET, ORIGINS, PATIENCE, SLOW, SLOW_GET, Yard, plan, signal, wait_until};
 
 #[test]
 fn quiet_prints_one_line_and_keeps_the_contract() {
@@ -182,17 +181,20 @@ fn the_order_of_arms_comes_from_the_seed() {
 fn two_runs_on_the_same_cores_name_each_other_and_go_on() {
     let yards = [Yard::new(), Yard::new()];
     let started = yards.each_ref().map(|yard| {
-        yard.write("plan.toml", plan(SLOW, SLOW_GET, ORIGINS));
-        let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out", "--quiet"]));
-        wait_until(Duration::from_secs(60), || {
-            let begun = yard.path("out/setup.json").exists();
-            begun.then_some(()).ok_or_else(|| "not begun".to_owned())
-        });
-        started
+        // However long the other takes to begin, it is still there.
+        yard.write("plan.toml", plan(&SLOW.replace("6", "10000"), SLOW_GET, ORIGINS));
+        yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out", "--quiet"]))
     });
+    for yard in &yards {
+        wait_until(PATIENCE, || {
+            let begun = yard.path("out/slices.jsonl").exists();
+            begun.then_some(()).ok_or_else(|| "no slice".to_owned())
+        });
+    }
     let pids = started.each_ref().map(|started| started.pid());
     for (yard, started) in yards.iter().zip(started) {
-        yard.ended(started).exits(0);
+        signal("INT", &started.pid().to_string());
+        yard.ended(started).exits(130);
     }
     for (yard, other) in yards.iter().zip([pids[1], pids[0]]) {
         let warnings = yard.results("out")["warnings"].clone();

@@ -1,7 +1,7 @@
 //! Robots of a bake-off by themselves: where their connections come from, and several processes that make one run.
 
 use crate::caches::{lines, plan, prints};
-use crate::support::{Origin, Started, Yard, signal, wait_until};
+use crate::support::{Origin, PATIENCE, Started, Yard, signal, wait_until};
 use serde_json::Value;
 use std::io;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -57,6 +57,12 @@ fn origin(yard: &Yard) -> (Origin, String) {
     (origin, address)
 }
 
+/// Addresses of this process alone: beside another run of these tests the same ports of the same addresses are taken.
+fn own_addresses() -> String {
+    let [.., high, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{}.", 64 + high % 128, low)
+}
+
 #[test]
 fn robots_come_from_the_addresses_and_ports_that_were_named() {
     let yard = Yard::new();
@@ -64,21 +70,23 @@ fn robots_come_from_the_addresses_and_ports_that_were_named() {
     let (_origin, address) = origin(&yard);
     let relay = Relay::start(&address, Duration::ZERO);
     let args = ["robots", "tiny.toml", "--origin", &address, "--reverse", &relay.address, "--log", "log"];
-    let from = ["--from", "127.0.5.1-127.0.5.2", "--from", "127.0.5.9", "--ports", "22000:22199"];
+    let own = own_addresses();
+    let (range, single) = (format!("{own}1-{own}2"), format!("{own}9"));
+    let from = ["--from", &range, "--from", &single, "--ports", "22000:22199"];
     let said = yard.start(yard.bakeoff(&[&args[..], &from].concat())).wait().exits(0);
     prints(&said.says(&["local ports 22000:22199: 200 on each of 3 address(es)"]), &["faults: none\n"]);
     let callers = relay.callers.lock().unwrap().clone();
     assert!(callers.len() >= 300, "{} connections", callers.len());
-    for address in ["127.0.5.1", "127.0.5.2", "127.0.5.9"] {
+    for address in ["1", "2", "9"].map(|last| own.clone() + last) {
         assert!(callers.iter().any(|caller| caller.ip().to_string() == address), "{address}: {callers:?}");
     }
     let strangers = |caller: &&SocketAddr| {
-        !caller.ip().to_string().starts_with("127.0.5.") || !(22_000..=22_199).contains(&caller.port())
+        !caller.ip().to_string().starts_with(&own) || !(22_000..=22_199).contains(&caller.port())
     };
     assert_eq!(callers.iter().find(strangers), None);
     let setup: Value = serde_json::from_str(&yard.read("log/bakeoff.json")).unwrap();
     assert!(setup["facts"].to_string().contains("22000:22199, given out by"), "{setup}");
-    assert!(setup["flags"].to_string().contains("--from 127.0.5.1-127.0.5.2"), "{setup}");
+    assert!(setup["flags"].to_string().contains(&format!("--from {range}")), "{setup}");
 }
 
 #[test]
@@ -113,7 +121,7 @@ fn part(yard: &Yard, origin: &str, which: &str, more: &[&str]) -> Started {
 }
 
 fn waits_for_others(part: &Started) {
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let said = part.errors_so_far();
         if said.contains("waiting for part") { Ok(()) } else { Err(format!("it does not wait: {said}")) }
     });
@@ -185,7 +193,7 @@ fn a_part_that_is_killed_holds_the_others_for_a_while_and_not_for_ever() {
     let (_origin, address) = origin(&yard);
     let first = part(&yard, &address, "1/2", &["--log", "one", "--wait", "8s"]);
     let second = part(&yard, &address, "2/2", &["--log", "two", "--wait", "8s"]);
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         if yard.path("two/bakeoff.json").exists() {
             Ok(())
         } else {

@@ -1,8 +1,9 @@
 //! Suites: several plans that are run one after the other, reported and compared together.
 
-use crate::support::{GET, ORIGINS, SLOW, SLOW_GET, Yard, has, is_root, plan, signal, wait_until};
+use crate::support::{
+    GET, ORIGINS, PATIENCE, SLOW, SLOW_GET, Yard, has, is_root, plan, signal, sooner_or_later, wait_until,
+};
 use serde_json::Value;
-use std::time::Duration;
 
 const BURNS: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.dear]\nserver = \"origin\"\nburn = \"500us\"";
 const TWO: &str = "# Two small plans\n[[part]]\nname = \"tls\"\nplan = \"tls.toml\"\n\n[[part]]\nname = \"burn\"\nplan = \"burn.toml\"\n";
@@ -133,7 +134,7 @@ fn ctrl_c_keeps_what_was_measured_and_the_suite_goes_on_where_it_was() {
     let yard = yard();
     yard.write("burn.toml", plan(SLOW, SLOW_GET, ORIGINS));
     let started = yard.start(yard.bakeoff(&["run", "two.toml", "--out", "out"]));
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let lines =
             std::fs::read_to_string(yard.path("out/burn/slices.jsonl")).unwrap_or_default().lines().count();
         if lines >= 4 { Ok(()) } else { Err(format!("{lines} slices")) }
@@ -154,7 +155,7 @@ fn a_suite_goes_on_with_parts_that_had_not_begun() {
     yard.write("tls.toml", plan(SLOW, SLOW_GET, ORIGINS));
     let set = ["--set", "burn.experiment.max_rounds=4"];
     let started = yard.start(yard.bakeoff(&[&["run", "two.toml", "--out", "out"][..], &set[..]].concat()));
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         if yard.path("out/tls/slices.jsonl").exists() { Ok(()) } else { Err("no slice".to_owned()) }
     });
     signal("INT", &started.pid().to_string());
@@ -244,10 +245,17 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
     };
     let sets = [short("full-speed"), short("webstone")].concat();
     let sets: Vec<&str> = sets.iter().map(String::as_str).collect();
-    let fast = ["--set", "webstone.experiment.link=100Mbit", "--set", "webstone.violations.share=4%"];
+    let fast = ["--set", "webstone.experiment.link=20Mbit", "--set", "webstone.violations.share=4%"];
     let start =
         ["run", "confinement", "--part", "full-speed", "--part", "webstone", "--out", "out", "--quiet"];
-    let ended = yard.run(&[&start[..], &sets[..], &fast[..]].concat());
+    let ended = sooner_or_later(|| {
+        let ended = yard.run(&[&start[..], &sets[..], &fast[..]].concat());
+        if !ended.stderr.contains("this machine cannot") {
+            return Ok(ended);
+        }
+        std::fs::remove_dir_all(yard.path("out")).unwrap();
+        Err(ended.stderr)
+    });
     // Beside other tests the generator may be late, and a comparison invalid; what was refused is counted all the same.
     assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.stderr);
     for (part, mac) in [("full-speed", &["nginx.mac", "apache.mac"][..]), ("webstone", &["mac"])] {

@@ -27,19 +27,27 @@ fn run(workload: &str, arms: &str) -> Yard {
     yard
 }
 
+/// Each request that came due was answered, cut at the end, or failed in a way in which a machine that stands still for
+/// a while makes it fail: so many came due, whatever the machine did. Gives their number.
+fn all_that_came_due(counters: &Value) -> u64 {
+    let of = |name: &str| counters[name].as_u64().unwrap_or(0);
+    let errors = counters["errors"].as_object().unwrap();
+    let late = ["not-sent", "timeout", "connect-timeout"];
+    assert!(errors.keys().all(|class| late.contains(&class.as_str())), "{counters}");
+    let failed: u64 = errors.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(of("requests"), of("replies") + of("cut") + failed, "{counters}");
+    of("requests")
+}
+
 const ARMS: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.other]\nserver = \"origin\"\nburn = \"20us\"\n";
 
 #[test]
 fn a_second_of_two_hundred_a_second_has_two_hundred_requests() {
-    // Late by a millisecond on a busy machine is no matter here.
     let (yard, _) = tried("clock = \"constant\"\nrate = \"200/s\"\n", ARMS);
     let slices = counters(&yard, "other");
     assert_eq!(slices.len(), 3);
     for counters in slices {
-        let requests = counters["requests"].as_u64().unwrap();
-        assert!((199..=201).contains(&requests), "{counters}");
-        let sum = counters["replies"].as_u64().unwrap() + counters["cut"].as_u64().unwrap_or(0);
-        assert_eq!((requests, &counters["errors"]), (sum, &serde_json::json!({})), "{counters}");
+        assert!((199..=201).contains(&all_that_came_due(&counters)), "{counters}");
     }
 }
 
@@ -53,25 +61,27 @@ fn bursts_come_when_they_are_due_and_all_at_once() {
     assert_eq!(slices.len(), 3);
     for counters in slices {
         let of = |name: &str| counters[name].as_u64().unwrap_or(0);
-        // A machine that stands still for a quarter of a second may miss the last one.
-        assert!(of("requests") == 20 || of("requests") == 15, "{counters}");
-        assert_eq!(of("requests"), of("replies") + of("cut"), "{counters}");
-        assert!(of("postponed") >= of("requests") / 5 * 4, "{counters}");
+        assert_eq!(all_that_came_due(&counters), 20, "{counters}");
+        assert!(of("postponed") + counters["errors"]["not-sent"].as_u64().unwrap_or(0) >= 16, "{counters}");
     }
 }
 
 #[test]
 fn robots_that_think_ask_as_often_as_their_law_says() {
-    // Four robots that think for 20 ms ask 200 times a second at most; what a reply takes comes off it.
+    // Four robots that think for 20 ms ask 200 times a second at most; what a reply takes comes off it, and none took
+    // longer than the longest.
     let yard = run("robots = 4\nthink = \"20ms\"\n", ARMS);
+    let longest = yard.results("out")["arms"]["plain"]["response_ns"]["max"].as_f64().unwrap();
     let slices = counters(&yard, "plain");
     assert_eq!(slices.len(), 3);
     for counters in slices {
         let (requests, wall) =
             (counters["requests"].as_f64().unwrap(), counters["wall_ns"].as_f64().unwrap());
         let most = 4.0 * (wall / 20e6 + 1.0);
+        // The last reply of a robot may be cut, and is in no time.
+        let least = 4.0 * (wall / (20e6 + longest) - 2.0);
         // The last are asked at the very end, which the wall's clock may have seen a little before.
-        assert!(requests < most + 1.0 && requests > 0.5 * most, "{requests} of {most} in {wall} ns");
+        assert!(requests < most + 1.0 && requests > least, "{requests}, {least} to {most} in {wall} ns");
     }
     let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
     assert!(setup["load"].as_str().unwrap().contains("slices of 1 s"), "{}", setup["load"]);
@@ -80,14 +90,19 @@ fn robots_that_think_ask_as_often_as_their_law_says() {
 
 #[test]
 fn what_is_in_flight_when_time_is_up_is_cut_and_no_failure() {
+    // Robots that do not think always wait for a reply. A machine that stands still at the end of a slice for as long as
+    // both take has them before it looks, and hardly at all three ends.
     let slow = ARMS.replace("20us", "10ms");
     let yard = run("robots = 2\n", &slow);
     let slices = counters(&yard, "other");
     assert_eq!(slices.len(), 3);
+    let mut cut = 0;
     for counters in slices {
         let of = |name: &str| counters[name].as_u64().unwrap_or(0);
-        assert!((1..=2).contains(&of("cut")), "{counters}");
+        assert!(of("cut") <= 2, "{counters}");
         assert_eq!(of("requests"), of("replies") + of("cut"), "{counters}");
         assert_eq!(counters["errors"], serde_json::json!({}));
+        cut += of("cut");
     }
+    assert!(cut > 0, "nothing was in flight at three ends");
 }

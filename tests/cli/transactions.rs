@@ -1,13 +1,12 @@
 //! `--transactions`: the log of every request, as a stranger reads it, against the run's own sums.
 
 use crate::parquet::duckdb;
-use crate::support::{Origin, Yard, has, signal, wait_until};
+use crate::support::{Origin, PATIENCE, Yard, has, signal, wait_until};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
 
 /// Pages with images, every kind of request; no think time.
 fn plan(requests: u32) -> String {
@@ -138,7 +137,7 @@ fn a_run_that_is_interrupted_has_everything_in_its_log() {
     yard.write("tiny.toml", plan(1_000_000));
     let origin = Origin::start(&yard, &["--threads", "1", "--plan", "tiny.toml"]);
     let run = robots(&yard, &origin);
-    wait_until(Duration::from_secs(60), || {
+    wait_until(PATIENCE, || {
         let text = fs::read_to_string(yard.path("log/intervals.jsonl")).unwrap_or_default();
         if text.contains("\"phase\":\"meas\"") { Ok(()) } else { Err("an interval".to_owned()) }
     });
@@ -155,7 +154,7 @@ fn a_run_that_is_killed_leaves_parts_that_can_be_read() {
     yard.write("tiny.toml", plan(1_000_000));
     let origin = Origin::start(&yard, &["--threads", "1", "--plan", "tiny.toml"]);
     let run = robots(&yard, &origin);
-    wait_until(Duration::from_secs(90), || match parts(&yard, "log").len() {
+    wait_until(PATIENCE, || match parts(&yard, "log").len() {
         0 => Err("a part".to_owned()),
         _ => Ok(()),
     });

@@ -178,7 +178,8 @@ mod tests {
         let mut profiler = Profiler::new(clock, true);
         for _ in 0..EVERY * 4 {
             profiler.begin_turn();
-            spin(&clock, Nanos::from_micros(20));
+            // Longer than a machine mostly stands still in what follows, which takes no time.
+            spin(&clock, Nanos::from_millis(2));
             profiler.lap(Stage::Parsing);
             profiler.count();
             profiler.lap(Stage::Recording);
@@ -186,7 +187,7 @@ mod tests {
         let profile = profiler.finish().unwrap();
         assert_eq!(profile.requests, 4);
         let (parsing, recording) = (Stage::Parsing, Stage::Recording);
-        assert!(profile.per_request(parsing).unwrap() >= 19_900.0, "{profile:?}");
+        assert!(profile.per_request(parsing).unwrap() >= 1_999_000.0, "{profile:?}");
         assert!(profile.per_request(recording).unwrap() < profile.per_request(parsing).unwrap());
     }
 

@@ -198,7 +198,8 @@ mod tests {
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let (slept, rested) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
-            (0..50).for_each(|_| std::thread::sleep(std::time::Duration::from_micros(100)));
+            // Some may be over before the machine gets to them.
+            (0..100).for_each(|_| std::thread::sleep(std::time::Duration::from_millis(1)));
             slept.send(()).unwrap();
             wait.recv().unwrap_err();
         });

@@ -18,7 +18,7 @@ fn job(yard: &Yard, script: &str) -> Job<'static> {
         cwd: yard.path("base"),
         dir: yard.path("base"),
         cpus: Vec::new(),
-        time_limit: Some(Nanos::from_secs(30)),
+        time_limit: Some(Nanos::from_secs(300)),
         cpu_source: CpuChoice::Auto,
         grace: Nanos::from_millis(500),
         executable: Some(play()),
@@ -31,18 +31,20 @@ fn the_whole_tree_is_counted() {
     let yard = Yard::new();
     // One child waited for, one detached that ends before the command does, one left behind.
     let script = format!(
-        "echo said; {0} burn 60; (setsid sh -c '{0} burn 80; touch done' &); while [ ! -e done ]; do sleep 0.01; done; (setsid sleep 1000 &); echo $$ >&2; exit 3",
+        "echo said; {0} burn 60; mkfifo done; (setsid sh -c '{0} burn 80; echo > done' &); read line < done; (setsid sleep 1000 &); echo $$ >&2; exit 3",
         play().display()
     );
     let outcome = run_command(&job(&yard, &script)).unwrap();
     assert_eq!(outcome.status, Status::Exited(3));
     let total = outcome.user + outcome.system;
-    assert!(total >= Nanos::from_millis(140) && total < Nanos::from_millis(500), "{total}");
-    assert!(outcome.elapsed >= Nanos::from_millis(140) && outcome.elapsed < Nanos::from_secs(20));
+    // 60 and 80 ms by their own clocks, which may be ahead of the account where a hypervisor takes time. Without the one
+    // or the other it is less than that, and counted twice more than what shells and programs take to start.
+    assert!(total >= Nanos::from_millis(100) && total < Nanos::from_secs(2), "{total}");
+    assert!(outcome.elapsed >= Nanos::from_millis(100) && outcome.elapsed < Nanos::from_secs(300));
     assert!(outcome.max_rss.get() > 100_000);
     if let Some(cpu) = outcome.cpu {
         assert!(
-            cpu.nanos.get().abs_diff(total.get()) < 20_000_000,
+            cpu.nanos.get().abs_diff(total.get()) < 50_000_000,
             "{} by {}, {total} reaped",
             cpu.nanos,
             cpu.source
@@ -57,11 +59,12 @@ fn endings_are_told_apart() {
     let yard = Yard::new();
     assert_eq!(run_command(&job(&yard, "true")).unwrap().status, Status::Exited(0));
     assert_eq!(run_command(&job(&yard, "kill -9 $$")).unwrap().status, Status::Killed(9));
-    let mut limited = job(&yard, "echo $$ > pid; exec sleep 100");
-    limited.time_limit = Some(Nanos::from_millis(200));
-    let outcome = run_command(&limited).unwrap();
-    assert_eq!(outcome.status, Status::TimedOut);
-    let pid: u32 = std::fs::read_to_string(yard.path("base/pid")).unwrap().trim().parse().unwrap();
+    let mut limited = job(&yard, "echo $$ > pid; exec sleep 1000");
+    let pid: u32 = support::with_limits(|limit| {
+        limited.time_limit = Some(limit);
+        assert_eq!(run_command(&limited).unwrap().status, Status::TimedOut);
+        std::fs::read_to_string(yard.path("base/pid")).ok()?.trim().parse().ok()
+    });
     all_gone(&[identity(pid)], Duration::ZERO);
     static STOP: AtomicBool = AtomicBool::new(true);
     let mut stopped = job(&yard, "sleep 100");

@@ -50,9 +50,10 @@ impl Burner {
 /// 100 ms in threads, 150 ms in children, and what starting them costs.
 const LEAST: Nanos = Nanos::from_millis(250);
 
-/// A scheduler tick on each of two cores (cgroups lag behind by as much), and what the burner does
-/// between its own reading and ours.
-const SLACK: Nanos = Nanos::from_millis(12);
+/// A scheduler tick on each of two cores (cgroups lag behind by as much), what the burner does between its own reading
+/// and ours, and what a hypervisor takes. Less than what a source misses that does not see threads that have ended
+/// (100 ms) or children (150 ms).
+const SLACK: Nanos = Nanos::from_millis(60);
 
 #[test]
 fn every_source_finds_what_was_burned() {
@@ -83,8 +84,11 @@ fn at_rest_nothing_is_used() {
     for choice in [CpuChoice::Auto, CpuChoice::Clocks] {
         let burner = Burner::start(&yard, choice).unwrap();
         let before = burner.read();
+        // It rests while we do not.
+        let start = bakeoff_sys::thread::cpu_time();
+        while bakeoff_sys::thread::cpu_time().since(start) < Nanos::from_millis(60) {}
         let after = burner.read();
         let used = after.nanos.since(before.nanos);
-        assert!(used < Nanos::from_millis(2), "{choice:?}: {used}");
+        assert!(used < Nanos::from_millis(20), "{choice:?}: {used}");
     }
 }

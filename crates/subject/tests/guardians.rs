@@ -7,8 +7,8 @@ mod support;
 use bakeoff_sys::process::{self, Signal};
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
-use std::time::Duration;
-use support::{Identity, Yard, all_gone, cgroups_of, command, has, identity, living, play};
+use std::time::{Duration, Instant};
+use support::{Identity, PATIENCE, Yard, all_gone, cgroups_of, command, has, identity, living, play};
 
 /// Starts nginx, Apache and a command that detaches two children (one deaf to SIGTERM) in a
 /// process that plays bakeoff; kills that with SIGKILL; nobody may be left.
@@ -49,7 +49,7 @@ fn nothing_is_left_when_bakeoff_is_killed() {
     assert_eq!(living(&all).len(), all.len(), "all are there before");
     bakeoff.kill().unwrap();
     bakeoff.wait().unwrap();
-    all_gone(&all, Duration::from_secs(5));
+    all_gone(&all, PATIENCE);
     for guardian in guardians {
         assert!(cgroups_of(guardian).is_empty());
     }
@@ -65,7 +65,7 @@ fn nothing_is_left_when_the_guardian_is_killed() {
     assert_eq!(all.len(), 3);
     let (pid, start) = identity(guardian);
     process::send(pid, start, Signal::Kill).unwrap();
-    all_gone(&[(pid, start)], Duration::from_secs(5));
+    all_gone(&[(pid, start)], PATIENCE);
     assert!(running.alive().unwrap_err().to_string().contains("guardian process failed"));
     running.stop();
     all_gone(&all, Duration::ZERO);
@@ -94,6 +94,11 @@ fn a_subject_that_leaves_its_server_behind_lives_on_and_ends_on_stop() {
     let script = format!("setsid {} http {{port}} & exit 0", play().display());
     let running = yard.start(&command(&["sh", "-c", &script])).unwrap();
     running.alive().unwrap();
+    // The shell ends when it likes.
+    let begin = Instant::now();
+    while running.processes().len() > 1 {
+        assert!(begin.elapsed() < PATIENCE, "{:?}", running.processes());
+    }
     let all: Vec<_> = running.processes().into_iter().map(identity).collect();
     assert_eq!(all.len(), 1);
     running.stop();

@@ -69,22 +69,30 @@ fn a_name_nobody_gave_is_an_error_with_its_line() {
 fn preparation_that_fails_ends_the_start_with_its_last_words() {
     let yard = Yard::new();
     let mut context = yard.context("it");
-    context.start_timeout = Nanos::from_millis(300);
     let server = command(&["sh", "-c", "touch {dir}/started; sleep 1000"]);
     let cases = [
         (shell("echo no rules >&2; exit 3"), "failed (exit status 3); its last 1 lines"),
-        (shell("echo $$ > {dir}/pid; exec sleep 100"), "failed (ended at the time limit)"),
         (vec!["no-such-program-here".to_owned()], "no program `no-such-program-here`"),
         (shell("{nothing}"), "prepare: `{nothing}` is none of the substitutions"),
     ];
+    let fails = |context: &Context<'_>, expected: &str| {
+        let message = bakeoff_subject::start(&server, context).unwrap_err().to_string();
+        assert!(message.starts_with("arm `it`: ") && message.contains(expected), "{message}");
+    };
     for (argv, expected) in cases {
         context.prepare = vec![shell("true"), argv];
-        let message = bakeoff_subject::start(&server, &context).unwrap_err().to_string();
-        assert!(message.starts_with("arm `it`: ") && message.contains(expected), "{message}");
+        fails(&context, expected);
     }
     assert!(!yard.path("base/it/started").exists());
-    let pid = std::fs::read_to_string(yard.path("base/it-2/pid")).unwrap();
-    all_gone(&[identity(pid.trim().parse().unwrap())], Duration::ZERO);
+    // One that hangs has to have begun before its time is over.
+    let pid_file = yard.path("pid");
+    context.prepare = vec![shell(&format!("echo $$ > {}; exec sleep 1000", pid_file.display()))];
+    let pid = support::with_limits(|limit| {
+        context.start_timeout = limit;
+        fails(&context, "failed (ended at the time limit)");
+        std::fs::read_to_string(&pid_file).ok()?.trim().parse().ok()
+    });
+    all_gone(&[identity(pid)], Duration::ZERO);
 }
 
 /// As root bakeoff writes into a directory that is another user's by then.

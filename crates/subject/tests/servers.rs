@@ -175,7 +175,7 @@ fn nginx_takes_the_users_configuration() {
     let dir = running.dir.clone().unwrap();
     // nginx writes the line when the reply is out.
     let logged = || std::fs::read_to_string(dir.join("access.log")).unwrap().contains("GET /f");
-    assert!((0..500).any(|_| {
+    assert!((0..12_000).any(|_| {
         std::thread::sleep(Duration::from_millis(10));
         logged()
     }));
@@ -269,7 +269,7 @@ fn all_servers_hold_512_connections() {
             (0..512).map(|_| TcpStream::connect(running.address).unwrap()).collect();
         for _ in 0..3 {
             for stream in &mut all {
-                stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+                stream.set_read_timeout(Some(support::PATIENCE)).unwrap();
                 stream.write_all(b"GET /none HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
             }
             for stream in &mut all {

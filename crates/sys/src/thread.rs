@@ -88,7 +88,7 @@ mod tests {
     fn a_thread_that_has_waited_for_its_core_can_tell() {
         let Ok(mut queue) = RunQueue::of_this_thread() else { return };
         let before = queue.delay().unwrap();
-        std::thread::sleep(std::time::Duration::from_millis(1));
+        std::thread::sleep(std::time::Duration::from_millis(20));
         let after = queue.delay().unwrap();
         assert!(after.turns > before.turns && after.waited >= before.waited, "{before:?} {after:?}");
     }

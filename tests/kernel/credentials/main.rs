@@ -56,7 +56,7 @@ fn at_the_server(yard: &Yard, bundles: &Bundles) -> Result<Grant, Refusal> {
 
 /// The next that is not a sign of life.
 fn next(notices: &Receiver<Notice>) -> Notice {
-    let until = Instant::now() + Duration::from_secs(20);
+    let until = Instant::now() + Duration::from_secs(120);
     loop {
         let notice = notices.recv_timeout(until.saturating_duration_since(Instant::now())).unwrap();
         if !matches!(notice.what, News::Alive(_)) {

@@ -22,7 +22,7 @@ fn config(yard: &Yard) -> ClientConfig {
 
 fn connect(yard: &Yard, config: ClientConfig) -> Tls {
     let stream = TcpStream::connect(yard.address(HOME)).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     let host = "127.0.0.1".try_into().unwrap();
     StreamOwned::new(ClientConnection::new(Arc::new(config), host).unwrap(), stream)
 }
@@ -128,11 +128,11 @@ fn the_sixty_fifth_connection_is_closed_and_a_place_comes_back() {
     let all: Vec<TcpStream> = (0..64).map(|_| TcpStream::connect(yard.address(HOME)).unwrap()).collect();
     yard.counts(HOME, "connected", 64);
     let mut more = TcpStream::connect(yard.address(HOME)).unwrap();
-    more.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    more.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
     assert!(matches!(more.read(&mut [0]), Ok(0) | Err(_)));
     yard.counts(HOME, "refused.too-many-connections", 1);
     drop(all);
     let (sender, notices) = channel();
     client::subscribe(&yard.bundles(), &sender).unwrap();
-    notices.recv_timeout(Duration::from_secs(20)).unwrap();
+    notices.recv_timeout(Duration::from_secs(120)).unwrap();
 }

@@ -157,7 +157,7 @@ impl Yard {
             if line.is_some_and(|count| count.parse::<u64>().unwrap() >= least) {
                 return;
             }
-            assert!(begun.elapsed() < Duration::from_secs(20), "{name} is not {least}:\n{text}");
+            assert!(begun.elapsed() < Duration::from_secs(120), "{name} is not {least}:\n{text}");
             std::thread::sleep(Duration::from_millis(20));
         }
     }

@@ -271,9 +271,7 @@ impl Drop for Guard {
         if self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
             kill(self.child.id(), "-TERM");
             let began = Instant::now();
-            while began.elapsed() < Duration::from_secs(20)
-                && self.child.try_wait().is_ok_and(|ended| ended.is_none())
-            {
+            while began.elapsed() < DEADLINE && self.child.try_wait().is_ok_and(|ended| ended.is_none()) {
                 std::thread::sleep(Duration::from_millis(20));
             }
         }

@@ -36,7 +36,7 @@ fn attached(table: &Table, interface: &str) -> Programs {
 /// The head has a field of so many bytes more.
 fn curl(address: &str, path: &str, more: usize) -> String {
     let words =
-        ["-s", "-g", "-m", "5", "-o", "/dev/null", "-w", "%{http_code} %header{retry-after} %{errormsg}"];
+        ["-s", "-g", "-m", "120", "-o", "/dev/null", "-w", "%{http_code} %header{retry-after} %{errormsg}"];
     let mut command = Command::new("curl");
     command.args(words).args(["-H", &format!("X: {}", "x".repeat(more))]);
     let done = command.arg(format!("http://{address}{path}")).output().unwrap();
@@ -355,7 +355,7 @@ fn a_driver_refuses_what_is_dropped_and_both_programs_count_once() {
         })
         .unwrap();
     let ask = |address: &str| {
-        let wait = std::time::Duration::from_millis(300);
+        let wait = std::time::Duration::from_secs(5);
         there
             .run(|| TcpStream::connect_timeout(&format!("{address}:80").parse().unwrap(), wait))
             .unwrap()

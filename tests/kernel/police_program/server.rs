@@ -1,7 +1,7 @@
 //! A small server on port 80 of the namespace, both families, and what a client gets from it.
 
 use std::io::{ErrorKind, Read, Write};
-use std::net::{Ipv6Addr, TcpListener, TcpStream};
+use std::net::{Ipv6Addr, Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -62,25 +62,46 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Says each part when the one before was acknowledged, and returns the statuses that came back until the server closed
-/// or had nothing more to say.
+/// Guards against what hangs, on any machine.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Says each part when the one before was acknowledged, and returns the statuses that came back until the server closed.
+/// A part that ends a request is answered before the next one goes, however long that takes.
 pub(crate) fn say(parts: &[impl AsRef<str>]) -> Vec<u16> {
     let mut stream = TcpStream::connect("127.0.0.1:80").unwrap();
     stream.set_nodelay(true).unwrap();
-    let mut got = Vec::new();
-    for part in parts {
-        // A part that is a whole request is answered before the next one goes.
-        if stream.write_all(part.as_ref().as_bytes()).is_err() {
+    // Of the body of a request that is under way.
+    let (mut got, mut bytes, mut owed) = (Vec::new(), [0; 4096], 0_usize);
+    for part in parts.iter().map(AsRef::as_ref) {
+        if stream.write_all(part.as_bytes()).is_err() {
             break;
         }
-        let patience = if part.as_ref().ends_with("\r\n\r\n") { 200 } else { 20 };
-        stream.set_read_timeout(Some(Duration::from_millis(patience))).unwrap();
-        let mut bytes = [0; 4096];
+        let length = part.lines().find_map(|line| line.strip_prefix("Content-Length: "));
+        let ends = match (owed, length) {
+            (0, Some(length)) => {
+                owed = length.parse().unwrap();
+                false
+            }
+            (0, None) => part.ends_with("\r\n\r\n"),
+            _ => {
+                owed = owed.saturating_sub(part.len());
+                owed == 0
+            }
+        };
+        let patience = if ends { PATIENCE } else { Duration::from_millis(20) };
+        stream.set_read_timeout(Some(patience)).unwrap();
         match stream.read(&mut bytes) {
+            Ok(0) => return statuses(&got),
             Ok(read) => got.extend(&bytes[..read]),
             Err(why) if matches!(why.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
-            Err(_) => break,
+            Err(_) => return statuses(&got),
         }
+    }
+    // It hears that nothing more comes, answers what it has, and closes.
+    let _ = stream.shutdown(Shutdown::Write);
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    while let Ok(read @ 1..) = stream.read(&mut bytes) {
+        got.extend(&bytes[..read]);
     }
     statuses(&got)
 }
@@ -93,7 +114,7 @@ pub(crate) fn statuses(bytes: &[u8]) -> Vec<u16> {
 
 /// Waits, with a deadline.
 pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     while !done() {
         assert!(Instant::now() < deadline, "{what}: not in time");
         std::thread::sleep(Duration::from_millis(5));
@@ -103,7 +124,7 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
 /// Whether a connection that was begun stands in the end.
 pub(crate) fn connected(stream: &TcpStream) -> bool {
     let mut poll = [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(stream), nix::poll::PollFlags::POLLOUT)];
-    nix::poll::poll(&mut poll, 2_000_u16).unwrap();
+    nix::poll::poll(&mut poll, 10_000_u16).unwrap();
     stream.peer_addr().is_ok() && stream.take_error().unwrap().is_none()
 }
 

@@ -22,7 +22,7 @@ pub(crate) const LAYERS: &str = env!("CARGO_BIN_EXE_bakeoff-layers");
 pub(crate) const NGINX: &str = "/usr/sbin/nginx";
 /// In a network of its own every port is free.
 pub(crate) const PUBLIC: u16 = 80;
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 /// A SYN is sent again after a second: whoever was not answered before that was dropped.
 pub(crate) const SILENCE: Duration = Duration::from_millis(700);
 

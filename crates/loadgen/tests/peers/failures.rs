@@ -15,6 +15,19 @@ use std::time::{Duration, Instant};
 
 /// Plays the script to the request, then a good answer to a second one: the robot has gone on.
 fn one_failure(request: Request, script: impl Fn(&mut Talk) + Send + Sync + 'static) -> Recording {
+    failure_within(LONG, request, script)
+}
+
+/// No machine takes so long for a reply that comes.
+const LONG: Nanos = Nanos::from_secs(60);
+/// What is waited for a reply that does not come.
+const SHORT: Nanos = Nanos::from_secs(2);
+
+fn failure_within(
+    timeout: Nanos,
+    request: Request,
+    script: impl Fn(&mut Talk) + Send + Sync + 'static,
+) -> Recording {
     let peer = Peer::new(move |talk| {
         if talk.number == 0 {
             script(talk);
@@ -22,7 +35,7 @@ fn one_failure(request: Request, script: impl Fn(&mut Talk) + Send + Sync + 'sta
         talk.answer_all(OK);
     });
     let slice = one_robot(vec![request, get("/next")]);
-    let job = Job { timeout: Nanos::from_millis(300), ..closed(&slice, 1) };
+    let job = Job { timeout, ..closed(&slice, 1) };
     let recording = run(&mut peer.station(), job);
     assert_eq!((recording.counters.requests, recording.counters.replies), (2, 1), "{:?}", errors(&recording));
     assert!(!recording.gave_up);
@@ -30,7 +43,8 @@ fn one_failure(request: Request, script: impl Fn(&mut Talk) + Send + Sync + 'sta
 }
 
 fn fails(class: &str, request: Request, script: impl Fn(&mut Talk) + Send + Sync + 'static) {
-    let recording = one_failure(request, script);
+    let timeout = if class == "timeout" { SHORT } else { LONG };
+    let recording = failure_within(timeout, request, script);
     assert_eq!(errors(&recording), [(class, 1)]);
 }
 
@@ -158,7 +172,7 @@ fn a_peer_that_never_answers() {
         let recording = run(&mut peer.station(), job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![("timeout", 6)], (6, 0, 6)));
         let took = begin.elapsed();
-        assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(10), "{took:?}");
+        assert!(took >= Duration::from_millis(300) && took < Duration::from_secs(60), "{took:?}");
     });
 }
 
@@ -293,7 +307,7 @@ fn an_answer_that_comes_with_the_connection() {
                 answer.recv().unwrap();
             }
         };
-        let job = hooked(Job { timeout: Nanos::from_secs(3), ..closed(&slice, 1) }, wait);
+        let job = hooked(Job { timeout: LONG, ..closed(&slice, 1) }, wait);
         let recording = run(&mut station, job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (1, 1, 1)));
     });

@@ -65,7 +65,7 @@ fn every_ending_is_told_once_and_as_it_is_recorded() {
         for job in
             [sourced(open(), 1), sourced(open(), 50), Job { robots: vec![5], ..heard(by_robot, closed) }]
         {
-            let (recording, source) = hear_one(&peer, Job { timeout: MS(150), ..job });
+            let (recording, source) = hear_one(&peer, Job { timeout: MS(1_000), ..job });
             let each = u64::from(each);
             let (counters, seen) = (&recording.counters, errors(&recording));
             assert_eq!((counters.requests, counters.replies), (11 * each, 2 * each), "{seen:?}");
@@ -219,8 +219,10 @@ fn what_a_reply_calls_for_is_asked_at_once() {
         let told = source.of_robot(0);
         assert!(told.windows(2).all(|two| two[1].due == two[0].done), "each follows from the one before");
         // A loop that looked only when its time limits are due would take 20 ms for each.
-        let wall = recording.counters.wall_ns;
-        assert!(wall < 1_000_000_000, "{wall}");
+        // At 100 requests that is two seconds, whatever the machine: the quickest ten tell, as it may stand still for some.
+        let mut took: Vec<u64> = told.iter().map(|told| told.done.since(told.due).get()).collect();
+        took.sort_unstable();
+        assert!(took[9] < 15_000_000, "{took:?}");
     });
 }
 

@@ -133,7 +133,7 @@ pub(crate) fn heard(source: Planned, pace: Pace) -> Job<'static, Planned> {
         robots: Vec::new(),
         pace,
         begins: None,
-        timeout: Nanos::from_secs(10),
+        timeout: Nanos::from_secs(60),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),

@@ -14,8 +14,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Whoever takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Whoever takes longer hangs, on any machine.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
 
@@ -333,7 +333,7 @@ pub(crate) fn closed(slice: &Slice, threads: usize) -> Job<'static, ListSource> 
         sources,
         pace: Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: None },
         begins: None,
-        timeout: Nanos::from_secs(10),
+        timeout: Nanos::from_secs(60),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),

@@ -81,7 +81,7 @@ fn until_the_session_closes() {
             talk.notify_close();
             assert!(talk.sees_the_end());
         });
-        let job = Job { timeout: Nanos::from_millis(500), ..closed(&lists(1, 3), 1) };
+        let job = Job { timeout: Nanos::from_secs(30), ..closed(&lists(1, 3), 1) };
         let recording = run(&mut peer.tls_station(&authority), job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (3, 3, 3)));
     });

@@ -144,7 +144,7 @@ fn one_failure(script: impl Fn(&mut Talk) + Send + Sync + 'static) -> Recording 
     });
     let target = through(&proxy, server.tls_target(&authority, "localhost"));
     let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
-    let job = Job { timeout: Nanos::from_millis(500), ..closed(&lists(1, 2), 1) };
+    let job = Job { timeout: Nanos::from_secs(3), ..closed(&lists(1, 2), 1) };
     let recording = run(&mut station, job);
     assert_eq!(totals(&recording), (2, 1, 2), "{:?}", errors(&recording));
     // What was not tried was no handshake that failed.

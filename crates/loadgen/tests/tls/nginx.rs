@@ -76,7 +76,7 @@ impl Nginx {
     /// A request on a connection of its own; true when the reply came whole and was ended as it should.
     fn ask(&self, session: &mut TlsSession) -> bool {
         let mut stream = TcpStream::connect(self.address).unwrap();
-        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
         let (mut buffer, mut out, mut heard) = (vec![0; 65_536], Vec::new(), Vec::new());
         let mut asked = false;
         loop {

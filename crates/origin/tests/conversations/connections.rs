@@ -80,7 +80,7 @@ fn clients_that_break_off_do_no_harm() {
         // The origin keeps none of them.
         let begin = Instant::now();
         while open_sockets(address(&origin).port()) > 0 {
-            assert!(begin.elapsed() < Duration::from_secs(10), "connections are left");
+            assert!(begin.elapsed() < Duration::from_secs(120), "connections are left");
             std::thread::sleep(Duration::from_millis(5));
         }
     });

@@ -18,7 +18,7 @@ fn replies_bodies_and_connections_are_counted() {
         let begin = Instant::now();
         // The last reply is counted a moment after it left.
         while origin.tally().replies < 5 {
-            assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", origin.tally());
+            assert!(begin.elapsed() < Duration::from_secs(120), "{:?}", origin.tally());
         }
         let tally = origin.tally();
         assert_eq!((tally.requests, tally.replies, tally.body_bytes, tally.connections), (4, 5, 700_010, 3));
@@ -53,7 +53,7 @@ fn a_client_that_goes_away_in_the_middle_of_a_reply_is_counted() {
         drop(stream); // with bytes that were not read: a reset
         let begin = Instant::now();
         while origin.tally().endings.is_empty() {
-            assert!(begin.elapsed() < Duration::from_secs(10));
+            assert!(begin.elapsed() < Duration::from_secs(120));
         }
         let (label, number) = origin.tally().endings[0];
         assert!(["reset by the client", "broken while sending"].contains(&label) && number == 1, "{label}");

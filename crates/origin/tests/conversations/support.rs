@@ -10,7 +10,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 /// Whoever takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Runs a test; it fails when it takes too long.
 pub(crate) fn within_patience(test: impl Fn() + Send + 'static) {

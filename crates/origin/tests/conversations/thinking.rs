@@ -8,8 +8,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-/// Far more than any reply is late, unless something is wrong.
-const LATE_AT_MOST: Duration = Duration::from_secs(8);
+/// Far more than any reply is late on any machine, unless something is wrong.
+const LATE_AT_MOST: Duration = Duration::from_secs(60);
 
 fn world(think: &str) -> World {
     let text = format!("[[content]]\nname = \"any\"\nsize = \"const:100B\"\n[origin]\nthink = \"{think}\"\n");
@@ -71,6 +71,7 @@ fn think_times_follow_from_stamps_and_those_below_zero_are_none() {
 #[test]
 fn replies_to_requests_that_came_together_keep_their_order_and_think_together() {
     within_patience(|| {
+        // One behind the other they would take nine seconds, and no origin is so quick as to make them less.
         let world = world("unif:200ms,700ms");
         let origin = of_world(world.clone(), 2);
         let mut stream = connect(&origin);
@@ -83,8 +84,8 @@ fn replies_to_requests_that_came_together_keep_their_order_and_think_together() 
             longest = longest.max(world.think_time(0, ask).as_duration());
             assert!(begin.elapsed() >= longest, "{ask} came early");
         }
-        // One behind the other they would take 9 seconds.
-        assert!(begin.elapsed() < Duration::from_secs(6), "{:?}", begin.elapsed());
+        // All of them waited at the same time.
+        assert_eq!(origin.tally().waited_at_most, 20);
     });
 }
 

@@ -14,15 +14,16 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Of the requests that could be spoiled one in so many is, by its stamp: also when it is sent again.
 const ONE_IN: u64 = 4;
-/// Under load: more requests than this are there at once.
+/// Under load: more clients than this are there at once.
 const LOAD: usize = 2;
 
-/// How long a request waits that is let wait: others pass it.
-const DAWDLING: Duration = Duration::from_millis(10);
+/// A request that is let wait waits until so many others were answered, or so long: all may be let wait.
+const OVERTAKEN_BY: usize = 20;
+const DAWDLING: Duration = Duration::from_millis(500);
 
 /// Runs until the test's process ends.
 pub(crate) struct Proxy {
@@ -45,8 +46,26 @@ struct Shared {
     store: Mutex<HashMap<String, Message>>,
     /// Connections to the origin that nobody uses.
     idle: Mutex<Vec<Peer>>,
+    /// Clients.
     there: AtomicUsize,
+    answered: AtomicUsize,
     account: Mutex<Account>,
+}
+
+/// A client that is counted as long as it is there.
+struct There<'c>(&'c AtomicUsize);
+
+impl<'c> There<'c> {
+    fn new(count: &'c AtomicUsize) -> Self {
+        count.fetch_add(1, SeqCst);
+        Self(count)
+    }
+}
+
+impl Drop for There<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, SeqCst);
+    }
 }
 
 /// A whole object for a client, and whether the origin never heard of it.
@@ -65,6 +84,7 @@ impl Proxy {
             store: Mutex::default(),
             idle: Mutex::default(),
             there: AtomicUsize::new(0),
+            answered: AtomicUsize::new(0),
             account: Mutex::default(),
         });
         let of_threads = shared.clone();
@@ -87,11 +107,10 @@ impl Shared {
     fn serve(&self, stream: TcpStream) -> io::Result<()> {
         stream.set_nodelay(true)?;
         let mut client = BufReader::new(stream);
+        let _there = There::new(&self.there);
         while let Some(request) = Message::read(&mut client)? {
-            self.there.fetch_add(1, SeqCst);
-            let answer = self.answer(&request);
-            self.there.fetch_sub(1, SeqCst);
-            let (mut reply, hit) = answer?;
+            let (mut reply, hit) = self.answer(&request)?;
+            self.answered.fetch_add(1, SeqCst);
             let leaving = self.spoil(&request, &mut reply, hit);
             if request.get("connection") == Some("close") {
                 reply.set("connection", "close");
@@ -133,7 +152,10 @@ impl Shared {
             return Ok((self.forward(request)?, false));
         }
         if self.breakage == Breakage::Dawdles && strikes(request) {
-            thread::sleep(DAWDLING);
+            let (began, before) = (Instant::now(), self.answered.load(SeqCst));
+            while self.answered.load(SeqCst) < before + OVERTAKEN_BY && began.elapsed() < DAWDLING {
+                thread::sleep(Duration::from_millis(1));
+            }
         }
         let mut found = self.find(request)?;
         if self.breakage == Breakage::SwapsObjects && found.hit && strikes(request) {

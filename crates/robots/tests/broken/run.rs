@@ -89,7 +89,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
         robots: Vec::new(),
         pace: spec.pace(),
         begins: None,
-        timeout: Nanos::from_secs(5),
+        timeout: Nanos::from_secs(120),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),

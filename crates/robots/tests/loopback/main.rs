@@ -67,7 +67,7 @@ fn run(manner: Manner, robots: &str, phases: &str) -> Outcome {
         robots: Vec::new(),
         pace: spec.pace(),
         begins: None,
-        timeout: Nanos::from_secs(10),
+        timeout: Nanos::from_secs(120),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),

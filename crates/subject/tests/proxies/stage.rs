@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 pub(crate) const MEGABYTE: u64 = 1 << 20;
 
 /// What each product may take for a thing it does on its own time.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// A proxy that runs, and whom it stands before.
 pub(crate) struct Stage {
@@ -46,8 +46,8 @@ impl Stage {
 
 pub(crate) fn start(yard: &Yard, spec: &ProxySpec) -> Result<Running, SubjectError> {
     let mut context = yard.context(spec.product.label());
-    context.start_timeout = Nanos::from_secs(60); // Varnish calls a compiler
-    context.grace = Nanos::from_secs(20); // on a busy machine Squid needs more than the usual
+    context.start_timeout = Nanos::from_secs(300); // Varnish calls a compiler
+    context.grace = Nanos::from_secs(60); // on a busy machine Squid needs more than the usual
     bakeoff_subject::start(&Spec::Proxy(spec.clone()), &context)
 }
 

@@ -5,6 +5,7 @@
 
 use bakeoff_subject::{Certificate, Context, Running, Spec, SubjectError};
 use bakeoff_sys::process;
+use bakeoff_units::Nanos;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -36,6 +37,15 @@ pub fn play() -> PathBuf {
         play.display()
     );
     play
+}
+
+/// Guards against what hangs; far longer than anything here takes on a slow machine.
+pub const PATIENCE: Duration = Duration::from_secs(120);
+
+/// Tries with limits that grow, so that what must happen before one ends does so on a slow machine too.
+pub fn with_limits<T>(mut tried: impl FnMut(Nanos) -> Option<T>) -> T {
+    let limits = [300, 3_000, 30_000].map(Nanos::from_millis);
+    limits.into_iter().find_map(&mut tried).expect("not within the longest limit either")
 }
 
 pub static NEVER: AtomicBool = AtomicBool::new(false);
@@ -72,6 +82,8 @@ impl Yard {
         let mut context = Context::new(arm, &self.path("base"), &self.path("site"), &NEVER);
         context.executable = Some(play());
         context.certificate = Some(self.certificate.clone());
+        context.start_timeout = Nanos::from_secs(120);
+        context.grace = Nanos::from_secs(30);
         context
     }
 

@@ -8,7 +8,7 @@ use std::sync::{PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 /// Longest that anything here may take; only a failure takes it.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Tests that count descriptors of the process have it to themselves.
 static PROCESS: RwLock<()> = RwLock::new(());

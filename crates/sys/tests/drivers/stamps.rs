@@ -6,8 +6,8 @@ use bakeoff_units::{Clock, Nanos};
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// How far the comparison of two clocks may be off.
-const APART: Nanos = Nanos::from_micros(500);
+/// How far the comparison of two clocks may be off, between the looks at which a machine may stand still.
+const APART: Nanos = Nanos::from_millis(5);
 
 fn stamp(story: &Story) -> Option<Nanos> {
     story.iter().rev().find_map(|(_, told)| match told {

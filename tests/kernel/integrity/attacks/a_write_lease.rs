@@ -18,7 +18,7 @@ sys.stdin.readline()
 ";
 
 /// Far below the 45 s after which the kernel takes a lease away.
-const AT_ONCE: Duration = Duration::from_secs(8);
+const AT_ONCE: Duration = Duration::from_secs(30);
 
 fn attacker(site: &Site) -> Attacker {
     Attacker::start(LEASE, &[site.file("a").to_str().unwrap()], "opened")

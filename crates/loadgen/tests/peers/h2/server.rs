@@ -1,6 +1,6 @@
 //! Real servers of HTTP/2, without and with TLS, and their own records of what they served.
 
-use crate::support::Authority;
+use crate::support::{Authority, PATIENCE};
 use bakeoff_content::{Body, ObjectId};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, geteuid};
@@ -116,7 +116,7 @@ impl Server {
 
     /// Ends it when it has recorded so many requests; all that it recorded.
     pub(crate) fn stop(mut self, requests: usize) -> Vec<Served> {
-        let patience = Instant::now() + Duration::from_secs(5);
+        let patience = Instant::now() + PATIENCE;
         while self.record().len() < requests && Instant::now() < patience {
             std::thread::sleep(Duration::from_millis(10));
         }

@@ -64,7 +64,7 @@ fn open(slice: &Slice, rate: f64, connections: usize) -> Job<'static, ListSource
         robots: Vec::new(),
         pace: Pace::Open { pacers: (0..THREADS).map(pacer).collect(), connections },
         begins: None,
-        timeout: Nanos::from_secs(10),
+        timeout: Nanos::from_secs(60),
         until: None,
         check: BodyCheck::Full,
         refused: Statuses::default(),

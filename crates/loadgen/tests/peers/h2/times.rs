@@ -7,6 +7,8 @@ use bakeoff_units::Nanos;
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(40);
+/// So long that a machine that stands still meanwhile does not see a head and what comes after it together.
+const LONG_DELAY: Duration = Duration::from_millis(300);
 
 /// The times of three requests, shortest first. Of times that are slept only the least is known: a busy
 /// machine adds what it likes.
@@ -56,7 +58,7 @@ fn a_first_byte_comes_before_the_end_on_every_stream() {
             let Some(streams) = frames.requests::<3>() else { return };
             frames.say(streams.iter().flat_map(|&stream| headers(stream, OK, false)).collect::<Vec<u8>>());
             for stream in streams {
-                std::thread::sleep(DELAY);
+                std::thread::sleep(LONG_DELAY);
                 frames.say(data(stream, b"hello", true));
             }
             while frames.next().is_some() {}
@@ -64,8 +66,8 @@ fn a_first_byte_comes_before_the_end_on_every_stream() {
         let recording = run(&mut station(&peer, 3), closed(&lists(3, 1), 1));
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (3, 3, 1)));
         let (service, first) = (three_of(&recording.times.service), three_of(&recording.times.first_byte));
-        at_least(service, [40, 80, 120]);
+        at_least(service, [300, 600, 900]);
         assert!(first.iter().zip(service).all(|(first, done)| *first <= done), "{first:?} {service:?}");
-        assert!(first[2] + Nanos::from_millis(40) <= service[2], "{first:?} {service:?}");
+        assert!(first[2] + Nanos::from_millis(300) <= service[2], "{first:?} {service:?}");
     });
 }

@@ -46,19 +46,19 @@ fn a_connection_serves_as_many_requests_as_the_world_says() {
 #[test]
 fn a_connection_on_which_nothing_happens_is_closed_and_one_in_use_is_not() {
     within_patience(|| {
-        let origin: Origin = of_world(world("idle_timeout = \"200ms\"\nthink = \"const:500ms\""), 1);
+        let origin: Origin = of_world(world("idle_timeout = \"1s\"\nthink = \"const:1500ms\""), 1);
         let mut silent = connect(&origin);
         let mut used = connect(&origin);
-        silent.write_all(b"GET /half-a-requ").unwrap();
         let begin = Instant::now();
+        silent.write_all(b"GET /half-a-requ").unwrap();
         // A reply may wait for longer than that.
         write!(used, "GET {} HTTP/1.1\r\n\r\n", path(&name(PAGE))).unwrap();
         assert_eq!(silent.read(&mut [0]).unwrap(), 0);
-        assert!(begin.elapsed() >= Duration::from_millis(195), "{:?}", begin.elapsed());
+        assert!(begin.elapsed() >= Duration::from_millis(990), "{:?}", begin.elapsed());
         assert_eq!(read_one(&mut used).status, 200);
-        let answered = Instant::now();
         assert_eq!(used.read(&mut [0]).unwrap(), 0);
-        assert!(answered.elapsed() >= Duration::from_millis(150), "{:?}", answered.elapsed());
+        // As long without anything as the other, behind its thinking: from the beginning, as this end may see the reply late.
+        assert!(begin.elapsed() >= Duration::from_millis(2_490), "{:?}", begin.elapsed());
         assert_eq!(ended(&origin, "idle for too long"), 2);
     });
 }
@@ -68,15 +68,15 @@ fn a_connection_on_which_nothing_happens_is_closed_and_one_in_use_is_not() {
 #[test]
 fn who_stays_after_the_last_reply_is_closed_when_nothing_happens() {
     within_patience(|| {
-        let origin = of_world(world("idle_timeout = \"200ms\""), 1);
+        let origin = of_world(world("idle_timeout = \"1s\""), 1);
         let mut stream = connect(&origin);
+        let told = Instant::now();
         stream.write_all(b"no request\r\n\r\nand more").unwrap();
         assert_eq!(read_one(&mut stream).status, 400);
-        let told = Instant::now();
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
         assert_eq!(ended(&origin, "malformed request"), 1);
         assert_eq!(ended(&origin, "not closed by the client after the last reply"), 1);
-        assert!(told.elapsed() >= Duration::from_millis(150), "{:?}", told.elapsed());
+        assert!(told.elapsed() >= Duration::from_millis(950), "{:?}", told.elapsed());
         assert_eq!(get(&origin, &path(&name(PAGE)), "").status, 200);
     });
 }
