@@ -175,6 +175,25 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{} %", signed(fraction, digits))
 }
 
+/// In what a figure's rounds differ from those that the verdict stands on; `None` where they are those, or where it is
+/// plain from the figure.
+pub(crate) fn how(c: &Comparison, design: &DesignSetup) -> Option<String> {
+    let decision = design.decision()?;
+    match (c.load, c.design == design.design) {
+        (None, _) => Some(c.at.clone()),
+        (Some(load), true) => (load != design.decide_at).then(|| format!("at {}", c.at)),
+        (Some(_), false) if c.meter == "replies_per_second" => None,
+        (Some(_), false) => Some(format!("in turn at {}", per_second(decision.rate_per_s))),
+    }
+}
+
+/// How busy the dearest arm keeps the subjects' cores at a rate, by what its requests cost.
+pub(crate) fn busiest_at(reading: &Reading<'_>, rate_per_s: f64) -> Option<f64> {
+    let cores = reading.bundle.setup.environment.subject_cores.len().max(1) as f64;
+    let per_request = reading.arms().filter_map(|arm| reading.figure(arm, SUBJECT_CPU));
+    per_request.reduce(f64::max).map(|ns| ns * rate_per_s / 1e9 / cores)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,23 +233,4 @@ mod tests {
             ("999".into(), "1,000".into(), "12,345,678".into())
         );
     }
-}
-
-/// In what a figure's rounds differ from those that the verdict stands on; `None` where they are those, or where it is
-/// plain from the figure.
-pub(crate) fn how(c: &Comparison, design: &DesignSetup) -> Option<String> {
-    let decision = design.decision()?;
-    match (c.load, c.design == design.design) {
-        (None, _) => Some(c.at.clone()),
-        (Some(load), true) => (load != design.decide_at).then(|| format!("at {}", c.at)),
-        (Some(_), false) if c.meter == "replies_per_second" => None,
-        (Some(_), false) => Some(format!("in turn at {}", per_second(decision.rate_per_s))),
-    }
-}
-
-/// How busy the dearest arm keeps the subjects' cores at a rate, by what its requests cost.
-pub(crate) fn busiest_at(reading: &Reading<'_>, rate_per_s: f64) -> Option<f64> {
-    let cores = reading.bundle.setup.environment.subject_cores.len().max(1) as f64;
-    let per_request = reading.arms().filter_map(|arm| reading.figure(arm, SUBJECT_CPU));
-    per_request.reduce(f64::max).map(|ns| ns * rate_per_s / 1e9 / cores)
 }

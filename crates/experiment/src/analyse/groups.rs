@@ -46,7 +46,7 @@ fn equal_in(setup: &Setup, series: &Series, names: &[&str], pairs: usize) -> Vec
 
 /// How often the arms were started, and what follows.
 pub(super) fn starts(setup: &Setup, table: &Table) -> StartsResult {
-    let all: BTreeSet<u32> = table.all().into_iter().flat_map(Series::starts).copied().collect();
+    let all: BTreeSet<u32> = table.all().flat_map(Series::starts).copied().collect();
     let starts = all.len() as u32;
     let sentence = match (setup.workload.kind.as_str(), starts) {
         ("command", _) => "every run started its processes anew".to_owned(),

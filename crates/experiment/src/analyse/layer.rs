@@ -27,7 +27,7 @@ pub(super) fn violations(setup: &Setup, table: &Table, arm: &str) -> Option<Viol
     let mut sum = ViolationCounts::default();
     let of =
         |series: &Series| series.column(arm).counters.iter().filter_map(|c| c.violations).collect::<Vec<_>>();
-    table.all().into_iter().flat_map(of).for_each(|counts| sum.add(&counts));
+    table.all().flat_map(of).for_each(|counts| sum.add(&counts));
     let enforced = plan.enforced_by.iter().any(|name| name == arm);
     let ViolationCounts { planted, detected, missed, false_alarms } = sum;
     let done = if plan.noted { "noted" } else { "refused" };
