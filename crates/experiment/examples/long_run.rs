@@ -111,7 +111,7 @@ fn setup(plan_sha256: String) -> Setup {
         budget_ns: 7_200_000_000_000,
         rounds_budget_ns: 7_200_000_000_000,
         max_rounds: ROUNDS,
-        level: level(SLICES_A_ROUND - 2).get(),
+        level: level(SLICES_A_ROUND - 2, looks.looks.len()).get(),
         looks: looks.looks,
         primary: "subject_cpu_per_request".to_owned(),
         baseline: "plain".to_owned(),

@@ -9,10 +9,15 @@ use crate::Level;
 /// The looks, in rounds: steps of the square root of two. A plan with more rounds goes on in the same steps.
 pub const LOOKS: [u32; 15] = [10, 14, 20, 28, 40, 56, 80, 112, 160, 224, 320, 448, 640, 896, 1280];
 
-/// Error of one look with one arm. The whole rule errs less than its looks together, and no more with more of them: an
-/// interval far wider than the margin is not sharp enough for a verdict, and one far narrower has ended the run before.
-/// That leaves about four looks, which overlap in their data. The share is known by simulation (tests/calibration).
+/// Error of one look with one arm, where up to [`FEW`] looks are planned, and where more are.
+///
+/// The whole rule errs less than its looks together: an interval far wider than the margin is not sharp enough for a
+/// verdict, and one far narrower has ended the run before. That leaves about four looks, which overlap in their data.
+/// The share is known by simulation (tests/calibration).
 const ALPHA_PER_LOOK: f64 = 0.0125;
+const ALPHA_OF_MANY: f64 = 0.009;
+/// The looks of 80 rounds.
+const FEW: usize = 7;
 
 /// The looks of one run, decided before its first round.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,10 +64,11 @@ impl LookPlan {
     }
 }
 
-/// The level of every interval when `arms` arms besides the baseline are judged: 1 - 0.0125 / arms, whatever the number of
-/// looks.
-pub fn level(arms: usize) -> Level {
-    Level::new(1.0 - ALPHA_PER_LOOK / arms.max(1) as f64).unwrap_or(Level::NULL)
+/// The level of every interval when `arms` arms besides the baseline are judged at `looks` planned looks: 1 - 0.0125 / arms,
+/// of more than seven looks 1 - 0.009 / arms.
+pub fn level(arms: usize, looks: usize) -> Level {
+    let alpha = if looks > FEW { ALPHA_OF_MANY } else { ALPHA_PER_LOOK };
+    Level::new(1.0 - alpha / arms.max(1) as f64).unwrap_or(Level::NULL)
 }
 
 /// So many looks, geometrically from the first usual one to `last`, which is beyond it; one is the last alone.
@@ -140,8 +146,9 @@ mod tests {
 
     #[test]
     fn the_level_is_shared_among_the_arms() {
-        assert_eq!(level(1).get(), 0.9875);
-        assert_eq!(level(0).get(), 0.9875);
-        assert_eq!(level(40).get(), 1.0 - 0.0003125);
+        assert_eq!((level(1, 1).get(), level(1, 7).get(), level(1, 8).get()), (0.9875, 0.9875, 0.991));
+        assert_eq!(level(0, 7).get(), 0.9875);
+        assert_eq!(level(40, 7).get(), 1.0 - 0.0003125);
+        assert_eq!(level(40, 15).get(), 1.0 - 0.009 / 40.0);
     }
 }

@@ -70,7 +70,7 @@ proptest! {
     fn the_last_look_always_decides(
         d in values(90), null_d in values(90), margin in 0.0..0.1_f64, arms in 1_usize..50
     ) {
-        let level = level(arms);
+        let level = level(arms, 7);
         let rounds = |ratios: Vec<f64>| Rounds { amounts: ratios.clone(), ratios };
         let (null, arm, margin) = (rounds(null_d), rounds(d), Margin::Share(margin));
         let q = Question { margin, invalid: None, null: &null, arm: &arm, starts: &[], level, last_look: true };

@@ -329,7 +329,7 @@ impl Run<'_> {
             budget_ns: plan.budget.get(),
             rounds_budget_ns: self.left().get(),
             max_rounds: plan.max_rounds,
-            level: level(judged).get(),
+            level: level(judged, course.looks.len()).get(),
             looks: course.looks.clone(),
             primary: self.primary(bench).to_owned(),
             arms: plan.names(),

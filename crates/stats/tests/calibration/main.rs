@@ -265,13 +265,19 @@ fn families() {
         let family = Scenario { arms, ..scenario(0.0, sd, margin) };
         for (remark, family) in [("80 rounds", family), ("ended by the clock", timed(family))] {
             let runs = if arms > 10 { 2000 } else { 5000 };
-            let differs = |seed| run_family(&family, seed).iter().any(|o| matches!(o.verdict, Costs | Saves));
-            let wrong = (0..runs).filter(|_| differs(seeds.next_u64())).count();
+            let any = any_differs(&family, runs, &mut seeds);
             println!(
                 "{arms} equal arms, noise {} %, margin {margin}, {remark}: any called different in {} % of {runs} runs",
                 percent(sd),
-                percent(wrong as f64 / f64::from(runs))
+                percent(any)
             );
         }
     }
+}
+
+/// The share of runs in which any of several arms is called different.
+fn any_differs(family: &Scenario, runs: u32, seeds: &mut SplitMix64) -> f64 {
+    let differs = |seed| run_family(family, seed).iter().any(|o| matches!(o.verdict, Costs | Saves));
+    let wrong = (0..runs).filter(|_| differs(seeds.next_u64())).count();
+    wrong as f64 / f64::from(runs)
 }

@@ -5,13 +5,14 @@
 //! other seeds.
 
 use crate::simulate::{Calibration, Contamination, NoiseModel, Scenario, calibrate, calibrate_duet};
-use crate::{by_amount, duet, percent, scenario, started_anew, timed};
+use crate::{any_differs, by_amount, duet, percent, scenario, started_anew, timed};
+use bakeoff_content::SplitMix64;
 use bakeoff_stats::{LOOKS, Margin};
 
 /// Margins, in units of the noise.
 const SCANNED: [f64; 9] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.5, 3.0];
 /// Where more than 80 rounds make narrower intervals.
-const SCANNED_LONG: [f64; 7] = [0.2, 0.3, 0.45, 0.5, 0.55, 0.6, 0.7];
+const SCANNED_LONG: [f64; 6] = [0.2, 0.3, 0.5, 0.6, 0.7, 0.85];
 const RUNS: u32 = 3000;
 const RUNS_AGAIN: u32 = 20_000;
 const NOISE: f64 = 0.01;
@@ -37,6 +38,15 @@ pub(crate) fn print_long() {
     println!("|---|---|---|---|---|");
     for (name, s) in long_scenarios() {
         print_worst(&name, &SCANNED_LONG, |times, runs, seed| calibrate(runs, &with_margin(&s, times), seed));
+    }
+    let mut seeds = SplitMix64::new(98);
+    for arms in [4, 10, 40] {
+        let runs = if arms > 10 { 1500 } else { RUNS };
+        let family = Scenario { arms, max_rounds: DEFAULT, ..scenario(0.0, NOISE, 0.6 * NOISE) };
+        let any = percent(any_differs(&family, runs, &mut seeds));
+        println!(
+            "{arms} equal arms, {DEFAULT} rounds, margin 0.6: any called different in {any} % of {runs} runs"
+        );
     }
 }
 
@@ -80,23 +90,31 @@ fn scenarios() -> Vec<(String, Scenario)> {
 /// Plans with so many rounds, between looks and at them; and the default, which the clock ends.
 fn long_scenarios() -> Vec<(String, Scenario)> {
     let plain = scenario(0.0, NOISE, 0.01);
-    let mut luck = started_anew(NOISE, 2.0 * NOISE);
-    luck.noise.each_until = 20; // as runs do now
+    let lucky = |times: f64| {
+        let mut s = started_anew(NOISE, times * NOISE);
+        s.noise.each_until = 20; // as runs do now
+        s
+    };
     let pure = Scenario { noise: NoiseModel { contamination_share: 0.0, ..plain.noise }, ..plain };
     let mut all = Vec::new();
-    for (remark, s) in [("", plain), (", luck 2 x noise", luck)] {
+    for (remark, s) in [(", luck 2 x noise", lucky(2.0)), ("", plain)] {
         for max_rounds in [160, DEFAULT] {
             all.push((format!("{max_rounds} rounds{remark}"), Scenario { max_rounds, ..s }));
         }
         all.push((format!("clock, 6 to 1500 rounds{remark}"), long(s, (6.0, 1500.0))));
     }
     for max_rounds in [81, 112, 136, 320, 640] {
-        all.push((format!("{max_rounds} rounds"), Scenario { max_rounds, ..plain }));
+        all.push((format!("{max_rounds} rounds, luck 2 x noise"), Scenario { max_rounds, ..lucky(2.0) }));
     }
     for rounds in [150.0, 700.0] {
-        all.push((format!("clock, {rounds} rounds"), long(plain, (rounds, rounds))));
+        all.push((format!("clock, {rounds} rounds, luck 2 x noise"), long(lucky(2.0), (rounds, rounds))));
     }
-    for (remark, s) in [("amount", by_amount(plain)), ("never disturbed", pure)] {
+    for (remark, s) in [
+        ("luck as noise", lucky(1.0)),
+        ("luck 4 x noise", lucky(4.0)),
+        ("amount", by_amount(plain)),
+        ("never disturbed", pure),
+    ] {
         all.push((format!("{DEFAULT} rounds, {remark}"), Scenario { max_rounds: DEFAULT, ..s }));
     }
     all

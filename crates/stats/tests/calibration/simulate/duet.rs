@@ -66,7 +66,7 @@ fn run_duet(s: &DuetScenario, seed: u64) -> (Outcome, Option<Contradiction>, Opt
     let mut outcome = run_rule(&s.duet, seed);
     // Another seed, or the two would share their noise.
     let turns = in_turns(s, !seed);
-    let found = effect_of(&turns.amounts, &turns.starts, level(s.duet.arms), Scale::Difference);
+    let found = effect_of(&turns.amounts, &turns.starts, level(s.duet.arms, 1), Scale::Difference);
     let duet = outcome.cost.as_ref().map(|cost| &cost.amount);
     let contradiction = duet.zip(found.as_ref()).and_then(|(one, other)| contradiction(one, other));
     if contradiction.is_some() {

@@ -4,7 +4,7 @@
 //! what is left of the budget. How long rounds take goes along with their noise, so the clock is part of the rule.
 
 use super::{Outcome, Scenario, Session, between};
-use bakeoff_stats::{Decision, LookPlan, level};
+use bakeoff_stats::{Decision, Level, LookPlan, level};
 
 /// What a pilot takes the cost of a round for, in units of it.
 const PILOT: (f64, f64) = (0.5, 2.0);
@@ -30,6 +30,8 @@ struct Run<'a> {
     scenario: &'a Scenario,
     session: Session<'a>,
     plan: LookPlan,
+    /// By the looks that the pilot planned.
+    level: Level,
     /// In ordinary slices.
     budget: f64,
     spent: f64,
@@ -49,17 +51,17 @@ impl<'a> Run<'a> {
                 (LookPlan::new(scenario.max_rounds.min(fit as u32)), rounds * slices)
             }
         };
-        Run { scenario, session, plan, budget, spent: 0.0, longest: 0.0 }
+        let level = level(scenario.arms, plan.looks.len());
+        Run { scenario, session, plan, level, budget, spent: 0.0, longest: 0.0 }
     }
 
     fn ends(&mut self, arm: usize) -> Outcome {
-        let Scenario { margin, arms, .. } = *self.scenario;
+        let margin = self.scenario.margin;
         let mut rounds = 0;
         loop {
             rounds = self.look_after(rounds);
             let last = rounds == self.plan.last();
-            let level = level(arms);
-            let (decision, outcome) = self.session.judged(arm, rounds, margin, level, last);
+            let (decision, outcome) = self.session.judged(arm, rounds, margin, self.level, last);
             if last || decision != Decision::GoOn {
                 return outcome;
             }
