@@ -160,14 +160,14 @@ fn a_file_system_that_does_not_answer_is_taken_away() {
     let mounted = "path = \"{dir}/seen\"\n\
         setup = [[\"mkdir\", \"{dir}/below\", \"{dir}/seen\"], [\"sh\", \"-c\", \"bindfs --no-allow-other -f {dir}/below {dir}/seen & echo $! > pid; until mountpoint -q {dir}/seen; do sleep 0.01; done\"]]\n\
         cleanup = [\"fusermount3\", \"-u\", \"{dir}/seen\"]";
-    let workload = format!("{SMALL}\ntime_limit = \"1s\"");
+    let workload = format!("{SMALL}\ntime_limit = \"3s\"");
     yard.write("plan.toml", plan(&format!("{ENDLESS}\nslice_requests = 20"), &workload, &arms(mounted)));
     let started = yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out"]));
     let slices = yard.path("out/slices.jsonl");
     wait_until(PATIENCE, || if slices.exists() { Ok(()) } else { Err("no slice".to_owned()) });
     signal("STOP", yard.read("pid").trim());
     let ended = yard.ended(started).exits(3);
-    ended.says(&["other", "did not come back within 1 s", "taken away", "time_limit"]);
+    ended.says(&["other", "did not come back within 3 s", "taken away", "time_limit"]);
     nothing_mounted(&yard);
 }
 

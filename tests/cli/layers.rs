@@ -104,7 +104,7 @@ fn a_layer_that_does_not_come_up_or_falls_ends_the_run_in_words() {
         "no such key",
     ]);
     let _ = std::fs::remove_dir_all(yard.path("out")); // it is there where something was printed
-    let slow = with("sleep 1000").replace("[arm.layered]", "[arm.layered]\nstart_timeout = \"300ms\"");
+    let slow = with("sleep 1000").replace("[arm.layered]", "[arm.layered]\nstart_timeout = \"3s\"");
     run(&yard, &slow).exits(3).says(&["layer `noting`", "begins with `noting`", "start_timeout"]);
     let _ = std::fs::remove_dir_all(yard.path("out"));
     // As soon as something was measured; slices of more than a second.

@@ -15,7 +15,7 @@ fn plan(products: &str, away: &str) -> String {
          life = {{ length = \"const:2year\", expires = \"nmt+0s\" }}\n[origin]\n\
          [[phase]]\nname = \"load\"\ngoal = {{ duration = \"3s\" }}\n\
          [[phase]]\nname = \"dark\"\ngoal = {{ duration = \"{away}\" }}\noutage = true\n\
-         [[phase]]\nname = \"meas\"\ngoal = {{ duration = \"12s\" }}\n"
+         [[phase]]\nname = \"meas\"\ngoal = {{ duration = \"25s\" }}\n"
     )
 }
 

@@ -100,7 +100,7 @@ fn what_does_not_serve_is_told() {
     ] {
         let yard = Yard::new();
         let arms = format!("[arm.plain]\n\n[arm.far]\nserve = {serve}\nready = \"here\"\n");
-        yard.write("plan.toml", plan(FEW, &format!("{READ}\ntime_limit = \"1s\""), &arms));
+        yard.write("plan.toml", plan(FEW, &format!("{READ}\ntime_limit = \"5s\""), &arms));
         yard.run(&["run", "plan.toml", "--out", "out"]).exits(3).says(words);
     }
 }

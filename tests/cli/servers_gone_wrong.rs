@@ -68,8 +68,8 @@ fn one_that_dies_at_the_start_is_quoted() {
 
 #[test]
 fn one_that_is_never_ready_is_quoted() {
-    let said = against(&Yard::new(), "never", "start_timeout = \"700ms\"").exits(3);
-    said.says(&["arm `bad`", "not ready after 700 ms", "start_timeout", "thinking about it"]);
+    let said = against(&Yard::new(), "never", "start_timeout = \"5s\"").exits(3);
+    said.says(&["arm `bad`", "not ready after 5 s", "start_timeout", "thinking about it"]);
 }
 
 /// 200 requests in the pilot, about 200 in each round.

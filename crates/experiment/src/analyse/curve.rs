@@ -3,11 +3,11 @@
 //! Pure, cold. The figures themselves are rows of the comparisons; what is tested, and how, is `stats::curves`'.
 
 use super::arm::median;
-use super::decide::{differences, level};
+use super::decide::differences;
 use super::series::{Series, Table, primary};
 use crate::results::{Comparison, CurveArm, CurveContrast, CurveLoad, CurveResult, LoadSetup, Setup};
 use bakeoff_meter::Counters;
-use bakeoff_stats::{Amounts, Curve, CurveQuestion, LoadContrast, Trend, curves, per_second};
+use bakeoff_stats::{Amounts, Curve, CurveQuestion, Level, LoadContrast, Trend, curves, per_second};
 use std::collections::BTreeSet;
 
 /// `None` where one load alone was measured. `rows`: the comparisons.
@@ -20,7 +20,7 @@ pub(super) fn result(setup: &Setup, table: &Table, rows: &[Comparison]) -> Optio
     Some(CurveResult {
         loads: loads.collect(),
         arms: arms(setup, table, rows).unwrap_or_default(),
-        level: level(setup).get(),
+        level: Level::ONCE.get(),
     })
 }
 
@@ -70,7 +70,7 @@ fn arms(setup: &Setup, table: &Table, rows: &[Comparison]) -> Option<Vec<CurveAr
         decision: table.decide_at,
         starts: &starts,
         margin: margin(setup, table),
-        level: level(setup),
+        level: Level::ONCE,
     });
     let found = found.ok()?;
     Some(names.iter().zip(found).map(|(arm, curve)| told(setup, rows, arm, &curve)).collect())

@@ -64,7 +64,7 @@ fn requests_go_on_while_the_server_stalls() {
             }
         });
         let slice = numbered(REQUESTS);
-        let recording = run(&mut peer.station(), open(&slice, 1, 100, constant(RATE, 1)));
+        let recording = run(&mut peer.station(), open(&slice, 1, REQUESTS, constant(RATE, 1)));
         assert_eq!(recording.counters.replies, REQUESTS as u64);
         assert_eq!(recording.counters.postponed, 0);
         // Who waits for a server is served for long, and was not sent late.
