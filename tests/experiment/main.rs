@@ -30,8 +30,9 @@ fn run(experiment: &str, arms: &str) -> Value {
 pub(crate) fn is_not_denied(row: &Value) {
     let verdict = row["verdict"].as_str().unwrap();
     assert!(["costs", "not-resolved", "no-verdict"].contains(&verdict), "{row}");
-    let begins = if verdict == "costs" { "costs" } else { "not resolved" };
-    assert!(row["sentence"].as_str().unwrap().starts_with(begins), "{row}");
+    // Open, or open how much.
+    let says: &[&str] = if verdict == "costs" { &["costs "] } else { &["not resolved", "no verdict"] };
+    assert!(says.iter().any(|words| row["sentence"].as_str().unwrap().contains(words)), "{row}");
 }
 
 fn primary<'a>(results: &'a Value, arm: &str) -> &'a Value {

@@ -31,7 +31,7 @@ const DUET_SLICE: Nanos = Nanos::from_millis(800);
 /// The same at least.
 const SHORT_DUET_SLICE: Nanos = Nanos::from_millis(300);
 /// Fewest requests of an arm in it.
-const DUET_REQUESTS: usize = 100;
+const DUET_REQUESTS: usize = LEAST;
 /// A part of a slice in turn takes about this long where requests come at a rate.
 const RATE_PART: Nanos = Nanos::from_millis(100);
 /// Rounds in turn after the verdict, at its load and at full speed each.
@@ -450,7 +450,7 @@ mod tests {
         // (57 - 17.88) s of 0.89 s each.
         assert_eq!(rounds.looks.last(), 43);
         let short = loads(&case.given(Sizing::Free, &[], 5), &duet(&[1000.0]));
-        assert_eq!(short.requests, 100, "0.3 s for three");
+        assert_eq!(short.requests, 99, "0.3 s for three");
         let given = Given { quantiles: true, ..case.given(Sizing::Free, &[], 60) };
         assert_eq!(loads(&given, &duet(&[1000.0])).after.at_load, 20);
         let mut none = Case::of(&[40, 40, 40], 2000);
