@@ -71,8 +71,7 @@ fn think_times_follow_from_stamps_and_those_below_zero_are_none() {
 #[test]
 fn replies_to_requests_that_came_together_keep_their_order_and_think_together() {
     within_patience(|| {
-        // One behind the other they would take nine seconds, and no origin is so quick as to make them less.
-        let world = world("unif:200ms,700ms");
+        let world = world("unif:1s,3s");
         let origin = of_world(world.clone(), 2);
         let mut stream = connect(&origin);
         let begin = Instant::now();
@@ -84,8 +83,9 @@ fn replies_to_requests_that_came_together_keep_their_order_and_think_together() 
             longest = longest.max(world.think_time(0, ask).as_duration());
             assert!(begin.elapsed() >= longest, "{ask} came early");
         }
-        // All of them waited at the same time.
-        assert_eq!(origin.tally().waited_at_most, 20);
+        // One behind the other they take the sum, some 40 s.
+        let sum: Duration = (1..=20).map(|ask| world.think_time(0, ask).as_duration()).sum();
+        assert!(begin.elapsed() < sum, "{:?} of {sum:?}", begin.elapsed());
     });
 }
 
