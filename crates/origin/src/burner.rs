@@ -1,7 +1,8 @@
 //! Planted costs: known work beside what serving takes, for tests of the method itself.
 //!
 //! Hot. The work is a chain of multiplications, each of which waits for the one before, and makes no system call. The turns
-//! of the chain are counted, and they are the truth. A clock is read at the start only, to learn how long one turn takes.
+//! of the chain are counted, and they are the truth. How long one takes is measured at the start, to know how many are due,
+//! and in its place around one burn in 16: a processor that changes its frequency changes it by a third.
 
 use bakeoff_units::Nanos;
 use std::fmt;
@@ -42,6 +43,11 @@ impl<T> Costs<T> {
     }
 }
 
+/// One burn in so many is timed.
+const TIMED: u32 = 16;
+/// By so much each timed burn moves the median.
+const STEP: f64 = 1.0 / 256.0;
+
 /// How long one turn of the chain takes when nobody disturbs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
@@ -58,6 +64,28 @@ impl Turn {
         };
         let quickest = (0..TRIALS).map(|_| trial()).min().unwrap_or(TRIAL).max(1);
         Self { ns: quickest as f64 / TRIAL as f64 }
+    }
+
+    /// From [`Turn::bits`]; `None` of a thread that never burned.
+    pub(crate) fn of_bits(bits: u64) -> Option<Self> {
+        (bits != 0).then(|| Self { ns: f64::from_bits(bits) })
+    }
+
+    /// For a counter.
+    pub(crate) const fn bits(self) -> u64 {
+        self.ns.to_bits()
+    }
+
+    /// The mean.
+    pub(crate) fn mean(turns: impl Iterator<Item = Self>) -> Option<Self> {
+        let (count, sum) = turns.fold((0_u32, 0.0), |(count, sum), turn| (count + 1, sum + turn.ns));
+        (count > 0).then(|| Self { ns: sum / f64::from(count) })
+    }
+
+    /// Moves towards what turns took now: after many of them it is their median (stochastic approximation; Robbins and Monro, 1951),
+    /// and so takes no part in interrupts.
+    fn approach(&mut self, ns: f64) {
+        self.ns *= if ns > self.ns { 1.0 + STEP } else { 1.0 - STEP };
     }
 
     /// What so many take.
@@ -83,13 +111,23 @@ pub(crate) struct Burner {
     owed: u64,
     /// Where the chain stands.
     chain: AtomicU64,
+    /// What a turn takes in its place.
+    in_place: Turn,
+    burns: u32,
 }
 
 impl Burner {
     /// Burns `each` for a unit.
     pub(crate) fn new(each: Nanos, turn: Turn) -> Self {
         let batch = SHORTEST.get().div_ceil(each.get().max(1)).max(1);
-        Self { turns: each.get() as f64 / turn.ns, batch, owed: 0, chain: AtomicU64::new(1) }
+        Self {
+            turns: each.get() as f64 / turn.ns,
+            batch,
+            owed: 0,
+            chain: AtomicU64::new(1),
+            in_place: turn,
+            burns: 0,
+        }
     }
 
     /// Burns for so many units more, or leaves them to a later burn. Returns the turns that it did.
@@ -99,8 +137,18 @@ impl Burner {
             return 0;
         }
         let turns = (std::mem::take(&mut self.owed) as f64 * self.turns).round() as u64;
+        let timed = (self.burns % TIMED == 0 && turns > 0).then(Instant::now);
+        self.burns = self.burns.wrapping_add(1);
         spin(&self.chain, turns);
+        if let Some(start) = timed {
+            self.in_place.approach(start.elapsed().as_nanos() as f64 / turns as f64);
+        }
         turns
+    }
+
+    /// What a turn takes in its place: the median of those that were timed.
+    pub(crate) const fn turn_in_place(&self) -> Turn {
+        self.in_place
     }
 }
 
@@ -156,6 +204,18 @@ mod tests {
         spin(&halves, 1300);
         assert_eq!(whole.load(SeqCst), halves.load(SeqCst));
         assert!(whole.load(SeqCst) > 1);
+    }
+
+    #[test]
+    fn a_turn_in_its_place_is_a_median_and_spares_interrupts() {
+        let mut turn = TURN;
+        for burn in 0..4000 {
+            turn.approach(if burn % 10 == 0 { 50.0 } else { 3.0 + f64::from(burn % 7) / 100.0 });
+        }
+        assert!((turn.ns - 3.03).abs() < 0.06, "{turn}");
+        assert_eq!(Turn::of_bits(turn.bits()), Some(turn));
+        assert_eq!(Turn::of_bits(0), None);
+        assert_eq!(Turn::mean([TURN, Turn { ns: 4.0 }].into_iter()), Some(Turn { ns: 3.0 }));
     }
 
     #[test]

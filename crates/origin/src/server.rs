@@ -141,9 +141,14 @@ impl Origin {
         Tally { waited_at_most: self.waiting.at_most(), ..tally }
     }
 
-    /// What a turn of the planted costs takes, where there are any.
+    /// What a turn of the planted costs took at the start, where there are any: it decides how many are done.
     pub const fn turn(&self) -> Option<Turn> {
         self.turn
+    }
+
+    /// What a turn takes in its place, lately: the mean of the threads that did any, and what it took at the start if none did.
+    pub fn turn_in_place(&self) -> Option<Turn> {
+        Turn::mean(self.threads.iter().filter_map(|counters| counters.turn_in_place())).or(self.turn)
     }
 
     /// How busy each thread was in the last seconds in which it had traffic; `None` for one that had

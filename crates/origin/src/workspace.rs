@@ -68,7 +68,7 @@ impl Workspace {
 
     /// For a wake-up.
     pub(crate) fn burn_on_wakeup(&mut self) {
-        burn(&mut self.burners.wakeup, 1, &self.counters.turns.wakeup);
+        burn(&mut self.burners.wakeup, 1, &self.counters, |turns| &turns.wakeup);
     }
 
     /// With these heads in place of plain ones.
@@ -127,14 +127,22 @@ impl Workspace {
 
     fn count_and_burn(&mut self) {
         self.counters.request();
-        let turns = &self.counters.turns;
-        burn(&mut self.burners.request, 1, &turns.request);
-        burn(&mut self.burners.in_flight, self.behind as u64, &turns.in_flight);
+        burn(&mut self.burners.request, 1, &self.counters, |turns| &turns.request);
+        burn(&mut self.burners.in_flight, self.behind as u64, &self.counters, |turns| &turns.in_flight);
     }
 }
 
-fn burn(burner: &mut Option<Burner>, units: u64, turns: &AtomicU64) {
+fn burn(
+    burner: &mut Option<Burner>,
+    units: u64,
+    counters: &Counters,
+    kind: impl Fn(&Costs<AtomicU64>) -> &AtomicU64,
+) {
     if let Some(burner) = burner {
-        add(turns, burner.burn(units));
+        let turns = burner.burn(units);
+        if turns > 0 {
+            add(kind(&counters.turns), turns);
+            counters.turn(burner.turn_in_place());
+        }
     }
 }

@@ -4,7 +4,7 @@ use crate::reading::Reading;
 use bakeoff_experiment::results::{Comparison, DesignSetup};
 use bakeoff_experiment::study::{Standing, StudyRow};
 use bakeoff_meter::catalogue::SUBJECT_CPU;
-use bakeoff_stats::{Amounts, change_in_words, per_second, points_in_words};
+use bakeoff_stats::{Amounts, change_in_words, points_in_words};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
 /// Shown where there is no figure.
@@ -178,12 +178,12 @@ pub(crate) fn percent(fraction: f64) -> String {
 /// In what a figure's rounds differ from those that the verdict stands on; `None` where they are those, or where it is
 /// plain from the figure.
 pub(crate) fn how(c: &Comparison, design: &DesignSetup) -> Option<String> {
-    let decision = design.decision()?;
+    design.decision()?;
     match (c.load, c.design == design.design) {
         (None, _) => Some(c.at.clone()),
         (Some(load), true) => (load != design.decide_at).then(|| format!("at {}", c.at)),
         (Some(_), false) if c.meter == "replies_per_second" => None,
-        (Some(_), false) => Some(format!("in turn at {}", per_second(decision.rate_per_s))),
+        (Some(_), false) => Some("in turn".to_owned()),
     }
 }
 

@@ -25,11 +25,11 @@ const GIVEN: f64 = 2.0 / 3.0;
 pub enum Trend {
     /// No load moves it by more than the margin or a tenth of it, whichever is more.
     Flat,
-    /// It differs from the decision's, and more load costs more.
+    /// It differs from the decision's by more than that, and more load costs more.
     Grows,
-    /// It differs from the decision's, and more load costs less.
+    /// It differs from the decision's by more than that, and more load costs less.
     Falls,
-    /// It differs from the decision's, in both directions.
+    /// It differs from the decision's by more than that, in both directions.
     Changes,
     /// It is not known to differ, nor to be flat.
     #[default]
@@ -168,8 +168,8 @@ impl Error for CurveRefusal {}
 ///
 /// 1. `flat` if the intervals of all contrasts of the arm lie within the tolerance. Their level is that of the family
 ///    shared among all contrasts (Bonferroni).
-/// 2. Otherwise by what Holm's step-down finds to differ from 0: `grows` or `falls` if all of it agrees, `changes` if
-///    it does not, `not-resolved` if there is nothing.
+/// 2. Otherwise by what Holm's step-down finds to differ from 0 and what is larger than the tolerance: `grows` or
+///    `falls` if all of it agrees, `changes` if it does not, `not-resolved` if there is nothing.
 pub fn curves(q: &CurveQuestion<'_>) -> Result<Vec<Curve>, CurveRefusal> {
     let loads = check(q)?;
     let strict: Vec<Test> = q.arms.iter().flat_map(|arm| tests(arm, q)).collect();
@@ -210,9 +210,9 @@ impl Test {
         self.significant = self.change.as_ref().is_some_and(|change| !change.interval.contains(0.0));
     }
 
-    /// Whether it says that more load costs more; `None` if it says nothing.
-    fn says_grows(&self, decision: usize) -> Option<bool> {
-        let change = self.change.as_ref().filter(|_| self.significant)?;
+    /// Whether it says that more load costs more; `None` if it says nothing that matters.
+    fn says_grows(&self, decision: usize, tolerance: f64) -> Option<bool> {
+        let change = self.change.as_ref().filter(|change| self.significant && change.effect.abs() >= tolerance)?;
         Some((self.load > decision) == (change.interval.low > 0.0))
     }
 }
@@ -254,7 +254,7 @@ fn judged(arm: &[Vec<f64>], strict: &[Test], stepped: &[Test], q: &CurveQuestion
     let tolerance = amount.map_or(q.margin, |amount| q.margin.max(LOAD_MOVES * amount.effect.abs()));
     let inside = |test: &Test| test.change.as_ref().is_some_and(|change| change.interval.inside(tolerance));
     let flat = strict.iter().all(inside);
-    let (trend, shown) = if flat { (Trend::Flat, strict) } else { (direction(stepped, q.decision), stepped) };
+    let (trend, shown) = if flat { (Trend::Flat, strict) } else { (direction(stepped, q.decision, tolerance), stepped) };
     let contrast = |(shown, stepped): (&Test, &Test)| LoadContrast {
         load: shown.load,
         change: shown.change.clone(),
@@ -263,8 +263,8 @@ fn judged(arm: &[Vec<f64>], strict: &[Test], stepped: &[Test], q: &CurveQuestion
     Curve { trend, contrasts: shown.iter().zip(stepped).map(contrast).collect(), tolerance }
 }
 
-fn direction(tests: &[Test], decision: usize) -> Trend {
-    let said = |grows: bool| tests.iter().any(|test| test.says_grows(decision) == Some(grows));
+fn direction(tests: &[Test], decision: usize, tolerance: f64) -> Trend {
+    let said = |grows: bool| tests.iter().any(|test| test.says_grows(decision, tolerance) == Some(grows));
     match (said(true), said(false)) {
         (true, true) => Trend::Changes,
         (true, false) => Trend::Grows,

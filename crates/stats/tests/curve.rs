@@ -127,6 +127,9 @@ fn flat_is_judged_at_the_level_of_all_contrasts_and_first() {
     assert_eq!(flat(HALF_OF_IT - 0.01, &[sharp.clone(), arm(&[100.0])]), Trend::NotResolved);
     let got = &curves(&CurveQuestion { margin: 20.0, ..question(&[arm(&[10.0])], 0) }).unwrap()[0];
     assert_eq!((got.trend, significant(got)), (Trend::Flat, vec![true]));
+    // Clear of 0, and too small to be a direction.
+    let got = &curves(&CurveQuestion { margin: 11.0, ..question(&[arm(&[10.0])], 0) }).unwrap()[0];
+    assert_eq!((got.trend, significant(got)), (Trend::NotResolved, vec![true]));
 }
 
 #[test]

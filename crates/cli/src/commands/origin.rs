@@ -60,7 +60,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
 fn say_what_was_done(origin: &Origin, args: &OriginArgs, has_world: bool) {
     let tally = origin.tally();
     terminal::note(&format!("requests: {}", tally.requests));
-    if let Some(turn) = origin.turn() {
+    if let Some(turn) = origin.turn_in_place() {
         let Costs { request, in_flight, wakeup } = tally.turns;
         let all = request + in_flight + wakeup;
         terminal::note(&format!("burned: {} ns, {all} turns of {turn}", turn.time(all).get()));

@@ -9,7 +9,7 @@
 //! every line equally often.
 
 use super::{LogIndex, LogSource, ReplayOptions, Summary};
-use crate::draw::{evenly, phase};
+use crate::draw::{balanced, phase};
 use crate::{Permutation, Site, Slice, Workload, WorkloadError};
 use bakeoff_content::{Catalogue, SplitMix64};
 use std::collections::BTreeMap;
@@ -78,7 +78,7 @@ impl Shuffled {
     /// of its walks.
     fn sampled(&self, round: u64, requests: usize) -> Vec<Vec<u32>> {
         let mut shares = vec![Vec::with_capacity(requests / self.robots + 1); self.robots];
-        let lines = evenly(self.index.lines(), requests as u64, phase(self.seed, round));
+        let lines = balanced(self.index.lines(), requests as u64, phase(self.seed, round));
         for (taken, line) in (round..).zip(lines) {
             shares[(taken % self.robots as u64) as usize].push(line);
         }
