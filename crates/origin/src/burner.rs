@@ -137,7 +137,7 @@ impl Burner {
             return 0;
         }
         let turns = (std::mem::take(&mut self.owed) as f64 * self.turns).round() as u64;
-        let timed = (self.burns % TIMED == 0 && turns > 0).then(Instant::now);
+        let timed = (self.burns.is_multiple_of(TIMED) && turns > 0).then(Instant::now);
         self.burns = self.burns.wrapping_add(1);
         spin(&self.chain, turns);
         if let Some(start) = timed {

@@ -212,7 +212,8 @@ impl Test {
 
     /// Whether it says that more load costs more; `None` if it says nothing that matters.
     fn says_grows(&self, decision: usize, tolerance: f64) -> Option<bool> {
-        let change = self.change.as_ref().filter(|change| self.significant && change.effect.abs() >= tolerance)?;
+        let change =
+            self.change.as_ref().filter(|change| self.significant && change.effect.abs() >= tolerance)?;
         Some((self.load > decision) == (change.interval.low > 0.0))
     }
 }
@@ -254,7 +255,8 @@ fn judged(arm: &[Vec<f64>], strict: &[Test], stepped: &[Test], q: &CurveQuestion
     let tolerance = amount.map_or(q.margin, |amount| q.margin.max(LOAD_MOVES * amount.effect.abs()));
     let inside = |test: &Test| test.change.as_ref().is_some_and(|change| change.interval.inside(tolerance));
     let flat = strict.iter().all(inside);
-    let (trend, shown) = if flat { (Trend::Flat, strict) } else { (direction(stepped, q.decision, tolerance), stepped) };
+    let (trend, shown) =
+        if flat { (Trend::Flat, strict) } else { (direction(stepped, q.decision, tolerance), stepped) };
     let contrast = |(shown, stepped): (&Test, &Test)| LoadContrast {
         load: shown.load,
         change: shown.change.clone(),
