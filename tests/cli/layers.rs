@@ -107,10 +107,12 @@ fn a_layer_that_does_not_come_up_or_falls_ends_the_run_in_words() {
     let slow = with("sleep 1000").replace("[arm.layered]", "[arm.layered]\nstart_timeout = \"3s\"");
     run(&yard, &slow).exits(3).says(&["layer `noting`", "begins with `noting`", "start_timeout"]);
     let _ = std::fs::remove_dir_all(yard.path("out"));
-    // As soon as something was measured; slices of more than a second.
+    // As soon as something was measured; slices of more than a second, and no start anew that would not come up.
     let measured = yard.path("out/slices.jsonl");
     let falls = format!("echo noting; until [ -s {} ]; do sleep 0.02; done", measured.display());
-    let falls = with(&falls).replace("robots = 3", "robots = 3\nthink = \"20ms\"");
+    let falls = with(&falls)
+        .replace("robots = 3", "robots = 3\nthink = \"20ms\"")
+        .replace("[experiment]", "[experiment]\nrestart_every = 100");
     run(&yard, &falls).exits(3).says(&["layer `noting`", "ended during the run"]);
 }
 

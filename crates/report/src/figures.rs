@@ -175,15 +175,14 @@ pub(crate) fn percent(fraction: f64) -> String {
     format!("{} %", signed(fraction, digits))
 }
 
-/// In what a figure's rounds differ from those that the verdict stands on; `None` where they are those, or where it is
-/// plain from the figure.
+/// In what a figure's rounds differ from those that the verdict stands on; `None` where they are those, or where there are
+/// no others of the figure.
 pub(crate) fn how(c: &Comparison, design: &DesignSetup) -> Option<String> {
     design.decision()?;
     match (c.load, c.design == design.design) {
         (None, _) => Some(c.at.clone()),
         (Some(load), true) => (load != design.decide_at).then(|| format!("at {}", c.at)),
-        (Some(_), false) if c.meter == "replies_per_second" => None,
-        (Some(_), false) => Some("in turn".to_owned()),
+        (Some(_), false) => (c.meter == SUBJECT_CPU).then(|| "in turn".to_owned()),
     }
 }
 

@@ -19,7 +19,7 @@ pub(crate) fn section(reading: &Reading<'_>) -> Option<Section> {
     let entries = curve.arms.iter().map(|arm| (arm.arm.clone(), arm.sentence.clone()));
     Some(Section {
         title: "Cost over the load",
-        note: "Verdicts stand on the load marked *; full speed is in no test. Busy: share of the subjects' cores that the \
+        note: "Verdicts stand on the load marked *; full: at full speed, in no test. Busy: share of the subjects' cores that the \
                dearest arm takes at that rate. Late: how late 1 % of the requests were sent, at least."
             .to_owned(),
         table: Some(Table {
@@ -34,7 +34,7 @@ pub(crate) fn section(reading: &Reading<'_>) -> Option<Section> {
 fn rows_at(reading: &Reading<'_>, load: &CurveLoad, place: u32) -> Vec<Vec<String>> {
     let share = |share: Option<f64>| share.map_or(NONE.to_owned(), figures::share);
     let late = load.lateness_p99_ns.map_or(NONE.to_owned(), |ns| figures::value("ns", ns as f64));
-    let machine = [share(load.subject_busy), late];
+    let machine = [share(load.subject_busy.map(|busy| busy.min(1.0))), late];
     let rate = per_second(load.rate_per_s);
     let name = if load.name == rate { rate } else { format!("{}: {rate}", load.name) };
     let name = if load.decides { format!("{name} *") } else { name };
@@ -59,15 +59,7 @@ fn full_speed(reading: &Reading<'_>, arm: &str) -> Option<Vec<String>> {
     let rate = reading.arm(arm)?.full_speed?.replies_per_second;
     let [more, interval, change] = cost(row);
     let [busy, late] = [const { String::new() }; 2];
-    Some(vec![
-        format!("{}: {}", row.at, per_second(rate)),
-        arm.to_owned(),
-        more,
-        interval,
-        change,
-        busy,
-        late,
-    ])
+    Some(vec![format!("full: {}", per_second(rate)), arm.to_owned(), more, interval, change, busy, late])
 }
 
 fn cost(row: &Comparison) -> [String; 3] {
