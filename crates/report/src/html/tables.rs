@@ -235,7 +235,7 @@ pub(super) fn workload(reading: &Reading<'_>) -> Vec<Fact> {
     let mut facts = vec![
         fact("kind", &results.kind),
         fact("what", &results.description),
-        fact("load", &reading.bundle.results.load),
+        fact("load", &figures::load(reading)),
         fact(&format!("{}, all arms", reading.requests()), &figures::count(results.requests)),
     ];
     if let Some(extent) = reading.bundle.results.extent {

@@ -345,7 +345,7 @@ fn warnings(page: &mut Page, reading: &Reading<'_>) {
 /// Load, machine use, workload, and where the time went.
 fn conditions(page: &mut Page, reading: &Reading<'_>) {
     let results = &reading.bundle.results;
-    let mut facts = vec![("load", load(reading))];
+    let mut facts = vec![("load", figures::load(reading))];
     facts.extend(results.extent.map(|extent| ("extent", extent.in_words().to_owned())));
     facts.extend(link::line(reading).map(|line| ("link", line)));
     facts.push(("workload", workload(reading)));
@@ -388,28 +388,6 @@ fn rounds(reading: &Reading<'_>) -> String {
     ] {
         if of > 0 {
             said += &format!(", {rounds} of {of} {kind}");
-        }
-    }
-    said
-}
-
-fn load(reading: &Reading<'_>) -> String {
-    let busy = |meter: &str| {
-        let per_arm = reading.arms().filter_map(|arm| reading.figure(arm, meter));
-        per_arm.fold(None, |most: Option<f64>, x| Some(most.map_or(x, |m| m.max(x))))
-    };
-    let mut said = reading.bundle.results.load.clone();
-    if let Some(load) = reading.bundle.setup.design.decision() {
-        let rate = per_second(load.rate_per_s);
-        let busy = figures::busiest_at(reading, load.rate_per_s);
-        let busy =
-            busy.map(|busy| format!(", subjects up to {:.0} % busy", busy * 100.0)).unwrap_or_default();
-        let full = if reading.bundle.setup.design.after.full_speed > 0 { "; full speed: " } else { "; " };
-        return format!("open loop, poisson {rate} each{busy}{full}{said}");
-    }
-    for (meter, who) in [("subject_busy", "subjects"), ("generator_busy", "generator")] {
-        if let Some(share) = busy(meter).filter(|share| *share > 0.0) {
-            said += &format!("; {who} up to {:.0} % busy", share * 100.0);
         }
     }
     said
