@@ -17,7 +17,7 @@ fn two_thousand_requests_wait_at_the_origin() {
         if !has(product, "two_thousand_requests_wait_at_the_origin") {
             continue;
         }
-        let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let listener = origin();
         let spec = ProxySpec { origin: listener.local_addr().unwrap(), ..spec(product, ProxyMode::Reverse) };
         let yard = Yard::new();
         let running = start(&yard, &spec).unwrap_or_else(|error| panic!("{error}"));
@@ -35,6 +35,13 @@ fn two_thousand_requests_wait_at_the_origin() {
         }
         origin.join().unwrap();
     }
+}
+
+/// Its queue has room for all: a connection that the kernel turns away is tried again after seconds, then minutes.
+fn origin() -> TcpListener {
+    let listener = bakeoff_sys::net::listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
+    listener.set_nonblocking(false).unwrap();
+    listener
 }
 
 /// The next connection with a request on it; one without is a try-out, and is closed.
