@@ -30,9 +30,14 @@ fn run(experiment: &str, arms: &str) -> Value {
 pub(crate) fn is_not_denied(row: &Value) {
     let verdict = row["verdict"].as_str().unwrap();
     assert!(["costs", "not-resolved", "no-verdict"].contains(&verdict), "{row}");
-    // Open, or open how much.
-    let says: &[&str] = if verdict == "costs" { &["costs "] } else { &["not resolved", "no verdict"] };
-    assert!(says.iter().any(|words| row["sentence"].as_str().unwrap().contains(words)), "{row}");
+    let sentence = row["sentence"].as_str().unwrap();
+    let says = match verdict {
+        "costs" => sentence.starts_with("costs"),
+        // By itself, or after `costs more than a, how much is`.
+        "not-resolved" => sentence.contains("not resolved"),
+        _ => sentence.starts_with("no verdict"),
+    };
+    assert!(says, "{row}");
 }
 
 fn primary<'a>(results: &'a Value, arm: &str) -> &'a Value {

@@ -6,7 +6,10 @@
 
 use bakeoff_units::Nanos;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{
+    AtomicU64,
+    Ordering::{Relaxed, SeqCst},
+};
 use std::time::Instant;
 
 /// No burn is shorter. Shorter ones are done for several requests at once: entering and leaving the chain takes 12 ns that
@@ -66,26 +69,10 @@ impl Turn {
         Self { ns: quickest as f64 / TRIAL as f64 }
     }
 
-    /// From [`Turn::bits`]; `None` of a thread that never burned.
-    pub(crate) fn of_bits(bits: u64) -> Option<Self> {
-        (bits != 0).then(|| Self { ns: f64::from_bits(bits) })
-    }
-
-    /// For a counter.
-    pub(crate) const fn bits(self) -> u64 {
-        self.ns.to_bits()
-    }
-
     /// The mean.
     pub(crate) fn mean(turns: impl Iterator<Item = Self>) -> Option<Self> {
         let (count, sum) = turns.fold((0_u32, 0.0), |(count, sum), turn| (count + 1, sum + turn.ns));
         (count > 0).then(|| Self { ns: sum / f64::from(count) })
-    }
-
-    /// Moves towards what turns took now: after many of them it is their median (stochastic approximation; Robbins and Monro, 1951),
-    /// and so takes no part in interrupts.
-    fn approach(&mut self, ns: f64) {
-        self.ns *= if ns > self.ns { 1.0 + STEP } else { 1.0 - STEP };
     }
 
     /// What so many take.
@@ -100,6 +87,29 @@ impl fmt::Display for Turn {
     }
 }
 
+/// What a turn takes in its place, in one thread: a median over burns of all kinds, in which no interrupt takes part.
+#[derive(Debug, Default)]
+pub(crate) struct InPlace {
+    /// Nanoseconds as bits; 0: nothing was timed.
+    bits: AtomicU64,
+}
+
+impl InPlace {
+    /// `None` of a thread that never burned.
+    pub(crate) fn turn(&self) -> Option<Turn> {
+        let bits = self.bits.load(Relaxed);
+        (bits != 0).then(|| Turn { ns: f64::from_bits(bits) })
+    }
+
+    /// Moves towards what turns took now, at first from `begin`: after many of them it is their median (stochastic
+    /// approximation; Robbins and Monro, 1951).
+    fn approach(&self, ns: f64, begin: Turn) {
+        let now = self.turn().unwrap_or(begin).ns;
+        let moved = now * if ns > now { 1.0 + STEP } else { 1.0 - STEP };
+        self.bits.store(moved.to_bits(), Relaxed);
+    }
+}
+
 /// Burns CPU for one kind of cost in one thread.
 #[derive(Debug)]
 pub(crate) struct Burner {
@@ -111,8 +121,8 @@ pub(crate) struct Burner {
     owed: u64,
     /// Where the chain stands.
     chain: AtomicU64,
-    /// What a turn takes in its place.
-    in_place: Turn,
+    /// What a turn took at the start.
+    turn: Turn,
     burns: u32,
 }
 
@@ -120,18 +130,11 @@ impl Burner {
     /// Burns `each` for a unit.
     pub(crate) fn new(each: Nanos, turn: Turn) -> Self {
         let batch = SHORTEST.get().div_ceil(each.get().max(1)).max(1);
-        Self {
-            turns: each.get() as f64 / turn.ns,
-            batch,
-            owed: 0,
-            chain: AtomicU64::new(1),
-            in_place: turn,
-            burns: 0,
-        }
+        Self { turns: each.get() as f64 / turn.ns, batch, owed: 0, chain: AtomicU64::new(1), turn, burns: 0 }
     }
 
     /// Burns for so many units more, or leaves them to a later burn. Returns the turns that it did.
-    pub(crate) fn burn(&mut self, units: u64) -> u64 {
+    pub(crate) fn burn(&mut self, units: u64, in_place: &InPlace) -> u64 {
         self.owed += units;
         if self.owed < self.batch {
             return 0;
@@ -141,14 +144,9 @@ impl Burner {
         self.burns = self.burns.wrapping_add(1);
         spin(&self.chain, turns);
         if let Some(start) = timed {
-            self.in_place.approach(start.elapsed().as_nanos() as f64 / turns as f64);
+            in_place.approach(start.elapsed().as_nanos() as f64 / turns as f64, self.turn);
         }
         turns
-    }
-
-    /// What a turn takes in its place: the median of those that were timed.
-    pub(crate) const fn turn_in_place(&self) -> Turn {
-        self.in_place
     }
 }
 
@@ -171,7 +169,7 @@ mod tests {
     #[test]
     fn short_burns_are_done_for_several_requests_at_once() {
         let mut burner = Burner::new(Nanos::new(300), TURN);
-        let burns: Vec<u64> = (0..21).map(|_| burner.burn(1)).collect();
+        let burns: Vec<u64> = (0..21).map(|_| burner.burn(1, &InPlace::default())).collect();
         let at: Vec<usize> = (0..21).filter(|&request| burns[request] > 0).collect();
         assert_eq!(at, [6, 13, 20]);
         assert_eq!(TURN.time(burns.iter().sum()), Nanos::new(21 * 300));
@@ -180,19 +178,22 @@ mod tests {
     #[test]
     fn long_burns_are_done_at_once_and_for_each_unit() {
         let mut burner = Burner::new(Nanos::from_micros(3), TURN);
-        assert_eq!([1, 0, 4].map(|units| burner.burn(units)), [1500, 0, 6000]);
+        assert_eq!([1, 0, 4].map(|units| burner.burn(units, &InPlace::default())), [1500, 0, 6000]);
     }
 
     #[test]
     fn units_of_different_requests_add_up_to_one_burn() {
         let mut burner = Burner::new(Nanos::new(500), TURN);
-        assert_eq!([3, 0, 2, 3, 1].map(|units| burner.burn(units)), [0, 0, 1250, 0, 1000]);
+        assert_eq!(
+            [3, 0, 2, 3, 1].map(|units| burner.burn(units, &InPlace::default())),
+            [0, 0, 1250, 0, 1000]
+        );
     }
 
     #[test]
     fn a_cost_of_nothing_does_no_turn() {
         let mut burner = Burner::new(Nanos::ZERO, TURN);
-        assert_eq!((0..10_000).map(|_| burner.burn(1)).sum::<u64>(), 0);
+        assert_eq!((0..10_000).map(|_| burner.burn(1, &InPlace::default())).sum::<u64>(), 0);
     }
 
     /// A chain that came to 0 would stay there, and one that repeats itself could be shortened.
@@ -208,13 +209,13 @@ mod tests {
 
     #[test]
     fn a_turn_in_its_place_is_a_median_and_spares_interrupts() {
-        let mut turn = TURN;
+        let in_place = InPlace::default();
+        assert_eq!(in_place.turn(), None);
         for burn in 0..4000 {
-            turn.approach(if burn % 10 == 0 { 50.0 } else { 3.0 + f64::from(burn % 7) / 100.0 });
+            in_place.approach(if burn % 10 == 0 { 50.0 } else { 3.0 + f64::from(burn % 7) / 100.0 }, TURN);
         }
+        let turn = in_place.turn().unwrap();
         assert!((turn.ns - 3.03).abs() < 0.06, "{turn}");
-        assert_eq!(Turn::of_bits(turn.bits()), Some(turn));
-        assert_eq!(Turn::of_bits(0), None);
         assert_eq!(Turn::mean([TURN, Turn { ns: 4.0 }].into_iter()), Some(Turn { ns: 3.0 }));
     }
 

@@ -148,7 +148,7 @@ impl Origin {
 
     /// What a turn takes in its place, lately: the mean of the threads that did any, and what it took at the start if none did.
     pub fn turn_in_place(&self) -> Option<Turn> {
-        Turn::mean(self.threads.iter().filter_map(|counters| counters.turn_in_place())).or(self.turn)
+        Turn::mean(self.threads.iter().filter_map(|counters| counters.in_place.turn())).or(self.turn)
     }
 
     /// How busy each thread was in the last seconds in which it had traffic; `None` for one that had

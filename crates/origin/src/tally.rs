@@ -4,7 +4,7 @@
 //! their own, so that counting costs an addition. They are no meters of a comparison: a load run can be
 //! reconciled with them.
 
-use crate::burner::{Costs, Turn};
+use crate::burner::{Costs, InPlace};
 use crate::busy::{Busy, BusySamples};
 use crate::ending::Ending;
 use crate::outgoing::Account;
@@ -61,8 +61,8 @@ pub(crate) struct Counters {
     asks: AtomicU64,
     unasked: AtomicU64,
     pub(crate) turns: Costs<AtomicU64>,
-    /// What a turn takes in its place, as bits; 0: none was done.
-    turn_bits: AtomicU64,
+    /// What such a turn takes.
+    pub(crate) in_place: InPlace,
     endings: Mutex<BTreeMap<&'static str, u64>>,
     pub(crate) busy_samples: Mutex<BusySamples>,
 }
@@ -97,16 +97,6 @@ impl Counters {
 
     pub(crate) fn connection(&self) {
         add(&self.connections, 1);
-    }
-
-    /// A turn of the planted costs takes so long now.
-    pub(crate) fn turn(&self, turn: Turn) {
-        self.turn_bits.store(turn.bits(), Relaxed);
-    }
-
-    /// The latest of these.
-    pub(crate) fn turn_in_place(&self) -> Option<Turn> {
-        Turn::of_bits(self.turn_bits.load(Relaxed))
     }
 
     pub(crate) fn ended(&self, why: Ending) {

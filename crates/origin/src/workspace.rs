@@ -2,7 +2,7 @@
 //!
 //! Hot. Its memory is used again and again, so that a request allocates nothing.
 
-use crate::burner::{Burner, Costs};
+use crate::burner::{Burner, Costs, InPlace};
 use crate::ending::Ending;
 use crate::head::{Going, Heads};
 use crate::outgoing::Outgoing;
@@ -68,7 +68,7 @@ impl Workspace {
 
     /// For a wake-up.
     pub(crate) fn burn_on_wakeup(&mut self) {
-        burn(&mut self.burners.wakeup, 1, &self.counters, |turns| &turns.wakeup);
+        burn(&mut self.burners.wakeup, 1, &self.counters.turns.wakeup, &self.counters.in_place);
     }
 
     /// With these heads in place of plain ones.
@@ -127,22 +127,14 @@ impl Workspace {
 
     fn count_and_burn(&mut self) {
         self.counters.request();
-        burn(&mut self.burners.request, 1, &self.counters, |turns| &turns.request);
-        burn(&mut self.burners.in_flight, self.behind as u64, &self.counters, |turns| &turns.in_flight);
+        let Counters { turns, in_place, .. } = &*self.counters;
+        burn(&mut self.burners.request, 1, &turns.request, in_place);
+        burn(&mut self.burners.in_flight, self.behind as u64, &turns.in_flight, in_place);
     }
 }
 
-fn burn(
-    burner: &mut Option<Burner>,
-    units: u64,
-    counters: &Counters,
-    kind: impl Fn(&Costs<AtomicU64>) -> &AtomicU64,
-) {
+fn burn(burner: &mut Option<Burner>, units: u64, turns: &AtomicU64, in_place: &InPlace) {
     if let Some(burner) = burner {
-        let turns = burner.burn(units);
-        if turns > 0 {
-            add(kind(&counters.turns), turns);
-            counters.turn(burner.turn_in_place());
-        }
+        add(turns, burner.burn(units, in_place));
     }
 }

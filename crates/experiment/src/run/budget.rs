@@ -30,8 +30,6 @@ const PARTS: u32 = 8;
 const DUET_SLICE: Nanos = Nanos::from_millis(800);
 /// The same at least.
 const SHORT_DUET_SLICE: Nanos = Nanos::from_millis(300);
-/// Fewest requests of an arm in it.
-const DUET_REQUESTS: usize = LEAST;
 /// A part of a slice in turn takes about this long where requests come at a rate.
 const RATE_PART: Nanos = Nanos::from_millis(100);
 /// Rounds in turn after the verdict, at its load and at full speed each.
@@ -181,7 +179,7 @@ impl Given<'_> {
         let own = wall.as_secs_f64() / self.arms() as f64;
         let requests = match self.sizing {
             Sizing::Fixed(requests) => requests,
-            Sizing::Free | Sizing::Timed(_) => ((rate.get() * own) as usize).clamp(DUET_REQUESTS, MOST),
+            Sizing::Free | Sizing::Timed(_) => ((rate.get() * own) as usize).clamp(LEAST, MOST),
         };
         let parts = requests as f64 / rate.get() / RATE_PART.as_secs_f64();
         LoadSetup {
