@@ -10,7 +10,7 @@ use std::error::Error;
 use std::fmt;
 use std::str::FromStr;
 
-use crate::contradict::LOAD_MOVES;
+use crate::contradict::ROOM;
 use crate::{Effect, Level, Scale, effect_of};
 
 /// Loads of a curve. With one there is no contrast, and a ninth would mostly widen the intervals of the others.
@@ -252,7 +252,7 @@ fn shared(level: Level, family: usize) -> Level {
 
 fn judged(arm: &[Vec<f64>], strict: &[Test], stepped: &[Test], q: &CurveQuestion<'_>) -> Curve {
     let amount = effect_of(&arm[q.decision], q.starts, q.level, Scale::Difference);
-    let tolerance = amount.map_or(q.margin, |amount| q.margin.max(LOAD_MOVES * amount.effect.abs()));
+    let tolerance = amount.map_or(q.margin, |amount| q.margin.max(ROOM * amount.effect.abs()));
     let inside = |test: &Test| test.change.as_ref().is_some_and(|change| change.interval.inside(tolerance));
     let flat = strict.iter().all(inside);
     let (trend, shown) =

@@ -1,5 +1,7 @@
 //! Confidence levels and intervals.
 
+use std::cmp::Ordering;
+
 use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 
 /// A two-sided confidence level, strictly between 0 and 1.
@@ -71,6 +73,15 @@ impl Interval {
     /// Whether it lies strictly inside (-margin, +margin).
     pub fn inside(&self, margin: f64) -> bool {
         -margin < self.low && self.high < margin
+    }
+
+    /// On which side of 0 it lies; `Equal`: 0 is inside, or an end.
+    pub fn side(&self) -> Ordering {
+        match (self.low > 0.0, self.high < 0.0) {
+            (true, _) => Ordering::Greater,
+            (_, true) => Ordering::Less,
+            _ => Ordering::Equal,
+        }
     }
 
     pub(crate) fn around(middle: f64, half_width: f64) -> Interval {

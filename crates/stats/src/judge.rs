@@ -4,7 +4,8 @@
 //! 2. A and A' differ at 99.9 % and the arm's effect is under three times that difference: no
 //!    statement about the arm.
 //! 3. Interval inside the margin: `no-cost`.
-//! 4. Interval clear of 0 and half-width at most max(margin, |effect| / 2): `costs` or `saves`.
+//! 4. Interval clear of 0 and half-width at most max(margin, |effect| / 2), and the amount's interval on the same
+//!    side of 0: `costs` or `saves`.
 //! 5. Otherwise go on; when the rounds end `not-worse` or `not-resolved`.
 //!
 //! Rule 2 is judged anew at each look. It blocks 3 and 4, but becomes the verdict only when the
@@ -15,6 +16,8 @@
 //! The scale that is judged is the margin's: a share of the reference, or an amount in the figure's
 //! own unit. The cost is estimated on both. All intervals are those of [`effect_of`]: by start, where
 //! processes were started more than once.
+
+use std::cmp::Ordering;
 
 use crate::effect::{log_ratio, log_ratios};
 use crate::{Decision, Effect, Level, Scale, Verdict, effect_of};
@@ -152,8 +155,8 @@ impl Judgement {
 pub fn judge(q: &Question<'_>) -> Judgement {
     let cost = q.arm.cost(q.starts, q.level);
     let null = q.null.cost(q.starts, Level::NULL);
-    let (effect, floor) = (on(q, cost.as_ref()), on(q, null.as_ref()));
-    let decision = decide(q, blocked(effect, floor), effect, settled);
+    let is_blocked = blocked(on(q, cost.as_ref()), on(q, null.as_ref()));
+    let decision = decide(q, is_blocked, cost.as_ref(), settled);
     answer(q, decision, cost, null)
 }
 
@@ -162,7 +165,9 @@ pub fn judge(q: &Question<'_>) -> Judgement {
 pub fn judge_null(q: &Question<'_>) -> Judgement {
     let cost = q.null.cost(q.starts, q.level);
     let null = q.null.cost(q.starts, Level::NULL);
-    let decision = decide(q, on(q, null.as_ref()).is_some_and(differ), on(q, cost.as_ref()), no_cost);
+    let is_blocked = on(q, null.as_ref()).is_some_and(differ);
+    let decision =
+        decide(q, is_blocked, cost.as_ref(), |cost, margin| no_cost(cost.on(margin), margin.size()));
     answer(q, decision, cost, null)
 }
 
@@ -179,19 +184,18 @@ fn answer(q: &Question<'_>, decision: Decision, cost: Option<Cost>, null: Option
 fn decide(
     q: &Question<'_>,
     blocked: bool,
-    effect: Option<&Effect>,
-    settle: fn(&Effect, f64) -> Option<Verdict>,
+    cost: Option<&Cost>,
+    settle: fn(&Cost, Margin) -> Option<Verdict>,
 ) -> Decision {
     if q.invalid.is_some() {
         return Decision::Final(Verdict::Invalid);
     }
-    let margin = q.margin.size();
-    let early = effect.filter(|_| !blocked).and_then(|e| settle(e, margin));
+    let early = cost.filter(|_| !blocked).and_then(|cost| settle(cost, q.margin));
     match early {
         Some(verdict) => Decision::Final(verdict),
         None if !q.last_look => Decision::GoOn,
         None if blocked => Decision::Final(Verdict::NoVerdict),
-        None => Decision::Final(at_the_end(effect, margin)),
+        None => Decision::Final(at_the_end(on(q, cost), q.margin.size())),
     }
 }
 
@@ -208,16 +212,22 @@ fn differ(null: &Effect) -> bool {
     !null.interval.contains(0.0)
 }
 
-/// Rules 3 and 4.
-fn settled(e: &Effect, margin: f64) -> Option<Verdict> {
-    let clear = !e.interval.contains(0.0);
-    let sharp = e.interval.half_width() <= margin.max(e.effect.abs() / 2.0);
-    let cleared = match (clear && sharp, e.interval.low > 0.0) {
-        (true, true) => Some(Verdict::Costs),
-        (true, false) => Some(Verdict::Saves),
-        (false, _) => None,
-    };
-    no_cost(e, margin).or(cleared)
+/// Rules 3 and 4. A sentence that says `costs` says an amount first, so that has to cost, too.
+fn settled(cost: &Cost, margin: Margin) -> Option<Verdict> {
+    let judged = cost.on(margin);
+    no_cost(judged, margin.size()).or_else(|| {
+        cleared(judged, margin.size()).filter(|_| cost.amount.interval.side() == judged.interval.side())
+    })
+}
+
+/// Rule 4, of one of the two scales.
+pub(crate) fn cleared(e: &Effect, margin: f64) -> Option<Verdict> {
+    let is_sharp = e.interval.half_width() <= margin.max(e.effect.abs() / 2.0);
+    match e.interval.side() {
+        Ordering::Greater => is_sharp.then_some(Verdict::Costs),
+        Ordering::Less => is_sharp.then_some(Verdict::Saves),
+        Ordering::Equal => None,
+    }
 }
 
 /// Rule 3.
@@ -254,6 +264,11 @@ mod tests {
             heavy_tails: false,
             level: 0.9875,
         }
+    }
+
+    /// The same on either scale.
+    fn both(effect: &Effect) -> Cost {
+        Cost { share: effect.clone(), amount: effect.clone() }
     }
 
     /// Twenty values around `middle` with a spread that makes a small interval.
@@ -298,8 +313,25 @@ mod tests {
             (1.5, 1.5, 1.5, Some(Costs)),
         ];
         for (effect, low, high, want) in table {
-            assert_eq!(settled(&made(effect, low, high), MARGIN), want, "{effect} {low} {high}");
+            let cost = both(&made(effect, low, high));
+            assert_eq!(settled(&cost, Margin::Share(MARGIN)), want, "{effect} {low} {high}");
         }
+    }
+
+    /// The amount is said first: a share that is clear of 0 is no cost where the amount is not.
+    #[test]
+    fn rule_4_asks_for_the_amount_too() {
+        use Verdict::{Costs, NoCost, Saves};
+        let share = |effect, low, high| both(&made(effect, low, high));
+        let with_amount = |cost: &Cost, (low, high)| {
+            let amount = made((low + high) / 2.0, low, high);
+            settled(&Cost { amount, ..cost.clone() }, Margin::Share(MARGIN))
+        };
+        assert_eq!(with_amount(&share(0.04, 0.03, 0.05), (-112.0, 421.0)), None);
+        assert_eq!(with_amount(&share(0.04, 0.03, 0.05), (-421.0, -112.0)), None);
+        assert_eq!(with_amount(&share(0.04, 0.03, 0.05), (1.0, 421.0)), Some(Costs));
+        assert_eq!(with_amount(&share(-0.04, -0.05, -0.03), (-421.0, -1.0)), Some(Saves));
+        assert_eq!(with_amount(&share(0.0, -0.009, 0.009), (-112.0, 421.0)), Some(NoCost));
     }
 
     #[test]

@@ -68,6 +68,11 @@ pub fn outlook(effect: &Effect, margin: f64) -> Option<Outlook> {
     })
 }
 
+/// How many more rounds would tell on which side of 0 an effect lies.
+pub(crate) fn outlook_of_sign(effect: &Effect) -> Option<Outlook> {
+    outlook(effect, effect.effect.abs())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,14 @@
 //! A judgement in words.
 //!
-//! What it costs in the figure's own unit, than what, and what share of that this is, with the load it was taken at:
-//! the amount depends on the load a little, the share very much. One line that stands behind the arm's name; it claims
+//! What it costs in the figure's own unit, than what, and what share of that this is, with the load it was taken at, as
+//! both depend on it. One line that stands behind the arm's name; it claims
 //! what the verdict allows and no more. How many decimals a number gets is decided in `numbers`.
 
+use std::cmp::Ordering;
+
+use crate::judge::cleared;
 use crate::numbers::{Amounts, change_in_words};
-use crate::resolution::{Outlook, outlook};
+use crate::resolution::{Outlook, outlook, outlook_of_sign};
 use crate::{Cost, Decision, Effect, Judgement, Margin, Verdict};
 
 /// What the sentences cannot know from the judgement.
@@ -75,12 +78,8 @@ impl Words<'_> {
         let Wording { baseline, figure, .. } = *self.wording;
         let (amount, amounts) = (&self.cost.amount, self.amounts());
         let (low, high) = (amount.interval.low, amount.interval.high);
-        // Amount and share are estimates of their own: at the edge the amount's interval may hold 0.
-        let range = match low > 0.0 || high < 0.0 {
-            true if low.abs() <= high.abs() => format!("{}..{}", amounts.plain(low), amounts.plain(high)),
-            true => format!("{}..{}", amounts.plain(high), amounts.plain(low)),
-            false => amounts.range(amount.interval.low, amount.interval.high),
-        };
+        let (nearer, farther) = if low.abs() <= high.abs() { (low, high) } else { (high, low) };
+        let range = format!("{}..{}", amounts.plain(nearer), amounts.plain(farther));
         format!(
             "{does} {}{} {figure} {than} {baseline} ({range}): {}{}",
             amounts.plain(amount.effect),
@@ -115,32 +114,37 @@ impl Words<'_> {
     /// An interval that is clear of 0 says which of the two is dearer, whatever else it leaves open.
     fn not_resolved(&self) -> String {
         let judged = self.cost.on(self.margin);
-        let open = match (judged.interval.low > 0.0, judged.interval.high < 0.0) {
-            (true, _) => format!("costs more than {}, how much is not resolved", self.wording.baseline),
-            (_, true) => format!("saves against {}, how much is not resolved", self.wording.baseline),
-            _ => "not resolved".to_owned(),
+        let open = match judged.interval.side() {
+            Ordering::Greater => {
+                format!("costs more than {}, how much is not resolved", self.wording.baseline)
+            }
+            Ordering::Less => format!("saves against {}, how much is not resolved", self.wording.baseline),
+            Ordering::Equal => "not resolved".to_owned(),
         };
         let told = format!("{open}: {}, {}{}", self.amount_signed(), self.share_range(), self.basis());
-        let more = outlook(judged, self.margin.size()).map(|outlook| self.outlook(&outlook));
+        let margin = format!("a margin of {}", self.margin_in_words());
+        let more = match cleared(judged, self.margin.size()) {
+            None => outlook(judged, self.margin.size()).map(|outlook| self.outlook(&outlook, &margin)),
+            Some(_) => outlook_of_sign(&self.cost.amount).map(|outlook| self.outlook(&outlook, "how much")),
+        };
         told + &more.unwrap_or_default()
     }
 
     /// `; 20 to 90 more rounds (1 to 5 min) would settle a margin of 1 %`
-    fn outlook(&self, outlook: &Outlook) -> String {
+    fn outlook(&self, outlook: &Outlook, what: &str) -> String {
         let time = |rounds: u32| self.wording.seconds_per_round.map(|s| duration(s * f64::from(rounds)));
-        let margin = self.margin_in_words();
         match outlook.most {
             Some(most) => {
                 let times = time(outlook.least).zip(time(most)).map(|(a, b)| format!(" ({a} to {b})"));
                 let times = times.unwrap_or_default();
-                format!("; {} to {most} more rounds{times} would settle a margin of {margin}", outlook.least)
+                format!("; {} to {most} more rounds{times} would settle {what}", outlook.least)
             }
             None => {
                 let time = time(outlook.least).map(|a| format!(" ({a})")).unwrap_or_default();
                 let least = outlook.least;
                 let rounds = if least == 1 { "round" } else { "rounds" };
                 format!(
-                    "; at least {least} more {rounds}{time}, perhaps many times that, would settle a margin of {margin}"
+                    "; at least {least} more {rounds}{time}, perhaps many times that, would settle {what}"
                 )
             }
         }

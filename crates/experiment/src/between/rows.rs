@@ -81,8 +81,7 @@ fn cost(meter: &Meter, old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -
     Some(change_of_quantile(estimate(old)?, estimate(new)?, Level::new(old.level.min(new.level))?))
 }
 
-/// In the figure's own unit, which depends on the load a little: runs of different designs can be held against each
-/// other in it.
+/// In the figure's own unit: runs whose baselines differ can be held against each other in it.
 fn amount(old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -> Option<Unpaired> {
     let of = |(row, starts): (&Comparison, &[u32])| (row.amounts.clone(), starts.to_vec());
     let ((then, then_starts), (now, now_starts)) = (of(old), of(new));
