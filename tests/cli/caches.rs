@@ -166,6 +166,7 @@ fn what_cannot_be_run_exits_2_and_says_why() {
         (&["tiny.toml", "--reverse", "127.0.0.1:1"], &["--origin-port"]),
         (&["key.toml"], &["key.toml", "rait"]),
         (&["tiny.toml", "--fail-if", "cost > 2%"], &["--fail-if is for experiments", "take it out"]),
+        (&["tiny.toml", "--loads", "10%,50%"], &["--loads is for experiments"]),
         (&["tiny.toml", "--full"], &["--full is for experiments", "take it out"]),
         (&["tiny.toml", "--proxy", "nonsense"], &["nonsense", "HOST:PORT"]),
         (&["tiny.toml", "--product", "squid", "--product", "squid"], &["`squid` takes part twice"]),

@@ -137,6 +137,7 @@ fn what_a_guest_does_not_have_is_refused_before_anything_is_built() {
     yard.run(&["check", "small.toml"]).exits(0);
     for (args, words) in [
         (&["--budget", "5min"][..], "--budget is for experiments"),
+        (&["--loads", "10%,50%"][..], "--loads is for experiments"),
         (&["--fail-if", "cost>1%"][..], "--fail-if"),
         (&["--full"][..], "states no sample"),
         (&["--set", "guest.parts=[\"tools\"]"][..], "tools"),

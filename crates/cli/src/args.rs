@@ -241,6 +241,11 @@ pub(crate) struct CurveArgs {
 }
 
 impl CurveArgs {
+    /// None was asked for.
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.loads.is_empty()
+    }
+
     /// As keys of `[experiment]` with their values.
     pub(crate) fn keys(&self) -> Vec<String> {
         let quoted: Vec<String> =

@@ -79,6 +79,11 @@ fn with(name: &str, changes: &Changes, set: &SetArgs) -> Result<CachePlan, Failu
             "--budget is for experiments; a bake-off of caches takes as long as its phases: --scale 1/60 makes them shorter",
         ));
     }
+    if !set.loads().is_empty() {
+        return Err(Failure::usage(
+            "--loads is for experiments; the phases of a bake-off of caches say at which rates it measures",
+        ));
+    }
     let Some((short, text)) = text_of(name, shipped_text)? else {
         return Err(Failure::usage(format!(
             "{name}: no such plan; `bakeoff plans` lists those that are shipped"

@@ -74,6 +74,11 @@ fn parse(name: &str, set: &SetArgs, full: bool) -> Result<GuestPlan, Failure> {
             "--budget is for experiments; a guest counts until it has ended: fewer `boots` or `parts` make it shorter",
         ));
     }
+    if !set.loads().is_empty() {
+        return Err(Failure::usage(
+            "--loads is for experiments; a guest counts instructions, and nobody loads it",
+        ));
+    }
     let Some((short, text)) = text_of(name, shipped_text)? else {
         return Err(Failure::usage(format!(
             "{name}: no such plan; `bakeoff plans` lists those that are shipped"
