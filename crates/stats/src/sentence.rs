@@ -123,9 +123,14 @@ impl Words<'_> {
         };
         let told = format!("{open}: {}, {}{}", self.amount_signed(), self.share_range(), self.basis());
         let margin = format!("a margin of {}", self.margin_in_words());
-        let more = match cleared(judged, self.margin.size()) {
-            None => outlook(judged, self.margin.size()).map(|outlook| self.outlook(&outlook, &margin)),
-            Some(_) => outlook_of_sign(&self.cost.amount).map(|outlook| self.outlook(&outlook, "how much")),
+        let amount = &self.cost.amount;
+        let more = match (cleared(judged, self.margin.size()), amount.interval.side()) {
+            (None, _) => outlook(judged, self.margin.size()).map(|outlook| self.outlook(&outlook, &margin)),
+            (Some(_), Ordering::Equal) => {
+                outlook_of_sign(amount).map(|outlook| self.outlook(&outlook, "how much"))
+            }
+            // Only a look lacks.
+            (Some(_), _) => None,
         };
         told + &more.unwrap_or_default()
     }
