@@ -9,6 +9,7 @@
 mod support;
 
 mod clients;
+mod goldens;
 mod method;
 mod recorded;
 

@@ -1,12 +1,12 @@
 //! Recorded runs, analysed again: what a quiet machine showed is asked of every version, on machines that are not.
 //!
-//! `tests/recorded` has a directory a run (plan, set-up, slices, end); its README says how each was made. A version that
+//! `tests/recorded` has an archive a run; its README says how each was made. A version that
 //! cannot read them any more reads no results of its users either: then they are recorded anew, with the reason in
 //! CHANGELOG.md.
 
+use crate::goldens::unpack;
 use crate::support::Yard;
 use serde_json::Value;
-use std::path::{Path, PathBuf};
 
 /// Of `flat`: what the origin burned for a request, by its last lines.
 const PLANTED_NS: f64 = 20_900.0;
@@ -15,15 +15,11 @@ const CPU: &str = "subject_cpu_per_request";
 /// The report of a recorded run, and its results.
 fn report(name: &str) -> (String, Value) {
     let yard = Yard::new();
-    let recorded: PathBuf = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/recorded").join(name);
-    std::fs::create_dir(yard.path("out")).unwrap();
-    for file in ["plan.toml", "setup.json", "slices.jsonl", "end.json"] {
-        std::fs::copy(recorded.join(file), yard.path("out").join(file)).unwrap();
-    }
-    let said = yard.run(&["report", "out"]).exits(0);
-    let page = std::fs::read_to_string(yard.path("out/report.html")).unwrap();
+    unpack(&yard, name);
+    let said = yard.run(&["report", name]).exits(0);
+    let page = yard.read(&format!("{name}/report.html"));
     assert!(page.contains("open loop, poisson"), "its head tells the load that the verdict stands on");
-    (said.stdout.clone(), yard.results("out"))
+    (said.stdout.clone(), yard.results(name))
 }
 
 fn rows<'r>(results: &'r Value, arm: &'r str) -> impl Iterator<Item = &'r Value> {
