@@ -36,8 +36,10 @@ const RATE_PART: Nanos = Nanos::from_millis(100);
 const PAIRED: u32 = 10;
 /// The same where a quantile is asked for: fewer have no interval.
 const PAIRED_FOR_QUANTILES: u32 = 20;
-/// Share of the budget that may be kept for both.
-const PAIRED_SHARE: f64 = 0.4;
+/// Share of the budget that may be kept for both: what is left of it after the verdict is theirs, too.
+const PAIRED_SHARE: f64 = 0.3;
+/// The same where a quantile is asked for.
+const PAIRED_SHARE_FOR_QUANTILES: f64 = 0.4;
 
 /// What rounds are planned from.
 pub(crate) struct Given<'a> {
@@ -117,10 +119,11 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
     let usable = given.left.get() as f64 * USABLE;
     let wanted =
         given.plan.paired_rounds.unwrap_or(if given.quantiles { PAIRED_FOR_QUANTILES } else { PAIRED });
+    let share = if given.quantiles { PAIRED_SHARE_FOR_QUANTILES } else { PAIRED_SHARE };
     let at_load = if loads.design == Design::Duet { wanted } else { 0 };
     let full_speed = if loads.has_full_speed { wanted } else { 0 };
     let later = given.restarts_later();
-    let full = given.slice(usable * PAIRED_SHARE / 2.0, full_speed.max(1), &later);
+    let full = given.slice(usable * share / 2.0, full_speed.max(1), &later);
     let of_loads = |wall: Nanos| -> Vec<LoadSetup> {
         loads.all.iter().map(|(name, rate)| given.load(name, *rate, wall, loads.design)).collect()
     };
@@ -140,7 +143,7 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
     // The cost comes first: what fourteen short rounds need is not kept from them.
     let short = of_loads(SHORT_DUET_SLICE);
     let spare = (usable - time_of(&short).of_first(ROUNDS, given.restarts)).max(0.0);
-    let kept = after(&of_loads(DUET_SLICE)).min(usable * PAIRED_SHARE).min(spare);
+    let kept = after(&of_loads(DUET_SLICE)).min(usable * share).min(spare);
     // As long as fourteen of them fit: noise that belongs to a slice's ends and to starts does not shrink with its length.
     let beside = time_of(&[]).of_first(ROUNDS, given.restarts)
         + (loads.overhead.get() * loads.all.len() as u64) as f64 * f64::from(ROUNDS);
@@ -440,13 +443,13 @@ mod tests {
         // 1000/s: 266 requests of three arms; 14 cycles of three slots of 20 ms, and 50 ms.
         let rounds = loads(&case.given(Sizing::Free, &[], 60), &duet(&[1000.0]));
         assert_eq!((rounds.requests, rounds.loads[0].slots.unwrap().every_ns), (266, 20_000_000));
-        // In turn: 3 x (266 + 40) ms, and at full speed 3 x (250 + 40); ten of each.
+        // In turn: 3 x (266 + 40) ms, and at full speed 3 x (245 + 40); ten of each would take more than 0.3 of 57 s.
         assert_eq!(
             rounds.after,
-            AfterSetup { at_load: 10, full_speed: 10, full_requests: 12_500, time_ns: 17_880_000_000 }
+            AfterSetup { at_load: 10, full_speed: 10, full_requests: 12_250, time_ns: 17_100_000_000 }
         );
-        // (57 - 17.88) s of 0.89 s each.
-        assert_eq!(rounds.looks.last(), 43);
+        // (57 - 17.1) s of 0.89 s each.
+        assert_eq!(rounds.looks.last(), 44);
         let short = loads(&case.given(Sizing::Free, &[], 5), &duet(&[1000.0]));
         assert_eq!(short.requests, 99, "0.3 s for three");
         let given = Given { quantiles: true, ..case.given(Sizing::Free, &[], 60) };
