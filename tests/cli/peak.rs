@@ -59,7 +59,7 @@ fn searched() -> (Yard, Ended, Value) {
     let yard = Yard::new();
     let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
     let peak = "slo = \"50ms\"\nprecision = \"20%\"\nconfirm = \"1s\"";
-    yard.write("plan.toml", plan("budget = \"25s\"\n", peak, &arms));
+    yard.write("plan.toml", plan("budget = \"60s\"\n", peak, &arms));
     yard.run(&["check", "plan.toml"]).exits(0);
     let said = yard.run(&["run", "plan.toml", "--out", "out"]);
     assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");

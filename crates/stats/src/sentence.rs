@@ -36,7 +36,8 @@ pub fn sentence(j: &Judgement, wording: &Wording<'_>) -> String {
         return format!("invalid: {}", j.invalid.as_deref().unwrap_or("no reason given"));
     }
     let Some(cost) = &j.cost else {
-        return "not resolved: too few usable rounds".to_owned();
+        let open = if j.verdict() == Some(Verdict::NoVerdict) { "no verdict" } else { "not resolved" };
+        return format!("{open}: too few usable rounds");
     };
     let words = Words { cost, margin: j.margin, wording };
     match j.decision {

@@ -99,6 +99,8 @@ fn what_is_not_resolved_still_says_what_is_known() {
     assert!(how_much.ends_with("would settle how much"), "{how_much}");
     let without = Judgement { cost: None, ..judged(Final(NotResolved), cost(0.0, 0.0, 0.0, 3)) };
     assert_eq!(say(&without), "not resolved: too few usable rounds");
+    let neither = Judgement { decision: Final(NoVerdict), ..without };
+    assert_eq!(say(&neither), "no verdict: too few usable rounds");
 }
 
 #[test]
