@@ -72,7 +72,18 @@ fn names() -> Vec<String> {
     let mut names: Vec<String> =
         files.filter_map(|file| Some(file.strip_suffix(".tar.gz")?.to_owned())).collect();
     names.sort_unstable();
-    for kind in ["calls", "caches", "command", "files", "growing", "guest", "peak", "populations", "suite"] {
+    for kind in [
+        "calls",
+        "caches",
+        "command",
+        "conformance",
+        "files",
+        "growing",
+        "guest",
+        "peak",
+        "populations",
+        "suite",
+    ] {
         assert!(names.iter().any(|name| name == kind), "{kind} is missing among {names:?}");
     }
     names
