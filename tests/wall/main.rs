@@ -26,12 +26,13 @@ fn no_arrow_is_allowed_that_nobody_uses() {
     let graph = workspace();
     let name = |folder: &str| graph.iter().find(|node| node.folder == folder).map(|node| node.name.clone());
     let mut seen = BTreeSet::new();
-    for (from, to) in rule::rows() {
+    for (from, to, dev) in rule::rows() {
         assert!(seen.insert((from, to)), "{from} -> {to} stands twice");
-        let from_node = graph.iter().find(|node| node.folder == from);
-        let used =
-            from_node.is_some_and(|node| node.edges.iter().any(|edge| Some(&edge.to) == name(to).as_ref()));
-        assert!(used, "nobody uses {from} -> {to}: take it out of tests/wall/rule.rs");
+        let to_name = name(to);
+        let mut edges = graph.iter().filter(|node| node.folder == from).flat_map(|node| &node.edges);
+        let used = edges.any(|edge| edge.dev == dev && Some(&edge.to) == to_name.as_ref());
+        let whose = if dev { "tests use" } else { "code uses" };
+        assert!(used, "no {whose} {from} -> {to}: take it out of tests/wall/rule.rs");
     }
 }
 
@@ -79,12 +80,17 @@ fn a_workload_with_a_socket_and_statistics_with_files_are_refused() {
 
 #[test]
 fn an_arrow_backwards_is_refused_in_tests_too() {
-    let mut graph =
-        vec![node("wire", &[]), node("loadgen", &["bakeoff-wire"]), node("sys", &["bakeoff-testkit"])];
+    let mut graph = vec![node("wire", &[]), node("loadgen", &["bakeoff-wire"])];
     graph[0].edges.push(Edge { to: "bakeoff-loadgen".to_owned(), dev: true });
-    graph.push(node("testkit", &[]));
     assert_refused(&graph, "bakeoff-wire -> bakeoff-loadgen (in tests)", "no such arrow");
-    assert_refused(&graph, "bakeoff-sys -> bakeoff-testkit", "for tests");
+}
+
+#[test]
+fn an_arrow_for_tests_is_refused_in_code() {
+    let mut graph = vec![node("robots", &["bakeoff-origin"]), node("origin", &[])];
+    assert_refused(&graph, "bakeoff-robots -> bakeoff-origin", "for tests alone");
+    graph[0].edges[0].dev = true;
+    assert_eq!(refusals(&graph), [] as [String; 0]);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A pure function of a graph, so that it can be tried on graphs that must be refused. An edge that
 //! is not in [`ARROWS`] is refused: a new one is written down here, with its reason, or not made.
-//! What only tests use is no exception.
+//! What only tests use stands in a list of its own, [`IN_TESTS`].
 
 use crate::graph::Node;
 
@@ -31,7 +31,6 @@ const ARROWS: &[Arrow] = &[
     Arrow("robots", "workload", "a population is a source of requests"),
     Arrow("robots", "meter", "response times go into histograms"),
     Arrow("robots", "loadgen", "is told how each request ended"),
-    Arrow("robots", "origin", "tests: judged against the real origin"),
     Arrow("origin", "units", "sizes and burnt time have a unit"),
     Arrow("origin", "sys", "event loop, sockets, thread clock"),
     Arrow("origin", "wire", "requests in, replies out"),
@@ -66,7 +65,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("caches", "robots", "who asks, and what they record"),
     Arrow("caches", "meter", "merges histograms"),
     Arrow("caches", "subject", "starts and ends origin and caches"),
-    Arrow("caches", "stats", "the search for the peak, intervals"),
+    Arrow("caches", "stats", "intervals of batches"),
     Arrow("caches", "experiment", "the machine, placement, the results directory, the study"),
     Arrow("guest", "units", "time limits have a unit"),
     Arrow("guest", "sys", "cores, the counter of the processor"),
@@ -98,11 +97,11 @@ const ARROWS: &[Arrow] = &[
     Arrow("cli", "report", "`report`, and the end of a run"),
 ];
 
+/// Edges that are allowed in tests alone, besides those above.
+const IN_TESTS: &[Arrow] = &[Arrow("robots", "origin", "judged against the real origin")];
+
 /// What both sides may use: neither measures nor is measured.
 const SHARED: [&str; 3] = ["units", "wire", "sys"];
-
-/// Helps tests on both sides, and nothing else.
-const TESTKIT: &str = "testkit";
 
 /// The second executable, which holds the layers as `cli` holds the measuring side.
 const LAYERS_CLI: &str = "layers/cli";
@@ -165,7 +164,7 @@ fn rooms(node: &Node) -> Vec<String> {
         wrong.push(format!("{}: crates/{folder} is no folder for a package of this name", node.name));
     }
     let known = ARROWS.iter().any(|arrow| arrow.0 == folder || arrow.1 == folder);
-    if !known && !is_layer(folder) && folder != TESTKIT {
+    if !known && !is_layer(folder) {
         wrong
             .push(format!("crates/{folder}: no rule knows this crate; add its arrows to tests/wall/rule.rs"));
     }
@@ -190,11 +189,8 @@ fn edges(node: &Node, graph: &[Node]) -> Vec<String> {
 
 /// Why this edge between members is refused, if it is.
 fn internal(from: &str, to: &str, dev: bool) -> Option<String> {
-    let listed = ARROWS.iter().any(|arrow| arrow.0 == from && arrow.1 == to);
+    let is_in = |arrows: &[Arrow]| arrows.iter().any(|arrow| arrow.0 == from && arrow.1 == to);
     let refuse = |why: &str| Some(why.to_owned());
-    if to == TESTKIT {
-        return if dev { None } else { refuse("testkit is for tests") };
-    }
     match (is_layer(from), is_layer(to)) {
         (false, true) => refuse("what measures never links what is measured"),
         (true, true) if from == LAYERS_SHARED[0] => refuse("base names no layer"),
@@ -204,7 +200,8 @@ fn internal(from: &str, to: &str, dev: bool) -> Option<String> {
         ),
         (true, false) if SHARED.contains(&to) => None,
         (true, false) => refuse("what is measured sees units, wire and sys, and nothing that measures"),
-        (false, false) if listed => None,
+        (false, false) if is_in(ARROWS) || dev && is_in(IN_TESTS) => None,
+        (false, false) if is_in(IN_TESTS) => refuse("this arrow is for tests alone"),
         (false, false) => refuse("no such arrow; if it is wanted, tests/wall/rule.rs needs its reason"),
     }
 }
@@ -221,13 +218,13 @@ fn is_layer(folder: &str) -> bool {
     folder.starts_with("layers/")
 }
 
-/// Both ends of every row, for the test that looks for rows nobody needs.
-pub(crate) fn rows() -> Vec<(&'static str, &'static str)> {
-    ARROWS
-        .iter()
-        .map(|arrow| {
+/// Both ends of every row, for the test that looks for rows nobody needs, and whether it is for tests alone.
+pub(crate) fn rows() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
+    let of = |arrows: &'static [Arrow], dev| {
+        arrows.iter().map(move |arrow| {
             assert!(!arrow.2.is_empty(), "{} -> {} has no reason", arrow.0, arrow.1);
-            (arrow.0, arrow.1)
+            (arrow.0, arrow.1, dev)
         })
-        .collect()
+    };
+    of(ARROWS, false).chain(of(IN_TESTS, true))
 }
