@@ -1,4 +1,4 @@
-//! The seam between event loops and the kernel: connections by number, bytes in, bytes out.
+//! Driver of connections over epoll: connections by number, bytes in, bytes out.
 //!
 //! Hot; used by the load generator and the origin. A driver owns the sockets, what is not yet sent on
 //! them, and the wait for what happens next; the caller owns everything that the bytes mean, and decides

@@ -1,4 +1,4 @@
-//! What was handed over and the kernel has not taken yet, of one connection; both drivers keep it so.
+//! Bytes of one connection that were handed over and that the kernel has not taken yet.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};

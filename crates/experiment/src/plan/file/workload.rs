@@ -170,8 +170,7 @@ pub struct CommandSection {
     pub cleanup: Option<Spanned<OneOrMany>>,
     /// command: drop the page cache before each run (needs root).
     pub cold: Option<Spanned<bool>>,
-    /// command: a run that takes longer is ended and fails. Default "10min". files: a hook or an
-    /// operation that takes longer ends the run. Default "1min".
+    /// command: a run that takes longer is ended and fails. Default "10min".
     pub time_limit: Option<Spanned<String>>,
 }
 
@@ -193,8 +192,7 @@ pub struct FilesSection {
     pub fsync: Option<Spanned<String>>,
     /// files: the tree that `tree-walk`, `tree-read` and `tree-copy` are about.
     pub tree: Option<Spanned<TreeSection>>,
-    /// command: a run that takes longer is ended and fails. Default "10min". files: a hook or an
-    /// operation that takes longer ends the run. Default "1min".
+    /// files: a hook or an operation that takes longer ends the run. Default "1min".
     pub time_limit: Option<Spanned<String>>,
 }
 
