@@ -56,6 +56,16 @@ fn all_that_is_wrong_is_told_at_once() {
     yard.run(&["check", "plan.toml"]).exits(2).says(&["`x` is not a share", "`z` is not a time"]);
 }
 
+/// `run quickstart --out quickstart`, and then again.
+#[test]
+fn a_directory_may_have_the_name_of_a_shipped_plan() {
+    let yard = Yard::new();
+    for name in ["quickstart", "polymix-1", "selinux", "afpa"] {
+        std::fs::create_dir(yard.path(name)).unwrap();
+        yard.run(&["check", name]).exits(0);
+    }
+}
+
 #[test]
 fn the_near_miss_of_a_shipped_plan_is_named() {
     let yard = Yard::new();

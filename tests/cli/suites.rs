@@ -274,3 +274,25 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
     let rows = studies[0]["rows"].as_array().unwrap();
     assert!(rows.iter().any(|row| row["row"] == "latency" && row["arm"] == "mac"), "{studies}");
 }
+
+/// It was called done once, with exit code 0.
+#[test]
+fn a_bake_off_that_was_broken_off_is_a_part_that_failed() {
+    let yard = Yard::new();
+    yard.write("one.toml", "# One\n[[part]]\nname = \"tiny\"\nplan = \"tiny.toml\"\n");
+    yard.write("tiny.toml", crate::caches::plan("400/s", 200));
+    yard.run(&["run", "one.toml", "--out", "out", "--quiet"]).exits(0);
+    // Complete: nothing is measured again, and every output can be made again.
+    let before = yard.read("out/tiny/runs.jsonl");
+    for args in [&["run", "--resume", "out"][..], &["report", "out"]] {
+        std::fs::remove_file(yard.path("out/tiny/report.html")).unwrap();
+        yard.run(args).exits(0);
+        assert!(yard.path("out/tiny/report.html").is_file(), "{args:?}");
+    }
+    yard.write("out/tiny/ended.txt", "interrupted");
+    let said = yard.run(&["run", "--resume", "out"]).exits(3);
+    said.says(&["one, part tiny: ", "broken off (interrupted)", "without this directory it is run anew"]);
+    std::fs::remove_dir_all(yard.path("out/tiny")).unwrap();
+    yard.run(&["run", "--resume", "out"]).exits(0);
+    assert_eq!(yard.read("out/tiny/runs.jsonl").lines().count(), before.lines().count());
+}

@@ -190,10 +190,26 @@ pub(super) fn demand_plain(args: &ReportArgs) -> Result<(), Failure> {
 /// Makes every output of a directory again.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     demand_plain(args)?;
-    let dir = ResultsDir::lock(&args.dir).map_err(Failure::failed)?;
-    let exit = show(&dir, &OutputArgs::default())?;
+    let exit = again(&args.dir, &OutputArgs::default())?;
     say_where(&args.dir, false);
     Ok(exit)
+}
+
+/// The same of a part of a suite, which says at its end where all is.
+pub(super) fn again(dir: &Path, output: &OutputArgs) -> Result<Exit, Failure> {
+    show(&ResultsDir::lock(dir).map_err(Failure::failed)?, output)
+}
+
+/// What a part of a suite came to that was begun before: one that was broken off is not gone on with.
+pub(super) fn begun(dir: &Path, output: &OutputArgs) -> Result<Exit, Failure> {
+    match directory::load(dir).map_err(Failure::failed)?.ended {
+        Some(End::Complete) => again(dir, output),
+        other => Err(Failure::failed(format!(
+            "{}: a bake-off of caches that was broken off ({}) is not gone on with; without this directory it is run anew",
+            dir.display(),
+            other.unwrap_or(End::Killed)
+        ))),
+    }
 }
 
 /// Prints the report, then writes its files.

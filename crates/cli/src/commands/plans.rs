@@ -189,7 +189,8 @@ pub(crate) fn find(name: &str, set: &SetArgs) -> Result<Plan, Failure> {
     let path = Path::new(name);
     let settings = set.settings();
     match shipped::plan(name) {
-        Some(plan) if !path.exists() => {
+        // A directory may have the name of a shipped plan.
+        Some(plan) if !path.exists() || path.is_dir() => {
             let origin = format!("{}.toml (shipped)", plan.name);
             Plan::with(plan.name, &origin, plan.text, Path::new("."), &settings)
         }

@@ -98,11 +98,7 @@ fn ran(
     let own = Begun::directory(dir, part);
     let quietly = |out: Option<PathBuf>| OutputArgs { out, quiet: output.quiet, json: false, part: true };
     if caches::is_directory(&own) {
-        terminal::note(&format!(
-            "{}: a bake-off of caches is not gone on with; it stays as it is",
-            part.part.name
-        ));
-        return Ok(Exit::Verdicts);
+        return caches::begun(&own, &quietly(None));
     }
     if own.join(SETUP).is_file() {
         return one::resume(&own, &quietly(None), rules, interrupted);

@@ -1,7 +1,7 @@
 //! What a suite found: from its parts' directories, which are read anew each time.
 
 use super::super::report::{self, say_where};
-use super::super::{caches, compare_results, conformance, verify as one};
+use super::super::{caches, compare_results, verify as one};
 use crate::args::{CompareResultsArgs, OutputArgs, ReportArgs, VerifyArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -24,10 +24,14 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
     let mut worst = Exit::Verdicts;
     for part in &begun.parts {
         let own = Begun::directory(&args.dir, part);
-        if own.join(SETUP).is_file() {
-            let of_part = |why: Failure| why.of_part(&begun.name, &part.part.name);
-            worst = worst.or_worse(report::again(&ReportArgs { dir: own, ..args.clone() }).map_err(of_part)?);
-        }
+        let again = if own.join(SETUP).is_file() {
+            report::again(&ReportArgs { dir: own, ..args.clone() })
+        } else if caches::is_directory(&own) {
+            caches::again(&own, &OutputArgs { part: true, ..OutputArgs::default() })
+        } else {
+            continue;
+        };
+        worst = worst.or_worse(again.map_err(|why| why.of_part(&begun.name, &part.part.name))?);
     }
     show(&dir, &begun, &OutputArgs::default())?;
     say_where(&args.dir, false);
@@ -59,7 +63,7 @@ fn found(dir: &Path, part: &BegunPart) -> Result<PartBundle, Failure> {
         let results = analyse::analyse(&stored).map_err(Failure::failed)?;
         let (setup, slices, plan) = (stored.setup, stored.slices, stored.plan);
         Found::Experiment(Box::new(Bundle { results, setup, slices, plan }))
-    } else if own.join(RESULTS).is_file() || caches::is_directory(&own) || conformance::is_directory(&own) {
+    } else if caches::is_directory(&own) {
         Found::Elsewhere
     } else {
         Found::Nothing
