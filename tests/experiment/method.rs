@@ -31,12 +31,14 @@ fn number(value: &Value) -> f64 {
 }
 
 const CPU: &str = "subject_cpu_per_request";
+/// A budget that bears all rounds of a plan also on a busy machine.
+const AMPLE: &str = "10min";
 
 #[test]
 fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.same]\nserver = \"origin\"";
     let keys = "max_rounds = 4\ndesign = \"duet\"\npaired_rounds = 3\nallow_equal_arms = true";
-    let (results, slices) = run(&plan(keys, GET, arms));
+    let (results, slices) = run(&plan(keys, GET, arms).replace("150s", AMPLE));
     assert_eq!(results["design"]["design"], "duet");
     let load = &results["design"]["loads"][0];
     assert!(number(&load["rate_per_s"]) > 1.0 && number(&load["slots"]["every_ns"]) >= 20e6, "{load}");
@@ -86,8 +88,8 @@ fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
 #[test]
 fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
     let arms = "[arm.plain]\nserver = \"origin\"\nburn = \"100us\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"400us\"";
-    let (yard, results, slices) =
-        run_in(&plan("max_rounds = 10\npaired_rounds = 4", GET, arms).replace("design = \"pairs\"\n", ""));
+    let text = plan("max_rounds = 10\npaired_rounds = 4", GET, arms).replace("design = \"pairs\"\n", "");
+    let (yard, results, slices) = run_in(&text.replace("150s", AMPLE));
     let found = row(&results, "burning", CPU);
     assert_eq!(found["design"], "duet", "the default, whatever the arms differ by: {}", results["design"]);
     crate::is_not_denied(found);
@@ -116,7 +118,8 @@ fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
 fn a_curve_has_a_row_for_each_load_and_a_word_and_its_verdict_stands_on_one() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"300us\"";
     let keys = "max_rounds = 3\npaired_rounds = 3\nloads = [\"300/s\", \"5%\", \"100/s\"]\ndecide_at = \"300/s\"\nslice_requests = 30";
-    let (results, slices) = run(&plan(keys, GET, arms).replace("design = \"pairs\"\n", ""));
+    let text = plan(keys, GET, arms).replace("design = \"pairs\"\n", "");
+    let (results, slices) = run(&text.replace("150s", AMPLE));
     let loads = results["design"]["loads"].as_array().unwrap();
     let rates: Vec<f64> = loads.iter().map(|load| number(&load["rate_per_s"])).collect();
     assert!(rates.is_sorted() && rates.len() == 3, "{rates:?}");
