@@ -128,8 +128,8 @@ pub(crate) trait Watch {
     /// A record came. A phase's ends with what was used in it.
     fn record(&mut self, record: &Record) -> Result<(), CachesError>;
 
-    /// A phase has ended.
-    fn phase(&mut self, phase: Record) -> Result<PhaseLine, CachesError>;
+    /// A phase has ended, or was cut short: its line is kept also where what was used in it can't be read.
+    fn phase(&mut self, phase: Record) -> (PhaseLine, Result<(), CachesError>);
 
     /// That phase has ended as it should, and the next begins.
     fn turn(&mut self, ended: &str) -> Result<(), CachesError>;
@@ -245,8 +245,9 @@ impl Load<'_> {
                 Ok(record) if record.scope == Scope::Phase => {
                     let ended = record.phase.clone();
                     let goes_on = failed.is_none() && !self.interrupted.load(Ordering::Relaxed);
-                    let written = watch.phase(record).map(|line| phases.push(line));
-                    written.and_then(|()| if goes_on { watch.turn(&ended) } else { Ok(()) })
+                    let (line, read) = watch.phase(record);
+                    phases.push(line);
+                    read.and_then(|()| if goes_on { watch.turn(&ended) } else { Ok(()) })
                 }
                 Ok(record) => watch.record(&record),
                 Err(RecvTimeoutError::Timeout) => watch.look(hands.gate),

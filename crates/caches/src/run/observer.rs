@@ -195,13 +195,14 @@ impl Watch for Observer<'_, '_> {
         Ok(())
     }
 
-    fn phase(&mut self, phase: Record) -> Result<PhaseLine, CachesError> {
+    fn phase(&mut self, phase: Record) -> (PhaseLine, Result<(), CachesError>) {
         self.log.progress.record(&phase);
-        let now = self.read()?;
-        let used = used(&now, &self.before);
-        self.before = now;
+        let (used, read) = match self.read() {
+            Ok(now) => (used(&now, &std::mem::replace(&mut self.before, now)), Ok(())),
+            Err(why) => (Used::default(), Err(why)),
+        };
         let measured = self.measured.contains(&phase.phase);
-        Ok(PhaseLine { phase, measured, ended: None, used, achievable: None })
+        (PhaseLine { phase, measured, ended: None, used, achievable: None }, read)
     }
 
     fn turn(&mut self, ended: &str) -> Result<(), CachesError> {
