@@ -16,10 +16,14 @@ mod recorded;
 use serde_json::Value;
 use support::{GET, Yard, as_on_a_quiet_machine, plan};
 
+/// A plan whose budget bears all of its rounds also on a busy machine.
+pub(crate) fn with_ample_budget(plan: &str) -> String {
+    plan.replace("150s", "10min")
+}
+
 fn ran(experiment: &str, arms: &str) -> Yard {
     let yard = Yard::new();
-    // A budget that bears all rounds also on a busy machine.
-    yard.write("plan.toml", plan(experiment, GET, arms).replace("150s", "10min"));
+    yard.write("plan.toml", with_ample_budget(&plan(experiment, GET, arms)));
     yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
     yard
 }

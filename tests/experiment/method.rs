@@ -1,7 +1,7 @@
 //! Duets, restarts, factors, prices, first uses, violations and proof: whole runs against real
 //! servers, of which so much is known that the report must say it.
 
-use crate::support::{GET, Yard, as_on_a_quiet_machine, has, plan};
+use crate::support::{GET, Yard, as_on_a_quiet_machine, has, plan, sooner_or_later};
 use serde_json::Value;
 
 /// The results, and the lines of slices.jsonl.
@@ -13,7 +13,7 @@ fn run(text: &str) -> (Value, Vec<Value>) {
 /// The same, and where they stand.
 fn run_in(text: &str) -> (Yard, Value, Vec<Value>) {
     let yard = Yard::new();
-    yard.write("plan.toml", text);
+    yard.write("plan.toml", crate::with_ample_budget(text));
     yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(0);
     let slices =
         yard.read("out/slices.jsonl").lines().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -31,14 +31,12 @@ fn number(value: &Value) -> f64 {
 }
 
 const CPU: &str = "subject_cpu_per_request";
-/// A budget that bears all rounds of a plan also on a busy machine.
-const AMPLE: &str = "10min";
 
 #[test]
 fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.same]\nserver = \"origin\"";
     let keys = "max_rounds = 4\ndesign = \"duet\"\npaired_rounds = 3\nallow_equal_arms = true";
-    let (results, slices) = run(&plan(keys, GET, arms).replace("150s", AMPLE));
+    let (results, slices) = run(&plan(keys, GET, arms));
     assert_eq!(results["design"]["design"], "duet");
     let load = &results["design"]["loads"][0];
     assert!(number(&load["rate_per_s"]) > 1.0 && number(&load["slots"]["every_ns"]) >= 20e6, "{load}");
@@ -88,8 +86,8 @@ fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
 #[test]
 fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
     let arms = "[arm.plain]\nserver = \"origin\"\nburn = \"100us\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"400us\"";
-    let text = plan("max_rounds = 10\npaired_rounds = 4", GET, arms).replace("design = \"pairs\"\n", "");
-    let (yard, results, slices) = run_in(&text.replace("150s", AMPLE));
+    let (yard, results, slices) =
+        run_in(&plan("max_rounds = 10\npaired_rounds = 4", GET, arms).replace("design = \"pairs\"\n", ""));
     let found = row(&results, "burning", CPU);
     assert_eq!(found["design"], "duet", "the default, whatever the arms differ by: {}", results["design"]);
     crate::is_not_denied(found);
@@ -118,8 +116,7 @@ fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
 fn a_curve_has_a_row_for_each_load_and_a_word_and_its_verdict_stands_on_one() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"300us\"";
     let keys = "max_rounds = 3\npaired_rounds = 3\nloads = [\"300/s\", \"5%\", \"100/s\"]\ndecide_at = \"300/s\"\nslice_requests = 30";
-    let text = plan(keys, GET, arms).replace("design = \"pairs\"\n", "");
-    let (results, slices) = run(&text.replace("150s", AMPLE));
+    let (results, slices) = run(&plan(keys, GET, arms).replace("design = \"pairs\"\n", ""));
     let loads = results["design"]["loads"].as_array().unwrap();
     let rates: Vec<f64> = loads.iter().map(|load| number(&load["rate_per_s"])).collect();
     assert!(rates.is_sorted() && rates.len() == 3, "{rates:?}");
@@ -170,15 +167,14 @@ fn no_arm_of_a_duet_pays_for_being_first() {
         "design = \"duet\"\nmax_rounds = 8\nslice_requests = 150\npaired_rounds = 0\nrestart_every = 0";
     yard.write("plan.toml", plan(keys, &workload, &arms));
     // While others wait for a disk there is no duet.
-    let ran = (0..20).any(|_| {
+    sooner_or_later(|| {
         let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]);
-        said.code() == Some(0) || {
-            said.exits(3).says(&["the arms wait for storage"]);
-            std::thread::sleep(std::time::Duration::from_secs(3));
-            false
+        if said.code() == Some(0) {
+            return Ok(());
         }
+        said.exits(3).says(&["the arms wait for storage"]);
+        Err("others wait for a disk".to_owned())
     });
-    assert!(ran, "others wait for a disk without an end");
     let results = yard.results("out");
     assert!(number(&results["arms"]["plain"]["meters"][CPU]) > 500e3, "nobody paid");
     for arm in ["plain'", "same"] {

@@ -1,8 +1,7 @@
 //! Recorded runs, analysed again: what a quiet machine showed is asked of every version, on machines that are not.
 //!
-//! `tests/recorded` has an archive a run; its README says how each was made. A version that
-//! cannot read them any more reads no results of its users either: then they are recorded anew, with the reason in
-//! CHANGELOG.md.
+//! `tests/recorded` has an archive a run; its README says how each was made. A version that cannot read them any more reads
+//! no results of its users either: then they are recorded anew, with the reason in CHANGELOG.md.
 
 use crate::goldens::unpack;
 use crate::support::Yard;

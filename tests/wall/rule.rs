@@ -2,7 +2,7 @@
 //!
 //! A pure function of a graph, so that it can be tried on graphs that must be refused. An edge that
 //! is not in [`ARROWS`] is refused: a new one is written down here, with its reason, or not made.
-//! What only tests use stands in a list of its own, [`IN_TESTS`].
+//! Edges of tests alone stand in a list of their own, [`IN_TESTS`].
 
 use crate::graph::Node;
 

@@ -1,9 +1,7 @@
-//! Whether two measurements of one cost contradict each other: two designs' at one load, or one design's at two loads.
+//! Contradictions between two measurements of one cost: by two designs at one load, or by one design at two loads.
 //!
 //! Amounts are held against each other, as a percentage changes with what the baseline needs. Less than a tenth is no
 //! contradiction: designs differ by some percent without fault (MEASURING.md, "The bias of a duet").
-
-use std::cmp::Ordering;
 
 use crate::{Effect, Interval};
 
@@ -22,8 +20,7 @@ pub enum Contradiction {
 /// Whether these amounts contradict each other.
 pub fn contradiction(one: &Effect, other: &Effect) -> Option<Contradiction> {
     let apart = |a: &Interval, b: &Interval| a.high < b.low || b.high < a.low;
-    let sides = (one.interval.side(), other.interval.side());
-    if let (Ordering::Less, Ordering::Greater) | (Ordering::Greater, Ordering::Less) = sides {
+    if one.interval.opposes(&other.interval) {
         return Some(Contradiction::Signs);
     }
     apart(&widened(one), &widened(other)).then_some(Contradiction::Sizes)

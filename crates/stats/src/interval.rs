@@ -84,6 +84,11 @@ impl Interval {
         }
     }
 
+    /// Whether the two lie on opposite sides of 0.
+    pub fn opposes(&self, other: &Interval) -> bool {
+        self.side() != Ordering::Equal && self.side() == other.side().reverse()
+    }
+
     pub(crate) fn around(middle: f64, half_width: f64) -> Interval {
         Interval { low: middle - half_width, high: middle + half_width }
     }

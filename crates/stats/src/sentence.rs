@@ -1,8 +1,8 @@
 //! A judgement in words.
 //!
-//! What it costs in the figure's own unit, than what, and what share of that this is, with the load it was taken at, as
-//! both depend on it. One line that stands behind the arm's name; it claims
-//! what the verdict allows and no more. How many decimals a number gets is decided in `numbers`.
+//! One line that stands behind the arm's name: the amount in the figure's own unit, what it is compared with, its share of
+//! that, and the load, as both depend on it. It claims what the verdict allows and no more. How many decimals a number
+//! gets is decided in `numbers`.
 
 use std::cmp::Ordering;
 

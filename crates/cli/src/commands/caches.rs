@@ -202,8 +202,10 @@ pub(super) fn again(dir: &Path, output: &OutputArgs) -> Result<Exit, Failure> {
 
 /// What a part of a suite came to that was begun before: one that was broken off is not gone on with.
 pub(super) fn begun(dir: &Path, output: &OutputArgs) -> Result<Exit, Failure> {
-    match directory::load(dir).map_err(Failure::failed)?.ended {
-        Some(End::Complete) => again(dir, output),
+    let locked = ResultsDir::lock(dir).map_err(Failure::failed)?;
+    let stored = directory::load(dir).map_err(Failure::failed)?;
+    match stored.ended {
+        Some(End::Complete) => shown(&locked, &stored, output),
         other => Err(Failure::failed(format!(
             "{}: a bake-off of caches that was broken off ({}) is not gone on with; without this directory it is run anew",
             dir.display(),
@@ -214,8 +216,11 @@ pub(super) fn begun(dir: &Path, output: &OutputArgs) -> Result<Exit, Failure> {
 
 /// Prints the report, then writes its files.
 pub(super) fn show(dir: &ResultsDir, output: &OutputArgs) -> Result<Exit, Failure> {
-    let stored: Stored = directory::load(dir.path()).map_err(Failure::failed)?;
-    let results = analyse(&stored).map_err(Failure::failed)?;
+    shown(dir, &directory::load(dir.path()).map_err(Failure::failed)?, output)
+}
+
+fn shown(dir: &ResultsDir, stored: &Stored, output: &OutputArgs) -> Result<Exit, Failure> {
+    let results = analyse(stored).map_err(Failure::failed)?;
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     if output.json {
         terminal::say(&json);

@@ -110,7 +110,7 @@ impl Page {
                 Some(peak) => peak::extent(results, peak),
                 None => words::extent(results),
             },
-            load: figures::decision_load(&reading).unwrap_or_else(|| results.load.clone()),
+            load: figures::decision_load(&reading),
             bakeoff: results.bakeoff.clone(),
             baseline: one_or(&reading, "", "the baseline of its stratum"),
             twin: one_or(&reading, "'", "The baseline with a prime"),

@@ -11,8 +11,7 @@ use crate::results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, second
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, SUBJECT_CPU};
 use bakeoff_stats::{
-    Amounts, Contradiction, Cost, Decision, Effect, Verdict, Wording, floor_in_words, levels, per_second,
-    sentence,
+    Amounts, Contradiction, Cost, Decision, Verdict, Wording, floor_in_words, levels, per_second, sentence,
 };
 
 /// Below this the requests of two arms are said to be the same work.
@@ -253,9 +252,11 @@ fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
         return String::new();
     }
     let amounts = Amounts::of(path, path.effect, "ns");
-    let is_clear = |e: &Effect| e.interval.low > 0.0 || e.interval.high < 0.0;
-    let moved = is_clear(path) && is_clear(own) && path.effect * own.effect < 0.0;
-    let moved = if moved { ", so work went from one side of the connection to the other" } else { "" };
+    let moved = if path.interval.opposes(&own.interval) {
+        ", so work went from one side of the connection to the other"
+    } else {
+        ""
+    };
     format!(
         "; the whole path (subject, generator, soft interrupts): {}{} ({}){moved}",
         amounts.signed(path.effect),
