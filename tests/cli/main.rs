@@ -32,6 +32,7 @@ mod outages;
 mod parquet;
 mod passes;
 mod peak;
+mod plan_sources;
 mod plans_gone_wrong;
 mod police;
 mod populations;

@@ -104,7 +104,7 @@ fn what_is_wrong_is_told_before_anything_is_measured() {
         (vec!["--set", "experiment.max_rounds=4"], vec!["the name of a part comes first", "`tls`, `burn`"]),
         (vec!["--set", "burn.experiment.max_runds=4"], vec!["two, part burn", "max_rounds"]),
         (vec!["--part", "tsl"], vec!["did you mean `tls`?"]),
-        (vec!["--full"], vec!["no part of two.toml states a sample"]),
+        (vec!["--full"], vec!["no part of two states a sample"]),
         (vec!["--product", "squid"], vec!["for bake-offs of caches"]),
         (vec!["--fail-if", "tls: cost > 1%"], vec!["part burn"]),
         (vec!["--here"], vec!["there is no plan two-here.toml"]),
@@ -275,9 +275,8 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
     assert!(rows.iter().any(|row| row["row"] == "latency" && row["arm"] == "mac"), "{studies}");
 }
 
-/// It was called done once, with exit code 0.
 #[test]
-fn a_bake_off_that_was_broken_off_is_a_part_that_failed() {
+fn a_part_that_is_a_bake_off_is_gone_on_with_where_it_was_broken_off() {
     let yard = Yard::new();
     yard.write("one.toml", "# One\n[[part]]\nname = \"tiny\"\nplan = \"tiny.toml\"\n");
     yard.write("tiny.toml", crate::caches::plan("400/s", 200));
@@ -289,10 +288,24 @@ fn a_bake_off_that_was_broken_off_is_a_part_that_failed() {
         yard.run(args).exits(0);
         assert!(yard.path("out/tiny/report.html").is_file(), "{args:?}");
     }
-    yard.write("out/tiny/ended.txt", "interrupted");
-    let said = yard.run(&["run", "--resume", "out"]).exits(3);
-    said.says(&["one, part tiny: ", "broken off (interrupted)", "without this directory it is run anew"]);
-    std::fs::remove_dir_all(yard.path("out/tiny")).unwrap();
+    yard.run(&["verify", "out"]).exits(0);
+    assert_eq!(yard.read("out/tiny/runs.jsonl"), before);
+    // As if it had been killed while it wrote its last run: that run is made again, and no other. It was called done once.
+    let whole = before.lines().count();
+    let cut: String = before.lines().take(whole - 1).map(|line| format!("{line}\n")).collect();
+    yard.write("out/tiny/runs.jsonl", format!("{cut}{{\"half"));
+    std::fs::remove_file(yard.path("out/tiny/end.json")).unwrap();
+    assert_eq!(yard.run(&["report", "out"]).exits(0).code(), Some(0));
+    assert_eq!(yard.results("out/tiny")["ended"], "it was killed");
     yard.run(&["run", "--resume", "out"]).exits(0);
-    assert_eq!(yard.read("out/tiny/runs.jsonl").lines().count(), before.lines().count());
+    let results = yard.results("out/tiny");
+    assert_eq!(
+        (&results["ended"], results["entrants"][0]["points"].as_array().unwrap().len()),
+        (&"complete".into(), 1)
+    );
+    assert!(results["warnings"].to_string().contains("a run was broken off and made again"), "{results}");
+    // The run that was killed is kept as far as its intervals tell.
+    let after = yard.read("out/tiny/runs.jsonl");
+    assert!(after.starts_with(&cut) && after.lines().count() == whole + 1, "{after}");
+    yard.run(&["verify", "out"]).exits(0);
 }

@@ -1,4 +1,4 @@
-//! What a bake-off writes, and reading it again.
+//! Results directory of a bake-off.
 //!
 //! Measuring side, cold, but once a second while load runs: a line an interval, written as it closes, so that
 //! a run that is broken off or killed can be read to its last interval.
@@ -7,34 +7,28 @@ mod begun;
 
 use crate::conformance::{self, Kept};
 use crate::records::{End, IntervalLine, RunRecord, Setup};
-use crate::results::FORMAT;
-use bakeoff_experiment::directory::{DirectoryError, ResultsDir};
+use bakeoff_experiment::directory::{
+    DirectoryError, Ended, Growing, Layout, PLAN, ResultsDir, end, needed, records,
+};
 use bakeoff_robots::Spec;
 use begun::Begun;
-use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use std::fmt::Display;
-use std::fs::{self, File, OpenOptions};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// The plan's text.
-pub const PLAN: &str = "plan.toml";
-/// What was fixed before the first request.
-pub const SETUP: &str = "bakeoff.json";
 /// A line a run: a fill, a trial, a rate.
 pub const RUNS: &str = "runs.jsonl";
 /// A line an interval of every run.
 pub const INTERVALS: &str = "intervals.jsonl";
-/// How it ended.
-pub const END: &str = "ended.txt";
+
+/// Results directories of bake-offs.
+pub const BAKEOFF: Layout =
+    Layout { setup: "bakeoff.json", form: crate::results::FORM, growing: &[RUNS, INTERVALS] };
 
 /// A directory that is being written.
 #[derive(Debug)]
 pub struct Directory<'d> {
     dir: &'d ResultsDir,
-    runs: File,
-    intervals: File,
+    runs: Growing,
+    intervals: Growing,
 }
 
 /// A directory that was read.
@@ -54,22 +48,34 @@ pub struct Stored {
     pub conformance: Option<Kept>,
 }
 
-/// Whether a directory is one of a bake-off of caches.
-pub fn is_one(path: &Path) -> bool {
-    path.join(SETUP).is_file()
-}
-
 impl<'d> Directory<'d> {
     /// Begins to write an empty directory.
     ///
     /// # Errors
     /// It cannot be written.
     pub fn begin(dir: &'d ResultsDir, plan: &str, setup: &Setup) -> Result<Self, DirectoryError> {
-        dir.write(PLAN, plan.as_bytes())?;
-        dir.write(SETUP, &json(setup))?;
-        let runs = appended(&dir.path().join(RUNS))?;
-        let intervals = appended(&dir.path().join(INTERVALS))?;
-        Ok(Self { dir, runs, intervals })
+        dir.begin(plan, setup)?;
+        Self::open(dir)
+    }
+
+    /// Goes on with a directory. A run that was under way when all was killed is written down as far as its intervals
+    /// tell, so that its number is taken.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(crate) fn go_on(dir: &'d ResultsDir, stored: &Stored) -> Result<Self, DirectoryError> {
+        dir.go_on()?;
+        let mut directory = Self::open(dir)?;
+        let killed = stored.runs.last().filter(|run| run.of_intervals);
+        let written: usize = records::<serde::de::IgnoredAny>(dir.path(), RUNS)?.len();
+        if let Some(killed) = killed.filter(|_| written < stored.runs.len()) {
+            directory.run(killed)?;
+        }
+        Ok(directory)
+    }
+
+    fn open(dir: &'d ResultsDir) -> Result<Self, DirectoryError> {
+        Ok(Self { dir, runs: dir.growing(RUNS)?, intervals: dir.growing(INTERVALS)? })
     }
 
     /// A run has ended. Synced: it is not lost.
@@ -77,8 +83,7 @@ impl<'d> Directory<'d> {
     /// # Errors
     /// The disk is full.
     pub fn run(&mut self, record: &RunRecord) -> Result<(), DirectoryError> {
-        let path = self.dir.path().join(RUNS);
-        line(&mut self.runs, record).and_then(|()| self.runs.sync_data()).map_err(failed(path))
+        self.runs.append(record)
     }
 
     /// A run begins: who is asked, what for, in which phases. Its intervals are then told apart when it does not end.
@@ -94,8 +99,7 @@ impl<'d> Directory<'d> {
     /// # Errors
     /// The disk is full.
     pub fn interval(&mut self, record: &IntervalLine) -> Result<(), DirectoryError> {
-        let path = self.dir.path().join(INTERVALS);
-        line(&mut self.intervals, record).map_err(failed(path))
+        self.intervals.append_unsynced(record)
     }
 
     /// Writes a whole file.
@@ -111,7 +115,20 @@ impl<'d> Directory<'d> {
     /// # Errors
     /// The disk is full.
     pub fn end(self, how: &End) -> Result<(), DirectoryError> {
-        self.dir.write(END, how.to_string().as_bytes())
+        self.dir.end(Ended { ended: how.clone() })
+    }
+}
+
+impl Stored {
+    /// The runs with their numbers, without those that were broken off and then made again.
+    pub(crate) fn standing(&self) -> impl Iterator<Item = (usize, &RunRecord)> {
+        let last = self.runs.len().saturating_sub(1);
+        self.runs.iter().enumerate().filter(move |(number, run)| *number == last || run.is_over())
+    }
+
+    /// Number of the runs that were broken off and then made again.
+    pub(crate) fn made_again(&self) -> usize {
+        self.runs.len() - self.standing().count()
     }
 }
 
@@ -120,85 +137,15 @@ impl<'d> Directory<'d> {
 /// # Errors
 /// It is none, it is in another version's form, or what stands in it cannot be read.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
-    let (setup, mut runs): (_, Vec<RunRecord>) = (setup(path)?, lines(path, RUNS)?);
-    let intervals = lines(path, INTERVALS)?;
+    let (setup, mut runs): (_, Vec<RunRecord>) = (BAKEOFF.setup(path)?, records(path, RUNS)?);
+    let intervals = records(path, INTERVALS)?;
     runs.extend(Begun::left(path, runs.len(), &intervals)?);
     Ok(Stored {
-        plan: text(path, PLAN)?,
+        plan: needed(path, PLAN)?,
         conformance: conformance::load(path, runs.iter().map(|run| &run.entrant))?,
         setup,
         runs,
         intervals,
-        ended: match fs::read_to_string(path.join(END)) {
-            Err(why) if why.kind() == ErrorKind::NotFound => None,
-            other => Some(other.map_err(|why| unreadable(path, END, why))?.into()),
-        },
+        ended: end::<Ended>(path)?.map(|end| end.how.ended),
     })
-}
-
-/// Its form first: what another version wrote may lack what this one needs.
-fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
-    #[derive(Deserialize)]
-    struct Form {
-        format: u32,
-        bakeoff: String,
-    }
-    let text = text(dir, SETUP)?;
-    let damaged = |why: serde_json::Error| unreadable(dir, SETUP, why);
-    let Form { format, bakeoff } = serde_json::from_str(&text).map_err(damaged)?;
-    if format != FORMAT {
-        let why = format!(
-            "bakeoff {bakeoff} wrote it in the form {format}, and this bakeoff ({}) reads {FORMAT}; use the bakeoff \
-             that wrote it",
-            env!("CARGO_PKG_VERSION")
-        );
-        return Err(unreadable(dir, SETUP, why));
-    }
-    serde_json::from_str(&text).map_err(damaged)
-}
-
-/// The whole lines of a file; what is behind the last of them may end anywhere, within a character too.
-fn lines<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, DirectoryError> {
-    let damaged = |why: std::io::Error| unreadable(dir, name, why);
-    let mut file = BufReader::new(File::open(dir.join(name)).map_err(damaged)?);
-    let (mut line, mut records) = (Vec::new(), Vec::new());
-    loop {
-        line.clear();
-        file.read_until(b'\n', &mut line).map_err(damaged)?;
-        let Some(whole) = line.strip_suffix(b"\n") else { return Ok(records) };
-        let wrong = |why| unreadable(dir, name, format!("line {}: {why}", records.len() + 1));
-        records.push(serde_json::from_slice(whole).map_err(wrong)?);
-    }
-}
-
-pub(crate) fn text(dir: &Path, name: &str) -> Result<String, DirectoryError> {
-    fs::read_to_string(dir.join(name)).map_err(|why| unreadable(dir, name, why))
-}
-
-pub(crate) fn unreadable(dir: &Path, name: &str, why: impl Display) -> DirectoryError {
-    DirectoryError::Read { path: dir.join(name), why: why.to_string() }
-}
-
-fn json(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
-    text.push(b'\n');
-    text
-}
-
-/// A whole line or none: half of one, as a full disk leaves it, would spoil the next.
-fn line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
-    let mut text = serde_json::to_vec(value)?;
-    text.push(b'\n');
-    let before = file.metadata()?.len();
-    file.write_all(&text).inspect_err(|_| {
-        let _ = file.set_len(before); // the error of the writing is what is told
-    })
-}
-
-fn appended(path: &Path) -> Result<File, DirectoryError> {
-    OpenOptions::new().create(true).append(true).open(path).map_err(failed(path.to_owned()))
-}
-
-fn failed(path: PathBuf) -> impl FnOnce(std::io::Error) -> DirectoryError {
-    move |why| DirectoryError::Write { path, why }
 }

@@ -5,15 +5,20 @@
 use crate::plan::Turn;
 use crate::results::{Achievable, Tls};
 use crate::transactions::Logged;
+pub use bakeoff_experiment::directory::End;
 use bakeoff_experiment::results::Fact;
 use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fmt;
 
 /// The entrant that is no cache: robots ask the origin itself.
 pub(crate) const NOBODY: &str = "none";
+
+/// Why a run ended that the user ended.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+/// Why a run ended of which only intervals are left.
+pub(crate) const KILLED: &str = "it was killed";
 
 /// What was fixed before the first request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -240,44 +245,6 @@ pub enum TrialVerdict {
     NotJudged,
 }
 
-/// How a bake-off ended. In words in files.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum End {
-    /// All was run.
-    Complete,
-    /// By Ctrl-C.
-    Interrupted,
-    /// It could not say.
-    Killed,
-    /// For this reason.
-    Failed(String),
-}
-
-impl fmt::Display for End {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Complete => "complete",
-            Self::Interrupted => "interrupted",
-            Self::Killed => "it was killed",
-            Self::Failed(why) => why,
-        })
-    }
-}
-
-impl From<String> for End {
-    fn from(words: String) -> Self {
-        let known = [Self::Complete, Self::Interrupted, Self::Killed];
-        known.into_iter().find(|end| end.to_string() == words).unwrap_or(Self::Failed(words))
-    }
-}
-
-impl From<End> for String {
-    fn from(end: End) -> Self {
-        end.to_string()
-    }
-}
-
 /// A phase, and what was read outside of the robots when it ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PhaseLine {
@@ -304,6 +271,11 @@ impl PhaseLine {
 }
 
 impl RunRecord {
+    /// Whether it came to an end of its own, be it that its entrant failed: nobody cut it short.
+    pub(crate) fn is_over(&self) -> bool {
+        !self.of_intervals && ![INTERRUPTED, KILLED].contains(&self.ended.as_str())
+    }
+
     /// A run of which nothing is known yet.
     pub fn of(entrant: EntrantRecord, purpose: Purpose) -> Self {
         Self {

@@ -19,6 +19,8 @@ use serde::{Deserialize, Serialize};
 
 /// Version of the form.
 pub const FORMAT: u32 = 1;
+/// The same in a directory's setup.
+pub(crate) const FORM: &str = "1";
 
 /// A bake-off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -10,7 +10,7 @@ use bakeoff_caches::records::{
 use bakeoff_caches::results::{Achievable, CutShort, Point, Results};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
-use bakeoff_experiment::directory::ResultsDir;
+use bakeoff_experiment::directory::{END, ResultsDir};
 use bakeoff_robots::judge::{Fault, RequestKind};
 use bakeoff_robots::ledger::{Failure, Record, Scope, Sums};
 use bakeoff_robots::phases::EndReason;
@@ -112,7 +112,7 @@ fn no_faults_is_said_only_where_no_request_failed() {
 #[test]
 fn a_directory_gives_its_figures_back() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
     let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
     for _ in 0..12 {
@@ -144,7 +144,7 @@ fn a_directory_gives_its_figures_back() {
 #[test]
 fn the_cost_of_a_hit_has_the_error_of_the_miss_in_it() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
     let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
     let interval = |run, hits, cpu_ns| {
@@ -272,7 +272,7 @@ fn a_silent_gauge_and_rows_that_were_dropped_are_told() {
 #[test]
 fn too_few_hits_fail_the_rule_of_1999() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
     let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
     directory.run(&run(3_000)).unwrap();
@@ -289,7 +289,7 @@ fn too_few_hits_fail_the_rule_of_1999() {
 #[test]
 fn half_a_line_is_what_a_killed_run_leaves() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS[0].text;
     let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
     directory.run(&run(3_300)).unwrap();
@@ -313,7 +313,7 @@ fn results_of(plan: &str, runs: &[RunRecord]) -> Results {
 /// The same of a plan of one's own.
 fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let has_its_own = plan.contains("rates = ") || plan.contains("best effort");
     let setup = if has_its_own { Setup { rate_per_s: None, ..setup() } } else { setup() };
     let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
@@ -473,7 +473,7 @@ fn a_fill_that_was_soon_over_or_took_too_long_is_said_to_be() {
 #[test]
 fn what_had_no_rate_is_found_without_one() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     directory.run(&filling(60, EndReason::Fill)).unwrap();
     let stored = directory::load(temp.path()).unwrap();
@@ -590,7 +590,7 @@ fn a_peak_says_whether_it_was_ever_sustained() {
 #[test]
 fn phases_of_several_runs_are_listed_once() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     let mut two = run(3_300);
     let cool = PhaseLine {
@@ -610,7 +610,7 @@ fn phases_of_several_runs_are_listed_once() {
 #[test]
 fn half_a_line_may_end_within_a_character() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     directory.run(&run(3_300)).unwrap();
     drop(directory);
@@ -622,10 +622,11 @@ fn half_a_line_may_end_within_a_character() {
 #[test]
 fn another_form_is_refused_with_the_version_that_wrote_it() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     // Of a form to come it knows these two members, and no others.
-    std::fs::write(temp.path().join(directory::SETUP), r#"{"format": 2, "bakeoff": "9.0.0"}"#).unwrap();
+    std::fs::write(temp.path().join(directory::BAKEOFF.setup), r#"{"format": 2, "bakeoff": "9.0.0"}"#)
+        .unwrap();
     let why = directory::load(temp.path()).unwrap_err().to_string();
     for word in ["bakeoff.json", "bakeoff 9.0.0", "form 2", "reads 1", "use the bakeoff that wrote it"] {
         assert!(why.contains(word), "{word}: {why}");
@@ -635,12 +636,12 @@ fn another_form_is_refused_with_the_version_that_wrote_it() {
 #[test]
 fn an_end_that_cannot_be_read_is_no_killed_run() {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     assert_eq!(directory::load(temp.path()).unwrap().ended, None);
-    std::fs::create_dir(temp.path().join(directory::END)).unwrap();
+    std::fs::create_dir(temp.path().join(END)).unwrap();
     let why = directory::load(temp.path()).unwrap_err().to_string();
-    assert!(why.contains("ended.txt"), "{why}");
+    assert!(why.contains("end.json"), "{why}");
 }
 
 /// A run with an outage of 5 s from 60 s on; the first good reply came 1.3 s after the start.
@@ -758,7 +759,7 @@ fn the_figure_is_the_mean_of_the_passes_and_what_they_differ_by_stands_beside_it
 fn both_starts_of_a_baseline_stand_side_by_side_in_the_order_of_the_plan() {
     let runs = [in_pass("nginx", 1, 3_000), in_pass("squid'", 1, 3_000), in_pass("squid", 1, 3_300)];
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let entrants = ["squid", "squid'", "nginx"].map(str::to_owned).to_vec();
     let setup = Setup { rate_per_s: None, entrants, ..setup() };
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "cache-bakeoff").unwrap().text;
@@ -801,7 +802,7 @@ fn what_failed_in_one_pass_says_in_which_and_is_found_by_extract() {
     assert_eq!(results.entrants[0].sentence, "did not finish: pass 1: it died");
     assert_eq!(results.entrants[0].points.len(), 1);
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     runs.iter().for_each(|run| directory.run(run).unwrap());
     let stored = directory::load(temp.path()).unwrap();
@@ -842,7 +843,7 @@ fn records_and_set_ups_of_before_have_neither_passes_nor_turns() {
 /// What is said of a cache that has so many hits in each 5 s at 50/s and at 100/s, of so many that one could have had.
 fn said_of_falling(hits: [u64; 2], possible: [f64; 2]) -> String {
     let temp = tempfile::tempdir().unwrap();
-    let dir = ResultsDir::create(temp.path()).unwrap();
+    let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "cache-bakeoff").unwrap().text;
     let setup = Setup { rate_per_s: None, ..setup() };
     let mut directory = Directory::begin(&dir, plan, &setup).unwrap();

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak, is_one};
+use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak};
 use bakeoff_caches::{Scale, Takes, shipped};
 use bakeoff_content::Distribution;
 use bakeoff_robots::Connections;
@@ -35,7 +35,7 @@ fn rate(per_second: f64) -> PerSecond {
 #[test]
 fn every_shipped_plan_is_one_and_says_what_it_would_do() {
     for plan in shipped::PLANS {
-        assert!(is_one(plan.text) && plan.summary().len() > 20, "{}", plan.name);
+        assert!(plan.summary().len() > 20, "{}", plan.name);
         let words = parse(plan.text).unwrap_or_else(|error| panic!("{}: {error}", plan.name)).in_words();
         let first = if plan.name == "downtime-2" { "entrants: nginx, squid" } else { "entrants: none" };
         assert!(words.contains(first), "{words}");
@@ -412,7 +412,7 @@ fn what_is_wrong_is_said_with_its_key() {
     ] {
         assert!(plan.contains(from), "{from}");
         let said = parse(&plan.replacen(from, to, 1)).expect_err(to);
-        assert!(said.starts_with("plan.toml: "), "{said}");
+        assert!(said.contains("plan.toml:"), "{said}");
         for word in words {
             assert!(said.contains(word), "{to}: {said}");
         }
@@ -461,14 +461,6 @@ fn what_is_advised_for_one_of_two_phases_does_for_both() {
     assert!(said.contains("`meas 2`") && said.contains("at least 1/"), "{said}");
     let advised = said.rsplit("at least ").next().unwrap().split(',').next().unwrap();
     parse_with(&two, &at_scale(advised)).unwrap();
-}
-
-#[test]
-fn a_comment_behind_its_table_makes_it_no_other_plan() {
-    for line in ["[bakeoff]", "  [bakeoff] # caches", "[bakeoff]#", "[ bakeoff ]"] {
-        assert!(is_one(&format!("# mine\n{line}\n")), "{line}");
-    }
-    assert!(!is_one("[bakeoffs]\n") && !is_one("# [bakeoff]\n") && !is_one("[bakeoff] x"));
 }
 
 #[test]

@@ -74,7 +74,7 @@ pub(crate) enum Command {
 
 #[derive(Args, Debug, Default)]
 pub(crate) struct RunArgs {
-    /// Plan or suite file, or the name of a shipped one
+    /// Plan or suite file, `-` for standard input, or the name of a shipped one
     #[arg(value_name = "PLAN", required_unless_present = "resume")]
     pub(crate) plan: Option<String>,
     #[command(flatten)]
@@ -710,7 +710,7 @@ pub(crate) struct PlansArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct CheckArgs {
-    /// Plan file, or the name of a shipped plan
+    /// Plan or suite file, `-` for standard input, or the name of a shipped one
     #[arg(value_name = "PLAN")]
     pub(crate) plan: String,
     #[command(flatten)]

@@ -9,6 +9,7 @@
 mod args;
 mod commands;
 mod exit;
+mod kinds;
 mod rules;
 mod signals;
 mod terminal;
@@ -23,7 +24,7 @@ fn main() -> ExitCode {
     let mut words = std::env::args_os().skip(1);
     match words.next() {
         Some(word) if word == bakeoff_calls::WORD => return commands::calls::calls(words),
-        Some(word) if word == bakeoff_guest::WORD => return commands::guest::inside(words),
+        Some(word) if word == bakeoff_guest::WORD => return kinds::guest::inside(words),
         _ => {}
     }
     let cli = match Cli::try_parse() {
@@ -31,7 +32,7 @@ fn main() -> ExitCode {
         Err(error) => return exit::of_clap(&error),
     };
     let result = match cli.command {
-        Command::Run(args) => commands::run::run(args),
+        Command::Run(args) => commands::run::run(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Peak(args) => commands::peak::peak(&args),
         Command::Load(args) => commands::load::load(&args),

@@ -5,7 +5,7 @@
 //!     cargo run --release -p bakeoff-experiment --example long_run -- DIR
 
 use bakeoff_content::SplitMix64;
-use bakeoff_experiment::directory::{PLAN, ResultsDir, StoppedBy};
+use bakeoff_experiment::directory::{EXPERIMENT, PLAN, ResultsDir, StoppedBy};
 use bakeoff_experiment::environment::sha256_of;
 use bakeoff_experiment::plan::Design;
 use bakeoff_experiment::results::{
@@ -27,7 +27,7 @@ const EACH_UNTIL: u32 = 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let path = std::env::args_os().nth(1).ok_or("give a new directory")?;
-    let dir = ResultsDir::create(Path::new(&path))?;
+    let dir = ResultsDir::create(Path::new(&path), &EXPERIMENT)?;
     dir.write_plan("# Made up by examples/long_run.rs: there was no such run.\n")?;
     let setup = setup(sha256_of(&Path::new(&path).join(PLAN))?);
     dir.write_setup(&setup)?;

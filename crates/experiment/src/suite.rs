@@ -1,19 +1,21 @@
 //! Suites: several plans that are run one after the other, from one file of `[[part]]`s.
 //!
-//! Measuring side, cold, pure but for [`Suite::load`]. Owns the file's form and where a part's plan is looked for; what a
+//! Measuring side, cold, pure. Owns the file's form and where a part's plan is looked for; what a
 //! plan is, which of the plans' languages it is in and how it is run is none of its business.
 
-use crate::plan::{PlanError, Setting, suggestion};
+use crate::directory::Layout;
+use crate::plan::{PlanError, PlanSource, Setting, suggestion};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
 /// The `schema` of what [`Begun`] is stored as.
 pub const BEGUN_SCHEMA: &str = "bakeoff-suite-begun/1";
-/// How a suite was begun, in its results directory.
-pub const BEGUN: &str = "suite.json";
 /// Its text, in its results directory.
 pub const TEXT: &str = "suite.toml";
+
+/// Results directories of suites.
+pub const SUITE: Layout = Layout { setup: "suite.json", form: BEGUN_SCHEMA, growing: &[] };
 
 /// Plans that are run one after the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,30 +83,23 @@ struct PartFile {
 
 impl Suite {
     /// Whether a text is one: it has `[[part]]`s.
-    pub fn is_one(text: &str) -> bool {
-        text.parse::<toml::Table>().is_ok_and(|file| file.contains_key("part"))
+    pub fn is_one(source: &PlanSource) -> bool {
+        source.has("part")
     }
 
-    /// Reads and checks a suite's file. Plans that lie beside it are meant before shipped ones.
+    /// Reads a suite. Plans that lie beside its file are meant before shipped ones.
     ///
     /// # Errors
-    /// The file cannot be read, or is no suite.
-    pub fn load(path: &Path) -> Result<Self, PlanError> {
-        let origin = path.display().to_string();
-        let text = std::fs::read_to_string(path)
-            .map_err(|why| PlanError::Unreadable { path: origin.clone(), why })?;
-        let name =
-            path.file_stem().map_or_else(|| "suite".to_owned(), |stem| stem.to_string_lossy().into_owned());
-        let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
-        Self::parse(&name, &origin, &text, Some(&base))
+    /// The text is no suite; the message shows where and why.
+    pub fn of(source: &PlanSource) -> Result<Self, PlanError> {
+        Self::parse(&source.name, &source.origin, &source.text, source.base_dir.as_deref())
     }
 
     /// Checks a suite's text; without a directory its plans are shipped ones.
     ///
     /// # Errors
     /// The text is no suite; the message shows where and why.
-    pub fn parse(name: &str, origin: &str, text: &str, base: Option<&Path>) -> Result<Self, PlanError> {
+    fn parse(name: &str, origin: &str, text: &str, base: Option<&Path>) -> Result<Self, PlanError> {
         let wrong = |at: std::ops::Range<usize>, what: &str, help: &str| {
             Err(PlanError::at(origin, text, at, what, Some(help)))
         };
@@ -168,27 +163,6 @@ impl Suite {
 }
 
 impl Begun {
-    /// Reads that of a directory; `None`: no suite was run into it.
-    ///
-    /// # Errors
-    /// It is there and cannot be read, in words.
-    pub fn read(dir: &Path) -> Result<Option<Self>, String> {
-        let path = dir.join(BEGUN);
-        let Ok(text) = std::fs::read(&path) else { return Ok(None) };
-        let begun: Self = serde_json::from_slice(&text).map_err(|why| {
-            format!("{}: cannot be read: {why}; give a directory that `bakeoff run` wrote", path.display())
-        })?;
-        match begun.schema == BEGUN_SCHEMA {
-            true => Ok(Some(begun)),
-            false => Err(format!(
-                "{}: bakeoff {} wrote it in the form {}, and this bakeoff reads {BEGUN_SCHEMA}; use the bakeoff that wrote it",
-                path.display(),
-                begun.bakeoff,
-                begun.schema
-            )),
-        }
-    }
-
     /// Where a part's results are.
     pub fn directory(dir: &Path, part: &BegunPart) -> PathBuf {
         dir.join(&part.part.name)
@@ -228,7 +202,6 @@ mod tests {
         assert_eq!(suite.parts[0].plan, "quickstart");
         assert_eq!(Path::new(&suite.parts[1].plan), dir.path().join("b.toml"));
         assert_eq!(parse(TWO, None).unwrap().parts[1].plan, "b.toml");
-        assert!(Suite::is_one(TWO) && !Suite::is_one("[experiment]\n[arm.a]\n") && !Suite::is_one("[[part"));
     }
 
     #[test]

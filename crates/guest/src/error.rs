@@ -65,6 +65,11 @@ pub enum GuestError {
         /// The console's last lines.
         lines: Vec<String>,
     },
+    /// A run that was begun with another guest.
+    #[error(
+        "what would be booted now is not what was booted before (other: {0}), and counts of the two cannot stand side by side; run the plan anew"
+    )]
+    OtherGuest(String),
     /// Somebody pressed Ctrl-C.
     #[error("interrupted")]
     Interrupted,

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure: the forms of `guest.json` and `boots.jsonl`.
 
-use crate::Mode;
+use crate::{GuestError, Mode};
 use serde::{Deserialize, Serialize};
 
 /// The form of a directory.
@@ -45,6 +45,23 @@ pub struct Setup {
     pub study: Option<String>,
     /// What the plan keeps of the study and what it modernises.
     pub differs: Vec<String>,
+}
+
+impl Setup {
+    /// Whether boots of this guest may stand beside those of another one.
+    pub(crate) fn demand_same(&self, begun: &Self) -> Result<(), GuestError> {
+        let differs = [
+            ("kernel", self.kernel_sha256 != begun.kernel_sha256),
+            ("policy", self.policy_sha256 != begun.policy_sha256),
+            ("bakeoff", self.executable_sha256 != begun.executable_sha256 || self.bakeoff != begun.bakeoff),
+            ("disk", self.disk_sha256 != begun.disk_sha256),
+            ("QEMU", self.qemu != begun.qemu || self.machine != begun.machine),
+            ("plan", self.boots != begun.boots || self.rows != begun.rows),
+        ];
+        let differs: Vec<&str> =
+            differs.into_iter().filter_map(|(name, differs)| differs.then_some(name)).collect();
+        if differs.is_empty() { Ok(()) } else { Err(GuestError::OtherGuest(differs.join(", "))) }
+    }
 }
 
 /// A Debian package.

@@ -37,14 +37,15 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         rate: setup.rate_per_s.and_then(PerSecond::new),
         ..Changes::default()
     };
-    let plan = CachePlan::of_a_run(&setup.name, crate::directory::PLAN, &stored.plan, &changes)?;
+    let plan = CachePlan::of_a_run(&setup.name, bakeoff_experiment::directory::PLAN, &stored.plan, &changes)?;
     let mut entrants: Vec<Entrant> = Vec::new();
     for name in names(stored) {
         let runs: Vec<(usize, &RunRecord)> =
-            stored.runs.iter().enumerate().filter(|(_, run)| run.entrant.name == name).collect();
+            stored.standing().filter(|(_, run)| run.entrant.name == name).collect();
         entrants.push(entrant(&plan, stored, &runs));
     }
     let mut warnings = setup.warnings.clone();
+    warnings.extend(sentences::made_again(stored.made_again()));
     warnings.extend(sentences::warnings(&plan, stored, &entrants));
     Ok(Results {
         format: FORMAT,
@@ -64,7 +65,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         },
         hit_ratio_asked: plan.hit_ratio.map(Ratio::get),
         mean_bound_ns: plan.mean_bound.get(),
-        path: path(&stored.runs),
+        path: path(stored),
         passes: plan.passes,
         baselines: passes::baselines(&entrants),
         entrants,
@@ -78,7 +79,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
 /// Who took part, in the order of the plan, as far as it is known who that was; else in that of the runs.
 fn names(stored: &Stored) -> Vec<&str> {
     let took_part = |run: &&RunRecord| !matches!(run.purpose, Purpose::Path { .. });
-    let ran = || stored.runs.iter().filter(took_part).map(|run| run.entrant.name.as_str());
+    let ran = || stored.standing().map(|(_, run)| run).filter(took_part).map(|run| run.entrant.name.as_str());
     let planned =
         stored.setup.entrants.iter().map(String::as_str).filter(|name| ran().any(|ran| ran == *name));
     let mut names: Vec<&str> = planned.collect();
@@ -150,9 +151,10 @@ fn why_failed(run: &RunRecord) -> Option<String> {
     Some(run.pass.map_or_else(|| why.clone(), |pass| format!("pass {pass}: {why}")))
 }
 
-fn path(runs: &[RunRecord]) -> Option<Path> {
+fn path(stored: &Stored) -> Option<Path> {
     let of = |wanted: fn(usize) -> bool| {
-        runs.iter().find(|run| matches!(run.purpose, Purpose::Path { robots } if wanted(robots)))
+        let mut runs = stored.standing().map(|(_, run)| run);
+        runs.find(|run| matches!(run.purpose, Purpose::Path { robots } if wanted(robots)))
     };
     let (crowd, alone) = (of(|robots| robots > 1)?, of(|robots| robots == 1)?);
     let busy = &crowd.last_phase()?.phase;

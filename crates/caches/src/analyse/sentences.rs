@@ -262,6 +262,16 @@ fn dropped((number, run): (usize, &RunRecord)) -> Option<String> {
 }
 
 /// Of a phase that did not go to its end.
+/// Says that a bake-off was gone on with: caches were started and filled once more, in the middle of it.
+pub(super) fn made_again(runs: usize) -> Option<String> {
+    let what = match runs {
+        0 => return None,
+        1 => "a run was broken off and made again".to_owned(),
+        runs => format!("{runs} runs were broken off and made again"),
+    };
+    Some(format!("{what}: the cache was started anew and filled once more before the rates that were left"))
+}
+
 fn cut_short(entrant: &Entrant, point: &Point) -> Option<String> {
     let why = point.cut_short?;
     let counts = match why {

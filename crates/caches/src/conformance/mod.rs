@@ -13,7 +13,7 @@ mod suite;
 
 pub use comparison::{Conformance, Conforms, FailedTest, shown};
 pub use error::ConformanceError;
-pub use record::{Came, Examined, FILE, Kept, Record, SuiteFacts, is_one, load};
+pub use record::{CONFORMANCE, Came, Examined, FILE, Kept, Record, SuiteFacts, load};
 pub use run::{Examination, examinable, plan_of};
 pub use score::{Kind, Outcome, Score, Scored, Tally};
 pub use suite::{HERE, Suite};

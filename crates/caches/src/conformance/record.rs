@@ -1,12 +1,11 @@
-//! What is written down of a suite's run, and reading it again.
+//! Record of a run of the HTTP cache suite.
 //!
 //! Measuring side, cold. Owns the form of `conformance.json`. It stands in a directory of its own, or in that of a
 //! bake-off, whose other files it leaves as they are.
 
 use super::score::Score;
-use crate::directory::{text, unreadable};
 use crate::records::EntrantRecord;
-use bakeoff_experiment::directory::DirectoryError;
+use bakeoff_experiment::directory::{DirectoryError, Layout, needed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,6 +14,9 @@ use std::path::Path;
 pub const FILE: &str = "conformance.json";
 /// Version of its form.
 pub(super) const FORMAT: u32 = 1;
+
+/// Results directories that have nothing but what the suite said.
+pub const CONFORMANCE: Layout = Layout { setup: FILE, form: "1", growing: &[] };
 
 /// The suite was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,11 +97,6 @@ impl Record {
     }
 }
 
-/// Whether a directory has one.
-pub fn is_one(dir: &Path) -> bool {
-    dir.join(FILE).is_file()
-}
-
 /// The record of a directory, with configurations of these entrants; `None` where there is none.
 ///
 /// # Errors
@@ -108,26 +105,15 @@ pub fn load<'e>(
     dir: &Path,
     measured: impl Iterator<Item = &'e EntrantRecord>,
 ) -> Result<Option<Kept>, DirectoryError> {
-    #[derive(Deserialize)]
-    struct Form {
-        format: u32,
-    }
-    if !is_one(dir) {
+    if !CONFORMANCE.owns(dir) {
         return Ok(None);
     }
-    let written = text(dir, FILE)?;
-    let wrong = |why: serde_json::Error| unreadable(dir, FILE, why);
-    let Form { format } = serde_json::from_str(&written).map_err(wrong)?;
-    if format != FORMAT {
-        let why = format!("it is in the form {format}, and this bakeoff reads {FORMAT}; run the suite again");
-        return Err(unreadable(dir, FILE, why));
-    }
-    let record: Record = serde_json::from_str(&written).map_err(wrong)?;
+    let record: Record = CONFORMANCE.setup(dir)?;
     let ours = record.products.iter().filter_map(|examined| examined.entrant.config.as_ref());
     let theirs = measured.filter_map(|entrant| entrant.config.as_ref());
     let files: Vec<String> = ours.cloned().chain(theirs.cloned()).collect();
     // A file that is gone is said where it is missed.
-    let texts = files.into_iter().filter_map(|file| Some((text(dir, &file).ok()?, file)));
+    let texts = files.into_iter().filter_map(|file| Some((needed(dir, &file).ok()?, file)));
     let texts = texts.map(|(text, file)| (file, text)).collect();
     Ok(Some(Kept { record, texts }))
 }

@@ -66,7 +66,8 @@ pub fn plan_of(stored: &Stored) -> Result<CachePlan, PlanError> {
         rate: setup.rate_per_s.and_then(PerSecond::new),
         ..Changes::default()
     };
-    let mut plan = CachePlan::parse(&setup.name, crate::directory::PLAN, &stored.plan, &changes)?;
+    let mut plan =
+        CachePlan::parse(&setup.name, bakeoff_experiment::directory::PLAN, &stored.plan, &changes)?;
     if none_is_ours {
         plan.entrants.clear();
     }

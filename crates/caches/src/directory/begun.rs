@@ -2,9 +2,8 @@
 //!
 //! Measuring side, cold.
 
-use super::{DirectoryError, json, text, unreadable};
-use crate::records::{IntervalLine, PhaseLine, RunRecord, Used};
-use bakeoff_experiment::directory::ResultsDir;
+use crate::records::{IntervalLine, KILLED, PhaseLine, RunRecord, Used};
+use bakeoff_experiment::directory::{DirectoryError, ResultsDir, text_of, unreadable};
 use bakeoff_robots::Spec;
 use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::phases::EndReason;
@@ -43,7 +42,7 @@ impl Begun {
             let timed = goal.duration.is_some() && goal.transactions.is_none() && goal.fill_bytes.is_none();
             Planned { name: phase.name.clone(), measured: phase.measured, timed }
         });
-        dir.write(BEGUN, &json(&Self { run, record, phases: phases.collect() }))
+        dir.write_json(BEGUN, &Self { run, record, phases: phases.collect() })
     }
 
     /// The run of a directory that began and did not end, as far as its intervals tell. Directories of before do not
@@ -53,11 +52,8 @@ impl Begun {
         ended: usize,
         intervals: &[IntervalLine],
     ) -> Result<Option<RunRecord>, DirectoryError> {
-        if !dir.join(BEGUN).exists() {
-            return Ok(None);
-        }
-        let begun: Self =
-            serde_json::from_str(&text(dir, BEGUN)?).map_err(|why| unreadable(dir, BEGUN, why))?;
+        let Some(text) = text_of(dir, BEGUN)? else { return Ok(None) };
+        let begun: Self = serde_json::from_str(&text).map_err(|why| unreadable(dir, BEGUN, why))?;
         let of_it: Vec<&IntervalLine> = intervals.iter().filter(|line| line.run == begun.run).collect();
         Ok((begun.run as usize == ended && !of_it.is_empty()).then(|| begun.told_by(&of_it)))
     }
@@ -76,7 +72,7 @@ impl Begun {
                 }
             }
         }
-        RunRecord { phases, of_intervals: true, ended: "it was killed".to_owned(), ..self.record }
+        RunRecord { phases, of_intervals: true, ended: KILLED.to_owned(), ..self.record }
     }
 
     fn planned(&self, name: &str) -> Option<&Planned> {

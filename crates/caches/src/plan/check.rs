@@ -8,7 +8,7 @@ use super::turns::MOST_PASSES;
 use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, Order, PlanError};
 use crate::scale::Scale;
 use bakeoff_content::Distribution;
-use bakeoff_content::world::{Model, TypedKind};
+use bakeoff_content::world::{Model, ModelError, TypedKind};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 use bakeoff_robots::{PhaseFile, RobotsFile, Spec};
 use bakeoff_subject::ProxyMode as Mode;
@@ -47,11 +47,17 @@ struct WorldFile<'a> {
 /// Reads values and says whose they are.
 pub(super) struct Reader<'a> {
     origin: &'a str,
+    text: &'a str,
 }
 
 impl Reader<'_> {
     pub(super) fn wrong(&self, key: &'static str, why: impl Display) -> PlanError {
-        PlanError::Value { origin: self.origin.to_owned(), key, why: why.to_string() }
+        PlanError::of_key(self.origin, self.text, key, why)
+    }
+
+    /// Wrong in a section as a whole.
+    fn whole(&self, why: impl Display) -> PlanError {
+        PlanError::of_whole(self.origin, why)
     }
 
     pub(super) fn value<T: FromStr<Err: Display>>(
@@ -73,9 +79,10 @@ impl Reader<'_> {
 }
 
 pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<CachePlan, PlanError> {
-    let file: PlanFile = toml::from_str(text)
-        .map_err(|why| PlanError::Toml { origin: origin.to_owned(), why: why.to_string() })?;
-    let reader = Reader { origin };
+    let sections = "a bake-off's plan has [bakeoff], [robots], [[content]] and [[phase]]";
+    let file: PlanFile =
+        toml::from_str(text).map_err(|why| PlanError::of_file(origin, text, &why, sections))?;
+    let reader = Reader { origin, text };
     let section = &file.bakeoff;
     let scale = match changes.scale {
         Some(scale) => scale,
@@ -87,12 +94,10 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let phases = scaled(&file.phase, scale, memory_bytes + disk_bytes.unwrap_or(0));
     let (model, quick) = contents(&reader, &file.content)?;
     let length = Length { published: &file.phase, scaled: &phases, scale, model: &model };
-    let too_short = |why| PlanError::TooShort { origin: origin.to_owned(), why };
-    length.demand(course.known_lowest()).map_err(too_short)?;
+    length.demand(course.known_lowest()).map_err(|why| reader.whole(why))?;
     let growth = growth(&reader, &file, &course, scale)?;
-    let of_robots = |why| PlanError::Robots { origin: origin.to_owned(), why };
     let typed = growth.map_or(Ok(file.robots.clone()), |growth| growth.put_in(&reader, &file.robots))?;
-    let robots = Spec::new(&typed, &phases).map_err(of_robots)?;
+    let robots = Spec::new(&typed, &phases).map_err(|why| reader.whole(why))?;
     gzip(&reader, &robots, &model)?;
     let fill = file.fill.as_ref().map(|section| filling(&reader, section, &robots)).transpose()?;
     let (tls, origin_section) = take_tls(&reader, &file.origin)?;
@@ -197,7 +202,7 @@ pub(super) fn demand_products(origin: &str, plan: &CachePlan) -> Result<(), Plan
     let Some((name, why)) = plan.entrants.iter().find_map(stays).filter(|_| plan.has_outage()) else {
         return Ok(());
     };
-    Err(Reader { origin }.wrong(
+    Err(Reader { origin, text: &plan.text }.wrong(
         "products",
         format!("`{name}` cannot be away, as it is in an outage of this plan: {why}; take products alone"),
     ))
@@ -278,7 +283,7 @@ fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile
 /// What is asked for when it is measured, and the same kinds, but cachable and without think time. The origin knows
 /// both.
 fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<(Model, Model), PlanError> {
-    let of_content = |why| PlanError::Content { origin: reader.origin.to_owned(), why };
+    let of_content = |why: ModelError| reader.whole(why);
     let model = Model::new(content).map_err(of_content)?;
     let measured = model.kinds().len();
     let mut both = model.kinds().to_vec();
@@ -319,12 +324,11 @@ fn fillers(reader: &Reader<'_>, section: &FillSection) -> Result<Spec, PlanError
          \"{longest}\" }}\n",
         section.robots
     );
-    Spec::from_toml(&text).map_err(|why| PlanError::Robots { origin: reader.origin.to_owned(), why })
+    Spec::from_toml(&text).map_err(|why| reader.whole(why))
 }
 
 fn think_mean(reader: &Reader<'_>, origin: &toml::Table) -> Result<Nanos, PlanError> {
     let Some(text) = origin.get("think").and_then(toml::Value::as_str) else { return Ok(Nanos::ZERO) };
-    let think = Distribution::parse_seconds(text)
-        .map_err(|why| PlanError::Think { origin: reader.origin.to_owned(), why })?;
+    let think = Distribution::parse_seconds(text).map_err(|why| reader.wrong("think", why))?;
     Ok(Nanos::from_secs_f64(think.mean()))
 }

@@ -20,19 +20,17 @@ pub use turns::{Order, Turn};
 
 use crate::not_scaled::{self, Grows};
 use crate::scale::{Scale, TooShort};
-use bakeoff_content::DistributionError;
-use bakeoff_content::world::{Model, ModelError};
+use bakeoff_content::world::Model;
+pub use bakeoff_experiment::plan::PlanError;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 use bakeoff_robots::phases::{Goal, Phase};
 use bakeoff_robots::working_set::Limit;
-use bakeoff_robots::{PhaseFile, Spec, SpecError};
+use bakeoff_robots::{PhaseFile, Spec};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
-/// Whether a text is a plan of this kind. One that is no TOML is none of any kind.
-pub fn is_one(text: &str) -> bool {
-    text.parse::<toml::Table>().is_ok_and(|plan| plan.contains_key("bakeoff"))
-}
+/// The key that makes a text a plan of this kind.
+pub const KEY: &str = "bakeoff";
 
 /// What will be done.
 #[derive(Clone, Debug)]
@@ -132,61 +130,6 @@ pub struct Changes {
     pub ports: Option<LocalPorts>,
     /// In place of the plan's local addresses; not used when there are none.
     pub from: LocalAddresses,
-}
-
-/// Why a plan cannot be run.
-#[derive(Debug, thiserror::Error)]
-pub enum PlanError {
-    /// The text.
-    #[error("{origin}: {why}")]
-    Toml {
-        /// The file.
-        origin: String,
-        /// What the TOML library says, with line and place.
-        why: String,
-    },
-    /// A value.
-    #[error("{origin}: `{key}`: {why}")]
-    Value {
-        /// The file.
-        origin: String,
-        /// The key.
-        key: &'static str,
-        /// What is wrong and what is allowed.
-        why: String,
-    },
-    /// Robots or phases.
-    #[error("{origin}: {why}")]
-    Robots {
-        /// The file.
-        origin: String,
-        /// What is wrong.
-        why: SpecError,
-    },
-    /// What is asked for.
-    #[error("{origin}: {why}")]
-    Content {
-        /// The file.
-        origin: String,
-        /// What is wrong.
-        why: ModelError,
-    },
-    /// The origin's think time.
-    #[error("{origin}: [origin] `think`: {why}")]
-    Think {
-        /// The file.
-        origin: String,
-        /// What is wrong.
-        why: DistributionError,
-    },
-    /// The scale.
-    #[error("{origin}: {why}")]
-    TooShort {
-        /// The file.
-        origin: String,
-        /// Which phase.
-        why: TooShort,
-    },
 }
 
 impl CachePlan {

@@ -17,6 +17,7 @@ pub(crate) mod parts;
 mod peak;
 pub(crate) mod ports;
 pub(crate) mod power;
+mod resume;
 pub(crate) mod setup;
 mod started;
 pub(crate) mod steps;
@@ -26,7 +27,7 @@ pub use duration::Takes;
 pub use error::CachesError;
 pub use parts::PartsError;
 
-use crate::directory::Directory;
+use crate::directory::{Directory, Stored};
 use crate::plan::{CachePlan, Course, Entrant, Kind, Peak, Turn};
 use crate::records::End;
 use crate::transactions::{Encode, Log};
@@ -38,6 +39,7 @@ use bakeoff_robots::ledger::Record;
 use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use origin::{Origin, Place};
+use resume::Done;
 use started::Started;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -69,6 +71,9 @@ struct Given<'a> {
     placement: Placement,
     connections: usize,
     transactions: Option<&'a Log>,
+    done: Done,
+    /// Number of the next run.
+    run: u32,
 }
 
 /// What is there while a bake-off runs.
@@ -83,6 +88,8 @@ struct Bench<'a, 'd> {
     transactions: Option<&'a Log>,
     progress: &'a mut dyn Progress,
     interrupted: &'a AtomicBool,
+    /// What was measured before it was broken off.
+    done: Done,
     /// Number of the next run.
     run: u32,
     /// Every run asks for objects of another world.
@@ -102,21 +109,56 @@ impl Bakeoff<'_> {
     /// # Errors
     /// What kept it from its end.
     pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<(), CachesError> {
-        let here = |entrant: &Entrant| match entrant.kind {
-            Kind::Running { address, .. } => address.ip().is_loopback(),
-            Kind::Direct | Kind::Product { .. } => true,
-        };
-        let loopback = self.plan.entrants.iter().all(here);
-        let (mut setup, placement, connections) = setup::setup(self.plan, &self.flags, loopback)?;
+        let (mut setup, placement, connections) = setup::setup(self.plan, &self.flags, self.is_local())?;
         let _pinned = Pinned::to(&placement.generator).map_err(CachesError::System)?;
         setup.entrants = self.plan.taking_part().into_iter().map(|entrant| entrant.name).collect();
         setup.turns = self.plan.turns();
-        let cores = [&placement.subject[..], &placement.generator].concat();
-        let claim = environment::claim(&self.plan.name, &cores);
+        let claim = self.claim(&placement);
         setup.warnings.splice(0..0, claim.found().iter().map(|other| other.sentence.clone()));
-        let mut directory = Directory::begin(dir, &self.plan.text, &setup)?;
+        let directory = Directory::begin(dir, &self.plan.text, &setup)?;
         let log = self.transactions.map(|encode| Log::begin(dir.path(), encode)).transpose()?;
-        let given = Given { placement, connections, transactions: log.as_ref() };
+        let given =
+            Given { placement, connections, transactions: log.as_ref(), done: Done::default(), run: 0 };
+        self.to_its_end(directory, given, progress)
+    }
+
+    /// Goes on with a bake-off that was broken off: measures what its directory does not have.
+    ///
+    /// # Errors
+    /// As [`Bakeoff::run`].
+    pub fn resume(
+        &self,
+        dir: &ResultsDir,
+        stored: Stored,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CachesError> {
+        let (_, placement, connections) = setup::setup(self.plan, &self.flags, self.is_local())?;
+        let _pinned = Pinned::to(&placement.generator).map_err(CachesError::System)?;
+        let _claim = self.claim(&placement);
+        let directory = Directory::go_on(dir, &stored)?;
+        let run = u32::try_from(stored.runs.len()).unwrap_or(u32::MAX);
+        let given = Given { placement, connections, transactions: None, done: Done::of(&stored.runs), run };
+        self.to_its_end(directory, given, progress)
+    }
+
+    /// Whether all who take part are on this machine.
+    fn is_local(&self) -> bool {
+        self.plan.entrants.iter().all(|entrant| match entrant.kind {
+            Kind::Running { address, .. } => address.ip().is_loopback(),
+            Kind::Direct | Kind::Product { .. } => true,
+        })
+    }
+
+    fn claim(&self, placement: &Placement) -> environment::Claim {
+        environment::claim(&self.plan.name, &[&placement.subject[..], &placement.generator].concat())
+    }
+
+    fn to_its_end(
+        &self,
+        mut directory: Directory<'_>,
+        given: Given<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), CachesError> {
         let result = self.procedure(&mut directory, given, progress);
         let how = match &result {
             Ok(()) => End::Complete,
@@ -130,7 +172,7 @@ impl Bakeoff<'_> {
     fn procedure(
         &self,
         dir: &mut Directory<'_>,
-        Given { placement, connections, transactions }: Given<'_>,
+        Given { placement, connections, transactions, done, run }: Given<'_>,
         progress: &mut dyn Progress,
     ) -> Result<(), CachesError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))
@@ -159,7 +201,8 @@ impl Bakeoff<'_> {
             transactions,
             progress,
             interrupted: self.interrupted,
-            run: 0,
+            done,
+            run,
             world: fresh_world(self.plan.seed),
             pass: None,
             peaks: BTreeMap::new(),
@@ -175,6 +218,7 @@ impl Bench<'_, '_> {
         let (all, turns) = (self.plan.taking_part(), self.plan.turns());
         for (at, turn) in turns.iter().enumerate() {
             let Some(entrant) = all.iter().find(|entrant| entrant.name == turn.entrant) else { continue };
+            let Some(rates) = self.done.left(turn, self.plan.passes) else { continue };
             if turns.len() > 1 {
                 let (pass, passes) = (turn.pass, self.plan.passes);
                 self.progress.stage(&format!(
@@ -183,7 +227,7 @@ impl Bench<'_, '_> {
                     turns.len()
                 ));
             }
-            self.turn(entrant, turn)?;
+            self.turn(entrant, &Turn { rates, ..turn.clone() })?;
         }
         Ok(())
     }
@@ -230,7 +274,8 @@ impl Bench<'_, '_> {
         if let Some(found) = self.peaks.get(subject) {
             return Ok(*found);
         }
-        let found = self.peak(started, first, trials)?;
+        let made = self.done.trials(subject);
+        let found = self.peak(started, first, trials, &made)?;
         self.peaks.insert(subject.to_owned(), found);
         Ok(found)
     }

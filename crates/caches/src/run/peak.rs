@@ -38,16 +38,22 @@ pub(super) fn longest(trials: u32) -> Nanos {
 }
 
 impl Bench<'_, '_> {
-    /// The highest rate of all trials that was sustained and then held; half of the last trial's when none was
+    /// The highest rate of all trials, those that are made already among them, that was sustained and then held; half of the last trial's when none was
     /// sustained, and a step below the last that was tried when none held.
     pub(super) fn peak(
         &mut self,
         entrant: &Started,
         first: PerSecond,
         trials: u32,
+        made: &[(f64, bool)],
     ) -> Result<PerSecond, CachesError> {
         let mut search = Search::new(first.get(), trials);
+        let mut made = made.iter();
         while let Some(attempt) = search.next() {
+            if let Some((_, sustained)) = made.next() {
+                search.told(attempt, *sustained);
+                continue;
+            }
             let rate = PerSecond::new(attempt.rate).unwrap_or(first);
             let what = match attempt.confirming {
                 false => format!("trial {} of at most {trials}, {rate}", search.done + 1),

@@ -10,7 +10,7 @@ use super::power::Power;
 use super::started::Started;
 use super::{Bench, CachesError, achievable, outage};
 use crate::plan::{CachePlan, Course, Entrant, Peak};
-use crate::records::{EntrantRecord, NOBODY, PhaseLine, Purpose, RunRecord, Store};
+use crate::records::{EntrantRecord, INTERRUPTED, NOBODY, PhaseLine, Purpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_meter::ErrorClass;
@@ -57,6 +57,9 @@ impl Bench<'_, '_> {
         let plan = self.plan;
         let time = way_time(plan);
         for robots in ON_THE_WAY {
+            if self.done.has_path(robots) {
+                continue;
+            }
             self.progress.stage(&format!("the way to the origin, {robots} robots"));
             let text = format!(
                 "[robots]\nrobots = {robots}\n[[phase]]\nname = \"path\"\ngoal = {{ duration = \"{}ms\" }}\n",
@@ -219,7 +222,11 @@ impl Bench<'_, '_> {
             hits_before_fetch: hits_before_fetch(&ended.stream),
             store,
             store_unreadable: learnt.unreadable.or(unreadable),
-            ended: if failed.is_some() { BROKEN_OFF.to_owned() } else { words(&ended) },
+            ended: match failed {
+                _ if self.interrupted.load(Ordering::Relaxed) => INTERRUPTED.to_owned(),
+                Some(_) => BROKEN_OFF.to_owned(),
+                None => words(&ended),
+            },
             lateness_p99_ns: ended.lateness_p99_ns,
             robots_busy: ended.busy,
             clock_ahead_s: learnt.clock_ahead_s,

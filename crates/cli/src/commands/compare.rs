@@ -1,11 +1,10 @@
 //! `bakeoff compare`: two configurations, two URLs or two commands, without writing a plan.
 
 use super::programs::Programs;
-use super::run;
 use super::sides::{Sides, quoted};
 use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::{Failure, signals};
+use crate::{Failure, kinds, signals};
 use bakeoff_experiment::plan::Plan;
 use std::path::Path;
 
@@ -14,7 +13,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("compare", "the plan made from the command line", &text, Path::new("."))
         .map_err(Failure::usage)?;
-    run::experiment(&plan, &args.output, &args.rules, &signals::interrupted())
+    kinds::run_experiment(plan, &args.output, &args.rules, &signals::interrupted())
 }
 
 fn plan_text(args: &CompareArgs) -> Result<String, Failure> {

@@ -1,36 +1,31 @@
 //! `bakeoff compare-results`: a stored run against a newer one.
 
-use super::{caches, guest, suite};
 use crate::args::CompareResultsArgs;
 use crate::exit::Exit;
-use crate::{Failure, terminal};
-use bakeoff_experiment::between::{Between, Wanted, between};
-use bakeoff_experiment::directory;
+use crate::{Failure, kinds, terminal};
 use std::path::Path;
 
 /// Prints what changed. Writes nothing.
 pub(crate) fn compare_results(args: &CompareResultsArgs) -> Result<Exit, Failure> {
-    match [&args.old, &args.new].map(|dir| suite::is_directory(dir)) {
-        [true, true] => return suite::compare(args),
-        [false, false] => {}
-        [true, false] => suite::refuse_directory(&args.old, "is not one run")?,
-        [false, true] => suite::refuse_directory(&args.new, "is not one run")?,
+    let kind = kinds::of_directory(&args.new)?;
+    if !kind.owns_directory(&args.old) {
+        return Err(of_two_kinds(&args.old, &args.new)?);
     }
-    let found = found(&args.old, &args.new, args)?;
-    terminal::say(&match args.json {
-        true => bakeoff_report::between_json(&found),
-        false => bakeoff_report::between(&found, terminal::width(), terminal::colour()),
-    });
+    terminal::say(&kind.compare(&args.old, &args.new, args)?);
     Ok(Exit::Verdicts)
 }
 
-/// Two directories held against each other.
-pub(crate) fn found(old: &Path, new: &Path, args: &CompareResultsArgs) -> Result<Between, Failure> {
+/// Directories of two kinds have nothing in common; parts of a suite may.
+fn of_two_kinds(old: &Path, new: &Path) -> Result<Failure, Failure> {
+    let (mut said, mut parts) = (Vec::new(), Vec::new());
     for dir in [old, new] {
-        guest::refuse_directory(dir, "is not an experiment, and has no arms to compare")?;
-        caches::refuse_directory(dir, "is not an experiment, and has no arms to compare")?;
+        let kind = kinds::of_directory(dir)?;
+        said.push(format!("{} is {}", dir.display(), kind.noun()));
+        parts.extend(kind.parts(dir)?.into_iter().map(|(name, _)| name));
     }
-    let [old, new] = [old, new].map(|dir| directory::load(dir).map_err(Failure::usage));
-    let wanted = Wanted { arm: args.arm.clone(), meters: args.meters.clone(), anyway: args.anyway };
-    between(&old?, &new?, &wanted).map_err(Failure::usage)
+    let help = match parts.is_empty() {
+        true => "give two directories of one kind".to_owned(),
+        false => format!("give the directory of one of its parts: {}", parts.join(", ")),
+    };
+    Ok(Failure::usage(format!("{}; {help}", said.join(", and "))))
 }

@@ -1,19 +1,17 @@
 //! `bakeoff conformance`: the public HTTP cache suite against products as bake-offs have them.
 
-use super::caches::{self, Watcher};
-use super::report::say_where;
-use super::run::new_dir;
-use crate::args::{ConformanceArgs, OutputArgs, ReportArgs};
+use crate::args::ConformanceArgs;
 use crate::exit::Exit;
+use crate::kinds::conformance::{alone, exit, gone, text};
+use crate::kinds::{self, Watcher};
 use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_caches::conformance::{
-    self, Came, Conformance, ConformanceError, Examination, Kept, Record, Suite, plan_of, shown,
+    self, CONFORMANCE, Conformance, ConformanceError, Examination, FILE, Record, Suite, plan_of, shown,
 };
-use bakeoff_caches::directory::{self, Stored};
+use bakeoff_caches::directory::{self, BAKEOFF, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_report::conformance_text;
 use std::path::Path;
 
 /// Runs the suite, and writes what came of it into a directory of its own or into that of a bake-off.
@@ -26,8 +24,8 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Result<Exit, Failure> {
     conformance::examinable(&plan).map_err(failed)?;
     let suite = Suite::find(&args.suite).map_err(failed)?;
     let dir = match &args.into {
-        Some(path) => ResultsDir::lock(path).map_err(Failure::failed)?,
-        None => new_dir(args.output.out.as_deref(), "conformance")?,
+        Some(path) => ResultsDir::reopen(path, &BAKEOFF).map_err(Failure::failed)?,
+        None => kinds::new_dir(args.output.out.as_deref(), "conformance", &CONFORMANCE)?,
     };
     let examination =
         Examination { plan: &plan, suite: &suite, time_limit: args.time_limit, interrupted: &interrupted };
@@ -47,47 +45,31 @@ fn conclude(
         Ok(record) => record,
         Err(why) => {
             let failure = failed(why);
-            if conformance::is_one(dir.path()) {
+            if CONFORMANCE.owns(dir.path()) {
                 terminal::note("what the suite said of the products before is kept");
-                say_where(dir.path(), args.output.json);
+                kinds::say_where(dir.path(), args.output.json);
             }
             return Err(failure);
         }
     };
     if args.output.json {
-        let file = dir.path().join(conformance::FILE);
+        let file = dir.path().join(FILE);
         terminal::say(&std::fs::read_to_string(file).map_err(Failure::failed)?);
     } else if args.output.words() {
-        say(&of_directory(dir.path())?);
+        terminal::say(&text(&of_directory(dir.path())?));
     }
     if args.into.is_some() {
-        caches::show(dir, &OutputArgs { quiet: true, ..OutputArgs::default() })?;
+        kinds::rewrite(dir)?;
     }
-    say_where(dir.path(), args.output.json);
-    Ok(exit(&record))
-}
-
-/// Whether a directory has nothing but what the suite said.
-pub(crate) fn is_directory(path: &Path) -> bool {
-    conformance::is_one(path) && !caches::is_directory(path)
-}
-
-/// Prints what the suite said again.
-pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
-    caches::demand_plain(args)?;
-    let kept = alone(&args.dir)?;
-    say(&shown(&kept, None));
-    say_where(&args.dir, false);
-    Ok(exit(&kept.record))
-}
-
-fn say(found: &Conformance) {
-    terminal::say(&conformance_text(found, terminal::width(), terminal::colour()));
+    kinds::say_where(dir.path(), args.output.json);
+    let (exit, lines) = exit(&record);
+    lines.iter().for_each(|line| terminal::note(line));
+    Ok(exit)
 }
 
 /// Beside a bake-off it is held against who was measured there.
 fn of_directory(path: &Path) -> Result<Conformance, Failure> {
-    if !caches::is_directory(path) {
+    if !BAKEOFF.owns(path) {
         return Ok(shown(&alone(path)?, None));
     }
     let stored = stored(path)?;
@@ -96,25 +78,16 @@ fn of_directory(path: &Path) -> Result<Conformance, Failure> {
     Ok(shown(kept, Some(&measured)))
 }
 
-fn alone(path: &Path) -> Result<Kept, Failure> {
-    let kept = conformance::load(path, std::iter::empty()).map_err(Failure::failed)?;
-    kept.ok_or_else(|| gone(path))
-}
-
-fn gone(path: &Path) -> Failure {
-    Failure::failed(format!("{}: {} is gone; run the suite again", path.display(), conformance::FILE))
-}
-
 /// A plan whose stores the products have, with those that were named.
 fn plan(args: &ConformanceArgs) -> Result<CachePlan, Failure> {
     if let Some(none) = args.products.iter().find(|entrant| !entrant.is_cache()) {
         return Err(Failure::usage(format!("--product {none}: the suite is for caches; take it out")));
     }
-    caches::parse(&args.plan, &Changes { entrants: args.products.clone(), ..Changes::default() })
+    kinds::cache_plan(&args.plan, &Changes { entrants: args.products.clone(), ..Changes::default() })
 }
 
 fn stored(path: &Path) -> Result<Stored, Failure> {
-    if !caches::is_directory(path) {
+    if !BAKEOFF.owns(path) {
         return Err(Failure::usage(format!(
             "{}: is no results directory of a bake-off of caches; give one, or --product",
             path.display()
@@ -130,15 +103,4 @@ fn failed(why: ConformanceError) -> Failure {
         ConformanceError::NoProduct | ConformanceError::Forward => Failure::usage(why),
         other => Failure::failed(other),
     }
-}
-
-/// That a cache fails tests is no failure of the run; that it could not be examined is.
-fn exit(record: &Record) -> Exit {
-    let failed = |product: &&conformance::Examined| matches!(product.came_to, Came::Failed(_));
-    let (failed, all) = (record.products.iter().filter(failed).count(), record.products.len());
-    if failed == 0 {
-        return Exit::Verdicts;
-    }
-    terminal::complain(&format!("the suite did not come to its end with {failed} of {all} products"));
-    if failed == all { Exit::Failed } else { Exit::Invalid }
 }

@@ -20,7 +20,7 @@ pub(crate) fn doctor(args: &DoctorArgs) -> Result<Exit, Failure> {
     let seen = environment::watched(WATCHED);
     let need = Need { connections: args.connections, connection_rate: args.rate, loopback: true };
     let mut findings = environment::findings(&seen, &placement, &need);
-    findings.push(super::guest::finding());
+    findings.push(crate::kinds::guest::finding());
     let spoilt = findings.iter().any(|finding| finding.level == Level::Spoils);
     terminal::say(&match args.json {
         true => pretty(&json!({ "schema": SCHEMA, "spoilt": spoilt, "findings": findings }))?,

@@ -1,6 +1,5 @@
 //! `bakeoff extract`: the figures of a bake-off's phases under the names that Polygraph's `lx` has for them.
 
-use super::caches;
 use crate::args::ExtractArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -13,7 +12,7 @@ pub(crate) fn extract(args: &ExtractArgs) -> Result<Exit, Failure> {
     if !args.dir.is_dir() {
         return Err(Failure::usage(format!("{shown}: there is no such directory")));
     }
-    if !caches::is_directory(&args.dir) {
+    if !directory::BAKEOFF.owns(&args.dir) {
         return Err(Failure::usage(format!("{shown}: is no results directory of a bake-off of caches")));
     }
     let stored = directory::load(&args.dir).map_err(Failure::failed)?;

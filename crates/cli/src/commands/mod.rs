@@ -1,6 +1,5 @@
 //! One file a command.
 
-pub(crate) mod caches;
 pub(crate) mod calls;
 pub(crate) mod compare;
 pub(crate) mod compare_results;
@@ -9,7 +8,6 @@ pub(crate) mod docs;
 pub(crate) mod doctor;
 pub(crate) mod extract;
 mod fronts;
-pub(crate) mod guest;
 pub(crate) mod layer;
 pub(crate) mod load;
 mod names;
@@ -22,5 +20,6 @@ pub(crate) mod robots;
 pub(crate) mod run;
 mod sides;
 pub(crate) mod studies;
-pub(crate) mod suite;
 pub(crate) mod verify;
+
+pub(crate) use robots::resolve;

@@ -16,7 +16,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
     // Before the first line of output: whoever reads it may send the signal at once.
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::failed)?;
     let plan =
-        args.plan.as_deref().map(|plan| super::caches::parse(plan, &Changes::default())).transpose()?;
+        args.plan.as_deref().map(|plan| crate::kinds::cache_plan(plan, &Changes::default())).transpose()?;
     let wants_tls = args.tls || plan.as_ref().is_some_and(|plan| plan.tls);
     let throw_away = if wants_tls && args.cert.is_none() { Some(ThrowAway::make()?) } else { None };
     let tls = match (&throw_away, &args.cert, &args.key) {

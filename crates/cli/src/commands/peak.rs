@@ -1,10 +1,9 @@
 //! `bakeoff peak`: the highest rate of a server, or of several in turn, without writing a plan.
 
-use super::run;
 use super::sides::{Sides, quoted};
 use crate::args::{PeakArgs, RuleArgs};
 use crate::exit::Exit;
-use crate::{Failure, signals};
+use crate::{Failure, kinds, signals};
 use bakeoff_experiment::plan::Plan;
 use std::path::Path;
 
@@ -13,7 +12,7 @@ pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
     let plan = Plan::parse("peak", "the plan made from the command line", &text, Path::new("."))
         .map_err(Failure::usage)?;
-    run::experiment(&plan, &args.output, &RuleArgs::default(), &signals::interrupted())
+    kinds::run_experiment(plan, &args.output, &RuleArgs::default(), &signals::interrupted())
 }
 
 fn plan_text(args: &PeakArgs) -> Result<String, Failure> {

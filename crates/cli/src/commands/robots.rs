@@ -2,11 +2,12 @@
 //!
 //! Load goes where the user says, and nowhere else: to the cache that was named, or to the origin.
 
-use super::caches::{self, Watcher};
 use crate::args::RobotsArgs;
 use crate::exit::Exit;
+use crate::kinds::{self, Watcher};
 use crate::terminal::{self, Console};
 use crate::{Failure, signals};
+use bakeoff_caches::directory::BAKEOFF;
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_caches::records::{PhaseLine, RunRecord};
 use bakeoff_caches::transactions::{DROPPED, Logged};
@@ -31,7 +32,7 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         from: LocalAddresses::of(&args.source.from),
         ..Changes::default()
     };
-    let plan = caches::parse(&args.plan, &changes)?;
+    let plan = kinds::cache_plan(&args.plan, &changes)?;
     let standalone = Standalone {
         plan: &plan,
         origin: resolve(&args.origin)?,
@@ -46,14 +47,17 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{}: {why}", args.plan)));
     }
     say_clock(standalone.origin, standalone.clock_ahead_s().map_err(failed)?);
-    let log = args.log.as_deref().map(ResultsDir::create).transpose().map_err(|why| match why {
-        DirectoryError::NotEmpty(_) => Failure::usage(why),
-        other => Failure::failed(other),
-    })?;
+    let log =
+        args.log.as_deref().map(|path| ResultsDir::create(path, &BAKEOFF)).transpose().map_err(|why| {
+            match why {
+                DirectoryError::NotEmpty(_) => Failure::usage(why),
+                other => Failure::failed(other),
+            }
+        })?;
     let record = run(&standalone, &plan, args, log.as_ref())?;
     terminal::say(&totals(&record, args.part.is_some()));
     if let Some(log) = &args.log {
-        super::report::say_where(log, false);
+        kinds::say_where(log, false);
     }
     if interrupted.load(Ordering::Relaxed) {
         return Ok(Exit::Interrupted);
@@ -68,7 +72,7 @@ fn run(
     args: &RobotsArgs,
     log: Option<&ResultsDir>,
 ) -> Result<RunRecord, Failure> {
-    let lines = args.console.as_deref().and_then(caches::generation);
+    let lines = args.console.as_deref().and_then(kinds::generation);
     let mut watcher = Watcher { console: Console::new(&plan.name, false), lines };
     let result = standalone.run(log, &mut watcher);
     watcher.console.finish();
@@ -83,7 +87,7 @@ fn failed(why: CachesError) -> Failure {
 }
 
 /// `HOST:PORT` as the user wrote it.
-pub(super) fn resolve(text: &str) -> Result<SocketAddr, Failure> {
+pub(crate) fn resolve(text: &str) -> Result<SocketAddr, Failure> {
     let wrong =
         |why: String| Failure::usage(format!("`{text}` is no HOST:PORT: {why}; such as 127.0.0.1:8000"));
     let mut addresses = text.to_socket_addrs().map_err(|why| wrong(why.to_string()))?;

@@ -38,11 +38,12 @@ impl Check {
     }
 }
 
-/// The line of a JSON object that has members, its check and the newline included.
-pub(super) fn line(previous: &Check, object: &[u8]) -> Vec<u8> {
+/// The line of a JSON object that has members, its check and the newline included; and that check.
+pub(super) fn line(previous: &Check, object: &[u8]) -> (Vec<u8>, Check) {
     let open = object.strip_suffix(b"}").unwrap_or(object);
     let check = previous.follow(open);
-    [open, OPENING.as_bytes(), check.as_str().as_bytes(), CLOSING.as_bytes(), b"\n"].concat()
+    let line = [open, OPENING.as_bytes(), check.as_str().as_bytes(), CLOSING.as_bytes(), b"\n"].concat();
+    (line, check)
 }
 
 /// A line in two: what its check is about, and the check.
@@ -121,8 +122,10 @@ mod tests {
         let mut previous = first();
         let mut text = String::new();
         for object in objects {
-            let line = String::from_utf8(line(&previous, object.as_bytes())).unwrap();
-            previous = parts(line.trim_end()).unwrap().1;
+            let (line, check) = line(&previous, object.as_bytes());
+            let line = String::from_utf8(line).unwrap();
+            assert_eq!(parts(line.trim_end()).unwrap().1, check);
+            previous = check;
             text += &line;
         }
         text

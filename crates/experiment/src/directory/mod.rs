@@ -1,40 +1,36 @@
-//! The results directory on disk: what is written when, and what is read back.
+//! Results directories on disk: what is written when, and what is read back.
 //!
-//! Cold. `write` is the run's side, `read` everybody's, `chain` what the lines of growing files
-//! check each other by. Owns the names of the files.
+//! Cold. One form of directory for every kind of run: a plan, a setup, files that grow by a line, `end.json`. `layout`
+//! names its files, `growing` appends and repairs lines, `chain` is what they check each other by, `write` the run's side
+//! with its lock, `read` an experiment read back.
 
 mod chain;
+mod growing;
+mod layout;
 mod read;
 mod write;
 
 pub(crate) use chain::{Check, Fault, faults};
-pub use read::load;
-pub(crate) use read::{digests, setup};
+pub use growing::{Growing, records};
+pub use layout::{
+    Digests, END, End, EndRecord, Ended, LOGS, Layout, PLAN, RESULTS, end, needed, text_of, unreadable,
+};
+pub use read::{Stored, load};
 pub use write::ResultsDir;
 
-use crate::results::{SETUP_SCHEMA, Setup, SliceRecord, TrialRecord, Warning};
+use crate::results::{SETUP_SCHEMA, Warning};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 
-/// The plan's text.
-pub const PLAN: &str = "plan.toml";
-/// What was fixed before the first slice.
-pub const SETUP: &str = "setup.json";
 /// A line a slice.
 pub const SLICES: &str = "slices.jsonl";
 /// A search for peaks: a line a trial, in place of slices.
 pub const TRIALS: &str = "trials.jsonl";
-/// How the run ended.
-pub const END: &str = "end.json";
-/// Figures and verdicts.
-pub const RESULTS: &str = "results.json";
-/// What servers and commands printed, a folder an arm.
-pub const LOGS: &str = "logs";
 const LOCK: &str = ".lock";
-/// Files that grow by a line at a time, each line with its check.
-pub(crate) const GROWING: [&str; 2] = [SLICES, TRIALS];
+
+/// Results directories of experiments.
+pub const EXPERIMENT: Layout = Layout { setup: "setup.json", form: SETUP_SCHEMA, growing: &[SLICES, TRIALS] };
 
 /// Why a results directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -65,14 +61,16 @@ pub enum DirectoryError {
     },
     /// It is in another version's form.
     #[error(
-        "{path}: bakeoff {bakeoff} wrote it in the form {form}, and this bakeoff ({}) reads {SETUP_SCHEMA}; use the bakeoff that wrote it",
+        "{path}: bakeoff {bakeoff} wrote it in the form {form}, and this bakeoff ({}) reads {reads}; use the bakeoff that wrote it",
         env!("CARGO_PKG_VERSION")
     )]
     OtherForm {
         /// File.
         path: PathBuf,
-        /// Its `schema`.
+        /// Its form.
         form: String,
+        /// The form that is read.
+        reads: &'static str,
         /// The version that wrote it.
         bakeoff: String,
     },
@@ -123,34 +121,11 @@ impl StoppedBy {
     }
 }
 
-/// `end.json`.
+/// How an experiment ended, in its `end.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(crate) struct End {
+pub(crate) struct Stopped {
     pub(crate) stopped_by: StoppedBy,
-    /// What the other files were at that moment.
-    pub(crate) digests: Digests,
     /// Other runs on the same cores, seen until then.
     #[serde(default)]
     pub(crate) others: Vec<Warning>,
-}
-
-/// What files of a results directory were, by name: the SHA-256 of `plan.toml` and `setup.json`, and
-/// of each file that grows the check of its last line. A file that is not there has none.
-pub type Digests = BTreeMap<String, String>;
-
-/// What a results directory holds.
-#[derive(Clone, Debug)]
-pub struct Stored {
-    /// The plan's text.
-    pub plan: String,
-    /// What was fixed before the first slice; its warnings name also the runs that came beside it later.
-    pub setup: Setup,
-    /// Slices in the order they were measured.
-    pub slices: Vec<SliceRecord>,
-    /// Trials of a search for peaks, in the order they were run.
-    pub trials: Vec<TrialRecord>,
-    /// How the run ended; a run that was killed counts as interrupted.
-    pub stopped_by: StoppedBy,
-    /// What the files were when they were read.
-    pub digests: Digests,
 }

@@ -4,9 +4,8 @@
 //! killed run loses at most one. Whole files are written beside their name and renamed. One
 //! bakeoff at a time: a lock that ends with the process.
 
-use super::chain::{self, Check};
-use super::{DirectoryError, END, End, GROWING, LOCK, LOGS, PLAN, SETUP, SLICES, StoppedBy, TRIALS};
-use crate::digest::sha256_of;
+use super::growing::{self, Growing};
+use super::{DirectoryError, END, EndRecord, LOCK, LOGS, Layout, PLAN, SLICES, Stopped, StoppedBy, TRIALS};
 use crate::results::{Setup, SliceRecord, TrialRecord, Warning};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -17,6 +16,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct ResultsDir {
     path: PathBuf,
+    layout: &'static Layout,
     _lock: File,
     /// It was not there before.
     made: bool,
@@ -28,7 +28,7 @@ impl ResultsDir {
     ///
     /// # Errors
     /// Not empty, not writable, or in use.
-    pub fn create(path: &Path) -> Result<Self, DirectoryError> {
+    pub fn create(path: &Path, layout: &'static Layout) -> Result<Self, DirectoryError> {
         let made = !path.exists();
         fs::create_dir_all(path).map_err(|why| DirectoryError::Write { path: path.to_owned(), why })?;
         let entries =
@@ -40,35 +40,31 @@ impl ResultsDir {
         if !names.is_empty() && !false_start {
             // Only a directory that bakeoff has written to is touched to see who has it.
             if path.join(LOCK).exists() {
-                Self::lock(path)?;
+                Self::lock(path, layout)?;
             }
             return Err(DirectoryError::NotEmpty(path.to_owned()));
         }
-        Ok(Self { made, ..Self::lock(path)? })
+        Ok(Self { made, ..Self::lock(path, layout)? })
     }
 
-    /// Takes a directory that a run was written to.
+    /// Takes a directory that a run of this kind was written to.
     ///
     /// # Errors
     /// No such run, or in use.
-    pub fn reopen(path: &Path) -> Result<Self, DirectoryError> {
-        if path.join(SETUP).is_file() {
-            Self::lock(path)
-        } else {
-            Err(DirectoryError::NoResults(path.to_owned()))
+    pub fn reopen(path: &Path, layout: &'static Layout) -> Result<Self, DirectoryError> {
+        match layout.owns(path) {
+            true => Self::lock(path, layout),
+            false => Err(DirectoryError::NoResults(path.to_owned())),
         }
     }
 
-    /// Takes a directory, whatever was written to it.
-    ///
-    /// # Errors
-    /// Not writable, or in use.
-    pub fn lock(path: &Path) -> Result<Self, DirectoryError> {
+    /// Takes a directory, whatever was written to it. Not writable, or in use: an error.
+    fn lock(path: &Path, layout: &'static Layout) -> Result<Self, DirectoryError> {
         let file = path.join(LOCK);
         let lock = OpenOptions::new().create(true).append(true).open(&file);
         let lock = lock.map_err(|why| DirectoryError::Write { path: file.clone(), why })?;
         match lock.try_lock() {
-            Ok(()) => Ok(Self { path: path.to_owned(), _lock: lock, made: false }),
+            Ok(()) => Ok(Self { path: path.to_owned(), layout, _lock: lock, made: false }),
             Err(TryLockError::WouldBlock) => Err(DirectoryError::InUse(path.to_owned())),
             Err(TryLockError::Error(why)) => Err(DirectoryError::Write { path: file, why }),
         }
@@ -79,9 +75,9 @@ impl ResultsDir {
         &self.path
     }
 
-    /// Whether rounds have begun, so that there may be something measured.
+    /// Whether measuring has begun, so that there may be something measured.
     pub fn has_begun(&self) -> bool {
-        self.path.join(SETUP).exists()
+        self.layout.owns(&self.path)
     }
 
     /// Whether anything is there of what servers printed.
@@ -116,6 +112,25 @@ impl ResultsDir {
         })
     }
 
+    /// Writes a whole file of JSON, for people to read too.
+    ///
+    /// # Errors
+    /// As [`ResultsDir::write`].
+    pub fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), DirectoryError> {
+        let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
+        text.push(b'\n');
+        self.write(name, &text)
+    }
+
+    /// Writes plan and setup: all that is fixed from now on.
+    ///
+    /// # Errors
+    /// As [`ResultsDir::write`].
+    pub fn begin(&self, plan: &str, setup: &impl Serialize) -> Result<(), DirectoryError> {
+        self.write_plan(plan)?;
+        self.write_json(self.layout.setup, setup)
+    }
+
     /// Writes the plan's text.
     ///
     /// # Errors
@@ -129,16 +144,24 @@ impl ResultsDir {
     /// # Errors
     /// As [`ResultsDir::write`].
     pub fn write_setup(&self, setup: &Setup) -> Result<(), DirectoryError> {
-        self.write(SETUP, &pretty(setup))
+        self.write_json(self.layout.setup, setup)
     }
 
-    /// Writes how the run ended, and who measured beside it.
+    /// Writes how the run ended, and what the other files are at that moment.
+    ///
+    /// # Errors
+    /// As [`ResultsDir::write`].
+    pub fn end(&self, how: impl Serialize) -> Result<(), DirectoryError> {
+        let digests = self.layout.digests(&self.path)?;
+        self.write_json(END, &EndRecord { how, digests })
+    }
+
+    /// Writes how an experiment ended, and who measured beside it.
     ///
     /// # Errors
     /// As [`ResultsDir::write`].
     pub fn write_end(&self, stopped_by: StoppedBy, others: Vec<Warning>) -> Result<(), DirectoryError> {
-        let digests = super::read::digests(&self.path)?;
-        self.write(END, &pretty(&End { stopped_by, digests, others }))
+        self.end(Stopped { stopped_by, others })
     }
 
     /// Appends a slice and waits until it is on disk.
@@ -157,28 +180,20 @@ impl ResultsDir {
         self.append_line(TRIALS, trial)
     }
 
-    /// Appends a record, which must be an object with members, as a line with its check to a file
-    /// that grows, and waits until it is on disk.
+    /// Appends a record as a line with its check, and waits until it is on disk.
     ///
     /// # Errors
-    /// The disk is full: what stood there before still stands there. Or the file does not end with
-    /// a line that this one could follow.
-    pub(crate) fn append_line(&self, name: &str, record: &impl Serialize) -> Result<(), DirectoryError> {
-        let path = self.path.join(name);
-        let object = serde_json::to_vec(record).unwrap_or_default();
-        let append = || {
-            let mut file = OpenOptions::new().create(true).read(true).append(true).open(&path)?;
-            let before = file.metadata()?.len();
-            let previous = match chain::last(&file)? {
-                Some(check) => check,
-                None => Check::before_the_first(&sha256_of(&self.path.join(SETUP))?),
-            };
-            let line = chain::line(&previous, &object);
-            file.write_all(&line).and_then(|()| file.sync_data()).inspect_err(|_| {
-                let _ = file.set_len(before); // half a line is none
-            })
-        };
-        append().map_err(|why| DirectoryError::Write { path: path.clone(), why })
+    /// As [`Growing::append`]. Or the file does not end with a line that this one could follow.
+    pub fn append_line(&self, name: &str, record: &impl Serialize) -> Result<(), DirectoryError> {
+        self.growing(name)?.append(record)
+    }
+
+    /// A file that grows, open for more lines; the setup must be there.
+    ///
+    /// # Errors
+    /// It cannot be opened, or does not end with a line that another could follow.
+    pub fn growing(&self, name: &str) -> Result<Growing, DirectoryError> {
+        Growing::open(self.path.join(name), &self.path.join(self.layout.setup))
     }
 
     /// Makes the directory of a run that ended before its time ready to be gone on with: takes away
@@ -187,55 +202,42 @@ impl ResultsDir {
     /// # Errors
     /// As [`ResultsDir::write`].
     pub fn go_on(&self) -> Result<(), DirectoryError> {
-        GROWING.iter().try_for_each(|name| self.mend(name))?;
+        self.layout.growing.iter().try_for_each(|name| growing::mend(self.path.join(name)))?;
         let path = self.path.join(END);
         match fs::remove_file(&path) {
             Err(why) if why.kind() != io::ErrorKind::NotFound => Err(DirectoryError::Write { path, why }),
             _ => Ok(()),
         }
     }
-
-    fn mend(&self, name: &str) -> Result<(), DirectoryError> {
-        let path = self.path.join(name);
-        let Ok(text) = fs::read(&path) else { return Ok(()) };
-        let whole = text.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-        if whole == text.len() {
-            return Ok(());
-        }
-        let cut = OpenOptions::new().write(true).open(&path).and_then(|file| file.set_len(whole as u64));
-        cut.map_err(|why| DirectoryError::Write { path, why })
-    }
-}
-
-fn pretty(value: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec_pretty(value).unwrap_or_default();
-    text.push(b'\n');
-    text
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::EXPERIMENT;
     use super::*;
 
     #[test]
     fn a_directory_is_taken_once_and_only_empty() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results");
-        let first = ResultsDir::create(&path).unwrap();
-        assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::InUse(_))));
+        let first = ResultsDir::create(&path, &EXPERIMENT).unwrap();
+        assert!(matches!(ResultsDir::create(&path, &EXPERIMENT), Err(DirectoryError::InUse(_))));
         first.write_plan("x").unwrap();
-        assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::InUse(_))));
+        assert!(matches!(ResultsDir::create(&path, &EXPERIMENT), Err(DirectoryError::InUse(_))));
         drop(first);
-        assert!(ResultsDir::create(&path).is_ok(), "a run that never began left nothing to lose");
+        assert!(
+            ResultsDir::create(&path, &EXPERIMENT).is_ok(),
+            "a run that never began left nothing to lose"
+        );
         fs::write(path.join(SLICES), "").unwrap();
-        assert!(matches!(ResultsDir::create(&path), Err(DirectoryError::NotEmpty(_))));
-        assert!(matches!(ResultsDir::reopen(&path), Err(DirectoryError::NoResults(_))));
+        assert!(matches!(ResultsDir::create(&path, &EXPERIMENT), Err(DirectoryError::NotEmpty(_))));
+        assert!(matches!(ResultsDir::reopen(&path, &EXPERIMENT), Err(DirectoryError::NoResults(_))));
     }
 
     #[test]
     fn half_a_line_is_taken_away() {
         let dir = tempfile::tempdir().unwrap();
-        let results = ResultsDir::create(dir.path()).unwrap();
+        let results = ResultsDir::create(dir.path(), &EXPERIMENT).unwrap();
         fs::write(dir.path().join(SLICES), "{\"a\":1}\n{\"b").unwrap();
         results.write_end(StoppedBy::Budget, Vec::new()).unwrap();
         results.go_on().unwrap();
@@ -246,7 +248,7 @@ mod tests {
 
     #[test]
     fn a_directory_that_cannot_be_written_says_so() {
-        let error = ResultsDir::create(Path::new("/proc/bakeoff-results")).unwrap_err();
+        let error = ResultsDir::create(Path::new("/proc/bakeoff-results"), &EXPERIMENT).unwrap_err();
         assert!(error.to_string().contains("give another --out"), "{error}");
     }
 }

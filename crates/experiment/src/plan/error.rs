@@ -1,9 +1,10 @@
-//! What is wrong with a plan, shown at its place.
+//! Errors of plans, shown at their place in the text.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::cell::RefCell;
 use std::fmt;
 use std::ops::Range;
+use toml_edit::{Document, Item, Table};
 
 /// Why a plan cannot be run.
 #[derive(Debug)]
@@ -33,8 +34,8 @@ impl fmt::Display for PlanError {
 impl std::error::Error for PlanError {}
 
 impl PlanError {
-    /// An error at a place, with what helps.
-    pub(crate) fn at(origin: &str, text: &str, span: Range<usize>, what: &str, help: Option<&str>) -> Self {
+    /// An error at a place of the text, with what helps.
+    pub fn at(origin: &str, text: &str, span: Range<usize>, what: &str, help: Option<&str>) -> Self {
         let span = span.start.min(text.len())..span.end.clamp(span.start.min(text.len()), text.len());
         let snippet =
             Snippet::source(text).path(origin).fold(true).annotation(AnnotationKind::Primary.span(span));
@@ -45,8 +46,36 @@ impl PlanError {
         Self::Wrong(Renderer::plain().render(&report).to_string())
     }
 
-    /// The TOML library's error, with unknown keys put in our words.
+    /// An error of a key's value, at the value where the text has the key: a flag may have brought the value.
+    pub fn of_key(origin: &str, text: &str, key: &str, why: impl fmt::Display) -> Self {
+        let document = Document::parse(text).ok();
+        let span = document.as_ref().and_then(|document| place_of(document.as_table(), key));
+        let what = format!("`{key}`: {why}");
+        match span {
+            Some(span) => Self::at(origin, text, span, &what, None),
+            None => Self::Wrong(format!("{origin}: {what}")),
+        }
+    }
+
+    /// An error of the text as a whole.
+    pub fn of_whole(origin: &str, why: impl fmt::Display) -> Self {
+        Self::Wrong(format!("{origin}: {why}"))
+    }
+
+    /// The TOML library's error of a file that has these sections, in words.
+    pub fn of_file(origin: &str, text: &str, error: &toml::de::Error, sections: &str) -> Self {
+        Self::toml(origin, text, error.span().unwrap_or(0..0), error.message(), sections)
+    }
+
+    /// The same of an experiment's plan.
     pub(super) fn of_toml(origin: &str, text: &str, span: Range<usize>, message: &str) -> Self {
+        let sections = "a plan has [experiment], [workload] and an [arm.NAME] for each arm; \
+                        every results directory holds one as plan.toml";
+        Self::toml(origin, text, span, message, sections)
+    }
+
+    /// Unknown keys are put in our words.
+    fn toml(origin: &str, text: &str, span: Range<usize>, message: &str, sections: &str) -> Self {
         let quoted: Vec<&str> = message.split('`').skip(1).step_by(2).collect();
         match quoted.split_first() {
             Some((unknown, known)) if message.starts_with("unknown field") && !known.is_empty() => {
@@ -54,9 +83,7 @@ impl PlanError {
                 Self::at(origin, text, span, &what, Some(&suggestion(unknown, known)))
             }
             Some((missing, [])) if message.starts_with("missing field") => {
-                let help = "a plan has [experiment], [workload] and an [arm.NAME] for each arm; \
-                            every results directory holds one as plan.toml";
-                Self::at(origin, text, span, &format!("`{missing}` is missing"), Some(help))
+                Self::at(origin, text, span, &format!("`{missing}` is missing"), Some(sections))
             }
             _ => match of_type(text, &span, message) {
                 Some((what, help)) => Self::at(origin, text, span, &what, Some(&help)),
@@ -64,6 +91,12 @@ impl PlanError {
             },
         }
     }
+}
+
+/// Where a key's value stands, in whichever table has the key first.
+fn place_of(table: &Table, key: &str) -> Option<Range<usize>> {
+    let own = table.get(key).and_then(Item::span);
+    own.or_else(|| table.iter().find_map(|(_, item)| place_of(item.as_table()?, key)))
 }
 
 /// Errors of parts that have nothing to do with one another, to be told together.

@@ -18,6 +18,7 @@ mod files;
 mod method;
 mod requests;
 mod set;
+mod source;
 
 pub use arm::{Arm, ArmCommand, ArmKind};
 pub use baselines::Baselines;
@@ -35,6 +36,7 @@ pub use method::{
 
 pub use requests::{BurstClock, LoadClock, Population, RequestSource, RequestWork, Timed};
 pub use set::{Setting, changed};
+pub use source::{PlanSource, STANDARD_INPUT};
 
 use bakeoff_stats::Margin;
 use bakeoff_subject::Written;
@@ -130,33 +132,13 @@ pub struct CommandWork {
 }
 
 impl Plan {
-    /// Reads and checks a plan file, with these values in place of its own.
+    /// Reads a plan from its text.
     ///
     /// # Errors
-    /// The file cannot be read, or is no plan.
-    pub fn load(path: &Path, settings: &[Setting]) -> Result<Self, PlanError> {
-        let text = std::fs::read_to_string(path)
-            .map_err(|why| PlanError::Unreadable { path: path.display().to_string(), why })?;
-        let name =
-            path.file_stem().map_or_else(|| "plan".to_owned(), |stem| stem.to_string_lossy().into_owned());
-        let base = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let base = std::path::absolute(base).unwrap_or_else(|_| base.to_owned());
-        Self::with(&name, &path.display().to_string(), &text, &base, settings)
-    }
-
-    /// Checks a plan's text with these values in place of its own.
-    ///
-    /// # Errors
-    /// As [`Plan::parse`], or a value has no place in the text.
-    pub fn with(
-        name: &str,
-        origin: &str,
-        text: &str,
-        base_dir: &Path,
-        settings: &[Setting],
-    ) -> Result<Self, PlanError> {
-        let (origin, text) = changed(origin, text, settings)?;
-        Self::parse(name, &origin, &text, base_dir)
+    /// As [`Plan::parse`].
+    pub fn of(source: &PlanSource) -> Result<Self, PlanError> {
+        let base = source.base_dir.as_deref().unwrap_or(Path::new("."));
+        Self::parse(&source.name, &source.origin, &source.text, base)
     }
 
     /// Checks a plan's text. `origin` is what messages call it. Where it states a sample, this is the

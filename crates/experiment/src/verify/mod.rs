@@ -1,16 +1,20 @@
-//! Whether a results directory is as it was written, and says what its slices give.
+//! Verification of a results directory: it is as it was written, and says what its records give.
 //!
-//! Cold, writes nothing. Owns the order of the questions: what the files were when the run ended,
-//! the lines that grew, the rounds, and at last every figure and verdict of `results.json` against
-//! what the same analysis makes of the slices now. What a report looks like is asked by whoever can
-//! print one. No signature: who may write a directory may write another one.
+//! Cold, writes nothing. Owns the order of the questions: the files as they were when the run ended, the lines that
+//! grew, the rounds of an experiment, and at last every figure and verdict of `results.json` against what the same
+//! analysis makes of the records now. Reports are compared by the command that can print them. There is no signature:
+//! anybody who may write a directory may write another one.
 
 mod json;
-mod slices;
+mod lines;
 
 use crate::analyse::analyse;
-use crate::directory::{self, Digests, DirectoryError, END, End, PLAN, RESULTS, SETUP, Stored};
-use crate::results::Results;
+use crate::directory::{
+    self, Digests, DirectoryError, END, EXPERIMENT, EndRecord, Layout, PLAN, RESULTS, Stopped, Stored,
+};
+use crate::results::{Results, Setup};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use std::fmt;
 use std::fs;
@@ -39,15 +43,14 @@ pub struct Verified {
     pub findings: Vec<Finding>,
     /// What could not be asked, and why; no fault.
     pub notes: Vec<String>,
-    /// Slices read.
-    pub slices: usize,
-    /// Trials of a search for peaks, read.
-    pub trials: usize,
+    /// Records read, in words: `40 slices`.
+    pub read: String,
     /// Values of `results.json` compared.
     pub values: usize,
-    /// What the files hold and what follows from it, where all slices can be read.
-    pub again: Option<(Stored, Results)>,
 }
+
+/// The files of an experiment and what follows from them.
+pub type Again = (Stored, Results);
 
 impl Verified {
     /// Asks of one more file whether it is what it would be now; one that is not there is no fault.
@@ -71,36 +74,80 @@ impl Verified {
         Ok(())
     }
 
+    /// Asks whether every value of `results.json` is what the records give now.
+    ///
+    /// # Errors
+    /// It is there and cannot be read.
+    pub fn results(&mut self, dir: &Path, now: &impl Serialize) -> Result<(), DirectoryError> {
+        let fresh = serde_json::to_value(now).unwrap_or(Value::Null);
+        match lossy(dir, RESULTS)?.as_deref().map(serde_json::from_str::<Value>) {
+            None => self.notes.push(format!("there is no {RESULTS}; `bakeoff report` makes it")),
+            Some(Err(why)) => self.find(RESULTS, format!("cannot be read: {why}")),
+            Some(Ok(there)) => compare(&there, &fresh, self),
+        }
+        Ok(())
+    }
+
+    /// Notes that figures were not computed again.
+    pub fn not_again(&mut self, why: impl fmt::Display) {
+        self.notes.push(format!("figures and verdicts were not computed again: {why}"));
+    }
+
     fn find(&mut self, place: impl Into<String>, what: impl Into<String>) {
         self.findings.push(Finding { place: place.into(), what: what.into() });
     }
 }
 
-/// Asks all questions that a directory's own files can answer.
+/// Asks the questions that are the same for every kind: whether plan, setup and growing files are as they were when the
+/// run ended, and each line as it was written. `E` is how the kind says how a run ended.
+///
+/// # Errors
+/// A file is there and cannot be read.
+pub fn files<E: DeserializeOwned>(dir: &Path, layout: &Layout) -> Result<Verified, DirectoryError> {
+    let mut verified = Verified::default();
+    let end = end::<E>(dir, &mut verified)?;
+    let now = layout.digests(dir)?;
+    if let Some(end) = &end {
+        ended(&end.digests, &now, layout, &mut verified);
+    }
+    let setup = end.as_ref().and_then(|end| end.digests.get(layout.setup)).or_else(|| now.get(layout.setup));
+    lines::check_chains(dir, layout, setup.map_or("", String::as_str), end.is_some(), &mut verified)?;
+    Ok(verified)
+}
+
+/// Asks all questions that an experiment's own files can answer. Where all slices can be read, also gives what follows
+/// from them.
 ///
 /// # Errors
 /// There is no run in it, or it is in another version's form.
-pub fn verify(dir: &Path) -> Result<Verified, DirectoryError> {
-    let setup = directory::setup(dir)?;
-    let mut verified = Verified::default();
-    let end = end(dir, &mut verified)?;
-    let now = directory::digests(dir)?;
-    if now.get(PLAN) != Some(&setup.plan_sha256) {
-        verified.find(PLAN, format!("is not the plan that {SETUP} was made from"));
+pub fn experiment(dir: &Path) -> Result<(Verified, Option<Again>), DirectoryError> {
+    let setup: Setup = EXPERIMENT.setup(dir)?;
+    let mut verified = files::<Stopped>(dir, &EXPERIMENT)?;
+    if EXPERIMENT.digests(dir)?.get(PLAN) != Some(&setup.plan_sha256) {
+        let what = format!("is not the plan that {} was made from", EXPERIMENT.setup);
+        verified.findings.insert(0, Finding { place: PLAN.to_owned(), what });
     }
-    if let Some(end) = &end {
-        ended(end, &now, &mut verified);
-    }
-    let first = end.as_ref().and_then(|end| end.digests.get(SETUP)).or_else(|| now.get(SETUP));
-    slices::check_chains(dir, first.map_or("", String::as_str), end.is_some(), &mut verified)?;
-    match directory::load(dir) {
-        Ok(stored) => {
-            slices::check_rounds(&stored, &mut verified);
-            results(dir, stored, &mut verified)?;
+    let stored = match directory::load(dir) {
+        Ok(stored) => stored,
+        Err(why) => {
+            verified.not_again(why);
+            return Ok((verified, None));
         }
-        Err(why) => verified.notes.push(format!("figures and verdicts were not computed again: {why}")),
-    }
-    Ok(verified)
+    };
+    lines::check_rounds(&stored, &mut verified);
+    verified.read = match (stored.slices.len(), stored.trials.len()) {
+        (0, trials) if trials > 0 => format!("{trials} trials"),
+        (slices, _) => format!("{slices} slices"),
+    };
+    let again = match analyse(&stored) {
+        Ok(results) => results,
+        Err(why) => {
+            verified.find(directory::SLICES, why.to_string());
+            return Ok((verified, None));
+        }
+    };
+    verified.results(dir, &again)?;
+    Ok((verified, Some((stored, again))))
 }
 
 /// A file's text, `None` when it is not there. A byte that is no text is a difference, not an error.
@@ -116,7 +163,10 @@ fn bytes_of(dir: &Path, name: &str) -> Result<Option<Vec<u8>>, DirectoryError> {
     }
 }
 
-fn end(dir: &Path, verified: &mut Verified) -> Result<Option<End>, DirectoryError> {
+fn end<E: DeserializeOwned>(
+    dir: &Path,
+    verified: &mut Verified,
+) -> Result<Option<EndRecord<E>>, DirectoryError> {
     let Some(text) = lossy(dir, END)? else {
         verified.notes.push(format!(
             "there is no {END}: the run was killed or is not over, and whether lines are missing at the end is not known"
@@ -127,12 +177,12 @@ fn end(dir: &Path, verified: &mut Verified) -> Result<Option<End>, DirectoryErro
     Ok(end.inspect_err(|why| verified.find(END, format!("cannot be read: {why}"))).ok())
 }
 
-/// What the files were when the run ended. The plan is asked for by `setup.json` as well.
-fn ended(end: &End, now: &Digests, verified: &mut Verified) {
-    for (name, then) in &end.digests {
+/// The files as they were when the run ended.
+fn ended(then: &Digests, now: &Digests, layout: &Layout, verified: &mut Verified) {
+    for (name, then) in then {
         let what = match now.get(name) {
             Some(digest) if digest == then => continue,
-            Some(_) if directory::GROWING.contains(&name.as_str()) => {
+            Some(_) if layout.growing.contains(&name.as_str()) => {
                 "does not end with the line that it ended with when the run did: lines are missing, were added, or the last was changed"
             }
             Some(_) => "changed since the run ended",
@@ -140,29 +190,9 @@ fn ended(end: &End, now: &Digests, verified: &mut Verified) {
         };
         verified.find(name.as_str(), what);
     }
-    for name in now.keys().filter(|name| !end.digests.contains_key(*name)) {
+    for name in now.keys().filter(|name| !then.contains_key(*name)) {
         verified.find(name.as_str(), "was not there when the run ended");
     }
-}
-
-/// Every value of `results.json` against what the slices give now.
-fn results(dir: &Path, stored: Stored, verified: &mut Verified) -> Result<(), DirectoryError> {
-    let again = match analyse(&stored) {
-        Ok(results) => results,
-        Err(why) => {
-            verified.find("slices.jsonl", why.to_string());
-            return Ok(());
-        }
-    };
-    let text = lossy(dir, RESULTS)?;
-    let fresh = serde_json::to_value(&again).unwrap_or(Value::Null);
-    match text.as_deref().map(serde_json::from_str::<Value>) {
-        None => verified.notes.push(format!("there is no {RESULTS}; `bakeoff report` makes it")),
-        Some(Err(why)) => verified.find(RESULTS, format!("cannot be read: {why}")),
-        Some(Ok(there)) => compare(&there, &fresh, verified),
-    }
-    verified.again = Some((stored, again));
-    Ok(())
 }
 
 fn compare(there: &Value, fresh: &Value, verified: &mut Verified) {

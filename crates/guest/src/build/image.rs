@@ -68,9 +68,9 @@ fn walk(dir: &Path, entries: &mut Vec<Entry>) -> Result<(), GuestError> {
     Ok(())
 }
 
-/// What debugfs is told: owner and label of every file.
+/// Orders for debugfs: owner, label and times of every file.
 fn orders(root: &Path, base: &Base, entries: &[Entry]) -> Result<String, GuestError> {
-    let mut orders = "ea_set / security.selinux system_u:object_r:root_t:s0\n".to_owned();
+    let mut orders = "ea_set / security.selinux system_u:object_r:root_t:s0\n".to_owned() + &dated("/");
     for kind in ["dir", "file", "lnk_file"] {
         let paths: Vec<String> = entries
             .iter()
@@ -95,11 +95,17 @@ fn orders(root: &Path, base: &Base, entries: &[Entry]) -> Result<String, GuestEr
         for (path, label) in paths.iter().zip(labels) {
             let own = LABELS.iter().rev().find(|(place, _)| Path::new(path).starts_with(place));
             let label = own.map_or(label, |(_, label)| label);
-            orders += &format!("sif {path} uid 0\nsif {path} gid 0\n");
+            orders += &format!("sif {path} uid 0\nsif {path} gid 0\n{}", dated(path));
             if !label.starts_with('<') {
                 orders += &format!("ea_set {path} security.selinux {label}\n");
             }
         }
     }
     Ok(orders)
+}
+
+/// mke2fs takes over when a file was changed and read here, and when a directory or link was made, which is another moment
+/// in each build.
+fn dated(path: &str) -> String {
+    ["ctime", "atime", "mtime"].map(|time| format!("sif {path} {time} @{DATED}\n")).concat()
 }

@@ -1,19 +1,20 @@
 //! The lines of files that grow: each as it was written, and no round with a hole.
 
 use super::Verified;
-use crate::directory::{self, Check, DirectoryError, Fault, GROWING, SLICES, Stored};
+use crate::directory::{self, Check, DirectoryError, Fault, Layout, SLICES, Stored};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Every line against its check. `setup` is what `setup.json` was when the lines were written.
+/// Every line against its check. `setup` is the digest of the setup when the lines were written.
 pub(super) fn check_chains(
     dir: &Path,
+    layout: &Layout,
     setup: &str,
     ended: bool,
     verified: &mut Verified,
 ) -> Result<(), DirectoryError> {
-    for name in GROWING {
+    for name in layout.growing {
         let Some(text) = super::lossy(dir, name)? else { continue };
         let end = text.rfind('\n').map_or(0, |end| end + 1);
         let (whole, rest) = text.split_at(end);
@@ -21,15 +22,16 @@ pub(super) fn check_chains(
             let line = whole.lines().nth(index).unwrap_or_default();
             let what = match fault {
                 Fault::Unchecked => "has no check: it was changed or was not written by bakeoff",
-                Fault::Changed if index == 0 && !ended => {
-                    "changed since it was written, or setup.json was, or a line before it is missing"
-                }
+                Fault::Changed if index == 0 && !ended => &format!(
+                    "changed since it was written, or {} was, or a line before it is missing",
+                    layout.setup
+                ),
                 Fault::Changed => "changed since it was written, or the line before it is missing",
             };
             verified.find(format!("{name} line {}{}", index + 1, whose(line)), what);
         }
         if !rest.is_empty() && ended {
-            verified.find(name, "ends in half a line, and the run was not killed");
+            verified.find(*name, "ends in half a line, and the run was not killed");
         }
     }
     Ok(())
@@ -49,8 +51,6 @@ fn whose(line: &str) -> String {
 
 /// Every arm once in every round but the last, which may have been cut short.
 pub(super) fn check_rounds(stored: &Stored, verified: &mut Verified) {
-    verified.slices = stored.slices.len();
-    verified.trials = stored.trials.len();
     let arms = &stored.setup.arms;
     let mut seen = BTreeSet::new();
     for (index, slice) in stored.slices.iter().enumerate() {

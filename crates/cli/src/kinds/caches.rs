@@ -1,0 +1,274 @@
+//! Bake-offs of caches.
+//!
+//! Glue. Owns the flags that change such a plan, and its exit codes.
+
+use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, shell};
+use crate::Failure;
+use crate::args::{CachesArgs, RuleArgs, SetArgs};
+use crate::commands::resolve;
+use crate::exit::Exit;
+use crate::terminal::{self, Console};
+use bakeoff_caches::directory::{self, BAKEOFF, Stored};
+use bakeoff_caches::plan::{CachePlan, Changes, Entrant, KEY};
+use bakeoff_caches::records::End;
+use bakeoff_caches::results::{Entrant as Outcome, Results};
+use bakeoff_caches::transactions::Encode;
+use bakeoff_caches::{Bakeoff, Progress, Takes, analyse, shipped};
+use bakeoff_experiment::directory::{Ended as EndedFile, Layout, RESULTS, ResultsDir};
+use bakeoff_experiment::plan::PlanSource;
+use bakeoff_experiment::run::Progress as _;
+use bakeoff_experiment::shipped::ShippedPlan;
+use bakeoff_experiment::verify;
+use bakeoff_loadgen::LocalAddresses;
+use bakeoff_report::{caches_html, caches_text};
+use bakeoff_robots::console::{Generation, Line};
+use bakeoff_robots::ledger::Record;
+use bakeoff_subject::ProxyMode;
+use bakeoff_units::Nanos;
+use clap::Parser;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Bake-offs of caches.
+pub(super) struct BakeOff;
+
+impl RunKind for BakeOff {
+    fn noun(&self) -> &'static str {
+        "a bake-off of caches"
+    }
+
+    fn layout(&self) -> &'static Layout {
+        &BAKEOFF
+    }
+
+    fn shipped(&self) -> &'static [ShippedPlan] {
+        shipped::PLANS
+    }
+
+    fn owns_plan(&self, source: &PlanSource) -> bool {
+        source.has(KEY)
+    }
+
+    fn plan(&self, source: &PlanSource, flags: &Flags<'_>) -> Result<Box<dyn Planned>, Failure> {
+        if !flags.parts.is_empty() {
+            return Err(Failure::usage("--part is for suites, and this is one plan; take it out"));
+        }
+        if flags.full {
+            return Err(Failure::usage(format!(
+                "--full is for experiments, which {} is not; take it out",
+                self.noun()
+            )));
+        }
+        shell::demand_no_rules(flags.rules, self.noun())?;
+        let plan = with(source, &changes(flags.caches)?, flags.set)?;
+        let lines = flags.caches.console.as_deref().and_then(generation);
+        let (flags, transactions) = (flags.caches.typed(), flags.caches.encode());
+        Ok(Box::new(BakeOffPlan { plan, flags, transactions, lines }))
+    }
+
+    fn resume(&self, dir: &ResultsDir, around: &Around<'_>) -> Result<Option<Ended>, Failure> {
+        shell::demand_no_rules(around.rules, self.noun())?;
+        let stored = directory::load(dir.path()).map_err(Failure::failed)?;
+        if stored.ended == Some(End::Complete) {
+            return Ok(None);
+        }
+        let typed = Typed::of(&stored.setup.flags)?;
+        let origin = dir.path().join(bakeoff_experiment::directory::PLAN).display().to_string();
+        let plan = CachePlan::parse(&stored.setup.name, &origin, &stored.plan, &changes(&typed)?)
+            .map_err(Failure::usage)?;
+        if typed.encode().is_some() {
+            return Err(Failure::usage(format!(
+                "{}: it writes every request down (--transactions), and such a log cannot be gone on with; run it anew",
+                dir.path().display()
+            )));
+        }
+        let planned =
+            BakeOffPlan { plan, flags: stored.setup.flags.clone(), transactions: None, lines: None };
+        Ok(Some(planned.ended(around, |bakeoff, watcher| {
+            bakeoff.resume(dir, stored, watcher).map_err(|why| why.to_string())
+        })))
+    }
+
+    fn outputs(&self, dir: &ResultsDir, asked: &Asked<'_>) -> Result<Outputs, Failure> {
+        shell::demand_plain(asked, self.noun())?;
+        print(&directory::load(dir.path()).map_err(Failure::failed)?)
+    }
+
+    fn verified(&self, dir: &Path) -> Result<Checked, Failure> {
+        let mut verified = verify::files::<EndedFile>(dir, &BAKEOFF).map_err(Failure::usage)?;
+        let stored = match directory::load(dir) {
+            Ok(stored) => stored,
+            Err(why) => {
+                verified.not_again(why);
+                return Ok(Checked { verified, wrote: String::new(), outputs: None });
+            }
+        };
+        verified.read = format!("{} runs, {} intervals", stored.runs.len(), stored.intervals.len());
+        let results = analyse(&stored).map_err(Failure::failed)?;
+        verified.results(dir, &results).map_err(Failure::usage)?;
+        Ok(Checked { verified, wrote: stored.setup.bakeoff.clone(), outputs: Some(print(&stored)?) })
+    }
+}
+
+/// A plan of a bake-off, and how it is shown and written down.
+struct BakeOffPlan {
+    plan: CachePlan,
+    /// As they were typed.
+    flags: Vec<String>,
+    transactions: Option<Encode>,
+    lines: Option<Generation>,
+}
+
+impl BakeOffPlan {
+    fn ended(
+        &self,
+        around: &Around<'_>,
+        measure: impl FnOnce(&Bakeoff<'_>, &mut Watcher) -> Result<(), String>,
+    ) -> Ended {
+        let console = Console::new(&self.plan.name, around.output.quiet);
+        let mut watcher = Watcher { console, lines: self.lines };
+        let (flags, transactions) = (self.flags.clone(), self.transactions);
+        let bakeoff = Bakeoff { plan: &self.plan, flags, transactions, interrupted: around.interrupted };
+        let result = measure(&bakeoff, &mut watcher);
+        watcher.console.finish();
+        result.map(|()| Exit::Verdicts)
+    }
+}
+
+impl Planned for BakeOffPlan {
+    fn name(&self) -> &str {
+        &self.plan.name
+    }
+
+    fn in_words(&self) -> String {
+        let takes = Takes::of(&self.plan).map(|takes| format!("\n  takes {takes}"));
+        self.plan.in_words() + &takes.unwrap_or_default()
+    }
+
+    fn fit(&self, rules: &RuleArgs) -> Result<(), Failure> {
+        shell::demand_no_rules(rules, BakeOff.noun())
+    }
+
+    fn run(&self, dir: &ResultsDir, around: &Around<'_>) -> Ended {
+        self.ended(around, |bakeoff, watcher| bakeoff.run(dir, watcher).map_err(|why| why.to_string()))
+    }
+}
+
+/// Flags of a bake-off, read again as a directory keeps them.
+#[derive(Parser)]
+struct Typed {
+    #[command(flatten)]
+    caches: CachesArgs,
+    #[arg(long)]
+    json: bool,
+}
+
+impl Typed {
+    fn of(flags: &[String]) -> Result<CachesArgs, Failure> {
+        let words = flags.iter().flat_map(|flag| flag.splitn(2, ' '));
+        let typed = Self::try_parse_from(std::iter::once("bakeoff").chain(words));
+        typed.map(|typed| typed.caches).map_err(Failure::usage)
+    }
+}
+
+/// The plan of a bake-off that other commands use.
+pub(crate) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
+    with(&super::source(name)?, changes, &SetArgs::default())
+}
+
+/// A plan with what was set in it.
+fn with(source: &PlanSource, changes: &Changes, set: &SetArgs) -> Result<CachePlan, Failure> {
+    if set.budget.is_some() {
+        return Err(Failure::usage(
+            "--budget is for experiments; a bake-off of caches takes as long as its phases: --scale 1/60 makes them shorter",
+        ));
+    }
+    if !set.loads().is_empty() {
+        return Err(Failure::usage(
+            "--loads is for experiments; the phases of a bake-off of caches say at which rates it measures",
+        ));
+    }
+    let source = source.with(&set.settings()).map_err(Failure::usage)?;
+    CachePlan::parse(&source.name, &source.origin, &source.text, changes).map_err(Failure::usage)
+}
+
+fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
+    let mut entrants = args.products.clone();
+    for (addresses, mode) in [(&args.proxies, ProxyMode::Forward), (&args.reverse, ProxyMode::Reverse)] {
+        for address in addresses {
+            entrants.push(Entrant::running(resolve(address)?, mode));
+        }
+    }
+    Ok(Changes {
+        entrants,
+        scale: args.scale,
+        rate: args.rate,
+        origin_port: args.origin_port,
+        ports: args.source.ports,
+        from: LocalAddresses::of(&args.source.from),
+    })
+}
+
+fn print(stored: &Stored) -> Result<Outputs, Failure> {
+    let results = analyse(stored).map_err(Failure::failed)?;
+    let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
+    let page = caches_html(&results, &stored.plan, &stored.runs, &stored.intervals);
+    let (exit, lines) = exit(&results);
+    Ok(Outputs {
+        text: caches_text(&results, terminal::width(), terminal::colour()),
+        exit,
+        lines,
+        files: vec![(RESULTS, json.into_bytes()), ("report.html", page.into_bytes())],
+    })
+}
+
+/// Exit 4 if an entrant has no result, 3 if none has, with a line that says so. A bake-off that was broken off ends as it
+/// was broken off.
+fn exit(results: &Results) -> (Exit, Vec<String>) {
+    if results.ended != End::Complete {
+        return (Exit::Verdicts, Vec::new());
+    }
+    let all = results.entrants.len();
+    let nothing = results.entrants.iter().filter(|entrant| entrant.points.is_empty()).count();
+    let unfinished = |entrant: &&Outcome| entrant.failed.is_some() || entrant.points.is_empty();
+    let unfinished = results.entrants.iter().filter(unfinished).count();
+    if nothing == all {
+        let line = "bakeoff: no rate was measured: none of those that took part went so far";
+        (Exit::Failed, vec![line.to_owned()])
+    } else if unfinished > 0 {
+        let line = format!("bakeoff: {unfinished} of {all} that took part did not finish");
+        (Exit::Invalid, vec![line])
+    } else {
+        (Exit::Verdicts, Vec::new())
+    }
+}
+
+/// Which columns a word means.
+pub(crate) fn generation(word: &str) -> Option<Generation> {
+    match word {
+        "polygraph" => Some(Generation::Polygraph4),
+        "polygraph-1" => Some(Generation::Polygraph1),
+        _ => None,
+    }
+}
+
+/// Shows how it goes.
+pub(crate) struct Watcher {
+    pub(crate) console: Console,
+    pub(crate) lines: Option<Generation>,
+}
+
+impl Progress for Watcher {
+    fn stage(&mut self, words: &str) {
+        self.console.stage(words);
+    }
+
+    fn record(&mut self, record: &Record) {
+        // What is still under way after the last phase is in none.
+        let Some(generation) = self.lines.filter(|_| !record.phase.is_empty()) else { return };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let began = Nanos::from_duration(now).since(Nanos::new(record.ended_ns));
+        let open = record.sums.in_flight.last.max(0) as u64;
+        terminal::say(&Line::of(record, Nanos::new(began.get()), open).text(generation));
+    }
+}
