@@ -1,6 +1,6 @@
-//! `[[phase]]` as it is typed, and what of it makes sense.
+//! `[[phase]]` as it is typed, and the checks of its values.
 //!
-//! Cold. Each value is read into its type where it stands; what several say together is checked here.
+//! Cold. Each value is read into its type where it stands; combinations of values are checked here.
 
 use super::{ErrorGoal, Goal, Lock, Phase, Ramp, outage};
 use crate::spec::{SpecError, typed};
@@ -151,7 +151,7 @@ pub struct RampFile {
     pub end: Option<Ratio>,
 }
 
-/// Checks phases one after the other: what a factor begins with is where the one before ended.
+/// Checks phases in their order: a factor begins where it ended in the phase before.
 pub(crate) fn check(files: &[PhaseFile]) -> Result<Vec<Phase>, SpecError> {
     let mut names = BTreeSet::new();
     let mut before = [1.0; 4];
@@ -209,7 +209,7 @@ fn goal(file: &PhaseFile) -> Result<Goal, SpecError> {
     Ok(Goal { duration, transactions, fill_bytes, errors, lock })
 }
 
-/// Checks the factors of a phase; where it leaves them, if it runs to its end.
+/// Checks the factors of a phase; returns where it leaves them, if it runs to its end.
 fn ramps(phase: &Phase, before: [f64; 4]) -> Result<[f64; 4], SpecError> {
     let names = ["load", "population", "recurrence", "special"];
     let ramps = [phase.load, phase.population, phase.recurrence, phase.special];

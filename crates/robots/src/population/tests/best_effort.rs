@@ -138,7 +138,7 @@ fn an_idle_last_phase_ends_when_its_lock_opens_or_after_its_longest_time() {
     assert_eq!(end_of_the_idle_phase("frozen", &robots("60s"), &closed), frozen);
     assert_eq!(end_of_the_idle_phase("frozen", &robots("2h"), &closed), late);
     assert_eq!(end_of_the_idle_phase("told", "robots = 1", &closed), late);
-    // Opened before: at the first moment at which anybody looks.
+    // Opened before: at the first look.
     assert_eq!(end_of_the_idle_phase("told", "robots = 1", &open), (Nanos::from_secs(10), EndReason::Told));
     let objects = "robots = 1\nworking_set = { objects = 1000000 }";
     assert_eq!(end_of_the_idle_phase("frozen", objects, &closed), late);
