@@ -1,4 +1,4 @@
-//! The wheel beside a heap, which knows the order of insertion as well.
+//! Tests of the wheel against a heap that also knows the order of insertion.
 
 use super::*;
 use proptest::prelude::*;

@@ -1,5 +1,5 @@
-//! Ten thousand robots of which few ask take little memory, and so do connections that are kept. Alone in
-//! its process, as it reads the process's memory.
+//! Memory of ten thousand robots of which few ask, and of connections that are kept. Alone in its process, as it reads
+//! the process's memory.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test's panic is its message
 

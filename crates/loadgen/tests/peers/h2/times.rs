@@ -1,4 +1,4 @@
-//! When things happened: a stream's own times, and what waiting for one adds.
+//! Times of HTTP/2 streams: each stream's own, and the wait for a stream.
 
 use super::frames::{Frames, OK, data, headers, reply, station};
 use crate::support::{Peer, closed, errors, lists, run, totals, within_patience};
