@@ -45,7 +45,7 @@ pub struct RequestHead<'a> {
     pub range: Option<&'a [u8]>,
     /// `If-Range`, as it was sent.
     pub if_range: Option<&'a [u8]>,
-    /// What `Accept-Encoding` says.
+    /// The codings of `Accept-Encoding`.
     pub accept_encoding: AcceptEncoding,
     /// [`X-Bakeoff`](crate::stamp), as it was sent.
     pub stamp: Option<&'a [u8]>,

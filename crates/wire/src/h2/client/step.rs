@@ -1,4 +1,4 @@
-//! What a client is told: steps of reading, and why it cannot ask.
+//! Steps of reading that a client gets, and reasons for which it cannot open a stream.
 //!
 //! The measuring side.
 
@@ -12,7 +12,7 @@ pub struct ReplyHead {
     pub status: u16,
     /// `Content-Length`, also where no body follows (HEAD, 304).
     pub content_length: Option<u64>,
-    /// What the body is in.
+    /// The coding of the body.
     pub coding: ContentCoding,
     /// Bytes of the frames that brought it.
     pub head_bytes: u64,
@@ -27,9 +27,9 @@ pub enum Step {
     Head {
         /// Bytes of input used.
         used: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
-        /// What it says.
+        /// The head.
         head: ReplyHead,
         /// Whether the reply ends with it.
         end: bool,
@@ -41,7 +41,7 @@ pub enum Step {
         skip: usize,
         /// Body bytes.
         len: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
         /// Whether the reply ends with them.
         end: bool,
@@ -50,16 +50,16 @@ pub enum Step {
     Reset {
         /// Bytes of input used.
         used: usize,
-        /// Which.
+        /// The stream.
         stream: StreamId,
         /// Why.
         code: ErrorCode,
     },
-    /// The reply is none; its stream was ended, and the peer was told.
+    /// The reply is malformed; its stream was ended, and the peer was told.
     Malformed {
         /// Bytes of input used.
         used: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
         /// Why.
         why: Malformed,

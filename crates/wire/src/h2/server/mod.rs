@@ -1,7 +1,7 @@
 //! The server's half: requests in, replies out.
 //!
-//! The built-in origin. Hot, fed by strangers. Owns how many body bytes may go when; the bytes
-//! themselves it never sees: the caller sends a grant's frame head and then so many bytes of body.
+//! The built-in origin. Hot, reads untrusted input. Owns how many body bytes may go when; it never sees the bytes
+//! themselves: the caller sends a grant's frame head and then so many bytes of body.
 
 mod state;
 mod step;
@@ -97,7 +97,7 @@ impl ServerConnection {
         }
     }
 
-    /// What is to be sent. The caller clears it.
+    /// Bytes to be sent. The caller clears it.
     pub const fn output(&mut self) -> &mut Vec<u8> {
         &mut self.state.session.output
     }
@@ -184,12 +184,12 @@ impl ServerConnection {
         Some(Grant { head, len, end })
     }
 
-    /// Streams for which [`data`](Self::data) said `None` and may now say otherwise. Each is told once.
+    /// Streams for which [`data`](Self::data) said `None` and may now say otherwise. Each is returned once.
     pub fn unblocked(&mut self) -> impl Iterator<Item = StreamId> {
         self.state.unblocked.drain(..)
     }
 
-    /// Says that no more requests are taken; those that came are served.
+    /// Announces that no more requests are taken; those that came are served.
     pub fn go_away(&mut self) {
         if !self.state.closing {
             self.state.closing = true;
