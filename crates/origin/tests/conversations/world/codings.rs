@@ -1,4 +1,4 @@
-//! Which form of an object is sent: as it is, or in gzip.
+//! Content coding of replies: an object as it is, or in gzip.
 
 use super::{LARGE, PAGE, TEXT, name, path, read_head, version, whole, world};
 use crate::support::{Reply, ask, connect, get, of_world, read_one, within_patience};
@@ -119,7 +119,7 @@ fn head_and_post_say_and_get_what_get_does() {
         write!(stream, "POST {text} HTTP/1.1\r\nAccept-Encoding: gzip\r\nContent-Length: 2\r\n\r\nab")
             .unwrap();
         assert!(read_one(&mut stream).body == got.body);
-        // Nothing is behind them, and what was sent is counted as it was sent.
+        // Nothing is behind them, and the bytes are counted as they were sent.
         write!(stream, "GET {} HTTP/1.1\r\n\r\n", path(&name(PAGE))).unwrap();
         assert!(read_one(&mut stream).body == whole(&name(PAGE)));
         let sent = 2 * got.body.len() as u64;
@@ -127,7 +127,7 @@ fn head_and_post_say_and_get_what_get_does() {
     });
 }
 
-/// Nothing is left of one request's form for the next, whoever comes together.
+/// One request's form has no effect on the next, even where they come together.
 #[test]
 fn requests_that_come_together_get_each_its_own_form() {
     within_patience(|| {
