@@ -1,4 +1,4 @@
-//! Robots that each walk a whole log in an order of their own, as fast as they can.
+//! Shuffled replay: each robot walks the whole log in an order of its own, as fast as it can.
 //!
 //! Cold: before a slice. The benchmark of the Enforcer study (Dartmouth, 2003), where fifteen
 //! clients each fetched every URL of a log in random order. Two ways to cut it into slices. Whole:
@@ -41,9 +41,10 @@ impl Shuffled {
         Self::over(LogIndex::read(source, options)?, robots, passes, seed)
     }
 
-    /// The same over an index that there is.
+    /// The same over an existing index.
     ///
     /// # Errors
+    ///
     /// No robot.
     pub fn over(
         index: LogIndex,
@@ -54,7 +55,7 @@ impl Shuffled {
         if robots == 0 { Err(WorkloadError::NoRobots) } else { Ok(Self { index, robots, passes, seed }) }
     }
 
-    /// What the log was found to hold; `None` when there is no log.
+    /// The summary of the log; `None` when there is no log.
     pub const fn summary(&self) -> Option<&Summary> {
         self.index.summary()
     }
