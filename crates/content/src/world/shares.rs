@@ -36,7 +36,7 @@ pub(super) fn filled(shares: &[Option<f64>]) -> Result<Vec<f64>, String> {
     Ok(shares.iter().map(|share| share.unwrap_or(rest)).collect())
 }
 
-/// Which of the shares holds the point `unit` (0 <= unit < 1) of their sum; `None` when all are zero.
+/// The index of the share that holds the point `unit` (0 <= unit < 1) of their sum; `None` when all are zero.
 pub(super) fn pick(shares: impl Iterator<Item = f64> + Clone, unit: f64) -> Option<usize> {
     let at = unit * shares.clone().sum::<f64>();
     let mut passed = 0.0;
