@@ -5,7 +5,7 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 
-/// How many descriptors may be open.
+/// Limits on the number of open descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
     /// In force now.

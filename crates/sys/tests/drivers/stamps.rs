@@ -1,4 +1,4 @@
-//! When bytes arrived, as the kernel saw it.
+//! Arrival times of bytes, as the kernel saw them.
 
 use crate::stage::{PATIENCE, Stage, Story, Told, bytes_of, expect, on_a_stage, say};
 use bakeoff_sys::driver::{Batch, Wait, Wish};
