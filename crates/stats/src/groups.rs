@@ -1,4 +1,4 @@
-//! Which of many arms belong together.
+//! Groups of equal arms among many.
 //!
 //! Two arms belong together when they are *shown* to be equal: the interval of their ratio lies
 //! inside the margin on both sides. That no difference was found is not enough. The relation is
@@ -59,7 +59,7 @@ fn letter(index: usize) -> String {
     letters.clone().nth(index).map_or_else(|| format!("({})", index + 1), String::from)
 }
 
-/// Which ranks are shown to be equal; symmetric.
+/// The pairs of ranks that are shown to be equal; symmetric.
 struct Equal {
     ranks: usize,
     /// Row by row.

@@ -1,4 +1,4 @@
-//! When the verdict is asked for, and at which level.
+//! Looks: the numbers of rounds after which the verdict is judged, and the level of each.
 //!
 //! Looking after every few rounds and stopping at the first significant interval calls equal
 //! servers different in about a quarter of the runs. So the looks are few, planned before the

@@ -19,7 +19,7 @@ fn made(low: f64, effect: f64, high: f64, n: usize) -> Effect {
     }
 }
 
-/// Of 33.3 us, so that both scales say the same.
+/// Cost against a figure of 33.3 us, so that both scales agree.
 fn cost(low: f64, effect: f64, high: f64, n: usize) -> Cost {
     let amount = |share: f64| share * 33_300.0;
     Cost { share: made(low, effect, high, n), amount: made(amount(low), amount(effect), amount(high), n) }

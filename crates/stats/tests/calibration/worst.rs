@@ -50,7 +50,7 @@ pub(crate) fn print_long() {
     }
 }
 
-/// `calibrate` is told the margin in units of the noise, the runs and a seed.
+/// `calibrate` takes the margin in units of the noise, the runs and a seed.
 fn print_worst(name: &str, scanned: &[f64], calibrate: impl Fn(f64, u32, u64) -> Calibration) {
     let differs = |times: f64| calibrate(times, RUNS, 200).differs();
     let shares = scanned.iter().map(|times| (*times, differs(*times)));
