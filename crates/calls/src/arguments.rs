@@ -1,4 +1,4 @@
-//! Command line of the process: `bakeoff calls FLAGS`.
+//! Command line of `bakeoff calls`.
 //!
 //! Measuring side, cold. Read by hand: in a guest every instruction before the first batch is paid for, and only
 //! bakeoff types it.

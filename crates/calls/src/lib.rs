@@ -34,7 +34,7 @@ use std::path::PathBuf;
 /// The word that makes the executable this process: `bakeoff calls FLAGS`.
 pub const WORD: &str = "calls";
 
-/// Why the process ended before it was told to. An operation that cannot be made is a [`Failure`].
+/// Error that ends the process before it was told to end. An operation that cannot be made is a [`Failure`].
 #[derive(Debug, thiserror::Error)]
 pub enum CallsError {
     /// An unknown flag, or its value.

@@ -1,4 +1,4 @@
-//! Main function of the process: to the end by itself, or batch by batch on command.
+//! Main function of `bakeoff calls`: runs to the end by itself, or batch by batch on command.
 //!
 //! Measuring side; a process of its own, with one thread, as children that share its locks would wait for them.
 

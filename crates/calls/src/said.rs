@@ -1,4 +1,4 @@
-//! Protocol between the process and its commander, a line each.
+//! Protocol between `bakeoff calls` and its commander, a line each.
 //!
 //! Measuring side, cold. Both ends of the conversation are written here, so that they cannot drift apart.
 

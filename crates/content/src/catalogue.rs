@@ -29,7 +29,7 @@ pub struct Catalogue {
     names: HashMap<Box<[u8]>, Body>,
 }
 
-/// Why a text is no catalogue.
+/// A text that is no catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueError {
     /// The line, from 1.

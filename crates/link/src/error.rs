@@ -6,7 +6,7 @@ use std::io;
 /// The advice when a link cannot be had at all.
 const WITHOUT: &str = "or take `link` out of the plan";
 
-/// Why a link could not be made, or is gone.
+/// The reason for which a link could not be made, or is gone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -36,9 +36,9 @@ pub enum LinkError {
         "this kernel can neither delay nor lose packets: it has no netem ({netem}), and the user-space line cannot work ({line}); load sch_netem or tun as root, or take `delay` and `loss` out of the plan"
     )]
     NoDelay {
-        /// Why the kernel cannot.
+        /// The kernel's reason.
         netem: String,
-        /// Why the line cannot.
+        /// The line's reason.
         line: String,
     },
     /// The line process is gone, or does not answer.

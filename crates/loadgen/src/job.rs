@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Where requests go. Fixed for the life of a station.
+/// The target of requests. Fixed for the life of a station.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Address.
@@ -26,7 +26,7 @@ pub struct Target {
     pub host: String,
     /// Number of requests that a connection carries.
     pub tls: Option<(TlsSettings, ServerName<'static>)>,
-    /// How many requests a connection carries.
+    /// Number of requests that a connection carries.
     pub reuse: Reuse,
     /// Connections without a request for so long are closed; `None`: not by the generator.
     pub idle_timeout: Option<Nanos>,
@@ -84,7 +84,7 @@ impl Reuse {
 pub enum Reuse {
     /// One; the request says so (`Connection: close`) and the server closes.
     Never,
-    /// So many; then the connection is closed from this side, and the next request opens another.
+    /// Up to this number; then the connection is closed from this side, and the next request opens another.
     UpTo(NonZeroU64),
     /// The same, with a number of its own for each connection.
     Drawn(Limits),
@@ -239,7 +239,7 @@ pub struct Job<'a, S> {
     pub timeout: Nanos,
     /// Stop asking for new requests after this long; `None`: when the sources end.
     pub until: Option<Nanos>,
-    /// How closely bodies are compared.
+    /// Scope of the comparison of bodies.
     pub check: BodyCheck,
     /// Statuses by which a layer refuses: what a planted violation must get, and nothing else.
     pub refused: Statuses,

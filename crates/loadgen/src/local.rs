@@ -12,7 +12,7 @@ pub struct LocalAddresses {
     ranges: Vec<Range>,
 }
 
-/// So many addresses from this one on.
+/// A number of addresses from this one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     first: IpAddr,

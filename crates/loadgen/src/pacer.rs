@@ -136,7 +136,7 @@ impl<P: Pacer> Pacer for Slotted<P> {
     }
 }
 
-/// So many requests due at the same moment, again and again: each burst has a size of its own, every size between the
+/// Bursts of requests due at the same moment, again and again: each burst has a size of its own, every size between the
 /// two as likely as any other. Each thread draws the same sizes and gets every `lanes`-th request of a burst.
 #[derive(Clone, Debug)]
 pub struct Bursts {
@@ -147,7 +147,7 @@ pub struct Bursts {
     over: u64,
     /// Requests of this burst that are to come, those of other threads included.
     left: u64,
-    /// How many of them come before this thread's next one.
+    /// Number of them that come before this thread's next one.
     ahead: u64,
     lanes: u64,
 }

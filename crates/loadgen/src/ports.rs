@@ -52,7 +52,7 @@ impl LocalPorts {
     }
 }
 
-/// Why connections may not come from a range of ports.
+/// The reason for which connections may not come from a range of ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "connections may not come from ports {0}: those below net.ipv4.ip_unprivileged_port_start (1024 unless it was \

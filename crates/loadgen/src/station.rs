@@ -57,7 +57,7 @@ pub struct Recording {
     pub counters: Counters,
     /// The run was ended early because nothing but failures came back.
     pub gave_up: bool,
-    /// What TLS agreed on, when a handshake was made in this job.
+    /// The TLS parameters agreed on, when a handshake was made in this job.
     pub tls: Option<String>,
     /// The server's first violation of HTTP/2, in words.
     pub violation: Option<String>,
@@ -118,7 +118,7 @@ impl Station {
         self.lanes.len()
     }
 
-    /// Where requests go.
+    /// The target of requests.
     pub const fn target(&self) -> &Target {
         &self.target
     }

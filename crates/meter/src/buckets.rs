@@ -278,7 +278,7 @@ mod tests {
         assert_eq!(by_edge(sum.iter()), merged.buckets());
     }
 
-    /// Whatever a byte is changed to, the answer is the library's: the same buckets, or the same error.
+    /// The library's answer to any changed byte is ours, too: the same buckets, or the same error.
     #[test]
     fn damage_is_judged_as_by_the_library() {
         let text = sample(7).encode();

@@ -1,7 +1,7 @@
 //! Error classes of requests: the names that are counter labels, JSON keys and words of reports. Measuring side, data
 //! alone.
 
-/// Why a request did not end in a good reply. The label is the JSON key and the word in reports.
+/// Classes of requests that did not end in a good reply. The label is the JSON key and the word in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
     /// The connection was refused by the peer's system.

@@ -10,7 +10,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-/// Why a figure is missing.
+/// The reason for which a figure is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// No process was named or is left.

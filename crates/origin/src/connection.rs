@@ -27,7 +27,7 @@ pub(crate) enum Next {
     /// Close: all is sent. If bytes came that were not read, they have to be read first, as to close on them would be a
     /// reset, which can take the reply with it.
     Finish {
-        /// Why, if not by the client's wish.
+        /// The reason, if not the client's wish.
         why: Option<Ending>,
         /// Whether there are such bytes.
         unread: bool,

@@ -10,7 +10,7 @@ use bakeoff_wire::digits::decimal_or_most;
 pub(crate) enum Range {
     /// From an offset on, to the last byte or to this one.
     From(u64, Option<u64>),
-    /// So many bytes at the end.
+    /// A number of bytes at the end.
     Last(u64),
 }
 

@@ -24,7 +24,7 @@ use std::thread;
 /// Options of an origin.
 #[derive(Debug)]
 pub struct Options {
-    /// Where to listen; port 0 picks a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub address: SocketAddr,
     /// Number of threads, at least 1.
     pub threads: usize,
@@ -43,7 +43,7 @@ pub struct Options {
     pub for_caches: Option<ForCaches>,
 }
 
-/// Why it cannot serve.
+/// The reason for which it cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// The port.

@@ -29,7 +29,7 @@ pub struct Tally {
     pub posts: u64,
     /// Most replies that waited for their time at once, in a world with think times.
     pub waited_at_most: u64,
-    /// By how much the latest of them came after its time.
+    /// Delay of the latest of them after its time.
     pub late_at_most: Nanos,
     /// Connections taken.
     pub connections: u64,
@@ -105,7 +105,7 @@ impl Counters {
         }
     }
 
-    /// How busy the thread was in the last seconds in which there was traffic.
+    /// Load of the thread in the last seconds in which there was traffic.
     pub(crate) fn busy(&self) -> Option<Busy> {
         self.busy_samples.lock().ok()?.busy()
     }

@@ -9,7 +9,7 @@ use bakeoff_wire::http1::{RequestError, RequestHead, UnreadChunks};
 pub(crate) enum Unread {
     /// Nothing: the next byte begins a request.
     Nothing,
-    /// So many bytes, at least one.
+    /// A number of bytes, at least one.
     Bytes(u64),
     /// Chunks.
     Chunks(UnreadChunks),

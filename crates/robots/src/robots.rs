@@ -25,7 +25,7 @@ pub struct Robots {
     now: Nanos,
     id: Vec<u8>,
     on_ended: OnEnded,
-    /// How long replies are awaited after the last phase; `None`: as long as requests may take.
+    /// Longest wait for replies after the last phase; `None`: as long as requests may take.
     last_replies: Option<Nanos>,
 }
 

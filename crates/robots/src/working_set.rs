@@ -16,7 +16,7 @@ pub enum Limit {
     /// Never.
     #[default]
     None,
-    /// So long after the start.
+    /// At so long after the start.
     After(Nanos),
     /// At so many fills: cachable objects that the origin gave.
     Objects(u64),

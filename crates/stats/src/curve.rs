@@ -121,7 +121,7 @@ pub struct LoadContrast {
     pub significant: bool,
 }
 
-/// Why there are no curves. Indices count from 0.
+/// The reason for which there are no curves. Indices count from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CurveRefusal {
     /// Too few loads for a contrast, or too many.
@@ -180,7 +180,7 @@ pub fn curves(q: &CurveQuestion<'_>) -> Result<Vec<Curve>, CurveRefusal> {
     Ok(found.map(|((strict, stepped), arm)| judged(arm, strict, stepped, q)).collect())
 }
 
-/// How many loads there are; 0 without an arm.
+/// Number of loads; 0 without an arm.
 fn check(q: &CurveQuestion<'_>) -> Result<usize, CurveRefusal> {
     let Some(loads) = q.arms.first().map(Vec::len) else { return Ok(0) };
     if !LOADS.contains(&loads) {

@@ -17,11 +17,10 @@ use crate::Interval;
 
 /// Groups of arms that are shown to be equal within `margin`, a fraction.
 ///
-/// `estimates` holds the logarithm of each arm's figure. `pairwise(i, j)` gives the interval of
-/// arm i over arm j as a fraction, as everywhere ([`Interval`]); it is asked once per pair, i
-/// before j in the order of the estimates; `None` where they could not be compared. Equal means
-/// that the logarithm of the whole interval lies inside (-ln(1 + margin), ln(1 + margin)), so that
-/// it does not matter which of the two is divided by the other.
+/// `estimates` holds the logarithm of each arm's figure. `pairwise(i, j)` gives the interval of arm i over arm j as a
+/// fraction, as everywhere ([`Interval`]); it is called once per pair, i before j in the order of the estimates; `None`
+/// where they could not be compared. Equal means that the logarithm of the whole interval lies inside (-ln(1 + margin),
+/// ln(1 + margin)), so that it does not matter which of the two is divided by the other.
 ///
 /// Arms in a group are in ascending order of their estimates (by index where those are the same),
 /// groups in the order of their members. Every arm is in at least one group; an arm that equals no

@@ -111,7 +111,7 @@ impl Cost {
 pub struct Question<'a> {
     /// The smallest cost that matters.
     pub margin: Margin,
-    /// Why the run broke its own conditions, if it did.
+    /// The condition that the run broke, if it broke one.
     pub invalid: Option<&'a str>,
     /// A' against A.
     pub null: &'a Rounds,
@@ -137,7 +137,7 @@ pub struct Judgement {
     pub null: Option<Cost>,
     /// The margin judged against.
     pub margin: Margin,
-    /// Why it is invalid.
+    /// The condition that was broken.
     pub invalid: Option<String>,
 }
 

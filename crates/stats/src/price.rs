@@ -65,7 +65,7 @@ pub enum Shape {
     Unchecked,
 }
 
-/// Why there is no price.
+/// The reason for which there is no price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriceRefusal {
     /// The numbers of levels and of series differ.

@@ -114,7 +114,7 @@ pub struct QuantileEffect {
     pub level: f64,
 }
 
-/// Why a quantile is not printed.
+/// The reason for which a quantile is not printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuantileRefusal {
     /// Fewer rounds than the bootstrap needs.

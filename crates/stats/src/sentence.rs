@@ -1,4 +1,4 @@
-//! Sentence for a judgement.
+//! Sentence form of a judgement.
 //!
 //! One line that stands behind the arm's name: the amount in the figure's own unit, the baseline, the share of its
 //! figure, and the load, as both depend on it. It claims what the verdict allows and no more. `numbers` decides on the

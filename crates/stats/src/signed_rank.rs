@@ -21,8 +21,8 @@ pub(crate) fn hodges_lehmann(sorted: &[f64], level: Level) -> (f64, Option<Inter
     (at, interval)
 }
 
-/// After so many halvings of the distance the values lie powers of ten apart, or are equal: then the numbers between them
-/// are halved, of which there are at most 2^64.
+/// After so many halvings of the distance the values lie powers of ten apart, or are equal: then the numbers between
+/// them are halved, of which there are at most 2^64.
 const BY_DISTANCE: u32 = 40;
 
 /// The `k`th smallest, from 0, of the averages of two ascending values.

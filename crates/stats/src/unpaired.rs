@@ -165,8 +165,8 @@ mod tests {
 
     #[test]
     fn effects_change_in_points_as_their_intervals_have_it() {
-        // scipy 1.17.1: means and errors of both by Yuen, stats.t.ppf with Welch's degrees of freedom, expm1 of the ends,
-        // and the ends of the difference.
+        // scipy 1.17.1: means and errors of both by Yuen, stats.t.ppf with Welch's degrees of freedom, expm1 of the
+        // ends, and the ends of the difference.
         let got = change_of_effect(run(&SAMPLE), run(&OTHER), Scale::LogRatio, level()).unwrap();
         close(got.old.at, 0.0125_f64.exp_m1());
         close(got.change.at, 0.060466117890078594);

@@ -22,7 +22,7 @@ pub enum Event {
     Unopened {
         /// The process that wanted to open it; 0 when it is in another pid namespace.
         pid: u32,
-        /// Why the kernel could not.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The kernel lost events: its queue was full.

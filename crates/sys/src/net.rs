@@ -47,12 +47,13 @@ impl Local {
     }
 }
 
-/// Starts a connection without waiting for it: when the socket becomes writable, it stands or
-/// [`TcpStream::take_error`] says why not. With `no_delay` small writes are sent at once.
+/// Starts a connection without waiting for it: when the socket becomes writable, it stands or [`TcpStream::take_error`]
+/// says why not. With `no_delay` small writes are sent at once.
 ///
 /// # Errors
-/// When not even the attempt can be made: no descriptor, no free port, refused at once, or the local
-/// address is not one of this machine's. `AddrInUse` when somebody else has the port that was asked for.
+///
+/// When not even the attempt can be made: no descriptor, no free port, refused at once, or the local address is not one
+/// of this machine's. `AddrInUse` when the chosen port is in use.
 pub fn begin(address: SocketAddr, from: Local, no_delay: bool) -> io::Result<TcpStream> {
     let fd = tcp_socket(address)?;
     if no_delay {

@@ -12,7 +12,7 @@ use std::time::Duration;
 const TRIES: u32 = 4;
 /// Between the last of them.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Bytes that are asked about at a time.
+/// Bytes that are checked at a time.
 const PART_BYTES: u64 = 64 << 20;
 
 /// Gives up all pages of a file of `size_bytes`; unwritten data is written first. False when some pages stay, since

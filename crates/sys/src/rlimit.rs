@@ -10,7 +10,7 @@ use std::io;
 pub struct OpenFiles {
     /// In force now.
     pub soft: u64,
-    /// What `soft` may be raised to without privilege.
+    /// The bound up to which `soft` may be raised without privilege.
     pub hard: u64,
 }
 

@@ -23,7 +23,7 @@ unsafe impl Send for SecretBytes {}
 unsafe impl Sync for SecretBytes {}
 
 impl SecretBytes {
-    /// So many zeros, at least one.
+    /// Memory of so many zeros, at least one.
     ///
     /// # Errors
     /// The kernel has no memory that it may lock for this process: `ulimit -l`.

@@ -13,12 +13,12 @@ pub fn cpu_time() -> Nanos {
     time.map_or(Nanos::ZERO, |t| Nanos::from_duration(std::time::Duration::from(t)))
 }
 
-/// How long a thread was ready to run without running, since it began.
+/// Time for which a thread was ready to run without running, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunQueueDelay {
     /// All together.
     pub waited: Nanos,
-    /// How often it began to run.
+    /// Number of times it began to run.
     pub turns: u64,
 }
 

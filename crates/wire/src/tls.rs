@@ -81,7 +81,7 @@ impl Output for Vec<u8> {
     }
 }
 
-/// Why receiving ended.
+/// The reason for which receiving ended.
 #[derive(Debug)]
 pub enum Stopped<E> {
     /// The bytes are wrong, in the library's words.

@@ -41,7 +41,7 @@ fn stepped(len: u64, count: u64, phase: impl Fn(u64) -> u32) -> impl Iterator<It
     })
 }
 
-/// Things with weights, drawn in proportion.
+/// Weighted things, drawn in proportion.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
     /// The end of each thing's stretch when the weights are laid end to end.

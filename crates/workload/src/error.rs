@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a workload cannot be made, or its site not be written. All but the last two are faults of the plan or of the log
-/// it names.
+/// Errors in making a workload, or in writing its site. All but the last two are faults of the plan or of the log it
+/// names.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The log cannot be opened.
@@ -18,7 +18,7 @@ pub enum WorkloadError {
     LogMissing {
         /// The log's name.
         log: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Reading or unpacking failed on the way.
@@ -30,7 +30,7 @@ pub enum WorkloadError {
         log: String,
         /// The last line that was read.
         line: u64,
-        /// What the system or the unpacker says.
+        /// The error of the system or the unpacker.
         source: io::Error,
     },
     /// No line at all.
@@ -91,7 +91,7 @@ pub enum WorkloadError {
         /// Requests that could be replayed.
         requests: u64,
     },
-    /// The log's own pace is asked for, and it has none.
+    /// The log's own pace was chosen, and it has none.
     #[error(
         "no line of the log {log} has a time that can be read; use `clock = \"constant\"` or \"shuffled\""
     )]
@@ -158,7 +158,7 @@ pub enum WorkloadError {
     SiteWrite {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

@@ -20,7 +20,7 @@ const AUTH_NONE: u32 = 0;
 /// Of the record mark: this fragment is the last.
 const LAST: u32 = 1 << 31;
 
-/// Why a call that was understood is not made: `accept_stat`.
+/// Values of `accept_stat`: an understood call was made, or why it was not.
 const SUCCESS: u32 = 0;
 const PROGRAM_UNAVAILABLE: u32 = 1;
 const PROGRAM_MISMATCH: u32 = 2;

@@ -45,7 +45,7 @@ enum Shape {
     Table { rows: Vec<(f64, f64)>, weight: f64 },
 }
 
-/// Why a text is no distribution.
+/// A text that is no distribution.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DistributionError {
     /// No known name, or another number of values than it takes.

@@ -24,7 +24,7 @@ pub struct Kind {
     pub size: Distribution,
     /// The probability that an object may be cached.
     pub cachable: f64,
-    /// How objects change; without it they never do, and show neither Last-Modified nor Expires.
+    /// Changes of objects; without it they never change, and show neither Last-Modified nor Expires.
     pub life: Option<LifeCycle>,
     /// Content-Type.
     pub media_type: String,

@@ -1,10 +1,10 @@
-//! Shares: read from texts, filled up to a whole, picked by.
+//! Shares of a whole: parsed from texts, completed to 100 %, and picked by a random point.
 //!
 //! Reading is cold, picking hot.
 
 use bakeoff_units::Ratio;
 
-/// How far a sum of shares may be from 100 %: figures such as 14.29 % are rounded.
+/// Tolerance of the sum of shares around 100 %: figures such as 14.29 % are rounded.
 const ROUNDING: f64 = 1e-3;
 
 /// A share from 0 to 1, from a text such as `80%`.

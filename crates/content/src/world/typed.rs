@@ -14,7 +14,7 @@ const KINDS_AT_MOST: usize = 256;
 /// The media type of a kind without one.
 const PLAIN_BYTES: &str = "application/octet-stream";
 
-/// Why a text is no model.
+/// Error in the text of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ModelError {
     /// No TOML, or keys that do not exist: with the line, in the TOML library's words.

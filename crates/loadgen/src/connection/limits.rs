@@ -56,5 +56,5 @@ impl Connection {
     }
 }
 
-/// How long a connection that the server said it would close may stay open.
+/// Longest time for which a connection may stay open that the server said it would close.
 pub(super) const LINGER: Nanos = Nanos::from_millis(200);

@@ -38,7 +38,7 @@ pub(crate) struct Done {
     pub(crate) outcome: Outcome,
 }
 
-/// How it has ended.
+/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The reply was whole at this moment.

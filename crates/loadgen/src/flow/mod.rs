@@ -14,7 +14,7 @@ use crate::wheel::Wheel;
 use bakeoff_units::Nanos;
 use std::collections::VecDeque;
 
-/// A seat, and who has it.
+/// A seat, and the robot that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) seat: u32,
@@ -31,7 +31,7 @@ pub(crate) struct Due {
     pub(crate) postponed: bool,
 }
 
-/// How requests come due.
+/// The way in which requests come due.
 pub(crate) enum Plan {
     /// Each robot asks again when its reply is there and it has thought.
     Closed {

@@ -112,7 +112,7 @@ pub struct TlsOptions {
     pub resume: Share,
 }
 
-/// Why TLS cannot be set up.
+/// Error in setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
     /// The PEM file of authorities.
@@ -148,7 +148,7 @@ pub enum TlsSetupError {
     UnknownSuite {
         /// As given.
         name: String,
-        /// All that are known.
+        /// The known ones.
         known: String,
     },
     /// A key-exchange group.
@@ -156,7 +156,7 @@ pub enum TlsSetupError {
     UnknownGroup {
         /// As given.
         name: String,
-        /// All that are known.
+        /// The known ones.
         known: String,
     },
     /// A suite of a version that is not offered.

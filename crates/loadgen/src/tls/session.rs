@@ -126,7 +126,7 @@ impl TlsSession {
         self.failure.as_ref()
     }
 
-    /// How it began; `None` while it is not known.
+    /// The kind of handshake by which it began; `None` while it is not known.
     pub fn kind(&self) -> Option<HandshakeKind> {
         self.session.tls().handshake_kind().map(|kind| match kind {
             rustls::HandshakeKind::Full => HandshakeKind::Full,

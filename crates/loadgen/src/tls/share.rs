@@ -43,7 +43,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// Why a text is no share.
+/// Error in the text of a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseShareError {
     /// It is no quantity at all.

@@ -35,7 +35,7 @@ use std::sync::atomic::AtomicBool;
 /// server answers nothing, and asking on would only take time.
 pub const GIVE_UP_AFTER: u32 = 200;
 
-/// How often time limits are looked at, unless connections are very many.
+/// Period of the checks of time limits, unless connections are very many.
 const SWEEP: Nanos = Nanos::from_millis(20);
 
 /// A job being run.

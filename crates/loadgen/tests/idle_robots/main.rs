@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
 
 const ROBOTS: u32 = 10_000;
-/// So many of them ask, once each.
+/// Number of them that ask, once each.
 const ASKING: u32 = 2_000;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 pub(crate) const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// How one request ended.
+/// The end of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) robot: u32,

@@ -16,7 +16,7 @@ const REQUESTS: usize = 120;
 /// later, and all that were sent meanwhile wait.
 const STALLS_AT: usize = 20;
 const GOES_ON_AT: usize = 80;
-/// How long it stalls where it does not count.
+/// Length of a stall where that does not count.
 const LONG_STALL: Duration = Duration::from_millis(300);
 /// It waits a little longer, so that the last of them has waited, too.
 const STALL: Duration = Duration::from_millis(120);

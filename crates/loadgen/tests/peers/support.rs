@@ -187,7 +187,7 @@ enum Wire {
 /// The peer's end of one connection.
 pub(crate) struct Talk {
     wire: Wire,
-    /// Which connection it is, from 0, in the order of their coming.
+    /// Its number, from 0, in the order of connections.
     pub(crate) number: usize,
     unread: Vec<u8>,
     pub(crate) log: Log,

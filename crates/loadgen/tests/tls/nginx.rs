@@ -122,7 +122,7 @@ impl Drop for Nginx {
     }
 }
 
-/// So many connections one after the other: our counts, after comparison with the log.
+/// Makes connections one after the other; returns our counts, after comparison with the log.
 fn series(holder: &Holder, options: &TlsOptions, lines: &str, connections: usize) -> HandshakeLedger {
     let nginx = Nginx::start(holder, lines);
     let mut client = client(options, 1);

@@ -12,7 +12,7 @@ use toml::{Table, Value};
 /// The keys of `[origin]`.
 const KEYS: &str = "`think`, `requests_per_connection`, `idle_timeout`, `keep_alive` and `http`";
 
-/// Why a text describes no world.
+/// Error in the text of a world.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
     /// It is no TOML, or a `[[content]]` is malformed.

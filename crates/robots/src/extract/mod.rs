@@ -47,7 +47,7 @@ pub struct Line {
     pub value: String,
     /// The rows of a table, below the line.
     pub rows: Vec<String>,
-    /// How the meaning differs from lx's, if it does.
+    /// The difference to lx's meaning, if there is one.
     pub differs: Option<&'static str>,
 }
 

@@ -155,7 +155,7 @@ pub struct Known {
     pub last_modified: Option<u64>,
     /// Its entity tag, as a number.
     pub etag: u64,
-    /// How long it may be kept.
+    /// Its lifetime in caches.
     pub freshness: Freshness,
 }
 
@@ -190,7 +190,7 @@ impl Asked<'_> {
         self.kind == RequestKind::Basic
     }
 
-    /// Whether the form in gzip is asked for.
+    /// Whether the form in gzip was requested.
     pub(super) fn in_gzip(&self) -> InGzip {
         if self.accepts == Accepts::Gzip && self.truth.gzip { InGzip::Asked } else { InGzip::NotAsked }
     }

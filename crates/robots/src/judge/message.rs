@@ -10,7 +10,7 @@ use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::ContentCoding;
 use bakeoff_wire::stamp::Told;
 
-/// How far clocks may differ before a Date is off, in seconds. As in Web Polygraph.
+/// Tolerance of clocks before a Date is off, in seconds. As in Web Polygraph.
 const DATE_SLACK_SECS: u64 = 60;
 /// Replies that took longer say nothing about clocks. As in Web Polygraph.
 const DATE_LONGEST: Nanos = Nanos::from_secs(30);

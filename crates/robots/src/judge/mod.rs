@@ -35,7 +35,7 @@ pub struct Came<'a> {
     pub head: &'a [u8],
     /// Bytes of the body, as they came.
     pub body_bytes: u64,
-    /// Why it ended badly, where the load generator says so; it also checks the bytes of the body.
+    /// The error with which it ended, where the load generator gives one; it also checks the bytes of the body.
     pub error: Option<ErrorClass>,
 }
 
@@ -92,7 +92,7 @@ pub struct Judged {
     pub kind: RequestKind,
     /// Its outcome.
     pub outcome: Outcome,
-    /// Where the reply came from.
+    /// The source of the reply.
     pub hit: Hit,
     /// Whether the object may be kept by caches.
     pub cachable: bool,

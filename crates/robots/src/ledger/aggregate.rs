@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Sums of whole numbers: nanoseconds or bytes, as the field says that holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Aggregate {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their sum, at most 2^64 - 1.
     pub sum: u64,

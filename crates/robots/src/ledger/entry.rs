@@ -70,7 +70,7 @@ impl Traffic {
         self.bytes.merge(&other.bytes);
     }
 
-    /// How many replies.
+    /// Number of replies.
     pub const fn count(&self) -> u64 {
         self.bytes.count
     }
@@ -139,7 +139,7 @@ impl Pages {
 /// The first reply that had a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
-    /// Which fault.
+    /// The fault.
     pub fault: Fault,
     /// The object's id.
     pub object: String,

@@ -55,11 +55,11 @@ pub struct Ramp {
 /// The goal of a phase. One of the first three is enough, when the lock is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Goal {
-    /// So long.
+    /// Length of time.
     pub duration: Option<Nanos>,
-    /// So many requests, failed ones included.
+    /// Number of requests, failed ones included.
     pub transactions: Option<u64>,
-    /// So many bytes of replies that went into the cache: basic, cachable, made by the origin.
+    /// Bytes of replies that went into the cache: basic, cachable, made by the origin.
     pub fill_bytes: Option<u64>,
     /// Too many errors end the whole test.
     pub errors: Option<ErrorGoal>,
@@ -112,7 +112,7 @@ pub struct Factors {
     pub special: f64,
 }
 
-/// Why a phase ended.
+/// The reason for which a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndReason {
     /// Its time was over.

@@ -28,7 +28,7 @@ impl PartsGate {
         Self { shared: Arc::default(), patience }
     }
 
-    /// How long it waits.
+    /// The longest wait for the others.
     pub const fn patience(&self) -> Nanos {
         self.patience
     }

@@ -57,7 +57,7 @@ pub struct Ended {
     pub began: Nanos,
     /// When it ended.
     pub ended: Nanos,
-    /// Why.
+    /// The reason.
     pub why: EndReason,
 }
 

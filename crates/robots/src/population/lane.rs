@@ -21,7 +21,7 @@ impl Lane {
         self.index
     }
 
-    /// How many there are.
+    /// Number of lanes.
     pub const fn count(self) -> u32 {
         self.count
     }

@@ -256,7 +256,7 @@ impl Population {
         self.schedule.phase().is_none()
     }
 
-    /// Since when they are, if they are.
+    /// The time since which all phases are over, if they are.
     pub fn over_since(&self) -> Option<Nanos> {
         let last = self.schedule.ended().last().map_or(Nanos::ZERO, |ended| ended.ended);
         self.is_over().then_some(last)

@@ -22,7 +22,7 @@ impl Stamps {
         Self { run: world ^ mix64(start_unix.get()) }
     }
 
-    /// That of a request: a number that no other one of the run has, and that is not 0.
+    /// The stamp of a request: a number that no other one of the run has, and that is not 0.
     pub(super) fn of(self, serial: u64) -> u64 {
         mix64(self.run ^ serial).max(1)
     }

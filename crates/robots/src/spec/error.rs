@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// Why a plan for robots is refused.
+/// Error in the plan of robots.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
     /// No TOML, unknown keys, bad values: with the line, in the TOML library's words.
@@ -13,9 +13,9 @@ pub enum SpecError {
     Nonsense {
         /// The key or the phase.
         place: String,
-        /// What is wrong there.
+        /// The fault.
         what: String,
-        /// What to do.
+        /// The advice.
         help: String,
     },
 }

@@ -32,11 +32,11 @@ pub struct Spec {
     pub robots: NonZeroU32,
     /// Requests per second of all of them, embedded objects included; `None`: best effort.
     pub rate: Option<PerSecond>,
-    /// How the gaps between requests vary.
+    /// Variation of the gaps between requests.
     pub gaps: Gaps,
     /// Probability that a request repeats an earlier one.
     pub recurrence: Ratio,
-    /// Which object is repeated.
+    /// Choice of the repeated object.
     pub popularity: Popularity,
     /// A part that is requested more often.
     pub hot_set: Option<HotSet>,
@@ -48,7 +48,7 @@ pub struct Spec {
     pub special: Special,
     /// Size of the body that a POST sends; nothing where there is none.
     pub post_body: Option<Distribution>,
-    /// Probability that an embedded object is asked for.
+    /// Probability that an embedded object is requested.
     pub embedded: Ratio,
     /// Number of requests that a connection carries, drawn for each; `None`: as many as the server allows.
     pub requests_per_connection: Option<Distribution>,
@@ -58,7 +58,7 @@ pub struct Spec {
     pub connections: Connections,
     /// Number of servers, each asked as often as any other.
     pub servers: NonZeroU16,
-    /// When the working set stops growing.
+    /// The end of the working set's growth.
     pub working_set: Limit,
     /// The phases; at least one.
     pub phases: Arc<[Phase]>,

@@ -55,11 +55,11 @@ pub(crate) enum Breakage {
     Refuses,
 }
 
-/// How a reply leaves.
+/// The way in which a reply leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
     Whole,
-    /// So many bytes of the body are missing.
+    /// Cut off by so many bytes of the body.
     Short(usize),
     Nothing,
 }

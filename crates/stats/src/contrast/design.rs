@@ -106,7 +106,7 @@ fn check_cell(cell: usize, setting: &[usize], levels: &[usize]) -> Result<(), De
     }
 }
 
-/// Why factors and cells are no design. Indices count from 0, in the order given.
+/// Error in factors and cells. Indices count from 0, in the order given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DesignError {
     /// No factor that could differ.

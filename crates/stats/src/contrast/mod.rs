@@ -29,7 +29,7 @@ pub enum Term {
     Main(FactorLevel),
     /// Cost of two levels of two factors together beyond the product of both.
     Interaction {
-        /// That of the factor named first in the design.
+        /// The level of the factor named first in the design.
         first: FactorLevel,
         /// The other.
         second: FactorLevel,

@@ -49,7 +49,7 @@ pub struct Criteria {
     pub slo: Slo,
     /// The hit ratio at low load, where there is one.
     pub hit_ratio: Option<Ratio>,
-    /// How far below it the hit ratio may fall: 0.01, a point.
+    /// Tolerance of the hit ratio below that: 0.01, a point.
     pub hit_ratio_slack: f64,
     /// Growth of the number in flight, as a share of the rate per second, is at most this: 0.005.
     pub growth: f64,
@@ -147,7 +147,7 @@ impl Criterion {
     }
 }
 
-/// Why a trial says nothing about the server.
+/// The reason for which a trial says nothing about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VoidReason {
     /// The generator sent too late.

@@ -173,7 +173,7 @@ mod tests {
         assert!(slope.low > 0.0 && slope.low < 20.0 && slope.high > 20.0, "{slope:?}");
     }
 
-    /// How often the interval lies above zero while nothing grows: 5 % are meant.
+    /// Share of intervals above zero while nothing grows: 5 % are meant.
     #[test]
     fn noise_with_and_without_memory_rarely_grows() {
         for memory in [0.0, 0.5, 0.8, 0.95, 0.98] {

@@ -36,7 +36,7 @@ pub enum Finding {
     },
     /// Not even the lowest rate that was tried passed.
     NoRatePasses {
-        /// That rate.
+        /// The rate.
         lowest: PerSecond,
         /// The criteria that it failed; never empty.
         by: Vec<Criterion>,
@@ -206,7 +206,7 @@ pub struct RatioOfKnees {
     pub effect: f64,
     /// Its interval, at the level of the knees' own.
     pub interval: Interval,
-    /// That level.
+    /// The level.
     pub level: f64,
 }
 

@@ -15,7 +15,7 @@ const LOWER_EVERY: usize = 4;
 /// Their rates, as shares of the knee.
 const LOWER: [f64; 3] = [0.25, 0.5, 0.7];
 
-/// So many cells above the interval some trial must have failed.
+/// Distances above the interval, in cells, at one of which some trial must have failed.
 const ABOVE: Range<i32> = 3..13;
 
 /// The next trial; `None` when the knee is known as precisely as the plan wants.

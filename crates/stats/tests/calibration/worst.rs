@@ -11,7 +11,7 @@ use bakeoff_stats::{LOOKS, Margin};
 
 /// Margins, in units of the noise.
 const SCANNED: [f64; 9] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.5, 3.0];
-/// Where more than 80 rounds make narrower intervals.
+/// Margins for which more than 80 rounds make narrower intervals.
 const SCANNED_LONG: [f64; 6] = [0.2, 0.3, 0.5, 0.6, 0.7, 0.85];
 const RUNS: u32 = 3000;
 const RUNS_AGAIN: u32 = 20_000;

@@ -68,9 +68,10 @@ impl Link {
 }
 
 impl Driver {
-    /// A driver with no connections; stamps are told on this clock.
+    /// A driver with no connections; stamps are converted to this clock.
     ///
     /// # Errors
+    ///
     /// When no event queue can be made, mostly for want of descriptors.
     pub fn new(clock: MonotonicClock) -> io::Result<Self> {
         Ok(Self {

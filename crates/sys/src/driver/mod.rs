@@ -101,7 +101,7 @@ pub struct Wait {
 /// The batch that is worth waiting for beyond the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// So many events are enough.
+    /// Number of events that are enough.
     pub events: u32,
     /// After this long any are.
     pub within: Nanos,

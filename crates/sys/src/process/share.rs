@@ -51,7 +51,7 @@ pub fn open_numbers() -> io::Result<Vec<RawFd>> {
     let listed = std::fs::read_dir("/proc/self/fd")?;
     let names: Vec<_> = listed.map(|entry| entry.map(|entry| entry.file_name())).collect::<Result<_, _>>()?;
     let numbers = names.iter().filter_map(|name| name.to_str()?.parse().ok());
-    // That of the listing itself is closed by now.
+    // The listing's own descriptor is closed by now.
     // SAFETY: fcntl with integers; a number that is not open is an error.
     Ok(numbers.filter(|number| unsafe { libc::fcntl(*number, libc::F_GETFD) } >= 0).collect())
 }
@@ -64,6 +64,6 @@ pub fn open_numbers() -> io::Result<Vec<RawFd>> {
 /// As [`open_numbers`].
 pub fn left_open(own: &[RawFd]) -> io::Result<Vec<OwnedFd>> {
     let left = open_numbers()?.into_iter().filter(|number| !own.contains(number));
-    // SAFETY: they are open; whoever opened them has ended, and nothing in this process knows them.
+    // SAFETY: they are open; the process that opened them has ended, and nothing in this process knows them.
     Ok(left.map(|number| unsafe { OwnedFd::from_raw_fd(number) }).collect())
 }

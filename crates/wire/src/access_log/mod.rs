@@ -63,7 +63,7 @@ impl Format {
     /// Traefik's.
     pub const TRAEFIK: Self = Self::Json(&keyed::TRAEFIK);
 
-    /// All that have a name.
+    /// The formats that have a name.
     pub const ALL: [Self; 7] = [
         Self::Common,
         Self::Combined,
@@ -142,7 +142,7 @@ pub struct Entry<'a> {
     pub vhost: Option<&'a [u8]>,
 }
 
-/// Why a line is not one of its format.
+/// Fault of a line that is not in its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineError {
     /// Nothing but white space.

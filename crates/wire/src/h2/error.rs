@@ -5,7 +5,7 @@
 use super::ErrorCode;
 use super::hpack::HpackError;
 
-/// Why a connection is of no further use. The peer has been told by a GOAWAY in the output.
+/// Error of a connection, which is then of no further use. The peer has been told by a GOAWAY in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
     /// The peer's first bytes are not those of HTTP/2.
@@ -97,7 +97,7 @@ impl From<HpackError> for ConnectionError {
     }
 }
 
-/// Why a message is malformed (RFC 9113 section 8.1.1). It ends its stream, not the connection.
+/// Fault of a malformed message (RFC 9113 section 8.1.1). It ends its stream, not the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// A pseudo-header field is missing, doubled, unknown, misplaced or has no such value.

@@ -1,6 +1,6 @@
 //! Header fields of messages: their rules (RFC 9113 section 8), and the values that each role needs.
 //!
-//! Both roles. Hot, fed by strangers.
+//! Both roles. Hot, reads untrusted input.
 
 use super::Malformed;
 use super::hpack::sound;

@@ -135,7 +135,7 @@ pub(super) mod setting {
     pub(in crate::h2) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// Why a stream or a connection ended (RFC 9113 section 7).
+/// Error codes of streams and connections (RFC 9113 section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     /// Nothing is wrong.

@@ -25,7 +25,7 @@ pub(super) enum Item<'a> {
     Block(BlockHead, &'a [u8]),
     /// A DATA frame begins.
     Data(DataHead),
-    /// So many bytes of body follow; and whether they are the frame's last.
+    /// Number of bytes of body that follow, and whether they are the frame's last.
     Body(usize, bool),
 }
 

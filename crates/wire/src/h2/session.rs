@@ -14,7 +14,7 @@ pub(super) const DEFAULT_WINDOW: u32 = 65_535;
 /// Most answers to PING and SETTINGS, and resets, that wait in the output. An honest peer waits for
 /// an answer before it asks a thousand times more.
 const MAX_UNSENT: u32 = 1_000;
-/// Most DATA frames without a byte one after the other; nobody needs two.
+/// Most DATA frames without a byte one after the other; two are never needed.
 const MAX_EMPTY: u32 = 100;
 
 /// The limits that the peer announced.

@@ -57,11 +57,11 @@ impl Default for UnreadChunks {
 /// The item at the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// So many bytes of framing.
+    /// A number of bytes of framing.
     Framing(usize),
-    /// So many bytes of body.
+    /// A number of bytes of body.
     Body(usize),
-    /// So many bytes, and the coding ends behind them.
+    /// A number of bytes, behind which the coding ends.
     End(usize),
     /// No chunked coding.
     Broken,

@@ -20,7 +20,7 @@ pub(super) struct HeadReader {
     field_lines: usize,
 }
 
-/// Why a line cannot be read.
+/// The reason for which a line cannot be read.
 enum Stop {
     /// It is not all there.
     Partial,

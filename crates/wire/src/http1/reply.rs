@@ -1,4 +1,4 @@
-//! The client's half: reads one reply after another from any pieces.
+//! Client side of HTTP/1.1: reads one reply after another from any pieces.
 
 use super::chunked::{Chunked, Found};
 use super::head::HeadReader;
@@ -45,7 +45,7 @@ pub struct ReplyHead {
     pub head_bytes: u64,
 }
 
-/// Why the bytes are no reply.
+/// Error in the bytes of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
     /// The status line or a header line breaks the grammar.

@@ -60,7 +60,7 @@ fn set(text: &[u8]) -> Option<PartSet> {
     numbers.map(number).collect()
 }
 
-/// Why the origin refuses a part.
+/// The reason for which the origin refuses a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
     /// The other parts count another number of parts.

@@ -50,7 +50,7 @@ impl Part {
     }
 }
 
-/// Why a text is no part.
+/// A text that is no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no part of a run: it is NUMBER/OF, such as 1/2, of 2 to {most} parts", most = MOST_PARTS)]
 pub struct NoPart(String);

@@ -65,8 +65,8 @@ pub struct ReplayOptions {
     /// Whether the server holds the site rebuilt from the log, so that replies can be judged.
     /// Without it anything below 500 is a reply, and there is no site.
     pub expect: bool,
-    /// Whether a logged 304 is asked for with `If-Modified-Since` and a logged 206 with `Range`.
-    /// Otherwise both are plain requests.
+    /// Whether a logged 304 is replayed with `If-Modified-Since` and a logged 206 with `Range`. Otherwise both are
+    /// plain requests.
     pub conditional: bool,
     /// Whether the site's texts are compressible, as texts are. Otherwise nothing of it is.
     pub compressible: bool,

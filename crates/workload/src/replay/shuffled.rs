@@ -26,10 +26,11 @@ pub struct Shuffled {
 }
 
 impl Shuffled {
-    /// Reads the log. With `passes` a slice is the whole benchmark: every robot walks every line
-    /// so many times, and the number of requests that a slice is asked for is ignored.
+    /// Reads the log. With `passes` a slice is the whole benchmark: every robot walks every line so many times, and the
+    /// number of requests for a slice is ignored.
     ///
     /// # Errors
+    ///
     /// No robot; and as [`LogIndex::read`].
     pub fn new(
         source: &LogSource,

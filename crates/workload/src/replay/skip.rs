@@ -3,7 +3,7 @@
 use bakeoff_wire::access_log::LineError;
 use std::collections::BTreeMap;
 
-/// Why a line of a log does not become a request. The label is the key in results.
+/// The reason for which a line of a log does not become a request. The label is the key in results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
     /// The line does not parse; the label says why.
@@ -87,7 +87,7 @@ pub struct Sample {
     pub line: u64,
     /// Its first 200 bytes; bytes that are not UTF-8 or not printable are replaced.
     pub text: String,
-    /// Why it was skipped.
+    /// The reason.
     pub reason: SkipReason,
 }
 

@@ -132,7 +132,7 @@ impl<'t> Frames<'t> {
         }
     }
 
-    /// So many requests.
+    /// The next `N` requests.
     pub(crate) fn requests<const N: usize>(&mut self) -> Option<[u32; N]> {
         let mut streams = [0; N];
         for stream in &mut streams {

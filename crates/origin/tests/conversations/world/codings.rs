@@ -63,7 +63,7 @@ fn what_has_one_form_is_sent_as_it_is_and_does_not_vary() {
     let origin = of_world(world(""), 1);
     let page = get(&origin, &path(&name(PAGE)), "Accept-Encoding: gzip\r\n");
     assert!(page.body == whole(&name(PAGE)));
-    // Too large to be packed while somebody waits.
+    // Too large to be packed while a client waits.
     let mut stream = connect(&origin);
     write!(stream, "HEAD {} HTTP/1.1\r\nAccept-Encoding: gzip\r\n\r\n", path(&name(LARGE))).unwrap();
     for reply in [page, read_head(&mut stream)] {

@@ -117,7 +117,7 @@ const IDLE_AND_LOCKED: &str = "
     [[phase]]\nname = 'top'\ngoal = { duration = '10s' }
     [[phase]]\nname = 'idle'\nload = { begin = '0%' }\nlock = { until = ['LOCK'], at_most = '1h' }";
 
-/// How the last of two phases ended, in which nothing is asked.
+/// The end of the last of two phases, in which there is no request.
 fn end_of_the_idle_phase(lock: &str, robots: &str, gate: &FillGate) -> (Nanos, EndReason) {
     let setting = Setting { gate: gate.clone(), ..setting() };
     let phases = IDLE_AND_LOCKED.replace("LOCK", lock);

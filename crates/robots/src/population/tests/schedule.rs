@@ -1,4 +1,4 @@
-//! When requests are due: no event moves the planned moments.
+//! Due times of requests: no event moves the planned moments.
 
 use super::stage::*;
 use crate::population::{Flight, Lane, Setting};

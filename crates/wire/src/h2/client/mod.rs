@@ -1,4 +1,4 @@
-//! The client's half: requests out, replies in, many at a time on one connection.
+//! Client side of HTTP/2: requests out, replies in, many at a time on one connection.
 //!
 //! The measuring side. Hot, reads untrusted input. Requests are GET and HEAD without a body. Owns the opening and the
 //! end of streams; sends nothing again by itself.

@@ -1,4 +1,4 @@
-//! Steps of reading that a client gets, and reasons for which it cannot open a stream.
+//! Steps of an HTTP/2 client's reading, and the reasons for which it cannot open a stream.
 //!
 //! The measuring side.
 
@@ -52,7 +52,7 @@ pub enum Step {
         used: usize,
         /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
     /// The reply is malformed; its stream was ended, and the peer was told.
@@ -61,7 +61,7 @@ pub enum Step {
         used: usize,
         /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The fault.
         why: Malformed,
     },
     /// The peer takes no more requests; see [`refused_by_goaway`](super::ClientConnection::refused_by_goaway).
@@ -70,12 +70,12 @@ pub enum Step {
         used: usize,
         /// The last stream that the peer will answer, by its number.
         last_stream: u32,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
 }
 
-/// Why no stream can be opened.
+/// The reason for which no stream can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotOpen {
     /// As many are open as the peer allows.

@@ -16,7 +16,7 @@ pub use encoder::Encoder;
 /// Default size of a dynamic table (RFC 9113 section 6.5.2), in bytes.
 pub const DEFAULT_TABLE_BYTES: u32 = 4096;
 
-/// Why a header block cannot be read. The connection is lost: its tables differ from now on.
+/// Error in a header block. The connection is lost: its tables differ from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HpackError {
     /// The block ends inside a field.

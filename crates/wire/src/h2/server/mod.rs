@@ -1,4 +1,4 @@
-//! The server's half: requests in, replies out.
+//! Server side of HTTP/2: requests in, replies out.
 //!
 //! The built-in origin. Hot, reads untrusted input. Owns how many body bytes may go when; it never sees the bytes
 //! themselves: the caller sends a grant's frame head and then so many bytes of body.
@@ -160,9 +160,8 @@ impl ServerConnection {
         true
     }
 
-    /// How many of `wanted` body bytes may go now; `last` when no others follow them. `None` when a
-    /// window is closed, or the stream gone: [`unblocked`](Self::unblocked) tells when it is open
-    /// again.
+    /// Grants some of `wanted` body bytes; `last` when no others follow them. `None` when a window is closed, or the
+    /// stream gone: [`unblocked`](Self::unblocked) tells when it is open again.
     pub fn data(&mut self, stream: StreamId, wanted: u64, last: bool) -> Option<Grant> {
         let state = &mut self.state;
         let open = state.streams.get(stream.0).filter(|stream| !stream.sent)?;

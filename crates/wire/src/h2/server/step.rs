@@ -1,4 +1,4 @@
-//! Steps of reading that a server gets, and grants to send.
+//! Steps of an HTTP/2 server's reading, and grants to send a body.
 //!
 //! The built-in origin.
 
@@ -54,7 +54,7 @@ pub enum ServerStep<'a> {
         used: usize,
         /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
     /// The request, or what followed it, is malformed; its stream was ended, and the client was told.
@@ -63,14 +63,14 @@ pub enum ServerStep<'a> {
         used: usize,
         /// The stream; perhaps never seen before.
         stream: StreamId,
-        /// Why.
+        /// The fault.
         why: Malformed,
     },
     /// The client will open no more streams.
     GoAway {
         /// Bytes of input used.
         used: usize,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
 }
