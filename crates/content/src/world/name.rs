@@ -16,7 +16,7 @@ pub struct Name {
     pub world: u64,
     /// The visible server.
     pub server: u16,
-    /// The kind's index in the model.
+    /// The kind's index in the model, from 0.
     pub kind: u8,
     /// The object's number in this world, server and kind.
     pub number: u64,
