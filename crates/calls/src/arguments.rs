@@ -1,18 +1,18 @@
-//! What the process is told when it is started: `bakeoff calls FLAGS`.
+//! Command line of `bakeoff calls`.
 //!
-//! Measuring side, cold. Read by hand: in a guest every instruction before the first batch is paid for, and
-//! nobody but bakeoff types it.
+//! Measuring side, cold. Read by hand: in a guest every instruction before the first batch is paid for, and only
+//! bakeoff types it.
 
 use crate::{CallsError, Clock, Operation, Peers, Place};
 use std::ffi::OsString;
 use std::str::FromStr;
 
-/// What it is to do.
+/// The settings of the process.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
     pub(crate) clock: Clock,
     pub(crate) place: Place,
-    /// By itself, these operations and at most so many batches of each; else as it is told, line by line.
+    /// By itself, these operations and at most so many batches of each; else on command, line by line.
     pub(crate) alone: Option<(Vec<Operation>, usize)>,
 }
 

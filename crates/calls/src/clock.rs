@@ -1,4 +1,4 @@
-//! By what batches are timed.
+//! Clocks for batches.
 
 use bakeoff_sys::counter;
 use bakeoff_units::{Clock as _, MonotonicClock};
@@ -13,7 +13,7 @@ pub enum Clock {
 }
 
 impl Clock {
-    /// Of this word, where this processor has it.
+    /// The clock of this word, where this processor has it.
     pub fn of_word(word: &str) -> Option<Self> {
         match word {
             "monotonic" => Some(Self::Monotonic(MonotonicClock::new())),

@@ -1,6 +1,6 @@
 //! TCP connections that are made and closed.
 //!
-//! Measuring side, hot. Ours are reset, so that no port waits for late segments after a batch.
+//! Measuring side, hot. Our connections are reset, so that no port waits for late segments after a batch.
 
 use crate::failure::{Done, Failure};
 use crate::partner::{Partner, listener};
@@ -9,10 +9,10 @@ use nix::sys::socket::{setsockopt, sockopt};
 use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
 
-/// After so many we wait until the partner has taken them all: its queue has room for 128.
+/// Connections after which the station waits until the partner has taken them all: its queue has room for 128.
 const TOGETHER: u64 = 64;
 
-/// Who takes the connections is there during a batch only: others listen on the same port.
+/// The partner that takes the connections exists during a batch only: other operations listen on the same port.
 pub(crate) struct Connect {
     core: usize,
     port: u16,

@@ -1,4 +1,4 @@
-//! A byte to another process and back: over pipes, AF_UNIX sockets, UDP, TCP.
+//! Echo of a byte by another process: over pipes, AF_UNIX sockets, UDP, TCP.
 //!
 //! Measuring side, hot on both ends.
 
@@ -11,11 +11,11 @@ use std::net::TcpStream;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
-/// Descriptors of our end, and who answers at the other.
+/// Descriptors of our end, and the partner at the other.
 pub(crate) struct Echo {
-    /// Where the byte goes out.
+    /// The descriptor by which the byte goes out.
     out: OwnedFd,
-    /// Where it comes back.
+    /// The descriptor by which it comes back.
     back: OwnedFd,
     partner: Partner,
 }
@@ -84,7 +84,7 @@ impl Station for Echo {
     }
 }
 
-/// Sends every byte back until the other end is closed. How many there were.
+/// Sends every byte back until the other end is closed. Returns their number.
 fn answer(input: impl AsFd, output: impl AsFd) -> u64 {
     let (mut byte, mut count) = ([0], 0);
     while read(&input, &mut byte) == Ok(1) && write(&output, &byte) == Ok(1) {

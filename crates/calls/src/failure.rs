@@ -1,33 +1,33 @@
-//! Why an operation could not be made.
+//! Failures of single operations.
 //!
-//! Measuring side. A layer that refuses an operation is a finding, not the end of a run: what it said has a
-//! name, in one word for lines and results.
+//! Measuring side. A layer that refuses an operation is a finding, not the end of a run: its error has a name, in one
+//! word for lines and results.
 
 use nix::errno::Errno;
 use std::fmt;
 use std::io;
 
-/// What went wrong with one operation.
+/// The failure of one operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// The system, or a layer in its name, did not do it.
+    /// The system, or a layer in its name, refused it.
     System {
-        /// What was asked for, such as `socket`.
+        /// The call, such as `socket`.
         doing: &'static str,
-        /// What the system said.
+        /// The system's error.
         errno: Errno,
     },
-    /// It was done and came to something else, such as a program that ended with an error.
+    /// It was done with a wrong result, such as a program that ended with an error.
     Wrong(String),
 }
 
 impl Failure {
-    /// Of a call of this name.
+    /// The failure of a call of this name.
     pub(crate) const fn of(doing: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self::System { doing, errno }
     }
 
-    /// Of something that the standard library does.
+    /// The failure of an action of the standard library.
     pub(crate) const fn io(doing: &'static str) -> impl Fn(io::Error) -> Self {
         move |error| match error.raw_os_error() {
             Some(number) => Self::System { doing, errno: Errno::from_raw(number) },
@@ -53,5 +53,5 @@ impl fmt::Display for Failure {
     }
 }
 
-/// What comes of it.
+/// The result of an operation.
 pub(crate) type Done<T = ()> = Result<T, Failure>;

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Bytes of the file that is opened.
 const SIZE: usize = 100;
-/// Blocks of the file that is copied, after which both begin anew: what UnixBench copies is cached too.
+/// Blocks of the copied file, after which both begin anew: the file that UnixBench copies is cached too.
 const BLOCKS: u64 = 128;
 
 pub(crate) struct Stat(CString);
@@ -81,7 +81,7 @@ impl Many {
         names.try_for_each(|name| unlink(name.as_c_str())).map_err(Failure::of("unlink"))
     }
 
-    /// What a batch that was cut short left.
+    /// Removes the files of a batch that was cut short.
     fn sweep(&self) {
         for name in &self.names {
             let _ = unlink(name.as_c_str()); // mostly it is not there

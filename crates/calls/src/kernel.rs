@@ -1,4 +1,4 @@
-//! What one process asks of the kernel alone: null, read, write, select, a pipe to itself.
+//! Calls that one process makes to the kernel alone: null, read, write, select, a pipe to itself.
 //!
 //! Measuring side, hot.
 
@@ -61,7 +61,7 @@ fn device(path: &std::ffi::CStr, access: OFlag) -> Done<OwnedFd> {
     open(path, access | OFlag::O_CLOEXEC, Mode::empty()).map_err(Failure::of("open of a device"))
 }
 
-/// The descriptors are open during a batch only: whoever forks would have them too.
+/// The descriptors are open during a batch only: a process that forks would pass them on.
 #[derive(Default)]
 pub(crate) struct Select(Vec<OwnedFd>);
 

@@ -1,8 +1,8 @@
-//! Single system calls and short programs, as lmbench and UnixBench have them, timed by a process of their own.
+//! Single system calls and short programs, as in lmbench and UnixBench, timed by a process of their own.
 //!
-//! Measuring side. Owns which operations there are, how one is made and how many make a batch. The process
-//! that makes them is started through whatever is to be measured (a sandbox, a layer, a guest), commanded over
-//! its standard input, and answers in lines. Compares nothing.
+//! Measuring side. Owns the list of operations, each one's code and its batch size. The process that makes them is
+//! started through the measured thing (a sandbox, a layer, a guest), commanded over its standard input, and answers in
+//! lines. Compares nothing.
 
 #![forbid(unsafe_code)]
 
@@ -34,16 +34,16 @@ use std::path::PathBuf;
 /// The word that makes the executable this process: `bakeoff calls FLAGS`.
 pub const WORD: &str = "calls";
 
-/// Why the process ended before it was told to. What keeps one operation from being made is a [`Failure`].
+/// Error that ends the process before it was told to end. An operation that cannot be made is a [`Failure`].
 #[derive(Debug, thiserror::Error)]
 pub enum CallsError {
-    /// A flag that there is not, or its value.
+    /// An unknown flag, or its value.
     #[error(
         "{0}; usage: bakeoff calls --dir DIR [--depth N] [--program FILE] [--port N] [--peers same|other] \
          [--clock monotonic|tsc] [--alone [--operations A,B] [--batches N]]"
     )]
     Arguments(String),
-    /// The cores are not what was asked for.
+    /// The cores are not those of the flags.
     #[error("cannot run on the cores asked for: {0}")]
     Cores(#[source] io::Error),
     /// The directory for files.
@@ -51,13 +51,13 @@ pub enum CallsError {
     Dir {
         /// As it was given.
         dir: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// Reading questions or writing answers.
     #[error("standard input or output: {0}")]
     Lines(#[source] io::Error),
-    /// A line that is no question.
+    /// A malformed line.
     #[error("`{0}` was asked; known are `batch OPERATION COUNT` and `quit`")]
     Asked(String),
 }

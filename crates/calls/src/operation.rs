@@ -1,8 +1,8 @@
-//! Which operations there are.
+//! Table of the operations.
 //!
 //! Measuring side. A pure table: the words of plans and results, and where each stood in 2001.
 
-/// Something that a process asks of the kernel, over and over.
+/// An operation that a process repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Operation {
     /// The cheapest call there is: getppid.
@@ -55,8 +55,8 @@ pub enum Operation {
     Shell8,
 }
 
-/// Every operation in the order of reports: its word, and how many make a batch and how many batches there are at
-/// most where the process runs by itself. What wakes others or makes processes is dear, above all in a guest.
+/// Every operation in the order of reports: its word, and the batch size and greatest number of batches where the
+/// process runs by itself. Operations that wake others or make processes are dear, above all in a guest.
 const TABLE: [(Operation, &str, u64, usize); 24] = [
     (Operation::Null, "null", 2000, 100),
     (Operation::Read, "read", 2000, 100),
@@ -100,7 +100,7 @@ impl Operation {
         TABLE.iter().find(|row| row.1 == word).map(|row| row.0)
     }
 
-    /// Where the process runs by itself: how many make a batch, and how many batches there are at most.
+    /// Batch size and greatest number of batches where the process runs by itself.
     pub(crate) fn alone(self) -> (u64, usize) {
         TABLE.iter().find(|row| row.0 == self).map_or((1, 1), |row| (row.2, row.3))
     }

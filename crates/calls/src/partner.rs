@@ -1,4 +1,4 @@
-//! The other process of a conversation.
+//! Partner: the other process of a conversation.
 //!
 //! Measuring side. It ends with its station, and with the process that made it.
 
@@ -11,14 +11,14 @@ use nix::unistd::{Pid, getppid};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-/// Who waits longer for an answer on the loopback device waits for nobody.
+/// Longest wait for an answer on the loopback device.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A child that answers until it is ended.
 pub(crate) struct Partner(Pid);
 
 impl Partner {
-    /// One that does this, on this core. What it takes along is closed here.
+    /// Starts a partner that does this work, on this core. The values it takes along are closed here.
     pub(crate) fn start<T>(core: usize, work: impl FnOnce() -> T) -> Done<Self> {
         let parent = nix::unistd::getpid();
         let answer = || {

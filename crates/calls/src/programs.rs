@@ -1,7 +1,7 @@
 //! Operations that make processes: fork, exec, the shell, a process that executes itself, eight scripts.
 //!
-//! Measuring side, hot. Every child is waited for. What is executed is tried once beforehand, as only that tells
-//! why it cannot be.
+//! Measuring side, hot. Every child is waited for. Each program is tried once beforehand, as only that tells why it
+//! cannot be executed.
 
 use crate::failure::{Done, Failure};
 use crate::files::c_path;
@@ -24,7 +24,7 @@ pids=
 for i in 1 2 3 4 5 6 7 8; do /bin/sh ./one.sh $i & pids="$pids $!"; done
 for pid in $pids; do wait $pid || exit 1; done
 "#;
-/// What UnixBench's script does: sort, od, grep, tee and wc over a small file.
+/// UnixBench's script: sort, od, grep, tee and wc over a small file.
 const ONE: &str = r#"set -e
 sort < words > sorted.$1
 od sorted.$1 | sort -n > dumped.$1

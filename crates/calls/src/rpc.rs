@@ -1,7 +1,7 @@
 //! Null calls of ONC RPC (RFC 5531), over UDP and over TCP.
 //!
-//! Measuring side, hot on both ends. Both wait with `poll` before they read, as the libraries do. No portmapper is
-//! asked: the port is known.
+//! Measuring side, hot on both ends. Both wait with `poll` before they read, as the libraries do. There is no
+//! portmapper: the port is known.
 
 mod message;
 
@@ -118,7 +118,7 @@ fn serve_datagrams(socket: &UdpSocket) {
     }
 }
 
-/// Answers until the other end is closed. How many calls there were.
+/// Answers until the other end is closed. Returns the number of calls.
 fn serve_stream(mut stream: TcpStream) -> u64 {
     let mut count = 0;
     let mut call = [0; MARK_BYTES + CALL_BYTES];

@@ -1,4 +1,4 @@
-//! The process: made to its end by itself, or batch by batch as it is told.
+//! Main function of `bakeoff calls`: runs to the end by itself, or batch by batch on command.
 //!
 //! Measuring side; a process of its own, with one thread, as children that share its locks would wait for them.
 
@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 
-/// `bakeoff calls`: `words` are its flags; asked on `input`, answered on `output`.
+/// `bakeoff calls`: `words` are its flags; commands come from `input`, answers go to `output`.
 ///
 /// # Errors
-/// Wrong flags, a directory that cannot be made, a line that is no question, a reader that is gone.
+///
+/// Wrong flags, a directory that cannot be made, a malformed line, a reader that is gone.
 pub fn run(
     words: impl Iterator<Item = OsString>,
     input: &mut dyn BufRead,
@@ -31,7 +32,7 @@ pub fn run(
     }
 }
 
-/// One operation to its end, and a line of it: `R NAME COUNT MIN MEDIAN MAX` in ticks an operation, or `E NAME
+/// Makes one operation to its end, and writes a line: `R NAME COUNT MIN MEDIAN MAX` in ticks an operation, or `E NAME
 /// ERROR WHY`.
 fn alone_with(
     ground: &Ground,
@@ -91,7 +92,7 @@ fn commanded(
     Ok(())
 }
 
-/// A batch; one that failed takes its station with it.
+/// Makes a batch; one that failed takes its station with it.
 fn made(
     ground: &Ground,
     stations: &mut BTreeMap<Operation, Box<dyn Station>>,

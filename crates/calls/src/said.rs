@@ -1,4 +1,4 @@
-//! What the process and whoever commands it say to each other, a line each.
+//! Protocol between `bakeoff calls` and its commander, a line each.
 //!
 //! Measuring side, cold. Both ends of the conversation are written here, so that they cannot drift apart.
 
@@ -6,7 +6,7 @@ use crate::{Batch, Operation};
 use bakeoff_units::Nanos;
 use std::fmt;
 
-/// What the process is told.
+/// A command to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// `batch OPERATION COUNT`: a batch, with what must be set up for it before its time begins.
@@ -15,10 +15,10 @@ pub enum Asked {
     Quit,
 }
 
-/// What it answers.
+/// An answer of the process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
-    /// `begun`: it runs, and waits to be told. Said once, by itself.
+    /// `begun`: it runs, and waits for commands. Sent once, by itself.
     Begun,
     /// `made OPERATION COUNT TICKS CPU_NS`; `-` where the CPU is not known.
     Made(Operation, u64, Batch),
@@ -27,7 +27,7 @@ pub enum Answer {
 }
 
 impl Asked {
-    /// Of a line, without its end.
+    /// Parses a line, without its end.
     pub fn parse(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
         match words[..] {
@@ -41,7 +41,7 @@ impl Asked {
 }
 
 impl Answer {
-    /// Of a line, without its end.
+    /// Parses a line, without its end.
     pub fn parse(line: &str) -> Option<Self> {
         let (first, rest) = line.split_once(' ').unwrap_or((line, ""));
         let mut words = rest.splitn(if first == "cannot" { 3 } else { 4 }, ' ');

@@ -1,4 +1,4 @@
-//! Where one operation is made over and over: what is set up for it, and its batches.
+//! Station: the setup of one operation that is repeated, and its batches.
 //!
 //! Measuring side. `run` is the hot part, everything else is cold. A station leaves nothing behind when it
 //! is dropped but files in the place's directory.
@@ -12,22 +12,22 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-/// Where and with what operations are made.
+/// Place of the operations: directory, program, port, cores.
 #[derive(Clone, Debug)]
 pub struct Place {
     /// An existing directory for files.
     pub dir: PathBuf,
-    /// How many directories deep below it they lie.
+    /// Depth of the deepest directory below it.
     pub depth: usize,
     /// The small program that is executed.
     pub program: PathBuf,
-    /// Where TCP is listened on; 0: anywhere.
+    /// The TCP port to listen on; 0: any.
     pub port: u16,
-    /// Where the other processes run.
+    /// The cores of the other processes.
     pub peers: Peers,
 }
 
-/// On which cores the two ends of a conversation are.
+/// The cores of the two ends of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Peers {
     /// On one.
@@ -48,10 +48,11 @@ impl Peers {
         }
     }
 
-    /// Takes the first of the cores that this process may use; the core of partners.
+    /// Takes the first of the cores that this process may use; returns the core of partners.
     ///
     /// # Errors
-    /// What the kernel says; `InvalidInput` where two cores are wanted and there is one.
+    ///
+    /// The kernel's error; `InvalidInput` where two cores are wanted and there is one.
     pub(crate) fn settle(self) -> io::Result<usize> {
         let allowed = affinity::allowed()?;
         if allowed.len() > 1 {
@@ -64,7 +65,7 @@ impl Peers {
 
 /// One operation, ready to be made.
 pub(crate) trait Station {
-    /// What a batch of so many needs beforehand.
+    /// Prepares a batch of so many.
     fn before(&mut self, _count: u64) -> Done {
         Ok(())
     }
@@ -72,18 +73,18 @@ pub(crate) trait Station {
     /// The batch: the operation so many times.
     fn run(&mut self, count: u64) -> Done;
 
-    /// Takes away what a batch left.
+    /// Removes the leftovers of a batch.
     fn after(&mut self) -> Done {
         Ok(())
     }
 
-    /// Who answers.
+    /// The partner that answers.
     fn partner(&self) -> Option<&Partner> {
         None
     }
 }
 
-/// The place with what all stations share.
+/// The place with the parts that all stations share.
 pub(crate) struct Ground {
     /// The deepest directory.
     pub(crate) deep: PathBuf,
@@ -135,7 +136,7 @@ impl Ground {
     }
 }
 
-/// What a batch took.
+/// Cost of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// By the clock.
@@ -144,7 +145,7 @@ pub struct Batch {
     pub cpu: Option<Nanos>,
 }
 
-/// A batch, timed.
+/// Makes a batch, timed.
 pub(crate) fn batch(station: &mut dyn Station, count: u64, clock: Clock) -> Done<Batch> {
     let prepared = station.before(count);
     let before = spent(station);
@@ -165,7 +166,7 @@ fn spent(station: &dyn Station) -> Option<Nanos> {
     Some(cpu_clock::own_process().ok()? + children.user + children.system + partner)
 }
 
-/// What a write or a read came to, where it had to be all.
+/// Checks that a write or a read was complete.
 pub(crate) fn all(doing: &'static str, wanted: usize) -> impl Fn(Result<usize, nix::Error>) -> Done {
     move |result| match result.map_err(Failure::of(doing))? {
         done if done == wanted => Ok(()),

@@ -1,9 +1,8 @@
-//! Which objects a site consists of: path to size, without files.
+//! Catalogue of a site's objects: path to size, without files.
 //!
-//! Measuring side. The origin simulator serves from it, hot: one look-up per request. Whoever
-//! writes a site to disk writes the same objects from it, so that a request means the same bytes
-//! from either. Owns the index rule: a directory's own page is its `index.html`, and is found
-//! under the directory's name with and without the slash at its end.
+//! Measuring side. The origin simulator serves from it, hot: one look-up per request. A site on disk is written from
+//! the same catalogue, so that a request means the same bytes from either. Owns the index rule: a directory's own page
+//! is its `index.html`, and is found under the directory's name with and without the slash at its end.
 //!
 //! Paths are decoded and without query. An object's bytes follow from its path, its size and how far it compresses.
 
@@ -12,8 +11,8 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 
-/// When every object was last changed, in seconds since 1970: 2015-05-17T10:05:03Z. Fixed, so that
-/// conditional requests mean the same in every run.
+/// Modification time of every object, in seconds since 1970: 2015-05-17T10:05:03Z. Fixed, so that conditional requests
+/// mean the same in every run.
 pub const MODIFIED_SECS: u64 = 1_431_857_103;
 /// [`MODIFIED_SECS`] as it stands in `Last-Modified` and `If-Modified-Since`.
 pub const LAST_MODIFIED: &str = "Sun, 17 May 2015 10:05:03 GMT";
@@ -30,12 +29,12 @@ pub struct Catalogue {
     names: HashMap<Box<[u8]>, Body>,
 }
 
-/// Why a text is no catalogue.
+/// A text that is no catalogue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueError {
     /// The line, from 1.
     pub line: usize,
-    /// What should stand there.
+    /// The expected text.
     pub expected: &'static str,
 }
 
@@ -93,7 +92,7 @@ impl Catalogue {
         self.objects.iter().map(|(path, body)| (&**path, *body))
     }
 
-    /// How many objects there are.
+    /// Number of objects.
     pub fn len(&self) -> usize {
         self.objects.len()
     }
@@ -118,10 +117,11 @@ impl Catalogue {
         text
     }
 
-    /// Reads what [`Self::to_text`] wrote.
+    /// Reads the text of [`Self::to_text`].
     ///
     /// # Errors
-    /// The first line that is none of its kind.
+    ///
+    /// The first malformed line.
     pub fn from_text(text: &str) -> Result<Self, CatalogueError> {
         let mut catalogue = Self::default();
         for (at, line) in text.lines().enumerate() {

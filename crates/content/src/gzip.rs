@@ -1,12 +1,12 @@
-//! Bodies in gzip (RFC 1952), as an origin sends them to who asks for that.
+//! Bodies in gzip (RFC 1952), as an origin sends them to clients that accept it.
 //!
-//! Measuring side, origin process. Owns how they are packed and which ones are. Keeps nothing of an object: a body is
-//! packed anew each time, into the same bytes.
+//! Measuring side, origin process. Owns the packing and its bound. Keeps nothing of an object: a body is packed anew
+//! each time, into the same bytes.
 
 use crate::Body;
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-/// The longest body that exists in gzip, too: nobody packs larger ones while a client waits, and packing holds up the
+/// The longest body that exists in gzip, too: larger ones are not packed while a client waits, as packing holds up the
 /// thread that does it.
 pub const GZIP_AT_MOST_BYTES: u64 = 1 << 20;
 /// zlib's `MAX_WBITS`.

@@ -1,8 +1,8 @@
 //! Object bytes as pure functions of an id.
 //!
-//! Measuring side; used by the origin process, by whoever writes a site to disk, and by the load
-//! generator's check of what came back. Hot path in all three: no copy, no allocation. Owns which
-//! bytes an object consists of. Does not know paths on disk, sockets or logs.
+//! Measuring side; used by the origin process, by the writer of a site on disk, and by the load generator's check of
+//! replies. Hot path in all three: no copy, no allocation. Owns the bytes of an object. Does not know paths on disk,
+//! sockets or logs.
 //!
 //! Every body is a window into one pool of seeded random bytes: incompressible for any window
 //! coder, ready to be handed to `writev`, and checkable by comparison. The window starts where the
@@ -70,7 +70,7 @@ impl Body {
         let _ = pool(self.filler_percent);
     }
 
-    /// Which object it is of.
+    /// The object of which it is.
     pub const fn id(&self) -> ObjectId {
         self.id
     }
@@ -99,7 +99,7 @@ impl Body {
         &pool[start..start + left.min(in_piece) as usize]
     }
 
-    /// Whether `bytes` are what stands at `offset`.
+    /// Whether `bytes` are those at `offset`.
     pub fn matches(&self, mut offset: u64, mut bytes: &[u8]) -> bool {
         while !bytes.is_empty() {
             let expected = self.from(offset);

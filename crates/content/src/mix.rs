@@ -15,7 +15,7 @@ pub const fn mix64(x: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// What [`mix64`] made this of.
+/// The inverse of [`mix64`].
 pub const fn unmix64(z: u64) -> u64 {
     // Each multiplier is the inverse of one above: their product is 1 modulo 2^64.
     let x = (z ^ (z >> 31) ^ (z >> 62)).wrapping_mul(0x3196_42b2_d24d_8ec3);

@@ -1,4 +1,4 @@
-//! The bytes that bodies are windows into.
+//! Pools of bytes, into which bodies are windows.
 //!
 //! Hot: one look-up a piece. A pool is built when it is first asked for and stays: 4 MiB for random
 //! bytes, and as much for each degree of compressibility that is in use.
@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 pub(crate) const POOL_LEN: usize = 4_194_301;
 /// The pool's own seed. Changing it changes every object.
 const POOL_SEED: u64 = 0xBA4E_0FF0_0000_0001;
-/// What compressible runs consist of.
+/// The byte of compressible runs.
 const FILLER: u8 = b' ';
 /// Length of such a run, and of the random ones between: a window coder spends some 3 bytes on it,
 /// and the random bytes around it are too few to be far apart.

@@ -1,5 +1,5 @@
-//! The other parts in the tests of this crate. `holder line` is what `bakeoff line` is. `holder link
-//! RATE DELAY` makes a link with the line, says so, and waits to be killed.
+//! Helper processes for the tests of this crate. `holder line` acts as `bakeoff line`. `holder link RATE DELAY` makes a
+//! link with the line, prints that it has, and waits to be killed.
 
 #![allow(clippy::print_stdout)] // the test that started it reads it
 

@@ -1,5 +1,4 @@
-//! What a link really does, measured from outside before anybody uses it: payload carried by one
-//! TCP connection, and the way of single packets.
+//! Check of a new link by measurement: payload carried by one TCP connection, and the one-way delay of single packets.
 
 use crate::LinkError;
 use crate::end::End;
@@ -9,18 +8,18 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::time::Duration;
 
-/// A transfer takes this long, or so many frames if they take longer.
+/// Length of a transfer, or so many frames if they take longer.
 const TRANSFER: Nanos = Nanos::from_millis(400);
 const TRANSFER_FRAMES: u64 = 60;
-/// Its begin does not count: the bucket is full, TCP starts slowly.
+/// Its beginning does not count: the bucket is full, TCP starts slowly.
 const START: Nanos = Nanos::from_millis(100);
-/// Nothing for so long on top of what the link should take: it is dead.
+/// A link without a byte for so long, on top of the expected time, is dead.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// One-way probes, and the time between two.
 const PROBES: usize = 200;
 const PROBE_GAP: Duration = Duration::from_millis(1);
 
-/// How long packets took, one way.
+/// One-way delays of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Delays {
     /// Shortest.
@@ -31,12 +30,12 @@ pub struct Delays {
     pub p99: Nanos,
     /// Longest.
     pub max: Nanos,
-    /// How many packets.
+    /// Number of packets.
     pub count: u64,
 }
 
 impl Delays {
-    /// Those of a histogram.
+    /// The delays of a histogram.
     pub fn of(histogram: &bakeoff_meter::Histogram) -> Self {
         let at = |q| histogram.quantile(q);
         Self { min: at(0.0), median: at(0.5), p99: at(0.99), max: at(1.0), count: histogram.count() }
@@ -96,7 +95,7 @@ fn receive(mut stream: &TcpStream, rate: BitsPerSecond) -> io::Result<u64> {
     }
 }
 
-/// How long single small packets take from a socket to a socket, waking the receiver included.
+/// One-way delay of single small packets from a socket to a socket, waking the receiver included.
 pub(crate) fn one_way(from: &End, to: &End, asked: Nanos) -> Result<Delays, LinkError> {
     let receiver = to.inside(|| UdpSocket::bind((to.address, 0)))?;
     let sender = from.inside(|| UdpSocket::bind((from.address, 0)))?;

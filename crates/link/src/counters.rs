@@ -1,4 +1,4 @@
-//! What queueing disciplines have counted, as `tc` tells it.
+//! Counters of queueing disciplines, read by `tc`.
 //!
 //! Not the counters of the devices: those take a packet that is cut into frames late for one.
 
@@ -24,7 +24,7 @@ pub(crate) struct Discipline {
     pub(crate) waiting: u64,
 }
 
-/// All disciplines of a namespace. Starts a program: for moments at which nothing is measured.
+/// All disciplines of a namespace. Starts a program: for moments without a measurement.
 pub(crate) fn read(inside: &Namespace) -> Result<Vec<Discipline>, LinkError> {
     of(&tc_says(inside, "-s -j qdisc show")?)
 }

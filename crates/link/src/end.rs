@@ -21,14 +21,14 @@ pub(crate) struct End {
 
 /// The device's name, in both namespaces.
 pub(crate) const DEVICE: &str = "bakeoff0";
-/// Addresses of the range for benchmarks (RFC 2544, RFC 6890): nobody routes them.
+/// Addresses of the range for benchmarks (RFC 2544, RFC 6890), which is never routed.
 pub(crate) const GENERATOR: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 1);
 pub(crate) const SUBJECT: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 2);
-/// Locally administered. The neighbours are entered by hand: nobody asks for an address over a
-/// link that may lose the question.
+/// Locally administered. The neighbours are entered by hand: there is no address resolution over a link that may lose
+/// the question.
 pub(crate) const GENERATOR_MAC: &str = "02:ba:6e:0f:f0:01";
 pub(crate) const SUBJECT_MAC: &str = "02:ba:6e:0f:f0:02";
-/// What a check left in the queue is gone after this long at any rate that can be used.
+/// The packets of a check are gone after this long at any rate that can be used.
 const DRAINING: Nanos = Nanos::from_secs(30);
 
 impl End {
@@ -38,7 +38,7 @@ impl End {
         Ok(Self { namespace, address })
     }
 
-    /// Does something with sockets inside.
+    /// Calls a function with sockets inside.
     pub(crate) fn inside<T: Send>(
         &self,
         work: impl FnOnce() -> io::Result<T> + Send,
@@ -65,7 +65,7 @@ impl End {
         tc(inside, &words)
     }
 
-    /// Waits until nothing waits in front of the link.
+    /// Waits until the queue in front of the link is empty.
     pub(crate) fn drain(&self) -> Result<(), LinkError> {
         let clock = MonotonicClock::new();
         while counters::read(&self.namespace)?.iter().any(|discipline| discipline.waiting > 0)
@@ -85,7 +85,7 @@ impl End {
                 _ => {}
             }
         }
-        // What netem loses, tbf counts as thrown away, too.
+        // Packets that netem loses, tbf counts as thrown away, too.
         traffic.overflowed = traffic.overflowed.saturating_sub(traffic.lost);
         Ok(traffic)
     }

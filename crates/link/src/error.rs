@@ -1,12 +1,12 @@
-//! Why there is no link: what is missing, and what to do.
+//! Errors of making a link: what is missing, and what to do.
 
 use bakeoff_units::{BitsPerSecond, Nanos};
 use std::io;
 
-/// What to do when a link cannot be had at all.
+/// The advice when a link cannot be had at all.
 const WITHOUT: &str = "or take `link` out of the plan";
 
-/// Why a link could not be made, or is gone.
+/// The reason for which a link could not be made, or is gone.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LinkError {
@@ -21,12 +21,12 @@ pub enum LinkError {
         /// `ip` or `tc`.
         program: &'static str,
     },
-    /// iproute2 said no.
+    /// iproute2 refused.
     #[error(
         "cannot make the link: `{command}` failed: {said}; the kernel needs veth and sch_tbf, the user CAP_NET_ADMIN: run as root on such a kernel, {WITHOUT}"
     )]
     Tool {
-        /// What was asked for.
+        /// The command.
         command: String,
         /// The answer.
         said: String,
@@ -36,9 +36,9 @@ pub enum LinkError {
         "this kernel can neither delay nor lose packets: it has no netem ({netem}), and the user-space line cannot work ({line}); load sch_netem or tun as root, or take `delay` and `loss` out of the plan"
     )]
     NoDelay {
-        /// Why not by the kernel.
+        /// The kernel's reason.
         netem: String,
-        /// Why not by the line.
+        /// The line's reason.
         line: String,
     },
     /// The line process is gone, or does not answer.
@@ -59,10 +59,10 @@ pub enum LinkError {
         asked: BitsPerSecond,
         /// As measured.
         got: BitsPerSecond,
-        /// Which way.
+        /// The direction.
         way: &'static str,
     },
-    /// It delays otherwise than it should.
+    /// Its delay differs from the plan's.
     #[error(
         "the link was to delay by {asked} and delayed by {got} (median); this machine cannot do that now: wait until it is quieter"
     )]

@@ -1,11 +1,10 @@
 //! The network between generator and subjects: a link with a rate, a delay and a loss.
 //!
-//! Measuring side, cold path: made before the first slice, read at quiet points. Owns two network
-//! namespaces, the pair of devices between them and what shapes it: the kernel's tbf for the rate,
-//! its netem for delay and loss, or, where the kernel has no netem, a process of our own (`line`)
-//! that moves frames from one device to the other. Measures what it made before anybody uses it,
-//! and says both, asked and got. Does not start servers and sends no load: those enter the
-//! namespaces.
+//! Measuring side, cold path: made before the first slice, read at quiet points. Owns two network namespaces, the pair
+//! of devices between them and the shaping: the kernel's tbf for the rate, its netem for delay and loss, or, where the
+//! kernel has no netem, a process of our own (`line`) that moves frames from one device to the other. Measures a link
+//! before it is used, and reports both specification and result. Does not start servers and sends no load: those enter
+//! the namespaces.
 //!
 //! Nothing has a name outside, so nothing is left when bakeoff dies, however it dies.
 

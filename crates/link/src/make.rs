@@ -1,4 +1,4 @@
-//! Makes a link, measures it, reads its counters.
+//! Link maker: makes a link, measures it, reads its counters.
 
 use crate::LinkError;
 use crate::check::{self, Delays};
@@ -14,7 +14,7 @@ use std::net::Ipv4Addr;
 use std::thread;
 use std::time::Duration;
 
-/// What shapes it.
+/// The mechanism that shapes a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mechanism {
     /// The kernel's tbf on a pair of veth devices.
@@ -40,7 +40,7 @@ impl Mechanism {
     }
 }
 
-/// What it turned out to be, measured before anybody used it.
+/// Properties of a link, measured before it was used.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Got {
     /// TCP payload of one connection, the slower direction, before delay and loss were set.
@@ -49,8 +49,7 @@ pub struct Got {
     pub delays: Delays,
 }
 
-/// A link and the two networks at its ends. Dropping it takes everything away once nobody is
-/// inside any more.
+/// A link and the two networks at its ends. Dropping it takes everything away once no process is inside any more.
 #[derive(Debug)]
 pub struct Link {
     spec: LinkSpec,
@@ -61,22 +60,22 @@ pub struct Link {
     got: Got,
 }
 
-/// What the rate may be off by.
+/// Tolerance of the rate.
 const TOLERANCE: f64 = 0.10;
-/// A busy machine gets so many chances to show that it can.
+/// Number of chances that a busy machine gets to show that it can.
 const ATTEMPTS: u32 = 6;
-/// Pause before the second; before each further one it is this much longer, so that what keeps the machine
-/// busy for a second or two does not take all the chances.
+/// Pause before the second; before each further one it is this much longer, so that a load that lasts for a second or
+/// two does not take all the chances.
 const PAUSE: Duration = Duration::from_millis(150);
-/// What the median delay may be off by, beside the tolerance: two wake-ups on a busy machine.
+/// Tolerance of the median delay, beside the other: two wake-ups on a busy machine.
 const WAKING: Nanos = Nanos::from_millis(2);
 
 impl Link {
     /// Makes a link and measures it: about two seconds, longer at low rates.
     ///
     /// # Errors
-    /// No privilege, no such kernel, no iproute2, or it does not do what was asked for: each says
-    /// what to do.
+    ///
+    /// No privilege, no such kernel, no iproute2, or a link that differs from its specification: each says what to do.
     pub fn make(spec: LinkSpec, how: Making<'_>) -> Result<Self, LinkError> {
         let ends = (End::new(GENERATOR)?, End::new(SUBJECT)?);
         let (mechanism, line) = connect(&spec, how, &ends)?;
@@ -93,27 +92,27 @@ impl Link {
         Ok(link)
     }
 
-    /// What was asked for.
+    /// The specification.
     pub const fn spec(&self) -> &LinkSpec {
         &self.spec
     }
 
-    /// What shapes it.
+    /// The mechanism that shapes it.
     pub const fn mechanism(&self) -> Mechanism {
         self.mechanism
     }
 
-    /// What was measured.
+    /// The measured properties.
     pub const fn got(&self) -> &Got {
         &self.got
     }
 
-    /// Where whatever sends requests belongs.
+    /// The namespace for programs that send requests.
     pub const fn generator(&self) -> &Namespace {
         &self.generator.namespace
     }
 
-    /// Where servers belong.
+    /// The namespace for servers.
     pub const fn subject(&self) -> &Namespace {
         &self.subject.namespace
     }
@@ -174,7 +173,7 @@ impl Link {
     }
 }
 
-/// Makes the two devices and what is between them.
+/// Makes the two devices and the connection between them.
 fn connect(
     spec: &LinkSpec,
     how: Making<'_>,
@@ -198,13 +197,13 @@ fn connect(
     Ok((if hindered { Mechanism::TbfAndNetem } else { Mechanism::Tbf }, None))
 }
 
-/// Tried on a loopback device that nobody uses yet.
+/// Tried on a loopback device that is not in use yet.
 fn try_netem(inside: &Namespace) -> Result<(), LinkError> {
     tc(inside, "qdisc add dev lo root netem delay 1ms")?;
     tc(inside, "qdisc delete dev lo root")
 }
 
-/// The slower direction's rate, if both are near enough to what was asked for.
+/// The slower direction's rate, if both are near enough to the specification.
 fn carried(generator: &End, subject: &End, asked: BitsPerSecond) -> Result<BitsPerSecond, LinkError> {
     let ways = [(subject, generator, "to the generator"), (generator, subject, "to the subject")];
     let mut slower = None;
@@ -230,7 +229,7 @@ fn nearer(one: BitsPerSecond, other: BitsPerSecond, asked: BitsPerSecond) -> Bit
     if off(other) < off(one) { other } else { one }
 }
 
-/// Headers take `1 - 1448/1514` of what is asked for, 4.4 %; that is within what is allowed.
+/// Headers take `1 - 1448/1514` of the rate, 4.4 %; that is within the tolerance.
 fn near(got: BitsPerSecond, asked: BitsPerSecond) -> bool {
     (got.get() as f64 / asked.get() as f64 - 1.0).abs() <= TOLERANCE
 }

@@ -1,9 +1,9 @@
-//! What went over a link: counters, and what lies between two readings of them. Pure.
+//! Readings of a link's counters, and the difference between two of them. Pure.
 
 use crate::line::LineRecord;
 use bakeoff_units::{BitsPerSecond, Nanos};
 
-/// What went one way, since the link was made.
+/// Traffic in one direction, since the link was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Bytes of frames that were let onto the link.
@@ -23,11 +23,11 @@ pub struct Reading {
     pub to_subject: Traffic,
     /// From the subjects.
     pub to_generator: Traffic,
-    /// What the line did since it was last read.
+    /// Record of the line since it was last read.
     pub line: Option<LineRecord>,
 }
 
-/// What happened on the link between two readings, both ways together.
+/// Traffic on the link between two readings, both ways together.
 #[derive(Clone, Debug, Default)]
 pub struct Passage {
     /// The share of the rate that the busier direction used. The bucket lets a little more than the
@@ -35,16 +35,16 @@ pub struct Passage {
     pub busy: Option<f64>,
     /// Frames that reached the link.
     pub packets: u64,
-    /// Of them lost as the plan says.
+    /// Number of them lost as the plan says.
     pub lost: u64,
     /// Packets thrown away because the queue in front of the link was full.
     pub overflowed: u64,
-    /// What the line did, where one is used.
+    /// Record of the line, where one is used.
     pub line: Option<LineRecord>,
 }
 
 impl Reading {
-    /// What happened since `before`; `wall` is the time to which the rate is related.
+    /// The traffic since `before`; `wall` is the time to which the rate is related.
     pub fn since(self, before: &Self, rate: BitsPerSecond, wall: Nanos) -> Passage {
         let up = self.to_subject.since(before.to_subject);
         let down = self.to_generator.since(before.to_generator);
@@ -60,7 +60,7 @@ impl Reading {
         }
     }
 
-    /// Adds what happened between two readings: of a stretch of time that is read in pieces.
+    /// Adds the traffic between two readings: for a stretch of time that is read in pieces.
     pub fn add(&mut self, before: &Self, after: &Self) {
         self.to_subject = self.to_subject.and(after.to_subject.since(before.to_subject));
         self.to_generator = self.to_generator.and(after.to_generator.since(before.to_generator));

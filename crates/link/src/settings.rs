@@ -1,7 +1,7 @@
 //! TCP settings of the machine, carried over into a new namespace.
 //!
-//! A new namespace begins with the kernel's defaults. What the administrator has tuned is part of
-//! the server that is measured, so it holds inside, too.
+//! A new namespace begins with the kernel's defaults. The administrator's tuning is part of the server that is
+//! measured, so it holds inside, too.
 
 use crate::LinkError;
 use bakeoff_sys::namespace::Namespace;

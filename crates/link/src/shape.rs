@@ -1,19 +1,18 @@
-//! How tbf is told what a rate means: bucket, largest packet, queue. Pure.
+//! Parameters of tbf for a rate: bucket, largest packet, queue. Pure.
 
 use bakeoff_units::{BitsPerSecond, Bytes, Nanos};
 
-/// A full Ethernet frame without checksum: what tbf counts, and the packets of the checks.
+/// A full Ethernet frame without checksum: the bytes that tbf counts, and the packets of the checks.
 pub const FRAME: Bytes = Bytes::new(1514);
 
-/// The bucket holds what the rate carries in this time. A timer may be so late and nothing of the
-/// rate is lost: measured on a virtual machine with busy cores, 1 ms lost a quarter of 100 Mbit/s,
-/// 5 ms nothing. (The rule of tc-tbf(8), rate / HZ, is 1 to 10 ms.) It is also what a link that was
-/// idle lets through at once.
+/// The bucket holds what the rate carries in this time. A timer may be so late and nothing of the rate is lost:
+/// measured on a virtual machine with busy cores, 1 ms lost a quarter of 100 Mbit/s, 5 ms nothing. (The rule of
+/// tc-tbf(8), rate / HZ, is 1 to 10 ms.) It is also the burst that an idle link lets through at once.
 const BUCKET: Nanos = Nanos::from_millis(5);
 /// At low rates the bucket holds so many frames.
 const LEAST_FRAMES: u64 = 4;
-/// A packet takes at most this part of the bucket: one as large as the bucket could only go while
-/// it is full, and what flows in meanwhile would be lost.
+/// A packet takes at most this part of the bucket: one as large as the bucket could only go while it is full, and the
+/// inflow meanwhile would be lost.
 const PACKETS_A_BUCKET: u64 = 4;
 /// The kernel's own bound on packets that are cut into frames late.
 const LARGEST_PACKET: u64 = 65_536;
@@ -22,7 +21,7 @@ const QUEUE_FRAMES: u64 = 1000;
 /// Smallest frame, for counts of packets.
 const SMALLEST_FRAME: u64 = 64;
 
-/// What follows from a rate.
+/// The parameters that follow from a rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// tbf's `burst`.
@@ -50,12 +49,12 @@ pub(crate) fn packets_on_their_way(rate: BitsPerSecond, delay: Nanos) -> u64 {
     bytes_in(rate, delay) / SMALLEST_FRAME + QUEUE_FRAMES
 }
 
-/// What the rate carries in that time.
+/// Bytes that the rate carries in that time.
 pub(crate) fn bytes_in(rate: BitsPerSecond, time: Nanos) -> u64 {
     (u128::from(rate.get()) * u128::from(time.get()) / 8_000_000_000).try_into().unwrap_or(u64::MAX)
 }
 
-/// How long the rate takes for so many bytes.
+/// Time that the rate takes for so many bytes.
 pub(crate) fn time_for(rate: BitsPerSecond, bytes: Bytes) -> Nanos {
     let nanos = u128::from(bytes.get()) * 8_000_000_000 / u128::from(rate.get());
     Nanos::new(nanos.try_into().unwrap_or(u64::MAX))

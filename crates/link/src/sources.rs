@@ -1,6 +1,7 @@
-//! Further addresses at the generator's end, by the thousand: prefixes that are local there, and a way back to them.
+//! Source addresses at the generator's end, by the thousand: prefixes that are local there, and a way back to them.
 //!
-//! Cold. No address is put on a device: what is local by its route can be bound to as well, and a whole prefix is one route.
+//! Cold. No address is put on a device: a socket can bind to any address that is local by its route, and a whole prefix
+//! is one route.
 
 use crate::LinkError;
 use crate::end::{DEVICE, GENERATOR};
@@ -9,19 +10,20 @@ use crate::tool::ip;
 use std::net::Ipv4Addr;
 use std::ops::RangeInclusive;
 
-/// The range for benchmarks (RFC 2544), in which a link has its own addresses: nobody routes it.
+/// The range for benchmarks (RFC 2544), in which a link has its own addresses; it is never routed.
 const FIRST: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 0);
 const LAST: Ipv4Addr = Ipv4Addr::new(198, 19, 255, 255);
-/// What follows the network of the link itself.
+/// The address behind the network of the link itself.
 const FREE: Ipv4Addr = Ipv4Addr::new(198, 18, 0, 4);
 
 /// Addresses that connections over a link may come from, besides its own.
 pub const SOURCES: RangeInclusive<Ipv4Addr> = FREE..=LAST;
 
 impl Link {
-    /// From now on connections may be made from these addresses, too, which are some of [`SOURCES`].
+    /// Lets connections be made from these addresses, too, which are some of [`SOURCES`].
     ///
     /// # Errors
+    ///
     /// `ip` refuses.
     pub fn have_sources(&self, ranges: &[RangeInclusive<Ipv4Addr>]) -> Result<(), LinkError> {
         for (network, bits) in ranges.iter().flat_map(prefixes) {

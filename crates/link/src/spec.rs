@@ -1,9 +1,9 @@
-//! What a link is asked to be.
+//! Specification of a link.
 
 use bakeoff_units::{BitsPerSecond, Nanos, Ratio};
 use std::path::Path;
 
-/// What a link is asked to be, the same both ways.
+/// The specification of a link, the same both ways.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkSpec {
     /// Ethernet frames without checksum, preamble and gap.
@@ -14,18 +14,18 @@ pub struct LinkSpec {
     pub loss: Ratio,
 }
 
-/// How a link is made.
+/// Settings for making a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Making<'a> {
     /// bakeoff's own executable, for the line process, which runs where the caller may run.
     pub executable: &'a Path,
-    /// Of the losses that the line draws.
+    /// Seed of the losses that the line draws.
     pub seed: u64,
-    /// Who delays and loses.
+    /// The mechanism that delays and loses.
     pub delay_by: DelayBy,
 }
 
-/// Who delays and loses frames.
+/// The mechanism that delays and loses frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DelayBy {
     /// netem where the kernel has it, else the line.

@@ -1,5 +1,5 @@
-//! `ip` and `tc` of iproute2, run inside a namespace. The commands are those that a person would
-//! type, so errors can quote them.
+//! `ip` and `tc` of iproute2, run inside a namespace. The commands are those that a person would type, so errors can
+//! quote them.
 
 use crate::LinkError;
 use bakeoff_sys::namespace::Namespace;
@@ -16,7 +16,7 @@ pub(crate) fn tc(inside: &Namespace, words: &str) -> Result<(), LinkError> {
     tc_says(inside, words).map(drop)
 }
 
-/// The same; what it prints.
+/// The same; returns its output.
 pub(crate) fn tc_says(inside: &Namespace, words: &str) -> Result<Vec<u8>, LinkError> {
     run(inside, "tc", words)
 }

@@ -1,6 +1,6 @@
 //! Links on the real kernel. They need root; without it they say that they were skipped.
 
-// The SKIP line is for whoever runs the tests.
+// The SKIP line is for the person who runs the tests.
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use bakeoff_link::{DelayBy, Link, LinkError, LinkSpec, Making, Mechanism};
@@ -36,17 +36,17 @@ fn may_run(test: &str) -> bool {
     false
 }
 
-/// Guards against what hangs, on any machine.
+/// Limit for hangs, on any machine.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// The kernel's way where it has one, and ours.
+/// The kernel's mechanism where it has one, and ours.
 const BOTH: [DelayBy; 2] = [DelayBy::Best, DelayBy::Line];
 
 fn link(rate: &str, delay: &str, loss: &str, delay_by: DelayBy) -> Link {
     let spec =
         LinkSpec { rate: rate.parse().unwrap(), delay: delay.parse().unwrap(), loss: loss.parse().unwrap() };
     let make = || Link::make(spec, Making { executable: &holder(), seed: 7, delay_by });
-    // Each is six attempts with growing pauses. What a busy machine cannot shape in all of them is tried again.
+    // Each is six attempts with growing pauses. A link that a busy machine cannot shape in all of them is tried again.
     let shaped = |made: &Result<Link, LinkError>| {
         !matches!(made, Err(LinkError::Rate { .. } | LinkError::Delay { .. }))
     };
@@ -167,8 +167,8 @@ fn packets_are_lost_in_their_share_and_counted_one_by_one() {
     }
 }
 
-/// Sends so many to the subject's side; how many came, and what was lost, was sent and overflowed meanwhile by the link's
-/// own account. What was neither lost nor has come is on its way.
+/// Sends so many to the subject's side; returns how many came, and how many were lost, sent and overflowed meanwhile by
+/// the link's own account. Packets that were neither lost nor have come are on their way.
 fn datagrams(link: &mut Link, count: u64) -> (u64, [u64; 3]) {
     let receiver = link.subject().run(|| UdpSocket::bind((link.subject_address(), 0))).unwrap().unwrap();
     // Room for all of them, however late the receiver has a core.
@@ -232,7 +232,7 @@ fn nothing_is_left_when_the_holder_is_killed() {
         assert!(Instant::now() < deadline, "the line process {line} lives on");
         std::thread::sleep(Duration::from_millis(5));
     }
-    // The kernel takes away devices and namespace when nobody holds it.
+    // The kernel takes away devices and namespace when no process holds it.
     assert!(!held().contains(&inode));
 }
 
@@ -258,7 +258,7 @@ fn without_root_the_refusal_says_what_is_missing() {
     if !may_run("without_root_the_refusal_says_what_is_missing") {
         return;
     }
-    // Where nobody can reach it.
+    // Where the user `nobody` can reach it.
     let copy = std::env::temp_dir().join(format!("bakeoff-holder-{}", std::process::id()));
     std::fs::copy(holder(), &copy).unwrap();
     let output =

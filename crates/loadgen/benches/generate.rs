@@ -1,11 +1,11 @@
-//! What a request costs the generator before and behind the kernel: ns of this thread's CPU.
+//! Cost of a request in the generator, without the kernel: ns of this thread's CPU.
 //!
-//! `constant` and `poisson` are the pacers of the open loop, called as the loop calls them, through
-//! their trait: when is the next one due. `render` takes a request from its source and writes its head.
-//! `exchange-http1` and `exchange-http2` are all that the program does for a request but to wait, to send
-//! and to receive: the request is made, the reply of 1000 bytes is read, judged and recorded. `tls` encrypts a
-//! request and decrypts a reply, and what the library does on the server's side in between. With
-//! `-- --callgrind N constant` exactly N of them are done and nothing else, for `benches/instructions`.
+//! `constant` and `poisson` are the pacers of the open loop, called as the loop calls them, through their trait: when
+//! is the next one due. `render` takes a request from its source and writes its head. `exchange-http1` and
+//! `exchange-http2` are all that the program does for a request but to wait, to send and to receive: the request is
+//! made, the reply of 1000 bytes is read, judged and recorded. `tls` encrypts a request and decrypts a reply, and
+//! includes the library's work on the server's side in between. With `-- --callgrind N constant` exactly N of them are
+//! done and nothing else, for `benches/instructions`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
@@ -24,7 +24,7 @@ const OPERATIONS: usize = 1 << 20;
 const REPETITIONS: usize = 7;
 const BODY_BYTES: usize = 1000;
 
-/// Name, and what does so many.
+/// Name, and the function that does so many.
 type Work = (&'static str, fn(usize));
 
 const ALL: [Work; 6] = [
@@ -157,7 +157,7 @@ fn tls(count: usize) {
     assert_eq!(heard, count * reply.len(), "every byte came");
 }
 
-/// Has the server read what a client sent.
+/// Lets the server read the client's bytes.
 fn take(server: &mut ServerConnection, mut bytes: &[u8]) {
     while !bytes.is_empty() {
         server.read_tls(&mut bytes).expect("a slice is read");
@@ -165,7 +165,7 @@ fn take(server: &mut ServerConnection, mut bytes: &[u8]) {
     }
 }
 
-/// Carries what the server has to say to the client, and counts what that says.
+/// Carries the server's bytes to the client, and counts the plain bytes in them.
 fn tell(server: &mut ServerConnection, client: &mut TlsSession, flight: &mut Vec<u8>, heard: &mut usize) {
     flight.clear();
     while server.wants_write() {

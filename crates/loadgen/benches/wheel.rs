@@ -1,5 +1,5 @@
-//! Does the timer wheel pay? ns of the thread's CPU for taking one robot out and putting it back, from the
-//! wheel and from the heap of the standard library. Time is made up; only the thread's clock is read.
+//! Timer wheel against the heap of the standard library: ns of the thread's CPU for taking one robot out and putting it
+//! back. Time is simulated; only the thread's clock is read.
 //!
 //! Below it the longest single turn in us, the least of all repetitions: now and then the wheel deals out
 //! a whole list. `-- --callgrind N` makes N turns of 100,000 robots in the wheel, for callgrind.
@@ -52,7 +52,7 @@ impl Timers for Wheel {
     }
 }
 
-/// Equal times in the order of slots, not of insertion: the heap is spared that.
+/// Equal times in the order of slots, not of insertion: the heap need not keep that.
 type Heap = BinaryHeap<Reverse<(Nanos, u32)>>;
 
 impl Timers for Heap {
@@ -149,7 +149,7 @@ fn turn_ns<T: Timers>(robots: u32, row: usize) -> f64 {
     })
 }
 
-/// What the kernel does in between is charged too, but not to the same turn in each repetition.
+/// The kernel's work in between is charged too, but not to the same turn in each repetition.
 fn longest_us<T: Timers>(robots: u32, row: usize) -> f64 {
     let once = || {
         let mut robots = Robots::<T>::new(robots, row);

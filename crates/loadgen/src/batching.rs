@@ -1,4 +1,4 @@
-//! How long replies may gather before they are looked at.
+//! Batching: how long replies may gather before the loop reads them.
 //!
 //! Measuring side, hot: asked once a turn of the loop. Waking up once a reply costs more than reading it;
 //! looking at several at once is what makes a generator cheap. It must not falsify what it measures:
@@ -15,9 +15,9 @@
 use bakeoff_sys::driver::Batch;
 use bakeoff_units::Nanos;
 
-/// Below so many requests in flight nothing gathers.
+/// Requests in flight below which nothing gathers.
 pub(crate) const FEWEST_IN_FLIGHT: usize = 8;
-/// A batch is at most this part of what is in flight, ...
+/// A batch is at most this part of the requests in flight, ...
 const PART_OF_IN_FLIGHT: usize = 4;
 /// ... and so many: beyond, a batch saves little more.
 const MOST_EVENTS: usize = 16;
@@ -25,10 +25,10 @@ const MOST_EVENTS: usize = 16;
 const SHARE_OF_MEDIAN: f64 = 0.2;
 /// ... and so long, ...
 const LONGEST: Nanos = Nanos::from_micros(200);
-/// ... or so small a share of the median that nobody can tell, where that is longer: what follows from a
-/// reply, such as what its page embeds, is asked for so much later.
+/// ... or so small a share of the median that nobody can tell, where that is longer: requests that follow from a reply,
+/// such as those for embedded objects, come so much later.
 const UNNOTICED: f64 = 0.001;
-/// So many replies must be expected in a wait.
+/// Replies that must be expected in a wait.
 const WORTH_IT: f64 = 1.0;
 /// A shorter wait saves nothing: falling asleep and waking up take some microseconds.
 const SHORTEST: Nanos = Nanos::from_micros(15);
@@ -43,21 +43,21 @@ pub(crate) struct Batching {
 }
 
 impl Batching {
-    /// A reply took so long.
+    /// Notes the service time of a reply.
     pub(crate) fn served(&mut self, service: Nanos) {
         self.median.see(service);
         self.mean.see(service);
     }
 
-    /// What may gather now; `next_due` is how long until a request is due.
+    /// The batch that may gather now; `next_due` is the time until a request is due.
     pub(crate) fn plan(&self, in_flight: usize, next_due: Option<Nanos>) -> Option<Batch> {
         if in_flight < FEWEST_IN_FLIGHT || self.median.seen < LEARNING {
             return None;
         }
         let events = (in_flight / PART_OF_IN_FLIGHT).min(MOST_EVENTS);
         let median = self.median.estimate;
-        // By Little's law a reply comes so often. The mean and not the median: of a cache's replies half may
-        // be hits, and what is in flight misses.
+        // By Little's law a reply comes so often. The mean and not the median: half of a cache's replies may be hits,
+        // while the requests in flight are misses.
         let gap_ns = self.mean.estimate_ns / in_flight as f64;
         let longest = LONGEST.max(median.times(UNNOTICED));
         let honest = median.times(SHARE_OF_MEDIAN).min(longest);
@@ -145,7 +145,7 @@ mod tests {
     #[test]
     fn what_takes_seconds_gathers_for_milliseconds_and_what_is_rare_not_at_all() {
         let seconds = after(Nanos::from_secs(3));
-        // 400 a second: three milliseconds, in which 1.2 come.
+        // 400 a second: 1.2 come in three milliseconds.
         let batch = seconds.plan(1200, None).unwrap();
         assert!((batch.within.get() as f64 / 3e6 - 1.0).abs() < 0.1, "{batch:?}");
         // 100 a second: none would come. Until a request is due it costs nothing.
@@ -159,7 +159,7 @@ mod tests {
     fn half_of_a_caches_replies_are_hits_and_all_that_is_in_flight_are_misses() {
         let mut batching = Batching::default();
         (0..2000).for_each(|n| batching.served(Nanos::from_micros(if n % 9 < 5 { 1000 } else { 3_000_000 })));
-        // 240 replies a second: in a fifth of the median nothing would come.
+        // 240 replies a second: none would come in a fifth of the median.
         assert_eq!(batching.plan(320, None), None);
     }
 

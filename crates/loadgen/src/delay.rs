@@ -1,9 +1,9 @@
-//! Whose fault lateness is: the generator's own, or that of others who had its core.
+//! Lateness of requests by cause: the generator itself, or other programs on its core.
 //!
-//! Measuring side; a comparison a turn, and a small file read every ten milliseconds of an open loop. The
-//! kernel counts how long a thread was ready to run and did not (its run-queue delay). Lateness is kept once
-//! more without the intervals in which that grew by more than waking up takes. What a hypervisor takes is in
-//! no such count, and stays in.
+//! Measuring side; a comparison a turn, and a small file read every ten milliseconds of an open loop. The kernel counts
+//! how long a thread was ready to run and did not (its run-queue delay). Lateness is kept once more without the
+//! intervals in which that grew by more than waking up takes. Time taken by a hypervisor is in no such count, and stays
+//! in.
 
 use bakeoff_meter::Histogram;
 use bakeoff_sys::thread::{RunQueue, RunQueueDelay};
@@ -11,12 +11,12 @@ use bakeoff_units::Nanos;
 
 /// Length of an interval.
 const INTERVAL: Nanos = Nanos::from_millis(10);
-/// Waking up an idle core is counted as delay, too: so much each time is no sign of others.
+/// Waking up an idle core is counted as delay, too: so much each time is no sign of other programs.
 const PER_WAKING: Nanos = Nanos::from_micros(3);
-/// And so much an interval.
+/// The same for an interval.
 const ALLOWED: Nanos = Nanos::from_micros(20);
 
-/// Lateness without the intervals that others took.
+/// Lateness without the intervals in which other programs had the core.
 #[derive(Clone, Debug, Default)]
 pub struct OwnLateness {
     /// As [`bakeoff_meter::Times::lateness`], of the intervals that are left.
@@ -54,12 +54,12 @@ impl Delays {
         Some(Self { queue, before, until: start + INTERVAL, pending, own: OwnLateness::default() })
     }
 
-    /// A request was so late.
+    /// Notes the lateness of a request.
     pub(crate) fn note(&mut self, late: Nanos) {
         self.pending.push(late);
     }
 
-    /// So late is it now.
+    /// Closes intervals that are over.
     pub(crate) fn tick(&mut self, now: Nanos) {
         if now >= self.until {
             self.close();
@@ -87,7 +87,7 @@ impl Delays {
     }
 }
 
-/// Whether the thread had its core when it wanted it.
+/// Whether the thread had its core when it was ready to run.
 fn is_own(before: &RunQueueDelay, after: &RunQueueDelay) -> bool {
     let turns = after.turns.saturating_sub(before.turns);
     after.waited.since(before.waited) <= ALLOWED + PER_WAKING.times(turns as f64)

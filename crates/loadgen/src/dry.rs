@@ -1,4 +1,4 @@
-//! Requests made and replies taken in without a kernel, a wait or a thread: what benches count.
+//! Dry run of the request path, without a kernel, a wait or a thread: the subject of benches.
 //!
 //! Measuring side; no part of a run. The pieces are those of the loop ([`crate::turn`]), called in its order:
 //! source, exchange, connection, recorder. Decides nothing that they do not.
@@ -14,7 +14,7 @@ use std::cell::RefCell;
 
 const TURN: Turn = Turn { seat: 0, robot: 0 };
 
-/// One connection with one request at a time, and nobody at its other end.
+/// One connection with one request at a time, and no peer.
 pub struct DryRun<'t, S> {
     source: S,
     manner: Manner<'t>,
@@ -27,7 +27,7 @@ pub struct DryRun<'t, S> {
 }
 
 impl<'t, S: Source> DryRun<'t, S> {
-    /// Asks what the source gives, in the way that the target says; its address is not used.
+    /// Requests of this source, written as the target says; its address is not used.
     pub fn new(target: &'t Target, source: S) -> Self {
         let manner = Manner {
             target,
@@ -49,8 +49,8 @@ impl<'t, S: Source> DryRun<'t, S> {
         }
     }
 
-    /// Writes the next request; its bytes, with those that open the connection before the first. None when
-    /// the source has no more.
+    /// Writes the next request; returns its bytes, with those that open the connection before the first. None when the
+    /// source has no more.
     pub fn ask(&mut self) -> Option<&[u8]> {
         let now = self.manner.clock.now();
         let exchange = self.exchange(now)?;
@@ -67,7 +67,7 @@ impl<'t, S: Source> DryRun<'t, S> {
         Some(&self.out)
     }
 
-    /// Takes in what a server would have sent, and writes down the replies that are whole.
+    /// Takes in bytes of a server, and records the replies that are whole.
     pub fn hear(&mut self, bytes: &[u8]) {
         let Some(connection) = &mut self.connection else { return };
         self.out.clear();

@@ -1,4 +1,4 @@
-//! What a station is told to do.
+//! Job of a station, and its target: addresses, connections, pace and limits.
 
 use crate::listener::Deaf;
 use crate::local::LocalAddresses;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-/// Where requests go. Fixed for the life of a station.
+/// The target of requests. Fixed for the life of a station.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Address.
@@ -24,9 +24,9 @@ pub struct Target {
     pub via: Option<SocketAddr>,
     /// `Host` header value.
     pub host: String,
-    /// TLS settings and the name that the certificate must have; `None` for plain HTTP.
+    /// Number of requests that a connection carries.
     pub tls: Option<(TlsSettings, ServerName<'static>)>,
-    /// How many requests a connection carries.
+    /// Number of requests that a connection carries.
     pub reuse: Reuse,
     /// Connections without a request for so long are closed; `None`: not by the generator.
     pub idle_timeout: Option<Nanos>,
@@ -34,11 +34,11 @@ pub struct Target {
     pub from: LocalAddresses,
     /// Local ports of the connections, in turn; none leaves it to the kernel.
     pub ports: Option<LocalPorts>,
-    /// What is spoken.
+    /// The protocol of the connections.
     pub protocol: Protocol,
     /// Further header lines of every request, each ended by CRLF.
     pub headers: Vec<u8>,
-    /// What every request is sent with that has no body of its own; empty: nothing. HTTP/1.1 only.
+    /// Body of every request that has none of its own; empty: none. HTTP/1.1 only.
     pub body: Vec<u8>,
 }
 
@@ -60,7 +60,7 @@ impl Target {
         }
     }
 
-    /// Where connections lead to.
+    /// The address that connections lead to.
     pub(crate) fn next_hop(&self) -> SocketAddr {
         self.via.unwrap_or(self.address)
     }
@@ -73,18 +73,18 @@ impl Target {
 }
 
 impl Reuse {
-    /// Whether connections stay, or there is one for every request.
+    /// Connections that stay, or one for every request.
     pub const fn kept(kept: bool) -> Self {
         if kept { Self::Always } else { Self::Never }
     }
 }
 
-/// How many requests a connection carries.
+/// Number of requests that a connection carries.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reuse {
     /// One; the request says so (`Connection: close`) and the server closes.
     Never,
-    /// So many; then the connection is closed from this side, and the next request opens another.
+    /// Up to this number; then the connection is closed from this side, and the next request opens another.
     UpTo(NonZeroU64),
     /// The same, with a number of its own for each connection.
     Drawn(Limits),
@@ -103,7 +103,7 @@ impl Reuse {
         }
     }
 
-    /// How many requests a connection carries on average, where this side closes it; `None` where the server does.
+    /// Mean number of requests of a connection, where this side closes it; `None` where the server does.
     pub fn closed_here_after(&self) -> Option<f64> {
         match self {
             Self::Never | Self::Always => None,
@@ -115,7 +115,7 @@ impl Reuse {
         }
     }
 
-    /// How many requests the `n`-th connection carries.
+    /// Number of requests that the `n`-th connection carries.
     pub(crate) fn most(&self, n: u64) -> u64 {
         match self {
             Self::Never => 1,
@@ -126,8 +126,8 @@ impl Reuse {
     }
 }
 
-/// How many requests each connection carries, drawn beforehand from whatever distribution: the n-th
-/// connection has the n-th draw, and after the last the first is used again.
+/// Numbers of requests for connections, drawn beforehand from any distribution: the n-th connection has the n-th draw,
+/// and after the last the first is used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits(Arc<[NonZeroU32]>);
 
@@ -144,7 +144,7 @@ impl Limits {
     }
 }
 
-/// What is spoken over a connection.
+/// The protocol of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Protocol {
     /// HTTP/1.1: one request after the other.
@@ -167,7 +167,7 @@ impl Protocol {
     }
 }
 
-/// How much of a body is compared with what the workload knows. Lengths always are.
+/// The part of a body that is compared with what the workload knows. Lengths always are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BodyCheck {
     /// The first 64 bytes: enough to tell every object from every other.
@@ -177,7 +177,7 @@ pub enum BodyCheck {
     Full,
 }
 
-/// Who decides when the next request is due.
+/// Pace: when requests come due.
 pub enum Pace {
     /// Closed loop: each robot asks again when its reply is complete and it has thought.
     Closed {
@@ -219,7 +219,7 @@ pub enum Pace {
 /// [`Ask::robot`]: bakeoff_workload::Ask::robot
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pools {
-    /// How many robots, all threads together.
+    /// Number of robots, all threads together.
     pub robots: usize,
     /// Most connections of a robot; 0 means 1.
     pub each: usize,
@@ -239,11 +239,11 @@ pub struct Job<'a, S> {
     pub timeout: Nanos,
     /// Stop asking for new requests after this long; `None`: when the sources end.
     pub until: Option<Nanos>,
-    /// How closely bodies are compared.
+    /// Scope of the comparison of bodies.
     pub check: BodyCheck,
     /// Statuses by which a layer refuses: what a planted violation must get, and nothing else.
     pub refused: Statuses,
-    /// Set by somebody else to end the run at once.
+    /// Set by another thread to end the run at once.
     pub interrupted: &'a AtomicBool,
 }
 
@@ -255,7 +255,7 @@ impl<'a, S> Job<'a, S> {
         Job { sources, robots, pace, begins, timeout, until, check, refused, interrupted }
     }
 
-    /// The same job with nobody who listens.
+    /// The same job with a source that does not listen.
     pub(crate) fn unheard(self) -> Job<'a, Deaf<S>> {
         self.with_sources(Deaf)
     }

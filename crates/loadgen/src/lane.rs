@@ -1,4 +1,4 @@
-//! A thread's share of the load: what it lives with from job to job, and what it is told and tells.
+//! Lane: one thread's share of the load, and its state from job to job.
 //!
 //! Measuring side. The loop itself is [`crate::turn`].
 
@@ -35,24 +35,24 @@ pub(crate) struct LaneJob<'a, S> {
     pub(crate) engine: Engine,
 }
 
-/// What a lane lives with from job to job: connections stay open between slices.
+/// The state of a lane that stays from job to job: connections stay open between slices.
 pub(crate) struct Lane {
     pub(crate) driver: Driver,
     /// By slot.
     pub(crate) connections: Vec<Option<Connection>>,
     pub(crate) clock: MonotonicClock,
-    /// Which lane it is, of how many.
+    /// Its number, and the number of lanes.
     pub(crate) place: (usize, usize),
     /// Connections opened so far.
     pub(crate) opened: u64,
-    /// Who gives out their ports.
+    /// The allocators of their ports.
     pub(crate) ports: Givers,
-    /// Begins TLS sessions, and keeps those that later ones may go on with.
+    /// Begins TLS sessions, and keeps those that later ones may resume.
     pub(crate) tls: Option<TlsClient>,
     pub(crate) memory: Memory,
 }
 
-/// Buffers that stay.
+/// Buffers that are reused.
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) out: Vec<u8>,
@@ -60,7 +60,7 @@ pub(crate) struct Memory {
     pub(crate) words: Vec<RequestText>,
 }
 
-/// What a lane did.
+/// The report of a lane on a job.
 pub(crate) struct LaneReport {
     pub(crate) recorder: Recorder,
     pub(crate) last_reply: Nanos,
@@ -102,7 +102,7 @@ impl Lane {
         }
     }
 
-    /// Runs a job to its end; what it did, and the source.
+    /// Runs a job to its end; returns its report, and the source.
     pub(crate) fn run<S: Source + Listener>(
         &mut self,
         target: &Target,

@@ -1,4 +1,4 @@
-//! When requests are sent, over which connection, and what became of them.
+//! Load generator: sends requests when they are due, over its connections, and records the replies.
 //!
 //! Measuring side, the bakeoff process, hot. Load = source x pacer x stop x recorder x connection;
 //! each is one piece and there is one loop ([`turn`]) for all of them. A thread per core, nothing

@@ -1,16 +1,16 @@
-//! A source that is told how its requests end.
+//! Listener: a source that is told how its requests end.
 //!
-//! Measuring side, hot where somebody listens. What is told is what was recorded, request by request, so
-//! that a source can answer it: ask for what a page embeds, try again, count by its own classes. Judges
-//! nothing. Where nobody listens nothing is kept and nothing is told: the loop is compiled for either.
+//! Measuring side, hot where a source listens. It is told what was recorded, request by request, so that it can react:
+//! ask for embedded objects, try again, count by its own classes. Judges nothing. For a source that does not listen
+//! nothing is kept and nothing is told: the loop is compiled for either.
 
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
 
-/// Listens to what becomes of the requests that it gave as a [`Source`].
+/// Is told how the requests end that it gave as a [`Source`].
 pub trait Listener {
-    /// Whether it wants to hear anything at all; without that no reply's head is kept.
+    /// Whether it listens at all; without that no reply's head is kept.
     const LISTENS: bool = true;
 
     /// A request that was given by [`Source::next`] has ended, in whatever way. Each does exactly once. No
@@ -34,21 +34,21 @@ pub trait Listener {
     }
 }
 
-/// How a run is to go on.
+/// The further course of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Course {
-    /// As before.
+    /// Go on as before.
     #[default]
     GoOn,
-    /// Nothing more is sent and the source is asked for nothing more: what is in flight comes to its own end,
-    /// and what it gave that waits for a connection of its robot's own ends as not sent. What was due and not
-    /// asked for yet is not counted.
+    /// Nothing more is sent and the source is asked for nothing more. Requests in flight come to their own end; a
+    /// request that waits for a connection of its robot's own ends as not sent. Requests that were due and not asked
+    /// for yet are not counted.
     Drain,
-    /// The run ends at once: the same, but that what is in flight is cut off.
+    /// The run ends at once: the same, but that requests in flight are cut off.
     Stop,
 }
 
-/// How a request has ended. Times are since the job's start.
+/// The end of a request. Times are since the job's start.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended<'a> {
     /// In a closed loop the robot that was asked for it, in an open one [`Ask::robot`].
@@ -66,9 +66,9 @@ pub struct Ended<'a> {
     pub done: Nanos,
     /// The reply if it was as expected, or the class under which it was counted.
     pub result: Result<Reply<'a>, ErrorClass>,
-    /// Its connection had carried requests before.
+    /// Whether its connection had carried requests before.
     pub reused: bool,
-    /// It was sent twice: the first time over a kept connection that turned out to be closed.
+    /// Whether it was sent twice: the first time over a kept connection that turned out to be closed.
     pub resent: bool,
     /// The head of the reply as it came, final status line and fields; empty where there was none. Also of
     /// a reply that was not as expected.

@@ -1,6 +1,6 @@
-//! Local addresses that connections come from, so that ports never run out: each has its own ports.
+//! Local addresses of connections: each has its own ports, so that these never run out.
 //!
-//! Measuring side; asked once a connection. Knows nothing of sockets.
+//! Measuring side; called once a connection. Knows nothing of sockets.
 
 use std::fmt::{self, Display};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -12,14 +12,14 @@ pub struct LocalAddresses {
     ranges: Vec<Range>,
 }
 
-/// So many addresses from this one on.
+/// A number of addresses from this one on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Range {
     first: IpAddr,
     count: u64,
 }
 
-/// Why a text is no range of addresses.
+/// A text that is no range of addresses.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{text}` is no range of addresses: {why}; such as 127.0.0.2-127.0.0.9 or 127.0.1.0/24")]
 pub struct AddressError {
@@ -40,7 +40,7 @@ impl LocalAddresses {
         self.ranges.extend_from_slice(&more.ranges);
     }
 
-    /// How many there are; 0 leaves the choice to the kernel, which has one.
+    /// Number of addresses; 0 leaves the choice to the kernel, which has one.
     pub fn count(&self) -> u64 {
         self.ranges.iter().map(|range| range.count).sum()
     }
@@ -70,8 +70,8 @@ fn plus(address: IpAddr, n: u64) -> IpAddr {
     }
 }
 
-/// `ADDRESS`, `FIRST-LAST`, or `ADDRESS/BITS`, of which network and broadcast addresses are left out (of IPv6 the first one,
-/// which is that of any router).
+/// `ADDRESS`, `FIRST-LAST`, or `ADDRESS/BITS`, of which network and broadcast addresses are left out (of IPv6 the first
+/// one, which is that of any router).
 impl FromStr for LocalAddresses {
     type Err = AddressError;
 

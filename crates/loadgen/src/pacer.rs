@@ -1,4 +1,4 @@
-//! When the next request of an open loop is due. Pure: no clock inside.
+//! Pacers: due times of the requests of an open loop. Pure: no clock inside.
 
 use bakeoff_content::SplitMix64;
 use bakeoff_units::{Nanos, PerSecond};
@@ -72,15 +72,15 @@ impl Pacer for Poisson {
     }
 }
 
-/// Slots of several processes that share a machine and are never busy at the same moment. In each cycle every process has
-/// one slot, in an order that is drawn for that cycle.
+/// Slots of several processes that share a machine and are never busy at the same moment. In each cycle every process
+/// has one slot, in an order that is drawn for that cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slots {
-    /// Processes.
+    /// Number of processes.
     pub of: usize,
     /// From the beginning of one slot to that of the next.
     pub every: Nanos,
-    /// At the end of a slot nothing comes due for so long: what is in flight is answered. Less than `every`.
+    /// At the end of a slot nothing comes due for so long, so that requests in flight are answered. Less than `every`.
     pub gap: Nanos,
     /// Seed of the orders.
     pub seed: u64,
@@ -92,7 +92,7 @@ impl Slots {
         self.every.since(self.gap).max(Nanos::new(1))
     }
 
-    /// How long all processes take for what each does in `own` of its time.
+    /// The time that all processes take for `own` of the time of each.
     pub fn time_of_all(&self, own: Nanos) -> Nanos {
         let cycles = own.get().div_ceil(self.open().get());
         Nanos::new(self.every.get().saturating_mul(self.of as u64).saturating_mul(cycles))
@@ -136,8 +136,8 @@ impl<P: Pacer> Pacer for Slotted<P> {
     }
 }
 
-/// So many requests due at the same moment, again and again: each burst has a size of its own, every size between the two as
-/// likely as any other. Each thread draws the same sizes and gets every `lanes`-th request of a burst.
+/// Bursts of requests due at the same moment, again and again: each burst has a size of its own, every size between the
+/// two as likely as any other. Each thread draws the same sizes and gets every `lanes`-th request of a burst.
 #[derive(Clone, Debug)]
 pub struct Bursts {
     every: Nanos,
@@ -147,7 +147,7 @@ pub struct Bursts {
     over: u64,
     /// Requests of this burst that are to come, those of other threads included.
     left: u64,
-    /// How many of them come before this thread's next one.
+    /// Number of them that come before this thread's next one.
     ahead: u64,
     lanes: u64,
 }
@@ -279,7 +279,7 @@ mod tests {
         assert_eq!(slots.time_of_all(Nanos::ZERO), Nanos::ZERO);
     }
 
-    /// How many requests of so many bursts each of `lanes` threads gets at which moment.
+    /// Number of requests that each of `lanes` threads gets at each moment, for so many bursts.
     fn bursts(seed: u64, lanes: usize, count: u64) -> Vec<Vec<u64>> {
         let half = Nanos::from_millis(500);
         let of_lane = |lane| {
@@ -318,7 +318,7 @@ mod tests {
             assert_eq!(parts.iter().sum::<u64>(), *size);
             assert!(parts.iter().all(|part| part.abs_diff(size / 3) <= 1), "{parts:?} of {size}");
         }
-        // More threads than requests: those that get none of a burst wait for a later one.
+        // More threads than requests: those that get none in a burst wait for a later one.
         let mut last = Bursts::new(1..=1, Nanos::new(10), 1, 2, 3);
         assert_eq!([last.due(Nanos::ZERO), last.due(Nanos::ZERO)], [Nanos::new(20), Nanos::new(50)]);
     }

@@ -1,7 +1,7 @@
-//! Local ports that connections come from, where they are not all that the kernel has.
+//! Local ports of connections, restricted to a range.
 //!
-//! Measuring side; asked once a connection. Owns which port is next and who chooses it: the kernel, where it keeps
-//! to such a range by itself, else this, in turn, so that each port rests as long as can be. Opens nothing.
+//! Measuring side; called once a connection. Owns the next port and the way in which it is chosen: by the kernel, where
+//! it keeps to such a range by itself, else here, in turn, so that each port rests as long as can be. Opens nothing.
 
 use bakeoff_sys::net::{self, Local, LocalPort, PortRange};
 use std::collections::HashMap;
@@ -10,15 +10,15 @@ use std::io;
 use std::net::IpAddr;
 use std::str::FromStr;
 
-/// Ports that are tried for one connection: those that others have are passed over, and where all of these are
-/// taken the range is taken to be used up.
+/// Ports that are tried for one connection: those in use are passed over, and where all of these are taken the range
+/// counts as used up.
 const TRIES: u32 = 256;
 
-/// A range of local ports, of each local address.
+/// A range of local ports, for each local address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LocalPorts(PortRange);
 
-/// Why a text is no range of ports.
+/// A text that is no range of ports.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no range of ports: it is FIRST:LAST, both of them from 1 to 65535 and the first below the last; such \
@@ -27,7 +27,7 @@ pub struct LocalPorts(PortRange);
 pub struct PortsError(String);
 
 impl LocalPorts {
-    /// How many an address has.
+    /// Number of ports that an address has.
     pub fn count(self) -> u64 {
         u64::from(self.0.count())
     }
@@ -37,9 +37,10 @@ impl LocalPorts {
         (self.0.first(), self.0.last())
     }
 
-    /// Whether this process may have them.
+    /// Checks that this process may have them.
     ///
     /// # Errors
+    ///
     /// The first may not be had; those behind it may then not be, either.
     pub fn ensure_allowed(self) -> Result<(), PortsRefused> {
         if net::may_have_port(self.0.first()) { Ok(()) } else { Err(PortsRefused(self)) }
@@ -51,7 +52,7 @@ impl LocalPorts {
     }
 }
 
-/// Why connections may not come from a range of ports.
+/// The reason for which connections may not come from a range of ports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "connections may not come from ports {0}: those below net.ipv4.ip_unprivileged_port_start (1024 unless it was \
@@ -77,13 +78,13 @@ impl Display for LocalPorts {
     }
 }
 
-/// Who gives out the ports of a lane's connections.
+/// The allocators of ports for a lane's connections.
 #[derive(Debug, Default)]
 pub(crate) enum Givers {
-    /// The kernel, any that it has.
+    /// The kernel, from all its ports.
     #[default]
     Kernel,
-    /// The kernel, within these.
+    /// The kernel, within this range.
     KernelWithin(PortRange),
     /// This lane, in turn.
     InTurn(Turns),
@@ -93,14 +94,14 @@ pub(crate) enum Givers {
 #[derive(Debug)]
 pub(crate) struct Turns {
     range: PortRange,
-    /// Which lane, of how many.
+    /// The lane's number, and the number of lanes.
     place: (u32, u32),
-    /// The next one of each address, as a place in the range.
+    /// The next port of each address, as a place in the range.
     next: HashMap<Option<IpAddr>, u32>,
 }
 
 impl Givers {
-    /// Of the lane at this place.
+    /// The allocators for the lane at this place.
     pub(crate) fn new(ports: Option<LocalPorts>, (lane, lanes): (usize, usize)) -> Self {
         match ports {
             None => Self::Kernel,
@@ -113,7 +114,7 @@ impl Givers {
         }
     }
 
-    /// Where the next connection from this address comes from.
+    /// The local end of the next connection from this address.
     pub(crate) fn next(&mut self, address: Option<IpAddr>) -> Local {
         let port = match self {
             Self::Kernel => LocalPort::Any,
@@ -123,7 +124,7 @@ impl Givers {
         Local { address, port }
     }
 
-    /// Begins a connection from this address. A port that somebody else has is passed over.
+    /// Begins a connection from this address. A port in use is passed over.
     pub(crate) fn begin<T>(
         &mut self,
         address: Option<IpAddr>,
@@ -199,7 +200,7 @@ mod tests {
     fn lanes_share_a_range_and_none_is_left_over() {
         let lanes = [0, 1, 2].map(|lane| ports(&mut in_turn(10, 17, (lane, 3)), None, 4));
         assert_eq!(lanes, [[10, 13, 16, 10], [11, 14, 17, 11], [12, 15, 12, 15]]);
-        // More lanes than ports: they meet, and pass over what others have.
+        // More lanes than ports: they meet, and pass over ports in use.
         assert_eq!(ports(&mut in_turn(10, 11, (5, 8)), None, 2), [11, 11]);
     }
 
@@ -218,7 +219,7 @@ mod tests {
             Err(taken())
         });
         assert_eq!((begun.unwrap_err().kind(), tried), (io::ErrorKind::AddrInUse, 5));
-        // Nobody there is nobody there, whatever the port.
+        // A refused connection stays refused, whatever the port.
         let begun: io::Result<()> = givers.begin(None, |_| {
             tried += 1;
             Err(io::ErrorKind::ConnectionRefused.into())

@@ -1,24 +1,24 @@
-//! Where the generator's own time goes, stage by stage.
+//! Profile of the generator's own time, stage by stage.
 //!
-//! Measuring side, hot where it is asked for, and a comparison elsewhere. One turn of the loop in sixteen is
-//! timed: a look at the clock at the end of each stage, whose own cost is taken off. Within a turn the thread
-//! does not sleep but in the wait, of which only CPU time counts.
+//! Measuring side, hot where a profile was requested, and a comparison elsewhere. One turn of the loop in sixteen is
+//! timed: a look at the clock at the end of each stage, whose own cost is taken off. Within a turn the thread does not
+//! sleep but in the wait, of which only CPU time counts.
 
 use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 
-/// What the loop is doing.
+/// A stage of the loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
-    /// Asking the kernel what has happened, falling asleep and waking up.
+    /// Waiting for events in the kernel, falling asleep and waking up.
     Waiting,
-    /// Taking bytes from the kernel.
+    /// Reading bytes from the kernel.
     Receiving,
-    /// Taking replies apart and comparing bodies; over TLS also decrypting and encrypting.
+    /// Parsing replies and comparing bodies; over TLS also decrypting and encrypting.
     Parsing,
     /// Histograms and counters.
     Recording,
-    /// Timers, whose turn it is, which request, and its head.
+    /// Timers, the choice of the next request, and its head.
     Asking,
     /// Handing requests to the kernel; opening and closing connections.
     Sending,
@@ -83,7 +83,7 @@ pub(crate) struct Profiler {
     turns: u32,
     last: Nanos,
     cpu: Nanos,
-    /// What a look at the clock costs.
+    /// Cost of a look at the clock.
     look: Nanos,
     cpu_look: Nanos,
     profile: Profile,
@@ -114,7 +114,7 @@ impl Profiler {
         }
     }
 
-    /// The stage ends here.
+    /// Ends the stage here.
     pub(crate) fn lap(&mut self, stage: Stage) {
         if self.on {
             let now = self.clock.now();
@@ -149,7 +149,7 @@ impl Profiler {
     }
 }
 
-/// What looks at the two clocks cost, the fastest of some.
+/// Costs of looks at the two clocks, the fastest of some.
 fn cost_of_looks(clock: &MonotonicClock) -> (Nanos, Nanos) {
     let fastest = |mut look: Box<dyn FnMut() -> Nanos + '_>| {
         (0..64)

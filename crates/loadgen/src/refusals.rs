@@ -1,13 +1,14 @@
-//! Which endings of a request are refusals that were asked for, and no failures.
+//! Refusals: endings of a request that a plan expects, which are no failures.
 //!
-//! Measuring side, hot: looked at once for each reply, and only where something is named. A server that sheds load answers
-//! 429 or 503, or resets: what a plan names is counted by its name, is neither a good reply nor a failure, and its time
-//! enters no histogram. Not to be confused with the refusals of planted violations, which a layer must make.
+//! Measuring side, hot: looked at once for each reply, and only where something is named. A server that sheds load
+//! answers 429 or 503, or resets. An ending that a plan names is counted by its name, is neither a good reply nor a
+//! failure, and its time enters no histogram. Not to be confused with the refusals of planted violations, which a layer
+//! must make.
 
 use bakeoff_meter::{ErrorClass, Refusal};
 use bakeoff_workload::Statuses;
 
-/// What counts as refused.
+/// The endings that count as refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
     statuses: Statuses,
@@ -26,7 +27,7 @@ impl Refusals {
         }
     }
 
-    /// What either names.
+    /// The union of both.
     pub fn and(&self, other: &Self) -> Self {
         Self {
             statuses: self.statuses.and(&other.statuses),

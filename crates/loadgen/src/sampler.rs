@@ -1,4 +1,4 @@
-//! How many requests are in flight, at equal moments of a job.
+//! Samples of the number of requests in flight, at equal intervals of a job.
 //!
 //! Hot only in that it is asked in every turn of the loop: a comparison, and a push when a moment
 //! has passed. Each lane has its own; the moments are the same for all, so that they can be added.
@@ -22,7 +22,7 @@ impl Sampler {
         Self { every, next: start, end, seen: Vec::with_capacity(expected.min(100_000) as usize) }
     }
 
-    /// So many have been in flight since the last call, until now.
+    /// Notes the number in flight since the last call, until now.
     pub(crate) fn note(&mut self, now: Nanos, in_flight: usize) {
         while self.next <= now && self.next < self.end {
             self.seen.push(in_flight as u32);

@@ -1,4 +1,4 @@
-//! All lanes towards one target: threads are started for a job and end with it, connections stay.
+//! Station: all lanes towards one target. Threads are started for a job and end with it; connections stay.
 
 use crate::delay::OwnLateness;
 use crate::flow::Plan;
@@ -28,16 +28,16 @@ pub struct Station {
     engine: Engine,
 }
 
-/// How the generator works, where that is not left to it.
+/// Settings of the generator's work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Engine {
     /// Whether replies may gather, with stamps of the kernel, before they are looked at.
     pub batching: bool,
-    /// Whether it is noted where its own time goes.
+    /// Whether it profiles its own time.
     pub profile: bool,
     /// A connection that does not stand after this long has failed; `None`: the request's time limit.
     pub connect_timeout: Option<Nanos>,
-    /// What counts as refused, and not as failed.
+    /// Endings that count as refused, not as failed.
     pub refusals: Refusals,
 }
 
@@ -47,7 +47,7 @@ impl Default for Engine {
     }
 }
 
-/// What a job came to.
+/// Results of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Recording {
     /// Histograms.
@@ -57,24 +57,24 @@ pub struct Recording {
     pub counters: Counters,
     /// The run was ended early because nothing but failures came back.
     pub gave_up: bool,
-    /// What TLS agreed on, when a handshake was made in this job.
+    /// The TLS parameters agreed on, when a handshake was made in this job.
     pub tls: Option<String>,
-    /// The first thing that a server did and HTTP/2 forbids, in words.
+    /// The server's first violation of HTTP/2, in words.
     pub violation: Option<String>,
     /// TLS handshakes of this job: asked for, achieved, and their CPU.
     pub handshakes: HandshakeLedger,
-    /// Requests in flight at equal moments from the start on, where that was asked for.
+    /// Requests in flight at equal intervals from the start on, where that was requested.
     pub in_flight: Vec<u32>,
-    /// What the generator asked of the kernel.
+    /// The generator's system calls.
     pub calls: SystemCalls,
-    /// Open loop: lateness without the moments at which others had the generator's core, where the kernel
+    /// Open loop: lateness without the moments at which other programs had the generator's core, where the kernel
     /// counts those.
     pub own_lateness: Option<OwnLateness>,
-    /// Where the generator's own time went, where that was asked for.
+    /// Profile of the generator's own time, where that was requested.
     pub profile: Option<Profile>,
 }
 
-/// How the kernel is asked, as results say it.
+/// The interface to the kernel, as results name it.
 pub const DRIVER: &str = "epoll";
 
 /// Threads start their work together, so long after they were made.
@@ -90,10 +90,11 @@ impl Station {
         Self::with(target, threads, cores, Engine::default())
     }
 
-    /// The same with a say in how it works. Whether the kernel keeps to a range of ports by itself is looked at in the
-    /// network of whoever makes the station.
+    /// The same with settings. Whether the kernel keeps to a range of ports by itself is looked at in the network of
+    /// the caller.
     ///
     /// # Errors
+    ///
     /// As [`Station::new`].
     pub fn with(target: Target, threads: usize, cores: Vec<usize>, engine: Engine) -> io::Result<Self> {
         let clock = MonotonicClock::new();
@@ -117,7 +118,7 @@ impl Station {
         self.lanes.len()
     }
 
-    /// Where requests go.
+    /// The target of requests.
     pub const fn target(&self) -> &Target {
         &self.target
     }
@@ -215,7 +216,7 @@ impl Station {
         let done = reports.into_iter().map(|lane| lane.map(|(report, cpu, source)| ((report, cpu), source)));
         let (told, sources): (Vec<_>, Vec<S>) = done.collect::<io::Result<_>>()?;
         let mut recording = sum_up(told, start);
-        // What may be refused is counted also where nothing was.
+        // Refusals are listed also where there were none.
         for label in engine.refusals.labels() {
             recording.counters.refused.entry(label).or_insert(0);
         }

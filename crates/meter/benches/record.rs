@@ -1,9 +1,9 @@
-//! What it costs to write one reply down: ns of the thread's CPU for [`Recorder::reply`] and the
-//! record of its lateness, four histograms in all. Target: at most 60, better 20.
+//! Cost of recording one reply: ns of the thread's CPU for [`Recorder::reply`] and the record of its lateness, four
+//! histograms in all. Target: at most 60, better 20.
 //!
-//! Each row is another spread of times, drawn before the clock runs; the middle one is what servers
-//! show. `-- --callgrind N` makes exactly N recordings of that row and nothing else, for callgrind:
-//! what 2 N cost above N is the recording alone.
+//! Each row is another spread of times, drawn before the clock runs; the middle one is typical of servers. `--
+//! --callgrind N` makes exactly N recordings of that row and nothing else, for callgrind: the cost of 2 N above that of
+//! N is the recording alone.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
@@ -12,7 +12,7 @@ use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::Nanos;
 use std::hint::black_box;
 
-/// Replies drawn, and gone through again and again; a power of two.
+/// Number of replies drawn, and gone through again and again; a power of two.
 const DRAWN: usize = 4096;
 const RECORDINGS: usize = 1 << 21;
 const REPETITIONS: usize = 11;

@@ -1,9 +1,9 @@
-//! Stored histograms as they are read back by the thousand: only the buckets that hold anything.
+//! Compact stored histograms, read back by the thousand: only the non-empty buckets.
 //!
-//! Cold, but the bulk of every analysis. A whole [`Histogram`] takes 100 KB and more, a slice's buckets
-//! some 2 KB: the payload of the stored form itself (HdrHistogram's V2: a signed number a bucket, or minus
-//! how many are empty, as variable-length integers), inflated and checked once. What is not in the form
-//! that [`Histogram::encode`] writes goes through the library, which also words what is wrong with it.
+//! Cold, but the bulk of every analysis. A whole [`Histogram`] takes 100 KB and more, a slice's buckets some 2 KB: the
+//! payload of the stored form itself (HdrHistogram's V2: a signed number a bucket, or minus the number of empty ones,
+//! as variable-length integers), inflated and checked once. Text in another form than [`Histogram::encode`] writes goes
+//! through the library, which also words the errors.
 
 use crate::layout::{BUCKETS, HIGHEST_NANOS, SIGNIFICANT_DIGITS, edge_ns};
 use crate::{DecodeError, Histogram};
@@ -19,7 +19,7 @@ const PLAIN: u32 = 0x1c84_9313;
 const OUTER_HEAD: usize = 8;
 const HEAD: usize = 40;
 
-/// The buckets of one histogram that hold anything.
+/// The non-empty buckets of one histogram.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Buckets {
     packed: Box<[u8]>,
@@ -27,7 +27,7 @@ pub struct Buckets {
 }
 
 impl Buckets {
-    /// How many times were counted.
+    /// Number of times counted.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -91,7 +91,7 @@ fn number(bytes: &mut &[u8]) -> Option<i64> {
     Some((value >> 1) as i64 ^ -((value & 1) as i64))
 }
 
-/// Reads stored histograms one behind the other, with memory that stays.
+/// Reads stored histograms one behind the other, with memory that is reused.
 #[derive(Debug)]
 pub struct Decoder {
     inflate: Decompress,
@@ -107,9 +107,10 @@ impl Default for Decoder {
 }
 
 impl Decoder {
-    /// Reads what [`Histogram::encode`] wrote.
+    /// Reads the text of [`Histogram::encode`].
     ///
     /// # Errors
+    ///
     /// As [`Histogram::decode`].
     pub fn read(&mut self, text: &str) -> Result<Buckets, DecodeError> {
         if text.is_empty() {
@@ -211,7 +212,7 @@ impl Sum {
         }
     }
 
-    /// The buckets that hold anything, as [`Buckets::iter`] has them.
+    /// The non-empty buckets, as [`Buckets::iter`] has them.
     pub fn iter(&self) -> impl Iterator<Item = (usize, u64)> {
         self.counts.iter().copied().enumerate().filter(|(_, count)| *count > 0)
     }
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(by_edge(sum.iter()), merged.buckets());
     }
 
-    /// Whatever a byte is changed to, the answer is the library's: the same buckets, or the same error.
+    /// The library's answer to any changed byte is ours, too: the same buckets, or the same error.
     #[test]
     fn damage_is_judged_as_by_the_library() {
         let text = sample(7).encode();

@@ -1,12 +1,12 @@
-//! Every figure bakeoff prints, once: name, unit, kind, side, meaning, and how it is computed from
-//! a slice's counters. Text, JSON, HTML and docs/meters.md come from the table in `table`.
+//! Catalogue of all figures that bakeoff prints, each once: name, unit, kind, side, meaning, and its formula from a
+//! slice's counters. Text, JSON, HTML and docs/meters.md come from the table in `table`.
 
 mod table;
 
 use crate::Counters;
 pub use table::CATALOGUE;
 
-/// What a value is counted in; the JSON label is the short form.
+/// The unit of a value; the JSON label is the short form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Nanoseconds.
@@ -37,7 +37,7 @@ impl Unit {
     }
 }
 
-/// How values of several slices go together.
+/// The rule for combining the values of several slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Sums; as a comparison: per slice, paired by round.
@@ -48,7 +48,7 @@ pub enum Kind {
     Histogram,
 }
 
-/// Where it is measured.
+/// The place of measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// At the load generator.
@@ -66,16 +66,16 @@ pub struct Meter {
     pub name: &'static str,
     /// As a noun in a sentence: "costs 1.4 % `noun`".
     pub noun: &'static str,
-    /// Of the value.
+    /// The unit of the value.
     pub unit: Unit,
-    /// How slices go together.
+    /// The rule for combining slices.
     pub kind: Kind,
-    /// Where it is measured.
+    /// The place of measurement.
     pub side: Side,
     /// Whether more is worse: decides between `costs` and `saves`.
     pub more_is_worse: bool,
-    /// Whether arms are compared in it: it is a cost of the subject, and not a state of the load or
-    /// of the machine under which a cost was taken.
+    /// Whether arms are compared in it: it is a cost of the subject, and not a state of the load or of the machine
+    /// under which a cost was taken.
     pub compared: bool,
     /// One line for help and legends.
     pub help: &'static str,
@@ -87,7 +87,7 @@ pub struct Meter {
     pub part_of: Option<fn(&Counters) -> Option<PartOf>>,
 }
 
-/// So many of so many.
+/// A part of a count.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PartOf {
     /// The part.
@@ -106,7 +106,7 @@ pub const PATH_CPU: &str = "path_cpu_per_request";
 pub const ELAPSED: &str = "elapsed";
 /// The primary figure of the `files` workload where it reads from storage.
 pub const OPERATION_TIME: &str = "operation_time";
-/// How full a link with a rate was.
+/// The utilisation of a link with a rate.
 pub const LINK_BUSY: &str = "link_busy";
 /// CPU of a layer's programs in the kernel.
 pub const PROGRAM_NS: &str = "program_ns";
@@ -115,7 +115,7 @@ pub const HIT_RATIO: &str = "hit_ratio";
 /// The primary figure where no CPU can be read.
 pub const RESPONSE_P50: &str = "response_p50";
 
-/// What workloads of operations call the figures that are requests elsewhere.
+/// Nouns of workloads of operations for figures that are requests elsewhere.
 const NOUNS_OF_OPERATIONS: &[(&str, &str)] = &[
     (SUBJECT_CPU, "CPU per operation"),
     (PATH_CPU, "CPU per operation of the whole path"),
@@ -149,7 +149,7 @@ const OF_WHOLE_SLICES: [&str; 9] = [
 ];
 
 impl Meter {
-    /// Of a quantile: whether it is one of service times, and not of response times.
+    /// For a quantile: whether it is one of service times, and not of response times.
     pub fn is_of_service(&self) -> bool {
         self.name.starts_with("service")
     }
@@ -159,7 +159,7 @@ impl Meter {
         OF_WHOLE_SLICES.contains(&self.name)
     }
 
-    /// Whether it is so much a second: a figure of the load and of all who share the machine.
+    /// Whether it is a rate: a figure of the load and of all programs that share the machine.
     pub const fn is_speed(&self) -> bool {
         matches!(self.unit, Unit::PerSecond | Unit::BytesPerSecond)
     }

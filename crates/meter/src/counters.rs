@@ -1,4 +1,4 @@
-//! The raw counters of one slice, as they are stored.
+//! Raw counters of one slice, as they are stored.
 
 use crate::{ErrorClass, HandshakeCounts};
 use schemars::JsonSchema;
@@ -266,7 +266,7 @@ pub struct SubjectUsage {
 }
 
 impl Counters {
-    /// Of slices together, one after the other.
+    /// The sum of slices, one after the other.
     pub fn sum<'c>(slices: impl IntoIterator<Item = &'c Self>) -> Self {
         slices.into_iter().fold(Self::default(), |mut sum, slice| {
             sum.add_part(slice);
@@ -281,8 +281,8 @@ impl Counters {
         Some(format!("{class} ({count} times{example})"))
     }
 
-    /// Adds a further part of the same slice: counts and times add up, shares are means by wall time, what is a state is
-    /// the later one's.
+    /// Adds a further part of the same slice: counts and times add up, shares are means by wall time, states are the
+    /// later part's.
     pub fn add_part(&mut self, part: &Self) {
         let (old, new) = (self.wall_ns as f64, part.wall_ns as f64);
         let mean = |a: f64, b: f64| if old + new > 0.0 { (a * old + b * new) / (old + new) } else { a };
@@ -344,7 +344,7 @@ impl Counters {
         (usage.rss_bytes, usage.processes) = (more.rss_bytes, more.processes);
     }
 
-    /// Adds what others counted at the same time.
+    /// Adds the counts of others at the same time.
     pub fn add_beside(&mut self, other: &Self) {
         let wall_ns = self.wall_ns.max(other.wall_ns);
         let generator_busy = (self.generator_busy + other.generator_busy).min(1.0);
@@ -352,7 +352,7 @@ impl Counters {
         (self.wall_ns, self.generator_busy) = (wall_ns, generator_busy);
     }
 
-    /// CPU of the server behind all that stands before it.
+    /// CPU of the server behind all fronts.
     pub fn server_cpu_ns(&self) -> Option<u64> {
         Some(self.subject_cpu_ns?.saturating_sub(self.front_cpu_ns?))
     }
@@ -382,7 +382,7 @@ impl Counters {
         (self.requests > 0).then(|| total as f64 / self.requests as f64)
     }
 
-    /// How full the link was: its busier direction, as a share of its rate.
+    /// Utilisation of the link: its busier direction, as a share of its rate.
     pub fn link_busy(&self) -> Option<f64> {
         self.link.as_ref()?.busy
     }

@@ -1,7 +1,7 @@
-//! Why a request did not end in a good reply: the names that are counter labels, JSON keys and words of
-//! reports. Measuring side, data alone.
+//! Error classes of requests: the names that are counter labels, JSON keys and words of reports. Measuring side, data
+//! alone.
 
-/// Why a request did not end in a good reply. The label is the JSON key and the word in reports.
+/// Classes of requests that did not end in a good reply. The label is the JSON key and the word in reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorClass {
     /// The connection was refused by the peer's system.
@@ -12,7 +12,7 @@ pub enum ErrorClass {
     ConnectFailed,
     /// The proxy was asked for a tunnel (CONNECT), and answered with another status than 2xx.
     TunnelRefused,
-    /// What the proxy answered to CONNECT is no reply, or it closed before there was one.
+    /// The proxy's answer to CONNECT is no reply, or it closed before there was one.
     TunnelBroken,
     /// TLS: the certificate is for another name.
     TlsName,
@@ -32,7 +32,7 @@ pub enum ErrorClass {
     Truncated,
     /// No complete reply within the time limit.
     Timeout,
-    /// What came is no HTTP reply, or its head is too large.
+    /// The bytes are no HTTP reply, or its head is too large.
     Malformed,
     /// The server does not speak HTTP/2, or over TLS does not agree to it.
     NoHttp2,
@@ -40,7 +40,7 @@ pub enum ErrorClass {
     Protocol,
     /// HTTP/2: the server reset the stream.
     StreamReset,
-    /// Bytes after the end of the reply that nobody asked for.
+    /// Unexpected bytes after the end of the reply.
     Surplus,
     /// 5xx.
     ServerError,
@@ -113,9 +113,9 @@ impl ErrorClass {
         }
     }
 
-    /// Whether it may be how a server, or what stands before it, says no; a plan can name it as refused. What comes
-    /// whole is told by its status, what has wrong bytes is no refusal, and what was never sent or was cut off is of
-    /// our own doing.
+    /// Whether a server or a front may refuse requests in this way; a plan can then name it as refused. A whole reply
+    /// is told by its status, wrong bytes are no refusal, and requests that were never sent or were cut off are of our
+    /// own doing.
     pub const fn may_refuse(self) -> bool {
         match self {
             Self::ConnectRefused
@@ -145,7 +145,7 @@ impl ErrorClass {
         }
     }
 
-    /// What a user can do about it.
+    /// Advice to the user.
     pub const fn hint(self) -> &'static str {
         match self {
             Self::ConnectRefused => "Is the server running, and on this port?",

@@ -1,7 +1,7 @@
-//! TLS handshakes of a slice, as they are stored.
+//! Counts of a slice's TLS handshakes, as they are stored.
 //!
-//! Measuring side, cold. Says what was asked for, what could be offered and what the server made of it;
-//! whether that is what a plan wanted is judged elsewhere.
+//! Measuring side, cold. Counts what was requested, what could be offered and what the server accepted; the comparison
+//! with a plan is made elsewhere.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -53,12 +53,12 @@ impl HandshakeCounts {
         share(self.offered, self.completed() + self.failed)
     }
 
-    /// Share of the offered sessions that the server went on with.
+    /// Share of the offered sessions that the server resumed.
     pub fn accepted_share(&self) -> Option<f64> {
         share(self.resumed, self.offered)
     }
 
-    /// Share of the completed handshakes that went on with an earlier session.
+    /// Share of the completed handshakes that resumed an earlier session.
     pub fn resumed_share(&self) -> Option<f64> {
         share(self.resumed, self.completed())
     }

@@ -1,8 +1,8 @@
 //! Lossless latency histograms: HdrHistogram, three significant digits, merged and never averaged.
 //!
-//! Hot: [`Histogram::record`] runs four times a reply on the generator's threads, so counts are a plain
-//! array in the library's layout. What reads them goes through the library's own form, made when asked
-//! for: quantiles, means and the stored bytes are the library's, and must stay so.
+//! Hot: [`Histogram::record`] runs four times a reply on the generator's threads, so counts are a plain array in the
+//! library's layout. Readers go through the library's own form, made on demand: quantiles, means and the stored bytes
+//! are the library's, and must stay so.
 
 use crate::layout::{BUCKETS, HIGHEST_NANOS, OCTAVE, SIGNIFICANT_DIGITS, bucket_of, edge_ns};
 use bakeoff_units::Nanos;
@@ -18,8 +18,7 @@ type Library = hdrhistogram::Histogram<u64>;
 /// Counts of times in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Histogram {
-    /// By bucket, up to the octave of the longest time so far: 8 KB an octave, nothing when nothing was
-    /// counted.
+    /// By bucket, up to the octave of the longest time so far: 8 KB an octave, empty when nothing was counted.
     counts: Vec<u64>,
 }
 
@@ -66,7 +65,7 @@ impl Histogram {
         }
     }
 
-    /// Counts a time that is longer than all before, and what lies beyond the last bucket as an hour.
+    /// Counts a time that is longer than all before; one beyond the last bucket counts as an hour.
     #[cold]
     fn record_beyond(&mut self, time: Nanos, count: u64) {
         let bucket = Some(bucket_of(time.get())).filter(|bucket| *bucket < BUCKETS);
@@ -98,7 +97,7 @@ impl Histogram {
         self.counts.fill(0);
     }
 
-    /// How many times were counted.
+    /// Number of times counted.
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(0, |sum, count| sum.saturating_add(*count))
     }
@@ -156,9 +155,10 @@ impl Histogram {
         STANDARD_NO_PAD.encode(bytes)
     }
 
-    /// Reads what [`Histogram::encode`] wrote.
+    /// Reads the text of [`Histogram::encode`].
     ///
     /// # Errors
+    ///
     /// When the text is no base64 or no V2 histogram.
     pub fn decode(text: &str) -> Result<Self, DecodeError> {
         if text.is_empty() {
@@ -168,7 +168,7 @@ impl Histogram {
         let read: Library = Deserializer::new()
             .deserialize(&mut bytes.as_slice())
             .map_err(|error| DecodeError(error.to_string()))?;
-        // What was read may have other bounds; in the sum it has ours.
+        // A histogram that was read may have other bounds; in the sum it has ours.
         let mut sum = empty_library();
         sum.add(read).map_err(|error| DecodeError(error.to_string()))?;
         let mut whole = Self::new();
@@ -242,7 +242,7 @@ mod tests {
         assert_eq!(histogram.count(), 1);
     }
 
-    /// The library fed with the same times, and what it gives in each of our answers.
+    /// The library fed with the same times, for comparison with each of our answers.
     #[derive(Clone)]
     struct Both(Histogram, Library);
 

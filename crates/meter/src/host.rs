@@ -1,9 +1,9 @@
-//! The machine as a whole: what its cores did, who waited, what crossed the loopback.
+//! Machine-wide figures: work of the cores, pressure, disks, loopback traffic.
 //!
-//! Measuring side, in bakeoff, read at both ends of a slice: a handful of small files, opened and
-//! read in well under a millisecond. Machine-wide figures hold everybody's work; they say under
-//! which conditions a cost was taken and are never the cost. `cpu` has the cores, `pressure` who
-//! waited, `accounting` what this kernel charges to tasks.
+//! Measuring side, in bakeoff, read at both ends of a slice: a handful of small files, opened and read in well under a
+//! millisecond. Machine-wide figures hold the work of all processes; they say under which conditions a cost was taken
+//! and are never the cost. `cpu` has the cores, `pressure` the waits, `accounting` the time that this kernel charges to
+//! tasks.
 
 mod accounting;
 mod cpu;
@@ -18,7 +18,7 @@ pub use pressure::{Pressure, PressureChange};
 use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
 use std::fs;
 
-/// Reads the machine; made once, since what does not change is looked up then.
+/// Reads the machine; made once, since constant facts are looked up then.
 #[derive(Debug)]
 pub struct HostMeter {
     clock: MonotonicClock,
@@ -26,7 +26,7 @@ pub struct HostMeter {
     disks: Disks,
 }
 
-/// The machine at one moment. What this kernel does not tell is `None`.
+/// The machine at one moment. A figure that this kernel does not tell is `None`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Host {
     at: Nanos,
@@ -38,7 +38,7 @@ pub struct Host {
     pub softirqd: Vec<(usize, Nanos)>,
     /// Time in which each whole block device was busy since boot.
     pub disks: Vec<(String, Nanos)>,
-    /// Who waited.
+    /// Pressure of CPU, storage and memory.
     pub pressure: Pressure,
     /// Bytes sent over the loopback device since boot.
     pub loopback: Option<Bytes>,
@@ -46,7 +46,7 @@ pub struct Host {
     pub load: Option<[f64; 3]>,
 }
 
-/// What happened between two moments.
+/// The difference between two moments.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostChange {
     /// Wall time.
@@ -60,7 +60,7 @@ pub struct HostChange {
     pub softirqd: Vec<(usize, Nanos)>,
     /// The block device that had most to do.
     pub busiest_disk: Option<BusiestDisk>,
-    /// Time in which somebody waited.
+    /// Time in which a task waited.
     pub pressure: PressureChange,
     /// Bytes sent over the loopback device.
     pub loopback: Option<Bytes>,
@@ -69,7 +69,7 @@ pub struct HostChange {
 }
 
 impl HostMeter {
-    /// Looks up what is to be read.
+    /// Looks up the files to be read.
     pub fn new() -> Self {
         Self { clock: MonotonicClock::new(), softirqd: Softirqd::find(), disks: Disks::find() }
     }
@@ -99,7 +99,7 @@ impl Default for HostMeter {
 }
 
 impl Host {
-    /// What happened since `earlier`. Cores that were not there then are left out.
+    /// The difference since `earlier`. Cores that were not there then are left out.
     pub fn since(&self, earlier: &Self) -> HostChange {
         HostChange {
             wall: self.at.since(earlier.at),
@@ -125,7 +125,7 @@ fn paired<T>(now: &[(usize, T)], then: &[(usize, T)], difference: impl Fn(&T, &T
     now.iter().filter_map(pair).collect()
 }
 
-/// What the loopback sent is what it received: each byte is counted once.
+/// The loopback receives all bytes that it sends: each byte is counted once.
 fn loopback(devices: &str) -> Option<Bytes> {
     let figures = devices.lines().find_map(|line| line.trim_start().strip_prefix("lo:"))?;
     figures.split_ascii_whitespace().nth(8)?.parse().ok().map(Bytes::new)

@@ -1,7 +1,6 @@
-//! Where a time is counted: HdrHistogram's buckets for 1 ns to one hour and three significant digits.
+//! Bucket layout of histograms: HdrHistogram's for 1 ns to one hour and three significant digits.
 //!
-//! Hot: [`bucket_of`] is asked four times a reply. The one place that knows the layout; nothing here
-//! holds counts.
+//! Hot: [`bucket_of`] is called four times a reply. The one place that knows the layout; nothing here holds counts.
 
 /// Longest time that is told apart: one hour. Longer ones are recorded as one hour, once they lie
 /// beyond the last bucket, which begins above it.

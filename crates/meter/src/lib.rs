@@ -1,4 +1,4 @@
-//! What is measured: the catalogue of meters, and the recorders that fill it.
+//! Measurements: the catalogue of meters, and the recorders that fill it.
 //!
 //! Measuring side, the bakeoff process. Owns the names, units and meaning of every figure
 //! ([`catalogue`]), the raw counters of a slice ([`Counters`]) and the histograms of times.

@@ -1,4 +1,4 @@
-//! What processes use, as `/proc` tells: memory, storage, context switches, threads.
+//! Resource usage of processes from `/proc`: memory, storage, context switches, threads.
 //!
 //! Measuring side, in bakeoff, read at both ends of a slice when nothing is in flight: a few small
 //! files a process and one a thread. Not CPU: that is exact only with the subject's own account
@@ -10,7 +10,7 @@ use std::fmt;
 use std::fs;
 use std::io;
 
-/// Why a figure is missing.
+/// The reason for which a figure is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// No process was named or is left.
@@ -63,7 +63,7 @@ struct Process {
     switches: Result<(u64, u64), Missing>,
 }
 
-/// What the processes used between two moments.
+/// Usage of the processes between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageChange {
     /// Resident memory at the end, shared pages counted in each process.
@@ -83,15 +83,15 @@ pub struct UsageChange {
 }
 
 impl Usage {
-    /// Of the processes named. Those that have ended are left out.
+    /// The usage of these processes. Those that have ended are left out.
     pub fn of(pids: &[u32]) -> Self {
         let each: Vec<Process> =
             pids.iter().filter_map(|&pid| Process::read(process::stat(pid).ok()?)).collect();
         Self { hidden: each.is_empty() && process::number_hidden(), each }
     }
 
-    /// What was used since `earlier`. A process that began in between counts from its beginning;
-    /// one that ended, and threads that ended, take what they used since `earlier` with them.
+    /// The usage since `earlier`. A process that began in between counts from its beginning; one that ended, and
+    /// threads that ended, take their usage since `earlier` with them.
     pub fn since(&self, earlier: &Self) -> UsageChange {
         let grown = |figure: fn(&Process) -> Result<u64, Missing>| {
             self.total(|process| {

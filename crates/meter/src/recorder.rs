@@ -1,4 +1,4 @@
-//! What a generator thread writes down. One per thread, no locks, merged at the end of a slice.
+//! Recorder of a generator thread. One per thread, no locks, merged at the end of a slice.
 
 use crate::{Counters, DecodeError, ErrorClass, Histogram};
 use bakeoff_units::Nanos;
@@ -42,7 +42,7 @@ pub struct ReplyTimes {
 pub struct Recorder {
     /// Histograms.
     pub times: Times,
-    /// Counters; CPU and machine fields are filled by whoever reads those.
+    /// Counters; the readers of CPU and machine fill in those fields.
     pub counters: Counters,
     statuses: StatusCounts,
     errors: [u64; ErrorClass::ALL.len()],
@@ -50,12 +50,12 @@ pub struct Recorder {
     refused: BTreeMap<Refusal, u64>,
 }
 
-/// How a request was refused.
+/// The way in which a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Refusal {
     /// By a reply with this status.
     Status(u16),
-    /// By what is otherwise a failure.
+    /// By an ending that is otherwise a failure.
     Class(ErrorClass),
 }
 
@@ -126,7 +126,7 @@ impl Recorder {
         }
     }
 
-    /// A request that was refused, in a way that was asked for. Its time enters no histogram.
+    /// A request that was refused as the plan expects. Its time enters no histogram.
     pub fn refused(&mut self, refusal: Refusal) {
         self.counters.requests += 1;
         *self.refused.entry(refusal).or_default() += 1;
@@ -142,7 +142,7 @@ impl Recorder {
         self.statuses.0[index] += 1;
     }
 
-    /// Adds what another thread recorded.
+    /// Adds the records of another thread.
     pub fn merge(&mut self, other: &Self) {
         self.times.merge(&other.times);
         let (mine, theirs) = (&mut self.counters, &other.counters);

@@ -1,10 +1,10 @@
-//! What it costs the origin to answer one request, kernel apart: ns of this thread's CPU.
+//! Cost of answering one request in the origin, without the kernel: ns of this thread's CPU.
 //!
-//! `http1` is a request as wrk sends it for 13 KB; `http2` is one as h2load sends it when the
-//! compression tables know its fields; `world` is one for an object of a world that may be cached, as a proxy
-//! sends it on, and `valid` the same with a condition that holds. `tls` is `http1` over TLS, and what the library does on the
-//! client's side. With `-- --callgrind N http1` exactly N of them are answered and nothing else happens but the start,
-//! for `benches/instructions`.
+//! `http1` is a request as wrk sends it for 13 KB; `http2` is one as h2load sends it when the compression tables know
+//! its fields; `world` is one for an object of a world that may be cached, as a proxy sends it on, and `valid` the same
+//! with a condition that holds. `tls` is `http1` over TLS, with the library's work on the client's side. With `--
+//! --callgrind N http1` exactly N of them are answered and nothing else happens but the start, for
+//! `benches/instructions`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
@@ -24,7 +24,7 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 const OPERATIONS: usize = 1 << 18;
 const REPETITIONS: usize = 7;
 
-/// Name, and what answers so many requests.
+/// Name, and the function that answers so many requests.
 type Answering = (&'static str, fn(usize));
 
 const ALL: [Answering; 5] =
@@ -140,7 +140,7 @@ fn tls(count: usize) {
     }
 }
 
-/// What a server needs, and a client that trusts it.
+/// The server's settings, and a client that trusts it.
 fn ends() -> (Arc<ServerConfig>, ClientConnection) {
     let key = rcgen::KeyPair::generate().expect("there are random numbers");
     let names = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).expect("a name");

@@ -1,14 +1,14 @@
-//! Where the parts of a run meet: who is there, and how far each has come.
+//! Barrier for the parts of a run: members, and the progress of each.
 //!
-//! Measuring side, the origin's process, cold: some words a phase. Owns which parts make a run and who is refused,
-//! and keeps no more than a gathering and some runs, whatever strangers tell. Knows no socket; time comes in.
+//! Measuring side, the origin's process, cold: some words a phase. Owns the membership of runs and the refusals, and
+//! keeps no more than a gathering and some runs, whatever strangers send. Knows no socket; time comes in.
 
 use bakeoff_content::mix64;
 use bakeoff_units::Nanos;
 use bakeoff_wire::parts::{Answer, PartSet, Refusal, Step, Word};
 use std::collections::VecDeque;
 
-/// Who waits for the others tells so several times a second; one that was silent for so long has gone.
+/// A waiting part sends its word several times a second; one that was silent for so long counts as gone.
 const SILENCE: Nanos = Nanos::from_secs(5);
 /// Runs that are remembered; with one more the oldest is forgotten, and its parts go on without each other.
 const MOST_RUNS: usize = 16;
@@ -54,7 +54,7 @@ struct Member {
 }
 
 impl Barrier {
-    /// What a part is told that tells this, at this moment.
+    /// The answer to this word, at this moment.
     pub(crate) fn hear(&mut self, word: &Word, now: Nanos) -> Result<Answer, Refusal> {
         if let Some(run) = self.runs.iter_mut().find(|run| run.is_of(word)) {
             return Ok(run.hear(word));
@@ -87,7 +87,7 @@ impl Barrier {
         refused.map_or(Ok(Answer { run: None, here, gone: PartSet::default() }), Err)
     }
 
-    /// One that has waited waits no more.
+    /// A part that leaves no longer waits.
     fn leave(&mut self, word: &Word) -> Answer {
         let seats = self.gathering.iter_mut().flat_map(|gathering| &mut gathering.seats);
         for seat in seats {
@@ -100,7 +100,7 @@ impl Barrier {
 }
 
 impl Gathering {
-    /// How many are still there.
+    /// Removes silent parts; returns how many are still there.
     fn forget_the_silent(&mut self, now: Nanos) -> usize {
         let is_silent = |seat: &mut Seat| now.since(seat.heard) > SILENCE;
         self.seats.iter_mut().for_each(|seat| _ = seat.take_if(is_silent));
@@ -128,7 +128,7 @@ impl Gathering {
 }
 
 impl Run {
-    /// Its number follows from who takes part.
+    /// Its number follows from its members.
     fn of(gathering: &Gathering) -> Self {
         let whose = gathering.seats.iter().flatten().map(|seat| seat.who);
         let member = |who| Member { who, steps: 0, gone: false };
@@ -164,7 +164,7 @@ impl Run {
     }
 }
 
-/// Where a part is among all.
+/// The index of a part.
 fn place(word: &Word) -> usize {
     usize::from(word.part.number()) - 1 // they are counted from 1
 }
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!((early.run, numbers(early.here)), (Some(id), vec![1]));
         let late = barrier.hear(&word("2/2", 22, 1), S(3)).unwrap();
         assert_eq!(numbers(late.here), [1, 2]);
-        // Further ahead is there, too, and nobody goes back.
+        // A part further ahead counts as there, and none goes back.
         assert_eq!(numbers(barrier.hear(&word("1/2", 11, 3), S(4)).unwrap().here), [1]);
         assert_eq!(numbers(barrier.hear(&word("2/2", 22, 2), S(5)).unwrap().here), [1, 2]);
         assert_eq!(numbers(barrier.hear(&word("1/2", 11, 1), S(6)).unwrap().here), [1], "it has told of 3");

@@ -1,8 +1,8 @@
-//! Planted costs: known work beside what serving takes, for tests of the method itself.
+//! Planted costs: known work besides serving, for tests of the method itself.
 //!
-//! Hot. The work is a chain of multiplications, each of which waits for the one before, and makes no system call. The turns
-//! of the chain are counted, and they are the truth. How long one takes is measured at the start, to know how many are due,
-//! and in its place around one burn in 16: a processor that changes its frequency changes it by a third.
+//! Hot. The work is a chain of multiplications, each of which waits for the one before, and makes no system call. The
+//! turns of the chain are counted, and they are the truth. The time of one is measured at the start, to know how many
+//! are due, and in its place around one burn in 16: a processor that changes its frequency changes it by a third.
 
 use bakeoff_units::Nanos;
 use std::fmt;
@@ -12,12 +12,13 @@ use std::sync::atomic::{
 };
 use std::time::Instant;
 
-/// No burn is shorter. Shorter ones are done for several requests at once: entering and leaving the chain takes 12 ns that
+/// Shortest burn. Shorter ones are gathered for several requests: entering and leaving the chain takes 12 ns that
 /// nobody counts (Intel Xeon at 3.1 GHz), which is less than 1 % of this.
 const SHORTEST: Nanos = Nanos::from_micros(2);
-/// Turns of one trial: some 80 us. Of that, reading the clock is less than a thousandth, and a busy machine interrupts few.
+/// Turns of one trial: some 80 us. Of that, reading the clock is less than a thousandth, and a busy machine interrupts
+/// few.
 const TRIAL: u64 = 50_000;
-/// Trials; the quickest is the one that nobody disturbed. All of them take some 4 ms.
+/// Number of trials; the quickest is an undisturbed one. All of them take some 4 ms.
 const TRIALS: usize = 50;
 
 /// One value for each kind of planted cost.
@@ -25,10 +26,12 @@ const TRIALS: usize = 50;
 pub struct Costs<T> {
     /// On each request.
     pub request: T,
-    /// On each request, once for every event that the same wait of its thread found and that is still to be served then: one a
-    /// connection, mostly with a request. At most 255, and 0 for requests that are not answered as soon as they come.
+    /// On each request, once for every event that the same wait of its thread found and that is still to be served
+    /// then: one a connection, mostly with a request. At most 255, and 0 for requests that are not answered as soon as
+    /// they come.
     pub in_flight: T,
-    /// Each time a thread wakes up: its wait is over after a first look found nothing. Each look is a system call, and no turn.
+    /// Each time a thread wakes up: its wait is over after a first look found nothing. Each look is a system call, and
+    /// no turn.
     pub wakeup: T,
 }
 
@@ -48,17 +51,17 @@ impl<T> Costs<T> {
 
 /// One burn in so many is timed.
 const TIMED: u32 = 16;
-/// By so much each timed burn moves the median.
+/// Share by which each timed burn moves the median.
 const STEP: f64 = 1.0 / 256.0;
 
-/// How long one turn of the chain takes when nobody disturbs it.
+/// Time of one turn of the chain when it runs undisturbed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turn {
     ns: f64,
 }
 
 impl Turn {
-    /// On this machine and at the speed that it has now.
+    /// Measured on this machine, at its present speed.
     pub(crate) fn measure() -> Self {
         let trial = || {
             let start = Instant::now();
@@ -75,7 +78,7 @@ impl Turn {
         (count > 0).then(|| Self { ns: sum / f64::from(count) })
     }
 
-    /// What so many take.
+    /// Time of so many turns.
     pub fn time(self, turns: u64) -> Nanos {
         Nanos::new((turns as f64 * self.ns).round() as u64)
     }
@@ -87,22 +90,22 @@ impl fmt::Display for Turn {
     }
 }
 
-/// What a turn takes in its place, in one thread: a median over burns of all kinds, in which no interrupt takes part.
+/// Time of a turn in its place, in one thread: a median over burns of all kinds, in which no interrupt takes part.
 #[derive(Debug, Default)]
 pub(crate) struct InPlace {
-    /// Nanoseconds as bits; 0: nothing was timed.
+    /// Nanoseconds as bits; 0: none was timed.
     bits: AtomicU64,
 }
 
 impl InPlace {
-    /// `None` of a thread that never burned.
+    /// `None` for a thread that never burned.
     pub(crate) fn turn(&self) -> Option<Turn> {
         let bits = self.bits.load(Relaxed);
         (bits != 0).then(|| Turn { ns: f64::from_bits(bits) })
     }
 
-    /// Moves towards what turns took now, at first from `begin`: after many of them it is their median (stochastic
-    /// approximation; Robbins and Monro, 1951).
+    /// Moves towards the present time of a turn, at first from `begin`: after many of them it is their median
+    /// (stochastic approximation; Robbins and Monro, 1951).
     fn approach(&self, ns: f64, begin: Turn) {
         let now = self.turn().unwrap_or(begin).ns;
         let moved = now * if ns > now { 1.0 + STEP } else { 1.0 - STEP };
@@ -119,9 +122,9 @@ pub(crate) struct Burner {
     batch: u64,
     /// Units that are not burned yet.
     owed: u64,
-    /// Where the chain stands.
+    /// The state of the chain.
     chain: AtomicU64,
-    /// What a turn took at the start.
+    /// Time of a turn at the start.
     turn: Turn,
     burns: u32,
 }
@@ -150,8 +153,9 @@ impl Burner {
     }
 }
 
-/// Goes on with a chain that no compiler can shorten, as one that multiplies and adds could be. The exchanges at both ends
-/// wait for all that was begun before: without them the processor does up to 40 ns of its neighbours beside the chain.
+/// Goes on with a chain that no compiler can shorten, as one that multiplies and adds could be. The exchanges at both
+/// ends wait for all that was begun before: without them the processor does up to 40 ns of its neighbours beside the
+/// chain.
 fn spin(chain: &AtomicU64, turns: u64) {
     let mut x = chain.swap(1, SeqCst);
     for _ in 0..turns {

@@ -1,14 +1,14 @@
-//! Whether a thread was at its limit: its CPU clock beside the wall's.
+//! CPU saturation of a thread: its CPU clock beside the wall's.
 //!
-//! Warm: now and then, while there is traffic, a pair of times is noted. A server that was busy all the
-//! time while it was measured was the bottleneck, and whoever measured through it measured it.
+//! Warm: now and then, while there is traffic, a pair of times is noted. A server that was busy all the time while it
+//! was measured was the bottleneck, and the measurement is one of the server.
 
 use bakeoff_units::Nanos;
 use std::collections::VecDeque;
 
-/// Pairs are so far apart at least.
+/// Least distance of two pairs.
 pub(crate) const APART: Nanos = Nanos::from_millis(200);
-/// Pairs that are kept: 3 s of traffic.
+/// Number of pairs kept: 3 s of traffic.
 const KEPT: usize = 16;
 /// A shorter time says nothing: a burst of half a second is no load.
 const AT_LEAST: Nanos = Nanos::from_millis(600);
@@ -16,12 +16,12 @@ const AT_LEAST: Nanos = Nanos::from_millis(600);
 /// the clocks' reading.
 const LIMIT_PERCENT: u64 = 97;
 
-/// How busy a thread was.
+/// CPU time of a thread over a wall time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Busy {
     /// CPU time that it used.
     pub cpu: Nanos,
-    /// Of so much time.
+    /// The wall time.
     pub wall: Nanos,
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct BusySamples {
 }
 
 impl BusySamples {
-    /// Notes what both clocks say; neither goes back.
+    /// Notes both clocks; neither goes back.
     pub(crate) fn note(&mut self, now: Busy) {
         if self.pairs.len() == KEPT {
             self.pairs.pop_front();

@@ -1,4 +1,4 @@
-//! What the origin shows over TLS.
+//! Certificate of the origin for TLS.
 
 use crate::server::OriginError;
 use rustls::ServerConfig;

@@ -1,4 +1,4 @@
-//! A body in a content coding, on its way out.
+//! Reply body in a content coding, on its way out.
 //!
 //! Hot where robots ask for gzip. Owned by the reply that sends it: it was made for that reply, and goes with it.
 
@@ -11,7 +11,7 @@ const PIECE_BYTES: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct Coded {
     bytes: Vec<u8>,
-    /// Before this all is on its way.
+    /// The bytes before this offset are on their way.
     at: usize,
 }
 
@@ -20,7 +20,7 @@ impl Coded {
         Self { bytes, at: 0 }
     }
 
-    /// Puts the next bytes in the workspace. Whether they were the last.
+    /// Puts the next bytes in the workspace. Returns whether they were the last.
     pub(crate) fn put(&mut self, out: &mut Outgoing) -> bool {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         let piece = &rest[..rest.len().min(PIECE_BYTES)];

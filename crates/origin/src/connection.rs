@@ -1,6 +1,6 @@
 //! One client's connection without its socket: bytes in, bytes out.
 //!
-//! Hot, fed by strangers. Owns which protocols are spoken on it, one upon the other, and when it is over.
+//! Hot, reads untrusted input. Owns the stack of protocols on it, and its end.
 
 use crate::ending::Ending;
 use crate::http1::{Course, Http1, Received};
@@ -17,17 +17,17 @@ const PIECE_BYTES: usize = 512 * 1024;
 /// The same over TLS, where they are encrypted first: four full records.
 const TLS_PIECE_BYTES: usize = 64 * 1024;
 
-/// What a connection wants next.
+/// A connection's next action.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Next {
-    /// That what is in the workspace is sent; then to be asked again.
+    /// Send the bytes in the workspace; then call again.
     Send,
-    /// That something comes.
+    /// Wait for bytes.
     Wait,
-    /// To be closed: all is sent. If bytes came that were not read, they have to be read first, as to
-    /// close on them would be a reset, which can take the reply with it.
+    /// Close: all is sent. If bytes came that were not read, they have to be read first, as to close on them would be a
+    /// reset, which can take the reply with it.
     Finish {
-        /// Why, if not by the client's wish.
+        /// The reason, if not the client's wish.
         why: Option<Ending>,
         /// Whether there are such bytes.
         unread: bool,
@@ -38,12 +38,12 @@ pub(crate) enum Next {
 pub(crate) struct Connection {
     tls: Option<Box<Session>>,
     talk: Talk,
-    /// It ends now, for this reason.
+    /// The reason for which it ends now.
     failed: Option<Ending>,
     /// The client has ended its half.
     peer_done: bool,
     said_goodbye: bool,
-    /// What is on its way to the kernel.
+    /// The account of the bytes on their way to the kernel.
     sending: Option<Account>,
 }
 
@@ -53,7 +53,7 @@ enum Talk {
 }
 
 impl Connection {
-    /// Takes so many requests, where it is HTTP/1.1 that is spoken.
+    /// A connection that takes so many requests, if it speaks HTTP/1.1.
     pub(crate) fn new(tls: Option<&Arc<ServerConfig>>, http2: bool, requests: u64) -> Result<Self, Ending> {
         let session = tls.map(|config| Session::new(config.clone())).transpose()?;
         Ok(Self { tls: session.map(Box::new), ..Self::without_tls(http2, requests) })
@@ -70,8 +70,8 @@ impl Connection {
         }
     }
 
-    /// Takes what came. Unless something [is being sent](Self::is_sending), the beginning of a reply may
-    /// be in the workspace then.
+    /// Takes bytes in. Unless a reply [is being sent](Self::is_sending), the beginning of one may be in the workspace
+    /// then.
     pub(crate) fn received(&mut self, bytes: &[u8], workspace: &mut Workspace) {
         if self.failed.is_some() {
             return;
@@ -91,7 +91,7 @@ impl Connection {
         self.peer_done = true;
     }
 
-    /// What to do next, with what is to be sent in the workspace. Not while something is being sent.
+    /// The next action, with the bytes to be sent in the workspace. Not while a reply is being sent.
     pub(crate) fn next(&mut self, workspace: &mut Workspace) -> Next {
         let most = if self.tls.is_some() { TLS_PIECE_BYTES } else { PIECE_BYTES };
         let course = match (self.failed, &mut self.talk) {
@@ -116,17 +116,17 @@ impl Connection {
         }
     }
 
-    /// What is to be sent, after [`Next::Send`].
+    /// The bytes to be sent, after [`Next::Send`].
     pub(crate) fn in_workspace<'d>(&self, workspace: &'d Workspace) -> (&'d [u8], &'static [u8]) {
         if self.tls.is_some() { (workspace.sealed.bytes(), &[]) } else { workspace.out.parts() }
     }
 
-    /// What was in the workspace is not all with the kernel yet.
+    /// The bytes of the workspace are not all with the kernel yet.
     pub(crate) const fn sends(&mut self, account: Account) {
         self.sending = Some(account);
     }
 
-    /// Now it is: what is to be counted.
+    /// Now they are: returns their account.
     pub(crate) fn sent(&mut self) -> Account {
         self.sending.take().unwrap_or_default()
     }
@@ -152,14 +152,15 @@ impl Connection {
             }
     }
 
-    /// Ends it without another word.
+    /// Ends it without a last reply.
     pub(crate) fn leave(&mut self, why: Ending) {
         if let Talk::Http1(http1) = &mut self.talk {
             http1.leave(why);
         }
     }
 
-    /// Over TLS: encrypts what is in the workspace, with a goodbye behind the last. Returns why not.
+    /// Over TLS: encrypts the contents of the workspace, with a goodbye behind the last. Returns the reason if that
+    /// fails.
     fn seal(&mut self, course: Course, workspace: &mut Workspace) -> Option<Ending> {
         let tls = self.tls.as_mut()?;
         workspace.sealed.clear();

@@ -1,4 +1,4 @@
-//! A client's connection without a socket and without a thread: for benches and fuzzing.
+//! Client connection without a socket and without a thread: for benches and fuzzing.
 
 use crate::burner::Costs;
 use crate::connection::{Connection, Next};
@@ -10,7 +10,7 @@ use bakeoff_content::Catalogue;
 use rustls::ServerConfig;
 use std::sync::Arc;
 
-/// What the origin makes of bytes; the same code that serves, and a kernel that takes everything.
+/// The origin's side of a connection: the code that serves, with a kernel that takes everything.
 pub struct Conversation {
     connection: Connection,
     workspace: Workspace,
@@ -42,8 +42,8 @@ impl Conversation {
         Self { connection, workspace: workspace.with_world(Some(world)) }
     }
 
-    /// Takes what the client sends and hands out what it is sent, one call for each write: a head, and
-    /// a body behind it. Returns whether the connection goes on.
+    /// Takes the client's bytes and hands out the origin's, one call for each write: a head, and a body behind it.
+    /// Returns whether the connection goes on.
     pub fn receive(&mut self, bytes: &[u8], write: &mut dyn FnMut(&[u8], &'static [u8])) -> bool {
         self.workspace.clear();
         self.connection.received(bytes, &mut self.workspace);
@@ -66,7 +66,7 @@ impl Conversation {
 mod tests {
     use super::*;
 
-    /// What is written, write by write, for these bytes.
+    /// The writes in answer to these bytes.
     fn writes(bytes: &[u8]) -> Vec<(usize, usize)> {
         let mut writes = Vec::new();
         Conversation::new(Catalogue::default())

@@ -1,4 +1,4 @@
-//! Why a connection ended other than by the client's wish.
+//! Reasons for which a connection ended other than by the client's wish.
 //!
 //! Cold. A closed list: each reason is the label under which it is counted.
 
@@ -11,11 +11,11 @@ use bakeoff_wire::parts::Refusal;
 pub(crate) enum Ending {
     /// Bytes that are no request.
     BadRequest,
-    /// A head larger than anybody reads.
+    /// A head that is too large.
     HeadTooLarge,
     /// A body in a transfer coding.
     TransferCoding,
-    /// More requests on the way than are kept for a client that does not read its replies.
+    /// More pipelined requests than are kept for a client that does not read its replies.
     TooMuchAhead,
     /// The client ended in the middle of a request.
     RequestCutOff,
@@ -37,7 +37,7 @@ pub(crate) enum Ending {
     Idle,
     /// It served as many requests as the world says.
     ServedAll,
-    /// What was told of a part of a run is nothing that a part tells.
+    /// The word of a part of a run is malformed.
     NoPart,
     /// A part of a run was refused.
     PartRefused(Refusal),

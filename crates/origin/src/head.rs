@@ -1,4 +1,4 @@
-//! Heads of replies of HTTP/1.1, put together from prepared pieces.
+//! Reply heads of HTTP/1.1, put together from prepared pieces.
 //!
 //! Hot: three copies and the digits of a length; nothing is formatted.
 
@@ -8,14 +8,14 @@ use bakeoff_units::Nanos;
 use bakeoff_wire::digits::{parse_hex16, push_decimal, push_hex16};
 use bakeoff_wire::stamp;
 
-/// The header line that says whether the connection goes on.
+/// The header line on whether the connection goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Going {
-    /// It is understood that it does.
+    /// None: by default it does.
     On,
-    /// A client of HTTP/1.0 wants to be told.
+    /// A keep-alive line, for a client of HTTP/1.0.
     OnAsAsked,
-    /// It ends.
+    /// A close line.
     End,
 }
 
@@ -36,17 +36,17 @@ const NOT_MODIFIED: &[u8] = b"HTTP/1.1 304 Not Modified";
 const NOT_FOUND: &[u8] = b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n";
 const NOT_ALLOWED: &[u8] = b"HTTP/1.1 405 Method Not Allowed\r\nContent-Length: 0\r\nAllow: GET, HEAD\r\n";
 
-/// What replies about a site say for a cache that stands before the origin.
+/// Caching directives of replies about a site, for a cache before the origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForCaches {
     /// They are fresh for so long, in whole seconds; `ETag` stands beside `Last-Modified`.
     pub max_age: Nanos,
 }
 
-/// What stands behind the length, prepared once.
+/// The lines behind the length, prepared once.
 #[derive(Clone, Debug)]
 pub(crate) struct Heads {
-    /// The end of the line before, when the object was modified, and how long it is fresh.
+    /// The end of the line before, the modification date, and the lifetime.
     modified: Vec<u8>,
     /// The same with the end of the head.
     modified_end: Vec<u8>,
@@ -62,7 +62,7 @@ struct Serials {
 }
 
 impl Heads {
-    /// For replies that say nothing for caches but when an object was modified.
+    /// For replies without a directive for caches but the modification date.
     pub(crate) fn new() -> Self {
         Self::with(&format!("\r\nLast-Modified: {LAST_MODIFIED}\r\n"), None)
     }

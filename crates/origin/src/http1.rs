@@ -1,8 +1,8 @@
-//! HTTP/1.1 with one client: bytes in, replies out, in the order of requests.
+//! HTTP/1.1 connection of one client: bytes in, replies out, in the order of requests.
 //!
-//! Hot, fed by strangers. A request that comes alone is read where it lies; what comes while a reply is
-//! under way is kept, up to a bound. A reply about an object of a world may have to wait for its time; those
-//! behind it think meanwhile, and go after it.
+//! Hot, reads untrusted input. A request that comes alone is read where it lies; bytes that come while a reply is under
+//! way are kept, up to a bound. A reply about an object of a world may have to wait for its time; those behind it think
+//! meanwhile, and go after it.
 
 use crate::coded::Coded;
 use crate::ending::Ending;
@@ -15,31 +15,31 @@ use crate::world::{Content, Request};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{RequestError, RequestHead, RequestReader, ServerMethod};
 
-/// What a client of HTTP/2 sends first (RFC 9113 section 3.4).
+/// The first bytes of a client of HTTP/2 (RFC 9113 section 3.4).
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// What a client waits for that asked whether its body is wanted.
+/// The interim reply to `Expect: 100-continue`.
 const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Most bytes of requests that are kept for a client that does not read its replies: some ten thousand
 /// requests.
 const AHEAD_AT_MOST: usize = 1 << 20;
-/// Memory that a connection may keep while nothing is kept in it.
+/// Memory that a connection may keep while it is empty.
 const KEPT_BYTES: usize = 4096;
 
-/// How a conversation goes on.
+/// The further course of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Course {
-    /// It does.
+    /// It goes on.
     Open,
-    /// What is to be sent now is the last; for this reason, if it is not the client's wish.
+    /// The bytes to be sent now are the last; with the reason, if it is not the client's wish.
     Last(Option<Ending>),
 }
 
-/// What bytes turned out to be.
+/// The protocol of the received bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Received {
     /// Requests, or pieces of them.
     Requests,
-    /// The beginning of HTTP/2: nothing of it was used.
+    /// The beginning of HTTP/2: none of it was used.
     Http2,
 }
 
@@ -49,7 +49,7 @@ pub(crate) struct Http1 {
     /// Bytes that were not looked at, from `at` on.
     input: Vec<u8>,
     at: usize,
-    /// What is left of a request's body, to be passed over.
+    /// The rest of a request's body, to be passed over.
     skip: Unread,
     reply: Reply,
     keep_alive: bool,
@@ -57,11 +57,11 @@ pub(crate) struct Http1 {
     requests_left: u64,
     /// When the last bytes came, in a world.
     arrived: Nanos,
-    /// Nothing was answered yet, and it may turn out to be HTTP/2.
+    /// Whether no reply was begun yet, so that it may turn out to be HTTP/2.
     undecided: bool,
-    /// The last reply is complete.
+    /// Whether the last reply is complete.
     over: bool,
-    /// Bytes came that nobody will read.
+    /// Whether bytes came that will not be read.
     unread: bool,
     why: Option<Ending>,
 }
@@ -70,11 +70,11 @@ pub(crate) struct Http1 {
 #[derive(Debug)]
 enum Reply {
     None,
-    /// Nothing of it is made yet.
+    /// None of it is made yet.
     Waits(Box<Waits>),
-    /// What is left of its body.
+    /// The rest of its body.
     Goes(Piece),
-    /// The same of one in a content coding.
+    /// The same of a body in a content coding.
     GoesCoded(Coded),
 }
 
@@ -87,19 +87,19 @@ impl From<Content> for Reply {
     }
 }
 
-/// A reply that waits for its time, and for the end of its request's body: caches take a reply that comes
-/// before it for an error.
+/// A reply that waits for its time, and for the end of its request's body: caches take a reply that comes before that
+/// for an error.
 #[derive(Debug)]
 struct Waits {
     request: Request,
     going: Going,
     due: Nanos,
-    /// `None` where nothing but the body is waited for.
+    /// `None` where it waits for the body alone.
     seat: Option<Seat>,
 }
 
 impl Http1 {
-    /// Takes so many requests.
+    /// A connection that takes so many requests.
     pub(crate) const fn new(http2: bool, requests: u64) -> Self {
         Self {
             input: Vec::new(),
@@ -116,9 +116,10 @@ impl Http1 {
         }
     }
 
-    /// Takes what came. The reply to the first request is begun at once if `at_once`.
+    /// Takes bytes in. The reply to the first request is begun at once if `at_once`.
     ///
     /// # Errors
+    ///
     /// When the client is too far ahead of its replies.
     pub(crate) fn received(
         &mut self,
@@ -151,12 +152,12 @@ impl Http1 {
         Ok(Received::Requests)
     }
 
-    /// What was kept while it was undecided.
+    /// The bytes that were kept while it was undecided.
     pub(crate) fn take_input(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.input)
     }
 
-    /// Puts in the workspace what can be sent now, bodies in pieces of at most `most` bytes.
+    /// Puts the bytes that can be sent now in the workspace, bodies in pieces of at most `most` bytes.
     pub(crate) fn fill(&mut self, most: usize, peer_done: bool, workspace: &mut Workspace) -> Course {
         while !self.over && !workspace.out.is_full() {
             let is_whole = match &mut self.reply {
@@ -199,7 +200,7 @@ impl Http1 {
         matches!(self.reply, Reply::None) || !self.skip.is_over()
     }
 
-    /// Ends the conversation for this reason, with nothing more to say; half a request is forgotten.
+    /// Ends the conversation for this reason, without a last reply; half a request is forgotten.
     pub(crate) fn leave(&mut self, why: Ending) {
         self.input.clear();
         self.at = 0;
@@ -227,7 +228,7 @@ impl Http1 {
         Some(Received::Requests)
     }
 
-    /// How many of these bytes belong to a body that nobody wants.
+    /// Number of these bytes that belong to a body to be skipped.
     fn pass_over(&mut self, bytes: &[u8]) -> usize {
         self.skip.pass_over(bytes).unwrap_or_else(|error| {
             self.leave(error.into());
@@ -242,7 +243,7 @@ impl Http1 {
             Reply::Waits(_) => self.go_if_due(workspace),
             _ => self.answer_kept(workspace),
         };
-        // Who has ended its half may still wait for a reply, but sends no more of a body.
+        // A client that has ended its half may still wait for a reply, but sends no more of a body.
         let is_waited_for = matches!(self.reply, Reply::Waits(_)) && self.skip.is_over();
         if !begun && peer_done && !is_waited_for {
             let cut_off = !self.skip.is_over() || !self.input.is_empty();
@@ -344,7 +345,7 @@ impl Http1 {
         });
     }
 
-    /// Has the reply wait, or begins it when there is nothing to wait for.
+    /// Lets the reply wait, or begins it when there is nothing to wait for.
     fn think(&mut self, request: Request, going: Going, workspace: &mut Workspace) {
         let Some(world) = &mut workspace.world else { return };
         let think = world.think_time(&request);

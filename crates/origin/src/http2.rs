@@ -1,6 +1,6 @@
-//! HTTP/2 with one client: frames in, replies out, streams in turn.
+//! HTTP/2 connection of one client: frames in, replies out, streams in turn.
 //!
-//! Hot, fed by strangers. Owns which stream sends next; what may be sent when is for `wire` to say.
+//! Hot, reads untrusted input. Owns the order of streams; `wire` decides how much may be sent when.
 
 use crate::ending::Ending;
 use crate::head::push_range;
@@ -18,9 +18,9 @@ use std::collections::VecDeque;
 #[derive(Debug)]
 pub(crate) struct Http2 {
     wire: ServerConnection,
-    /// Replies that may go on, whose turn is next first.
+    /// Replies that may go on, the next one first.
     ready: VecDeque<Reply>,
-    /// Those whose window is closed.
+    /// Replies whose window is closed.
     blocked: Vec<Reply>,
     failure: Option<ConnectionError>,
     /// Replies without a body whose heads wait in the output.
@@ -47,7 +47,7 @@ impl Http2 {
         }
     }
 
-    /// Takes what came.
+    /// Takes bytes in.
     pub(crate) fn received(&mut self, mut bytes: &[u8], workspace: &mut Workspace) {
         while self.failure.is_none() {
             let used = match self.wire.step(bytes) {
@@ -80,7 +80,7 @@ impl Http2 {
         }
     }
 
-    /// Puts in the workspace what can be sent now.
+    /// Puts the bytes that can be sent now in the workspace.
     pub(crate) fn fill(&mut self, peer_done: bool, out: &mut Outgoing) -> Course {
         for stream in self.wire.unblocked() {
             if let Some(at) = self.blocked.iter().position(|reply| reply.stream == stream) {
@@ -101,7 +101,7 @@ impl Http2 {
         }
         match self.failure {
             Some(error) => Course::Last(Some(Ending::Http2(error))),
-            // Who has ended its half opens no window any more.
+            // A client that has ended its half opens no window any more.
             None if peer_done && self.ready.is_empty() => Course::Last(None),
             None => Course::Open,
         }

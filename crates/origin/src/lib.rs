@@ -1,14 +1,13 @@
 //! Origin-server simulator: serves objects that are pure functions of their names.
 //!
-//! Measuring side, but always a process of its own when it is an arm; its counters are never
-//! meters of a comparison. Hot. Owns which bytes answer which request; keeps no state per object
-//! and never touches a disk. A thread per core, each with a listening socket of its own on the shared
-//! port.
+//! Measuring side, but always a process of its own when it is an arm; its counters are never meters of a comparison.
+//! Hot. Owns the answer to each request; keeps no state per object and never touches a disk. A thread per core, each
+//! with a listening socket of its own on the shared port.
 //!
-//! From the socket to the object: `worker` owns a driver and its connections; `connection` is TLS, if
-//! any, with `http1` or `http2` upon it, bytes in and bytes out; `site` decides what is replied; `head`
-//! and `outgoing` hold what is sent. `world` beside the site answers for objects that nobody listed; its replies
-//! may have to wait, for which `timers` wake the worker. In `barrier` robots of several processes agree on their phases.
+//! From the socket to the object: `worker` owns a driver and its connections; `connection` is TLS, if any, with `http1`
+//! or `http2` upon it, bytes in and bytes out; `site` decides on the reply; `head` and `outgoing` hold the bytes to be
+//! sent. `world` beside the site answers for objects that are not listed; its replies may have to wait, for which
+//! `timers` wake the worker. In `barrier` robots of several processes agree on their phases.
 
 #![forbid(unsafe_code)]
 

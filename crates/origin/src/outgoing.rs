@@ -1,7 +1,7 @@
-//! What is to be sent next: bytes that were written here, and behind them a body that needs no copy.
+//! Outgoing bytes: those written here, and behind them a body that needs no copy.
 //!
-//! Hot; one for a thread. Replies to requests that came together gather here and go out by one write; a
-//! body is copied only when something follows it.
+//! Hot; one for a thread. Replies to requests that came together gather here and go out by one write; a body is copied
+//! only when bytes follow it.
 
 /// Most bytes that are gathered.
 const GATHERED_AT_MOST: usize = 64 * 1024;
@@ -16,7 +16,7 @@ pub(crate) struct Outgoing {
     account: Account,
 }
 
-/// What is counted when all of it is with the kernel.
+/// The counts to be made when all of it is with the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Account {
     /// Replies whose last byte is in it.
@@ -41,7 +41,7 @@ impl Outgoing {
         self.body.len() > COPIED_AT_MOST || self.bytes.len() + self.body.len() >= GATHERED_AT_MOST
     }
 
-    /// Where heads are written.
+    /// The buffer for heads.
     pub(crate) fn bytes(&mut self) -> &mut Vec<u8> {
         if !self.body.is_empty() {
             self.bytes.extend_from_slice(self.body);
@@ -50,20 +50,20 @@ impl Outgoing {
         &mut self.bytes
     }
 
-    /// Puts a piece of a body behind all.
+    /// Puts a piece of a body at the end.
     pub(crate) fn put_body(&mut self, body: &'static [u8]) {
         self.account.body_bytes += body.len() as u64;
         self.bytes();
         self.body = body;
     }
 
-    /// The same of a body that is in nobody's pool: it is copied.
+    /// The same for a body without a static pool: it is copied.
     pub(crate) fn copy_body(&mut self, body: &[u8]) {
         self.account.body_bytes += body.len() as u64;
         self.bytes().extend_from_slice(body);
     }
 
-    /// So many replies are complete with what stands here.
+    /// Counts replies that are complete with the bytes so far.
     pub(crate) const fn end_replies(&mut self, replies: u64) {
         self.account.replies += replies;
     }

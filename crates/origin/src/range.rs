@@ -1,31 +1,31 @@
 //! Single ranges of bytes (RFC 9110 section 14): read with the request, resolved when the length is known.
 //!
-//! Hot, fed by strangers: no allocation.
+//! Hot, reads untrusted input: no allocation.
 
 // A number that no body reaches is as good as the largest.
 use bakeoff_wire::digits::decimal_or_most;
 
-/// What a `Range` asks for.
+/// The bytes named by a `Range`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Range {
     /// From an offset on, to the last byte or to this one.
     From(u64, Option<u64>),
-    /// So many bytes at the end.
+    /// A number of bytes at the end.
     Last(u64),
 }
 
-/// What it comes to for a body of some length.
+/// The bytes of it for a body of some length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Part {
     /// `start..end`, at least one byte.
     Bytes(u64, u64),
-    /// Nothing of the body lies in it.
+    /// None: no byte of the body lies in it.
     Nothing,
 }
 
 impl Range {
-    /// Reads a field's value. `None` where it is to be answered with the whole: other units, several
-    /// ranges, and what is no range at all.
+    /// Reads a field's value. `None` where it is to be answered with the whole: other units, several ranges, and
+    /// malformed ranges.
     pub(crate) fn parse(value: &[u8]) -> Option<Self> {
         let value = value.trim_ascii();
         let (unit, spec) = value.split_at_checked(b"bytes=".len())?;

@@ -1,4 +1,4 @@
-//! Listening, threads, and planted costs.
+//! Server: listening sockets, threads, and planted costs.
 
 use crate::barrier::Barrier;
 use crate::burner::{Burner, Costs, Turn};
@@ -21,10 +21,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What to serve and how.
+/// Options of an origin.
 #[derive(Debug)]
 pub struct Options {
-    /// Where to listen; port 0 picks a free one.
+    /// The address to listen on; port 0 picks a free one.
     pub address: SocketAddr,
     /// Number of threads, at least 1.
     pub threads: usize,
@@ -34,15 +34,16 @@ pub struct Options {
     pub tls: Option<(PathBuf, PathBuf)>,
     /// Whether HTTP/2 is spoken with those who begin with it, and offered over TLS.
     pub http2: bool,
-    /// Objects that follow from their names, beside all others. It is served over HTTP/1.1 only.
+    /// Objects that follow from their names, beside all others. A world is served over HTTP/1.1 only.
     pub world: Option<World>,
     /// CPU time to spend besides serving.
     pub burn: Costs<Option<Nanos>>,
-    /// A cache stands before it: what replies about the catalogue's objects and `/bytes/N` say for that, over HTTP/1.1.
+    /// Caching directives for a cache before it, in replies about the catalogue's objects and `/bytes/N`, over
+    /// HTTP/1.1.
     pub for_caches: Option<ForCaches>,
 }
 
-/// Why it cannot serve.
+/// The reason for which it cannot serve.
 #[derive(Debug, thiserror::Error)]
 pub enum OriginError {
     /// The port.
@@ -58,7 +59,7 @@ pub enum OriginError {
     Certificate {
         /// File.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// Threads or event queues.
@@ -87,7 +88,7 @@ impl Origin {
         let http2 = options.http2 && options.world.is_none();
         let tls = options.tls.as_ref().map(|files| server_config(files, http2)).transpose()?;
         let listen = |address| net::listen(address, true).map_err(|why| OriginError::Listen { address, why });
-        // A first socket that does not share finds out whether somebody else has the port.
+        // A first socket that does not share finds out whether another program has the port.
         if options.address.port() != 0 {
             let why = |why| OriginError::Listen { address: options.address, why };
             drop(net::listen(options.address, false).map_err(why)?);
@@ -130,7 +131,7 @@ impl Origin {
         Ok(Self { address, tls: tls.is_some(), threads, waiting, turn })
     }
 
-    /// Where it listens, with the real port.
+    /// Its URL, with the real port.
     pub fn url(&self) -> String {
         format!("{}://{}", if self.tls { "https" } else { "http" }, self.address)
     }
@@ -141,12 +142,13 @@ impl Origin {
         Tally { waited_at_most: self.waiting.at_most(), ..tally }
     }
 
-    /// What a turn of the planted costs took at the start, where there are any: it decides how many are done.
+    /// Time of a turn of the planted costs at the start, where there are any: it decides how many are done.
     pub const fn turn(&self) -> Option<Turn> {
         self.turn
     }
 
-    /// What a turn takes in its place, lately: the mean of the threads that did any, and what it took at the start if none did.
+    /// Time of a turn in its place, lately: the mean of the threads that did any, and the time at the start if none
+    /// did.
     pub fn turn_in_place(&self) -> Option<Turn> {
         Turn::mean(self.threads.iter().filter_map(|counters| counters.in_place.turn())).or(self.turn)
     }

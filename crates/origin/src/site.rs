@@ -1,4 +1,4 @@
-//! Which object a request asks for, and what is said about it, whichever protocol it came by.
+//! Site: the object of a request, and the answer about it, in either protocol.
 //!
 //! Hot: no allocation, but for paths with an escape whose decoded form is longer than any before.
 
@@ -8,7 +8,7 @@ use bakeoff_content::{Body, Catalogue, MODIFIED_SECS, ObjectId};
 use bakeoff_wire::digits::decimal;
 use bakeoff_wire::http1::{ServerMethod, parse_http_date};
 
-/// What is asked for.
+/// A request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'a> {
     pub(crate) method: ServerMethod,
@@ -18,7 +18,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) range: Option<&'a [u8]>,
 }
 
-/// What is replied.
+/// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// 200
@@ -69,7 +69,7 @@ impl Piece {
     }
 }
 
-/// All that is served. Only read, so that threads share it.
+/// All objects that are served. Only read, so that threads share it.
 #[derive(Debug)]
 pub(crate) struct Site {
     catalogue: Catalogue,
@@ -80,7 +80,7 @@ impl Site {
         Self { catalogue }
     }
 
-    /// `scratch` is memory for decoded paths, used again and again.
+    /// The answer to a request. `scratch` is memory for decoded paths, used again and again.
     pub(crate) fn answer(&self, asked: &Asked<'_>, scratch: &mut Vec<u8>) -> Answer {
         if !matches!(asked.method, ServerMethod::Get | ServerMethod::Head) {
             return Answer::NotAllowed;
@@ -101,7 +101,7 @@ impl Site {
         }
     }
 
-    /// The object of a request target: `/bytes/N`, or what the catalogue holds under the path.
+    /// The object of a request target: `/bytes/N`, or the catalogue's object at the path.
     fn find(&self, target: &[u8], scratch: &mut Vec<u8>) -> Option<Body> {
         let path = path_of(target);
         if let Some(digits) = path.strip_prefix(b"/bytes/") {

@@ -1,4 +1,4 @@
-//! What was done: counters of each thread, and their sum.
+//! Counters of the origin's threads, and their sum.
 //!
 //! Hot where requests and replies are counted: each thread has counters of its own, on cache lines of
 //! their own, so that counting costs an addition. They are no meters of a comparison: a load run can be
@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex};
 /// Totals since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Requests answered; bytes that are no request are none.
+    /// Requests answered; malformed ones are not counted.
     pub requests: u64,
-    /// Replies that the kernel has taken to their last byte; refusals of what is no request, too.
+    /// Replies that the kernel has taken to their last byte; refusals of malformed requests, too.
     pub replies: u64,
     /// Bytes of bodies that the kernel has taken.
     pub body_bytes: u64,
@@ -29,7 +29,7 @@ pub struct Tally {
     pub posts: u64,
     /// Most replies that waited for their time at once, in a world with think times.
     pub waited_at_most: u64,
-    /// By how much the latest of them came after its time.
+    /// Delay of the latest of them after its time.
     pub late_at_most: Nanos,
     /// Connections taken.
     pub connections: u64,
@@ -39,15 +39,15 @@ pub struct Tally {
     pub unasked: u64,
     /// Turns of the planted costs that were done.
     pub turns: Costs<u64>,
-    /// How many connections ended for reasons other than the client's wish: label and number, in the
-    /// order of labels.
+    /// Number of connections that ended for each reason other than the client's wish: label and number, in the order of
+    /// labels.
     pub endings: Vec<(&'static str, u64)>,
 }
 
-/// The counters of all threads, for who is asked for their sum.
+/// The counters of all threads, for their sum.
 pub(crate) type Everyone = Arc<[Arc<Counters>]>;
 
-/// Counters of one thread, which alone writes them.
+/// Counters of one thread, their only writer.
 #[derive(Debug, Default)]
 #[repr(align(128))] // two cache lines: the second is fetched with the first
 pub(crate) struct Counters {
@@ -61,7 +61,7 @@ pub(crate) struct Counters {
     asks: AtomicU64,
     unasked: AtomicU64,
     pub(crate) turns: Costs<AtomicU64>,
-    /// What such a turn takes.
+    /// Time of such a turn.
     pub(crate) in_place: InPlace,
     endings: Mutex<BTreeMap<&'static str, u64>>,
     pub(crate) busy_samples: Mutex<BusySamples>,
@@ -72,7 +72,7 @@ impl Counters {
         add(&self.requests, 1);
     }
 
-    /// A request about an object of a world, by whether its stamp is answered for the first time.
+    /// Counts a request about an object of a world, by whether its stamp is answered for the first time.
     pub(crate) fn asked(&self, is_first: bool) {
         add(if is_first { &self.asks } else { &self.unasked }, 1);
     }
@@ -90,7 +90,7 @@ impl Counters {
         add(&self.posts, 1);
     }
 
-    /// A reply that had waited was so late.
+    /// Notes how late a reply was that had waited.
     pub(crate) fn late(&self, by: Nanos) {
         self.late_ns.fetch_max(by.get(), Relaxed);
     }
@@ -105,19 +105,19 @@ impl Counters {
         }
     }
 
-    /// How busy the thread was in the last seconds in which there was traffic.
+    /// Load of the thread in the last seconds in which there was traffic.
     pub(crate) fn busy(&self) -> Option<Busy> {
         self.busy_samples.lock().ok()?.busy()
     }
 }
 
-/// Only one thread writes: no locked instruction is needed.
+/// Adds; only one thread writes, so no locked instruction is needed.
 pub(crate) fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
 impl Tally {
-    /// What of it is told to whom asks over the network.
+    /// The figures that are told over the network.
     pub(crate) const fn sent(&self) -> Sent {
         Sent {
             requests: self.requests,

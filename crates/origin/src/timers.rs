@@ -1,16 +1,15 @@
-//! When connections want to be looked at though nothing happened on them: a reply is due, or nothing came for
-//! too long.
+//! Timers of connections without events: a reply is due, or the connection was idle for too long.
 //!
-//! Hot in a world with think times: fifteen thousand replies may wait in one thread, so that setting and
-//! ringing take the logarithm of that, and a slot is never searched for. Owns moments; what happens then is the
-//! worker's. An alarm belongs to a connection, not to its slot: whoever gets the slot next never hears it.
+//! Hot in a world with think times: fifteen thousand replies may wait in one thread, so that setting and ringing take
+//! the logarithm of that, and a slot is never searched for. Owns moments; the worker acts on them. An alarm belongs to
+//! a connection, not to its slot: the slot's next holder never gets it.
 
 use bakeoff_sys::driver::Slot;
 use bakeoff_units::Nanos;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// What an alarm is for.
+/// The purpose of an alarm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Alarm {
     /// A reply may go.

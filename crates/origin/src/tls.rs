@@ -1,7 +1,7 @@
-//! One client's TLS, without the connection: its bytes in, bytes for it out.
+//! TLS session of one client, without the socket: its bytes in, bytes for it out.
 //!
-//! Hot over TLS, fed by strangers. How records are worked through is [`bakeoff_wire::tls`]'s; this knows where they are
-//! put, and which ending an error is.
+//! Hot over TLS, reads untrusted input. Records are processed by [`bakeoff_wire::tls`]; this file knows where they are
+//! put, and the ending for each error.
 
 use crate::ending::Ending;
 use bakeoff_wire::tls::{self, Output, RECORD_BYTES, Stopped};
@@ -53,12 +53,12 @@ impl Session {
         Ok(Self { session: tls::Session::new(tls), stopped: None })
     }
 
-    /// Takes all that came from the client and hands out what it says, piece by piece. Afterwards there
-    /// may be something to [send](Self::take_output), also when it failed: the alert.
+    /// Takes all bytes of the client and hands out the decrypted ones, piece by piece. Afterwards there may be bytes to
+    /// [send](Self::take_output), also when it failed: the alert.
     ///
     /// # Errors
-    /// Whatever is wrong with the bytes, now or before; or what `plain` returns, after which the session
-    /// is of no more use.
+    ///
+    /// The fault of the bytes, now or before; or what `plain` returns, after which the session is of no more use.
     pub(crate) fn receive(
         &mut self,
         bytes: &[u8],
@@ -81,14 +81,15 @@ impl Session {
         self.session.has_ended()
     }
 
-    /// Moves what is to be sent behind what is there.
+    /// Appends the bytes to be sent to `sealed`.
     pub(crate) fn take_output(&mut self, sealed: &mut Sealed) {
         self.session.take_output(sealed);
     }
 
-    /// Encrypts `head` and what stands behind it. Only so much of the body is copied as fills a record.
+    /// Encrypts `head` and the body behind it. Only so much of the body is copied as fills a record.
     ///
     /// # Errors
+    ///
     /// When the session has failed or both have ended it.
     pub(crate) fn write(
         &mut self,

@@ -1,22 +1,22 @@
-//! The body of a request, which nobody reads: only its end matters.
+//! Unread body of a request: only its end matters.
 //!
-//! Hot, fed by strangers.
+//! Hot, reads untrusted input.
 
 use bakeoff_wire::http1::{RequestError, RequestHead, UnreadChunks};
 
-/// What is left of a body.
+/// The rest of a body.
 #[derive(Debug)]
 pub(crate) enum Unread {
     /// Nothing: the next byte begins a request.
     Nothing,
-    /// So many bytes, at least one.
+    /// A number of bytes, at least one.
     Bytes(u64),
     /// Chunks.
     Chunks(UnreadChunks),
 }
 
 impl Unread {
-    /// What comes behind this head.
+    /// The body behind this head.
     pub(crate) const fn behind(head: &RequestHead<'_>) -> Self {
         match head.body_bytes {
             _ if head.chunked => Self::Chunks(UnreadChunks::new()),
@@ -30,10 +30,11 @@ impl Unread {
         matches!(self, Self::Nothing)
     }
 
-    /// How many of these bytes belong to the body.
+    /// Number of these bytes that belong to the body.
     ///
     /// # Errors
-    /// When they are no chunks: where the next request begins is not to be known any more.
+    ///
+    /// When they are no chunks: the start of the next request cannot be known any more.
     pub(crate) fn pass_over(&mut self, bytes: &[u8]) -> Result<usize, RequestError> {
         let (passed, over) = match self {
             Self::Nothing => return Ok(0),

@@ -1,4 +1,4 @@
-//! How many replies wait at once, over all threads.
+//! Number of replies that wait at once, over all threads.
 //!
 //! Warm: touched twice for a reply that waits, never for one that does not.
 

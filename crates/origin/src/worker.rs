@@ -1,7 +1,7 @@
-//! A thread of the origin: its driver, its listener, its connections.
+//! Worker thread of the origin: its driver, its listener, its connections.
 //!
-//! Hot. Owns slots, turns and what is to be woken when; what bytes mean is for connections to say. It never lets events gather
-//! first: that would delay replies, and a server that is worth it finds several at each wait anyway.
+//! Hot. Owns slots, turns and timers; connections interpret the bytes. It never lets events gather first: that would
+//! delay replies, and a loaded server finds several at each wait anyway.
 
 use crate::busy::{APART, Busy};
 use crate::connection::{Connection, Next};
@@ -23,7 +23,7 @@ use std::time::Duration;
 const OUT_OF_DESCRIPTORS: Duration = Duration::from_millis(10);
 /// Most pieces of one connection in a row before others get their turn.
 const PIECES_PER_TURN: usize = 16;
-/// Most bytes that are read and dropped of a client that goes on sending after the last reply.
+/// Most bytes that are read and dropped from a client that goes on sending after the last reply.
 const DRAINED_AT_MOST: usize = 16 << 20;
 /// Waits between two looks at the clock.
 const WAITS_PER_LOOK: u32 = 16;
@@ -41,24 +41,24 @@ pub(crate) struct Worker {
     noted: Nanos,
 }
 
-/// How connections are to be.
+/// Settings of connections.
 pub(crate) struct Wanted {
     pub(crate) tls: Option<Arc<ServerConfig>>,
     pub(crate) http2: bool,
-    /// For how long nothing may happen on one.
+    /// Longest time without an event on a connection.
     pub(crate) idle_timeout: Option<Nanos>,
 }
 
-/// What a slot holds.
+/// The contents of a slot.
 enum Place {
     Free,
-    /// And when something happened last; that counts where there is a limit.
+    /// With the time of the last event; that counts where there is a limit.
     Open(Box<Connection>, Nanos),
-    /// After the last reply: how much more is read and dropped, and when something came last.
+    /// After the last reply: bytes that may still be read and dropped, and the time of the last ones.
     Draining(usize, Nanos),
 }
 
-/// What an event leaves to be done.
+/// The work that an event leaves.
 enum After {
     Nothing,
     GoOn,
@@ -87,7 +87,7 @@ impl Worker {
         })
     }
 
-    /// Until the driver fails.
+    /// Serves until the driver fails.
     pub(crate) fn serve(mut self) {
         loop {
             let at_most = if self.busy.is_empty() { self.until_alarm() } else { Some(Nanos::ZERO) };
@@ -116,7 +116,7 @@ impl Worker {
         Ok(())
     }
 
-    /// How long there is nothing to do but what comes.
+    /// Time until the next alarm.
     fn until_alarm(&self) -> Option<Nanos> {
         self.timers.next_at().map(|at| at.since(self.workspace.clock.now()))
     }
@@ -146,7 +146,7 @@ impl Worker {
         }
     }
 
-    /// Nothing happened on it for too long.
+    /// Ends a connection that was idle for too long.
     fn end_idle(&mut self, slot: Slot) {
         if let Some(Place::Open(connection, _)) = self.places.get_mut(slot as usize) {
             connection.leave(Ending::Idle);
@@ -156,7 +156,7 @@ impl Worker {
         self.close(slot);
     }
 
-    /// Sets the alarms of a connection that has nothing to do now.
+    /// Sets the alarms of an idle connection.
     fn set_alarms(&mut self, slot: Slot) {
         let Some(Place::Open(connection, active)) = self.places.get_mut(slot as usize) else { return };
         if let Some(due) = connection.due() {
@@ -164,7 +164,7 @@ impl Worker {
         }
         if let Some(timeout) = self.wanted.idle_timeout {
             *active = self.workspace.clock.now();
-            // One that is set already is put off when it rings: most connections never hear one.
+            // An alarm that is set already is put off when it rings: most connections never get one.
             if connection.is_idle() && !self.timers.has(slot, Alarm::Idle) {
                 self.timers.set(slot, Alarm::Idle, *active + timeout);
             }
@@ -222,7 +222,7 @@ impl Worker {
         }
     }
 
-    /// Sends what a connection has to send, as far as its turn goes. Something may be in the workspace.
+    /// Sends a connection's bytes, as far as its turn goes. There may be bytes in the workspace.
     fn go_on(&mut self, slot: Slot) {
         for _ in 0..PIECES_PER_TURN {
             let Some(Place::Open(connection, _)) = self.places.get_mut(slot as usize) else { return };
@@ -298,8 +298,8 @@ impl Worker {
     }
 }
 
-/// Waits by `wait`, which tells whether it found something. Returns whether the thread woke up: it slept, as the first look
-/// found nothing.
+/// Waits by `wait`, which tells whether it found something. Returns whether the thread woke up: it slept, as the first
+/// look found nothing.
 fn wakes_up(
     at_most: Option<Nanos>,
     mut wait: impl FnMut(Option<Nanos>) -> io::Result<bool>,
@@ -311,7 +311,7 @@ fn wakes_up(
     wait(at_most).map(|_| true)
 }
 
-/// What an event means to a connection. Afterwards there may be something in the workspace.
+/// The effect of an event on a connection. Afterwards there may be bytes in the workspace.
 fn after(place: &mut Place, event: Event<'_>, workspace: &mut Workspace) -> After {
     match (event, place) {
         (Event::Accepted(stream), _) => After::Take(stream),
@@ -349,7 +349,7 @@ fn after(place: &mut Place, event: Event<'_>, workspace: &mut Workspace) -> Afte
 mod tests {
     use super::*;
 
-    /// Whether it woke up, and the waits that were made, where each finds so much.
+    /// Whether it woke up, and the waits that were made, where `found` says which of them find an event.
     fn waits(at_most: Option<Nanos>, found: &[bool]) -> (bool, Vec<Option<Nanos>>) {
         let (mut made, mut found) = (Vec::new(), found.iter());
         let woke_up = wakes_up(at_most, |at_most| {

@@ -1,4 +1,4 @@
-//! What a thread works with: the site, what is to be sent next, counters. One for all connections.
+//! Workspace of a thread: the site, the outgoing bytes, counters. One for all connections.
 //!
 //! Hot. Its memory is used again and again, so that a request allocates nothing.
 
@@ -19,7 +19,7 @@ use std::sync::atomic::AtomicU64;
 pub(crate) struct Workspace {
     site: Arc<Site>,
     pub(crate) heads: Heads,
-    /// In plain text.
+    /// Bytes in plain text.
     pub(crate) out: Outgoing,
     /// The same in records of TLS.
     pub(crate) sealed: Sealed,
@@ -50,23 +50,23 @@ impl Workspace {
         }
     }
 
-    /// For the next connection.
+    /// Clears it for the next connection.
     pub(crate) fn clear(&mut self) {
         self.out.clear();
         self.sealed.clear();
     }
 
-    /// Whether requests cost more than serving them.
+    /// Whether there is a planted cost on requests.
     pub(crate) const fn burns(&self) -> bool {
         self.burners.request.is_some() || self.burners.in_flight.is_some()
     }
 
-    /// Whether wake-ups cost more than waking up.
+    /// Whether there is a planted cost on wake-ups.
     pub(crate) const fn burns_on_wakeup(&self) -> bool {
         self.burners.wakeup.is_some()
     }
 
-    /// For a wake-up.
+    /// Burns the cost of a wake-up.
     pub(crate) fn burn_on_wakeup(&mut self) {
         burn(&mut self.burners.wakeup, 1, &self.counters.turns.wakeup, &self.counters.in_place);
     }
@@ -81,7 +81,7 @@ impl Workspace {
         Self { world, ..self }
     }
 
-    /// The moment, where something may depend on it: in a world.
+    /// The moment, where a reply may depend on it: in a world.
     pub(crate) fn now(&self) -> Nanos {
         if self.world.is_some() { self.clock.now() } else { Nanos::ZERO }
     }
@@ -102,7 +102,7 @@ impl Workspace {
         content
     }
 
-    /// Puts the whole reply in the workspace if the request is for what was sent so far.
+    /// Puts the whole reply in the workspace if the request is for the tally.
     pub(crate) fn tell_tally(&mut self, request: &RequestHead<'_>, going: Going) -> bool {
         match &mut self.world {
             Some(world) if world.is_about_the_tally(request) => {
@@ -113,7 +113,7 @@ impl Workspace {
         }
     }
 
-    /// Puts the whole reply in the workspace if the request is of the parts of a run; an error ends the connection with it.
+    /// Puts the whole reply in the workspace if the request is a part's word; an error ends the connection with it.
     pub(crate) fn meet(&mut self, request: &RequestHead<'_>, going: Going) -> Option<Result<(), Ending>> {
         let world = self.world.as_mut().filter(|world| world.is_about_parts(request))?;
         Some(world.write_meeting(request, self.clock.now(), going, self.out.bytes()))

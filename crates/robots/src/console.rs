@@ -1,4 +1,4 @@
-//! The line that Web Polygraph prints for each interval and phase, of both generations.
+//! The console line that Web Polygraph prints for each interval and phase, in two generations of its format.
 //!
 //! Measuring side, cold: a few bytes every few seconds. Owns columns and widths; the figures are the
 //! record's. Two things are ours: times run from the moment a request was due, and errors are requests that
@@ -8,25 +8,25 @@ use crate::ledger::{Record, Scope};
 use bakeoff_units::Nanos;
 use std::fmt;
 
-/// Which columns.
+/// The columns of one generation of Web Polygraph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Generation {
     /// As Polygraph 4.9.0: minutes since the start, with the mean response time.
     #[default]
     Polygraph4,
-    /// As Polygraph 1.0p7, the columns of 1999: UNIX time, no response time. Which widths it had is not
-    /// handed down; these are those of 4.9.0.
+    /// As Polygraph 1.0p7, the columns of 1999: UNIX time, no response time. Its column widths are not known; these are
+    /// those of 4.9.0.
     Polygraph1,
 }
 
-/// One line, before it is written. What is undefined is written as -1.
+/// The fields of one line. Undefined values are written as -1.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
     /// Since the start of the run.
     pub at: Nanos,
     /// Since 1970.
     pub at_unix: Nanos,
-    /// A phase's total; otherwise an interval.
+    /// Whether it is the total of a phase, not an interval.
     pub total: bool,
     /// The phase.
     pub phase: String,
@@ -45,7 +45,7 @@ pub struct Line {
 }
 
 impl Line {
-    /// The line of a record. `began_unix` is when the run began, `sockets` what is open now.
+    /// The line of a record. `began_unix` is when the run began, `sockets` the number of sockets open now.
     pub fn of(record: &Record, began_unix: Nanos, sockets: u64) -> Self {
         let at = Nanos::new(record.ended_ns);
         Self {

@@ -1,9 +1,8 @@
-//! Robots: which request is next and why, and what the answer to it was worth.
+//! Robots: simulated clients after Web Polygraph, which choose the next request and judge its reply.
 //!
 //! Measuring side, load-generator process. Owns Web Polygraph's way of making requests (recurrence,
-//! working sets, popularity, phases with goals) and of judging replies from outside. Driven by
-//! `loadgen`; sees no socket. Sources and judgements are pure functions of seeds and of what came
-//! back; the hot path does no I/O.
+//! working sets, popularity, phases with goals) and of judging replies from outside. Driven by `loadgen`; sees no
+//! socket. Sources and judgements are pure functions of seeds and replies; the hot path does no I/O.
 
 #![forbid(unsafe_code)]
 

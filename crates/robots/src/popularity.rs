@@ -1,4 +1,4 @@
-//! Which of the objects that were asked before is asked again.
+//! Popularity models: the choice of an object to be requested again.
 //!
 //! Measuring side, hot. Pure: a draw is a function of the number of objects and of random bits.
 //! No tables: objects are places 0 (oldest) to len - 1 (newest), however many there are.
@@ -8,10 +8,10 @@ use bakeoff_units::Ratio;
 use std::fmt;
 use std::str::FromStr;
 
-/// How popular the objects of a working set are.
+/// Popularity of the objects of a working set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Popularity {
-    /// All alike.
+    /// All objects alike.
     #[default]
     Uniform,
     /// Web Polygraph's `popZipf(skew)`: the newest are the most popular. With u uniform in 0..1 the
@@ -21,7 +21,7 @@ pub enum Popularity {
         skew: f64,
     },
     /// The k-th oldest with a probability in proportion to k^-exponent. An object's rank never
-    /// changes, so a frozen working set does not slide: what is made later is asked once.
+    /// changes, so a frozen working set does not slide: an object made later is requested once.
     ZipfByRank {
         /// Above zero; 0.6 to 0.9 for what proxies see (Breslau et al., INFOCOM 1999).
         exponent: f64,
@@ -38,7 +38,7 @@ pub struct HotSet {
 }
 
 impl Popularity {
-    /// The place of one object of `len`: 0 is the oldest. 0 when there is none.
+    /// The place of one object of `len`: 0 is the oldest. 0 if there is none.
     pub fn draw(&self, len: u64, random: &mut SplitMix64) -> u64 {
         if len <= 1 {
             return 0;
@@ -50,7 +50,7 @@ impl Popularity {
         }
     }
 
-    /// Whether a frozen working set slides on to what is made later.
+    /// Whether a frozen working set slides on to objects made later.
     pub const fn slides(&self) -> bool {
         !matches!(self, Self::ZipfByRank { .. })
     }
@@ -106,7 +106,7 @@ fn over_x(x: f64, f: fn(f64) -> f64) -> f64 {
     if x.abs() < 1e-8 { 1.0 } else { f(x) / x }
 }
 
-/// Why a text is no [`Popularity`].
+/// A text that is no [`Popularity`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePopularityError(String);
 

@@ -1,7 +1,7 @@
-//! Robots as the load generator knows them: a source of requests that hears what becomes of them.
+//! Robots as the load generator sees them: a source of requests that is told how each request ends.
 //!
-//! Measuring side, hot. Brings together who asks ([`Population`]), who judges ([`judge`]) and who counts
-//! ([`Ledger`]), and decides nothing itself. One a lane.
+//! Measuring side, hot. Connects [`Population`] (requests), [`judge`] (judgements) and [`Ledger`] (counts), and decides
+//! nothing itself. One for each lane.
 
 use crate::judge::status_of;
 use crate::judge::{Asked, Came, Fault, Faults, Fields, Judged, Outcome, RequestKind, Truth, judge};
@@ -19,32 +19,32 @@ pub struct Robots {
     ledger: Ledger,
     /// Bytes that all requests have in common.
     common_bytes: u64,
-    /// The phase that the ledger knows.
+    /// The phase that the ledger was last told of.
     phase: Option<usize>,
-    /// The latest moment that was heard of.
+    /// The latest moment seen so far.
     now: Nanos,
     id: Vec<u8>,
     on_ended: OnEnded,
-    /// How long after the last phase replies are waited for; `None`: as long as requests may take.
+    /// Longest wait for replies after the last phase; `None`: as long as requests may take.
     last_replies: Option<Nanos>,
 }
 
-/// A request that has ended, as whoever is told of it besides the ledger hears of it.
+/// A request that has ended, as a listener besides the ledger is told of it.
 #[derive(Clone, Copy, Debug)]
 pub struct Heard<'a> {
-    /// What was asked.
+    /// The request.
     pub flight: &'a Flight,
-    /// What came of it, as the ledger takes it in.
+    /// Its outcome, as the ledger records it.
     pub entry: &'a Entry<'a>,
-    /// The phase in whose books it is, as its place in the plan: the one in which it ended. `None` after the last.
+    /// The phase in which it ended and is recorded, as its place in the plan. `None` after the last.
     pub phase: Option<usize>,
-    /// Who asked.
+    /// The robot that sent it.
     pub robot: u32,
-    /// Bytes of the object that was asked for, as it is.
+    /// Bytes of the requested object, uncoded.
     pub object_bytes: u64,
 }
 
-/// Is told of every request when it has ended, besides the ledger.
+/// A callback for every request that has ended, besides the ledger.
 pub type OnEnded = Option<Box<dyn FnMut(&Heard<'_>) + Send>>;
 
 impl Robots {
@@ -65,27 +65,27 @@ impl Robots {
         }
     }
 
-    /// The same, and what has no reply so long after the last phase is cut off. A server that has stopped would
-    /// otherwise be waited for once for each request that stands in line.
+    /// The same, but requests without a reply so long after the last phase are cut off. A server that has stopped would
+    /// otherwise be waited for once for each request in the queue.
     #[must_use]
     pub const fn waiting_at_most(mut self, last_replies: Nanos) -> Self {
         self.last_replies = Some(last_replies);
         self
     }
 
-    /// The same, and somebody else is told of every request.
+    /// The same, with a callback for every request that ends.
     #[must_use]
     pub fn telling(mut self, on_ended: impl FnMut(&Heard<'_>) + Send + 'static) -> Self {
         self.on_ended = Some(Box::new(on_ended));
         self
     }
 
-    /// Who asks.
+    /// The population that makes the requests.
     pub const fn population(&self) -> &Population {
         &self.population
     }
 
-    /// The run is over: closes the accounts. Who asked.
+    /// Ends the run, closes the accounts and returns the population.
     pub fn finish(mut self) -> Population {
         self.population.close(self.now);
         self.follow_phases();
@@ -96,7 +96,7 @@ impl Robots {
         self.population
     }
 
-    /// Tells the ledger of phases that have changed.
+    /// Tells the ledger of phase changes.
     fn follow_phases(&mut self) {
         let schedule = self.population.schedule();
         while self.phase != schedule.phase() {
@@ -139,10 +139,10 @@ impl Robots {
         judged
     }
 
-    /// Whether the first request for an object was answered with what a later one had fetched: two that are
-    /// under way at once may change places, and caches join them. What was validated for the first request may
-    /// be either, and is not held against the cache, nor is a 304 without a stamp: caches may leave it out, and then
-    /// nobody can tell whose it was. Cold.
+    /// Whether the first request for an object was answered with a reply that a later one had fetched: two requests
+    /// under way at once may change places, and caches join them. A reply validated for the first request may be
+    /// either, and is not held against the cache. Neither is a 304 without a stamp: caches may leave it out, and then
+    /// its origin cannot be known. Cold.
     fn was_overtaken(&self, stamp: u64, head: &[u8]) -> bool {
         let told = Fields::read(head, stamp).stamp.map(|stamp| stamp.told);
         match told {
@@ -156,7 +156,7 @@ impl Source for Robots {
     fn next(&mut self, robot: usize) -> Option<Ask<'_>> {
         let due = self.population.upcoming(robot)?;
         self.see(due);
-        // The population may have nothing any more, now that it has seen this moment.
+        // The population may have nothing left after it has seen this moment.
         let ask = self.population.next(robot)?;
         self.ledger.asked(ask.at);
         Some(ask)
@@ -219,7 +219,7 @@ impl Listener for Robots {
     }
 }
 
-/// What the next request depends on.
+/// The parts of a judgement on which the next request depends.
 fn outcome(judged: &Judged, entry: &Entry<'_>) -> FlightEnd {
     let good = judged.outcome == Outcome::Good;
     FlightEnd {
@@ -245,14 +245,14 @@ fn came<'a>(ended: &Ended<'a>) -> Came<'a> {
     }
 }
 
-/// What the load generator writes around target and header lines.
+/// Bytes that the load generator writes around target and header lines.
 fn common_bytes(target: &Target) -> u64 {
     let closes = if target.reuse == Reuse::Never { "Connection: close\r\n".len() } else { 0 };
     let around = "  HTTP/1.1\r\nHost: \r\n\r\n".len();
     (around + target.host.len() + target.headers.len() + closes) as u64
 }
 
-/// What a POST has besides: its body, and the line that says how long that is.
+/// The additional bytes of a POST: its body, and the line that says how long that is.
 fn posted_bytes(flight: &Flight) -> u64 {
     if flight.kind != RequestKind::Post {
         return 0;

@@ -1,6 +1,6 @@
-//! The requests of a run, as simulations of ideal caches take them, and hits that no cache can have had.
+//! The requests of a run as input for simulations of ideal caches, and the count of hits that no cache can have had.
 //!
-//! Measuring side. Owns what of a request they know; keeps none.
+//! Measuring side. Owns the form of these requests; stores none.
 
 use crate::judge::{Hit, InGzip, Outcome, RequestKind};
 use crate::robots::Heard;
@@ -11,12 +11,12 @@ use std::collections::HashMap;
 /// Tells the form in gzip from the object as it is.
 const IN_GZIP: u64 = 0x6219;
 
-/// A hit that ends so long before a fetch of its object does was not waiting for that fetch: who joins one ends with
-/// it, but for the order in which robots read what came.
+/// A hit that ends so long before a fetch of its object ends was not waiting for that fetch: a request that joins a
+/// fetch ends with it, but for the order in which robots read replies.
 const TOGETHER: Nanos = Nanos::from_millis(250);
 
-/// Hits that ended before any fetch of their object had: whoever answered had it from elsewhere. An object without a
-/// fetch in the stream, as where all of them failed, says nothing.
+/// Hits that ended before any fetch of their object had ended, so that the reply came from elsewhere. An object without
+/// a fetch in the stream, as where all of them failed, says nothing.
 pub fn hits_before_fetch(stream: &[Request]) -> u64 {
     let mut fetched: HashMap<u64, Nanos> = HashMap::new();
     for fetch in stream.iter().filter(|request| !request.hit) {
@@ -42,14 +42,14 @@ pub struct Request {
     pub cachable: bool,
     /// Whether its reply came from a store, without a word of the origin.
     pub hit: bool,
-    /// Whether it is in the ratios, as basic requests are. Others bring an object that is asked for later.
+    /// Whether it counts in the ratios, as basic requests do. Others bring an object that may be requested later.
     pub counts: bool,
 }
 
 impl Request {
-    /// A request that has ended; `None` when no cache could have had anything of it: what failed, what is posted, and
-    /// what may not be kept and is in no ratio. Any other may have a cache fetch the whole object, as some do for HEAD, for
-    /// a range, and for what is broken off.
+    /// A request that has ended; `None` if no cache could have got anything from it: failed requests, POSTs, and
+    /// uncachable ones that are in no ratio. Any other may have a cache fetch the whole object, as some do for HEAD,
+    /// for a range, and for an aborted request.
     pub fn answered(heard: &Heard<'_>) -> Option<Self> {
         let (entry, judged) = (heard.entry, &heard.entry.judged);
         let counts = judged.basic() && judged.outcome == Outcome::Good;

@@ -1,4 +1,4 @@
-//! Which objects were asked for, as counters: what has been made, and which part of it is asked again.
+//! Working sets as counters: the objects requested so far, and the part of them that is requested again.
 //!
 //! Measuring side, hot. Names are sequence numbers per server and kind, so a set of ten million objects
 //! takes as much memory as one of ten: 24 bytes a server and kind. Knows no popularity beyond the place
@@ -9,20 +9,20 @@ use crate::population::Lane;
 use bakeoff_content::SplitMix64;
 use bakeoff_units::Nanos;
 
-/// When the working set stops growing. From then on only its newest objects are asked again, as many as
-/// there were (but see [`Popularity::slides`]).
+/// The end of a working set's growth. From then on only its newest objects are requested again, as many as there were
+/// (but see [`Popularity::slides`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit {
     /// Never.
     #[default]
     None,
-    /// So long after the start.
+    /// At so long after the start.
     After(Nanos),
-    /// When so many objects have been filled in: cachable ones that the origin gave.
+    /// At so many fills: cachable objects that the origin gave.
     Objects(u64),
 }
 
-/// What was asked for, of one lane.
+/// The working set of one lane.
 #[derive(Clone, Debug)]
 pub struct WorkingSet {
     /// By server, then by kind.
@@ -37,16 +37,16 @@ pub struct WorkingSet {
 /// The objects of one server and kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct World {
-    /// How many there are: numbers 1 to `made` (of this lane).
+    /// Number of objects made: numbers 1 to `made` (of this lane).
     made: u64,
-    /// Once frozen: how many of them may be asked again.
+    /// Once frozen: the number of them that may be requested again.
     kept: u64,
     /// The oldest place of the hot window, counted from the first object.
     hot_from: u64,
 }
 
 impl WorkingSet {
-    /// Nothing asked yet.
+    /// An empty set.
     pub fn new(servers: u16, kinds: usize, lane: Lane, limit: Limit) -> Self {
         let limit = match limit {
             Limit::Objects(all) => Limit::Objects(lane.share(all)),
@@ -56,20 +56,20 @@ impl WorkingSet {
         Self { worlds, kinds, lane, limit, filled: 0, frozen: false }
     }
 
-    /// Whether anything of this server and kind can be asked again.
+    /// Whether any object of this server and kind can be requested again.
     pub fn has_any(&self, server: u16, kind: usize) -> bool {
         self.worlds[self.at(server, kind)].window(self.frozen) > 0
     }
 
-    /// The number of a new object.
+    /// Makes a new object and returns its number.
     pub fn make(&mut self, server: u16, kind: usize) -> u64 {
         let at = self.at(server, kind);
         self.worlds[at].made += 1;
         self.lane.number(self.worlds[at].made)
     }
 
-    /// The number of an object that was asked before, and its neighbours on either side that may be taken
-    /// in its place. Only where there [is any](Self::has_any).
+    /// The number of an object that was requested before, and its neighbours on either side that may be taken in its
+    /// place. Only where there [is any](Self::has_any).
     pub fn repeat(
         &mut self,
         (server, kind): (u16, usize),
@@ -80,7 +80,7 @@ impl WorkingSet {
         let (at, frozen) = (self.at(server, kind), self.frozen);
         let world = &mut self.worlds[at];
         let len = world.window(frozen);
-        // A set that does not slide keeps its oldest, one that does its newest.
+        // A set that does not slide keeps its oldest objects, one that does its newest.
         let oldest = if popularity.slides() { world.made - len } else { 0 };
         let chosen = match hot {
             Some(hot) if random.unit() < hot.probability.get() => {
@@ -91,7 +91,7 @@ impl WorkingSet {
         Repeat { chosen, oldest, newest: oldest + len - 1, lane: self.lane }
     }
 
-    /// An object has come from the origin and may now lie in a cache.
+    /// Notes that an object has come from the origin and may now be in a cache.
     pub fn fill(&mut self) {
         self.filled += 1;
         if let Limit::Objects(most) = self.limit
@@ -101,7 +101,7 @@ impl WorkingSet {
         }
     }
 
-    /// Time has gone on.
+    /// Advances the time.
     pub fn tick(&mut self, now: Nanos) {
         if let Limit::After(length) = self.limit
             && now >= length
@@ -110,7 +110,7 @@ impl WorkingSet {
         }
     }
 
-    /// Stops growing now. Once is enough.
+    /// Stops the growth now. Once is enough.
     pub fn freeze(&mut self) {
         if !self.frozen {
             self.frozen = true;
@@ -118,7 +118,7 @@ impl WorkingSet {
         }
     }
 
-    /// When it stops growing, if that is a matter of time.
+    /// The time at which it stops growing, if time decides.
     pub const fn freezes_at(&self) -> Option<Nanos> {
         match self.limit {
             Limit::After(length) => Some(length),
@@ -131,7 +131,7 @@ impl WorkingSet {
         self.frozen
     }
 
-    /// How many objects were made, and how many of them may be asked again.
+    /// Number of objects made, and of those that may be requested again.
     #[cfg(test)]
     pub(crate) fn size(&self) -> (u64, u64) {
         let made = self.worlds.iter().map(|world| world.made).sum();
@@ -144,8 +144,8 @@ impl WorkingSet {
 }
 
 impl World {
-    /// How many objects may be asked again. A world that had none when the set froze keeps one, as it
-    /// could not be asked at all otherwise.
+    /// Number of objects that may be requested again. A world that had none when the set froze keeps one, as it could
+    /// not be requested at all otherwise.
     fn window(&self, frozen: bool) -> u64 {
         if frozen { self.kept.max(1).min(self.made) } else { self.made }
     }
@@ -161,8 +161,7 @@ impl World {
     ) -> u64 {
         let width = ((len as f64 * hot.share.get()).round() as u64).clamp(1, len);
         let fits = (oldest..=oldest + len - width).contains(&self.hot_from);
-        // 0 also stands for a window that was never drawn: one that begins with the first object is drawn anew
-        // each time.
+        // 0 also means that no window was ever drawn: one that begins with the first object is drawn anew each time.
         if !fits || self.hot_from == 0 {
             self.hot_from = oldest + random.below(len - width + 1);
         }
@@ -170,7 +169,7 @@ impl World {
     }
 }
 
-/// An object that is asked again. Places count from 0 in the order in which objects were made.
+/// An object to be requested again. Places count from 0 in the order in which objects were made.
 #[derive(Clone, Copy, Debug)]
 pub struct Repeat {
     chosen: u64,
@@ -236,7 +235,7 @@ mod tests {
         assert_eq!(set.size(), (150, 100));
         let drawn = repeats(&mut set, Popularity::Uniform, None, 10_000);
         assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&51), Some(&150)));
-        // Fixed ranks: the oldest hundred stay what is asked again.
+        // Fixed ranks: the oldest hundred stay the ones that are repeated.
         let drawn = repeats(&mut set, Popularity::ZipfByRank { exponent: 0.8 }, None, 10_000);
         assert_eq!((drawn.iter().min(), drawn.iter().max()), (Some(&1), Some(&100)));
     }

@@ -1,10 +1,10 @@
-//! An interval for a mean or a share of one run, from its stretches.
+//! Batch means: interval for a mean or a share of one run, from its stretches.
 //!
-//! Replies of one run hang together: a busy second makes many slow ones. Taken one by one they would give an
-//! interval that is far too narrow. The method of batch means (Law, *Simulation Modeling and Analysis*,
-//! 5th edition, section 9.5.3) takes sums over stretches that are long beside what hangs together, and
-//! treats those as independent. Stretches have different numbers of replies, so what is estimated is a ratio
-//! of sums (Cochran, *Sampling Techniques*, 3rd edition, section 2.11).
+//! Replies of one run are correlated: a busy second makes many slow ones. Taken one by one they would give an interval
+//! that is far too narrow. The method of batch means (Law, *Simulation Modeling and Analysis*, 5th edition, section
+//! 9.5.3) takes sums over stretches that are long beside the correlation, and treats those as independent. Stretches
+//! have different numbers of replies, so the estimate is a ratio of sums (Cochran, *Sampling Techniques*, 3rd edition,
+//! section 2.11).
 
 use crate::{Interval, Level};
 

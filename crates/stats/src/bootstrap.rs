@@ -1,4 +1,4 @@
-//! Quantiles of merged counts, of all rounds and of resampled rounds.
+//! Bootstrap of quantiles: quantiles of merged counts, of all rounds and of resampled rounds.
 //!
 //! The rounds of each resample are drawn once ([`Resampling`]) and serve every arm and quantile. The
 //! quantile of any mix of rounds lies between the least and the greatest quantile of its rounds, so
@@ -8,11 +8,11 @@
 use crate::CountsByRound;
 use bakeoff_content::SplitMix64;
 
-/// Which rounds make up each resample: drawn once, used for all arms.
+/// The rounds of each resample: drawn once, used for all arms.
 #[derive(Clone, Debug)]
 pub struct Resampling {
     rounds: usize,
-    /// Resample by resample, how often each round counts.
+    /// Resample by resample, the weight of each round.
     weights: Vec<f64>,
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn replies(round: &[(u32, u32)]) -> u64 {
     round.iter().map(|(_, count)| u64::from(*count)).sum()
 }
 
-/// How many replies the bucket and those below it must hold.
+/// Number of replies that the bucket and those below it must hold.
 fn rank(p: f64, all: f64) -> f64 {
     (p * all - 1e-9).ceil().max(1.0)
 }
@@ -115,7 +115,7 @@ impl Band {
     }
 }
 
-/// Where in one round the quantile can lie, whatever the other rounds round it to: below the first
+/// The stretch of one round in which the quantile can lie, whatever the other rounds round it to: below the first
 /// bucket there is less than the share `p` of its replies, up to the second there is at least as much.
 fn bounds(round: &[(u32, u32)], p: f64) -> Option<(usize, usize)> {
     let all = replies(round);

@@ -5,10 +5,10 @@
 
 use crate::{Effect, Interval};
 
-/// What is no difference, as a fraction of an amount.
+/// Difference of amounts that counts as none, as a fraction.
 pub(crate) const ROOM: f64 = 0.1;
 
-/// In what two measurements of one amount do not agree.
+/// The point in which two measurements of one amount disagree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contradiction {
     /// One says more, the other less, both beyond doubt.

@@ -20,7 +20,7 @@ const LOADS: std::ops::RangeInclusive<usize> = 2..=8;
 /// times as often as they say: those of 99.8 % of ten rounds of normal noise in 0.28 % (100,000 simulated).
 const GIVEN: f64 = 2.0 / 3.0;
 
-/// How a cost depends on the load.
+/// Dependence of a cost on the load.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Trend {
     /// No load moves it by more than the margin or a tenth of it, whichever is more.
@@ -80,11 +80,11 @@ impl FromStr for Trend {
     }
 }
 
-/// The amounts of a run at several loads, and what they are judged by.
+/// The amounts of a run at several loads, and the settings of their judgement.
 #[derive(Clone, Copy, Debug)]
 pub struct CurveQuestion<'a> {
-    /// What each judged arm costs more than the baseline: `arms[arm][load][round]`, in the unit of the figure. Loads
-    /// ascend and are the same for all arms. All loads of a round were measured in that round; rounds beyond the
+    /// Additional cost of each judged arm against the baseline: `arms[arm][load][round]`, in the unit of the figure.
+    /// Loads ascend and are the same for all arms. All loads of a round were measured in that round; rounds beyond the
     /// shortest of two series are not used.
     pub arms: &'a [Vec<Vec<f64>>],
     /// The index of the decision's load.
@@ -104,7 +104,8 @@ pub struct Curve {
     pub trend: Trend,
     /// One for each load but the decision's, ascending.
     pub contrasts: Vec<LoadContrast>,
-    /// What all contrasts had to lie within to be flat: the margin, or a tenth of the amount at the decision's load.
+    /// The bounds within which all contrasts had to lie to be flat: the margin, or a tenth of the amount at the
+    /// decision's load.
     pub tolerance: f64,
 }
 
@@ -116,32 +117,32 @@ pub struct LoadContrast {
     /// The difference, in the unit of the figure, with an interval at the level that it was judged at. `None` under
     /// three rounds, or where a value is not finite.
     pub change: Option<Effect>,
-    /// Whether it was found to be other than 0 among all contrasts. Of a flat arm it may be, too: too small to matter.
+    /// Whether it was found to be other than 0 among all contrasts. For a flat arm it may be, too: too small to matter.
     pub significant: bool,
 }
 
-/// Why there are no curves. Indices count from 0.
+/// The reason for which there are no curves. Indices count from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CurveRefusal {
     /// Too few loads for a contrast, or too many.
     Loads {
-        /// Loads there are.
+        /// Number of loads.
         have: usize,
     },
     /// An arm has another number of loads than the first.
     Mismatch {
         /// The arm.
         arm: usize,
-        /// Loads it has.
+        /// Number of its loads.
         have: usize,
-        /// Loads of the first.
+        /// Number of loads of the first.
         need: usize,
     },
     /// There is no such load.
     Decision {
         /// The index of the decision's load.
         decision: usize,
-        /// Loads there are.
+        /// Number of loads.
         loads: usize,
     },
 }
@@ -164,7 +165,7 @@ impl fmt::Display for CurveRefusal {
 
 impl Error for CurveRefusal {}
 
-/// Judges how the cost of each arm depends on the load.
+/// Judges the dependence of each arm's cost on the load.
 ///
 /// 1. `flat` if the intervals of all contrasts of the arm lie within the tolerance. Their level is that of the family
 ///    shared among all contrasts (Bonferroni).
@@ -179,7 +180,7 @@ pub fn curves(q: &CurveQuestion<'_>) -> Result<Vec<Curve>, CurveRefusal> {
     Ok(found.map(|((strict, stepped), arm)| judged(arm, strict, stepped, q)).collect())
 }
 
-/// How many loads there are; 0 without an arm.
+/// Number of loads; 0 without an arm.
 fn check(q: &CurveQuestion<'_>) -> Result<usize, CurveRefusal> {
     let Some(loads) = q.arms.first().map(Vec::len) else { return Ok(0) };
     if !LOADS.contains(&loads) {

@@ -1,4 +1,4 @@
-//! From per-round figures to an effect with its interval.
+//! Effect of per-round figures, with its interval.
 //!
 //! The effect is exp(20 % trimmed mean of the log ratios) - 1, a trimmed ratio of geometric
 //! means; normalised numbers are averaged geometrically (Fleming and Wallace, CACM 1986). The
@@ -11,7 +11,7 @@ use crate::{Interval, Level};
 /// Below this an interval would be a guess.
 const FEWEST_ROUNDS: usize = 3;
 
-/// What the per-round values are, and so how the effect is read.
+/// The scale of the per-round values, and so of the effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
     /// Logarithms of ratios; the effect is a fraction: 0.014 is 1.4 % more.
@@ -37,18 +37,18 @@ pub struct Effect {
     pub effect: f64,
     /// The interval that belongs to it.
     pub interval: Interval,
-    /// Rounds it rests on.
+    /// Number of rounds.
     pub n: usize,
     /// Standard deviation of the per-round values, on their own (log) scale.
     pub paired_sd: f64,
-    /// Median absolute deviation x 1.4826 of the same: what it would be without wild rounds.
+    /// Median absolute deviation x 1.4826 of the same: the deviation without wild rounds.
     pub robust_sd: f64,
     /// The Hodges-Lehmann estimate, on the fraction scale.
     pub hodges_lehmann: f64,
     /// Its Wilcoxon interval. With too few rounds for the level: the hull of all values and of
     /// Yuen's interval.
     pub hl_interval: Interval,
-    /// The two estimates disagree by more than half a half-width of Yuen's interval.
+    /// Whether the two estimates disagree by more than half a half-width of Yuen's interval.
     pub heavy_tails: bool,
     /// The two-sided level of both intervals.
     pub level: f64,
@@ -145,14 +145,14 @@ pub fn ratio_of_sums(subject: &[f64], a: &[f64], a2: &[f64]) -> Option<f64> {
 /// Hits of replies, or errors of requests, of one arm in one round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Proportion {
-    /// How many had it.
+    /// Number with the property.
     pub part: u64,
-    /// Of how many.
+    /// Number in all.
     pub of: u64,
 }
 
 impl Proportion {
-    /// Not finite when nothing was counted.
+    /// Not finite when the total is 0.
     fn value(self) -> f64 {
         self.part as f64 / self.of as f64
     }

@@ -1,16 +1,15 @@
-//! First use against steady use: what a cold connection, a handshake or an empty cache adds once.
+//! First use against steady use: the additional cost of a cold connection, a handshake or an empty cache.
 //!
-//! Per round the cost of the first operation of a session and of a steady one. A session of n
-//! requests costs first + (n - 1) steady, which is extra + n steady with
-//! extra = first - steady. Owns the questions that follow from this: how much more the first
-//! costs, after how many requests that no longer matters, and from which number of requests on
-//! one subject's sessions are cheaper than another's.
+//! Per round the cost of the first operation of a session and of a steady one. A session of n requests costs first + (n
+//! - 1) steady, which is extra + n steady with extra = first - steady. Owns the questions that follow from this: how
+//! much more the first costs, after how many requests that no longer matters, and from which number of requests on one
+//! subject's sessions are cheaper than another's.
 
 use crate::effect::{Scale, effect, estimate, log_ratio};
 use crate::trimmed::trimmed_mean;
 use crate::{Effect, Interval, Level};
 
-/// What the first use costs.
+/// Cost of the first use.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FirstUse {
     /// First minus steady, in the unit of the figures: ns.
@@ -24,7 +23,7 @@ pub struct FirstUse {
 pub struct Requests {
     /// The estimate. Not rounded: a session has at least the next whole number.
     pub at: f64,
-    /// Its interval, at the level of what it was made from. `high` may be infinite.
+    /// Its interval, at the level of its inputs. `high` may be infinite.
     pub interval: Interval,
 }
 
@@ -59,9 +58,9 @@ impl FirstUse {
 /// Costs of one subject, one value per round each.
 #[derive(Clone, Copy, Debug)]
 pub struct SessionCosts<'a> {
-    /// Of the first operation of a session.
+    /// Cost of the first operation of a session.
     pub first: &'a [f64],
-    /// Of a later one.
+    /// Cost of a later one.
     pub steady: &'a [f64],
 }
 
@@ -74,30 +73,30 @@ pub enum Which {
     B,
 }
 
-/// Which of two subjects has the cheaper sessions.
+/// Comparison of the sessions of two subjects by cost.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BreakEven {
     /// A minus B at the first operation, in the unit of the figures.
     pub first: Effect,
     /// A minus B at a later one.
     pub steady: Effect,
-    /// What follows for a session.
+    /// The crossing that follows for sessions.
     pub crossing: Crossing,
 }
 
-/// Where two session costs, as functions of the number of requests, cross.
+/// The point where two session costs, as functions of the number of requests, cross.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Crossing {
     /// Nowhere: one is cheaper at the first operation and at every later one.
     Always {
-        /// The one that is.
+        /// The cheaper one.
         cheaper: Which,
     },
     /// Shorter sessions are cheaper with one, longer ones with the other.
     At {
-        /// Both cost the same here. In the interval lie the numbers of requests for which it
-        /// cannot be told which is cheaper; its upper end is infinite when the two cannot be told
-        /// apart in steady use, its lower end 1 when not at the first operation.
+        /// Both cost the same here. In the interval lie the numbers of requests for which the cheaper one is not known;
+        /// its upper end is infinite when the two cannot be told apart in steady use, its lower end 1 when not at the
+        /// first operation.
         requests: Requests,
         /// Cheaper in sessions longer than this.
         longer: Which,
@@ -131,7 +130,7 @@ struct Sessions {
     level: Level,
 }
 
-/// What is said of the difference A - B of sessions of one length.
+/// The difference A - B of sessions of one length.
 struct Difference {
     at: f64,
     /// The cheaper one, where the interval excludes 0.
@@ -170,7 +169,7 @@ impl Sessions {
         }
     }
 
-    /// The crossing and the ends of the stretch in which nothing can be told around it.
+    /// The crossing, and the ends of the stretch around it in which the cheaper one is not known.
     fn requests(&self, short: Option<Which>, long: Option<Which>, longer: Which) -> Requests {
         let a_is_dearer_in_the_end = longer == Which::B;
         let at = bisect(0.0, 1.0, |share| (self.difference(share).at > 0.0) == a_is_dearer_in_the_end);
@@ -181,7 +180,7 @@ impl Sessions {
     }
 }
 
-/// Where between `low` and `high` a condition that holds at `low` and not at `high` ends.
+/// The end, between `low` and `high`, of a condition that holds at `low` and not at `high`.
 fn bisect(mut low: f64, mut high: f64, holds: impl Fn(f64) -> bool) -> f64 {
     // As many halvings as a double has bits; sessions of 10^9 requests keep seven digits.
     for _ in 0..f64::MANTISSA_DIGITS {

@@ -1,4 +1,4 @@
-//! Which of many arms belong together.
+//! Groups of equal arms among many.
 //!
 //! Two arms belong together when they are *shown* to be equal: the interval of their ratio lies
 //! inside the margin on both sides. That no difference was found is not enough. The relation is
@@ -17,11 +17,10 @@ use crate::Interval;
 
 /// Groups of arms that are shown to be equal within `margin`, a fraction.
 ///
-/// `estimates` holds the logarithm of each arm's figure. `pairwise(i, j)` gives the interval of
-/// arm i over arm j as a fraction, as everywhere ([`Interval`]); it is asked once per pair, i
-/// before j in the order of the estimates; `None` where they could not be compared. Equal means
-/// that the logarithm of the whole interval lies inside (-ln(1 + margin), ln(1 + margin)), so that
-/// it does not matter which of the two is divided by the other.
+/// `estimates` holds the logarithm of each arm's figure. `pairwise(i, j)` gives the interval of arm i over arm j as a
+/// fraction, as everywhere ([`Interval`]); it is called once per pair, i before j in the order of the estimates; `None`
+/// where they could not be compared. Equal means that the logarithm of the whole interval lies inside (-ln(1 + margin),
+/// ln(1 + margin)), so that it does not matter which of the two is divided by the other.
 ///
 /// Arms in a group are in ascending order of their estimates (by index where those are the same),
 /// groups in the order of their members. Every arm is in at least one group; an arm that equals no
@@ -59,7 +58,7 @@ fn letter(index: usize) -> String {
     letters.clone().nth(index).map_or_else(|| format!("({})", index + 1), String::from)
 }
 
-/// Which ranks are shown to be equal; symmetric.
+/// The pairs of ranks that are shown to be equal; symmetric.
 struct Equal {
     ranks: usize,
     /// Row by row.

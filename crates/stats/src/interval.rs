@@ -9,10 +9,10 @@ use statrs::distribution::{ContinuousCDF, Normal, StudentsT};
 pub struct Level(f64);
 
 impl Level {
-    /// The level at which A and A' are asked whether they differ (verdict rule 2).
+    /// The level at which A and A' are tested for a difference (verdict rule 2).
     pub const NULL: Level = Level(0.999);
 
-    /// The usual level, of what is looked at once.
+    /// The usual level, for results that are looked at once.
     pub const ONCE: Level = Level(0.95);
 
     /// `None` unless `0 < level < 1`.
@@ -75,7 +75,7 @@ impl Interval {
         -margin < self.low && self.high < margin
     }
 
-    /// On which side of 0 it lies; `Equal`: 0 is inside, or an end.
+    /// The side of 0 on which it lies; `Equal`: 0 is inside, or an end.
     pub fn side(&self) -> Ordering {
         match (self.low > 0.0, self.high < 0.0) {
             (true, _) => Ordering::Greater,

@@ -35,7 +35,7 @@ pub enum Margin {
 }
 
 impl Margin {
-    /// Without its unit.
+    /// Its number, without the unit.
     pub const fn size(self) -> f64 {
         match self {
             Self::Share(size) | Self::Amount(size) => size,
@@ -43,7 +43,7 @@ impl Margin {
     }
 }
 
-/// What the rounds of a comparison came to, one value a round on either scale.
+/// The results of a comparison's rounds, one value a round on either scale.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Rounds {
     /// ln(subject / reference).
@@ -78,7 +78,7 @@ impl Rounds {
         self
     }
 
-    /// The cost that they show; `None` with too few rounds, or where one is not finite.
+    /// The cost in these rounds; `None` with too few rounds, or where one is not finite.
     pub fn cost(&self, starts: &[u32], level: Level) -> Option<Cost> {
         Some(Cost {
             share: effect_of(&self.ratios, starts, level, Scale::LogRatio)?,
@@ -87,7 +87,7 @@ impl Rounds {
     }
 }
 
-/// What a subject costs more than its reference, on both scales.
+/// Additional cost of a subject against its reference, on both scales.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cost {
     /// As a fraction of the reference: 0.014 is 1.4 % more.
@@ -106,12 +106,12 @@ impl Cost {
     }
 }
 
-/// What is asked at one look. Figures are oriented so that more is worse.
+/// Input of one look. Figures are oriented so that more is worse.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
     /// The smallest cost that matters.
     pub margin: Margin,
-    /// Why the run broke its own conditions, if it did.
+    /// The condition that the run broke, if it broke one.
     pub invalid: Option<&'a str>,
     /// A' against A.
     pub null: &'a Rounds,
@@ -126,18 +126,18 @@ pub struct Question<'a> {
     pub last_look: bool,
 }
 
-/// The answer, with what it rests on.
+/// The answer, with the figures it rests on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
     /// Verdict, or go on.
     pub decision: Decision,
-    /// What the arm costs; for [`judge_null`] A' against A. Shown also when invalid.
+    /// Cost of the arm; for [`judge_null`] A' against A. Shown also when invalid.
     pub cost: Option<Cost>,
     /// A' against A at 99.9 %: the noise floor.
     pub null: Option<Cost>,
     /// The margin judged against.
     pub margin: Margin,
-    /// Why it is invalid.
+    /// The condition that was broken.
     pub invalid: Option<String>,
 }
 
@@ -419,7 +419,7 @@ mod tests {
         assert_eq!(judge_null(&null_told).decision, Decision::Final(Verdict::NotResolved));
     }
 
-    /// A reference whose figure doubles from round to round, and what is always 3 more; or always a tenth.
+    /// A reference whose figure doubles from round to round, and a subject that is always 3 more; or always a tenth.
     #[test]
     fn the_margin_says_which_scale_is_judged() {
         let a: Vec<f64> = (0..20).map(|i| if i % 2 == 0 { 100.0 } else { 200.0 }).collect();

@@ -1,9 +1,8 @@
 //! Effects, intervals, looks and verdicts as pure functions.
 //!
-//! Measuring side, cold path: runs between rounds and in the report, in any process. Owns the
-//! arithmetic from per-round figures to a sentence. No I/O, no clock, no threads, no hidden
-//! state: randomness comes from a seed the caller gives, so a results directory always yields
-//! the same report.
+//! Measuring side, cold path: runs between rounds and in the report, in any process. Owns the arithmetic from per-round
+//! figures to a sentence. No I/O, no clock, no threads, no hidden state: randomness comes from a seed the caller gives,
+//! so a results directory always yields the same report.
 //!
 //! The walk of a number: two figures of one round become a log ratio ([`log_ratios`]), the log
 //! ratios an [`Effect`] ([`effect()`]; [`effect_of`] where processes are started more than once),

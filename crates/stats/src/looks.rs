@@ -1,4 +1,4 @@
-//! When the verdict is asked for, and at which level.
+//! Looks: the numbers of rounds after which the verdict is judged, and the level of each.
 //!
 //! Looking after every few rounds and stopping at the first significant interval calls equal
 //! servers different in about a quarter of the runs. So the looks are few, planned before the
@@ -48,7 +48,7 @@ impl LookPlan {
         }
     }
 
-    /// Whether the verdict is asked for after this many rounds.
+    /// Whether the verdict is judged after this many rounds.
     pub fn is_look(&self, rounds: u32) -> bool {
         self.looks.contains(&rounds)
     }
@@ -64,14 +64,14 @@ impl LookPlan {
     }
 }
 
-/// The level of every interval when `arms` arms besides the baseline are judged at `looks` planned looks: 1 - 0.0125 / arms,
-/// of more than seven looks 1 - 0.009 / arms.
+/// The level of every interval when `arms` arms besides the baseline are judged at `looks` planned looks: 1 - 0.0125 /
+/// arms, of more than seven looks 1 - 0.009 / arms.
 pub fn level(arms: usize, looks: usize) -> Level {
     let alpha = if looks > FEW { ALPHA_OF_MANY } else { ALPHA_PER_LOOK };
     Level::new(1.0 - alpha / arms.max(1) as f64).unwrap_or(Level::NULL)
 }
 
-/// So many looks, geometrically from the first usual one to `last`, which is beyond it; one is the last alone.
+/// Spreads `looks` looks geometrically from the first usual one to `last`, which is beyond it; one is the last alone.
 fn spread(looks: usize, last: u32) -> Vec<u32> {
     let steps = looks.saturating_sub(1) as i32;
     let step = (f64::from(last) / f64::from(LOOKS[0])).powf(1.0 / f64::from(steps.max(1)));

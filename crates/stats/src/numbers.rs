@@ -1,4 +1,4 @@
-//! Numbers of one effect as text, with as many decimals as its interval deserves.
+//! Text form of the numbers of one effect, with as many decimals as its interval deserves.
 
 use crate::Effect;
 
@@ -72,7 +72,8 @@ impl Amounts {
         Self { divisor, label, digits: by_width(0.0, figure / divisor) }
     }
 
-    /// For an amount that is told beside a figure of the size of `figure`. `unit` is that of the catalogue: `ns`, `B`, ...
+    /// For an amount that is printed beside a figure of the size of `figure`. `unit` is that of the catalogue: `ns`,
+    /// `B`, ...
     pub fn of(effect: &Effect, figure: f64, unit: &str) -> Self {
         Self::between(effect.effect, effect.interval.low, effect.interval.high, figure, unit)
     }
@@ -106,7 +107,7 @@ impl Amounts {
     }
 }
 
-/// What a figure is divided by, and the unit it then has.
+/// The divisor of a figure, and the unit it then has.
 fn scaled(x: f64, unit: &str) -> (f64, &'static str) {
     let steps: &[(f64, &'static str)] = match unit {
         "ns" => &[(1e9, "s"), (1e6, "ms"), (1e3, "us"), (1.0, "ns")],

@@ -1,13 +1,13 @@
-//! Price list: what one more rule, byte or handshake costs, with what is paid before the first.
+//! Price list: cost of one more rule, byte or handshake, with the cost before the first.
 //!
-//! A line y = a + b x through the levels of a numeric factor. Levels are spread over powers of
-//! ten and the noise of a figure grows with the figure, so every level weighs 1 / (its median)^2:
-//! what counts is the miss relative to the figure, and 10 000 rules do not drown one.
+//! A line y = a + b x through the levels of a numeric factor. Levels are spread over powers of ten and the noise of a
+//! figure grows with the figure, so every level weighs 1 / (its median)^2: the miss relative to the figure counts, and
+//! 10 000 rules do not drown one.
 //!
-//! Each round measures every level and so gives a line of its own. Slope and intercept are read
-//! from these lines like any other per-round difference, which keeps what the levels of a round
-//! share inside one value instead of calling it independent noise. The weights are the same in
-//! all rounds, so both are fixed linear combinations of the figures and not biased by the noise.
+//! Each round measures every level and so gives a line of its own. Slope and intercept are read from these lines like
+//! any other per-round difference, so the common part of a round's levels stays inside one value and does not count as
+//! independent noise. The weights are the same in all rounds, so both are fixed linear combinations of the figures and
+//! not biased by the noise.
 
 use std::error::Error;
 use std::fmt;
@@ -16,9 +16,8 @@ use crate::effect::{Scale, estimate};
 use crate::trimmed::median;
 use crate::{Effect, Interval, Level};
 
-/// A level off the line by less does not make it bent. A price is quoted to say what a thousand
-/// rules cost; a twentieth is as good as anybody reads it, and caches bend every true curve a
-/// little, so that with enough rounds no line would be left.
+/// A level off the line by less does not make it bent. A price is quoted for a thousand rules; a twentieth is as
+/// precise as it is read, and caches bend every true curve a little, so that with enough rounds no line would be left.
 pub const BENT: f64 = 0.05;
 
 /// Below this an interval would be a guess.
@@ -33,31 +32,31 @@ pub struct Price {
     pub intercept: Effect,
     /// Whether the levels lie on it.
     pub shape: Shape,
-    /// Rounds it rests on.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
 impl Price {
-    /// What the line says `x` units cost.
+    /// The cost of `x` units by the line.
     pub fn at(&self, x: f64) -> f64 {
         self.intercept.effect + self.slope.effect * x
     }
 }
 
-/// Whether a line says what the levels cost.
+/// Whether a line fits the costs of the levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Shape {
     /// No level is seen off it by more than [`BENT`].
     Line {
-        /// How far off a level could be and not be seen: the farthest end of the intervals of all
-        /// levels, as a share of what was measured.
+        /// Largest deviation of a level that could have stayed unseen: the farthest end of the intervals of all levels,
+        /// as a share of the measured figure.
         within: f64,
     },
     /// A level is off it.
     Bent {
         /// The level that is farthest off.
         x: f64,
-        /// How much more was measured there than the line says, as a share of what was measured.
+        /// Deviation of the measured figure from the line there, as a share of the figure.
         off: f64,
         /// The interval of `off`, narrowed for looking at all levels.
         interval: Interval,
@@ -66,7 +65,7 @@ pub enum Shape {
     Unchecked,
 }
 
-/// Why there is no price.
+/// The reason for which there is no price.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PriceRefusal {
     /// The numbers of levels and of series differ.
@@ -80,7 +79,7 @@ pub enum PriceRefusal {
     OneLevel,
     /// Too few rounds that measured every level.
     TooFewRounds {
-        /// Rounds there are.
+        /// Number of rounds.
         have: usize,
     },
     /// A level, or the line, is not a finite number.
@@ -140,7 +139,7 @@ pub fn price(x: &[f64], y: &[&[f64]], level: Level) -> Result<Price, PriceRefusa
     })
 }
 
-/// How many rounds can be used.
+/// Number of usable rounds.
 fn check(x: &[f64], y: &[&[f64]]) -> Result<usize, PriceRefusal> {
     if x.len() != y.len() {
         return Err(PriceRefusal::Mismatch { levels: x.len(), series: y.len() });
@@ -182,7 +181,7 @@ struct Fit {
     weights: Vec<f64>,
     /// Weighted mean of x.
     middle: f64,
-    /// What a figure of this level adds to the slope, per level.
+    /// Weight of a level's figure in the slope, per level.
     to_slope: Vec<f64>,
 }
 
@@ -217,7 +216,7 @@ fn median_of(values: &[f64]) -> f64 {
     median(&sorted)
 }
 
-/// Compares each level with the line of the same round, so that what the round shares cancels.
+/// Compares each level with the line of the same round, so that the common part of the round cancels.
 fn shape(x: &[f64], y: &[&[f64]], lines: &[Line], level: Level) -> Result<Shape, PriceRefusal> {
     if distinct(x) < 3 {
         return Ok(Shape::Unchecked);

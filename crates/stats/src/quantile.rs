@@ -1,10 +1,9 @@
 //! Ratio of latency quantiles of two arms, with a bootstrap over rounds.
 //!
-//! Replies of one round share its machine, so they are not independent; whole rounds are
-//! resampled, never replies, and the same rounds for both arms, because the arms of a round were
-//! measured side by side. Quantiles are taken from the merged counts and never averaged.
-//! `bootstrap` takes the quantiles of the resamples, once an arm; this file says what may be asked, and
-//! sets two arms against each other.
+//! Replies of one round share its machine, so they are not independent; whole rounds are resampled, never replies, and
+//! the same rounds for both arms, because the arms of a round were measured side by side. Quantiles are taken from the
+//! merged counts and never averaged. `bootstrap` takes the quantiles of the resamples, once an arm; this file checks
+//! the input, and compares two arms.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -23,7 +22,7 @@ const REPLIES_BEYOND: f64 = 50.0;
 /// The quantiles of a [`shift_function`].
 pub const SHIFT: [f64; 12] = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999];
 
-/// Histograms of one arm, one per round, as the buckets that hold anything.
+/// Histograms of one arm, one per round, as their non-empty buckets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CountsByRound<'a> {
     /// Upper edges of all buckets there are in nanoseconds, ascending; the same for all arms.
@@ -63,7 +62,7 @@ fn both(a: &[(u32, u32)], b: &[(u32, u32)]) -> Vec<(u32, u32)> {
     all
 }
 
-/// A quantile of one arm, of all its rounds and of each resample: what ratios are made from.
+/// A quantile of one arm, of all its rounds and of each resample: the input of ratios.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Quantile {
     p: f64,
@@ -99,7 +98,7 @@ impl Quantile {
 /// A ratio of quantiles with its interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct QuantileEffect {
-    /// Which quantile, 0..1.
+    /// The quantile, 0..1.
     pub p: f64,
     /// Subject over reference - 1: 0.4 is 40 % more.
     pub effect: f64,
@@ -115,21 +114,21 @@ pub struct QuantileEffect {
     pub level: f64,
 }
 
-/// Why a quantile is not printed.
+/// The reason for which a quantile is not printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum QuantileRefusal {
     /// Fewer rounds than the bootstrap needs.
     TooFewRounds {
-        /// Rounds there are.
+        /// Number of rounds.
         have: usize,
-        /// Rounds it takes.
+        /// Number needed.
         need: usize,
     },
     /// An arm has too few replies beyond the quantile.
     TooFewReplies {
-        /// Replies of the poorer arm.
+        /// Number of replies of the poorer arm.
         have: u64,
-        /// Replies it takes: 50 / (1 - p), or 50 / p below the median.
+        /// Number needed: 50 / (1 - p), or 50 / p below the median.
         need: u64,
     },
     /// The arms have different rounds, or were not resampled alike.

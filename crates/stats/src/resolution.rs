@@ -1,4 +1,4 @@
-//! What could have been seen, and what it would take to see more.
+//! Resolution of a run: the smallest effect that it could have seen, and the rounds needed for a smaller one.
 
 use crate::{Effect, Level};
 
@@ -39,7 +39,7 @@ pub fn rounds_to_settle(effect: &Effect, margin: f64) -> u32 {
     rounds_for(effect.interval.half_width(), effect.n, inside_the_margin.max(clear_of_zero))
 }
 
-/// How many more rounds would settle an effect.
+/// Number of further rounds that would settle an effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Outlook {
     /// If the estimate and the spread lie to the good side.
@@ -48,9 +48,9 @@ pub struct Outlook {
     pub most: Option<u32>,
 }
 
-/// [`rounds_to_settle`] less those that were run, with what the estimate leaves open: the effect may lie a standard
-/// error to either side, and so may the variance of the rounds, of which n rounds know the share sqrt(2 / (n - 1)).
-/// `None` where no number of rounds would settle it.
+/// [`rounds_to_settle`] less the rounds that were run, with the uncertainty of the estimate: the effect may lie a
+/// standard error to either side, and so may the variance of the rounds, of which n rounds know the share sqrt(2 / (n -
+/// 1)). `None` where no number of rounds would settle it.
 pub fn outlook(effect: &Effect, margin: f64) -> Option<Outlook> {
     let error = effect.interval.half_width() / Level::new(effect.level)?.z();
     let spread = (2.0 / (effect.n.max(2) - 1) as f64).sqrt();
@@ -68,7 +68,7 @@ pub fn outlook(effect: &Effect, margin: f64) -> Option<Outlook> {
     })
 }
 
-/// How many more rounds would tell on which side of 0 an effect lies.
+/// Number of further rounds that would tell on which side of 0 an effect lies.
 pub(crate) fn outlook_of_sign(effect: &Effect) -> Option<Outlook> {
     outlook(effect, effect.effect.abs())
 }

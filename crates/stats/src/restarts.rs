@@ -1,9 +1,9 @@
 //! Starts of the measured processes as a second level of variance.
 //!
-//! Where its memory happens to lie gives every start of a process a lasting offset, so rounds of
-//! one start are alike, and more of them say nothing about the next start (Mytkowicz and others,
-//! ASPLOS 2009; Kalibera and Jones, ISMM 2013: repeat at the level where the variance is). This
-//! module says how large that level is ([`levels`]), and takes intervals by start ([`effect_of`]).
+//! The addresses of its memory give every start of a process a lasting offset, so rounds of one start are alike, and
+//! more of them say nothing about the next start (Mytkowicz and others, ASPLOS 2009; Kalibera and Jones, ISMM 2013:
+//! repeat at the level where the variance is). This module estimates the size of that level ([`levels`]), and takes
+//! intervals by start ([`effect_of`]).
 //!
 //! Compared by simulation (`tests/calibration/by_start.rs`, printed by `make calibrate`): three
 //! rounds a start, 10 % of the rounds with four-fold noise, level 98.75 %, luck of a start as large
@@ -20,11 +20,10 @@
 //! | squares by start, starts - 1 degrees | 97.9, 1.10 | 98.0, 1.08 | 97.9, 1.04 | 98.3, 1.02 |
 //! | **squares by start, degrees as Yuen's** (taken) | 98.8, 1.33 | 99.3, 1.39 | 98.6, 1.17 | 98.8, 1.11 |
 //!
-//! The bootstraps are too narrow or, studentised, up to 3.2 times as wide with luck; and some 20 starts
-//! resampled cannot tell 99.9 % (A/A') or 99.97 % (40 arms) apart from "all of them". Means of
-//! starts spoil what trimming is for: one disturbed round moves its whole start. The one taken
-//! keeps the estimate that a run without restarts has, so a single wild round still decides
-//! nothing.
+//! The bootstraps are too narrow or, studentised, up to 3.2 times as wide with luck; and some 20 starts resampled
+//! cannot tell 99.9 % (A/A') or 99.97 % (40 arms) apart from "all of them". Means of starts spoil the purpose of
+//! trimming: one disturbed round moves its whole start. The one taken keeps the estimate that a run without restarts
+//! has, so a single wild round still decides nothing.
 //!
 //! It is taken from the second start on, not from [`STARTS_FOR_LUCK`] on. If the looks before the
 //! eighth start took rounds for independent, equal arms whose starts differ by as much as their
@@ -42,21 +41,21 @@ use crate::effect::{cross_checked, estimate, usable};
 use crate::trimmed::{Middle, Trimming, trimmed_away, trimmed_mean};
 use crate::{Effect, Interval, Level, Scale};
 
-/// From this many starts on, process luck counts as sampled. With fewer the interval allows for
-/// what they show, but a claim about a small effect deserves a warning.
+/// From this many starts on, process luck counts as sampled. With fewer the interval allows for the differences seen,
+/// but a claim about a small effect deserves a warning.
 pub const STARTS_FOR_LUCK: usize = 8;
 
-/// How much log ratios vary from start to start, and from round to round of one start.
+/// Variation of log ratios from start to start, and from round to round of one start.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Levels {
-    /// Standard deviation of what a start adds to all of its rounds; 0 when the starts differ by
-    /// no more than their rounds explain.
+    /// Standard deviation of the offset that a start adds to all of its rounds; 0 when the starts differ by no more
+    /// than their rounds explain.
     pub between: f64,
     /// Standard deviation of the rounds of one start.
     pub within: f64,
-    /// Starts there were.
+    /// Number of starts.
     pub starts: usize,
-    /// Rounds there were.
+    /// Number of rounds.
     pub rounds: usize,
 }
 
@@ -142,9 +141,9 @@ pub(crate) fn middle_of(values: &[f64], starts: &[u32], level: Level) -> Option<
     })
 }
 
-/// Starts of equal length that would say as much: n^2 / sum of squared lengths, to the nearest;
-/// at least 2. Long starts among short ones carry most of the squares, and so of their chance
-/// (Carter, Schnepel and Steigerwald, Review of Economics and Statistics 99, 2017).
+/// Number of starts of equal length with as much information: n^2 / sum of squared lengths, to the nearest; at least 2.
+/// Long starts among short ones carry most of the squares, and so of their chance (Carter, Schnepel and Steigerwald,
+/// Review of Economics and Statistics 99, 2017).
 fn effective_number(groups: &[Vec<f64>]) -> usize {
     let rounds: usize = groups.iter().map(Vec::len).sum();
     let squared: usize = groups.iter().map(|group| group.len().pow(2)).sum();

@@ -1,8 +1,8 @@
-//! A judgement in words.
+//! Sentence form of a judgement.
 //!
-//! One line that stands behind the arm's name: the amount in the figure's own unit, what it is compared with, its share of
-//! that, and the load, as both depend on it. It claims what the verdict allows and no more. How many decimals a number
-//! gets is decided in `numbers`.
+//! One line that stands behind the arm's name: the amount in the figure's own unit, the baseline, the share of its
+//! figure, and the load, as both depend on it. It claims what the verdict allows and no more. `numbers` decides on the
+//! decimals.
 
 use std::cmp::Ordering;
 
@@ -11,10 +11,10 @@ use crate::numbers::{Amounts, change_in_words};
 use crate::resolution::{Outlook, outlook, outlook_of_sign};
 use crate::{Cost, Decision, Effect, Judgement, Margin, Verdict};
 
-/// What the sentences cannot know from the judgement.
+/// Facts that the judgement does not hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Wording<'a> {
-    /// What the arm is compared with.
+    /// The name of the baseline.
     pub baseline: &'a str,
     /// The baseline's figure, in `unit`.
     pub of: f64,
@@ -26,7 +26,7 @@ pub struct Wording<'a> {
     pub load: &'a str,
     /// Time that the rounds took.
     pub seconds: f64,
-    /// How long one round takes, to say how long more of them would.
+    /// Length of one round, for the time that more of them would take.
     pub seconds_per_round: Option<f64>,
 }
 
@@ -112,7 +112,8 @@ impl Words<'_> {
         )
     }
 
-    /// An interval that is clear of 0 says which of the two is dearer, whatever else it leaves open.
+    /// Sentence for an unresolved effect. An interval that is clear of 0 says which of the two is dearer, whatever else
+    /// it leaves open.
     fn not_resolved(&self) -> String {
         let judged = self.cost.on(self.margin);
         let open = match judged.interval.side() {
@@ -130,7 +131,7 @@ impl Words<'_> {
             (Some(_), Ordering::Equal) => {
                 outlook_of_sign(amount).map(|outlook| self.outlook(&outlook, "how much"))
             }
-            // Only a look lacks.
+            // Only another look is missing.
             (Some(_), _) => None,
         };
         told + &more.unwrap_or_default()

@@ -21,8 +21,8 @@ pub(crate) fn hodges_lehmann(sorted: &[f64], level: Level) -> (f64, Option<Inter
     (at, interval)
 }
 
-/// After so many halvings of the distance the values lie powers of ten apart, or are equal: then the numbers between them
-/// are halved, of which there are at most 2^64.
+/// After so many halvings of the distance the values lie powers of ten apart, or are equal: then the numbers between
+/// them are halved, of which there are at most 2^64.
 const BY_DISTANCE: u32 = 40;
 
 /// The `k`th smallest, from 0, of the averages of two ascending values.
@@ -72,7 +72,7 @@ fn averages_between(sorted: &[f64], low: f64, high: f64) -> Vec<f64> {
     found
 }
 
-/// How many averages do not exceed `most`. As the first value grows, fewer second ones do.
+/// Number of averages that do not exceed `most`. As the first value grows, fewer second ones do.
 fn averages_up_to(sorted: &[f64], most: f64) -> usize {
     let mut end = sorted.len();
     let mut count = 0;
@@ -94,7 +94,7 @@ fn middle_rank(low: f64, high: f64) -> f64 {
     of_rank(low + (high - low) / 2)
 }
 
-/// The place of a number among all numbers: ascending as they are. Both zeros have one.
+/// The rank of a number among all numbers: ascending as they are. Both zeros have one.
 fn rank(x: f64) -> u64 {
     let bits = (x + 0.0).to_bits();
     if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
@@ -105,7 +105,7 @@ fn of_rank(rank: u64) -> f64 {
     f64::from_bits(bits) + 0.0
 }
 
-/// Which average, counted from either end, bounds the interval; 0 when none does.
+/// The average, counted from either end, that bounds the interval; 0 when none does.
 ///
 /// The largest `c` with P(T <= c - 1) <= alpha / 2 for the signed-rank sum T.
 fn depth(n: usize, level: Level) -> usize {

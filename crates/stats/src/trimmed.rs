@@ -20,27 +20,26 @@ pub(crate) struct Middle {
     pub(crate) standard_error: f64,
     /// Degrees of freedom of the standard error.
     pub(crate) freedom: usize,
-    /// Trimming would have cut every deviation there is, so nothing was cut.
+    /// Whether nothing was cut, because trimming would have cut every deviation there is.
     pub(crate) untrimmed: bool,
 }
 
-/// What trimming leaves of at least two ascending values.
+/// Result of trimming at least two ascending values.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trimming {
-    /// How many are cut from either end.
+    /// Number of values cut from either end.
     pub(crate) cut: usize,
-    /// What lies outside is cut; winsorised it counts as the nearer end.
+    /// Values outside are cut; winsorised they count as the nearer end.
     pub(crate) bounds: Interval,
-    /// How many are kept.
+    /// Number of values kept.
     pub(crate) kept: usize,
-    /// Trimming would have cut every deviation there is, so nothing was cut.
+    /// Whether nothing was cut, because trimming would have cut every deviation there is.
     pub(crate) untrimmed: bool,
 }
 
 impl Trimming {
-    /// Figures such as error counts are equal in most rounds. If all that is left after trimming
-    /// is one value, the trimmed interval would have no width and hide the rounds that differ;
-    /// then nothing is cut.
+    /// Figures such as error counts are equal in most rounds. If all values left after trimming were the same, the
+    /// trimmed interval would have no width and hide the rounds that differ; then nothing is cut.
     pub(crate) fn of(sorted: &[f64]) -> Trimming {
         let n = sorted.len();
         let mut cut = trimmed_away(n);
@@ -53,7 +52,7 @@ impl Trimming {
     }
 }
 
-/// How many of `n` values are cut from either end.
+/// Number of `n` values that are cut from either end.
 pub(crate) fn trimmed_away(n: usize) -> usize {
     (TRIM * n as f64) as usize
 }

@@ -1,9 +1,9 @@
-//! Two runs against each other, whose rounds are not pairs.
+//! Comparison of two runs, whose rounds are not pairs.
 //!
-//! Trimmed means with Welch's degrees of freedom: Yuen, "The two-sample trimmed t for unequal
-//! population variances", Biometrika 61 (1974); Welch, Biometrika 34 (1947). The intervals know how
-//! the rounds of each run differ among themselves. What differs between two runs as a whole (another
-//! hour, another machine, other processes) is in the change, and not in its interval.
+//! Trimmed means with Welch's degrees of freedom: Yuen, "The two-sample trimmed t for unequal population variances",
+//! Biometrika 61 (1974); Welch, Biometrika 34 (1947). The intervals know how the rounds of each run differ among
+//! themselves. Differences between the two runs as a whole (another hour, another machine, other processes) are in the
+//! change, and not in its interval.
 
 use crate::restarts::middle_of;
 use crate::trimmed::Middle;
@@ -14,7 +14,7 @@ use crate::{Interval, Level, Scale};
 pub struct OfRun<'a> {
     /// A value for each round.
     pub values: &'a [f64],
-    /// Which start of the servers each round belongs to; none when there was but one.
+    /// The start of the servers that each round belongs to; none when there was but one.
     pub starts: &'a [u32],
 }
 
@@ -27,7 +27,7 @@ pub struct Estimate {
     pub interval: Interval,
 }
 
-/// The same thing in an old run and in a new one.
+/// One figure or effect in an old run and in a new one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Unpaired {
     /// In the old run.
@@ -40,9 +40,10 @@ pub struct Unpaired {
     pub level: f64,
 }
 
-/// How an effect changed, from the per-round values (log ratios or differences of proportions) of
-/// the two runs: the effects as fractions, the change as their difference, 0.02 is two points more.
-/// Fractions that come of log ratios have intervals that are longer upwards than downwards, and so has
+/// Change of an effect, from the per-round values (log ratios or differences of proportions) of the two runs: the
+/// effects as fractions, the change as their difference, 0.02 is two points more. Fractions that come of log ratios
+/// have intervals that are longer upwards than downwards, and so has their change ([`difference`]); both are taken with
+/// the degrees of freedom of the change.
 /// their change ([`difference`]); both are taken with the degrees of freedom of the change.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not finite.
@@ -66,8 +67,8 @@ pub fn change_of_effect(old: OfRun<'_>, new: OfRun<'_>, scale: Scale, level: Lev
     })
 }
 
-/// How a figure changed, from its value in each round of the two runs: (trimmed) geometric means in
-/// the figure's unit, the change as a fraction of the old one, 0.02 is 2 % more.
+/// Change of a figure, from its value in each round of the two runs: (trimmed) geometric means in the figure's unit,
+/// the change as a fraction of the old one, 0.02 is 2 % more.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not above 0.
 pub fn change_of_figure(old: OfRun<'_>, new: OfRun<'_>, level: Level) -> Option<Unpaired> {
@@ -88,13 +89,13 @@ pub fn change_of_figure(old: OfRun<'_>, new: OfRun<'_>, level: Level) -> Option<
     })
 }
 
-/// How an effect changed of which only the intervals are known, as that on a quantile: see [`difference`].
-/// `level` is the lower one of the two.
+/// Change of an effect of which only the intervals are known, as that on a quantile: see [`difference`]. `level` is the
+/// lower one of the two.
 pub fn change_of_quantile(old: Estimate, new: Estimate, level: Level) -> Unpaired {
     Unpaired { old, new, change: difference(old, new), level: level.get() }
 }
 
-/// Of two independent estimates, with the ends that follow from the distances of each to its own ends
+/// Difference of two independent estimates, with the ends that follow from the distances of each to its own ends
 /// (MOVER: Zou and Donner, Statistics in Medicine 27, 2008).
 fn difference(old: Estimate, new: Estimate) -> Estimate {
     let at = new.at - old.at;
@@ -164,8 +165,8 @@ mod tests {
 
     #[test]
     fn effects_change_in_points_as_their_intervals_have_it() {
-        // scipy 1.17.1: means and errors of both by Yuen, stats.t.ppf with Welch's degrees of freedom, expm1 of the ends,
-        // and the ends of the difference.
+        // scipy 1.17.1: means and errors of both by Yuen, stats.t.ppf with Welch's degrees of freedom, expm1 of the
+        // ends, and the ends of the difference.
         let got = change_of_effect(run(&SAMPLE), run(&OTHER), Scale::LogRatio, level()).unwrap();
         close(got.old.at, 0.0125_f64.exp_m1());
         close(got.change.at, 0.060466117890078594);

@@ -1,9 +1,9 @@
-//! The closed set of answers.
+//! Verdicts: the closed set of answers.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// What a comparison ends in.
+/// The answer of a comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verdict {
     /// More than the baseline, and known well enough to say how much.
@@ -12,10 +12,9 @@ pub enum Verdict {
     Saves,
     /// The interval lies inside the margin.
     NoCost,
-    /// The rounds ended; all that is known is that it is not worse by the margin or more.
+    /// The rounds ended; it is only known not to be worse by the margin or more.
     NotWorse,
-    /// The rounds ended and the interval allows both a cost and none. Also what holds before
-    /// anything is known.
+    /// The rounds ended and the interval allows both a cost and none. Also the answer before anything is known.
     #[default]
     NotResolved,
     /// Two equal servers differ too much for a statement about a third.
@@ -78,7 +77,7 @@ impl FromStr for Verdict {
     }
 }
 
-/// What a look ends in.
+/// The result of a look.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Decision {
     /// The arm's verdict; later rounds do not change it.

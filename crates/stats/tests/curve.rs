@@ -1,4 +1,4 @@
-//! Trends of a cost over the load where arithmetic knows the answer. Error rates: tests/calibration/curve.rs.
+//! Trends of a cost over the load where the answer is known by arithmetic. Error rates: tests/calibration/curve.rs.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
@@ -16,7 +16,7 @@ fn around(middle: f64) -> Vec<f64> {
 const FIVE_PERCENT: f64 = 3.0597;
 const HALF_OF_IT: f64 = 3.7652;
 
-/// An arm that costs nothing at the decision's load, index 0, and in the middle so much at others.
+/// An arm that costs nothing at the decision's load, index 0, and has these amounts in the middle at the others.
 fn arm(middles: &[f64]) -> Vec<Vec<f64>> {
     let flat = vec![0.0; ROUNDS as usize];
     std::iter::once(flat).chain(middles.iter().map(|middle| around(*middle))).collect()
@@ -123,7 +123,7 @@ fn flat_is_judged_at_the_level_of_all_contrasts_and_first() {
     assert_eq!(flat(FIVE_PERCENT - 0.01, std::slice::from_ref(&sharp)), Trend::NotResolved);
     assert_eq!(flat(HALF_OF_IT - 0.01, std::slice::from_ref(&alone)), Trend::NotResolved);
     assert_eq!(flat(HALF_OF_IT + 0.01, &[alone]), Trend::Flat);
-    // What another arm's contrast is does not sharpen it.
+    // Another arm's contrast does not sharpen it.
     assert_eq!(flat(HALF_OF_IT - 0.01, &[sharp.clone(), arm(&[100.0])]), Trend::NotResolved);
     let got = &curves(&CurveQuestion { margin: 20.0, ..question(&[arm(&[10.0])], 0) }).unwrap()[0];
     assert_eq!((got.trend, significant(got)), (Trend::Flat, vec![true]));

@@ -1,4 +1,4 @@
-//! Price lists with known truths: exact lines, lines in noise, and what is no line.
+//! Price lists with known truths: exact lines, lines in noise, and figures on no line.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 

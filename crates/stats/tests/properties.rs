@@ -1,4 +1,4 @@
-//! What must hold for any data.
+//! Properties that must hold for any data.
 
 use bakeoff_stats::{
     CountsByRound, Decision, Level, Margin, Quantile, Question, Resampling, Rounds, Scale, Verdict, effect,

@@ -19,7 +19,7 @@ fn made(low: f64, effect: f64, high: f64, n: usize) -> Effect {
     }
 }
 
-/// Of 33.3 us, so that both scales say the same.
+/// Cost against a figure of 33.3 us, so that both scales agree.
 fn cost(low: f64, effect: f64, high: f64, n: usize) -> Cost {
     let amount = |share: f64| share * 33_300.0;
     Cost { share: made(low, effect, high, n), amount: made(amount(low), amount(effect), amount(high), n) }
@@ -105,7 +105,8 @@ fn what_is_not_resolved_still_says_what_is_known() {
 
 #[test]
 fn more_rounds_are_told_with_what_is_not_known_of_them() {
-    // Around 0: 80 x (1.45 / 1)^2 = 169 rounds. A standard error off it, 0.58, 80 x (1.45 / 0.58)^2 = 500; either 16 % off.
+    // Around 0: 80 x (1.45 / 1)^2 = 169 rounds. A standard error off it, 0.58, 80 x (1.45 / 0.58)^2 = 500; either 16 %
+    // off.
     let around_zero = say(&judged(Final(NotResolved), cost(-0.0145, 0.0, 0.0145, 80)));
     assert!(
         around_zero.ends_with("more rounds (62 s to 8 min) would settle a margin of 1 %"),

@@ -1,4 +1,4 @@
-//! Which cores a thread may run on.
+//! CPU affinity: the cores on which a thread may run.
 //!
 //! Both sides of the wall, cold path: placement is decided once, before measuring, and children
 //! inherit it.
@@ -14,8 +14,8 @@ pub fn allowed() -> io::Result<Vec<usize>> {
     Ok((0..CpuSet::count()).filter(|&cpu| set.is_set(cpu).unwrap_or(false)).collect())
 }
 
-/// Confines the calling thread, and what it starts from now on, to `cpus`. `InvalidInput` when
-/// none of them exists or is allowed here.
+/// Confines the calling thread, and all that it starts from now on, to `cpus`. `InvalidInput` when none of them exists
+/// or is allowed here.
 pub fn pin(cpus: &[usize]) -> io::Result<()> {
     match cpu_set(cpus)? {
         Some(set) => Ok(sched_setaffinity(Pid::from_raw(0), &set)?),
@@ -23,12 +23,12 @@ pub fn pin(cpus: &[usize]) -> io::Result<()> {
     }
 }
 
-/// The calling thread confined to some cores; when this goes it may run where it did before.
+/// The calling thread confined to some cores; when this is dropped it may run where it did before.
 #[derive(Debug)]
 #[must_use = "the thread is confined only as long as this is there"]
 pub struct Pinned {
     before: CpuSet,
-    /// What goes is of the thread that it was made in.
+    /// The value belongs to the thread that made it.
     of_thread: PhantomData<*const ()>,
 }
 

@@ -1,8 +1,8 @@
-//! The kernel's audit: what it is set to, and its records as they are made.
+//! The kernel's audit system: its settings, and its records as they are made.
 //!
-//! Measured side, cold: a few calls a second at most. Owns the netlink messages. Records come from the multicast
-//! group that any number of readers may join beside the one audit daemon, which is not disturbed and stays the only
-//! one that is told in person. Decides nothing, and takes no record apart.
+//! Measured side, cold: a few calls a second at most. Owns the netlink messages. Records come from the multicast group
+//! that any number of readers may join beside the one audit daemon, which is not disturbed and stays the only one that
+//! is told in person. Decides nothing, and takes no record apart.
 
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
@@ -35,16 +35,16 @@ const STATUS_WORDS: usize = 8;
 /// Words of a `struct audit_rule_data` without fields: flags, action, their number, calls, fields, values, comparisons,
 /// and the length of what follows.
 const RULE_WORDS: usize = 3 + 4 * 64 + 1;
-/// `AUDIT_FILTER_TASK`: a rule that is asked about each new process. Its action is `AUDIT_NEVER`, which is 0.
+/// `AUDIT_FILTER_TASK`: a rule that is consulted for each new process. Its action is `AUDIT_NEVER`, which is 0.
 const ON_TASKS: u32 = 1;
-/// The kernel holds records for a reader of the group that is busy, and drops what does not fit.
+/// The kernel holds records for a reader of the group that is busy, and drops those that do not fit.
 const BUFFER_BYTES: usize = 8 << 20;
 /// The longest message: `MAX_AUDIT_MESSAGE_LENGTH` and its head.
 const LONGEST_BYTES: usize = 8970 + HEAD_BYTES;
 /// `AUDIT_NLGRP_READLOG`, as a bit.
 const READERS: u32 = 1;
 
-/// What the audit is set to, and what it has lost.
+/// Settings of the audit system, and its losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// 0 off, 1 on, 2 on and not to be changed before the machine is started again.
@@ -53,7 +53,7 @@ pub struct Settings {
     pub daemon: u32,
     /// Records that may wait to be sent on; 0: any number.
     pub backlog_limit: u32,
-    /// Records that the kernel has dropped since it was started, whoever they were for.
+    /// Records that the kernel has dropped since it was started, for any reader.
     pub lost: u32,
 }
 
@@ -72,9 +72,10 @@ impl Audit {
         Ok(Self(socket))
     }
 
-    /// What it is set to now.
+    /// The settings now.
     ///
     /// # Errors
+    ///
     /// `EPERM` without `CAP_AUDIT_CONTROL`, `ECONNREFUSED` in a container with users of its own.
     pub fn settings(&self) -> io::Result<Settings> {
         let words = self.ask(GET, &[])?;
@@ -90,17 +91,19 @@ impl Audit {
         self.set(SETS_ENABLED, 1, enabled)
     }
 
-    /// So many records may wait.
+    /// Sets how many records may wait.
     ///
     /// # Errors
+    ///
     /// As [`set_enabled`](Self::set_enabled).
     pub fn set_backlog_limit(&self, records: u32) -> io::Result<()> {
         self.set(SETS_BACKLOG_LIMIT, 5, records)
     }
 
-    /// How many rules somebody has set.
+    /// Number of rules that are set.
     ///
     /// # Errors
+    ///
     /// As [`settings`](Self::settings).
     pub fn rules(&self) -> io::Result<usize> {
         self.send(LIST_RULES, &[])?;
@@ -116,10 +119,11 @@ impl Audit {
         Ok(rules)
     }
 
-    /// `auditctl -a never,task`: no process that is started from now on is watched for what its calls do. Records that
-    /// the kernel makes by itself come all the same, without the process that a call's own record would name.
+    /// `auditctl -a never,task`: the calls of processes started from now on are not watched. Records that the kernel
+    /// makes by itself come all the same, without the process that a call's own record would name.
     ///
     /// # Errors
+    ///
     /// As [`set_enabled`](Self::set_enabled), and from a kernel that watches no calls.
     pub fn never_watch_calls(&self) -> io::Result<()> {
         let mut words = [0; RULE_WORDS];
@@ -134,7 +138,7 @@ impl Audit {
         self.ask(SET, &words).map(drop)
     }
 
-    /// Sends a message and reads what comes back, until it is acknowledged.
+    /// Sends a message and reads the replies, until it is acknowledged.
     fn ask(&self, asked: u16, words: &[u32]) -> io::Result<Vec<u32>> {
         self.send(asked, words)?;
         let (mut told, mut acknowledged) = (None, false);
@@ -181,23 +185,24 @@ pub struct Records {
     buffer: Vec<u8>,
 }
 
-/// What a reader found.
+/// The result of a read.
 #[derive(Debug)]
 pub enum Found<'a> {
     /// A record: its type, and its text as the kernel wrote it.
     Record(u16, &'a [u8]),
-    /// We were too slow, and the kernel dropped records for us.
+    /// The reader was too slow, and the kernel dropped records for it.
     Dropped,
     /// Nothing more now.
     Nothing,
 }
 
 impl Records {
-    /// Joins the readers: every record from now on is told, in the order in which it was made.
+    /// Joins the readers: every record from now on is received, in the order in which it was made.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_AUDIT_READ`. In another network namespace than the kernel's first it is no error, and
-    /// nothing is ever told.
+    ///
+    /// `EPERM` without `CAP_AUDIT_READ`. In another network namespace than the kernel's first it is no error, and no
+    /// record ever comes.
     pub fn subscribe() -> io::Result<Self> {
         let socket = netlink(SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
         // Beyond what an administrator allows the others: needs CAP_NET_ADMIN, and does with less.
@@ -235,7 +240,7 @@ fn netlink(flags: SockFlag) -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkAudit)?)
 }
 
-/// A message's type and what it holds. Its length in its own head is wrong in some that kernels send.
+/// A message's type and contents. Its length in its own head is wrong in some that kernels send.
 fn split(message: &[u8]) -> Option<(u16, &[u8])> {
     let kind = message.get(4..6)?.try_into().ok()?;
     Some((u16::from_ne_bytes(kind), message.get(HEAD_BYTES..)?))

@@ -1,4 +1,4 @@
-//! BPF programs of the kernel, as far as no library speaks with them.
+//! BPF calls of the kernel that no library offers.
 //!
 //! Measured side, cold. Owns one call.
 
@@ -7,10 +7,11 @@ use std::io;
 /// `MEMBARRIER_CMD_GLOBAL` of `linux/membarrier.h`.
 const GLOBAL: u32 = 1;
 
-/// Waits until every packet program that runs now has ended: what it has read of a map may be taken away afterwards. Some
-/// milliseconds.
+/// Waits until every packet program that runs now has ended: entries that it has read of a map may be taken away
+/// afterwards. Some milliseconds.
 ///
 /// # Errors
+///
 /// A kernel without the call, or a sandbox that forbids it.
 pub fn wait_for_programs() -> io::Result<()> {
     let (flags, cpu) = (0_u32, 0_i32);

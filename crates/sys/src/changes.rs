@@ -1,12 +1,12 @@
-//! Changes of a file system, as fanotify tells them after the fact: which inode, and in which directory, by file handles.
+//! Changes of a file system, reported by fanotify after the fact: inode and directory, by file handles.
 //!
-//! Measured side, one call for many events. Owns the calls and the layout of their records (`fanotify(7)`, `open_by_handle_at(2)`). Decides
-//! nothing.
+//! Measured side, one call for many events. Owns the calls and the layout of their records (`fanotify(7)`,
+//! `open_by_handle_at(2)`). Decides nothing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 
-/// Tells of all changes of a file system.
+/// Reports all changes of a file system.
 #[derive(Debug)]
 pub struct Changes {
     group: OwnedFd,
@@ -19,10 +19,10 @@ pub struct Changes {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Handle(Vec<u8>);
 
-/// What happened.
+/// A report.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
-    /// Too much at once: some changes are not told.
+    /// Too much at once: some changes are not reported.
     Overflow,
     /// A change.
     Change(Change),
@@ -31,13 +31,13 @@ pub enum Told {
 /// A change of an inode, or of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Who made it: a process; 0 when it is in another pid namespace.
+    /// The process that made it; 0 when it is in another pid namespace.
     pub pid: u32,
-    /// Bytes of it changed.
+    /// Whether bytes of it changed.
     pub contents: bool,
-    /// It got a name, another, or lost one.
+    /// Whether it got a name, another, or lost one.
     pub named: bool,
-    /// The name went from one directory to another, or to another name.
+    /// Whether the name went from one directory to another, or to another name.
     pub moved: bool,
     /// The inode, where the kernel says which.
     pub object: Option<Handle>,
@@ -65,7 +65,8 @@ impl Changes {
     /// Of the whole file system that a directory lies on.
     ///
     /// # Errors
-    /// `EPERM` without `CAP_SYS_ADMIN`, `EINVAL` before Linux 5.17, `ENODEV`, `EOPNOTSUPP` or `EXDEV` of a file system that has no handles.
+    /// `EPERM` without `CAP_SYS_ADMIN`, `EINVAL` before Linux 5.17, `ENODEV`, `EOPNOTSUPP` or `EXDEV` of a file system
+    /// that has no handles.
     pub fn of(directory: impl AsFd) -> io::Result<Self> {
         let place = directory.as_fd().try_clone_to_owned()?;
         let flags = libc::FAN_CLASS_NOTIF | libc::FAN_CLOEXEC | BY_HANDLE;
@@ -123,7 +124,7 @@ impl Changes {
     }
 }
 
-/// All events that were read; what is none ends them.
+/// All events that were read; a malformed one ends them.
 fn events(mut bytes: &[u8]) -> Vec<Told> {
     let mut told = Vec::new();
     while let Some((event, rest)) = event(bytes) {
@@ -133,7 +134,7 @@ fn events(mut bytes: &[u8]) -> Vec<Told> {
     told
 }
 
-/// One event, and what is behind it.
+/// One event, and the bytes behind it.
 fn event(bytes: &[u8]) -> Option<(Told, &[u8])> {
     let length = number(bytes, 0)? as usize;
     let (mask, pid) = (u64::from_ne_bytes(bytes.get(8..16)?.try_into().ok()?), number(bytes, 20)?);
@@ -160,7 +161,7 @@ fn event(bytes: &[u8]) -> Option<(Told, &[u8])> {
         }
         records = behind;
     }
-    // Of a directory itself its name is told, `.`, and not the inode.
+    // A change of a directory itself names `.`, and not the inode.
     if !change.named && change.object.is_none() {
         change.object = change.directory.take();
     }

@@ -1,4 +1,4 @@
-//! The processor's own counter: what it counts is the machine's matter.
+//! The processor's own counter; the machine decides what it counts.
 //!
 //! Both sides of the wall, hot. Cycles of a fixed frequency on real machines; under QEMU with `-icount
 //! shift=0` the instructions that the guest has executed. x86-64 only.

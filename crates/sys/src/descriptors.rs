@@ -1,15 +1,16 @@
-//! What a process has open without having opened it.
+//! Inherited descriptors: those that a process has open without having opened them.
 //!
 //! Measured side, cold. Owns one call.
 
 use std::io;
 use std::os::fd::RawFd;
 
-/// Closes everything from 3 on but what is listed, whoever opened it: at once, so that nobody's number is missed.
-/// It belongs at the beginning of `main`, when nothing is open but what was inherited: whoever has opened something
-/// by then finds it closed.
+/// Closes every descriptor from 3 on but those listed, whoever opened it: at once, so that no number is missed. It
+/// belongs at the beginning of `main`, when only inherited descriptors are open: code that has opened one by then finds
+/// it closed.
 ///
 /// # Errors
+///
 /// `ENOSYS` on kernels before 5.9.
 pub fn close_inherited(kept: &[RawFd]) -> io::Result<()> {
     let mut kept: Vec<u32> = kept.iter().filter_map(|number| u32::try_from(*number).ok()).collect();

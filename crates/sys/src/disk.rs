@@ -1,4 +1,4 @@
-//! Room on file systems, and what is not written yet.
+//! Free space of file systems, and writing to disk.
 
 use std::io;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub fn free_bytes(path: &Path) -> io::Result<u64> {
     Ok(stat.blocks_available() * stat.fragment_size())
 }
 
-/// Waits until everything that was written is on disk.
+/// Waits until all written data is on disk.
 pub fn sync() {
     nix::unistd::sync();
 }
@@ -20,7 +20,8 @@ pub fn sync() {
 /// The same for the file system that `path` lies on.
 ///
 /// # Errors
-/// There is no such path, or something could not be written.
+///
+/// There is no such path, or some data could not be written.
 pub fn sync_at(path: &Path) -> io::Result<()> {
     Ok(nix::unistd::syncfs(std::fs::File::open(path)?)?)
 }

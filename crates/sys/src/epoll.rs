@@ -1,4 +1,4 @@
-//! Edge-triggered readiness. Both roles use it: the load generator and the origin.
+//! epoll wrapper for edge-triggered readiness, used by the load generator and the origin.
 //!
 //! Hot. Owns the epoll descriptor; does not own the sockets, which deregister themselves by being
 //! closed. Waits with nanosecond time-outs where the kernel has `epoll_pwait2` (5.11), with
@@ -21,12 +21,12 @@ pub struct Poller {
     ready: usize,
 }
 
-/// What a socket is watched for; its end always is.
+/// The readiness for which a socket is watched; its end always is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Interest {
-    /// Bytes that come.
+    /// Incoming bytes.
     Reading,
-    /// Also room for bytes that go.
+    /// Also room for outgoing bytes.
     Both,
 }
 
@@ -40,7 +40,7 @@ impl Interest {
     }
 }
 
-/// What happened to one registered descriptor.
+/// Readiness of one registered descriptor.
 #[derive(Clone, Copy, Debug)]
 pub struct Ready {
     /// The number it was registered with.
@@ -64,17 +64,19 @@ impl Poller {
         Ok(Self { epoll, events: vec![EpollEvent::empty(); capacity.max(1)], ready: 0 })
     }
 
-    /// Watches a socket, edge-triggered. What is there already is told as if it came now.
+    /// Watches a socket, edge-triggered. Readiness that is there already is reported as if it came now.
     ///
     /// # Errors
+    ///
     /// What `epoll_ctl` reports.
     pub fn watch(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(self.epoll.add(fd, EpollEvent::new(interest.flags(), token))?)
     }
 
-    /// Watches a socket for something else from now on; what is there already is told again.
+    /// Watches a socket for another readiness from now on; one that is there already is reported again.
     ///
     /// # Errors
+    ///
     /// What `epoll_ctl` reports.
     pub fn change(&self, fd: impl AsFd, token: u64, interest: Interest) -> io::Result<()> {
         Ok(self.epoll.modify(fd, &mut EpollEvent::new(interest.flags(), token))?)

@@ -1,8 +1,8 @@
 //! Permission events of fanotify: the kernel asks before it opens a file, and waits for the answer.
 //!
-//! Measured side, hot: one read and one write an event. Owns the calls and the layout of their
-//! records. Decides nothing, and has no time limit of its own: whoever reads an event must answer it,
-//! or the process that opens waits for ever.
+//! Measured side, hot: one read and one write an event. Owns the calls and the layout of their records. Decides
+//! nothing, and has no time limit of its own: a program that reads an event must answer it, or the process that opens
+//! waits for ever.
 
 use std::ffi::CString;
 use std::io;
@@ -15,35 +15,34 @@ pub struct Group(OwnedFd);
 /// One event that was read.
 #[derive(Debug)]
 pub enum Event {
-    /// Somebody opens a file and waits.
+    /// A process opens a file and waits.
     Open(Open),
-    /// An open that the kernel has refused, since it could not open the file for us: `WouldBlock` when
-    /// somebody holds a write lease on it, who is asked to let go. Before Linux 6.13 the read itself fails
-    /// with this error.
+    /// An open that the kernel has refused, since it could not open the file for us: `WouldBlock` when another process
+    /// holds a write lease on it, which is asked to let go. Before Linux 6.13 the read itself fails with this error.
     Unopened {
         /// The process that wanted to open it; 0 when it is in another pid namespace.
         pid: u32,
-        /// Why the kernel could not.
+        /// The kernel's error.
         error: io::Error,
     },
     /// The kernel lost events: its queue was full.
     Overflow,
-    /// Something that was not asked for.
+    /// Any other event.
     Other,
 }
 
 /// An open that waits for an answer.
 #[derive(Debug)]
 pub struct Open {
-    /// The file, opened for reading by the kernel without asking anybody.
+    /// The file, opened for reading by the kernel without a permission event.
     pub file: OwnedFd,
     /// The process that opens it; 0 when it is in another pid namespace.
     pub pid: u32,
-    /// What the answer is addressed to: the number that `file` had when it was read.
+    /// The address of the answer: the number that `file` had when it was read.
     pub number: RawFd,
 }
 
-/// What a group can be told about an inode.
+/// Marks that a group can set on an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Ask before this file is opened, whatever the way to it.
@@ -57,17 +56,18 @@ pub enum Mark {
 }
 
 impl Open {
-    /// One that a process read which has ended, by the descriptor that it left open. While the descriptor
+    /// An open that was read by a process that has ended, by the descriptor that it left open. While the descriptor
     /// keeps its number no other event gets the same one.
     pub fn left(file: OwnedFd) -> Self {
         Self { number: file.as_raw_fd(), file, pid: 0 }
     }
 }
 
-/// Notes on a file that an event brought that its open was answered, and the file is kept for something
-/// else: see [`is_answered`].
+/// Notes on an event's file that its open was answered, and the file is kept for another use: see [`is_answered`].
 ///
 /// # Errors
+///
+/// What the kernel reports.
 /// What the kernel reports.
 pub fn set_answered(file: impl AsFd) -> io::Result<()> {
     let fd = file.as_fd().as_raw_fd();
@@ -91,12 +91,12 @@ fn flags(fd: RawFd) -> io::Result<libc::c_int> {
 }
 
 impl Group {
-    /// A group without marks. Its queue and its marks have no limit: a full queue would allow what
-    /// could not be asked about. Reading does not touch access times, and does not wait: neither for an
-    /// event nor, in the kernel's own open, for whoever holds a lease on the file or for the other end of
-    /// a fifo.
+    /// A group without marks. Its queue and its marks have no limit: a full queue would allow opens without an event.
+    /// Reading does not touch access times, and does not wait: neither for an event nor, in the kernel's own open, for
+    /// the holder of a lease on the file or for the other end of a fifo.
     ///
     /// # Errors
+    ///
     /// `EPERM` without `CAP_SYS_ADMIN`, `ENOSYS` on a kernel without permission events.
     pub fn new() -> io::Result<Self> {
         let flags = libc::FAN_CLASS_CONTENT
@@ -126,9 +126,10 @@ impl Group {
         Ok(Self(self.0.try_clone()?))
     }
 
-    /// Puts a mark on what `target` stands for; a descriptor opened with `O_PATH` will do.
+    /// Puts a mark on the inode of `target`; a descriptor opened with `O_PATH` will do.
     ///
     /// # Errors
+    ///
     /// What the kernel reports, mostly that it has no memory for more marks.
     pub fn add(&self, mark: Mark, target: impl AsFd) -> io::Result<()> {
         self.mark(libc::FAN_MARK_ADD, mark, target.as_fd())
@@ -167,9 +168,10 @@ impl Group {
         if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 
-    /// Takes all marks of inodes away: nothing is asked any more.
+    /// Takes all marks of inodes away: no permission events come any more.
     ///
     /// # Errors
+    ///
     /// What the kernel reports.
     pub fn flush(&self) -> io::Result<()> {
         // SAFETY: with FAN_MARK_FLUSH neither mask nor path is looked at.
@@ -182,10 +184,10 @@ impl Group {
     /// Reads one event; `WouldBlock` when there is none.
     ///
     /// # Errors
-    /// `EMFILE` when there is no descriptor for the file, `ENXIO` or `ENODEV` when it is a socket, or a
-    /// device that is not there: the kernel has then refused
-    /// the open.
-    /// Before Linux 6.13: why the kernel could not open the file, and has refused the open.
+    ///
+    /// `EMFILE` when there is no descriptor for the file, `ENXIO` or `ENODEV` when it is a socket, or a device that is
+    /// not there: the kernel has then refused the open. Before Linux 6.13: why the kernel could not open the file, and
+    /// has refused the open.
     pub fn read(&self) -> io::Result<Event> {
         let mut buffer = Record([0; RECORD_BYTES]);
         // SAFETY: the buffer is writable for the length that is given.

@@ -1,8 +1,7 @@
 //! Files by a name below an open directory: one system call each, nothing added.
 //!
-//! Measuring side, hot path allowed: no allocation but in `entries`. Names are resolved from the
-//! directory, so that what lies above it costs nothing. Decides nothing: what is opened, checked
-//! and synced is the caller's.
+//! Measuring side, hot path allowed: no allocation but in `entries`. Names are resolved from the directory, so that the
+//! path above it costs nothing. Decides nothing: the caller chooses what is opened, checked and synced.
 
 use nix::dir::Type;
 use nix::fcntl::{AtFlags, OFlag};
@@ -18,7 +17,7 @@ use std::path::Path;
 #[derive(Debug)]
 pub struct Dir(OwnedFd);
 
-/// When what is written to a file is on disk.
+/// The moment at which written data is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Writing {
     /// Whenever the kernel likes.
@@ -27,10 +26,10 @@ pub enum Writing {
     DataSync,
 }
 
-/// What `stat` tells of a name.
+/// The result of `stat` on a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct About {
-    /// It is a directory.
+    /// Whether it is a directory.
     pub is_dir: bool,
     /// Bytes.
     pub size: u64,
@@ -89,7 +88,7 @@ impl Dir {
         Ok(nix::fcntl::openat(&self.0, name, flags | OFlag::O_CLOEXEC, mode)?.into())
     }
 
-    /// What a name stands for; a symbolic link stands for itself.
+    /// The `stat` of a name; a symbolic link is not followed.
     pub fn about(&self, name: &CStr) -> io::Result<About> {
         let stat = nix::sys::stat::fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
         let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
@@ -101,7 +100,7 @@ impl Dir {
         Ok(nix::unistd::unlinkat(&self.0, name, UnlinkatFlags::NoRemoveDir)?)
     }
 
-    /// Gives a file another name, whatever had that name before.
+    /// Gives a file another name, replacing any file of that name.
     pub fn rename(&self, from: &CStr, to: &CStr) -> io::Result<()> {
         Ok(nix::fcntl::renameat(&self.0, from, &self.0, to)?)
     }
@@ -143,10 +142,10 @@ impl Writing {
     }
 }
 
-/// Closes a file and says what went wrong: some file systems tell only then that what was written
-/// could not be kept.
+/// Closes a file and returns the error: some file systems tell only then that written data could not be kept.
 ///
 /// # Errors
+///
 /// What `close` reports.
 pub fn close(file: File) -> io::Result<()> {
     Ok(nix::unistd::close(file)?)

@@ -1,5 +1,5 @@
-//! What an inode is, whatever the way to it: facts by an open descriptor, the immutable attribute,
-//! and opening below a directory without following a link.
+//! Inodes: facts by an open descriptor, the immutable attribute, and opening below a directory without following a
+//! link.
 //!
 //! Measured side, hot where noted. Owns the calls; decides nothing.
 
@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// What `statx` tells of an open file.
+/// The result of `statx` on an open file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// Number of the file system's device.
@@ -20,7 +20,7 @@ pub struct Facts {
     pub size_bytes: u64,
     /// Permission bits.
     pub mode: u16,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Names that it has.
     pub links: u32,
@@ -32,7 +32,7 @@ pub struct Facts {
     pub changed_unix_ns: u64,
 }
 
-/// What an inode can be.
+/// The kind of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -43,10 +43,11 @@ pub enum Kind {
     Other,
 }
 
-/// Asks for the facts of an open file; one call, nothing is allocated, and no server of a file system is
-/// asked, which could let us wait.
+/// Reads the facts of an open file; one call, nothing is allocated, and no server of a file system is called, which
+/// could let us wait.
 ///
 /// # Errors
+///
 /// What the file system reports.
 pub fn facts(file: impl AsFd) -> io::Result<Facts> {
     let found = statx(file.as_fd(), libc::AT_STATX_DONT_SYNC, libc::STATX_BASIC_STATS | UNIQUE_MOUNT)?;
@@ -100,14 +101,14 @@ fn statx(file: BorrowedFd<'_>, flags: libc::c_int, wanted: libc::c_uint) -> io::
     Ok(unsafe { found.assume_init() })
 }
 
-/// What to open a name below a directory for.
+/// The purpose of opening a name below a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
-    /// To know which inode it is; nobody is asked for permission to open it.
+    /// To know which inode it is; this needs no permission on the file itself.
     Knowing,
     /// To read it.
     Reading,
-    /// To list it: what is no directory is not opened.
+    /// To list it: only a directory is opened.
     Listing,
 }
 
@@ -140,9 +141,10 @@ pub fn open_below(dir: impl AsFd, path: &Path, purpose: For) -> io::Result<Owned
 
 const READING: libc::c_int = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOATIME;
 
-/// Whether whoever executes the file gets rights from it that its permission bits do not show (`setcap`).
+/// Whether executing the file gives rights that its permission bits do not show (`setcap`).
 ///
 /// # Errors
+///
 /// What the file system reports, but not that it has no such attributes.
 pub fn has_capabilities(file: impl AsFd) -> io::Result<bool> {
     let (fd, name) = (file.as_fd().as_raw_fd(), c"security.capability");
@@ -157,18 +159,20 @@ pub fn has_capabilities(file: impl AsFd) -> io::Result<bool> {
     }
 }
 
-/// Whether nothing may change the inode (`chattr +i`).
+/// Whether the inode is protected from all changes (`chattr +i`).
 ///
 /// # Errors
+///
 /// `ENOTTY` or `EOPNOTSUPP` on a file system without attributes.
 pub fn is_immutable(file: impl AsFd) -> io::Result<bool> {
     Ok(attributes(file)? & IMMUTABLE != 0)
 }
 
-/// Makes an inode immutable, or changeable again. What was written to it before is on disk when this
-/// returns, and pages that could be written through a mapping fault again.
+/// Makes an inode immutable, or changeable again. Data written to it before is on disk when this returns, and pages
+/// that could be written through a mapping fault again.
 ///
 /// # Errors
+///
 /// As [`is_immutable`]; `EPERM` without `CAP_LINUX_IMMUTABLE`; `EROFS`.
 pub fn set_immutable(file: impl AsFd, immutable: bool) -> io::Result<()> {
     let file = file.as_fd();

@@ -1,6 +1,7 @@
-//! Which Landlock this kernel has.
+//! Landlock version of this kernel.
 //!
-//! Measured side, cold. Owns one call; rulesets are the crate `landlock`'s, which does not say beforehand what there is.
+//! Measured side, cold. Owns one call; rulesets are the crate `landlock`'s, which does not report the version
+//! beforehand.
 
 use std::io;
 

@@ -1,21 +1,21 @@
-//! Read leases: proof that nobody has a file open for writing, and word before somebody does.
+//! Read leases: proof that no process has a file open for writing, and notice before one does.
 //!
-//! Measured side. A lease is granted only while there is no writer and no shared mapping that could
-//! be written through, and an open for writing waits until the holder lets go (at most
-//! `fs.lease-break-time`). Owns the calls and the descriptor on which the kernel says which lease is
-//! asked back; decides nothing.
+//! Measured side. A lease is granted only while there is no writer and no shared mapping that could be written through,
+//! and an open for writing waits until the holder lets go (at most `fs.lease-break-time`). Owns the calls and the
+//! descriptor on which the kernel says which lease is asked back; decides nothing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
-/// `F_SETSIG` of `asm-generic/fcntl.h`: which signal tells, and that it names the descriptor.
+/// `F_SETSIG` of `asm-generic/fcntl.h`: the signal of a break, which then names the descriptor.
 const F_SETSIG: libc::c_int = 10;
 
 /// Takes a lease on an open file. It is asked back through [`Breaks`], which must exist before.
 ///
 /// # Errors
-/// `EAGAIN` when somebody can write to the file; `EINVAL` or `EOPNOTSUPP` on file systems without
-/// leases; `EACCES` for another user's file without `CAP_LEASE`.
+///
+/// `EAGAIN` when another process can write to the file; `EINVAL` or `EOPNOTSUPP` on file systems without leases;
+/// `EACCES` for another user's file without `CAP_LEASE`.
 pub fn take(file: impl AsFd) -> io::Result<()> {
     let fd = file.as_fd().as_raw_fd();
     // The owner first. Otherwise the kernel makes the calling thread the one to be told, as if it were
@@ -31,10 +31,11 @@ pub fn take(file: impl AsFd) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Shows that nobody has a file open for writing at this moment: a lease is taken and given back. For
-/// files that cannot be opened for writing meanwhile, so that nobody can ask for it back.
+/// Shows that no process has a file open for writing at this moment: a lease is taken and given back. For files that
+/// cannot be opened for writing meanwhile, so that the lease cannot be asked back.
 ///
 /// # Errors
+///
 /// As [`take`].
 pub fn no_writer(file: impl AsFd) -> io::Result<()> {
     let fd = file.as_fd();
@@ -45,9 +46,10 @@ pub fn no_writer(file: impl AsFd) -> io::Result<()> {
     give_back(fd)
 }
 
-/// Gives it back; who waits to open for writing goes on.
+/// Gives it back; a process that waits to open for writing goes on.
 ///
 /// # Errors
+///
 /// There is no lease any more.
 pub fn give_back(file: impl AsFd) -> io::Result<()> {
     // SAFETY: as above.
@@ -55,11 +57,11 @@ pub fn give_back(file: impl AsFd) -> io::Result<()> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Where the kernel says that leases are asked back, and other signals that the process waits for.
+/// The descriptor on which the kernel asks leases back, and on which other signals of the process arrive.
 #[derive(Debug)]
 pub struct Breaks(OwnedFd);
 
-/// What arrived.
+/// An arrival on the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrived {
     /// The lease on this descriptor is asked back.

@@ -1,8 +1,7 @@
-//! The only room with unsafe code: drivers, sockets, namespaces, files, CPU clocks, pinning, spawning.
+//! System layer, the only crate with unsafe code: drivers, sockets, namespaces, files, CPU clocks, pinning, spawning.
 //!
-//! Used by both sides of the wall. Owns what the kernel is asked for and how; decides nothing.
-//! Every unsafe block states its proof. Errors are the kernel's, with nothing added: callers know
-//! what they were doing.
+//! Used by both sides of the wall. Owns the system calls; decides nothing. Every unsafe block states its proof. Errors
+//! are the kernel's, with nothing added: callers know what they were doing.
 
 pub mod affinity;
 pub mod audit;

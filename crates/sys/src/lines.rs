@@ -1,6 +1,6 @@
 //! Lines over a socket: the form in which bakeoff and its helper processes speak to each other.
 //!
-//! Measuring side, cold path. Owns where a line ends; what the lines say is their speakers' matter.
+//! Measuring side, cold path. Owns the ends of lines; their contents are the speakers' matter.
 
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -27,10 +27,11 @@ impl Lines {
         Ok(Self::new(UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?)))
     }
 
-    /// One read, which waits if there is nothing. False when the other end is closed, or was closed
-    /// with something unread in it.
+    /// One read, which waits for bytes. False when the other end is closed, or was closed with unread bytes in it.
     ///
     /// # Errors
+    ///
+    /// What `read` reports.
     /// What `read` reports.
     pub fn hear(&mut self) -> io::Result<bool> {
         let mut chunk = [0; 4096];
@@ -45,7 +46,7 @@ impl Lines {
         }
     }
 
-    /// The next whole line of what was heard, its end included.
+    /// The next whole line of the bytes so far, its end included.
     pub fn next_line(&mut self) -> Option<Vec<u8>> {
         let end = self.heard.iter().position(|&byte| byte == b'\n')?;
         Some(self.heard.drain(..=end).collect())

@@ -1,7 +1,7 @@
-//! Mounts as this process sees them: which there are, what lies where, and taking one off.
+//! Mounts as this process sees them: listing, finding and unmounting.
 //!
-//! Measuring side, cold path. Owns the reading of `mountinfo`. Decides nothing: who is unmounted,
-//! and when, is the caller's.
+//! Measuring side, cold path. Owns the reading of `mountinfo`. Decides nothing: the caller chooses the mount and the
+//! moment.
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use nix::sched::{CloneFlags, unshare};
@@ -17,23 +17,23 @@ pub struct Mount {
     pub number: u64,
     /// Major number of the file system's device; 0 when the kernel made it up.
     pub major: u32,
-    /// Nobody can write to the file system, by this mount or another one.
+    /// Whether the file system cannot be written to, by this mount or another one.
     pub read_only: bool,
-    /// Where it is mounted.
+    /// The mount point.
     pub point: PathBuf,
     /// Kind of file system: `ext4`, `tmpfs`, `fuse.gocryptfs`.
     pub kind: String,
-    /// What is mounted, in the file system's own words.
+    /// The source, in the file system's own words.
     pub source: String,
     /// Its options, those of this mount and those of the file system.
     pub options: String,
 }
 
 impl Mount {
-    /// Whether its files lie on a block device, and this kernel alone says what they are.
+    /// Whether its files lie on a block device, and this kernel alone decides on their contents.
     pub fn is_on_block_device(&self) -> bool {
-        // These have several devices, and a number that the kernel makes up. A fuseblk has a device,
-        // and a process that says what its files are.
+        // These have several devices, and a number that the kernel makes up. A fuseblk has a device, and a process that
+        // decides on the contents of its files.
         let several = ["btrfs", "bcachefs", "zfs"].contains(&self.kind.as_str());
         several || self.major != 0 && !self.kind.starts_with("fuse")
     }
@@ -77,19 +77,21 @@ pub fn of(path: &Path) -> io::Result<Mount> {
     found.max_by_key(|mount| mount.point.as_os_str().len()).ok_or_else(|| io::ErrorKind::NotFound.into())
 }
 
-/// Takes a mount off the tree at once; the file system goes when nobody uses it any more.
+/// Takes a mount off the tree at once; the file system goes when it is not in use any more.
 ///
 /// # Errors
+///
 /// What `umount2` reports, mostly that this user may not.
 pub fn detach(point: &Path) -> io::Result<()> {
     Ok(umount2(point, MntFlags::MNT_DETACH | MntFlags::UMOUNT_NOFOLLOW)?)
 }
 
-/// Gives the calling process, which must have one thread, and all that it starts a mount namespace
-/// to themselves: mounts made inside are seen nowhere else and go with the last process inside,
-/// those made outside later are not seen inside. Needs `CAP_SYS_ADMIN`.
+/// Gives the calling process, which must have one thread, and all that it starts a mount namespace to themselves:
+/// mounts made inside are seen nowhere else and go with the last process inside, those made outside later are not seen
+/// inside. Needs `CAP_SYS_ADMIN`.
 ///
 /// # Errors
+///
 /// `EPERM` without the privilege; what `unshare` and `mount` report.
 pub fn own_namespace() -> io::Result<()> {
     unshare(CloneFlags::CLONE_NEWNS)?;

@@ -1,10 +1,8 @@
-//! Network namespaces without a name: a network stack that a few threads and processes have to
-//! themselves.
+//! Network namespaces without a name: a network stack that a few threads and processes have to themselves.
 //!
-//! Measuring side, cold path; entering one is two system calls. A namespace lives as long as
-//! somebody holds its descriptor or is inside, so nothing of it is left when bakeoff dies, however
-//! it dies. Nothing is put below `/run/netns`, and no file system is mounted anew (unlike `ip
-//! netns exec`, which hides the control groups).
+//! Measuring side, cold path; entering one is two system calls. A namespace lives as long as some process holds its
+//! descriptor or is inside, so nothing of it is left when bakeoff dies, however it dies. Nothing is put below
+//! `/run/netns`, and no file system is mounted anew (unlike `ip netns exec`, which hides the control groups).
 
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, socket};
@@ -43,15 +41,16 @@ impl Namespace {
         Ok(Self { file: Arc::new(File::open(path)?) })
     }
 
-    /// Where other processes of the same user find it while this one lives.
+    /// The path by which other processes of the same user find it while this one lives.
     pub fn path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/{}/fd/{}", std::process::id(), self.file.as_raw_fd()))
     }
 
-    /// Puts the calling thread into it, and what it starts from now on. Sockets stay where they
-    /// were made, whoever uses them. Needs `CAP_SYS_ADMIN`.
+    /// Puts the calling thread into it, and all that it starts from now on. Sockets stay where they were made. Needs
+    /// `CAP_SYS_ADMIN`.
     ///
     /// # Errors
+    ///
     /// What `setns` reports.
     pub fn enter(&self) -> io::Result<()> {
         Ok(setns(&self.file, CloneFlags::CLONE_NEWNET)?)
@@ -86,7 +85,7 @@ fn raise_loopback() -> io::Result<()> {
     }
 }
 
-/// Namespaces belong to threads: what enters one must not be needed elsewhere afterwards.
+/// Namespaces belong to threads: one that enters a namespace must not be needed elsewhere afterwards.
 fn on_a_thread<T: Send>(work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
     std::thread::scope(|scope| match scope.spawn(work).join() {
         Ok(result) => result,

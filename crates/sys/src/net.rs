@@ -13,7 +13,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// Where a connection comes from.
+/// The local end of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Local {
     /// The address; `None` leaves it to the kernel.
@@ -22,7 +22,7 @@ pub struct Local {
     pub port: LocalPort,
 }
 
-/// Which port a connection comes from.
+/// The local port of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LocalPort {
     /// One of those that the kernel gives out, chosen when the peer is known: a local address then has all of
@@ -36,7 +36,7 @@ pub enum LocalPort {
 }
 
 impl Local {
-    /// System calls that it takes to say so.
+    /// Number of system calls that it takes to set it.
     pub(crate) const fn calls(&self) -> u64 {
         let of_address = if self.address.is_some() { 2 } else { 0 };
         match self.port {
@@ -47,12 +47,13 @@ impl Local {
     }
 }
 
-/// Starts a connection without waiting for it: when the socket becomes writable, it stands or
-/// [`TcpStream::take_error`] says why not. With `no_delay` small writes are sent at once.
+/// Starts a connection without waiting for it: when the socket becomes writable, it stands or [`TcpStream::take_error`]
+/// says why not. With `no_delay` small writes are sent at once.
 ///
 /// # Errors
-/// When not even the attempt can be made: no descriptor, no free port, refused at once, or the local
-/// address is not one of this machine's. `AddrInUse` when somebody else has the port that was asked for.
+///
+/// When not even the attempt can be made: no descriptor, no free port, refused at once, or the local address is not one
+/// of this machine's. `AddrInUse` when the chosen port is in use.
 pub fn begin(address: SocketAddr, from: Local, no_delay: bool) -> io::Result<TcpStream> {
     let fd = tcp_socket(address)?;
     if no_delay {
@@ -116,7 +117,7 @@ pub fn listen(address: SocketAddr, shared: bool) -> io::Result<TcpListener> {
     Ok(TcpListener::from(fd))
 }
 
-/// Whether this process may have the port, as far as its privilege goes; one that somebody has is no refusal.
+/// Whether this process may have the port, as far as its privilege goes; a port in use is no refusal.
 pub fn may_have_port(port: u16) -> bool {
     let address = SocketAddr::from((Ipv4Addr::UNSPECIFIED, port));
     // A machine without IPv4 says no more of ports than one whose port is taken.
@@ -163,7 +164,7 @@ mod tests {
         let listener = listen("127.0.0.1:0".parse().unwrap(), false).unwrap();
         let to = listener.local_addr().unwrap();
         let address: IpAddr = "127.0.0.9".parse().unwrap();
-        // One that nobody has: the kernel names it.
+        // A port that is not in use: the kernel names it.
         let free = listen(SocketAddr::new(address, 0), false).unwrap().local_addr().unwrap().port();
         let from = Local { address: Some(address), port: LocalPort::This(free) };
         let first = begin(to, from, true).unwrap();

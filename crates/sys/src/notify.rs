@@ -1,9 +1,9 @@
-//! System calls that wait until another process has looked at them: the other end of a filter that asks
-//! ([`crate::seccomp::Filter::watching`]).
+//! Seccomp notifications: system calls that wait until another process has looked at them. The other end of a filter
+//! that asks ([`crate::seccomp::Filter::watching`]).
 //!
-//! Measured side, hot: two ioctls a watched call, and what the looking costs. Owns the calls and the layout of their
-//! records. Decides nothing. Whoever holds a listener must answer, or the caller waits for ever; when nobody holds it
-//! any more, watched calls fail with ENOSYS.
+//! Measured side, hot: two ioctls a watched call, and the cost of looking at it. Owns the calls and the layout of their
+//! records. Decides nothing. The holder of a listener must answer, or the caller waits for ever; when no process holds
+//! it any more, watched calls fail with ENOSYS.
 
 use crate::process::end_of;
 use libc::c_long;
@@ -31,13 +31,13 @@ pub struct Listener(OwnedFd);
 /// A call that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
-    /// What the answer is addressed to; one more than that of the call before.
+    /// The address of the answer; one more than that of the call before.
     pub id: u64,
     /// The thread that makes it.
     pub thread: u32,
     /// Its number.
     pub number: c_long,
-    /// Its arguments. What lies in memory may be another at any later moment.
+    /// Its arguments. Values in memory may change at any later moment.
     pub arguments: [u64; 6],
 }
 
@@ -136,9 +136,10 @@ impl Listener {
         unsafe { libc::ioctl(self.0.as_raw_fd(), IS_VALID, &raw const id) == 0 }
     }
 
-    /// Lets a call be made, as if nobody had asked.
+    /// Lets a call be made, as if it had not been watched.
     ///
     /// # Errors
+    ///
     /// `ENOENT` when its caller is gone, `EINPROGRESS` when it has not been received yet.
     pub fn go_on(&self, id: u64) -> io::Result<()> {
         let answer = Answer { id, value: 0, error: 0, flags: CONTINUE };
@@ -150,9 +151,10 @@ impl Listener {
     }
 }
 
-/// Reads another process's memory from an address on; how much there was.
+/// Reads another process's memory from an address on; returns the number of bytes.
 ///
 /// # Errors
+///
 /// `EFAULT` where there is nothing, `EPERM` where the process may not be looked at, as where Yama allows that only to
 /// its parents.
 pub fn read_memory(thread: u32, address: u64, into: &mut [u8]) -> io::Result<usize> {

@@ -1,24 +1,25 @@
-//! The pages of a file in memory: given up, so that what is read next comes from the disk.
+//! Page cache of a file: pages are given up, so that the next read comes from the disk.
 //!
-//! Measured side, once for each file that is looked at. A page that somebody holds cannot be given up:
-//! by a mapping, by a pipe, or by a read from elsewhere that goes into it. Such a read may end, and
-//! change the file, long after its mapping and descriptor are gone. Owns the calls; decides nothing.
+//! Measured side, once for each file that is checked. A page that is in use cannot be given up: by a mapping, by a
+//! pipe, or by a read from elsewhere that goes into it. Such a read may end, and change the file, long after its
+//! mapping and descriptor are gone. Owns the calls; decides nothing.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::time::Duration;
 
-/// Tries: as it is, written to disk, and twice after whoever was just reading.
+/// Number of tries: as it is, written to disk, and twice after a reader of the moment.
 const TRIES: u32 = 4;
 /// Between the last of them.
 const PAUSE: Duration = Duration::from_millis(1);
-/// Bytes that are asked about at a time.
+/// Bytes that are checked at a time.
 const PART_BYTES: u64 = 64 << 20;
 
-/// Gives up all pages of a file of `size_bytes`; what was not yet written is written first. False when
-/// some stay, since somebody holds them.
+/// Gives up all pages of a file of `size_bytes`; unwritten data is written first. False when some pages stay, since
+/// they are in use.
 ///
 /// # Errors
+///
 /// What the file system reports; or it cannot be told which pages are in memory.
 pub fn give_up(file: impl AsFd, size_bytes: u64) -> io::Result<bool> {
     let file = file.as_fd();
@@ -52,8 +53,8 @@ fn any_in_memory(file: BorrowedFd<'_>, size_bytes: u64) -> io::Result<bool> {
     Ok(false)
 }
 
-/// By a mapping that nobody reads: no page comes into memory by it. Without the right to know the kernel
-/// calls every page present.
+/// By a mapping that is never read: no page comes into memory by it. Without the right to know the kernel calls every
+/// page present.
 fn part_in_memory(file: BorrowedFd<'_>, at: u64, length: u64) -> io::Result<bool> {
     let too_large = |_| io::Error::from(io::ErrorKind::InvalidInput);
     let bytes = usize::try_from(length).map_err(too_large)?;

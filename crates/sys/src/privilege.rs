@@ -1,7 +1,7 @@
-//! What a process may do beyond what its user may: taken away once it is not needed any more.
+//! Capabilities of a process, and dropping those that are not needed any more.
 //!
-//! Measured side, cold. Owns the calls. Rights are a thread's own: whoever gives them up does so before
-//! it starts the threads and processes that should not have them.
+//! Measured side, cold. Owns the calls. Rights are a thread's own: a thread gives them up before it starts the threads
+//! and processes that should not have them.
 
 use std::io;
 
@@ -20,9 +20,9 @@ pub enum Capability {
     LinuxImmutable = 9,
     /// To listen on ports below 1024.
     NetBindService = 10,
-    /// To set up networks: what is attached to an interface, which socket a connection goes to.
+    /// To set up networks: attaching programs to an interface, choosing the socket of a connection.
     NetAdmin = 12,
-    /// To look into processes of others, and to have a copy of what they have open.
+    /// To look into processes of others, and to copy their descriptors.
     SysPtrace = 19,
     /// To mount, and much else.
     SysAdmin = 21,
@@ -36,11 +36,12 @@ pub enum Capability {
     Bpf = 39,
 }
 
-/// Gives up all capabilities but these, for the calling thread and what it starts from now on; nor can
-/// any program that it executes get others, set-user-id or not.
+/// Gives up all capabilities but these, for the calling thread and all that it starts from now on; nor can any program
+/// that it executes get others, set-user-id or not.
 ///
 /// # Errors
-/// What the kernel reports. Less may have been given up then.
+///
+/// What the kernel reports. Some may have been given up then.
 pub fn keep_only(kept: &[Capability]) -> io::Result<()> {
     let mask = kept.iter().fold(0_u64, |mask, capability| mask | 1 << *capability as u32);
     // SAFETY: prctl with integers.

@@ -1,9 +1,9 @@
 //! Processes: started with everything decided before `exec`, found, signalled, reaped.
 //!
-//! Both sides of the wall, any process, cold path. Owns what a child is given between `fork` and
-//! `exec` (`spawn`), what `/proc` tells of a process tree (`tree`), who ended and what it used
-//! (`wait`), a child that runs a piece of its parent (`fork`), how a process is told to end without hitting one that took over its number (`signal`), and
-//! a child that shares its parent's open files (`share`). Decides nothing: who is started, when and for how long is the caller's.
+//! Both sides of the wall, any process, cold path. Owns the state given to a child between `fork` and `exec` (`spawn`),
+//! the process tree in `/proc` (`tree`), ends of children and their usage (`wait`), a child that runs a piece of its
+//! parent (`fork`), signals that cannot hit a process that took over the number (`signal`), and a child that shares its
+//! parent's open files (`share`). Decides nothing: the caller chooses what is started, when and for how long.
 
 mod fork;
 mod share;
@@ -29,8 +29,8 @@ pub fn become_subreaper() -> io::Result<()> {
     if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Leaves the terminal: a new session whose leader is this process, so that Ctrl-C there reaches
-/// neither it nor what it starts.
+/// Leaves the terminal: a new session whose leader is this process, so that Ctrl-C there reaches neither it nor the
+/// processes it starts.
 pub fn own_session() -> io::Result<()> {
     nix::unistd::setsid().map(drop).map_err(io::Error::from)
 }

@@ -5,12 +5,12 @@
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
 
-/// How many descriptors may be open.
+/// Limits on the number of open descriptors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpenFiles {
     /// In force now.
     pub soft: u64,
-    /// What `soft` may be raised to without privilege.
+    /// The bound up to which `soft` may be raised without privilege.
     pub hard: u64,
 }
 

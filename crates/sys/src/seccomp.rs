@@ -1,12 +1,12 @@
-//! Which system calls a process may make from now on: a filter that the kernel runs before each of them.
+//! Seccomp filters: the kernel checks each system call of a process against a table.
 //!
-//! Measured side; making one is cold, what it says runs at every call (calls without a condition on their
-//! arguments are answered from a bitmap of the kernel's, the others by a few steps of classic BPF). Owns the
-//! applying; `program` assembles. Decides nothing: the tables are the callers'.
+//! Measured side; making one is cold, the filter runs at every call (calls without a condition on their arguments are
+//! answered from a bitmap of the kernel's, the others by a few steps of classic BPF). Owns the applying; `program`
+//! assembles. Decides nothing: the tables are the callers'.
 //!
-//! There are two kinds. [`Filter::new`] is for a daemon of ours, whose calls are known: what its tables do not name
-//! fails with EPERM. [`Filter::refusing`] is for a program of others: what its tables name fails. Either way the
-//! kernel's log names what was refused (`type=1326 ... syscall=N`). It does not end the process: a layer that is ended
+//! There are two kinds. [`Filter::new`] is for a daemon of ours, whose calls are known: calls that its tables do not
+//! name fail with EPERM. [`Filter::refusing`] is for other programs: calls that its tables name fail. Either way the
+//! kernel's log names the refused call (`type=1326 ... syscall=N`). It does not end the process: a layer that is ended
 //! protects nothing, and a call that is refused does nothing. Calls of another architecture, for which the numbers of
 //! the table would mean other calls, do end it; no right program makes one.
 
@@ -17,8 +17,8 @@ use program::Program;
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
 
-/// What an argument must be. The kernel hands on 64 bits, of which a call may look at 32 only: what it
-/// does not look at may be anything, and must not be compared.
+/// A condition on an argument. The kernel hands on 64 bits, of which a call may look at 32 only: the other bits may be
+/// anything, and must not be compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Argument {
     index: u8,
@@ -47,7 +47,7 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// Of which call.
+    /// The number of its call.
     pub const fn number(&self) -> c_long {
         self.number
     }
@@ -63,8 +63,8 @@ pub const fn allow_if(number: c_long, wanted: &'static [Argument]) -> Rule {
     Rule { number, wanted, answer: ALLOWED }
 }
 
-/// The call fails as on a kernel that does not know it (ENOSYS), so that the C library takes an older one,
-/// whose arguments a filter can see.
+/// The call fails as on a kernel that does not know it (ENOSYS), so that the C library takes an older one, whose
+/// arguments a filter can see.
 pub const fn unknown(number: c_long) -> Rule {
     Rule { number, wanted: &[], answer: UNKNOWN }
 }
@@ -95,13 +95,13 @@ const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
 /// A filter: two programs, of which the sterner answer counts.
 #[derive(Clone, Debug)]
 pub struct Filter {
-    /// Answers what is [`unknown`], and is not logged: that is asked for whenever a thread is started.
+    /// Answers the calls that are [`unknown`], and is not logged: such a call is made whenever a thread is started.
     absent: Vec<sock_filter>,
     judged: Vec<sock_filter>,
 }
 
 impl Filter {
-    /// Allows what these tables say and refuses everything else.
+    /// Allows the calls of these tables and refuses everything else.
     pub fn new(tables: &[&[Rule]]) -> Self {
         let rules = || tables.iter().copied().flatten().copied();
         let absent = rules().filter(|rule| rule.answer == UNKNOWN);
@@ -112,9 +112,9 @@ impl Filter {
         }
     }
 
-    /// Refuses what these tables say and allows everything else, of the calls up to the number `newest`: what later
-    /// kernels have besides is [`unknown`], as nobody could judge it. Of several rules for one call the first that
-    /// fits answers, so that what is allowed of it stands before what is refused.
+    /// Refuses the calls of these tables and allows everything else up to the number `newest`: additional calls of
+    /// later kernels are [`unknown`], as they could not be judged. Of several rules for one call the first that fits
+    /// answers, so that its allowed forms stand before the refused ones.
     pub fn refusing(newest: c_long, tables: &[&[Rule]]) -> Self {
         let rules = || tables.iter().copied().flatten().copied();
         let (absent, judged) = (|rule: &Rule| rule.answer == UNKNOWN, |rule: &Rule| rule.answer != UNKNOWN);
@@ -126,8 +126,8 @@ impl Filter {
         }
     }
 
-    /// Refuses nothing: what [`refusing`](Self::refusing) would refuse waits for the listener, as does what `watched`
-    /// names. What is [`unknown`] stays so.
+    /// Refuses nothing: calls that [`refusing`](Self::refusing) would refuse wait for the listener, as do those that
+    /// `watched` names. Calls that are [`unknown`] stay so.
     pub fn watching(newest: c_long, tables: &[&[Rule]], watched: &[Rule]) -> Self {
         let asked = |rule: Rule| if rule.answer == REFUSED { Rule { answer: WATCHED, ..rule } } else { rule };
         let judged =
@@ -137,10 +137,11 @@ impl Filter {
         Self { judged: program.assemble(judged), ..Self::refusing(newest, tables) }
     }
 
-    /// Applies one that is [`watching`](Self::watching) to the calling thread, and what it starts, and returns the
+    /// Applies one that is [`watching`](Self::watching) to the calling thread, and all that it starts, and returns the
     /// descriptor of its listener.
     ///
     /// # Errors
+    ///
     /// As [`apply`](Self::apply); `EBUSY` under another listener.
     pub fn listen(&self) -> io::Result<OwnedFd> {
         forbid_privileges()?;
@@ -161,9 +162,10 @@ impl Filter {
         self.load(libc::SECCOMP_FILTER_FLAG_TSYNC)
     }
 
-    /// The same for the calling thread alone, and what it starts: to try a filter without living under it.
+    /// The same for the calling thread alone, and all that it starts: to try a filter without living under it.
     ///
     /// # Errors
+    ///
     /// As [`apply`](Self::apply).
     pub fn apply_to_this_thread(&self) -> io::Result<()> {
         self.load(0)
@@ -192,7 +194,7 @@ fn load(steps: &[sock_filter], flags: libc::c_ulong) -> io::Result<()> {
     }
 }
 
-/// What the kernel answers: 0, a thread, or a descriptor.
+/// The kernel's answer: 0, a thread, or a descriptor.
 fn set(steps: &[sock_filter], flags: libc::c_ulong) -> io::Result<c_long> {
     let len = u16::try_from(steps.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
     let program = libc::sock_fprog { len, filter: steps.as_ptr().cast_mut() };
@@ -210,7 +212,7 @@ mod tests {
     use super::program::{AND, ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, LOAD, RETURN, SKIP, X32};
     use super::*;
 
-    /// What the kernel would answer: the sterner of both.
+    /// The answer that the kernel would give: the sterner of both.
     fn answer(filter: &Filter, architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
         let run = |steps| run(steps, architecture, number, arguments);
         match run(&filter.absent) {
@@ -321,7 +323,7 @@ mod tests {
     #[test]
     fn the_kernel_takes_it_and_does_as_it_says() {
         let tried = std::thread::spawn(|| {
-            // All that a thread needs to end, and to say what it found.
+            // Calls that a thread needs to end, and to report its result.
             const NEEDED: [c_long; 11] = [
                 libc::SYS_futex,
                 libc::SYS_write,

@@ -1,8 +1,8 @@
-//! Memory for what must not be found: keys.
+//! Memory for keys, protected from being found.
 //!
-//! Measured side, cold. Owns pages that the kernel keeps in memory (never on a swap device), leaves out of
-//! core dumps, does not give to children, and that are overwritten before they are given back. What is copied
-//! out of them is the caller's to wipe; the stack is wiped by [`burn_stack`].
+//! Measured side, cold. Owns pages that the kernel keeps in memory (never on a swap device), leaves out of core dumps
+//! and does not give to children, and that are overwritten before they are given back. Copies of their contents are the
+//! caller's to wipe; the stack is wiped by [`burn_stack`].
 
 use std::fmt;
 use std::hint::black_box;
@@ -23,7 +23,7 @@ unsafe impl Send for SecretBytes {}
 unsafe impl Sync for SecretBytes {}
 
 impl SecretBytes {
-    /// So many zeros, at least one.
+    /// Memory of so many zeros, at least one.
     ///
     /// # Errors
     /// The kernel has no memory that it may lock for this process: `ulimit -l`.
@@ -93,9 +93,10 @@ impl fmt::Debug for SecretBytes {
     }
 }
 
-/// Keeps off the swap device what libraries have on the heap by now, as a cipher library has keys.
+/// Keeps the present heap off the swap device, as a cipher library has keys there.
 ///
 /// # Errors
+///
 /// The kernel locks no more memory for this process: `ulimit -l`.
 pub fn lock_heap() -> io::Result<()> {
     let maps = std::fs::read_to_string("/proc/self/maps")?;

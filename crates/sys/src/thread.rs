@@ -1,4 +1,4 @@
-//! The calling thread: its CPU time, how sharply it is woken and who goes first.
+//! The calling thread: its CPU time, its timer slack and its priority.
 
 use bakeoff_units::Nanos;
 use nix::time::{ClockId, clock_gettime};
@@ -13,16 +13,16 @@ pub fn cpu_time() -> Nanos {
     time.map_or(Nanos::ZERO, |t| Nanos::from_duration(std::time::Duration::from(t)))
 }
 
-/// How long a thread was ready to run without running, since it began.
+/// Time for which a thread was ready to run without running, since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RunQueueDelay {
     /// All together.
     pub waited: Nanos,
-    /// How often it began to run.
+    /// Number of times it began to run.
     pub turns: u64,
 }
 
-/// Where the kernel counts that for one thread.
+/// The kernel's count of that for one thread.
 #[derive(Debug)]
 pub struct RunQueue(File);
 
@@ -30,7 +30,7 @@ impl RunQueue {
     /// The calling thread's.
     ///
     /// # Errors
-    /// Where `/proc` is not there, or the kernel does not count it.
+    /// `/proc` is not there, or the kernel does not count it.
     pub fn of_this_thread() -> io::Result<Self> {
         File::open("/proc/thread-self/schedstat").map(Self)
     }
@@ -45,18 +45,18 @@ impl RunQueue {
     }
 }
 
-/// Asks the kernel to wake the calling thread at the moment asked for, not up to 50 us later
-/// (its default slack). A pacer needs it; a refusal only costs sharpness and is not reported.
+/// Asks the kernel to wake the calling thread at the exact moment, not up to 50 us later (its default slack). A pacer
+/// needs it; a refusal only costs sharpness and is not reported.
 pub fn wake_sharply() {
     // SAFETY: PR_SET_TIMERSLACK takes a number and touches no memory.
     unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1_u64, 0_u64, 0_u64, 0_u64) };
 }
 
-/// Lets the calling thread run before every ordinary one as soon as it has something to do
-/// (`SCHED_FIFO`, lowest priority). For a thread that sleeps most of the time and must not be
-/// late. Needs `CAP_SYS_NICE`.
+/// Lets the calling thread run before every ordinary one as soon as it has work (`SCHED_FIFO`, lowest priority). For a
+/// thread that sleeps most of the time and must not be late. Needs `CAP_SYS_NICE`.
 ///
 /// # Errors
+///
 /// Without the privilege, and where a control group gives no real-time share.
 pub fn go_first() -> io::Result<()> {
     let lowest = libc::sched_param { sched_priority: 1 };

@@ -1,4 +1,4 @@
-//! The two clocks: the machine's monotonic one, and one that tests move by hand.
+//! Clocks: the machine's monotonic one, and one that tests move by hand.
 
 use crate::Nanos;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ impl MonotonicClock {
         Self { zero: Instant::now() }
     }
 
-    /// What the clock says at a moment; zero before its own zero.
+    /// The clock's time at a moment; zero before its own zero.
     pub fn at(&self, moment: Instant) -> Nanos {
         Nanos::from_duration(moment.saturating_duration_since(self.zero))
     }

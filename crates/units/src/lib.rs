@@ -1,8 +1,8 @@
 //! Quantities with their unit in the type, and clocks.
 //!
-//! Shared by both sides of the wall, every process, hot and cold paths. Owns how a quantity is
-//! written in plans and printed for people; owns no measurement. No dependencies, no allocation
-//! outside printing. Parsing accepts exactly what printing and the documentation show.
+//! Shared by both sides of the wall, every process, hot and cold paths. Owns the text form of quantities, in plans and
+//! for people; owns no measurement. No dependencies, no allocation outside printing. Parsing accepts exactly what
+//! printing and the documentation show.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The quantities. Each parses from `NUMBER UNIT` as plans write it and prints for people.
+//! Quantities. Each parses from `NUMBER UNIT` as plans write it and prints for people.
 
 use std::fmt;
 use std::ops::{Add, AddAssign};
@@ -21,7 +21,7 @@ pub struct PerSecond(f64);
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Ratio(f64);
 
-/// Why a text is no quantity: what was expected, with an example.
+/// A text that is no quantity: the expected form, with an example.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseQuantityError {
     text: String,
@@ -77,7 +77,7 @@ impl Nanos {
         self.0
     }
 
-    /// Whole seconds, as HTTP's dates have them; what is less than one is left out.
+    /// Whole seconds, as HTTP's dates have them; a fraction is dropped.
     pub const fn whole_secs(self) -> u64 {
         self.0 / 1_000_000_000
     }
@@ -286,8 +286,8 @@ pub(crate) fn error(text: &str, expected: &'static str) -> ParseQuantityError {
     ParseQuantityError { text: text.to_owned(), expected }
 }
 
-/// Three significant digits, without an exponent and without trailing zeros after a point
-/// that say nothing: 1.23, 12.3, 123, 1234.
+/// Three significant digits, without an exponent and without trailing zeros after a point that say nothing: 1.23, 12.3,
+/// 123, 1234.
 pub(crate) fn three_digits(x: f64) -> String {
     let decimals = match x.abs() {
         a if a >= 99.95 => 0,

@@ -1,9 +1,8 @@
-//! What it costs to read one HTTP/1.1 message: ns of this thread's CPU.
+//! Cost of reading one HTTP/1.1 message: ns of this thread's CPU.
 //!
-//! `reply` is what the generator does for each reply: nginx' head and 1000 bytes of body, come in one
-//! piece. `request` is what the origin does for each request, as wrk sends it. With
-//! `-- --callgrind N reply` exactly N of them are read and nothing else happens, for
-//! `benches/instructions`.
+//! `reply` is the generator's work for each reply: nginx' head and 1000 bytes of body, come in one piece. `request` is
+//! the origin's work for each request, as wrk sends it. With `-- --callgrind N reply` exactly N of them are read and
+//! nothing else happens, for `benches/instructions`.
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
@@ -21,7 +20,7 @@ const REQUEST: &[u8] = b"GET /bytes/1000 HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n\r\
 const OPERATIONS: usize = 1 << 20;
 const REPETITIONS: usize = 7;
 
-/// Name, and what reads so many messages.
+/// Name, and the function that reads so many messages.
 type Reading = (&'static str, fn(usize));
 
 const ALL: [Reading; 2] = [("reply", replies), ("request", requests)];

@@ -1,8 +1,8 @@
 //! Numbers in messages: decimal, and sixteen hexadecimal digits.
 //!
-//! Both sides of the wall, hot: no allocation beyond the buffer that is written to. Owns how digits are read and
-//! written; what a number means, and which ones are allowed, is for whoever asks. No sign and no white space is
-//! taken for part of a number.
+//! Both sides of the wall, hot: no allocation beyond the buffer that is written to. Owns reading and writing of digits;
+//! the meaning of a number, and the range allowed, are the caller's. No sign and no white space is taken for part of a
+//! number.
 
 /// Digits of a number as [`push_hex16`] writes it.
 const HEX_DIGITS: usize = 16;
@@ -22,7 +22,7 @@ pub fn push_decimal(mut number: u64, out: &mut Vec<u8>) {
     }
 }
 
-/// Digits alone, at least one; `None` for anything else, and for what is too large.
+/// Digits alone, at least one; `None` for anything else, and for a number that is too large.
 #[inline]
 pub fn decimal(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {

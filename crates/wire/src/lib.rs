@@ -1,10 +1,9 @@
-//! Bytes to messages and back, for both roles, without I/O.
+//! Protocol grammar for client and server: bytes to messages and back, without I/O.
 //!
-//! Both sides of the wall. Owns protocol grammar: HTTP/1.1, HTTP/2, the stamps in their
-//! messages, what an origin says it has sent, how the parts of a run agree, the formats of access logs, and how records
-//! of TLS go through the library that makes them. One
-//! parser on both sides could hide a bug from itself, which is why both roles are also run against
-//! curl, wrk, ab, nginx and Apache.
+//! Both sides of the wall. Owns HTTP/1.1, HTTP/2, the stamps in their messages, the origin's report of what it has
+//! sent, the messages by which the parts of a run agree, the formats of access logs, and the processing of TLS records
+//! by the TLS library. One parser on both sides could hide a bug from itself, which is why both roles are also run
+//! against curl, wrk, ab, nginx and Apache.
 
 #![forbid(unsafe_code)]
 

@@ -1,11 +1,11 @@
-//! The header field by which bakeoff knows its own messages again behind a cache: `X-Bakeoff`.
+//! `X-Bakeoff`, the header field by which bakeoff recognizes its own messages behind a cache.
 //!
-//! Both sides of the wall, hot: no allocation beyond the buffer that is written to. Owns the grammar of
-//! the values. Does not know what an object is (its id is bytes here), nor what follows from a stamp.
+//! Both sides of the wall, hot: no allocation beyond the buffer that is written to. Owns the grammar of the values.
+//! Does not know what an object is (its id is bytes here), nor what follows from a stamp.
 //!
-//! A request says `ask=<16 hex>`, a number that no other request of the run has and that is never 0. The
-//! origin repeats it in a reply that it made (`made=`), or in a 304 (`valid=`), which a cache puts into the
-//! reply that it stored (RFC 9111 section 3.2). Who asked thus sees for whom the reply was made.
+//! A request says `ask=<16 hex>`, a number that no other request of the run has and that is never 0. The origin repeats
+//! it in a reply that it made (`made=`), or in a 304 (`valid=`), which a cache puts into the reply that it stored (RFC
+//! 9111 section 3.2). So the client sees for which request the reply was made.
 //!
 //! An origin that serves a site numbers its replies instead (`serial=<16 hex>`), whatever is asked: the first reply
 //! with a number was fetched, and each further one with the same number came from a store. A 304 has none, so that a
@@ -16,7 +16,7 @@ use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 /// Name of the header field.
 pub const NAME: &str = "X-Bakeoff";
 
-/// Stands behind what is said of a POST.
+/// Suffix of the stamp of a POST.
 const POSTED: &[u8] = b"; post";
 
 const SERIAL: &[u8] = b"serial=";
@@ -44,26 +44,26 @@ pub fn serial_of(head: &[u8]) -> Option<u64> {
     parse_hex16(first.strip_prefix(SERIAL)?)
 }
 
-/// The stamp in the value of a request's field; `None` when it is none, or 0, which no request has. What stands
-/// behind a semicolon is passed over.
+/// The stamp in the value of a request's field; `None` when it is malformed, or 0, which no request has. Text behind a
+/// semicolon is passed over.
 pub fn parse_ask(value: &[u8]) -> Option<u64> {
     let (first, _) = item(value);
     parse_hex16(first.strip_prefix(b"ask=")?).filter(|&ask| ask != 0)
 }
 
-/// What the origin did for the request of a stamp, which is 0 for requests without one.
+/// The origin's action for the request of a stamp, which is 0 for requests without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Told {
     /// It made this reply.
     Made(u64),
-    /// It said that a stored reply is still right.
+    /// It confirmed that a stored reply is still right.
     Valid(u64),
 }
 
-/// What a reply's field says.
+/// The stamp of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyStamp<'a> {
-    /// For which request, and what.
+    /// The request, and the action for it.
     pub told: Told,
     /// The id of the object: at least one byte, no semicolon and no white space.
     pub object: &'a [u8],
@@ -89,8 +89,8 @@ impl<'a> ReplyStamp<'a> {
         out.extend_from_slice(if self.posted { POSTED } else { b"" });
     }
 
-    /// Reads a value; `None` when it is none of bakeoff's. White space around its parts and what stands behind
-    /// the version are passed over.
+    /// Reads a value; `None` when it is none of bakeoff's. White space around its parts and text behind the version are
+    /// passed over.
     pub fn parse(value: &'a [u8]) -> Option<Self> {
         let (first, rest) = item(value);
         let (second, rest) = item(rest);

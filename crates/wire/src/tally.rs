@@ -1,14 +1,14 @@
-//! What an origin says it has sent: where it is asked, and the lines of the answer.
+//! Tally: the origin's report of what it has sent. Path of the request, and lines of the answer.
 //!
-//! Both sides of the wall, cold. Owns the words that both ends need; counting is the origin's, and what a
-//! difference means is for whoever asked. An answer that lacks a figure is none: 0 would be a figure.
+//! Both sides of the wall, cold. Owns the words that both ends need. Counting is the origin's; the meaning of a
+//! difference is the caller's. An answer that lacks a figure is refused: 0 would be a figure.
 
 use crate::digits::{decimal, push_decimal};
 
 /// The target of the request.
 pub const PATH: &str = "/bakeoff/tally";
 
-/// What was sent so far.
+/// The figures so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sent {
     /// Requests answered.
@@ -69,7 +69,7 @@ impl Sent {
         })
     }
 
-    /// What was sent since it had sent so much; 0 where that was more, as of an origin that has begun anew.
+    /// The difference to an earlier tally; 0 where that was more, as of an origin that has begun anew.
     #[must_use]
     pub const fn since(&self, earlier: &Self) -> Self {
         Self {

@@ -1,10 +1,10 @@
-//! One end of a TLS connection, without the connection: bytes of the peer in, bytes for the peer out.
+//! TLS session of one end of a connection, without the socket: bytes of the peer in, bytes for the peer out.
 //!
-//! Both sides, hot over TLS: every byte of every request and reply goes through here. Fed by strangers; whatever they
-//! send ends in plain bytes or in an error. Owns how records go through the library's unbuffered interface, which does
-//! no I/O, takes whole reads at once where the buffered one takes 4 KiB at a time, and gives no buffer back to the
-//! allocator after each record. Keeps no buffer for a connection that has nothing half received. Knows no
-//! certificates, and not what an error means to whoever has it.
+//! Both sides, hot over TLS: every byte of every request and reply goes through here. Reads untrusted input; it ends in
+//! plain bytes or in an error. Owns the use of the library's unbuffered interface. That does no I/O, takes whole reads
+//! at once where the buffered one takes 4 KiB at a time, and gives no buffer back to the allocator after each record.
+//! Keeps no buffer for a connection that has nothing half received. Knows no certificates, and not the meaning of an
+//! error to its caller.
 
 use rustls::client::{ClientConnectionData, UnbufferedClientConnection};
 use rustls::server::{ServerConnectionData, UnbufferedServerConnection};
@@ -15,22 +15,22 @@ use rustls::unbuffered::{
 use std::cell::Cell;
 use std::ops::Deref;
 
-/// What encryption adds to a record at most (RFC 8446 section 5.2: header 5, content type 1, tag 16; in
-/// TLS 1.2 a nonce of 8 instead of the type), and a key update that may go before.
+/// Most bytes that encryption adds to a record (RFC 8446 section 5.2: header 5, content type 1, tag 16; in TLS 1.2 a
+/// nonce of 8 instead of the type), and a key update that may go before.
 const OVERHEAD_BYTES: usize = 64;
 /// Largest plaintext of a record (RFC 8446 section 5.1).
 pub const RECORD_BYTES: usize = 16_384;
-/// What may stay allocated while it waits for nothing: the size of a small record's rest.
+/// Bytes that may stay allocated while idle: the size of a small record's rest.
 const KEPT_BYTES: usize = 4096;
 
 thread_local! {
-    /// Where records are decrypted: one buffer for all connections of a thread.
+    /// Buffer in which records are decrypted: one for all connections of a thread.
     static WORKBENCH: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
 }
 
-/// The library's end of a connection: the one thing that client and server have in common and no type of its own.
+/// The library's end of a connection: the part that client and server have in common and that has no type of its own.
 pub trait End: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
-    /// What is the client's or the server's alone.
+    /// The data of the client or the server alone.
     type Data;
 
     /// See [`UnbufferedClientConnection`].
@@ -55,12 +55,12 @@ impl End for UnbufferedServerConnection {
     }
 }
 
-/// Where records go that are to be sent.
+/// Destination of the records that are to be sent.
 pub trait Output {
-    /// Has up to so many bytes written behind what is there; `write` says how many it wrote, and none of them counts
-    /// when it fails.
+    /// Appends up to so many bytes; `write` returns how many it wrote, and none of them counts when it fails.
     ///
     /// # Errors
+    ///
     /// What `write` returns.
     fn append<E>(&mut self, bytes: usize, write: impl FnOnce(&mut [u8]) -> Result<usize, E>)
     -> Result<(), E>;
@@ -81,12 +81,12 @@ impl Output for Vec<u8> {
     }
 }
 
-/// Why receiving ended.
+/// The reason for which receiving ended.
 #[derive(Debug)]
 pub enum Stopped<E> {
-    /// What came is wrong, in the library's words.
+    /// The bytes are wrong, in the library's words.
     Tls(rustls::Error),
-    /// Whoever took the plain bytes did not want them.
+    /// The consumer of the plain bytes refused them.
     Plain(E),
 }
 
@@ -100,7 +100,7 @@ pub struct Session<T> {
     tls: T,
     /// A record that is not complete, as it came.
     rest: Vec<u8>,
-    /// What is to be sent: flights of the handshake, alerts.
+    /// Bytes to be sent: flights of the handshake, alerts.
     output: Vec<u8>,
     ended: bool,
 }
@@ -109,7 +109,7 @@ impl<T: End> Session<T> {
     /// An end that has received nothing; a client's first flight is made at once.
     pub fn new(tls: T) -> Self {
         let mut session = Self { tls, rest: Vec::new(), output: Vec::new(), ended: false };
-        // There is nothing yet that could fail.
+        // Nothing can have failed yet.
         let _ = session.process(&mut [], &mut |_| Ok::<_, NotOpen>(()));
         session
     }
@@ -119,7 +119,7 @@ impl<T: End> Session<T> {
         &self.tls
     }
 
-    /// Whether nothing of one's own can be sent yet.
+    /// Whether no plain bytes can be sent yet.
     pub fn is_handshaking(&self) -> bool {
         self.tls.is_handshaking()
     }
@@ -129,11 +129,12 @@ impl<T: End> Session<T> {
         self.ended
     }
 
-    /// Takes all that came from the peer and hands out what it says, piece by piece. Afterwards there may be something
-    /// to [send](Self::take_output), also when it failed: the alert.
+    /// Takes all bytes of the peer and hands out the decrypted ones, piece by piece. Afterwards there may be bytes to
+    /// [send](Self::take_output), also when it failed: the alert.
     ///
     /// # Errors
-    /// Whatever is wrong with the bytes, or what `plain` returns. The session is of no more use then, and must not be
+    ///
+    /// The fault of the bytes, or what `plain` returns. The session is of no more use then, and must not be given more.
     /// given more.
     #[inline]
     pub fn receive<E>(
@@ -166,7 +167,7 @@ impl<T: End> Session<T> {
         Ok(())
     }
 
-    /// Moves what is to be sent behind what is there.
+    /// Appends the bytes to be sent to `out`.
     pub fn take_output(&mut self, out: &mut impl Output) {
         if self.output.is_empty() {
             return;
@@ -180,9 +181,11 @@ impl<T: End> Session<T> {
         self.output.clear();
     }
 
-    /// Encrypts these pieces, each in records of its own, behind what is there and what had to be sent before.
+    /// Encrypts these pieces, each in records of its own, behind the bytes in `out` and those that had to be sent
+    /// before.
     ///
     /// # Errors
+    ///
     /// The handshake lasts, or both have ended the session.
     #[inline]
     pub fn write(&mut self, pieces: &[&[u8]], out: &mut impl Output) -> Result<(), NotOpen> {
@@ -217,7 +220,7 @@ impl<T: End> Session<T> {
             return Err(NotOpen);
         }
         loop {
-            // The library counts from the start of what is half received, and wants to see it again.
+            // The library counts from the start of the half-received record, and wants to see it again.
             let status = self.tls.process(&mut self.rest);
             let discard = status.discard;
             match status.state {
@@ -229,14 +232,14 @@ impl<T: End> Session<T> {
                     self.rest.drain(..discard);
                     return written;
                 }
-                // Both have closed. Nothing else is left: what was received has been worked through.
+                // Both have closed. Nothing else is left: all received bytes have been processed.
                 _ => return Err(NotOpen),
             }
             self.rest.drain(..discard);
         }
     }
 
-    /// Works through records; how many bytes were used.
+    /// Processes records; returns the number of bytes used.
     fn process<E>(
         &mut self,
         records: &mut [u8],
@@ -267,7 +270,8 @@ impl<T: End> Session<T> {
         }
     }
 
-    /// Makes the alert that tells the peer what is wrong. `records` is what was not used: it is not read any further.
+    /// Makes the alert that tells the peer what is wrong. `records` are the unused bytes: they are not read any
+    /// further.
     fn alert(&mut self, records: &mut [u8]) {
         while self.tls.wants_write() {
             match self.tls.process(records).state {

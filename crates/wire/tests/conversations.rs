@@ -1,4 +1,4 @@
-//! Runs every conversation of tests/wire; the README there tells the format.
+//! Runs every conversation of tests/wire; the README there describes the format.
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
@@ -45,7 +45,7 @@ fn check(conversation: &Conversation, path: &Path) {
     run(&bytes.chunks(1).collect::<Vec<_>>(), "byte by byte");
 }
 
-/// What a client makes of the pieces, in the words of the files.
+/// A client's view of the pieces, in the words of the files.
 fn play(conversation: &Conversation, pieces: &[&[u8]]) -> Vec<String> {
     let mut reader = ReplyReader::default();
     match conversation.to_connect {

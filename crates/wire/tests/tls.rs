@@ -1,4 +1,4 @@
-//! Both ends of a session in memory: what one writes the other is told, and what is wrong ends it with an alert.
+//! Both ends of a TLS session in memory: the bytes that one writes the other gets, and an error ends it with an alert.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
@@ -27,7 +27,7 @@ fn ends() -> (Client, Server) {
     (Session::new(client), Session::new(UnbufferedServerConnection::new(server).unwrap()))
 }
 
-/// Carries what one end has to send to the other, in pieces of so many bytes; what that is told.
+/// Carries one end's output to the other, in pieces of so many bytes; returns the plain bytes.
 fn carry<A: End, B: End>(from: &mut Session<A>, to: &mut Session<B>, piece: usize) -> Vec<u8> {
     let (mut flight, mut heard) = (Vec::new(), Vec::new());
     from.take_output(&mut flight);

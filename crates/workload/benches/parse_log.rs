@@ -1,4 +1,4 @@
-//! What it costs to read a Combined log: CPU seconds (user and system) per GB.
+//! Cost of reading a Combined log: CPU seconds (user and system) per GB.
 //!
 //! The bundled log, repeated to 200 MB in memory, walked five times: once taken apart only, once
 //! all the way to an index of requests. Target for the first: at most 3.

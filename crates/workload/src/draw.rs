@@ -17,8 +17,8 @@ pub(crate) const fn phase(seed: u64, round: u64) -> u32 {
     ((mix64(seed) >> 32) as u32).wrapping_add((round as u32).wrapping_mul(GOLDEN))
 }
 
-/// `count` places in 0..`len`, evenly apart, not decreasing; over all phases each place comes
-/// equally often. Empty when `len` is.
+/// `count` places in 0..`len`, evenly apart, not decreasing; over all phases each place comes equally often. Empty when
+/// `len` is 0.
 pub(crate) fn evenly(len: u64, count: u64, phase: u32) -> impl Iterator<Item = u64> {
     stepped(len, count, move |_| phase)
 }
@@ -41,10 +41,10 @@ fn stepped(len: u64, count: u64, phase: impl Fn(u64) -> u32) -> impl Iterator<It
     })
 }
 
-/// Things with weights, drawn in proportion.
+/// Weighted things, drawn in proportion.
 #[derive(Clone, Debug)]
 pub(crate) struct Weights {
-    /// Where each thing's stretch ends when the weights are laid end to end.
+    /// The end of each thing's stretch when the weights are laid end to end.
     ends: Vec<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! A slice asked for again and again: for loads that end with time and not with work.
+//! Endless source: a slice repeated, for loads that end with time and not with work.
 
 use crate::{Ask, Slice, Source};
 use bakeoff_units::Nanos;
@@ -21,8 +21,8 @@ impl EndlessSource {
         (0..threads).map(source).collect()
     }
 
-    /// Closed loop: robots begin at places spread over the list, as if all together had made `from` requests; robot r goes to
-    /// thread r % threads.
+    /// Closed loop: robots begin at places spread over the list, as if all together had made `from` requests; robot r
+    /// goes to thread r % threads.
     pub fn by_robot(slice: &Slice, threads: usize, robots: usize, from: usize) -> Vec<EndlessSource> {
         let (threads, robots) = (threads.max(1), robots.max(1));
         let len = slice.lists.first().map_or(0, Vec::len);
@@ -34,7 +34,7 @@ impl EndlessSource {
         (0..threads).map(source).collect()
     }
 
-    /// How many robots are on this thread.
+    /// Number of robots on this thread.
     pub fn robots(&self) -> usize {
         self.next.len()
     }

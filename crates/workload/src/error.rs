@@ -1,4 +1,4 @@
-//! What can be wrong with a workload: what, where, and what to do next.
+//! Errors of workloads: the fault, its place, and what to do next.
 
 use crate::replay::Sample;
 use bakeoff_units::{Bytes, Ratio};
@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a workload cannot be made, or its site not be written. All but the last two are faults of
-/// the plan or of the log it names.
+/// Errors in making a workload, or in writing its site. All but the last two are faults of the plan or of the log it
+/// names.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkloadError {
     /// The log cannot be opened.
@@ -18,7 +18,7 @@ pub enum WorkloadError {
     LogMissing {
         /// The log's name.
         log: String,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// Reading or unpacking failed on the way.
@@ -30,7 +30,7 @@ pub enum WorkloadError {
         log: String,
         /// The last line that was read.
         line: u64,
-        /// What the system or the unpacker says.
+        /// The error of the system or the unpacker.
         source: io::Error,
     },
     /// No line at all.
@@ -46,7 +46,7 @@ pub enum WorkloadError {
     FormatUnknown {
         /// The log's name.
         log: String,
-        /// What was seen.
+        /// The lines that were looked at.
         source: DetectError,
     },
     /// Too many lines are not in the format.
@@ -75,7 +75,7 @@ pub enum WorkloadError {
         log: String,
         /// All lines.
         lines: u64,
-        /// `reason: count` of what was skipped.
+        /// `reason: count` of the skipped lines.
         reasons: String,
         /// The first of them.
         samples: Vec<Sample>,
@@ -91,7 +91,7 @@ pub enum WorkloadError {
         /// Requests that could be replayed.
         requests: u64,
     },
-    /// The log's own pace is asked for, and it has none.
+    /// The log's own pace was chosen, and it has none.
     #[error(
         "no line of the log {log} has a time that can be read; use `clock = \"constant\"` or \"shuffled\""
     )]
@@ -99,7 +99,7 @@ pub enum WorkloadError {
         /// The log's name.
         log: String,
     },
-    /// The log is not what it was when it was read first.
+    /// The log differs from its first reading.
     #[error(
         "the log {log} changed while it was in use: it now has fewer requests than the {expected} it had; copy it to a file that nobody writes"
     )]
@@ -123,7 +123,7 @@ pub enum WorkloadError {
     BadUrl {
         /// As it was given.
         url: String,
-        /// What is wrong.
+        /// The fault.
         reason: &'static str,
     },
     /// A closed loop without robots.
@@ -132,7 +132,7 @@ pub enum WorkloadError {
     /// A site that cannot be.
     #[error("there is no such site: {fault}")]
     NoSuchSite {
-        /// Which of its numbers contradict each other.
+        /// The numbers that contradict each other.
         fault: String,
     },
     /// The site is over the limit.
@@ -158,7 +158,7 @@ pub enum WorkloadError {
     SiteWrite {
         /// The file or directory.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }

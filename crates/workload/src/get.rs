@@ -1,7 +1,7 @@
 //! Weighted URLs: the `get` workload, and the endless source of `bakeoff load`.
 //!
-//! A slice draws the URLs evenly (each in its share to within one) and puts them in a seeded
-//! order. Nothing is known of what the server holds, so any status below 500 is a reply.
+//! A slice draws the URLs evenly (each in its share to within one) and puts them in a seeded order. The server's
+//! objects are not known, so any status below 500 is a reply.
 
 use crate::draw::{Weights, deal};
 use crate::{Ask, Expect, Method, Request, RequestTable, Site, Slice, Source, Workload, WorkloadError};
@@ -10,7 +10,7 @@ use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A URL and how often it is asked for, in proportion to the others.
+/// A URL and its weight.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct GetUrl {
     /// Path and query, percent-encoded, `/` first.

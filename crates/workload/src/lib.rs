@@ -1,9 +1,8 @@
-//! Which requests are made, in which order.
+//! Workloads: the requests to be made, in their order.
 //!
-//! Measuring side, load-generator process. Owns the meaning of a workload: targets, order, what
-//! must come back. Sees no socket, no clock and no statistics. Deterministic: a (plan, seed) pair
-//! means the same requests on every machine. What a slice needs is prepared before the slice
-//! starts; [`Source::next`] is hot and does no I/O and no allocation.
+//! Measuring side, load-generator process. Owns the meaning of a workload: targets, order, expected replies. Sees no
+//! socket, no clock and no statistics. Deterministic: a (plan, seed) pair means the same requests on every machine. All
+//! data of a slice is prepared before the slice starts; [`Source::next`] is hot and does no I/O and no allocation.
 
 #![forbid(unsafe_code)]
 
@@ -30,24 +29,24 @@ pub use webstone::Webstone;
 use bakeoff_content::Catalogue;
 use std::collections::BTreeMap;
 
-/// What an experiment asks of a workload: the fixed work of each round, and what it is made of.
+/// A workload as an experiment sees it: the fixed work of each round, and its objects.
 pub trait Workload: Send {
-    /// The requests of one round, about `requests` of them in all; the same for the same round
-    /// and number, whatever was asked before. Reads files where the workload streams: never
-    /// called while something is measured.
+    /// The requests of one round, about `requests` of them in all; the same for the same round and number, whatever
+    /// slices were made before. Reads files where the workload streams: never called during a measurement.
     ///
     /// # Errors
+    ///
     /// A log that can no longer be read, or has changed.
     fn slice(&mut self, round: u64, requests: usize) -> Result<Slice, WorkloadError>;
 
-    /// How many robots drive it in a closed loop, one list of a slice each; `None` in an open
-    /// loop, where a slice has one list.
+    /// Number of robots that drive it in a closed loop, one list of a slice each; `None` in an open loop, where a slice
+    /// has one list.
     fn closed(&self) -> Option<usize>;
 
-    /// How many requests the whole workload has, where it has an end.
+    /// Number of requests of the whole workload, where it has an end.
     fn total(&self) -> Option<u64>;
 
-    /// What was left out, by the label of the reason.
+    /// Counts of skipped requests, by the label of the reason.
     fn skipped(&self) -> BTreeMap<String, u64>;
 
     /// The objects that the requests expect, for an origin that serves without files.

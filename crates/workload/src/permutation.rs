@@ -1,4 +1,4 @@
-//! Orders without tables: a keyed bijection of 0..len.
+//! Permutations without tables: a keyed bijection of 0..len.
 //!
 //! Cold: orders are made before a slice. A balanced Feistel network over the smallest even number
 //! of bits that holds `len`, and cycle walking (apply it again until the value is below `len`), so
@@ -29,7 +29,7 @@ impl Permutation {
         Self { len, half, key }
     }
 
-    /// How many things there are.
+    /// Number of things.
     pub const fn len(&self) -> u64 {
         self.len
     }
@@ -39,12 +39,12 @@ impl Permutation {
         self.len == 0
     }
 
-    /// What stands at `place` of the order; `None` from `len` on.
+    /// The thing at `place` of the order; `None` from `len` on.
     pub fn get(&self, place: u64) -> Option<u64> {
         self.walk(place, Self::forward)
     }
 
-    /// Where `thing` stands in the order: the inverse of [`Self::get`].
+    /// The place of `thing` in the order: the inverse of [`Self::get`].
     pub fn place_of(&self, thing: u64) -> Option<u64> {
         self.walk(thing, Self::backward)
     }

@@ -1,9 +1,8 @@
 //! The objects of a workload as files.
 //!
-//! Measuring side, before anything is measured. Owns what is written below one fresh directory and
-//! that nothing is written elsewhere: names are refused where they are parsed, again here, and no
-//! file or directory is used that this code did not create itself, so that no link planted in
-//! the directory is followed.
+//! Measuring side, before the measurement. Owns the files below one fresh directory, and the rule that nothing is
+//! written elsewhere: names are refused where they are parsed, again here, and no file or directory is used that this
+//! code did not create itself, so that no link planted in the directory is followed.
 
 use crate::WorkloadError;
 use bakeoff_content::{Body, Catalogue, MODIFIED_SECS};
@@ -18,7 +17,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-/// What file systems give files in.
+/// Block size of file systems.
 const BLOCK: u64 = 4096;
 
 /// A set of files.
@@ -27,7 +26,7 @@ pub struct Site {
     catalogue: Arc<Catalogue>,
 }
 
-/// What a site takes on disk.
+/// Space that a site needs on disk.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DiskNeed {
     /// Files rounded up to blocks of 4 KiB, and a block for each directory.
@@ -54,7 +53,7 @@ impl Site {
         &self.catalogue
     }
 
-    /// When every file was last changed: 2015-05-17T10:05:03Z.
+    /// Modification time of every file: 2015-05-17T10:05:03Z.
     pub fn modified() -> SystemTime {
         SystemTime::UNIX_EPOCH + Duration::from_secs(MODIFIED_SECS)
     }
@@ -67,8 +66,8 @@ impl Site {
         })
     }
 
-    /// What it takes on disk, computed without touching one. Sizes come from strangers: sums stop
-    /// at the largest number.
+    /// Space that it needs on disk, computed without touching one. Sizes come from strangers: sums stop at the largest
+    /// number.
     pub fn disk_need(&self) -> DiskNeed {
         let mut directories = HashSet::from([Path::new("")]);
         let mut bytes = 0_u64;

@@ -1,11 +1,10 @@
-//! Requests as the load generator asks for them.
+//! Sources: requests in the form in which the load generator takes them.
 
 use bakeoff_content::Body;
 use bakeoff_units::Nanos;
 use std::sync::Arc;
 
-/// The methods that are asked with. Logs are replayed with the first two, which are safe (RFC 9110 section
-/// 9.2.1).
+/// The methods of requests. Logs are replayed with the first two, which are safe (RFC 9110 section 9.2.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Method {
     /// The whole representation.
@@ -13,7 +12,7 @@ pub enum Method {
     Get,
     /// The header section alone.
     Head,
-    /// Something is handed over; see [`Ask::body`]. HTTP/1.1 only.
+    /// A body is handed over; see [`Ask::body`]. HTTP/1.1 only.
     Post,
     /// The representation is replaced.
     Put,
@@ -21,7 +20,7 @@ pub enum Method {
     Patch,
     /// It is removed.
     Delete,
-    /// What may be asked of it.
+    /// The methods that it allows.
     Options,
 }
 
@@ -43,23 +42,23 @@ impl Method {
         }
     }
 
-    /// Whether asking twice comes to the same as asking once (RFC 9110 section 9.2.2).
+    /// Whether asking twice has the same effect as asking once (RFC 9110 section 9.2.2).
     pub const fn is_idempotent(self) -> bool {
         !matches!(self, Self::Post | Self::Patch)
     }
 }
 
-/// What a reply must be to count as one.
+/// The expected reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Expect {
-    /// Nothing is known beforehand: any status below 500, the length that the reply promises.
+    /// Unknown beforehand: any status below 500, the length that the reply promises.
     #[default]
     Anything,
     /// 200 with exactly this body (for HEAD: with its length).
     Body(Body),
     /// A path that is also a directory: as `Body`, or a redirect to the name with a slash.
     BodyOrRedirect(Body),
-    /// This status, whatever the body says (404 for what was never there, 304).
+    /// This status, whatever the body (404 for a path that never existed, 304).
     Status(u16),
     /// A status that means refused: the request is a planted violation.
     Refusal,
@@ -67,17 +66,17 @@ pub enum Expect {
     FirstBytes {
         /// The whole representation.
         body: Body,
-        /// How many bytes are asked for, at most the body's length.
+        /// Number of bytes asked for, at most the body's length.
         len: u64,
     },
-    /// A request with a condition or a range, of which somebody else judges what is right: 200 with this
-    /// body, 206 with `len` bytes of it from `first` on, or 304.
+    /// A request with a condition or a range, whose reply is judged elsewhere: 200 with this body, 206 with `len` bytes
+    /// of it from `first` on, or 304.
     Selected {
         /// The whole representation.
         body: Body,
         /// The first byte asked for.
         first: u64,
-        /// How many bytes are asked for; no more than there are from `first` on.
+        /// Number of bytes asked for; no more than there are from `first` on.
         len: u64,
     },
 }
@@ -94,7 +93,7 @@ impl Expect {
         }
     }
 
-    /// The object that is asked for, as far as the request is for one.
+    /// The requested object, if the request is for one.
     pub const fn object(&self) -> Option<Body> {
         match *self {
             Self::Body(body)
@@ -134,23 +133,23 @@ impl Statuses {
 /// One request as it is asked for. Borrowed: rendered into a connection's buffer at once.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Ask<'a> {
-    /// How it is asked.
+    /// The method.
     pub method: Method,
     /// Request target in origin form, as it is sent: starts with `/`, no spaces or controls.
     pub target: &'a [u8],
     /// Further header lines, each ended by CRLF; mostly empty.
     pub headers: &'a [u8],
-    /// What must come back.
+    /// The expected reply.
     pub expect: Expect,
     /// When in the workload's own time (the log's stamps): offset from the slice's first request,
     /// speed factor not applied. Zero where the workload has no time of its own.
     pub at: Nanos,
-    /// The source's own mark of this request, told back when it has ended; 0 where nobody cares.
+    /// The source's own mark of this request, passed back when it has ended; 0 where it is not used.
     pub ticket: u32,
-    /// Open loop: the robot of this thread that asks, for whom connections are kept apart where robots
-    /// have their own. 0 where there are none; a closed loop knows whom it asked.
+    /// Open loop: the robot of this thread that asks, whose connections are kept apart where robots have their own. 0
+    /// where there are none; in a closed loop the caller knows the robot.
     pub robot: u32,
-    /// What is sent with the request, its length included (HTTP/1.1 only). It is copied: a few MB at most.
+    /// The body of the request, its length included (HTTP/1.1 only). It is copied: a few MB at most.
     pub body: Option<Body>,
     /// After so many bytes of the reply's body the connection is closed on purpose, and the request ends as
     /// cut off (HTTP/1.1 only).
@@ -191,7 +190,7 @@ pub struct RequestTable {
 /// The fixed work of one round: the same for every arm. Cheap to copy.
 #[derive(Clone, Debug)]
 pub struct Slice {
-    /// What the indices mean.
+    /// The requests that the indices mean.
     pub table: Arc<RequestTable>,
     /// One list per robot; an open-loop slice has one list. Entries index `table`.
     pub lists: Arc<Vec<Vec<u32>>>,
@@ -249,7 +248,7 @@ pub struct ListSource {
 }
 
 impl ListSource {
-    /// How many robots of the slice are on this thread.
+    /// Number of robots of the slice on this thread.
     pub fn robots(&self) -> usize {
         self.cursors.len()
     }

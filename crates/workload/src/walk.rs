@@ -1,10 +1,9 @@
-//! A made-up site of a given shape, walked by robots as a log would be.
+//! Synthetic site of a given shape, walked by robots as a log would be.
 //!
-//! Cold: made once. For studies whose data nobody has any more: so many files of so many bytes, so
-//! many URLs asked for, a share of them for files that do not exist, a mean reply. Sizes are
-//! log-normal, as those of web files are (Crovella and Bestavros 1997 for the body), with a spread
-//! of our choice, and then scaled so that the sums come out. The same shape and seed are the same
-//! site on every machine.
+//! Cold: made once. For studies whose data is lost: so many files of so many bytes, so many distinct URLs, a share of
+//! them for files that do not exist, a mean reply. Sizes are log-normal, as those of web files are (Crovella and
+//! Bestavros 1997 for the body), with a spread of our choice, and then scaled so that the sums come out. The same shape
+//! and seed are the same site on every machine.
 
 use crate::replay::LogIndex;
 use crate::{Expect, Method, Request, Site, WorkloadError};
@@ -17,10 +16,10 @@ const SPREAD: f64 = 1.5;
 const DIRECTORY: usize = 100;
 /// Seed purpose of sizes.
 const SIZES: u64 = 0x517e_0001;
-/// Seed purpose of which files are asked for.
+/// Seed purpose of the choice of requested files.
 const ASKED: u64 = 0x517e_0002;
 
-/// The shape of a site and of what is asked of it.
+/// The shape of a site and of the requests for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shape {
     /// Files of the site.
@@ -41,7 +40,7 @@ impl Shape {
         self.urls - (self.missing.get() * self.urls as f64).round() as usize
     }
 
-    /// Which of its numbers contradict each other, in words.
+    /// The numbers that contradict each other, in words.
     pub fn fault(&self) -> Option<String> {
         let asked = self.asked();
         let asked_bytes = self.asked_bytes();
@@ -86,7 +85,7 @@ pub fn walk(shape: &Shape, seed: u64, max: Bytes) -> Result<LogIndex, WorkloadEr
     let rest = shape.files - asked;
     let mut sizes = drawn(asked, shape.asked_bytes(), &mut random);
     sizes.extend(drawn(rest, shape.bytes.get() - shape.asked_bytes(), &mut random));
-    // Which of the files are asked for does not follow their names.
+    // The choice of requested files does not follow their names.
     let mut names: Vec<usize> = (0..shape.files).collect();
     SplitMix64::for_purpose(seed, ASKED).shuffle(&mut names);
     let mut catalogue = Catalogue::default();

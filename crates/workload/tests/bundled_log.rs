@@ -1,4 +1,4 @@
-//! Replays of the log that is shipped with the program: what they hold, and that they never change.
+//! Replays of the log that is shipped with the program: their contents, and that they never change.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 

@@ -1,4 +1,4 @@
-//! Properties of access-log parsing: no bytes make it panic, and what is written is read.
+//! Properties of access-log parsing: no bytes make it panic, and a written line is read back.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
@@ -91,7 +91,7 @@ proptest! {
         }
     }
 
-    /// What leaves the classifier can be sent and names a place inside the site.
+    /// A target that passes the classifier can be sent and names a place inside the site.
     #[test]
     fn what_is_kept_is_safe(rest in vec(prop_oneof![
         any::<u8>(), Just(b'/'), Just(b'.'), Just(b'%'), Just(b'2'), Just(b'e'), Just(b'f'),

@@ -1,4 +1,4 @@
-//! Logs that cannot be used: each says what is wrong, where, and what to do.
+//! Logs that cannot be used: each error names the fault, its place, and what to do.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 

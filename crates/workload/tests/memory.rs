@@ -1,5 +1,5 @@
-//! A million lines take the memory of their distinct requests. Alone in its process, as it reads
-//! the process's peak.
+//! Memory of an index: a million lines take that of their distinct requests. Alone in its process, as it reads the
+//! process's peak.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 

@@ -1,4 +1,4 @@
-//! The messages of a null call: RFC 5531 sections 9 and 11, written by hand.
+//! Messages of a null call: RFC 5531 sections 9 and 11, written by hand.
 //!
 //! Pure functions of bytes; integers are big-endian, four bytes each.
 
@@ -20,7 +20,7 @@ const AUTH_NONE: u32 = 0;
 /// Of the record mark: this fragment is the last.
 const LAST: u32 = 1 << 31;
 
-/// Why a call that was understood is not made: `accept_stat`.
+/// Values of `accept_stat`: an understood call was made, or why it was not.
 const SUCCESS: u32 = 0;
 const PROGRAM_UNAVAILABLE: u32 = 1;
 const PROGRAM_MISMATCH: u32 = 2;
@@ -31,7 +31,7 @@ pub(super) fn call(xid: u32) -> [u8; CALL_BYTES] {
     words([xid, CALL, RPC_VERSION, PROGRAM, VERSION, NULL_PROCEDURE, AUTH_NONE, 0, AUTH_NONE, 0])
 }
 
-/// The accepted reply to a call; `None` for what is no call of this version of RPC without credentials.
+/// The accepted reply to a call; `None` for bytes that are no call of this version of RPC without credentials.
 pub(super) fn reply(call: &[u8]) -> Option<[u8; REPLY_BYTES]> {
     let at = |index| word(call, index);
     if call.len() != CALL_BYTES || at(1)? != CALL || at(2)? != RPC_VERSION {
@@ -47,7 +47,7 @@ pub(super) fn reply(call: &[u8]) -> Option<[u8; REPLY_BYTES]> {
     Some(words([at(0)?, REPLY, ACCEPTED, AUTH_NONE, 0, status]))
 }
 
-/// Whether it is the reply to the call of this number, which was made.
+/// Whether it is the reply to the call of this number, with success.
 pub(super) fn is_success(reply: &[u8], xid: u32) -> bool {
     let wanted: [u8; REPLY_BYTES] = words([xid, REPLY, 0, AUTH_NONE, 0, SUCCESS]);
     reply == wanted

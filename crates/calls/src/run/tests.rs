@@ -1,9 +1,9 @@
-//! Conversations with the whole process: what it is told, what it answers.
+//! Conversations with the whole process: commands and answers.
 
 use super::*;
 use std::path::Path;
 
-/// What the process says to these lines.
+/// The process's output for these lines.
 fn said(dir: &Path, flags: &[&str], asked: &str) -> (Result<(), CallsError>, Vec<String>) {
     let words = ["--dir", dir.to_str().unwrap()].into_iter().chain(flags.iter().copied()).map(OsString::from);
     let mut output = Vec::new();

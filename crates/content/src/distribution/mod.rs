@@ -1,8 +1,8 @@
 //! Distributions as plans name them: `exp:13KB`, `norm:3s,1.5s`, `zipf:13`.
 //!
-//! Measuring side; drawn from on the hot path of origin and robots: no allocation, no state, so that a
-//! draw depends on the generator alone. Owns the text form (`parse`) and the means (`moments`). What a
-//! draw is for, and what becomes of one below zero, is the reader's affair.
+//! Measuring side; drawn from on the hot path of origin and robots: no allocation, no state, so that a draw depends on
+//! the generator alone. Owns the text form (`parse`) and the means (`moments`). The purpose of a draw, and the
+//! treatment of one below zero, are the reader's affair.
 //!
 //! The forms are Web Polygraph's, but for two: the normal is a real one and no sum of twelve uniforms,
 //! and there is no `seq`, as it would need a state that is not in an object's name.
@@ -17,7 +17,7 @@ use thiserror::Error;
 /// The forms, for errors and help.
 const FORMS: &str = "const:V, unif:LOW,HIGH, exp:MEAN, norm:MEAN,SD, logn:MEAN,SD, zipf:N, table:5xV,95xV";
 
-/// How a value varies. Values are in base units: bytes, seconds, or plain counts.
+/// Distribution of a value. Values are in base units: bytes, seconds, or plain counts.
 ///
 /// - `const:V`: always V
 /// - `unif:LOW,HIGH`: evenly in LOW <= x < HIGH
@@ -33,7 +33,7 @@ pub struct Distribution {
     shape: Shape,
 }
 
-/// What the text means, in base units.
+/// The meaning of the text, in base units.
 #[derive(Clone, Debug, PartialEq)]
 enum Shape {
     Constant(f64),
@@ -45,7 +45,7 @@ enum Shape {
     Table { rows: Vec<(f64, f64)>, weight: f64 },
 }
 
-/// Why a text is no distribution.
+/// A text that is no distribution.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum DistributionError {
     /// No known name, or another number of values than it takes.
@@ -59,7 +59,7 @@ pub enum DistributionError {
     Value {
         /// The value.
         typed: String,
-        /// What may stand there.
+        /// The values that are allowed.
         allowed: &'static str,
     },
     /// Values that do not go together.
@@ -67,7 +67,7 @@ pub enum DistributionError {
     Rule {
         /// The whole text.
         typed: String,
-        /// What must hold.
+        /// The rule that must hold.
         rule: &'static str,
     },
 }
@@ -78,11 +78,12 @@ impl Distribution {
         Self { text: "const:0".into(), shape: Shape::Constant(0.0) }
     }
 
-    /// Of sizes, in bytes: `exp:13KB`. KB, MB, GB and TB are powers of 1024 here, as in Polygraph and
-    /// unlike elsewhere in plans; KiB, MiB, GiB and TiB are the same.
+    /// Of sizes, in bytes: `exp:13KB`. KB, MB, GB and TB are powers of 1024 here, as in Polygraph and unlike elsewhere
+    /// in plans; KiB, MiB, GiB and TiB are the same.
     ///
     /// # Errors
-    /// What was typed, and what is allowed.
+    ///
+    /// The text, and what is allowed.
     pub fn parse_bytes(text: &str) -> Result<Self, DistributionError> {
         Self::parse(text, &parse::BYTES)
     }
@@ -90,7 +91,8 @@ impl Distribution {
     /// Of times, in seconds: `norm:3s,1.5s`. A year has 365.25 days.
     ///
     /// # Errors
-    /// What was typed, and what is allowed.
+    ///
+    /// The text, and what is allowed.
     pub fn parse_seconds(text: &str) -> Result<Self, DistributionError> {
         Self::parse(text, &parse::SECONDS)
     }
@@ -98,7 +100,8 @@ impl Distribution {
     /// Of plain numbers: `zipf:13`.
     ///
     /// # Errors
-    /// What was typed, and what is allowed.
+    ///
+    /// The text, and what is allowed.
     pub fn parse_count(text: &str) -> Result<Self, DistributionError> {
         Self::parse(text, &parse::COUNTS)
     }

@@ -1,4 +1,4 @@
-//! Means that take more than a line.
+//! Means of distributions that take more than a line.
 //!
 //! Cold. Closed forms only: no mean is a sum over draws.
 

@@ -5,9 +5,9 @@
 
 use super::{DistributionError, Shape};
 
-/// In which units a distribution's values may be typed.
+/// The units in which a distribution's values may be typed.
 pub(super) struct Dimension {
-    /// What is said where a value is wrong.
+    /// The allowed values, as an error names them.
     allowed: &'static str,
     /// Name, factor, divisor. Two numbers, as 300 ms is 300 / 1000 and not quite 300 x 0.001.
     units: &'static [(&'static str, f64, f64)],
@@ -52,7 +52,7 @@ pub(super) const COUNTS: Dimension =
 /// An exabyte, or an age of the universe and more: with values up to here no draw and no mean overflows.
 const VALUE_AT_MOST: f64 = 1e18;
 
-/// What `text` means.
+/// The distribution that `text` means.
 pub(super) fn shape(text: &str, dimension: &Dimension) -> Result<Shape, DistributionError> {
     let no_form = || DistributionError::Form { typed: text.to_owned() };
     let (name, values) = text.split_once(':').ok_or_else(no_form)?;

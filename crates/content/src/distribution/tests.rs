@@ -1,4 +1,4 @@
-//! Tests of the module above: cases whose answer is known.
+//! Tests of distributions: cases whose answer is known.
 
 use super::*;
 use proptest::prelude::*;

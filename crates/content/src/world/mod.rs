@@ -1,9 +1,9 @@
-//! Worlds: endless sets of objects that nobody has to list.
+//! Worlds: endless sets of objects that need no list.
 //!
-//! Measuring side; used by origin and robots alike, so that the one serves and the other expects the
-//! same without a word between them. A [`Name`] is a few numbers; what the object is (size, type,
-//! whether it may be cached, when it changes, what it embeds) follows from the name and from the
-//! [`Model`], which a plan describes in TOML. No I/O, no clock, no state: the time comes in as a number.
+//! Measuring side; used by origin and robots alike, so that the one serves and the other expects the same without a
+//! word between them. A [`Name`] is a few numbers; the object (size, type, whether it may be cached, when it changes,
+//! what it embeds) follows from the name and from the [`Model`], which a plan describes in TOML. No I/O, no clock, no
+//! state: the time comes in as a number.
 //!
 //! After Web Polygraph. Each property is drawn from a generator of its own, seeded by the name and a
 //! constant of that property: a property that is added later changes none of the others.

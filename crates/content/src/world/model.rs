@@ -1,4 +1,4 @@
-//! What the objects of a world are like: kinds of content, their sizes, their life.
+//! Model of a world's objects: kinds of content, their sizes, their life.
 //!
 //! Made once from a plan, then only read: hot. All shares and probabilities run from 0 to 1.
 
@@ -7,7 +7,7 @@ use super::typed::{self, ModelError, TypedKind};
 use super::{Name, purpose, shares};
 use crate::{Body, Distribution, SplitMix64};
 
-/// The kinds of content of a world, which go together.
+/// The kinds of content of a world, checked together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
     kinds: Vec<Kind>,
@@ -24,16 +24,15 @@ pub struct Kind {
     pub size: Distribution,
     /// The probability that an object may be cached.
     pub cachable: f64,
-    /// How objects change; without it they never do, and show neither Last-Modified nor Expires.
+    /// Changes of objects; without it they never change, and show neither Last-Modified nor Expires.
     pub life: Option<LifeCycle>,
     /// Content-Type.
     pub media_type: String,
-    /// What paths end in, point and all, with its share. Empty: nothing.
+    /// The endings of paths, point and all, each with its share. Empty: none.
     pub extensions: Vec<(String, f64)>,
-    /// What each object embeds.
+    /// The objects that each object embeds.
     pub embeds: Option<Embeds>,
-    /// How long the origin thinks before it replies, in seconds, where that is another time than for the
-    /// other kinds.
+    /// Think time of the origin, in seconds, where it is another than for the other kinds.
     pub think: Option<Distribution>,
     /// Share of the bytes that are filler, in whole percent; 0: random bytes, which do not compress.
     pub compressibility: f64,
@@ -42,16 +41,16 @@ pub struct Kind {
     pub gzip: bool,
 }
 
-/// What objects embed.
+/// Embedded objects: their kind and number.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Embeds {
-    /// Of which kind, as its index.
+    /// Their kind, as its index.
     pub kind: usize,
-    /// How many; rounded, at most [`Name::EMBEDDED_AT_MOST`].
+    /// Their number; rounded, at most [`Name::EMBEDDED_AT_MOST`].
     pub count: Distribution,
 }
 
-/// How objects change: once a cycle, as in Web Polygraph.
+/// Changes of objects: once a cycle, as in Web Polygraph.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeCycle {
     /// Length of an object's cycle in seconds, at least 1; each object has one of its own.
@@ -60,11 +59,11 @@ pub struct LifeCycle {
     pub variance: f64,
     /// The share of objects that show Last-Modified.
     pub last_modified: f64,
-    /// What Expires says, each for its share of the objects. Empty: there is no Expires.
+    /// The rules for Expires, each for its share of the objects. Empty: there is no Expires.
     pub expires: Vec<Expiry>,
 }
 
-/// What Expires says: a moment, and a time before or after it.
+/// A rule for Expires: a moment, and a time before or after it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Expiry {
     /// The moment.
@@ -89,11 +88,12 @@ pub enum Base {
 }
 
 impl Model {
-    /// The model of a TOML text with `[[content]]` tables and nothing else. Who has such tables in a
-    /// file of other things reads them as `Vec<TypedKind>`, for [`Self::new`].
+    /// The model of a TOML text with `[[content]]` tables and nothing else. A caller with such tables in a file of
+    /// other things reads them as `Vec<TypedKind>`, for [`Self::new`].
     ///
     /// # Errors
-    /// What is wrong, with the content's name and the key.
+    ///
+    /// The fault, with the content's name and the key.
     pub fn from_toml(text: &str) -> Result<Self, ModelError> {
         typed::read(text)
     }
@@ -101,7 +101,8 @@ impl Model {
     /// The model of these kinds.
     ///
     /// # Errors
-    /// What is wrong, with the content's name and the key.
+    ///
+    /// The fault, with the content's name and the key.
     pub fn new(kinds: &[TypedKind]) -> Result<Self, ModelError> {
         typed::check(kinds)
     }
@@ -109,7 +110,8 @@ impl Model {
     /// The model of kinds that are changed ones of another model's.
     ///
     /// # Errors
-    /// What does not go together, with the content's name and the key.
+    ///
+    /// The contradiction, with the content's name and the key.
     pub fn with(kinds: Vec<Kind>) -> Result<Self, ModelError> {
         typed::check_all(&kinds)?;
         Ok(Self { kinds })
@@ -136,7 +138,7 @@ impl Model {
         Some(Object::new(name, kind))
     }
 
-    /// What the object's path ends in; nothing where the kind has no extensions, or is none of the model's.
+    /// The ending of the object's path; none where the kind has no extensions, or is none of the model's.
     pub fn extension(&self, name: &Name) -> &str {
         let extensions = self.kinds.get(usize::from(name.kind)).map_or(&[][..], |kind| &kind.extensions);
         let at = match extensions {
@@ -157,7 +159,7 @@ impl Model {
         at.unwrap_or(0) as u8 // a model has at most 256 kinds
     }
 
-    /// Builds now what the bodies need, so that no first request pays for it.
+    /// Builds the data for bodies now, so that no first request pays for it.
     pub fn prepare(&self) {
         let id = Name { world: 0, server: 0, kind: 0, number: 0 }.object_id();
         for kind in &self.kinds {

@@ -1,12 +1,12 @@
-//! An object's name, as numbers, as a path and as an id.
+//! Name of an object, as numbers, as a path and as an id.
 //!
-//! Hot in origin and robots, for every request and reply: written into a buffer that stays, parsed in
-//! place, without allocation. Fed by strangers: what is no name is `None`. Each name has one spelling.
+//! Hot in origin and robots, for every request and reply: written into a buffer that is reused, parsed in place,
+//! without allocation. Reads untrusted input: a malformed name is `None`. Each name has one spelling.
 
 use super::Model;
 use crate::{ObjectId, mix64};
 
-/// What tells the world of embedded objects from that of their containers.
+/// Constant that tells the world of embedded objects from that of their containers.
 const MUTANT: u64 = 0x5EED_0FE3_BEDD_ED01;
 
 /// Names one object of a world; all else about it follows.
@@ -16,9 +16,9 @@ pub struct Name {
     pub world: u64,
     /// The visible server.
     pub server: u16,
-    /// Which of the model's kinds, from 0.
+    /// The kind's index in the model, from 0.
     pub kind: u8,
-    /// Which object of this world, server and kind.
+    /// The object's number in this world, server and kind.
     pub number: u64,
 }
 
@@ -100,7 +100,7 @@ fn push_hex(number: u64, digits: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(&text[..digits]);
 }
 
-/// The number of so many lower-case digits behind `before`, and what comes after them.
+/// The number of so many lower-case digits behind `before`, and the text behind them.
 fn take_hex<'t>(before: &str, digits: usize, text: &'t [u8]) -> Option<(u64, &'t [u8])> {
     let (number, rest) = text.strip_prefix(before.as_bytes())?.split_at_checked(digits)?;
     let mut value = 0;

@@ -1,4 +1,4 @@
-//! An object, and what it is at a moment.
+//! Object of a world, and its version at a moment.
 //!
 //! Hot in origin and robots: made anew from its name for every request, on the stack, without
 //! allocation. The moment is given, in whole seconds since 1970 as in HTTP's dates.
@@ -6,11 +6,11 @@
 use super::{Base, Expiry, Kind, LifeCycle, Name, purpose, shares};
 use crate::{Body, GZIP_AT_MOST_BYTES, mix64};
 
-/// The last moment that is told from later ones: some nine million years away, where seconds still
-/// are whole in an `f64`.
+/// The last moment that is told from later ones: some nine million years away, where seconds still are whole in an
+/// `f64`.
 const LAST_SECS: u64 = 1 << 48;
 
-/// What follows from a name.
+/// The properties that follow from a name.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Object {
     /// Its name.
@@ -27,7 +27,7 @@ pub struct Object {
     embeds: Option<(u8, u16)>,
 }
 
-/// What an object is at a moment, until the next change.
+/// The version of an object at a moment, until the next change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
     /// Counts the changes, 0 for objects that never change.
@@ -62,7 +62,7 @@ impl Object {
             let count = embeds.count.draw(&mut purpose::random(name, purpose::EMBEDDED_COUNT));
             (embeds.kind as u8, count.round().clamp(0.0, Name::EMBEDDED_AT_MOST as f64) as u16)
         };
-        // The conversion takes what is below zero for zero.
+        // The conversion takes sizes below zero for zero.
         let body = Body::compressible(name.object_id(), size.ceil() as u64, kind.filler_percent());
         Self {
             name: *name,
@@ -75,8 +75,7 @@ impl Object {
         }
     }
 
-    /// What it is at this moment, in seconds since 1970. Only what may be cached shows Last-Modified
-    /// and Expires.
+    /// Its version at this moment, in seconds since 1970. Only cachable objects show Last-Modified and Expires.
     pub fn at(&self, unix_secs: u64) -> Version {
         let key = self.name.key();
         let Some(life) = &self.life else {
@@ -154,7 +153,7 @@ impl Life {
     }
 }
 
-/// Which of the entries is this object's, and its offset.
+/// The entry of this object, and its offset.
 fn expiry(name: &Name, entries: &[Expiry], unit: f64) -> Option<(Base, i64)> {
     let entry = &entries[shares::pick(entries.iter().map(|entry| entry.share), unit)?];
     let secs = entry.offset.draw(&mut purpose::random(name, purpose::EXPIRY_OFFSET)).max(0.0).round() as i64;

@@ -1,7 +1,6 @@
-//! What is drawn from an object's name: one constant each.
+//! Purposes of random draws from an object's name: one constant each.
 //!
-//! A number that stands here is never changed or given to something else: every object of every
-//! world would change with it.
+//! A number is never changed or given to another purpose: every object of every world would change with it.
 
 use super::Name;
 use crate::SplitMix64;

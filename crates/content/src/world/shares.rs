@@ -1,10 +1,10 @@
-//! Shares: read from texts, filled up to a whole, picked by.
+//! Shares of a whole: parsed from texts, completed to 100 %, and picked by a random point.
 //!
 //! Reading is cold, picking hot.
 
 use bakeoff_units::Ratio;
 
-/// How far a sum of shares may be from 100 %: figures such as 14.29 % are rounded.
+/// Tolerance of the sum of shares around 100 %: figures such as 14.29 % are rounded.
 const ROUNDING: f64 = 1e-3;
 
 /// A share from 0 to 1, from a text such as `80%`.
@@ -36,7 +36,7 @@ pub(super) fn filled(shares: &[Option<f64>]) -> Result<Vec<f64>, String> {
     Ok(shares.iter().map(|share| share.unwrap_or(rest)).collect())
 }
 
-/// Which of the shares holds the point `unit` (0 <= unit < 1) of their sum; `None` when all are zero.
+/// The index of the share that holds the point `unit` (0 <= unit < 1) of their sum; `None` when all are zero.
 pub(super) fn pick(shares: impl Iterator<Item = f64> + Clone, unit: f64) -> Option<usize> {
     let at = unit * shares.clone().sum::<f64>();
     let mut passed = 0.0;

@@ -1,7 +1,7 @@
 //! The model as a plan types it, and back.
 //!
-//! Cold. Two types, as for plans: what was typed ([`TypedKind`], texts) and what will be used
-//! ([`Kind`]). Every error names the content and the key.
+//! Cold. Two types, as for plans: the kind as typed ([`TypedKind`], texts) and the checked one ([`Kind`]). Every error
+//! names the content and the key.
 
 use super::{Base, Embeds, Expiry, Kind, LifeCycle, Model, shares};
 use crate::Distribution;
@@ -14,7 +14,7 @@ const KINDS_AT_MOST: usize = 256;
 /// The media type of a kind without one.
 const PLAIN_BYTES: &str = "application/octet-stream";
 
-/// Why a text is no model.
+/// Error in the text of a model.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ModelError {
     /// No TOML, or keys that do not exist: with the line, in the TOML library's words.
@@ -33,7 +33,7 @@ pub enum ModelError {
         content: String,
         /// The key.
         key: &'static str,
-        /// What was typed, and what is allowed.
+        /// The typed text, and what is allowed.
         why: String,
     },
 }
@@ -135,7 +135,7 @@ fn counted(kinds: usize) -> Result<(), ModelError> {
     if (1..=KINDS_AT_MOST).contains(&kinds) { Ok(()) } else { Err(ModelError::Count(kinds)) }
 }
 
-/// What several kinds say together, wherever they come from.
+/// Checks the kinds together, wherever they come from.
 pub(super) fn check_all(kinds: &[Kind]) -> Result<(), ModelError> {
     counted(kinds.len())?;
     let mut names = HashSet::new();
@@ -177,7 +177,7 @@ impl TypedKind {
             .transpose()
     }
 
-    /// The kind, its share still open.
+    /// Checks the kind, its share still open.
     fn check(&self, all: &[Self]) -> Result<Kind, ModelError> {
         if self.name.is_empty() {
             return Err(self.wrong("name", "must not be empty"));

@@ -1,4 +1,4 @@
-//! bakeoff's end of a line: starts it, tells it what to do, asks what it did.
+//! bakeoff's handle of a line: starts the process, sends its orders, reads its record.
 
 use super::protocol::{Answer, LineRecord, Order, Way};
 use crate::LinkError;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long the line may take to answer: it has little to do, but the machine may.
+/// Longest time for an answer of the line: it has little to do, but the machine may.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// A line process. Dropping it ends it, and its devices go.
@@ -24,8 +24,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Starts one, which makes `device` in both namespaces. Also says whether it goes before
-    /// ordinary processes.
+    /// Starts a line, which makes `device` in both namespaces. Also returns whether it goes before ordinary processes.
     pub(crate) fn start(
         executable: &Path,
         first: &Namespace,
@@ -52,7 +51,7 @@ impl Line {
         self.process.id()
     }
 
-    /// From now on, both ways.
+    /// Sets delay and loss from now on, both ways.
     pub(crate) fn hinder(&mut self, how: Way) -> Result<(), LinkError> {
         match self.ask(&Order::Hinder(how))? {
             Answer::Hindered => Ok(()),
@@ -60,7 +59,7 @@ impl Line {
         }
     }
 
-    /// What it did since this was last asked.
+    /// The record since the last call.
     pub(crate) fn record(&mut self) -> Result<LineRecord, LinkError> {
         match self.ask(&Order::Record)? {
             Answer::Record { delays, packets, lost, refused, cpu_ns } => {

@@ -1,14 +1,11 @@
-//! The line: a process that moves frames between two TAP devices, late and not all of them, where
-//! the kernel has no netem.
+//! The line: a process that moves frames between two TAP devices with delay and loss, where the kernel has no netem.
 //!
-//! Measuring side, its own process (the bakeoff executable again, with the hidden word `line`),
-//! privileged, on the generator's cores. It holds one end of a socket pair; bakeoff holds the
-//! other. When that end closes, for whatever reason, it ends, and its devices with it. It testifies
-//! against itself: every frame's delay is recorded. What it uses of the CPU is recorded, and nobody
-//! is charged for it.
+//! Measuring side, its own process (the bakeoff executable again, with the hidden word `line`), privileged, on the
+//! generator's cores. It holds one end of a socket pair; bakeoff holds the other. When that end closes, for whatever
+//! reason, it ends, and its devices with it. It testifies against itself: every frame's delay is recorded. Its CPU time
+//! is recorded, and charged to no arm.
 //!
-//! `protocol` is what the two say to each other, `process` the process, `way` one direction,
-//! `handle` bakeoff's end.
+//! `protocol` is the conversation of the two, `process` the process, `way` one direction, `handle` bakeoff's end.
 
 mod handle;
 mod process;
@@ -24,7 +21,7 @@ use std::process::ExitCode;
 /// The hidden word after the executable's name that makes it a line.
 pub const WORD: &str = "line";
 
-/// What the executable does when started with [`WORD`]: it moves frames until bakeoff is gone.
+/// The main function of the executable when started with [`WORD`]: it moves frames until bakeoff is gone.
 pub fn main() -> ExitCode {
     match process::run() {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,4 @@
-//! The line process: one thread, asleep until a frame comes, one is due, or bakeoff speaks.
+//! The line process: one thread, asleep until a frame comes, one is due, or bakeoff sends an order.
 
 use super::protocol::{Answer, Order};
 use super::way::{Tally, Way};
@@ -13,7 +13,7 @@ use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// Frames taken from one device before the other and those that are due get their turn.
+/// Frames taken from one device before the other and the due ones get their turn.
 const BATCH: usize = 16;
 /// More than any frame of the devices holds.
 const LARGEST_FRAME: usize = 2048;
@@ -72,7 +72,7 @@ impl Process {
         }
     }
 
-    /// Hands over what is due.
+    /// Hands over the frames that are due.
     fn deliver(&mut self) {
         for from in 0..2 {
             while let Some(frame) = self.ways[from].leave(self.clock.now()) {
@@ -90,7 +90,7 @@ impl Process {
         }
     }
 
-    /// Until something is due, or readable: which of the two devices and the control socket.
+    /// Sleeps until a frame is due, or bytes are readable; returns which of the two devices and the control socket are.
     fn sleep(&self) -> io::Result<[bool; 3]> {
         let due = self.ways.iter().filter_map(Way::next_due).min();
         let timeout = due.map(|due| TimeSpec::from_duration(due.since(self.clock.now()).as_duration()));
@@ -103,7 +103,7 @@ impl Process {
         }
     }
 
-    /// Does what bakeoff asks; false when it is gone.
+    /// Carries out bakeoff's orders; false when it is gone.
     fn obey(&mut self) -> io::Result<bool> {
         if !self.control.lines.hear()? {
             return Ok(false);

@@ -1,4 +1,4 @@
-//! What bakeoff and the line say to each other: one JSON object a line, over a socket pair.
+//! Protocol between bakeoff and the line: one JSON object a line, over a socket pair.
 //!
 //! bakeoff: `Open` first, then any number of `Hinder` and `Record`. The line answers each once.
 
@@ -12,19 +12,19 @@ use std::path::PathBuf;
 pub(super) enum Order {
     /// Make a device in each of these namespaces and join them.
     Open { namespaces: [PathBuf; 2], device: String },
-    /// From now on, both ways.
+    /// Set delay and loss from now on, both ways.
     Hinder(Way),
-    /// What was done since the last time this was asked?
+    /// Send the record since the last time.
     Record,
 }
 
-/// How frames fare.
+/// Delay and loss of frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Way {
     pub(crate) delay_ns: u64,
     /// Share of frames.
     pub(crate) loss: f64,
-    /// Of the draws.
+    /// Seed of the draws.
     pub(crate) seed: u64,
 }
 
@@ -33,15 +33,15 @@ pub(crate) struct Way {
 pub(super) enum Answer {
     /// The devices are there.
     Opened { goes_first: bool },
-    /// Nothing is there, and the line ends.
+    /// Nothing is made, and the line ends.
     Failed { doing: String, error: String },
-    /// Done.
+    /// Delay and loss are set.
     Hindered,
-    /// Both ways together.
+    /// The record, both ways together.
     Record { delays: String, packets: u64, lost: u64, refused: u64, cpu_ns: u64 },
 }
 
-/// What the line did.
+/// Record of the line.
 #[derive(Clone, Debug, Default)]
 pub struct LineRecord {
     /// From read to written, of every frame that was delivered.
@@ -58,7 +58,7 @@ pub struct LineRecord {
 }
 
 impl LineRecord {
-    /// Adds what it did later.
+    /// Adds a later record.
     pub(crate) fn add(&mut self, later: &Self) {
         self.delays.merge(&later.delays);
         self.packets += later.packets;

@@ -1,4 +1,4 @@
-//! One direction: what comes is lost or leaves later. Pure; the moments are the caller's.
+//! One direction of a line: frames are lost or leave later. Pure; the moments are the caller's.
 
 use super::protocol;
 use bakeoff_content::SplitMix64;
@@ -25,7 +25,7 @@ pub(super) struct Frame {
     pub(super) bytes: Vec<u8>,
 }
 
-/// What was done.
+/// Counts of frames.
 #[derive(Debug, Default)]
 pub(super) struct Tally {
     pub(super) delays: Histogram,
@@ -35,14 +35,14 @@ pub(super) struct Tally {
 }
 
 impl Way {
-    /// From now on. `number` tells the two directions apart: they draw independently.
+    /// Sets delay and loss from now on. `number` tells the two directions apart: they draw independently.
     pub(super) fn hinder(&mut self, how: protocol::Way, number: u64) {
         self.delay = Nanos::new(how.delay_ns);
         self.loss = how.loss;
         self.draw = Some(SplitMix64::for_purpose(how.seed ^ LOSS, number));
     }
 
-    /// A frame has come.
+    /// Takes in a frame.
     pub(super) fn come(&mut self, bytes: &[u8], now: Nanos) {
         self.tally.packets += 1;
         if self.loss > 0.0 && self.draw.as_mut().is_some_and(|draw| draw.unit() < self.loss) {
@@ -55,17 +55,17 @@ impl Way {
         self.waiting.push_back(Frame { came: now, due: now + self.delay, bytes: copy });
     }
 
-    /// When the next one leaves.
+    /// When the next frame leaves.
     pub(super) fn next_due(&self) -> Option<Nanos> {
         self.waiting.front().map(|frame| frame.due)
     }
 
-    /// The next one, if it is due.
+    /// The next frame, if it is due.
     pub(super) fn leave(&mut self, now: Nanos) -> Option<Frame> {
         self.waiting.pop_front_if(|frame| frame.due <= now)
     }
 
-    /// It was handed over, or the other end refused it.
+    /// Records that the frame was handed over, or that the other end refused it.
     pub(super) fn left(&mut self, frame: Frame, now: Nanos, taken: bool) {
         match taken {
             true => self.tally.delays.record(now.since(frame.came)),

@@ -1,7 +1,7 @@
-//! How a connection ends: by the peer's word or without one, and by ours.
+//! End of a connection: by the peer, in order or not, and by this side.
 //!
-//! Measuring side, hot. What becomes of the exchanges on it is said by [`Closing`]; the socket is closed by
-//! whoever owns the driver, who asks [`Connection::over`].
+//! Measuring side, hot. [`Closing`] decides the ends of its exchanges; the owner of the driver closes the socket, after
+//! it asked [`Connection::over`].
 
 use super::outcome::{Arrival, Closing, Done};
 use super::{Connection, Http, Phase};
@@ -37,8 +37,8 @@ impl Connection {
         }
     }
 
-    /// Writing to it failed. Over HTTP/2 that may have been an answer to a ping, and replies to requests
-    /// that were sent long ago may lie there unread: the connection's end follows behind them.
+    /// Writing to it failed. Over HTTP/2 that may have been an answer to a ping, and replies to earlier requests may
+    /// lie there unread: the connection's end follows behind them.
     pub(crate) fn not_sent(&mut self, arrival: &Arrival, done: &mut Vec<Done>) {
         if matches!(self.http, Http::Two(_)) && self.phase == Phase::Open {
             self.unwritable = true;
@@ -47,7 +47,7 @@ impl Connection {
         }
     }
 
-    /// The peer has ended its half already, and nothing more is read before that is told.
+    /// The peer has ended its half already, and nothing more is read before that is reported.
     pub(crate) fn will_end(&mut self) {
         self.over |= self.http.is_quiet();
     }
@@ -57,7 +57,7 @@ impl Connection {
         self.over = true;
     }
 
-    /// Whatever is on it fails.
+    /// Fails all exchanges on it.
     pub(crate) fn break_with(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
         self.http.fail(class, done);
         self.over = true;

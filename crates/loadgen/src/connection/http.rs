@@ -1,7 +1,7 @@
-//! What is spoken over a connection: one of two protocols, behind one face.
+//! The protocol of a connection, HTTP/1.1 or HTTP/2, behind one interface.
 //!
-//! Measuring side, hot. A protocol holds the exchanges of its connection; it says nothing by itself of when
-//! the connection is to be closed.
+//! Measuring side, hot. A protocol holds the exchanges of its connection; it does not decide when the connection is to
+//! be closed.
 
 use super::http1::Http1;
 use super::http2::Http2;
@@ -12,7 +12,7 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::ReplyHead;
 
-/// One of two.
+/// One of two protocols.
 #[expect(clippy::large_enum_variant, reason = "the larger one is the common one")]
 pub(super) enum Http {
     One(Http1),
@@ -35,7 +35,7 @@ impl Http {
         }
     }
 
-    /// Sends what waits, `most` requests at most; how many those were.
+    /// Sends waiting requests, at most `most`; returns their number.
     pub(super) fn begin(
         &mut self,
         now: Nanos,
@@ -62,7 +62,7 @@ impl Http {
         }
     }
 
-    /// What was begun while the connection was being made was sent then.
+    /// Exchanges begun while the connection was being made were sent at this moment.
     pub(super) fn stood(&mut self, at: Nanos) {
         match self {
             Self::One(http) => http.stood(at),
@@ -86,7 +86,7 @@ impl Http {
         }
     }
 
-    /// Whether nothing is in flight and it takes nothing more: what waits goes elsewhere.
+    /// Whether nothing is in flight and it takes nothing more: waiting requests go elsewhere.
     pub(super) fn is_spent(&self) -> bool {
         match self {
             Self::One(_) => false,
@@ -94,7 +94,7 @@ impl Http {
         }
     }
 
-    /// What the peer did that the protocol forbids, in words.
+    /// The peer's violation of the protocol, in words.
     pub(super) fn violation(&self) -> Option<&str> {
         match self {
             Self::One(_) => None,
@@ -132,7 +132,7 @@ impl Http {
         }
     }
 
-    /// Whatever is on it fails.
+    /// Fails all exchanges.
     pub(super) fn fail(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
         match self {
             Self::One(http) => http.fail(class, done),

@@ -37,7 +37,7 @@ impl Http1 {
         render.http1(exchange, out);
     }
 
-    /// The request was really sent then.
+    /// The request was really sent at this moment.
     pub(super) fn stood(&mut self, at: Nanos) {
         if let Some(exchange) = &mut self.exchange {
             exchange.sent = at;
@@ -113,7 +113,7 @@ impl Http1 {
         }
     }
 
-    /// Whatever is on it fails.
+    /// Fails the exchange.
     pub(super) fn fail(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
         let exchange = self.exchange.take();
         done.extend(exchange.map(|exchange| Done { exchange, outcome: Outcome::Failed(class) }));

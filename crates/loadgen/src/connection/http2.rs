@@ -13,7 +13,7 @@ use bakeoff_wire::h2::{
 };
 use std::collections::VecDeque;
 
-/// Windows as h2load has them: what is read is used at once, so that flow control need not slow a server.
+/// Window sizes as in h2load: bytes are consumed at once, so that flow control need not slow a server.
 const WINDOW_BYTES: u32 = (1 << 30) - 1;
 
 /// The streams of a connection.
@@ -32,9 +32,9 @@ pub(super) struct Http2 {
     answered: bool,
     /// Whether a request came to its end here, good or bad.
     settled: bool,
-    /// A request was given up, and nothing at all had come since it was sent: no more are.
+    /// Whether a request timed out and nothing at all had come since it was sent: no more are sent.
     silent: bool,
-    /// What the server did that it must not, in words.
+    /// The server's violation of the protocol, in words.
     violation: Option<String>,
 }
 
@@ -77,8 +77,8 @@ impl Http2 {
         self.violation.as_deref()
     }
 
-    /// Opens streams for those that wait, as far as the server allows, and moves what there is to say to
-    /// `out`; how many were opened.
+    /// Opens streams for those that wait, as far as the server allows, and moves the bytes to send to `out`; returns
+    /// the number of streams opened.
     pub(super) fn begin(
         &mut self,
         now: Nanos,
@@ -123,7 +123,7 @@ impl Http2 {
         }
     }
 
-    /// What was opened was really sent then.
+    /// The streams opened so far were really begun at this moment.
     pub(super) fn stood(&mut self, at: Nanos) {
         self.exchanges.iter_mut().flatten().for_each(|exchange| exchange.sent = at);
     }
@@ -184,7 +184,7 @@ impl Http2 {
         }
     }
 
-    /// The server broke the protocol: the class of that.
+    /// Notes the server's violation of the protocol, and gives its class.
     fn broke(&mut self, error: ConnectionError) -> ErrorClass {
         self.violation = Some(error.to_string());
         match error {
@@ -251,12 +251,12 @@ impl Http2 {
             done.push(Done { exchange, outcome });
         }
         self.in_flight = 0;
-        // What was never sent goes elsewhere, if this connection has been of use at all.
+        // Requests that were never sent go elsewhere, if this connection has been of use at all.
         let outcome = if self.settled { Outcome::Elsewhere } else { Outcome::Failed(closing.before) };
         done.extend(self.waiting.drain(..).map(|exchange| Done { exchange, outcome }));
     }
 
-    /// Whatever is on it fails.
+    /// Fails all exchanges.
     pub(super) fn fail(&mut self, class: ErrorClass, done: &mut Vec<Done>) {
         let exchanges = self.exchanges.iter_mut().filter_map(Option::take).chain(self.waiting.drain(..));
         done.extend(exchanges.map(|exchange| Done { exchange, outcome: Outcome::Failed(class) }));
@@ -264,7 +264,7 @@ impl Http2 {
         self.in_flight = 0;
     }
 
-    /// Whether the time of one is over.
+    /// Whether the time of one exchange is over.
     pub(super) fn is_overdue(&self, now: Nanos) -> bool {
         let mut all = self.exchanges.iter().flatten().chain(&self.waiting);
         all.any(|exchange| now >= exchange.deadline)

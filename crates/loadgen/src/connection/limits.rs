@@ -1,7 +1,7 @@
-//! Time limits of a connection: of connecting, of its exchanges, of having nothing to do, and of waiting for the
-//! peer to close it.
+//! Time limits of a connection: for connecting, for its exchanges, for being idle, and for waiting until the peer
+//! closes it.
 //!
-//! Measuring side. Looked at now and then by [`crate::turn`], which says what time it is.
+//! Measuring side. [`crate::turn`] checks them now and then and gives the time.
 
 use super::outcome::{Arrival, Closing, Done};
 use super::{Connection, Http, Manner, Phase};
@@ -9,7 +9,7 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 
 impl Connection {
-    /// Time limits; whether one has passed.
+    /// Checks the time limits; returns whether one has passed.
     pub(crate) fn sweep(
         &mut self,
         now: Nanos,
@@ -56,5 +56,5 @@ impl Connection {
     }
 }
 
-/// How long a connection that the server said it would close may stay open.
+/// Longest time for which a connection may stay open that the server said it would close.
 pub(super) const LINGER: Nanos = Nanos::from_millis(200);

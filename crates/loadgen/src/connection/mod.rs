@@ -1,8 +1,7 @@
-//! One connection: the tunnel that it goes through and TLS if any, what is spoken over it, and the exchanges
-//! that it carries.
+//! Connection: its tunnel and TLS session if any, its protocol, and the exchanges that it carries.
 //!
-//! Measuring side, hot. Bytes in, bytes out, no socket: whoever owns the driver moves them. What becomes of
-//! an exchange is told as a [`Done`]; what becomes of the connection, by [`Connection::over`].
+//! Measuring side, hot. Bytes in, bytes out, no socket: the owner of the driver moves them. The end of an exchange is
+//! reported as a [`Done`]; that of the connection by [`Connection::over`].
 
 mod ends;
 mod http;
@@ -28,7 +27,7 @@ pub(crate) use render::Renderer;
 use std::cell::RefCell;
 use tunnel::Tunnel;
 
-/// How far the connection is.
+/// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Connecting,
@@ -38,7 +37,7 @@ pub(crate) enum Phase {
     Open,
 }
 
-/// What a connection has got through, and how long that took.
+/// A step that a connection has completed, and how long that took.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Passed {
     /// Its tunnel stands; the time runs from when the connection was begun.
@@ -47,7 +46,7 @@ pub(crate) enum Passed {
     Handshake(Nanos),
 }
 
-/// What all connections of a lane are told.
+/// Settings that all connections of a lane share.
 pub(crate) struct Manner<'a> {
     pub(crate) target: &'a Target,
     pub(crate) render: Renderer,
@@ -55,13 +54,13 @@ pub(crate) struct Manner<'a> {
     pub(crate) clock: MonotonicClock,
     /// See [`crate::Engine::connect_timeout`].
     pub(crate) connect_timeout: Option<Nanos>,
-    /// Room for what is to be encrypted.
+    /// Buffer for bytes to be encrypted.
     pub(crate) plain: RefCell<Vec<u8>>,
 }
 
 /// See the module.
 pub(crate) struct Connection {
-    /// What it goes through and does not stand yet.
+    /// Its tunnel while that does not stand yet.
     tunnel: Option<Box<Tunnel>>,
     tls: Option<Box<TlsSession>>,
     phase: Phase,
@@ -70,19 +69,19 @@ pub(crate) struct Connection {
     http: Http,
     served: u64,
     begun: u64,
-    /// How many requests it may carry.
+    /// Number of requests it may carry.
     most: u64,
-    /// Writing to it failed; what came before that can still be read.
+    /// Writing to it failed; bytes that came before can still be read.
     unwritable: bool,
     over: bool,
-    /// Every exchange is done, and the peer is to close by then.
+    /// The moment by which the peer is to close it; every exchange is done.
     lingering: Option<Nanos>,
-    /// Whose turn comes when it is closed.
+    /// The turn that goes on when it is closed.
     held: Option<Turn>,
 }
 
 impl Connection {
-    /// A connection for this exchange and `most` in all; `out` gets what is to be sent first.
+    /// A connection for this exchange and `most` in all; `out` gets the bytes to be sent first.
     pub(crate) fn new(
         exchange: Exchange,
         most: u64,
@@ -114,7 +113,7 @@ impl Connection {
         connection
     }
 
-    /// What the peer did that the protocol forbids, in words.
+    /// The peer's violation of the protocol, in words.
     pub(crate) fn violation(&self) -> Option<&str> {
         self.http.violation()
     }
@@ -145,7 +144,7 @@ impl Connection {
         self.lingering.is_some() && !self.over
     }
 
-    /// Another exchange; it is told in `out` at once when the connection is open.
+    /// Adds an exchange; it is written to `out` at once when the connection is open.
     pub(crate) fn ask(
         &mut self,
         exchange: Exchange,
@@ -160,7 +159,7 @@ impl Connection {
         }
     }
 
-    /// Sends what waits, as far as it may.
+    /// Sends waiting requests, as far as it may.
     fn begin(&mut self, now: Nanos, manner: &Manner<'_>, out: &mut Vec<u8>, done: &mut Vec<Done>) {
         let left = self.most.saturating_sub(self.begun);
         let Some(tls) = &mut self.tls else {
@@ -176,8 +175,8 @@ impl Connection {
         }
     }
 
-    /// The TCP connection stands, since that moment; how long that took, unless it has to get through a tunnel
-    /// first. `out` gets what waited for it.
+    /// The TCP connection stands, since that moment; returns how long that took, unless it has to get through a tunnel
+    /// first. `out` gets the bytes that waited for it.
     pub(crate) fn connected(
         &mut self,
         stood: Nanos,
@@ -201,8 +200,8 @@ impl Connection {
         Some(took)
     }
 
-    /// Bytes came. `out` gets what they call for, `done` the exchanges that they end; what the connection has
-    /// got through if they were the last of that. `KEEP`: heads of replies are kept (HTTP/1).
+    /// Takes in bytes. `out` gets the answers to them, `done` the exchanges that they end; returns the step that the
+    /// connection has completed if they were the last of that. `KEEP`: heads of replies are kept (HTTP/1).
     pub(crate) fn receive<const KEEP: bool>(
         &mut self,
         bytes: &[u8],
@@ -246,7 +245,7 @@ impl Connection {
         opened.then(|| Passed::Handshake(now.since(self.since)))
     }
 
-    /// Replies were whole: whether the connection has carried all that it should.
+    /// After whole replies: whether the connection has carried all that it should.
     fn after_replies(&mut self, done: &[Done], now: Nanos, manner: &Manner<'_>) -> bool {
         let complete = done.iter().filter(|done| matches!(done.outcome, Outcome::Complete(_)));
         let Some(last) = complete.clone().next_back() else { return false };
@@ -260,7 +259,7 @@ impl Connection {
         !keep_alive
     }
 
-    /// Whether nothing is in flight and nothing more is to be sent on it. HTTP/1.1 that says it closes is
+    /// Whether nothing is in flight and nothing more is to be sent on it. An HTTP/1.1 connection that says it closes is
     /// closed by the server.
     fn is_spent(&self, target: &Target) -> bool {
         let used_up = self.begun >= self.most && !target.closed_by_server();
@@ -272,7 +271,7 @@ impl Connection {
         self.held = Some(turn);
     }
 
-    /// The turn that was kept.
+    /// The turn that is held.
     pub(crate) const fn held(&self) -> Option<Turn> {
         self.held
     }

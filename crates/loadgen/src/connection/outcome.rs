@@ -1,4 +1,4 @@
-//! What becomes of an exchange, and when: the words in which connections tell it.
+//! Outcome of an exchange on a connection, and its moment.
 //!
 //! Measuring side, hot. Nothing here sends or reads.
 
@@ -6,7 +6,7 @@ use crate::exchange::Exchange;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 
-/// When bytes came: the kernel's word if there is one, or the clock.
+/// The arrival time of bytes: the kernel's stamp if there is one, or the clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
     at: Nanos,
@@ -14,19 +14,19 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// `stamp`: the kernel's word.
+    /// `stamp`: the kernel's stamp.
     pub(crate) fn new(clock: &MonotonicClock, stamp: Option<Nanos>) -> Self {
         let seen = clock.now();
         Self { at: stamp.unwrap_or(seen), seen }
     }
 
-    /// The moment, as far as it can be one of a reply to what was sent then: a stamp outside that was
-    /// made by a clock that has been set since.
+    /// The moment, as far as it can be one of a reply to a request sent then: a stamp outside that was made by a clock
+    /// that has been set since.
     pub(crate) fn after(&self, sent: Nanos) -> Nanos {
         if self.at < sent || self.at > self.seen { self.seen } else { self.at }
     }
 
-    /// When they were looked at.
+    /// When the bytes were looked at.
     pub(crate) const fn seen(&self) -> Nanos {
         self.seen
     }
@@ -38,14 +38,14 @@ pub(crate) struct Done {
     pub(crate) outcome: Outcome,
 }
 
-/// How it has ended.
+/// The outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The reply was whole at this moment.
     Complete(Nanos),
-    /// Closed before a byte of the reply, on a connection that had served before: the server may have
-    /// closed it while it was idle, so a request that may be repeated is sent again (RFC 9112 section 9.3.1).
-    /// Or the server said that it did not look at it, and then it may be any request.
+    /// Closed before a byte of the reply, on a connection that had served before: the server may have closed it while
+    /// it was idle, so a request that may be repeated is sent again (RFC 9112 section 9.3.1). Or the server said that
+    /// it did not look at it, and then it may be any request.
     Again,
     /// It was never sent here, and goes over another connection.
     Elsewhere,
@@ -53,12 +53,12 @@ pub(crate) enum Outcome {
     Failed(ErrorClass),
 }
 
-/// How a connection has ended while replies were due: what those fail with.
+/// The end of a connection while replies were due: the error classes of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Closing {
     /// Before the first byte of a reply.
     pub(super) before: ErrorClass,
-    /// Inside one.
+    /// Inside a reply.
     inside: ErrorClass,
 }
 
@@ -70,7 +70,7 @@ impl Closing {
     /// It takes no more requests.
     pub(super) const NOT_SENT: Self = Self { before: ErrorClass::SendFailed, inside: ErrorClass::SendFailed };
 
-    /// What becomes of an exchange; `untouched`: nothing of its reply has come.
+    /// The outcome of an exchange; `untouched`: nothing of its reply has come.
     pub(super) const fn outcome(self, exchange: &Exchange, untouched: bool, served: u64) -> Outcome {
         match untouched {
             true if served > 0 && !exchange.resent && exchange.is_repeatable() => Outcome::Again,

@@ -1,20 +1,20 @@
-//! Request heads of one target, as either protocol writes them.
+//! Request heads of one target, rendered for either protocol.
 //!
-//! Measuring side, hot: once a request. What all requests have in common is prepared once.
+//! Measuring side, hot: once a request. The parts that all requests have in common are prepared once.
 
 use crate::exchange::Exchange;
 use crate::job::{Reuse, Target};
 use bakeoff_content::Body;
 use bakeoff_wire::h2::{CannotOpen, ClientConnection, StreamId};
 
-/// Fields that speak of an HTTP/1 connection, and have no place in HTTP/2 (RFC 9113 section 8.2.2); the
-/// host is `:authority` there.
+/// Fields about an HTTP/1 connection, which have no place in HTTP/2 (RFC 9113 section 8.2.2); the host is `:authority`
+/// there.
 const OF_CONNECTIONS: [&[u8]; 6] =
     [b"connection", b"host", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
 /// Writes request heads of one target.
 pub(crate) struct Renderer {
-    /// What a proxy is asked for a tunnel with.
+    /// The CONNECT request to a proxy.
     connect: Vec<u8>,
     after_target: Vec<u8>,
     /// The end of a head whose request has no body of its own, and the body that all then have.
@@ -48,7 +48,7 @@ impl Renderer {
         }
     }
 
-    /// Asks for a tunnel to the target.
+    /// The CONNECT request for the target.
     pub(super) fn connect(&self) -> &[u8] {
         &self.connect
     }
@@ -78,7 +78,7 @@ impl Renderer {
     }
 }
 
-/// The end of a head whose message has a body, and that.
+/// Writes the end of a head whose message has a body, and the body.
 #[cold]
 fn with_body(body: Body, out: &mut Vec<u8>) {
     out.extend_from_slice(format!("Content-Length: {}\r\n\r\n", body.len()).as_bytes());

@@ -1,4 +1,4 @@
-//! The connection's TLS session: whether its handshake is over, and what its bytes hold.
+//! TLS session of a connection: its handshake, and the decrypted bytes.
 //!
 //! Measuring side, hot. Sessions are begun elsewhere ([`crate::tls`]).
 
@@ -19,7 +19,7 @@ impl Connection {
         self.tls.as_deref()
     }
 
-    /// Says whether the peer has ended the session (close_notify).
+    /// Decrypts and feeds the bytes; returns whether the peer has ended the session (close_notify).
     pub(super) fn receive_tls<const KEEP: bool>(
         &mut self,
         raw: &[u8],

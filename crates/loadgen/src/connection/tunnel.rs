@@ -1,8 +1,8 @@
-//! A tunnel through a proxy: asked for by CONNECT (RFC 9110 section 9.3.6) when the connection is made, and
-//! nothing else is said before it stands.
+//! Tunnel through a proxy, made by CONNECT (RFC 9110 section 9.3.6) when the connection is made; nothing else is sent
+//! before it stands.
 //!
-//! Measuring side, once a connection, fed by strangers: what is read is bounded by a head. The reply's grammar
-//! is `wire`'s. What is spoken in the tunnel begins as on any connection: with TLS, or with the request.
+//! Measuring side, once a connection, reads untrusted input: bounded by the size of a head. The reply's grammar is
+//! `wire`'s. The conversation in the tunnel begins as on any connection: with TLS, or with the request.
 
 use super::outcome::{Arrival, Done};
 use super::{Connection, Manner, Passed, Phase};
@@ -10,20 +10,20 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, Nanos};
 use bakeoff_wire::http1::{MAX_HEAD_BYTES, ReplyHead, ReplyReader, Step};
 
-/// One that does not stand yet.
+/// A tunnel that does not stand yet.
 pub(super) struct Tunnel {
     reader: ReplyReader,
-    /// What the proxy has said, for whoever wants to see a refusal whole.
+    /// The proxy's bytes so far, so that a refusal can be shown whole.
     heard: Vec<u8>,
 }
 
-/// What the proxy's words come to.
+/// The state of the proxy's reply.
 enum Said {
     /// Nothing yet.
     Part,
     /// It stands.
     Yes,
-    /// The proxy will not; `heard` is this head and nothing else.
+    /// The proxy refuses; `heard` is this head and nothing else.
     No(ReplyHead),
 }
 
@@ -39,7 +39,7 @@ impl Tunnel {
     fn hear(&mut self, bytes: &[u8]) -> Result<Said, ErrorClass> {
         match self.reader.step(bytes) {
             Ok(Step::Head(used, head)) if head.status < 300 => {
-                // Who is called speaks second, with TLS and without.
+                // The server in the tunnel speaks second, with TLS and without.
                 if used < bytes.len() { Err(ErrorClass::Surplus) } else { Ok(Said::Yes) }
             }
             Ok(Step::Head(used, head)) => {
@@ -59,7 +59,7 @@ impl Tunnel {
 }
 
 impl Connection {
-    /// Bytes of the proxy came, whose tunnel does not stand yet.
+    /// Takes in bytes of the proxy whose tunnel does not stand yet.
     #[cold]
     pub(super) fn receive_of_proxy(
         &mut self,
@@ -82,7 +82,7 @@ impl Connection {
         None
     }
 
-    /// The tunnel stands; how long after the connection was begun.
+    /// Notes that the tunnel stands; returns the time since the connection was begun.
     fn got_through(
         &mut self,
         arrival: &Arrival,

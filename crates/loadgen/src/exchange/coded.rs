@@ -1,18 +1,18 @@
-//! A reply's body in gzip: unpacked as it comes, and held against the object.
+//! Reply body in gzip: unpacked as it comes, and compared with the object.
 //!
-//! Measuring side; hot only where replies are coded. Nothing is kept of what was unpacked, and nothing is unpacked
-//! beyond the object's length: a few bytes that say they are a million are found out after one step.
+//! Measuring side; hot only where replies are coded. Unpacked bytes are not kept, and nothing is unpacked beyond the
+//! object's length: a few bytes that claim to be a million are found out after one step.
 
 use bakeoff_content::Body;
 use bakeoff_meter::ErrorClass;
 use flate2::{Decompress, FlushDecompress, Status};
 
-/// What is unpacked in a step.
+/// Bytes that are unpacked in a step.
 const STEP_BYTES: usize = 16 * 1024;
 /// zlib's `MAX_WBITS`: what any server may have used.
 const WINDOW_BITS: u8 = 15;
 
-/// How far it has come.
+/// The state of the body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// Right so far, and more must come.
@@ -50,14 +50,14 @@ impl Coded {
             if self.state == State::Ended && !bytes.is_empty() {
                 self.state = State::Wrong;
             }
-            // With room left over all that came is unpacked.
+            // With room left over, all bytes so far are unpacked.
             if bytes.is_empty() && made < room.len() || (used, made) == (0, 0) {
                 return;
             }
         }
     }
 
-    /// Unpacks what there is room for: how many bytes were used, and how many were made.
+    /// Unpacks as much as there is room for; returns the numbers of bytes used and made.
     fn step(&mut self, bytes: &[u8], room: &mut [u8]) -> (usize, usize) {
         let (used, offset) = (self.unpacker.total_in(), self.unpacker.total_out());
         let status = self.unpacker.decompress(bytes, room, FlushDecompress::None);
@@ -73,7 +73,7 @@ impl Coded {
         (used, made)
     }
 
-    /// What is wrong with it, when nothing more will come.
+    /// The fault of the body, when nothing more will come.
     pub(super) fn judge(&self) -> Result<(), ErrorClass> {
         match self.state {
             State::Ended if self.unpacker.total_out() == self.expected.len() => Ok(()),
@@ -101,7 +101,7 @@ mod tests {
         GzipPacker::default().pack(&body).unwrap()
     }
 
-    /// What is said of these bytes in place of `/a`, in pieces of every kind.
+    /// The judgement of these bytes in place of `/a`, in pieces of every kind.
     #[track_caller]
     fn said(bytes: &[u8]) -> Result<(), ErrorClass> {
         let of_pieces = |most: usize| {

@@ -1,6 +1,6 @@
-//! One request and its reply: times, and whether what came is what the workload knows to be right.
+//! Exchange: one request and its reply, its times, and the comparison with what the workload knows to be right.
 //!
-//! Measuring side, hot. Knows no protocol and no connection; whoever reads the reply tells it what came.
+//! Measuring side, hot. Knows no protocol and no connection; the reader of the reply feeds it.
 
 mod coded;
 mod request_text;
@@ -17,21 +17,21 @@ use bakeoff_wire::http1::{self, ContentCoding};
 use bakeoff_workload::{Ask, Expect, Method, Statuses};
 use coded::Coded;
 
-/// How much of a body [`BodyCheck::Start`] compares.
+/// Bytes of a body that [`BodyCheck::Start`] compares.
 const START_BYTES: u64 = 64;
-/// How much of a target is shown to people.
+/// Bytes of a target that are shown to people.
 const MOST_SHOWN: usize = 100;
 
-/// A reply's head, whatever was spoken.
+/// A reply's head, in either protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Head {
     pub(crate) status: u16,
     pub(crate) content_length: Option<u64>,
-    /// What the body is in.
+    /// The coding of the body.
     pub(crate) coding: ContentCoding,
     /// Whether the connection can carry another request.
     pub(crate) keep_alive: bool,
-    /// Bytes that it took.
+    /// Bytes of the head.
     pub(crate) bytes: u64,
 }
 
@@ -67,11 +67,11 @@ pub(crate) struct Exchange {
     pub(crate) deadline: Nanos,
     /// It was sent before, on a connection that turned out to be closed.
     pub(crate) resent: bool,
-    /// What few requests have. Aside, as an exchange is handed on a lot.
+    /// Parts that few requests have. Boxed, as an exchange is moved a lot.
     rare: Option<Box<Rare>>,
 }
 
-/// What few requests have.
+/// Parts that few requests have.
 #[derive(Debug)]
 struct Rare {
     /// [`Ask::body`].
@@ -117,8 +117,7 @@ impl Exchange {
         }
     }
 
-    /// Whether it may be sent twice though nobody knows what became of the first: what is handed over might
-    /// be taken twice.
+    /// Whether it may be sent twice though the outcome of the first is unknown: a body might be taken twice.
     pub(crate) const fn is_repeatable(&self) -> bool {
         self.method.is_idempotent()
     }
@@ -134,7 +133,7 @@ impl Exchange {
         self
     }
 
-    /// Keeps bytes of a head that is not all there.
+    /// Keeps bytes of an incomplete head.
     pub(crate) fn keep_part(&mut self, bytes: &[u8]) {
         self.words.keep(bytes);
     }
@@ -150,12 +149,12 @@ impl Exchange {
         if self.head.is_some() { self.words.reply_head() } else { &[] }
     }
 
-    /// What is sent with it.
+    /// The body that is sent with it.
     pub(crate) fn sends(&self) -> Option<Body> {
         self.rare.as_ref().and_then(|rare| rare.sends)
     }
 
-    /// Whether it is broken off here on purpose.
+    /// Whether it is aborted here on purpose.
     pub(crate) fn is_enough(&self) -> bool {
         self.rare.as_ref().is_some_and(|rare| self.body_seen >= rare.stop_after)
     }
@@ -188,7 +187,7 @@ impl Exchange {
         }
     }
 
-    /// Which body must come with this status, and from where on.
+    /// The body that must come with this status, and its first byte.
     fn expected(&self) -> Option<(Body, u64)> {
         match (self.expect, self.head?.status) {
             (Expect::Body(body) | Expect::BodyOrRedirect(body), 200) => Some((body, 0)),
@@ -203,8 +202,8 @@ impl Exchange {
         self.head.is_some_and(|head| head.coding != ContentCoding::Identity)
     }
 
-    /// The same of a reply in a content coding, of which the end says whether it is right: whatever the check, all
-    /// of it is looked at. A part of coded bytes is none of the object, and what other codings hold is not known.
+    /// The same for a reply in a content coding, where the end says whether it is right: whatever the check, all of it
+    /// is looked at. A part of coded bytes is no part of the object, and the contents of other codings are not known.
     #[cold]
     fn coded_body(&mut self, bytes: &[u8]) {
         let Some((expected, _)) = self.expected() else { return };
@@ -216,8 +215,8 @@ impl Exchange {
         }
     }
 
-    /// Of a reply in a content coding that must hold the object. The length that HEAD tells is that of the coded
-    /// form, which nobody knows.
+    /// The same for a reply in a content coding that must hold the object. The length that HEAD tells is that of the
+    /// coded form, which is not known.
     #[cold]
     fn judge_coded(&self) -> Result<(), ErrorClass> {
         if self.method == Method::Head {
@@ -228,8 +227,8 @@ impl Exchange {
         coded.map_or(Err(ErrorClass::WrongBody), Coded::judge)
     }
 
-    /// The status, where it is one that counts as refused. A planted violation is judged by its own rule, and a status that
-    /// the workload knows to be right is no refusal.
+    /// The status, where it is one that counts as refused. A planted violation is judged by its own rule, and a status
+    /// that the workload knows to be right is no refusal.
     pub(crate) fn refused_with(&self, refusals: &Refusals) -> Option<u16> {
         if refusals.is_empty() || self.expect == Expect::Refusal {
             return None;
@@ -238,7 +237,7 @@ impl Exchange {
         self.head.map(|head| head.status).filter(|&status| refusals.has_status(status) && !is_right(status))
     }
 
-    /// What was asked for and what came, for people: `GET /a: 301 where 200 was expected`.
+    /// Request and reply, for people: `GET /a: 301 where 200 was expected`.
     #[cold]
     pub(crate) fn in_words(&self) -> String {
         let target = String::from_utf8_lossy(self.words.target());
@@ -258,8 +257,7 @@ impl Exchange {
         }
     }
 
-    /// The reply is complete: counts it as good or under the class of what is wrong with it, which is
-    /// returned.
+    /// The reply is complete: counts it as good, or under the class of its fault, which is returned.
     pub(crate) fn finish(
         &self,
         done: Nanos,
@@ -425,7 +423,7 @@ mod tests {
                 assert_eq!(outcome, expected, "{expect:?} {status} {coding:?} {check:?}");
             }
         }
-        // Of HEAD the head is all there is, with the length of what would come.
+        // For HEAD the head is all there is, with the length of what would come.
         let head = Ask { target: b"/", method: Method::Head, expect: right, ..Ask::default() };
         assert_eq!(outcome_of(&head, (200, gzip), b"", BodyCheck::Full), "good");
         assert_eq!(outcome_of(&head, (200, ContentCoding::Identity), b"", BodyCheck::Full), "wrong-length");

@@ -1,12 +1,12 @@
-//! The words of one request, and of its reply's head where somebody listens.
+//! Text of one request, and of its reply's head where the source listens.
 //!
 //! Measuring side, hot: one piece of memory, used again for request after request. Does not know what they mean.
 
 use bakeoff_wire::http1;
 use bakeoff_workload::Ask;
 
-/// What is asked for, kept until the reply is there: a request may have to be sent twice. Behind it the
-/// head of the reply, where somebody listens.
+/// The request, kept until the reply is there: it may have to be sent twice. Behind it the head of the reply, where the
+/// source listens.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RequestText {
     bytes: Vec<u8>,
@@ -27,12 +27,12 @@ impl RequestText {
         &self.bytes[self.target as usize..self.asked as usize]
     }
 
-    /// What is kept of the reply's head.
+    /// The part of the reply's head that is kept.
     pub(crate) fn reply_head(&self) -> &[u8] {
         &self.bytes[self.asked as usize..]
     }
 
-    /// Takes those of a request into this memory.
+    /// Takes the text of a request into this memory.
     pub(crate) fn of(mut self, ask: &Ask<'_>) -> Self {
         self.bytes.clear();
         self.bytes.extend_from_slice(ask.target);
@@ -42,7 +42,7 @@ impl RequestText {
         self
     }
 
-    /// Other header lines, before it is sent.
+    /// Replaces the header lines, before it is sent.
     pub(crate) fn set_headers(&mut self, headers: &[u8]) {
         self.bytes.truncate(self.target as usize);
         self.bytes.extend_from_slice(headers);
@@ -58,7 +58,7 @@ impl RequestText {
         }
     }
 
-    /// Of what was kept the last bytes are the head.
+    /// Keeps only the last bytes, which are the head.
     pub(super) fn keep_last(&mut self, head_bytes: usize) {
         let surplus = self.reply_head().len().saturating_sub(head_bytes);
         let asked = self.asked as usize;

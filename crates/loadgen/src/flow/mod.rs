@@ -1,8 +1,9 @@
-//! Whose turn it is: who asks when, and from which seat.
+//! Flow of requests: which robot asks when, and from which seat.
 //!
-//! Measuring side, hot. A seat is a place for one request in flight, on a connection that follows from its
-//! number. In a closed loop a robot has a seat of its own, or shares a number of them with the others; in an
-//! open loop all requests share, or each robot has its own ([`pools`]). Time comes in from the loop; nothing here reads a clock or sees a socket.
+//! Measuring side, hot. A seat is a place for one request in flight, on a connection that follows from its number. In a
+//! closed loop a robot has a seat of its own, or shares a number of them with the others; in an open loop all requests
+//! share, or each robot has its own ([`pools`]). Time comes in from the loop; nothing here reads a clock or sees a
+//! socket.
 
 mod pools;
 
@@ -13,7 +14,7 @@ use crate::wheel::Wheel;
 use bakeoff_units::Nanos;
 use std::collections::VecDeque;
 
-/// A seat, and who has it.
+/// A seat, and the robot that has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Turn {
     pub(crate) seat: u32,
@@ -26,11 +27,11 @@ pub(crate) struct Turn {
 pub(crate) struct Due {
     pub(crate) turn: Turn,
     pub(crate) due: Nanos,
-    /// It waited for a seat: for others' replies, not for this thread.
+    /// Whether it waited for a seat: for others' replies, not for this thread.
     pub(crate) postponed: bool,
 }
 
-/// How requests come due.
+/// The way in which requests come due.
 pub(crate) enum Plan {
     /// Each robot asks again when its reply is there and it has thought.
     Closed {
@@ -41,11 +42,11 @@ pub(crate) enum Plan {
         /// Seats, if fewer than robots.
         seats: Option<usize>,
     },
-    /// The pacer says.
+    /// The pacer decides.
     Open { pacer: Box<dyn Pacer>, seats: usize },
-    /// The source says.
+    /// The source decides.
     Sourced { seats: usize },
-    /// The source says, and each robot has seats of its own.
+    /// The source decides, and each robot has seats of its own.
     Pooled { robots: usize, each: usize },
 }
 
@@ -63,7 +64,7 @@ impl Plan {
         if let Self::Pooled { .. } = self { 0 } else { self.seats() }
     }
 
-    /// What is kept by robot, where robots have seats of their own.
+    /// The pools of robots that have seats of their own.
     pub(crate) fn pools<T>(&self) -> Option<RobotPools<T>> {
         match *self {
             Self::Pooled { robots, each } => Some(RobotPools::new(robots, each)),
@@ -78,7 +79,7 @@ pub(crate) struct Flow {
     start: Nanos,
     /// Robots that think or back off, by the time they go on.
     waiting: Wheel,
-    /// How many those are.
+    /// Number of these robots.
     thinking: usize,
     /// Robots that go on at once.
     ready: VecDeque<Due>,
@@ -104,14 +105,14 @@ enum Pace {
 }
 
 impl Pace {
-    /// As the source says.
+    /// A flow that the source paces.
     fn sourced() -> Self {
         Self::Open { pacer: Box::new(Original::new(1.0)), sourced: true }
     }
 }
 
 impl Flow {
-    /// `prefer` says of a seat whether it is a good one to begin with.
+    /// `prefer` tells whether a seat is a good one to begin with.
     pub(crate) fn new(plan: Plan, start: Nanos, prefer: impl Fn(u32) -> bool) -> Self {
         let seats = plan.seats() as u32;
         let robots = if let Plan::Closed { robots, .. } = &plan { *robots } else { 0 };
@@ -154,7 +155,7 @@ impl Flow {
         matches!(self.pace, Pace::Open { .. })
     }
 
-    /// Whether the workload's time of its next request is worth asking for when a request has ended.
+    /// Whether to ask for the workload's time of its next request again when a request has ended.
     pub(crate) fn may_change(&self) -> bool {
         matches!(self.pace, Pace::Open { sourced, .. } if sourced || self.next_due.is_none())
     }
@@ -246,8 +247,7 @@ impl Flow {
         match &self.pace {
             Pace::Closed { .. } if self.thinking == 0 => None,
             Pace::Closed { .. } => self.waiting.next_due(),
-            // With no free seat nothing can be sent before an event frees one. Of a robot's own seats nothing
-            // is known here.
+            // With no free seat nothing can be sent before an event frees one. A robot's own seats are not known here.
             Pace::Open { .. } => {
                 self.next_due.filter(|_| self.idle.as_ref().is_none_or(|idle| !idle.is_empty()))
             }
@@ -259,19 +259,19 @@ impl Flow {
         self.next_due
     }
 
-    /// Takes a robot that was due before this moment and found no seat, and since when it is due.
+    /// Takes a robot that was due before this moment and found no seat, with the time since which it is due.
     pub(crate) fn held_up(&mut self, before: Nanos) -> Option<(Nanos, u32)> {
         let place = self.line.iter().position(|(due, _)| *due < before)?;
         self.line.remove(place)
     }
 
-    /// Whether nobody will ask any more.
+    /// Whether no request will follow.
     pub(crate) fn is_over(&self) -> bool {
         self.thinking == 0 && self.ready.is_empty() && self.line.is_empty() && self.next_due.is_none()
     }
 }
 
-/// Those that are preferred on top, low numbers first.
+/// Idle seats: the preferred ones on top, low numbers first.
 fn idle_seats(seats: u32, prefer: impl Fn(u32) -> bool) -> Vec<u32> {
     let mut idle: Vec<u32> = (0..seats).rev().collect();
     idle.sort_by_key(|&seat| prefer(seat));

@@ -1,4 +1,4 @@
-//! Seats that belong to robots, and who waits for which.
+//! Pools of seats, one for each robot, and the lines of requests that wait for them.
 //!
 //! Measuring side, hot. A robot may have so many seats; a seat is a number out of one supply, taken when the
 //! robot needs one more and given back when its connection is closed, so that robots without connections cost
@@ -13,7 +13,7 @@ pub(crate) struct RobotPools<T> {
     robots: Vec<Robot>,
     each: u32,
     seats: Vec<Seat>,
-    /// The first seat that belongs to nobody; [`Seat::next`] leads on.
+    /// The first unowned seat; [`Seat::next`] leads on.
     unowned: u32,
     entries: Vec<Entry<T>>,
     /// The first entry without a request.
@@ -85,7 +85,7 @@ impl<T> RobotPools<T> {
         Some(seat)
     }
 
-    /// A robot that was not announced is welcome.
+    /// The entry of a robot, made if need be.
     fn robot(&mut self, robot: u32) -> &mut Robot {
         let robot = robot as usize;
         if robot >= self.robots.len() {
@@ -154,7 +154,7 @@ impl<T> RobotPools<T> {
         self.ready = self.append(self.ready, entry);
     }
 
-    /// A seat's connection is closed: unless somebody is on it, it is anybody's.
+    /// A seat's connection is closed: unless a request is on it, any robot may have it.
     pub(crate) fn closed(&mut self, seat: u32) {
         let Some(&Seat { robot, next, busy: false }) = self.seats.get(seat as usize) else { return };
         if robot == NONE {
@@ -210,7 +210,7 @@ impl<T> RobotPools<T> {
         self.ready.first != NONE
     }
 
-    /// Takes all that wait, with or without a seat, those of a robot in their order.
+    /// Takes all waiting requests, with or without a seat, those of a robot in their order.
     pub(crate) fn give_up(&mut self) -> Vec<T> {
         let mut all = Vec::with_capacity(self.waiting);
         while let Some((seat, request)) = self.next_ready() {

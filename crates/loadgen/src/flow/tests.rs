@@ -1,4 +1,4 @@
-//! Whose turn it is, with times made up.
+//! Tests of the flow, with simulated time.
 
 use super::*;
 use crate::pacer::Constant;

@@ -1,4 +1,4 @@
-//! One lane's side of TLS: begins sessions, and decides which of them go on with an earlier one.
+//! TLS client of one lane: begins sessions, and decides which of them resume an earlier one.
 
 use super::share::ShareRule;
 use super::store::SessionStore;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct TlsClient {
     name: ServerName<'static>,
-    /// For connections that go on with sessions and leave theirs to others.
+    /// For connections that resume sessions and leave theirs to others.
     resuming: Arc<ClientConfig>,
     /// For the others.
     fresh: Arc<ClientConfig>,
@@ -29,8 +29,8 @@ impl TlsClient {
         connections: usize,
     ) -> Self {
         let sessions = Arc::new(SessionStore::new(connections));
-        // Copies share verifier and client certificate, without which the library refuses to go on with
-        // another copy's session.
+        // Copies share verifier and client certificate, without which the library refuses to resume another copy's
+        // session.
         let with = |resumption| {
             let mut copy = config.clone();
             copy.resumption = resumption;

@@ -1,7 +1,7 @@
-//! How handshakes went: how many of which kind, and what they cost this side.
+//! Ledger of TLS handshakes: number and cost on this side, by kind.
 //!
-//! Hot once a handshake. One a lane, added up afterwards. It says what was asked for, what could be
-//! tried and what the server made of it; why a server refuses is not known here.
+//! Hot once a handshake. One a lane, added up afterwards. It counts what was requested, what could be tried and what
+//! the server accepted; the server's reasons for a refusal are not known here.
 
 use super::{HandshakeKind, Share, TlsSession};
 use bakeoff_meter::HandshakeCounts;
@@ -12,7 +12,7 @@ use std::fmt;
 /// Handshakes of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandshakeTally {
-    /// How many.
+    /// Number of handshakes.
     pub count: u64,
     /// CPU time of the generator's threads for all of them.
     pub cpu_ns: u64,
@@ -45,11 +45,11 @@ pub struct HandshakeLedger {
     pub full: HandshakeTally,
     /// Full ones with another round trip, as the server wanted another key-exchange group.
     pub full_with_retry: HandshakeTally,
-    /// Those that went on with an earlier session.
+    /// Resumed ones.
     pub resumed: HandshakeTally,
-    /// Those that came to nothing.
+    /// Failed ones.
     pub failed: HandshakeTally,
-    /// Connections that the rule chose to go on with an earlier session, failed ones included.
+    /// Connections that the rule chose to resume an earlier session, failed ones included.
     pub wanted: u64,
     /// Those of them for which there was a session to offer. The library may still leave out one whose
     /// lifetime is over.
@@ -86,7 +86,7 @@ impl HandshakeLedger {
         self.full.count + self.full_with_retry.count + self.resumed.count
     }
 
-    /// As counters of a slice hold it; `None` when no handshake was begun.
+    /// The same as counters of a slice; `None` when no handshake was begun.
     pub fn counts(&self) -> Option<HandshakeCounts> {
         let mut full = self.full;
         full.merge(self.full_with_retry);
@@ -103,7 +103,7 @@ impl HandshakeLedger {
         })
     }
 
-    /// What a report says; `None` when no handshake was completed.
+    /// Summary for reports; `None` when no handshake was completed.
     pub fn summary(&self, asked: Share) -> Option<HandshakeSummary> {
         let completed = self.completed();
         let achieved = Ratio::new(self.resumed.count as f64 / completed as f64)?;
@@ -120,10 +120,10 @@ impl HandshakeLedger {
     }
 }
 
-/// What a report says of handshakes. Its text is one line.
+/// Summary of handshakes for reports. Its text is one line.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct HandshakeSummary {
-    /// Share of the connections that was to go on with an earlier session, 0 to 1.
+    /// Share of the connections that was to resume an earlier session, 0 to 1.
     pub asked: f64,
     /// Share of the completed handshakes that did, 0 to 1.
     pub achieved: f64,
@@ -133,7 +133,7 @@ pub struct HandshakeSummary {
     pub full_cpu_ns: Option<u64>,
     /// Generator CPU of a resumed handshake on average.
     pub resumed_cpu_ns: Option<u64>,
-    /// What was counted.
+    /// The counts.
     pub handshakes: HandshakeLedger,
 }
 

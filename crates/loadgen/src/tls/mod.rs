@@ -1,5 +1,4 @@
-//! TLS of the generator: what is offered to servers, what came of it, and which failure counts under
-//! which class.
+//! TLS of the generator: what is offered to servers, the results of handshakes, and the error classes of TLS failures.
 //!
 //! Measuring side, hot in [`session`] alone. No socket: bytes come in, bytes go out. Options are plain
 //! data ([`options`]), loaded once ([`TlsOptions::load`]); from then on every lane has a [`TlsClient`] of

@@ -1,6 +1,6 @@
-//! What TLS is asked to be: plain data, and the one place where it is checked and files are read.
+//! TLS options: plain data, and the one place where they are checked and files are read.
 //!
-//! Cold. [`TlsOptions`] says what is wanted, [`TlsSettings`] is what will be used.
+//! Cold. [`TlsOptions`] are the options as given, [`TlsSettings`] the checked ones with their files.
 
 use super::trust::{AcceptAnyone, authorities};
 use super::{Share, TlsClient, Trust, names};
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-/// Which versions are offered.
+/// The TLS versions that are offered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Versions {
     /// TLS 1.2 alone.
@@ -35,7 +35,7 @@ impl Versions {
         }
     }
 
-    /// As sentences say it.
+    /// In words, for sentences.
     pub const fn words(self) -> &'static str {
         match self {
             Self::Tls12 => "TLS 1.2",
@@ -45,7 +45,7 @@ impl Versions {
     }
 }
 
-/// Why a text names no version that can be offered alone.
+/// A text that names no version that can be offered alone.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no version of TLS known here; known are 1.2 and 1.3")]
 pub struct ParseVersionError(String);
@@ -85,18 +85,18 @@ impl Alpn {
 /// The client's own certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// PEM file with the certificate and those it hangs on, own one first.
+    /// PEM file with the certificate and its chain, own one first.
     pub certificate: PathBuf,
     /// PEM file with its private key.
     pub key: PathBuf,
 }
 
-/// What TLS is asked to be. Empty lists leave the choice to the library.
+/// The options of TLS. Empty lists leave the choice to the library.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsOptions {
-    /// Which certificates of servers are accepted.
+    /// The servers' certificates that are accepted.
     pub trust: Trust,
-    /// Which versions are offered.
+    /// The versions that are offered.
     pub versions: Versions,
     /// Cipher suites by name, the preferred one first.
     pub suites: Vec<String>,
@@ -106,13 +106,13 @@ pub struct TlsOptions {
     pub post_quantum: bool,
     /// Protocols offered, the preferred one first; none: the extension is not sent.
     pub alpn: Vec<Alpn>,
-    /// What a server that asks for a certificate gets.
+    /// The certificate for a server that asks for one.
     pub identity: Option<Identity>,
-    /// Share of the connections that go on with an earlier one's session where there is one.
+    /// Share of the connections that resume an earlier one's session where there is one.
     pub resume: Share,
 }
 
-/// Why TLS cannot be set up.
+/// Error in setting up TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsSetupError {
     /// The PEM file of authorities.
@@ -120,7 +120,7 @@ pub enum TlsSetupError {
     Authority {
         /// File.
         path: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// A PEM file of the client's own certificate or key.
@@ -128,9 +128,9 @@ pub enum TlsSetupError {
     Identity {
         /// File.
         path: PathBuf,
-        /// What was looked for.
+        /// The item that was expected in the file.
         what: &'static str,
-        /// What is wrong.
+        /// The fault.
         why: String,
     },
     /// Certificate and key of the client do not fit together, or are of an unknown kind.
@@ -140,7 +140,7 @@ pub enum TlsSetupError {
         certificate: PathBuf,
         /// File of the key.
         key: PathBuf,
-        /// What is wrong.
+        /// The fault.
         why: rustls::Error,
     },
     /// A cipher suite.
@@ -148,7 +148,7 @@ pub enum TlsSetupError {
     UnknownSuite {
         /// As given.
         name: String,
-        /// All that are known.
+        /// The known ones.
         known: String,
     },
     /// A key-exchange group.
@@ -156,7 +156,7 @@ pub enum TlsSetupError {
     UnknownGroup {
         /// As given.
         name: String,
-        /// All that are known.
+        /// The known ones.
         known: String,
     },
     /// A suite of a version that is not offered.
@@ -164,7 +164,7 @@ pub enum TlsSetupError {
     SuiteOfOtherVersion {
         /// Of the suite.
         name: String,
-        /// Which versions are offered.
+        /// The versions that are offered.
         versions: &'static str,
     },
     /// A group that no offered version has.
@@ -172,7 +172,7 @@ pub enum TlsSetupError {
     GroupOfOtherVersion {
         /// Of the group.
         name: String,
-        /// Which versions are offered.
+        /// The versions that are offered.
         versions: &'static str,
     },
     /// A post-quantum group is named and none may be offered.
@@ -187,8 +187,8 @@ pub enum TlsSetupError {
 }
 
 impl TlsOptions {
-    /// As the library does it by default, with these certificates accepted; every connection that can
-    /// goes on with an earlier one's session.
+    /// The library's defaults, with these certificates accepted; every connection that can resumes an earlier one's
+    /// session.
     pub const fn new(trust: Trust) -> Self {
         Self {
             trust,
@@ -244,7 +244,7 @@ impl TlsOptions {
         self
     }
 
-    /// Lets this share of the connections go on with earlier sessions.
+    /// Lets this share of the connections resume earlier sessions.
     #[must_use]
     pub const fn resume(mut self, share: Share) -> Self {
         self.resume = share;
@@ -345,7 +345,7 @@ fn chain(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsSetupError> {
     if chain.is_empty() { Err(error("it holds none".to_owned())) } else { Ok(chain) }
 }
 
-/// What TLS will be: checked, with its files read. Cheap to clone.
+/// The settings of TLS: checked, with files read. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct TlsSettings {
     config: Arc<ClientConfig>,

@@ -1,7 +1,7 @@
-//! One connection's TLS, without the connection: bytes of the server in, bytes for the server out.
+//! TLS session of one connection, without the socket: bytes of the server in, bytes for the server out.
 //!
-//! Hot: every byte of every reply goes through here. How records are worked through is [`bakeoff_wire::tls`]'s; this
-//! knows which class of error an end is, and how the session began.
+//! Hot: every byte of every reply goes through here. Records are processed by [`bakeoff_wire::tls`]; this file knows
+//! the error class of an end, and how the session began.
 
 use super::error_class;
 use super::store::SessionStore;
@@ -14,18 +14,18 @@ use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
 use std::sync::Arc;
 
-/// How a session began.
+/// The kind of handshake by which a session began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandshakeKind {
     /// With certificate and key exchange.
     Full,
     /// The same after the server had asked for another key-exchange group: one round trip more.
     FullWithRetry,
-    /// It went on with an earlier session.
+    /// By resuming an earlier session.
     Resumed,
 }
 
-/// How far a session is after bytes came.
+/// The progress of a session after bytes came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TlsProgress {
     /// The handshake was completed by these bytes.
@@ -37,11 +37,11 @@ pub struct TlsProgress {
 /// A session of TLS, client side.
 pub struct TlsSession {
     session: Session<UnbufferedClientConnection>,
-    /// Nothing can be done with it any more, for this reason.
+    /// The reason for which it can do nothing any more.
     stopped: Option<ErrorClass>,
     failure: Option<rustls::Error>,
     wanted: bool,
-    /// Where the session came from that it offered, if it did.
+    /// The store of the session that it offered, if it offered one.
     offered: Option<Arc<SessionStore>>,
     handshake_cpu: Nanos,
 }
@@ -62,19 +62,19 @@ impl TlsSession {
         })
     }
 
-    /// What is known of its beginning once it has begun.
+    /// Notes how the session began.
     pub(super) fn began(&mut self, offered: Option<Arc<SessionStore>>, cpu: Nanos) {
         self.offered = offered;
         self.handshake_cpu = cpu;
     }
 
-    /// Takes all that came from the peer and hands out what it says, piece by piece. Afterwards there
-    /// may be something to [send](Self::take_output) at any time of its life, also when it failed: the
-    /// alert.
+    /// Takes all bytes of the peer and hands out the decrypted ones, piece by piece. Afterwards there may be bytes to
+    /// [send](Self::take_output) at any time of its life, also when it failed: the alert.
     ///
     /// # Errors
-    /// The class of whatever is wrong with the bytes, now or before; or what `plain` returns, after
-    /// which the session is of no more use.
+    ///
+    /// The class of the error in the bytes, now or before; or what `plain` returns, after which the session is of no
+    /// more use.
     pub fn receive(
         &mut self,
         bytes: &[u8],
@@ -94,7 +94,7 @@ impl TlsSession {
         Ok(TlsProgress { established: !self.is_handshaking(), ended: self.has_ended() })
     }
 
-    /// Moves what is to be sent to the end of `out`.
+    /// Moves the bytes to be sent to the end of `out`.
     pub fn take_output(&mut self, out: &mut Vec<u8>) {
         self.session.take_output(out);
     }
@@ -121,12 +121,12 @@ impl TlsSession {
         self.session.has_ended()
     }
 
-    /// What went wrong, in the library's words.
+    /// The failure, in the library's words.
     pub const fn failure(&self) -> Option<&rustls::Error> {
         self.failure.as_ref()
     }
 
-    /// How it began; `None` while it is not known.
+    /// The kind of handshake by which it began; `None` while it is not known.
     pub fn kind(&self) -> Option<HandshakeKind> {
         self.session.tls().handshake_kind().map(|kind| match kind {
             rustls::HandshakeKind::Full => HandshakeKind::Full,
@@ -140,8 +140,8 @@ impl TlsSession {
         self.session.tls().alpn_protocol()
     }
 
-    /// What was agreed on, in words: `TLSv1_3 TLS13_AES_256_GCM_SHA384 X25519`. The group is missing
-    /// where no keys were exchanged: in resumed sessions of TLS 1.2.
+    /// The agreed parameters, in words: `TLSv1_3 TLS13_AES_256_GCM_SHA384 X25519`. The group is missing where no keys
+    /// were exchanged: in resumed sessions of TLS 1.2.
     pub fn description(&self) -> Option<String> {
         let tls = self.session.tls();
         let version = tls.protocol_version()?;
@@ -153,7 +153,7 @@ impl TlsSession {
         })
     }
 
-    /// Whether the rule chose it to go on with an earlier session.
+    /// Whether the rule chose it to resume an earlier session.
     pub const fn wanted_to_resume(&self) -> bool {
         self.wanted
     }
@@ -187,7 +187,7 @@ impl TlsSession {
         let class = error_class(&error);
         self.failure = Some(error);
         if let Some(sessions) = self.offered.as_ref().filter(|_| self.session.is_handshaking()) {
-            // The server may have a wrong idea of it: not all that come later shall fail too.
+            // The server may have a wrong state for it: later connections shall not all fail too.
             sessions.forget();
         }
         class

@@ -1,4 +1,4 @@
-//! A share of connections, and the rule that says which ones it takes.
+//! Share of connections, and the rule that picks the connections of that share.
 
 use bakeoff_units::{ParseQuantityError, Ratio};
 use std::fmt;
@@ -29,7 +29,7 @@ impl Share {
         Ratio::new(f64::from(self.0) / f64::from(WHOLE)).unwrap_or_default()
     }
 
-    /// How many of the first `connections` it takes: the share of them, rounded up.
+    /// Number of the first `connections` that it takes: the share of them, rounded up.
     pub fn of(self, connections: u64) -> u64 {
         let parts = u128::from(connections) * u128::from(self.0);
         // A share is at most the whole, so that the quotient is at most `connections`.
@@ -43,7 +43,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// Why a text is no share.
+/// Error in the text of a share.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseShareError {
     /// It is no quantity at all.
@@ -62,13 +62,12 @@ impl FromStr for Share {
     }
 }
 
-/// Takes connections one by one, as evenly as whole numbers allow: of the first n it takes the share
-/// of n, rounded up, for every n. The first is always taken when any is: who is to go on with a session
-/// needs one that somebody has begun.
+/// Takes connections one by one, as evenly as whole numbers allow: of the first n it takes the share of n, rounded up,
+/// for every n. The first is always taken when any is: resumption needs a session that another connection has begun.
 #[derive(Clone, Debug)]
 pub(super) struct ShareRule {
     share: Share,
-    /// What is owed, in millionths of a connection.
+    /// The share that is due, in millionths of a connection.
     owed: u32,
 }
 

@@ -1,8 +1,8 @@
-//! The sessions that one lane may go on with.
+//! Store of the TLS sessions that one lane may resume.
 //!
-//! Hot at handshakes only. The library's own store keeps eight tickets of a server, and a ticket of
-//! TLS 1.3 is used once: of 64 connections that open together 56 would find none. This one keeps as many
-//! as the lane has had connections in any job. It also says whether a session was there, which the library does not.
+//! Hot at handshakes only. The library's own store keeps eight tickets of a server, and a ticket of TLS 1.3 is used
+//! once: of 64 connections that open together 56 would find none. This one keeps as many as the lane has had
+//! connections in any job. It also tells whether a session was there, which the library does not.
 
 use rustls::NamedGroup;
 use rustls::client::{ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue};
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Fewest tickets of TLS 1.3 that are kept: as many as the library keeps.
 const FEWEST_TICKETS: usize = 8;
 
-/// Sessions with the one server that a lane has. The lock is the library's wish; nobody waits for it.
+/// Sessions of a lane with its one server. The library wants the lock; no thread waits for it.
 #[derive(Debug)]
 pub(super) struct SessionStore {
     inner: Mutex<Sessions>,
@@ -28,7 +28,7 @@ struct Sessions {
     /// TLS 1.3: oldest first.
     tickets: VecDeque<Tls13ClientSessionValue>,
     most_tickets: usize,
-    /// How often a session was asked for and there was one.
+    /// Number of requests for a session that were met.
     given: u64,
 }
 
@@ -51,7 +51,7 @@ impl SessionStore {
         sessions.most_tickets = sessions.most_tickets.max(connections);
     }
 
-    /// How often a session was asked for and there was one.
+    /// Number of requests for a session that were met.
     pub(super) fn given(&self) -> u64 {
         self.sessions().given
     }
@@ -99,7 +99,7 @@ impl ClientSessionStore for SessionStore {
         sessions.tickets.push_back(value);
     }
 
-    /// The newest: it is the last to expire.
+    /// The newest ticket: it is the last to expire.
     fn take_tls13_ticket(&self, _: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
         let mut sessions = self.sessions();
         let found = sessions.tickets.pop_back();

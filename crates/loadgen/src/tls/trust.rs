@@ -1,6 +1,6 @@
-//! Which certificates of servers are accepted.
+//! Trust in servers: the certificates that are accepted.
 //!
-//! Cold: read when options are loaded, asked in full handshakes. What a failure counts as is decided by
+//! Cold: read when options are loaded, called in full handshakes. The error class of a failure is decided by
 //! [`super::error_class`].
 
 use super::TlsSetupError;
@@ -12,7 +12,7 @@ use rustls::{DigitallySignedStruct, RootCertStore, SignatureScheme};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Which certificates are accepted.
+/// The certificates that are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
     /// Those signed by an authority of this PEM file.
@@ -41,7 +41,7 @@ pub(super) fn authorities(path: &Path) -> Result<RootCertStore, TlsSetupError> {
     if roots.is_empty() { Err(error("it holds none".to_owned())) } else { Ok(roots) }
 }
 
-/// `--insecure`: checks signatures of the handshake, but not whose certificate it is.
+/// `--insecure`: checks signatures of the handshake, but not the owner of the certificate.
 #[derive(Debug)]
 pub(super) struct AcceptAnyone(pub(super) Arc<CryptoProvider>);
 

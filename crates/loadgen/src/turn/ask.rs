@@ -1,4 +1,4 @@
-//! Sending: which request is next, over which connection, and opening that.
+//! Sending: the choice of the next request and its connection, which is opened if need be.
 //!
 //! Measuring side, hot.
 
@@ -52,14 +52,14 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// Open loop: looks when the next request is due. A source that had none has no more, even if it still
-    /// names a time: to believe that would be to ask it again and again.
+    /// Open loop: looks when the next request is due. A source that had none has no more, even if it still names a
+    /// time: to believe that would be to ask it again and again.
     fn schedule_next(&mut self, had_one: bool) {
         let upcoming = if had_one { self.source.upcoming(0) } else { None };
         self.flow.schedule(upcoming);
     }
 
-    /// Takes the next request of a robot and sends it; whether there was one.
+    /// Takes the next request of a robot and sends it; returns whether there was one.
     fn ask(&mut self, due: Due) -> bool {
         let Some(ask) = self.source.next(due.turn.robot as usize) else {
             self.flow.leave(due.turn, self.lane.clock.now());
@@ -70,14 +70,14 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         if S::LISTENS && self.flow.is_open() {
             turn.robot = ask.robot;
         }
-        // Read for each request: one that others held up is sent later than the loop woke.
+        // Read for each request: one that was held up by others is sent later than the loop woke.
         let now = self.lane.clock.now();
         let exchange = Exchange::new(&ask, words, turn, due.due, now + self.terms.timeout);
         self.send(exchange, due.postponed, now);
         true
     }
 
-    /// Takes the next request, and sends it if its robot has a connection for it; whether there was one.
+    /// Takes the next request, and sends it if its robot has a connection for it; returns whether there was one.
     fn ask_pooled(&mut self, due: Nanos) -> bool {
         let (Some(pools), Some(ask)) = (&mut self.pools, self.source.next(0)) else { return false };
         let words = self.lane.memory.words.pop().unwrap_or_default();
@@ -101,7 +101,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
     fn send(&mut self, exchange: Exchange, postponed: bool, now: Nanos) {
         self.in_flight += 1;
         if postponed {
-            // Held up by busy connections, not by this thread: told apart from lateness.
+            // Held up by busy connections, not by this thread: counted apart from lateness.
             self.recorder.counters.postponed += 1;
         } else {
             let late = now.since(exchange.due);
@@ -160,7 +160,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// Which connection the next one is, counted over all threads as if they opened them in turn.
+    /// The number of the next connection, counted over all threads as if they opened them in turn.
     fn nth(&self) -> u64 {
         let (lane, lanes) = self.lane.place;
         self.lane.opened * lanes as u64 + lane as u64
@@ -178,7 +178,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         target.from.nth(place)
     }
 
-    /// All but where it comes from.
+    /// The connection's options except its local end.
     fn wish(&self) -> Wish {
         let target = self.manner.target;
         let single = target.reuse == Reuse::Never;

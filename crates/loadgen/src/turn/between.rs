@@ -1,4 +1,4 @@
-//! Between jobs: what the server did meanwhile.
+//! Events between jobs: connections that the server closed meanwhile.
 //!
 //! Measuring side, cold.
 
@@ -8,7 +8,7 @@ use bakeoff_sys::driver::{Event, Wait};
 use bakeoff_units::Nanos;
 use std::io;
 
-/// Takes in what has happened between jobs: connections that have ended are closed.
+/// Takes in the events between jobs: connections that have ended are closed.
 pub(crate) fn catch_up(lane: &mut Lane, manner: &Manner<'_>) -> io::Result<()> {
     for _ in 0..CATCH_UP_AT_MOST {
         lane.driver.wait(Wait { at_most: Some(Nanos::ZERO), batch: None })?;

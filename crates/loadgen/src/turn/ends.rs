@@ -1,4 +1,4 @@
-//! What follows when a request has ended: it is recorded and told, and its seat is free.
+//! End of a request: it is recorded and reported, and its seat is free.
 //!
 //! Measuring side, hot.
 
@@ -67,7 +67,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             class,
             ErrorClass::ConnectRefused | ErrorClass::ConnectFailed | ErrorClass::ConnectTimeout
         );
-        // All that waited for one connection pause alike.
+        // All requests that waited for one connection pause alike.
         let doublings = self.failed_connects[slot].saturating_add(1).min(6);
         let pause = if opening { BACK_OFF.times(f64::from(1 << doublings)) } else { Nanos::ZERO };
         match &mut self.pools {
@@ -92,7 +92,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// Tells how a request ended, and asks whether that calls for another.
+    /// Tells the source how a request ended, and asks whether that calls for another.
     fn tell(&mut self, slot: Slot, exchange: &Exchange, done: Nanos, judged: Result<(), ErrorClass>) {
         if !S::LISTENS {
             return;
@@ -121,7 +121,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         self.ask_anew();
     }
 
-    /// Tells of a request that was never sent.
+    /// Tells the source of a request that was never sent.
     pub(super) fn tell_unsent(&mut self, robot: u32, ticket: u32, due: Nanos) {
         if !S::LISTENS {
             return;

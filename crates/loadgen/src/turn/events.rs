@@ -1,4 +1,4 @@
-//! Taking in what has happened: bytes, connections that stand, connections that end, time limits.
+//! Events: bytes, connections that stand, connections that end, time limits.
 //!
 //! Measuring side, hot.
 
@@ -18,7 +18,7 @@ const SWEEP_AT_MOST: usize = 2048;
 const LATE_BY: f64 = 1.0 / 64.0;
 
 impl<S: Source + Listener> Run<'_, '_, S> {
-    /// Takes in all that has happened.
+    /// Takes in all events.
     pub(super) fn take_in(&mut self) {
         loop {
             let Some((slot, event)) = self.lane.driver.next() else { return };
@@ -49,7 +49,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
                 Event::NotSent(_) => {
                     connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
                 }
-                // A generator does not listen, and nobody here waits until a request is all with the kernel.
+                // A generator does not listen, and nothing here waits until a request is all with the kernel.
                 Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
             }
             self.profiler.lap(Stage::Parsing);
@@ -81,7 +81,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// Hands over what a connection has to say.
+    /// Hands a connection's output to the driver.
     pub(super) fn hand_over(&mut self, slot: Slot) {
         let memory = &mut self.lane.memory;
         if memory.out.is_empty() {
@@ -96,7 +96,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// Does what follows from an event: sends, accounts, closes, asks again.
+    /// Acts on an event: sends, accounts, closes, asks again.
     pub(super) fn settle(&mut self, slot: Slot) {
         self.hand_over(slot);
         let mut done = std::mem::take(&mut self.lane.memory.done);
@@ -121,7 +121,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// What a server did is told with the job in which it was counted.
+    /// A server's violation is reported with the job in which it was counted.
     fn note_violation(&mut self, slot: Slot, class: ErrorClass) {
         let broken = matches!(class, ErrorClass::Protocol | ErrorClass::Malformed | ErrorClass::NoHttp2);
         if broken && self.violation.is_none() {
@@ -141,7 +141,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         self.failed_connects[slot as usize] = 0;
     }
 
-    /// Closes a connection, and lets who waited for that go on.
+    /// Closes a connection, and lets the turn that waited for that go on.
     fn close(&mut self, slot: Slot) {
         self.profiler.lap(Stage::Asking);
         self.lane.driver.close(slot);

@@ -1,9 +1,8 @@
-//! The one loop: what is due is sent, what has happened is taken in, and so on until the job is over.
+//! The event loop: sends requests that are due and takes in events, until the job is over.
 //!
-//! Measuring side, hot. The loop neither knows which workload it runs, nor how requests are paced, nor what
-//! is spoken, nor how the kernel is asked: those are the source, the [`Flow`], the [`Connection`] and the
-//! driver. Sending is in [`ask`], taking in what came in [`events`], what follows for a request in
-//! [`ends`], and the end of it all in [`stop`].
+//! Measuring side, hot. The loop knows neither workload, pacing, protocol nor the interface to the kernel: those are
+//! the source, the [`Flow`], the [`Connection`] and the driver. Sending is in [`ask`], events in [`events`], the end of
+//! a request in [`ends`], and the end of the run in [`stop`].
 
 mod ask;
 mod between;
@@ -36,7 +35,7 @@ use std::sync::atomic::AtomicBool;
 /// server answers nothing, and asking on would only take time.
 pub const GIVE_UP_AFTER: u32 = 200;
 
-/// How often time limits are looked at, unless connections are very many.
+/// Period of the checks of time limits, unless connections are very many.
 const SWEEP: Nanos = Nanos::from_millis(20);
 
 /// A job being run.
@@ -46,7 +45,7 @@ pub(crate) struct Run<'l, 'j, S> {
     source: S,
     terms: Terms<'j>,
     flow: Flow,
-    /// Where robots have connections of their own.
+    /// The pools, where robots have connections of their own.
     pools: Option<RobotPools<Exchange>>,
     recorder: Recorder,
     batching: Batching,
@@ -69,12 +68,12 @@ pub(crate) struct Run<'l, 'j, S> {
     handshakes: HandshakeLedger,
     violation: Option<String>,
     sampler: Option<Sampler>,
-    /// In an open loop.
+    /// Lateness by cause, in an open loop.
     delays: Option<Delays>,
     profiler: Profiler,
 }
 
-/// What the job says, apart from its source and its flow.
+/// Terms of the job, apart from its source and its flow.
 struct Terms<'j> {
     start: Nanos,
     end: Option<Nanos>,
@@ -82,7 +81,7 @@ struct Terms<'j> {
     refused: Statuses,
     refusals: Refusals,
     interrupted: &'j AtomicBool,
-    /// Replies may gather, and are stamped.
+    /// Whether replies may gather, and are stamped.
     batched: bool,
 }
 
@@ -134,7 +133,7 @@ impl<'l, 'j, S: Source + Listener> Run<'l, 'j, S> {
         }
     }
 
-    /// What became of it, and the source.
+    /// Runs to the end; returns the report and the source.
     pub(crate) fn run_to_end(mut self) -> io::Result<(LaneReport, S)> {
         self.flow.schedule(self.source.upcoming(0));
         let mut sweep_at = self.lane.clock.now() + SWEEP;

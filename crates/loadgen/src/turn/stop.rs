@@ -1,7 +1,7 @@
-//! How a run comes to its end, and what becomes of those who are still waiting then.
+//! End of a run, and the requests that still wait then.
 //!
-//! Measuring side. Asked once a turn of the loop. What was due and is not sent any more is counted, and told
-//! where somebody listens.
+//! Measuring side. Called once a turn of the loop. Requests that were due and are not sent any more are counted, and
+//! reported to a source that listens.
 
 use super::Run;
 use crate::listener::{Course, Listener};
@@ -36,7 +36,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// What is in flight ends here, and what waits for a connection.
+    /// Ends the requests in flight, and those that wait for a connection.
     fn cut_off(&mut self) {
         self.give_up_lines();
         for slot in 0..self.lane.connections.len() {
@@ -46,7 +46,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
     }
 
-    /// What was due before the end and found no free connection is not forgotten.
+    /// Counts requests that were due before the end and found no free connection.
     fn count_unsent(&mut self, end: Nanos) {
         while let Some(due) = self.flow.next_due().filter(|due| *due < end) {
             if !self.count_one(0, due) {
@@ -60,7 +60,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         self.give_up_lines();
     }
 
-    /// Whether the robot had a request at all.
+    /// Counts one request, if the robot has one; returns whether it had.
     fn count_one(&mut self, robot: u32, due: Nanos) -> bool {
         let Some(ask) = self.source.next(robot as usize) else { return false };
         let (robot, ticket) = (if self.flow.is_open() { ask.robot } else { robot }, ask.ticket);
@@ -69,7 +69,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         true
     }
 
-    /// Those who wait for a connection of their own.
+    /// Ends the requests that wait for a connection of their robot's own.
     fn give_up_lines(&mut self) {
         let Some(pools) = &mut self.pools else { return };
         for exchange in pools.give_up() {

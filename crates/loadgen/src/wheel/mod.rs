@@ -1,11 +1,10 @@
-//! Who goes on when: the timer wheel of a lane's waiting robots.
+//! Timer wheel for a lane's robots in think time.
 //!
-//! Hot: a robot enters and leaves once a request. What is due within the current tick lies in a small
-//! heap, exactly ordered; all else in lists, on the lowest level that reaches so far. A level reaches to
-//! the end of the level above's next list: with one list's reach alone, whatever is due after its end
-//! would wait together above, and be dealt out at once. When the heap is empty and the soonest list is
-//! due, the wheel goes on to its soonest tick, and lists that a lower level now reaches are dealt out.
-//! No clock inside; entries cannot be taken back.
+//! Hot: a robot enters and leaves once a request. Entries due within the current tick lie in a small heap, exactly
+//! ordered; all else in lists, on the lowest level that reaches so far. A level reaches to the end of the level above's
+//! next list: with one list's reach alone, all entries due after its end would wait together above, and be dealt out at
+//! once. When the heap is empty and the soonest list is due, the wheel goes on to its soonest tick, and lists that a
+//! lower level now reaches are dealt out. No clock inside; entries cannot be taken back.
 //!
 //! Entries of one tick are always in one list, in the order they came, so equal times keep it.
 
@@ -33,7 +32,7 @@ pub(crate) struct Wheel {
     /// No list holds this tick or an earlier one.
     tick: u64,
     near: BinaryHeap<Reverse<Near>>,
-    /// How many entered `near` since it was last empty.
+    /// Number of entries that entered `near` since it was last empty.
     turn: u32,
     /// A bit for each list that is not empty.
     filled: [u64; LEVELS * LISTS / 64],
@@ -149,7 +148,7 @@ impl Wheel {
         }
     }
 
-    /// Inserts what is in a list anew.
+    /// Inserts the entries of a list anew.
     fn deal_out(&mut self, list: usize) {
         self.filled[list / 64] &= !(1 << (list % 64));
         let List { entries, first, .. } = std::mem::replace(&mut self.lists[list], List::EMPTY);
@@ -227,7 +226,7 @@ impl Block {
     const EMPTY: Self = Self { due: [Nanos::MAX; BLOCK], slot: [0; BLOCK], next: NONE };
 }
 
-/// Which list of a level a tick belongs to, counted from the beginning of time.
+/// The list of a level that a tick belongs to, counted from the beginning of time.
 fn place(tick: u64, level: usize) -> u64 {
     tick >> (level as u32 * DIGIT_BITS)
 }

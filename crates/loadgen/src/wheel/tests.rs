@@ -1,4 +1,4 @@
-//! The wheel beside a heap, which knows the order of insertion as well.
+//! Tests of the wheel against a heap that also knows the order of insertion.
 
 use super::*;
 use proptest::prelude::*;
@@ -25,7 +25,7 @@ impl Oracle {
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many entries, so long from now; or so long ago.
+    /// Insert so many entries, so long from now; or so long ago.
     Insert(u64, bool, u8),
     /// So much time passes, and up to so many are taken.
     Pass(u64, u8),

@@ -1,5 +1,5 @@
-//! Ten thousand robots of which few ask take little memory, and so do connections that are kept. Alone in
-//! its process, as it reads the process's memory.
+//! Memory of ten thousand robots of which few ask, and of connections that are kept. Alone in its process, as it reads
+//! the process's memory.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test's panic is its message
 
@@ -11,7 +11,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::atomic::AtomicBool;
 
 const ROBOTS: u32 = 10_000;
-/// So many of them ask, once each.
+/// Number of them that ask, once each.
 const ASKING: u32 = 2_000;
 const OK: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 

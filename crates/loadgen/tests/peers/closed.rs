@@ -94,13 +94,13 @@ fn a_request_that_meets_a_close_is_sent_once_more() {
         });
         let slice = lists(1, 10);
         let recording = run(&mut peer.station(), closed(&slice, 1));
-        // Three are answered on each connection, the fourth is asked there and again on the next.
+        // Three are answered on each connection, the fourth is sent there and again on the next.
         assert_eq!(totals(&recording), (10, 10, 4));
         assert_eq!(peer.log.lock().unwrap().len(), 13);
     });
 }
 
-/// It might be taken twice (RFC 9112 section 9.3.1).
+/// It might be processed twice (RFC 9112 section 9.3.1).
 #[test]
 fn a_post_that_meets_a_close_has_failed() {
     within_patience(|| {
@@ -249,7 +249,7 @@ fn until_stops_new_requests_and_waits_for_those_under_way() {
     });
 }
 
-/// A generator that is held up says so of each request, and not of all alike.
+/// A generator that is held up reports so for each request, and not for all alike.
 #[test]
 fn each_request_carries_the_time_it_was_really_sent() {
     within_patience(|| {

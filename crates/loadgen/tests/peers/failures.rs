@@ -1,4 +1,4 @@
-//! Every way to fail, and the class it is counted under.
+//! Every kind of failure, and the class under which it is counted.
 
 use crate::support::{
     Nobody, OK, Peer, Talk, closed, errors, expecting, get, hooked, lists, one_robot, run, station_to,
@@ -20,7 +20,7 @@ fn one_failure(request: Request, script: impl Fn(&mut Talk) + Send + Sync + 'sta
 
 /// No machine takes so long for a reply that comes.
 const LONG: Nanos = Nanos::from_secs(60);
-/// What is waited for a reply that does not come.
+/// The wait for a reply that does not come.
 const SHORT: Nanos = Nanos::from_secs(2);
 
 fn failure_within(
@@ -215,7 +215,7 @@ fn a_port_where_nobody_listens() {
         let begin = Instant::now();
         run(&mut station, closed(&lists(1, 5), 1));
         assert!(begin.elapsed() >= Duration::from_millis(30), "{:?}", begin.elapsed());
-        // Robots that meet nobody give up together.
+        // Robots that get no connection give up together.
         let recording = run(&mut station, closed(&lists(50, 100), 1));
         assert!(recording.gave_up);
         let tried = u64::from(GIVE_UP_AFTER);
@@ -232,7 +232,7 @@ fn a_server_that_only_fails_is_given_up() {
         assert!(recording.gave_up);
         let requests = recording.counters.requests;
         assert!((u64::from(GIVE_UP_AFTER)..u64::from(GIVE_UP_AFTER) + 4).contains(&requests), "{requests}");
-        // One good reply, and it is asked to the end.
+        // One good reply, so the run goes on to the end.
         let peer = Peer::new(|talk| {
             talk.request();
             talk.say(OK);
@@ -252,7 +252,7 @@ fn a_server_that_closes_every_connection_is_given_up() {
         });
         let recording = run(&mut peer.station(), closed(&lists(4, 1_000), 1));
         assert!(recording.gave_up);
-        // What is in flight then is no failure of the server's, but it is not forgotten.
+        // Requests in flight then are no failures of the server's, but they are counted.
         let failures = recording.counters.errors["closed-early"];
         let cut_off = recording.counters.errors.get("cut-off").copied().unwrap_or(0);
         assert_eq!(recording.counters.requests, failures + cut_off);

@@ -1,4 +1,4 @@
-//! A source that listens hears how each of its requests ended, once, as it is recorded.
+//! Tests of sources that listen: each is told how its requests ended, once, as it is recorded.
 
 use crate::listening::{MS, Planned, hear, hear_at, hear_one, heard};
 use crate::support::{Authority, Nobody, OK, Peer, Talk, errors, expecting, get, totals, within_patience};
@@ -40,7 +40,7 @@ fn misbehave(talk: &mut Talk) {
     }
 }
 
-/// What [`misbehave`] is asked for, and how often each.
+/// The requests that [`misbehave`] knows, and how often each.
 fn everything(each: u32) -> Vec<Request> {
     let names = ["busy", "cut", "noise", "more", "reset", "gone", "still", "pieces", "good"];
     let mut requests = Vec::new();
@@ -218,8 +218,8 @@ fn what_a_reply_calls_for_is_asked_at_once() {
         assert_eq!(totals(&recording), (100, 100, 1));
         let told = source.of_robot(0);
         assert!(told.windows(2).all(|two| two[1].due == two[0].done), "each follows from the one before");
-        // A loop that looked only when its time limits are due would take 20 ms for each.
-        // At 100 requests that is two seconds, whatever the machine: the quickest ten tell, as it may stand still for some.
+        // A loop that looked only when its time limits are due would take 20 ms for each. At 100 requests that is two
+        // seconds, whatever the machine: the quickest ten tell, as it may stand still for some.
         let mut took: Vec<u64> = told.iter().map(|told| told.done.since(told.due).get()).collect();
         took.sort_unstable();
         assert!(took[9] < 15_000_000, "{took:?}");

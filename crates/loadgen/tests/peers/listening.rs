@@ -1,4 +1,4 @@
-//! A source with a clock of its own that keeps what it is told, and what must hold for all that is told.
+//! A source with its own clock that keeps the ends of its requests, and the conditions that must hold for them.
 
 use crate::support::{NEVER, Peer};
 use bakeoff_loadgen::{BodyCheck, Course, Ended, Job, Listener, Pace, Recording, Station, Target};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 pub(crate) const MS: fn(u64) -> Nanos = Nanos::from_millis;
 
-/// How one request ended.
+/// The end of one request.
 #[derive(Clone, Debug)]
 pub(crate) struct Told {
     pub(crate) robot: u32,
@@ -27,14 +27,14 @@ pub(crate) struct Told {
 #[derive(Default)]
 pub(crate) struct Planned {
     requests: Vec<(Request, u32)>,
-    /// When each of those that were not given yet is due.
+    /// When each request is due that was not given yet.
     due: BTreeSet<(Nanos, u32)>,
     pub(crate) told: Vec<Told>,
-    /// Called for each that is told: may plan more.
+    /// Called for each end: may plan more.
     pub(crate) answer: Option<Box<Answer>>,
-    /// The header lines of what has waited for a connection.
+    /// New header lines for requests that have waited for a connection.
     pub(crate) anew: Option<&'static [u8]>,
-    /// Told what time it is.
+    /// Called with the time.
     pub(crate) course: Option<Box<dyn FnMut(Nanos) -> Course + Send>>,
 }
 
@@ -53,12 +53,12 @@ impl Planned {
         self.due.insert((at, self.requests.len() as u32));
     }
 
-    /// How many it gave.
+    /// Number of requests given.
     pub(crate) fn given(&self) -> usize {
         self.requests.len() - self.due.len()
     }
 
-    /// What was told of a robot, in the order of the requests.
+    /// The ends of a robot's requests, in their order.
     pub(crate) fn of_robot(&self, robot: u32) -> Vec<&Told> {
         let mut told: Vec<_> = self.told.iter().filter(|told| told.robot == robot).collect();
         told.sort_by_key(|told| told.ticket);
@@ -141,7 +141,7 @@ pub(crate) fn heard(source: Planned, pace: Pace) -> Job<'static, Planned> {
     }
 }
 
-/// Runs a job; what is told must be what is recorded, class by class, and each request once.
+/// Runs a job; the ends must match what is recorded, class by class, and each request once.
 pub(crate) fn hear(station: &mut Station, job: Job<'_, Planned>) -> (Recording, Vec<Planned>) {
     let (recording, sources) = station.run_heard(job).unwrap();
     let counters = &recording.counters;

@@ -1,7 +1,7 @@
-//! The generator towards peers whose every word is a script, and towards a real server.
+//! The generator against scripted peers, and against a real server.
 //!
-//! A test is a conversation: what the peer says in bytes, and what the generator must then have
-//! counted. Each has 20 seconds; whoever is still waiting then hangs.
+//! A test is a conversation: what the peer says in bytes, and what the generator must then have counted. Each has 20
+//! seconds; a longer wait counts as a hang.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 

@@ -1,4 +1,4 @@
-//! A real server, and its own count of what it served.
+//! The generator against nginx, and nginx's own count of requests.
 
 use crate::support::{Authority, closed, errors, expecting, run, within_patience};
 use bakeoff_content::{Body, ObjectId};
@@ -36,7 +36,7 @@ struct Nginx {
 
 impl Nginx {
     fn start(authority: Option<&Authority>) -> Self {
-        // Between choosing a port and listening there, somebody else may take it.
+        // Between choosing a port and listening there, another program may take it.
         (0..5).find_map(|_| Self::attempt(authority)).expect("nginx serves")
     }
 

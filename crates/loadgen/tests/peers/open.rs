@@ -16,7 +16,7 @@ const REQUESTS: usize = 120;
 /// later, and all that were sent meanwhile wait.
 const STALLS_AT: usize = 20;
 const GOES_ON_AT: usize = 80;
-/// How long it stalls where it does not count.
+/// Length of a stall where that does not count.
 const LONG_STALL: Duration = Duration::from_millis(300);
 /// It waits a little longer, so that the last of them has waited, too.
 const STALL: Duration = Duration::from_millis(120);
@@ -44,7 +44,7 @@ fn longer_than(histogram: &Histogram, millis: u64) -> u64 {
     histogram.buckets().iter().filter(|(edge, _)| *edge > millis * 1_000_000).map(|(_, count)| count).sum()
 }
 
-/// The server answers nobody until it has heard so many: a generator that waited for it would never send them.
+/// The server answers nobody until it has got so many: a generator that waited for it would never send them.
 #[test]
 fn requests_go_on_while_the_server_stalls() {
     within_patience(|| {
@@ -67,7 +67,7 @@ fn requests_go_on_while_the_server_stalls() {
         let recording = run(&mut peer.station(), open(&slice, 1, REQUESTS, constant(RATE, 1)));
         assert_eq!(recording.counters.replies, REQUESTS as u64);
         assert_eq!(recording.counters.postponed, 0);
-        // Who waits for a server is served for long, and was not sent late.
+        // Requests that wait for a server are served for long, and were not sent late.
         let held = (GOES_ON_AT - STALLS_AT) as u64;
         let long = longer_than(&recording.times.service, 100);
         assert!(long >= held, "only {long} of {held} were served for over 100 ms");
@@ -98,8 +98,8 @@ fn what_is_in_flight_is_seen_at_every_moment() {
         let recording = station.run_sampled(any(job), Nanos::from_millis(50)).unwrap();
         opener.join().unwrap();
         assert_eq!(totals(&recording), (REQUESTS as u64, REQUESTS as u64, REQUESTS as u64));
-        // A sample each 50 ms, but for those that a machine that stands still misses; as nobody is answered they go up to all
-        // that were asked, and none is asked before it is due.
+        // A sample each 50 ms, but for those that a machine that stands still misses; as nobody is answered they go up
+        // to all that were asked, and none is asked before it is due.
         let seen = recording.in_flight;
         assert!(seen.len() as u64 <= recording.counters.wall_ns / 50_000_000 + 2, "{seen:?}");
         assert_eq!(seen[0], 0);
@@ -123,7 +123,8 @@ fn one_connection_postpones_and_the_response_time_holds_the_wait() {
         let recording = run(&mut peer.station(), open(&slice, 1, 1, constant(RATE, 1)));
         assert_eq!(totals(&recording), (REQUESTS as u64, REQUESTS as u64, 1));
         let times = &recording.times;
-        // Those that came due in the first 200 ms of the stall waited 100 ms or longer; the server was slow for one of them.
+        // Those that came due in the first 200 ms of the stall waited 100 ms or longer; the server was slow for one of
+        // them.
         let (response, service) = (longer_than(&times.response, 100), longer_than(&times.service, 100));
         assert!(response >= 30, "only {response} responses took over 100 ms");
         assert!(
@@ -212,7 +213,7 @@ fn open_connections_are_used_before_new_ones_are_made() {
         let slice = numbered(30);
         let first = run(&mut station, open(&slice, 1, 50, constant(300.0, 1)));
         let second = run(&mut station, open(&slice, 1, 50, constant(300.0, 1)));
-        // How many were needed at once is the machine's affair: each is used again before a further one is made.
+        // The number needed at once depends on the machine: each is used again before a further one is made.
         let (before, after) = (first.counters.connections, second.counters.connections);
         assert_eq!(peer.connections() as u64, before + after);
         assert!(before < 30 && after < 30, "{before} {after}");
@@ -252,7 +253,7 @@ fn until_ends_an_open_loop() {
         let slice = numbered(100_000);
         let job = Job { until: Some(Nanos::from_millis(200)), ..open(&slice, 1, 20, constant(500.0, 1)) };
         let recording = run(&mut peer.station(), job);
-        // One each 2 ms; what a machine that stands still does not send is counted, too.
+        // One each 2 ms; requests that a stalled machine does not send are counted, too.
         assert_eq!(recording.counters.requests, 100);
         assert!((1..=100).contains(&recording.counters.replies), "{:?}", recording.counters);
     });
@@ -319,7 +320,7 @@ fn a_source_that_has_no_more_is_not_asked_for_ever_whatever_time_it_names() {
                 };
                 let recording = run(&mut peer.station(), job);
                 assert_eq!(recording.counters.requests, 7);
-                // What was due before the end and not sent in time is counted too.
+                // Requests due before the end and not sent in time are counted too.
                 assert!(recording.counters.replies == 7 || until.is_some());
             }
         }

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
 use std::time::{Duration, Instant};
 
-/// Long enough to see somebody who closes at once, shorter than the generator's patience.
+/// Long enough to see a peer that closes at once, shorter than the generator's patience.
 const A_WHILE: Duration = Duration::from_millis(60);
 
 #[test]
@@ -31,7 +31,7 @@ fn each_request_has_its_own_connection_and_says_so() {
     });
 }
 
-/// Who closes first keeps the port busy for a minute (TIME_WAIT): that is the server's part.
+/// The side that closes first keeps the port busy for a minute (TIME_WAIT): that is the server's part.
 fn lets_the_server_close_first(authority: Option<Authority>, size: usize) {
     let (first, who) = channel();
     let head = format!("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: {size}\r\n\r\n");
@@ -44,7 +44,7 @@ fn lets_the_server_close_first(authority: Option<Authority>, size: usize) {
         let began = if size > 1 << 20 { Instant::now() } else { before };
         talk.notify_close();
         let heard_nothing = talk.hears_nothing_for(A_WHILE);
-        // The generator waits 200 ms. A peer that did not get its core for longer knows nothing.
+        // The generator waits 200 ms. A peer that did not get its core for longer cannot tell.
         let knows = began.elapsed() < Duration::from_millis(150);
         first.send(knows.then_some(heard_nothing)).unwrap();
     };

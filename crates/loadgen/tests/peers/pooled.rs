@@ -17,7 +17,7 @@ fn pooled(source: Planned, robots: usize, each: usize) -> Job<'static, Planned> 
     heard(source, Pace::Pooled(Pools { robots, each }))
 }
 
-/// `each` requests of every robot, all due at once; their targets say whose they are.
+/// `each` requests of every robot, all due at once; their targets name the robot.
 fn at_once(robots: u32, each: usize) -> Vec<(Nanos, u32, Request)> {
     let request = |robot: u32| (Nanos::ZERO, robot, get(&format!("/{robot}")));
     (0..each).flat_map(|_| (0..robots).map(request)).collect()
@@ -65,7 +65,7 @@ fn each_robot_has_its_connections_and_its_address_and_no_more() {
     });
 }
 
-/// What it says of the time at which it is sent is written then.
+/// Its header lines on the time of sending are written then.
 #[test]
 fn what_has_waited_for_a_connection_has_its_header_lines_written_anew() {
     within_patience(|| {

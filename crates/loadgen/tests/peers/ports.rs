@@ -8,7 +8,7 @@ use std::sync::{Arc, Barrier, Mutex};
 /// Addresses of a peer's callers, in the order of their coming.
 type Callers = Arc<Mutex<Vec<(String, u16)>>>;
 
-/// Answers everything, and notes who called.
+/// Answers everything, and notes the callers.
 fn noting(callers: &Callers) -> Peer {
     let callers = callers.clone();
     Peer::new(move |talk| {

@@ -1,4 +1,4 @@
-//! Whatever the pieces, the recording is the same.
+//! Random replies in random pieces: the recording is always the same.
 
 use crate::support::{Authority, Peer, Talk, closed, expecting, one_robot, run};
 use bakeoff_content::{Body, ObjectId};

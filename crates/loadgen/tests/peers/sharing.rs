@@ -1,4 +1,4 @@
-//! Connections that robots share, that carry so many requests, or that come from given addresses: over
+//! Connections that robots share, that carry a limited number of requests, or that come from given addresses: over
 //! HTTP/1.1 and HTTP/2 alike.
 
 use crate::h2::frames::{Frames, reply, target, tls_target};
@@ -42,7 +42,7 @@ fn shared(station: &mut Station, robots: usize, each: usize, connections: usize)
     run(station, Job { pace, ..closed(&lists(robots, each), 1) })
 }
 
-/// Twelve robots, two connections: they are served in waves, and who waits for a seat knows it.
+/// Twelve robots, two connections: they are served in waves, and a wait for a seat is counted.
 #[test]
 fn robots_that_share_connections_wait_in_line() {
     within_patience(|| {

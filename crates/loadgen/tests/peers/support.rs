@@ -1,4 +1,4 @@
-//! Scripted peers, slices to run against them, and what every recording must satisfy.
+//! Scripted peers, slices to run against them, and the conditions that every recording must satisfy.
 
 use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Reuse, Station, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
@@ -14,7 +14,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-/// Whoever takes longer hangs, on any machine.
+/// A test that takes longer hangs, on any machine.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) static NEVER: AtomicBool = AtomicBool::new(false);
@@ -39,7 +39,7 @@ pub(crate) fn within_patience(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What a peer saw: which connection asked for what, in the order of arrival.
+/// A peer's log: connection and target of each request, in the order of arrival.
 pub(crate) type Log = Arc<Mutex<Vec<(usize, String)>>>;
 
 /// A server on a port of its own. Its threads end with the connections, or with the process.
@@ -124,7 +124,7 @@ impl Peer {
     }
 }
 
-/// A port that is taken, so that nobody else gets it, and where nobody listens.
+/// A port that is taken, so that no other program gets it, and where nothing listens.
 pub(crate) struct Nobody {
     pub(crate) address: SocketAddr,
     _socket: OwnedFd,
@@ -149,7 +149,7 @@ pub(crate) fn station_to(address: SocketAddr) -> Station {
     Station::new(Target::plain(address, "localhost".to_owned()), 1, Vec::new()).unwrap()
 }
 
-/// Somebody who signs its own certificate for `localhost`.
+/// An authority that signs its own certificate for `localhost`.
 pub(crate) struct Authority {
     /// The certificate.
     pub(crate) file: tempfile::NamedTempFile,
@@ -187,7 +187,7 @@ enum Wire {
 /// The peer's end of one connection.
 pub(crate) struct Talk {
     wire: Wire,
-    /// Which connection it is, from 0, in the order of their coming.
+    /// Its number, from 0, in the order of connections.
     pub(crate) number: usize,
     unread: Vec<u8>,
     pub(crate) log: Log,
@@ -250,7 +250,7 @@ impl Talk {
         }
     }
 
-    /// Waits until the generator has closed; whether that is all it did.
+    /// Waits until the generator has closed; returns whether that is all it did.
     pub(crate) fn sees_the_end(&mut self) -> bool {
         matches!(self.read(&mut [0; 64]), Ok(0))
     }
@@ -303,7 +303,7 @@ impl Talk {
     }
 }
 
-/// A GET of which nothing is known.
+/// A GET whose reply is not known.
 pub(crate) fn get(target: &str) -> Request {
     expecting(target, Expect::Anything)
 }
@@ -341,7 +341,7 @@ pub(crate) fn closed(slice: &Slice, threads: usize) -> Job<'static, ListSource> 
     }
 }
 
-/// A source that tells somebody, or waits for somebody, before it gives a request.
+/// A source that calls a hook, which may wait, before it gives a request.
 pub(crate) struct Hooked {
     source: ListSource,
     /// Called with the robot before each of its requests.
@@ -403,7 +403,7 @@ pub(crate) fn any<S: Source + 'static>(job: Job<'_, S>) -> Job<'_, Any> {
     with_sources(job, |source| Any(Box::new(source)))
 }
 
-/// Runs a job; what holds for every recording is checked here.
+/// Runs a job and checks the conditions of every recording.
 pub(crate) fn run<S: Source + 'static>(station: &mut Station, job: Job<'_, S>) -> Recording {
     let recording = station.run(any(job)).unwrap();
     let (counters, times) = (&recording.counters, &recording.times);

@@ -1,4 +1,4 @@
-//! The same over TLS, and what only TLS can do wrong.
+//! The generator over TLS: the same loads, and the errors that only TLS has.
 
 use crate::support::{
     Authority, OK, OK_CLOSE, Peer, closed, errors, expecting, get, lists, one_robot, run, totals,

@@ -1,4 +1,4 @@
-//! Tunnels through a proxy: what a proxy may answer to CONNECT, and what goes through the tunnel then.
+//! Tunnels through a proxy: replies to CONNECT, and the traffic in the tunnel.
 
 use crate::listening::{Planned, hear_at, heard};
 use crate::support::{
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 const STANDS: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
 
-/// Reads what CONNECT has to say, and where it wants to go.
+/// Reads the CONNECT request; returns its destination.
 fn asked(talk: &mut Talk) -> Option<SocketAddr> {
     let head = talk.request()?;
     let authority = head.split(' ').nth(1).unwrap();
@@ -35,7 +35,7 @@ fn carry(talk: &mut Talk, to: SocketAddr) {
 }
 
 fn pass_on(mut from: TcpStream, mut to: TcpStream) {
-    // Whoever breaks off is seen by those at the ends.
+    // An end that breaks off is seen by the other end.
     let _ = io::copy(&mut from, &mut to);
     let _ = to.shutdown(Shutdown::Write);
 }
@@ -147,7 +147,7 @@ fn one_failure(script: impl Fn(&mut Talk) + Send + Sync + 'static) -> Recording 
     let job = Job { timeout: Nanos::from_secs(3), ..closed(&lists(1, 2), 1) };
     let recording = run(&mut station, job);
     assert_eq!(totals(&recording), (2, 1, 2), "{:?}", errors(&recording));
-    // What was not tried was no handshake that failed.
+    // A handshake that was not tried is no failed one.
     assert_eq!((recording.handshakes.completed(), recording.handshakes.failed.count), (1, 0));
     assert_eq!(recording.times.connect.count(), 1);
     recording
@@ -178,7 +178,7 @@ fn a_proxy_that_makes_no_sense() {
         answer_fails("tunnel-broken", b"SSH-2.0-OpenSSH_9.2\r\n");
         answer_fails("tunnel-broken", b"\x15\x03\x01\x00\x02\x02\x16");
         answer_fails("tunnel-broken", b"HTTP/1.1 101 Switching Protocols\r\n\r\n");
-        // It closes before it has said all.
+        // It closes before its reply is complete.
         answer_fails("tunnel-broken", b"");
         answer_fails("tunnel-broken", b"HTTP/1.1 200 Connection est");
         // Nobody in a tunnel speaks before its client.

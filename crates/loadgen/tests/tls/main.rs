@@ -1,5 +1,4 @@
-//! TLS of the generator against the library's own server, in memory, and against nginx: what one side
-//! counts the other counts too.
+//! TLS of the generator against the library's own server, in memory, and against nginx: both sides count the same.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 

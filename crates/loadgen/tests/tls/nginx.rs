@@ -1,4 +1,4 @@
-//! A real server with another TLS library, and its own log of what was resumed.
+//! TLS against nginx, which has another TLS library, and its own log of resumed sessions.
 
 use crate::support::{Holder, client, share};
 use bakeoff_loadgen::{HandshakeKind, HandshakeLedger, TlsOptions, TlsSession, Versions};
@@ -32,7 +32,7 @@ struct Nginx {
 impl Nginx {
     /// One process, so that all its connections share tickets, with these lines for the server.
     fn start(holder: &Holder, lines: &str) -> Self {
-        // Between choosing a port and listening there, somebody else may take it.
+        // Between choosing a port and listening there, another program may take it.
         (0..5).find_map(|_| Self::attempt(holder, lines)).expect("nginx serves")
     }
 
@@ -73,7 +73,7 @@ impl Nginx {
         Some(nginx)
     }
 
-    /// A request on a connection of its own; true when the reply came whole and was ended as it should.
+    /// Sends a request on a connection of its own; true when the reply came whole and was ended as it should.
     fn ask(&self, session: &mut TlsSession) -> bool {
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
@@ -122,7 +122,7 @@ impl Drop for Nginx {
     }
 }
 
-/// So many connections one after the other: what we counted, after comparison with the log.
+/// Makes connections one after the other; returns our counts, after comparison with the log.
 fn series(holder: &Holder, options: &TlsOptions, lines: &str, connections: usize) -> HandshakeLedger {
     let nginx = Nginx::start(holder, lines);
     let mut client = client(options, 1);

@@ -1,4 +1,4 @@
-//! What is offered: versions, suites, groups, protocols, certificates.
+//! TLS offers: versions, suites, groups, protocols, certificates.
 
 use crate::support::{Holder, Pair, client, shake};
 use bakeoff_loadgen::{Alpn, HandshakeKind, Identity, TlsOptions, Trust, Versions};
@@ -7,7 +7,7 @@ use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::{AlertDescription, Error};
 use std::sync::Arc;
 
-/// What is agreed on with a server that takes anything.
+/// The parameters agreed on with a server that takes anything.
 fn agreed(holder: &Holder, options: &TlsOptions) -> Result<String, ErrorClass> {
     let server = Arc::new(holder.server());
     let pair = shake(&mut client(options, 1), &server)?;

@@ -1,4 +1,4 @@
-//! Which sessions go on with earlier ones: what was asked for, tried, achieved, and what it cost.
+//! Resumption of TLS sessions: requested, tried, achieved, and its cost.
 
 use crate::support::{Holder, Pair, client, shake, share};
 use bakeoff_loadgen::{HandshakeKind, HandshakeLedger, TlsClient, Versions};

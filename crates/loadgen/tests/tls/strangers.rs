@@ -1,4 +1,4 @@
-//! Whatever a server sends: a class of error or silence, never a panic and never a loop.
+//! Malformed bytes from a server: an error class or silence, never a panic and never a loop.
 
 use crate::support::{Holder, Pair, client};
 use bakeoff_loadgen::{TlsClient, TlsOptions, Versions};
@@ -51,7 +51,7 @@ fn spoil_each(options: &TlsOptions, server: &Arc<ServerConfig>, spoil: u8) {
                 assert_eq!(pair.give_client(&bytes), Err(class));
                 assert_eq!(pair.client.write(b"GET", &mut Vec::new()), Err(ErrorClass::SendFailed));
             }
-            // It waits for the rest of something longer than it was: the end of the connection ends it.
+            // It waits for the rest of a longer record: the end of the connection ends it.
             Ok(()) => assert!(harmless || pair.client.is_handshaking(), "byte {at} does not matter"),
         }
         assert!(pair.heard.is_empty());

@@ -1,4 +1,4 @@
-//! A server in memory, and what carries bytes between it and a session.
+//! A TLS server in memory, and the carrier of bytes between it and a session.
 
 use bakeoff_loadgen::{Identity, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, Trust};
 use bakeoff_meter::ErrorClass;
@@ -11,10 +11,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// How many there are.
+/// Number of holders so far.
 static HOLDERS: AtomicUsize = AtomicUsize::new(0);
 
-/// Somebody with a certificate signed by itself.
+/// The holder of a certificate signed by itself.
 pub(crate) struct Holder {
     dir: tempfile::TempDir,
     der: CertificateDer<'static>,
@@ -43,7 +43,7 @@ impl Holder {
         Identity { certificate: self.certificate(), key: self.dir.path().join("key.pem") }
     }
 
-    /// What trusts this one.
+    /// Options that trust this holder.
     pub(crate) fn options(&self) -> TlsOptions {
         TlsOptions::new(Trust::File(self.certificate()))
     }
@@ -99,9 +99,9 @@ pub(crate) fn client(options: &TlsOptions, connections: usize) -> TlsClient {
 pub(crate) struct Pair {
     pub(crate) client: TlsSession,
     pub(crate) server: ServerConnection,
-    /// What the client was told.
+    /// Plain bytes that the client got.
     pub(crate) heard: Vec<u8>,
-    /// What the server was told.
+    /// Plain bytes that the server got.
     pub(crate) asked: Vec<u8>,
     pub(crate) progress: TlsProgress,
     pub(crate) server_error: Option<rustls::Error>,
@@ -170,13 +170,13 @@ impl Pair {
         bytes
     }
 
-    /// The server says it, and the client hears it.
+    /// The server sends it, and the client reads it.
     pub(crate) fn say(&mut self, bytes: &[u8], piece: usize) -> Result<(), ErrorClass> {
         self.server.writer().write_all(bytes).unwrap();
         self.carry_in(piece)
     }
 
-    /// The client asks, and the server hears it.
+    /// The client sends it, and the server reads it.
     pub(crate) fn ask(&mut self, bytes: &[u8]) {
         let mut out = Vec::new();
         self.client.write(bytes, &mut out).unwrap();

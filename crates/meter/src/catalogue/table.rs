@@ -1,4 +1,4 @@
-//! The table itself: a row a meter.
+//! Table of the catalogue: one row for each meter.
 
 use super::{
     ELAPSED, HIT_RATIO, Kind, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, PROGRAM_NS, PartOf, RESPONSE_P50,

@@ -1,16 +1,16 @@
-//! What this kernel charges to tasks: whether interrupts and stolen time count as theirs.
+//! Time accounting of this kernel: whether interrupts and stolen time are charged to tasks.
 //!
-//! It decides what a CPU clock means, so it is recorded with the environment of a run.
+//! It decides on the meaning of a CPU clock, so it is recorded with the environment of a run.
 
 use flate2::read::GzDecoder;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 
-/// Is such time part of the task's that was running?
+/// Whether such time is charged to the task that was running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Charged {
-    /// Yes: a task's CPU time holds what happened to run on its core meanwhile.
+    /// Yes: a task's CPU time includes the work that ran on its core meanwhile.
     ToTasks,
     /// No: the kernel takes it out.
     Apart,
@@ -35,7 +35,7 @@ impl fmt::Display for Charged {
     }
 }
 
-/// How this kernel accounts.
+/// The accounting of this kernel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accounting {
     /// Time in interrupt handlers (`CONFIG_IRQ_TIME_ACCOUNTING`, or full virtual accounting).

@@ -1,11 +1,11 @@
-//! What the cores did, from `/proc/stat` and the CPU clocks of the kernel's softirq threads.
+//! CPU times of the cores, from `/proc/stat` and the CPU clocks of the kernel's softirq threads.
 
 use bakeoff_sys::{cpu_clock, process};
 use bakeoff_units::Nanos;
 use std::fs;
 
-/// Time of one core or of all, by what it was spent on, since boot or over a span. The kernel
-/// counts in clock ticks (10 ms): over a short span these are rough.
+/// Time of one core or of all, by use, since boot or over a span. The kernel counts in clock ticks (10 ms): over a
+/// short span these are rough.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
     /// User mode.

@@ -1,4 +1,4 @@
-//! Block devices: for how long each had something to do, from `/proc/diskstats`.
+//! Busy time of block devices, from `/proc/diskstats`.
 
 use bakeoff_units::Nanos;
 use std::fs;

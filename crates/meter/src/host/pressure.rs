@@ -1,4 +1,4 @@
-//! Pressure stall information: for how long somebody had to wait for a resource.
+//! Pressure stall information: the time in which tasks waited for a resource.
 
 use bakeoff_units::Nanos;
 use std::fs;

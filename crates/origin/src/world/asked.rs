@@ -1,7 +1,8 @@
-//! Which requests of robots have been answered already, by their stamps.
+//! Table of the stamps that have been answered, for telling repeated requests of robots.
 //!
 //! Hot: one exchange in a table of fixed size that all threads share; a stamp is a random number, its own place. A
-//! stamp that comes back after so many others that its place was taken counts as new: what asks twice does so at once.
+//! stamp that comes back after so many others that its place was taken counts as new: a client that asks twice does so
+//! at once.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -14,7 +15,7 @@ const PLACES: u64 = 1 << 20;
 pub(crate) struct Asked(OnceLock<Box<[AtomicU64]>>);
 
 impl Asked {
-    /// Notes a request's stamp, 0 for one that has none. Whether it is the first with it.
+    /// Notes a request's stamp, 0 for a request without one. Returns whether it is the first with it.
     pub(crate) fn is_first(&self, ask: u64) -> bool {
         let places = self.0.get_or_init(|| (0..PLACES).map(|_| AtomicU64::default()).collect());
         ask != 0 && places[(ask % PLACES) as usize].swap(ask, Relaxed) != ask

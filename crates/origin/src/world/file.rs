@@ -1,4 +1,4 @@
-//! A world as a file describes it: TOML with `[[content]]` and `[origin]`.
+//! World file: TOML with `[[content]]` and `[origin]`.
 //!
 //! Cold. Owns the keys of `[origin]`; those of `[[content]]` are the model's.
 
@@ -9,13 +9,13 @@ use bakeoff_units::Nanos;
 use serde::Deserialize;
 use toml::{Table, Value};
 
-/// What may stand in `[origin]`.
+/// The keys of `[origin]`.
 const KEYS: &str = "`think`, `requests_per_connection`, `idle_timeout`, `keep_alive` and `http`";
 
-/// Why a text describes no world.
+/// Error in the text of a world.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WorldError {
-    /// It is no TOML, or a `[[content]]` is none.
+    /// It is no TOML, or a `[[content]]` is malformed.
     #[error("line {line}: {why}")]
     Syntax {
         /// The line, from 1.
@@ -26,7 +26,7 @@ pub enum WorldError {
     /// The objects.
     #[error(transparent)]
     Content(#[from] ModelError),
-    /// A key that nobody reads.
+    /// An unknown key.
     #[error("`{key}` in [origin] is not known; allowed are {KEYS}")]
     Key {
         /// Its name.
@@ -37,14 +37,14 @@ pub enum WorldError {
     Value {
         /// The key.
         key: &'static str,
-        /// What is wrong.
+        /// The fault.
         found: String,
-        /// What may stand there.
+        /// The values that are allowed.
         allowed: &'static str,
     },
 }
 
-/// What was typed.
+/// The keys as typed.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct File {
@@ -55,10 +55,11 @@ struct File {
 }
 
 impl World {
-    /// Reads what a file says.
+    /// Reads a file's text.
     ///
     /// # Errors
-    /// One line on the first thing that is wrong.
+    ///
+    /// One line on the first fault.
     pub fn from_toml(text: &str) -> Result<Self, WorldError> {
         let file: File = toml::from_str(text).map_err(|error| WorldError::Syntax {
             line: error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1),

@@ -1,4 +1,4 @@
-//! Heads of replies about objects of a world.
+//! Reply heads for objects of a world.
 //!
 //! Hot: copies and digits, nothing is allocated.
 
@@ -13,18 +13,18 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// Largest `max-age` that caches have to understand (RFC 9111 section 1.2.2).
 const MAX_AGE_AT_MOST: u64 = (1 << 31) - 1;
 
-/// Which form of the object a reply is about.
+/// The form of the object in a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     /// The only one.
     Only,
-    /// As it is, where it exists in gzip, too.
+    /// Uncoded, where it exists in gzip, too.
     Plain,
     /// In gzip.
     Gzip,
 }
 
-/// What a head says.
+/// The contents of a head.
 pub(super) struct Reply<'a> {
     pub(super) request: &'a Request,
     pub(super) verdict: Verdict,
@@ -34,7 +34,7 @@ pub(super) struct Reply<'a> {
     pub(super) form: Form,
     /// Of the whole object, in bytes.
     pub(super) length: u64,
-    /// Of that in its form.
+    /// Of its form, in bytes.
     pub(super) form_length: u64,
     pub(super) media_type: &'a str,
     pub(super) id: &'a [u8],
@@ -80,7 +80,7 @@ pub(super) fn write_head(reply: &Reply<'_>, going: Going, out: &mut Vec<u8>) {
     end(going, out);
 }
 
-/// The head of a reply about a name that no object has.
+/// The head of a reply about a name without an object.
 pub(super) fn write_not_found(date: &[u8], going: Going, out: &mut Vec<u8>) {
     start(b"404 Not Found", date, out);
     out.extend_from_slice(b"Cache-Control: no-store\r\nContent-Length: 0\r\n");
@@ -120,14 +120,14 @@ fn content(media_type: &str, length: u64, out: &mut Vec<u8>) {
     out.extend_from_slice(b"\r\n");
 }
 
-/// What 200, 206 and 304 say alike: how long it may be kept, which version it is, and for whom this was made.
+/// The lines that 200, 206 and 304 share: lifetime, version, and the request that it was made for.
 fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
     if reply.cachable {
         freshness(reply.version, reply.now_secs, out);
     } else {
         out.extend_from_slice(b"Cache-Control: private, no-cache\r\n");
     }
-    // Two forms of the same are equivalent and not the same bytes: the second has a weak tag.
+    // Two forms of an object are equivalent and not the same bytes: the second has a weak tag.
     out.extend_from_slice(match reply.form {
         Form::Only => b"ETag: \"".as_slice(),
         Form::Plain => b"Vary: Accept-Encoding\r\nETag: \"",

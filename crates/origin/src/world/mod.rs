@@ -1,8 +1,7 @@
-//! The origin of a world: objects that follow from their names, replies that take their time.
+//! Origin of a world: objects that follow from their names, and replies that take their time.
 //!
-//! Hot. Owns what a request for an object of the world is answered with, and how long that waits. No state for
-//! an object: a reply is a pure function of the request, the model and the clock. Sockets, order and timers
-//! are for others.
+//! Hot. Owns the answer to a request for an object of the world, and its think time. No state for an object: a reply is
+//! a pure function of the request, the model and the clock. Sockets, order and timers are elsewhere.
 
 mod asked;
 mod file;
@@ -30,19 +29,19 @@ use head::{DateClock, Form, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// For what a stamp's number is the seed. Changing it changes which request thinks how long.
+/// Purpose of the random bits seeded by a stamp. Changing it changes the think time of each request.
 const THINKING: u64 = 0x7418;
-/// The same for what is drawn once for a connection, and for requests without a stamp.
+/// The same for draws made once for a connection, and for requests without a stamp.
 const CONNECTIONS: u64 = 0xC099;
 
-/// What a world's origin serves, and how.
+/// The settings of a world's origin.
 #[derive(Clone, Debug)]
 pub struct World {
-    /// What the objects are.
+    /// The model of the objects.
     pub model: Model,
-    /// How long each reply waits, from when its request's head was read; below 0 it goes at once.
+    /// Think time of each reply, from when its request's head was read; below 0 it goes at once.
     pub think: Option<Distribution>,
-    /// How many requests a connection serves, drawn for each one; below 1 it serves one. `None`: no limit.
+    /// Number of requests that a connection serves, drawn for each one; below 1 it serves one. `None`: no limit.
     pub requests_per_connection: Option<Distribution>,
     /// Connections on which nothing happens for so long are closed.
     pub idle_timeout: Option<Nanos>,
@@ -51,15 +50,15 @@ pub struct World {
 }
 
 impl World {
-    /// How long the reply to a request for an object of this kind with this stamp waits: a pure function, so that whoever asks
-    /// can know.
+    /// Think time of the reply to a request for an object of this kind with this stamp: a pure function, so that the
+    /// client can know it.
     pub fn think_time(&self, kind: u8, ask: u64) -> Nanos {
         let own = self.model.kinds().get(usize::from(kind)).and_then(|kind| kind.think.as_ref());
         let Some(think) = own.or(self.think.as_ref()) else { return Nanos::ZERO };
         Nanos::from_secs_f64(think.draw(&mut SplitMix64::for_purpose(ask, THINKING)))
     }
 
-    /// How many requests the next connection serves.
+    /// Number of requests that the next connection serves.
     fn requests(&self, random: &mut SplitMix64) -> u64 {
         match &self.requests_per_connection {
             _ if !self.keep_alive => 1,
@@ -71,22 +70,22 @@ impl World {
 
 /// The body of a reply.
 pub(crate) enum Content {
-    /// As the object has it.
+    /// Uncoded.
     Plain(Piece),
     /// In a content coding.
     Coded(Coded),
 }
 
-/// What all threads have in common.
+/// The state that all threads share.
 #[derive(Clone, Default)]
 pub(crate) struct OfAll {
     /// Replies that wait.
     pub(crate) waiting: Arc<Waiting>,
-    /// Everybody's counters.
+    /// The counters of all threads.
     pub(crate) everyone: Everyone,
-    /// Which requests were answered.
+    /// The stamps that were answered.
     pub(crate) asked: Arc<Asked>,
-    /// Where the parts of a run meet.
+    /// The barrier for the parts of a run.
     pub(crate) barrier: Arc<Mutex<Barrier>>,
 }
 
@@ -98,7 +97,7 @@ pub(crate) struct WorldWorkspace {
     date: DateClock,
     /// Memory for the id of an object.
     id: Vec<u8>,
-    /// Made when something is packed.
+    /// Made when a body is first packed.
     packer: Option<GzipPacker>,
 }
 
@@ -109,7 +108,7 @@ impl WorldWorkspace {
         Self { world, random, of_all, date: DateClock::default(), id: Vec::new(), packer: None }
     }
 
-    /// How many requests the next connection serves.
+    /// Number of requests that the next connection serves.
     pub(crate) fn requests(&mut self) -> u64 {
         self.world.requests(&mut self.random)
     }
@@ -124,18 +123,18 @@ impl WorldWorkspace {
         self.of_all.asked.is_first(request.ask)
     }
 
-    /// How long its reply waits.
+    /// Think time of its reply.
     pub(crate) fn think_time(&mut self, request: &Request) -> Nanos {
         let ask = if request.ask == 0 { self.random.next_u64() } else { request.ask };
         self.world.think_time(request.name.kind, ask)
     }
 
-    /// Whether it is asked what was sent so far. The reply has a body, which no other method may get.
+    /// Whether it asks for the tally. The reply has a body, which no other method may get.
     pub(crate) fn is_about_the_tally(&self, request: &RequestHead<'_>) -> bool {
         request.method == ServerMethod::Get && request.target == tally::PATH.as_bytes()
     }
 
-    /// Writes what was sent so far, by all threads: the whole reply. It counts itself from the next one on.
+    /// Writes the tally of all threads: the whole reply. It counts itself from the next one on.
     pub(crate) fn write_tally(&mut self, going: Going, out: &mut Vec<u8>) {
         let mut lines = Vec::new();
         sum(self.of_all.everyone.iter().map(|counters| &**counters)).sent().write(&mut lines);
@@ -143,12 +142,12 @@ impl WorldWorkspace {
         write_text(b"200 OK", self.date.text(), &lines, going, out);
     }
 
-    /// Whether it is of the parts of a run, well or badly said.
+    /// Whether it is a part's word, well-formed or not.
     pub(crate) fn is_about_parts(&self, request: &RequestHead<'_>) -> bool {
         Word::is_meant(request.target)
     }
 
-    /// Writes what a part hears: the whole reply. Who is refused hears why, and no more.
+    /// Writes the answer to a part: the whole reply. A refused part gets the reason, and no more.
     pub(crate) fn write_meeting(
         &mut self,
         request: &RequestHead<'_>,
@@ -183,7 +182,7 @@ impl WorldWorkspace {
         Seat::take(&self.of_all.waiting)
     }
 
-    /// Writes the head of the reply, with what is true now. Returns the body, and whether it is a 304.
+    /// Writes the head of the reply, with the truth of this moment. Returns the body, and whether it is a 304.
     pub(crate) fn reply(&mut self, request: &Request, going: Going, out: &mut Vec<u8>) -> (Content, bool) {
         let now_secs = self.date.look();
         let found = self.world.model.object(&request.name);

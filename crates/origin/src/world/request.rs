@@ -1,7 +1,7 @@
-//! A request for an object of the world, in the few bytes that have to be kept while its reply waits.
+//! Request for an object of the world, in the few bytes that have to be kept while its reply waits.
 //!
-//! Hot, fed by strangers: no allocation. Owns conditions (RFC 9110 section 13). They are decided when the reply
-//! is made and not when the request came, so that a reply says what is true at its own date.
+//! Hot, reads untrusted input: no allocation. Owns conditions (RFC 9110 section 13). They are decided when the reply is
+//! made and not when the request came, so that a reply is true at its own date.
 
 use crate::range::{Part, Range};
 use bakeoff_content::world::{Name, Version};
@@ -19,13 +19,13 @@ pub(crate) struct Request {
     pub(crate) method: ServerMethod,
     /// The stamp, 0 without one.
     pub(crate) ask: u64,
-    /// Whether the reply may be in gzip. Not where a range was named: nobody shall get a range of coded bytes.
+    /// Whether the reply may be in gzip. Not where a range was named: ranges of coded bytes are not sent.
     pub(crate) takes_gzip: bool,
     condition: Condition,
     range: Option<(Range, Guard)>,
 }
 
-/// What is replied.
+/// The kind of reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// 200
@@ -40,7 +40,7 @@ pub(crate) enum Verdict {
     NotSatisfiable,
 }
 
-/// When a 304 will do.
+/// The condition for a 304.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Condition {
     Never,
@@ -52,13 +52,13 @@ enum Condition {
     Any,
 }
 
-/// When a range is wanted: `If-Range`.
+/// The condition for a range: `If-Range`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Guard {
     Always,
     Tag(u64),
     Date(u64),
-    /// It names what this origin never said.
+    /// It names a version that this origin never had.
     Never,
 }
 
@@ -76,12 +76,12 @@ impl Request {
         Self { name, method: head.method, ask, takes_gzip, condition, range }
     }
 
-    /// Whether what comes back may be kept by a cache as far as the method goes.
+    /// Whether the method lets a cache keep the reply.
     pub(crate) fn is_safe(&self) -> bool {
         matches!(self.method, ServerMethod::Get | ServerMethod::Head)
     }
 
-    /// Whether something is posted.
+    /// Whether it is a POST.
     pub(crate) fn is_post(&self) -> bool {
         self.method == ServerMethod::Post
     }
@@ -91,7 +91,7 @@ impl Request {
         matches!(self.method, ServerMethod::Get | ServerMethod::Post | ServerMethod::Put)
     }
 
-    /// What is replied when the object of `length` bytes has this version.
+    /// The kind of reply when the object of `length` bytes has this version.
     pub(crate) fn decide(&self, version: &Version, length: u64) -> Verdict {
         match self.method {
             ServerMethod::Other => Verdict::NotAllowed,

@@ -1,4 +1,4 @@
-//! Planted costs: so many turns for so many requests, events behind them and wake-ups.
+//! Planted costs: the number of turns for requests, events behind them and wake-ups.
 
 use crate::support::{answered, connect, read_one, with_costs, within_patience};
 use bakeoff_origin::{Costs, Origin};
@@ -10,7 +10,7 @@ use std::net::TcpStream;
 const EACH: Nanos = Nanos::from_micros(100);
 const GET: &[u8] = b"GET /bytes/10 HTTP/1.1\r\n\r\n";
 
-/// How often `EACH` was burned.
+/// Number of times that `EACH` was burned.
 fn times(origin: &Origin, kind: impl Fn(Costs<u64>) -> u64) -> u64 {
     let burned = origin.turn().unwrap().time(kind(origin.tally().turns)).get() as f64 / EACH.get() as f64;
     assert!((burned - burned.round()).abs() < 0.1, "{burned}");
@@ -46,7 +46,8 @@ fn a_request_alone_has_none_in_flight_and_many_at_once_have() {
         let before = times(&origin, |turns| turns.in_flight);
         streams.iter_mut().for_each(ask);
         assert_eq!(times(&origin, |turns| turns.in_flight), before);
-        // Whether one wait finds several is for the kernel to say: until it does, again. Of n, the first has n - 1 behind it.
+        // The kernel decides whether one wait finds several: repeated until it does. Of n, the first has n - 1 behind
+        // it.
         for round in 1.. {
             streams.iter_mut().for_each(|stream| stream.write_all(GET).unwrap());
             streams.iter_mut().for_each(|stream| assert_eq!(read_one(stream).status, 200));
@@ -64,7 +65,7 @@ fn a_wake_up_is_burned_for_once_however_many_requests_it_brings() {
     within_patience(|| {
         let origin = with_costs(Costs { wakeup: Some(EACH), ..Costs::default() });
         let mut stream = connect(&origin);
-        // A thread that always finds the next request does not sleep: until it does, again.
+        // A thread that always finds the next request does not sleep: repeated until it does.
         while times(&origin, |turns| turns.wakeup) == 0 {
             ask(&mut stream);
         }

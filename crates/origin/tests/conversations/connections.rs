@@ -1,4 +1,4 @@
-//! Many of them, slow ones, and those that break.
+//! Connections: many of them, slow ones, and those that break.
 
 use crate::support::{address, answered, bytes, connect, get, origin, read_one, within_patience};
 use std::io::{Read, Write};
@@ -86,7 +86,7 @@ fn clients_that_break_off_do_no_harm() {
     });
 }
 
-/// Sockets with this local port that somebody holds: all but the listening ones and TIME_WAIT.
+/// Sockets with this local port that are in use: all but the listening ones and TIME_WAIT.
 fn open_sockets(port: u16) -> usize {
     const LISTEN: &str = "0A";
     const TIME_WAIT: &str = "06";

@@ -1,4 +1,4 @@
-//! What is counted: replies that left, bytes of bodies, and why connections ended.
+//! Counts of the origin: replies that left, bytes of bodies, and why connections ended.
 
 use crate::support::{ask, connect, ended, origin, read_one, within_patience};
 use crate::tls::Secure;
@@ -83,7 +83,7 @@ fn a_client_that_goes_on_sending_without_end_is_left() {
         let mut stream = connect(&origin);
         stream.write_all(b"nonsense\r\n\r\n").unwrap();
         assert_eq!(read_one(&mut stream).status, 400);
-        // It ends by an error: nobody reads it any more.
+        // It ends by an error: nothing reads it any more.
         while stream.write_all(&[b'a'; 100_000]).is_ok() {}
         assert_eq!(ended(&origin, "client went on sending"), 1);
     });

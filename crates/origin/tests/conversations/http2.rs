@@ -1,11 +1,11 @@
-//! HTTP/2, judged by strangers, and what is no HTTP/2.
+//! HTTP/2, judged by other clients, and bytes that are no HTTP/2.
 
 use crate::strangers::{has, output, text};
 use crate::support::{address, answered, bytes, connect, ended, origin, read_one, within_patience};
 use crate::tls::Secure;
 use std::io::{Read, Write};
 
-/// What every client sends first, and no settings.
+/// The first bytes of every client, and no settings.
 const BEGINNING: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
 const GOAWAY: u8 = 7;
 
@@ -122,7 +122,7 @@ fn a_beginning_in_pieces_is_recognised() {
         let mut head = [0; 9];
         stream.read_exact(&mut head).unwrap();
         assert_eq!((head[3], &head[5..]), (4, &[0; 4][..]));
-        // What only begins alike is HTTP/1.1.
+        // A beginning that only looks alike is HTTP/1.1.
         let mut stream = connect(&origin);
         for piece in ["P", "RI / HTTP/1.1\r\n\r\n"] {
             stream.write_all(piece.as_bytes()).unwrap();

@@ -1,6 +1,6 @@
-//! The origin in conversation: raw sockets that send bytes of a script, and strangers' clients.
+//! The origin in conversation: raw sockets that send bytes of a script, and other projects' clients.
 //!
-//! A test has 20 seconds; whoever is still waiting then hangs.
+//! A test has 20 seconds; a longer wait counts as a hang.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 

@@ -1,4 +1,4 @@
-//! What is answered: exact bytes, conditions, ranges, and whether the connection goes on.
+//! Replies of the origin: exact bytes, conditions, ranges, and whether the connection goes on.
 
 use crate::support::{ask, bytes, connect, get, object, origin, read_one, within_patience};
 use bakeoff_content::LAST_MODIFIED;

@@ -1,4 +1,4 @@
-//! Requests in every shape and in every piece, and bytes that are none.
+//! Requests in every shape and in every piece, and malformed bytes.
 
 use crate::support::{
     answered, ask, bytes, connect, get, object, origin, read_all, read_one, within_patience,

@@ -1,4 +1,4 @@
-//! Clients by others: what they count must be what they asked for.
+//! Other projects' clients: their counts must equal what they asked for.
 
 use crate::support::{answered, bytes, origin, within_patience};
 use crate::tls::Secure;
@@ -16,7 +16,7 @@ pub(crate) fn has(program: &str, package: &str, test: &str) -> bool {
     found
 }
 
-/// What the program printed; it must have ended well.
+/// The program's output; it must have ended well.
 pub(crate) fn output(program: &str, arguments: &[&str]) -> Vec<u8> {
     let said = Command::new(program).args(arguments).output().unwrap();
     let (out, err) = (String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr));

@@ -1,4 +1,4 @@
-//! A running origin, a client that sends what it is told, and replies taken apart.
+//! A running origin, a scripted client, and a parser for replies.
 
 use bakeoff_content::{Body, Catalogue, ObjectId};
 use bakeoff_origin::{Costs, Options, Origin, World};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// Whoever takes longer hangs.
+/// A test that takes longer hangs.
 const PATIENCE: Duration = Duration::from_secs(240);
 
 /// Runs a test; it fails when it takes too long.
@@ -78,7 +78,7 @@ pub(crate) fn answered(origin: &Origin) -> u64 {
     origin.tally().requests
 }
 
-/// How many connections ended for this reason; waits until there is one.
+/// Number of connections that ended for this reason; waits until there is one.
 pub(crate) fn ended(origin: &Origin, why: &str) -> u64 {
     let begin = Instant::now();
     loop {

@@ -25,7 +25,7 @@ fn asks(stream: &mut TcpStream, ask: u64) {
     stream.write_all(request(ask).as_bytes()).unwrap();
 }
 
-/// Which request the reply was made for.
+/// The stamp of the request for which the reply was made.
 fn made_for(reply: &Reply) -> u64 {
     let stamp = reply.line("x-bakeoff").unwrap();
     u64::from_str_radix(&stamp["made=".len()..][..16], 16).unwrap()
@@ -114,8 +114,8 @@ fn two_thousand_replies_wait_at_once() {
     });
 }
 
-/// The place of a client that breaks off while its reply waits is taken by the next one, who must not hear the
-/// alarm of the first.
+/// The place of a client that breaks off while its reply waits is taken by the next one, which must not get the alarm
+/// of the first.
 #[test]
 fn who_breaks_off_while_its_reply_waits_leaves_nothing_to_the_next() {
     within_patience(|| {
@@ -140,7 +140,7 @@ fn who_breaks_off_while_its_reply_waits_leaves_nothing_to_the_next() {
     });
 }
 
-/// Until so many requests without a think time are answered beside those that wait.
+/// Waits until so many requests without a think time are answered beside those that wait.
 fn wait_for_waiting(origin: &Origin, answered: u64) {
     let begin = Instant::now();
     while origin.tally().replies < answered || origin.tally().waited_at_most == 0 {
@@ -157,7 +157,7 @@ fn wait_for_resets(origin: &Origin, number: u64) {
     }
 }
 
-/// A client that has said that nothing more will come still gets what it waits for.
+/// A client that has ended its half still gets the reply it waits for.
 #[test]
 fn who_has_ended_its_half_gets_its_reply() {
     within_patience(|| {

@@ -1,4 +1,4 @@
-//! The same over TLS.
+//! The origin over TLS.
 
 use crate::support::{bytes, connect, ended, of_world_over_tls, read_one, start, within_patience};
 use bakeoff_origin::{Costs, Options, Origin, OriginError, World};

@@ -1,8 +1,8 @@
 //! A record as the `name: value` lines that Polygraph's `lx` prints.
 //!
-//! Measuring side, cold, a pure function. Names and units are lx's (milliseconds, bytes, percent, per
-//! second; -1 where there is nothing) where the meaning is the same. Where ours is another, the line says so
-//! behind `# differs:`. What we do not know has no line.
+//! Measuring side, cold, a pure function. Names and units are lx's (milliseconds, bytes, percent, per second; -1 where
+//! there is nothing) where the meaning is the same. Where ours differs, the line says so behind `# differs:`. Values
+//! that we do not have get no line.
 
 mod table;
 
@@ -11,7 +11,7 @@ use crate::ledger::{Aggregate, Record, Sums, Timed, Traffic};
 use bakeoff_units::Nanos;
 use std::fmt;
 
-/// Where values begin, counted from 0, as in lx.
+/// The column at which values begin, counted from 0, as in lx.
 const VALUE_COLUMN: usize = 33;
 
 const HANDED_OUT: &str = "counted when it was handed out to be sent";
@@ -25,7 +25,7 @@ const OPENED_HERE: &str = "requests over connections opened in this period";
 const NOT_IN_LX: &str = "lx has no such line";
 const AFTER_CONNECTING: &str = "good replies, from when the connection stood";
 
-/// lx 1.0's names, and those of 4.9.
+/// Names of lx 1.0 with their equivalents of 4.9.
 const OF_1999: [(&str, &str); 9] = [
     ("log_cnt", "log.count"),
     ("req_rate", "baseline.req.rate"),
@@ -47,7 +47,7 @@ pub struct Line {
     pub value: String,
     /// The rows of a table, below the line.
     pub rows: Vec<String>,
-    /// What is different, if anything is.
+    /// The difference to lx's meaning, if there is one.
     pub differs: Option<&'static str>,
 }
 
@@ -177,7 +177,7 @@ fn transactions(page: &mut Page, record: &Record) {
     page.put("log.count", "1".to_owned());
 }
 
-/// Failures of connections, and what was wrong with replies that came.
+/// Connection failures, and faults of replies that came.
 fn errors(page: &mut Page, sums: &Sums) {
     let reported = |fault: &Fault| fault.weight() != Weight::Counted;
     let faults = sums.faults.iter().filter(|(fault, _)| reported(fault));
@@ -188,7 +188,7 @@ fn errors(page: &mut Page, sums: &Sums) {
     page.table("errors.tbl", table::errors(all));
 }
 
-/// What lx does not have.
+/// The lines that lx does not have.
 fn ours(page: &mut Page, sums: &Sums) {
     page.remark = Some(NOT_IN_LX);
     page.times("response", &sums.replies.traffic.response_ns);
@@ -214,11 +214,11 @@ fn of_1999(page: &mut Page) {
     }
 }
 
-/// Lines as they come.
+/// Lines in the order in which they are added.
 #[derive(Debug, Default)]
 struct Page {
     lines: Vec<Line>,
-    /// Stands behind every line until it is taken away.
+    /// A remark added to every line until it is taken away.
     remark: Option<&'static str>,
 }
 

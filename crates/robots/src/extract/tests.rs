@@ -1,4 +1,4 @@
-//! Tests of the module above: cases whose answer is known.
+//! Tests of `extract`: cases whose answer is known.
 
 use super::*;
 use crate::judge::{Faults, Hit, InGzip, Judged, Outcome};

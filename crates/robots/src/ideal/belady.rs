@@ -1,7 +1,7 @@
-//! Belady's MIN with the stream in hand. Cold; O(log n) a request on average.
+//! Belady's MIN, which replaces the object whose next request is furthest away. Cold; O(log n) a request on average.
 //!
-//! What is asked for is taken in, then what is needed again last leaves until all fits, be it the newcomer
-//! itself: so it may be passed by, which a proxy may do and a processor's cache may not.
+//! The requested object is taken in, then the object that is needed again last leaves until all fit. That may be the
+//! newcomer itself, so an object can be bypassed, which a proxy may do and a processor's cache may not.
 
 use super::{Cache, Dense};
 use std::collections::BinaryHeap;
@@ -13,9 +13,9 @@ const NEVER: u32 = u32::MAX;
 pub(super) struct Belady {
     /// For each request the place of the next one for its object.
     next: Vec<u32>,
-    /// For each object that is there: when it is needed next, and its bytes.
+    /// For each object that is held: when it is needed next, and its bytes.
     held: Vec<Option<(u32, u64)>>,
-    /// When what is needed, the last first. Entries of the past stay in until they come up.
+    /// Next uses of objects, the last first. Entries of the past stay in until they come up.
     needs: BinaryHeap<(u32, u32)>,
     used: u64,
     capacity: u64,

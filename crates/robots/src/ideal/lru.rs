@@ -1,4 +1,4 @@
-//! Least recently used. Cold; O(1) a request.
+//! LRU replacement (least recently used). Cold; O(1) a request.
 
 use super::Cache;
 use super::queue::Queue;
@@ -6,7 +6,7 @@ use super::queue::Queue;
 #[derive(Debug)]
 pub(super) struct Lru {
     queue: Queue,
-    /// Bytes of each object that is there.
+    /// Bytes of each object that is held.
     held: Vec<Option<u64>>,
     used: u64,
     capacity: u64,

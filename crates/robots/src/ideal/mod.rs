@@ -1,10 +1,11 @@
-//! What caches that do not exist would have made of a stream of requests.
+//! Simulations of ideal caches over a recorded stream of requests.
 //!
-//! Measuring side, cold, pure functions; all are O(n log n) or better. Two without bounds say what could
-//! have been had at all: one knows a reply as soon as it is asked for, one when the fetch has ended, so that
-//! repeats in flight are misses. Three with a capacity say what a rule of replacement would have had, and know a
-//! reply when the fetch has ended, too: beside the second they say what bounds cost. An object that may not be cached is never a hit and takes no room. Requests that are
-//! in no ratio bring objects as others do.
+//! Measuring side, cold, pure functions; all are O(n log n) or better. Two unbounded caches give the most hits there
+//! could be at all. One of them knows a reply as soon as it is requested. The other knows it when the fetch has ended,
+//! so that repeats in flight are misses. Three caches with a capacity give the hits of a replacement policy. They too
+//! know a reply when the fetch has ended: compared with the second unbounded cache they show the cost of the bound. An
+//! object that may not be cached is never a hit and takes no room. Requests that are in no ratio bring objects as
+//! others do.
 
 mod belady;
 mod lru;
@@ -15,7 +16,7 @@ use crate::stream::Request;
 use bakeoff_units::{Bytes, Nanos};
 use std::collections::HashMap;
 
-/// What a cache would have had.
+/// Requests and hits of a simulated cache.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Hits {
     /// Requests.
@@ -49,17 +50,17 @@ impl Hits {
     }
 }
 
-/// A rule by which a cache with bounds makes room.
+/// The replacement policy of a bounded cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// What was asked for longest ago goes.
+    /// The object that was requested longest ago leaves.
     Lru,
     /// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a small queue
     /// of a tenth of the room, a main queue, and the names of what left the small one lately.
     S3Fifo,
-    /// Belady's MIN: what is asked for again last goes, what never is first. Exact where objects have one size,
-    /// all requests count and fetches take no time. For sizes that differ the best choice is NP-hard to find, and this is an approximation:
-    /// it looks at times alone and not at sizes, which favours bytes over documents.
+    /// Belady's MIN: the object that is requested again last leaves, one that never is first. Exact where objects have
+    /// one size, all requests count and fetches take no time. For sizes that differ the best choice is NP-hard to find,
+    /// and this is an approximation: it looks at times alone and not at sizes, which favours bytes over documents.
     Belady,
 }
 
@@ -82,7 +83,7 @@ impl Policy {
 pub struct Stream {
     requests: Vec<Dense>,
     objects: usize,
-    /// Requests before are made, and not counted.
+    /// Requests before this time are simulated and not counted.
     from: Nanos,
 }
 
@@ -102,7 +103,7 @@ impl Stream {
     /// taken.
     pub fn new(requests: impl IntoIterator<Item = Request>) -> Self {
         let mut numbers = HashMap::new();
-        // The largest number means "never" to those who look ahead.
+        // The largest number means "never" to policies that look ahead.
         let taken = requests.into_iter().take(u32::MAX as usize - 1);
         let mut sorted: Vec<Dense> = taken
             .map(|request| {
@@ -116,14 +117,14 @@ impl Stream {
         Self { requests: sorted, objects: numbers.len(), from: Nanos::ZERO }
     }
 
-    /// The same, but what was sent before is only what caches come to know things by: it is in no ratio.
+    /// The same, but requests sent before `from` only fill caches: they are in no ratio.
     #[must_use]
     pub const fn counting_from(mut self, from: Nanos) -> Self {
         self.from = from;
         self
     }
 
-    /// How many requests.
+    /// Number of requests.
     pub fn len(&self) -> usize {
         self.requests.len()
     }
@@ -133,20 +134,19 @@ impl Stream {
         self.requests.is_empty()
     }
 
-    /// A cache without bounds that knows a reply as soon as it was asked for.
+    /// An unbounded cache that knows a reply as soon as it was requested.
     pub fn known_at_once(&self) -> Hits {
         let mut known = vec![false; self.objects];
         self.count(|_, request| std::mem::replace(&mut known[request.object as usize], true))
     }
 
-    /// A cache without bounds that knows a reply when its fetch has ended: the earliest one, where several
-    /// were under way.
+    /// An unbounded cache that knows a reply when its fetch has ended: the earliest one, where several were under way.
     pub fn known_when_fetched(&self) -> Hits {
         let mut asked = vec![false; self.objects];
         self.when_fetched(|_, request| std::mem::replace(&mut asked[request.object as usize], true))
     }
 
-    /// A cache with so much room, by this rule, that knows a reply when its fetch has ended. Room is made when the fetch
+    /// A cache with this capacity and policy that knows a reply when its fetch has ended. Room is made when the fetch
     /// begins.
     pub fn replay(&self, policy: Policy, capacity: Bytes) -> Hits {
         let (objects, capacity) = (self.objects, capacity.get());
@@ -161,7 +161,7 @@ impl Stream {
         self.when_fetched(|place, request| cache.ask(place, request.object, request.bytes))
     }
 
-    /// Counts what `has` says of objects that are there or under way: those that are there.
+    /// Counts as hits the objects of which `has` says that they are there, once their fetch has ended.
     fn when_fetched(&self, mut has: impl FnMut(usize, &Dense) -> bool) -> Hits {
         let mut known = vec![Nanos::MAX; self.objects];
         self.count(|place, request| {
@@ -175,7 +175,7 @@ impl Stream {
         })
     }
 
-    /// Counts what `hit` says of each request that may be cached.
+    /// Counts the cachable requests for which `hit` is true.
     fn count(&self, mut hit: impl FnMut(usize, &Dense) -> bool) -> Hits {
         let mut hits = Hits::default();
         for (place, request) in self.requests.iter().enumerate() {
@@ -188,10 +188,10 @@ impl Stream {
     }
 }
 
-/// A cache with bounds.
+/// A bounded cache.
 trait Cache {
-    /// Takes the request at this place of the stream, for an object of so many bytes: whether it is a hit.
-    /// What is not there is taken in, if there can be room.
+    /// Takes the request at this place of the stream, for an object of so many bytes; returns whether it is a hit. A
+    /// missing object is taken in, if there can be room.
     fn ask(&mut self, place: usize, object: u32, bytes: u64) -> bool;
 }
 

@@ -1,16 +1,16 @@
-//! S3-FIFO, by bytes. Cold; O(1) a request on average.
+//! S3-FIFO replacement, weighted by bytes. Cold; O(1) a request on average.
 //!
-//! As in the paper: a tenth of the room is the small queue's; what was asked for more than once there moves
-//! to the main queue, the rest leaves its name with the ghosts; what comes back from there goes to the main
-//! queue at once. The main queue gives what was asked for another round. The ghosts' names stand for as many
-//! bytes as the main queue may hold.
+//! As in the paper: the small queue has a tenth of the room. An object that was requested more than once there moves to
+//! the main queue; any other leaves its name with the ghosts. An object that comes back from the ghosts goes to the
+//! main queue at once. The main queue gives requested objects another round. The ghosts' names stand for as many bytes
+//! as the main queue may hold.
 
 use super::Cache;
 use super::queue::Queue;
 
-/// Asked for so often counts as often: two bits in the paper.
+/// The cap on an object's request count: two bits in the paper.
 const OFTEN: u8 = 3;
-/// From so many repeats on an object of the small queue moves on.
+/// Repeats from which an object of the small queue moves to the main queue.
 const MOVES_ON: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ struct State {
     bytes: u64,
 }
 
-/// A queue and the bytes of what is in it.
+/// A queue and the bytes of its objects.
 #[derive(Debug)]
 struct Filled {
     queue: Queue,
@@ -83,7 +83,7 @@ impl S3Fifo {
         Some(object)
     }
 
-    /// Makes some room, or moves something that then can.
+    /// Makes some room, or moves an object so that it then can.
     fn evict(&mut self) {
         let small_share = self.capacity / 10;
         if self.small.bytes > small_share || self.main.bytes == 0 {

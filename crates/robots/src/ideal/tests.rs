@@ -1,4 +1,4 @@
-//! Tests of the module above: cases whose answer is known.
+//! Tests of `ideal`: cases whose answer is known.
 
 use super::*;
 use bakeoff_content::SplitMix64;
@@ -71,7 +71,7 @@ fn repeats_in_flight_are_misses_until_the_first_fetch_ends() {
         hit: false,
         counts: true,
     };
-    // Sorted by start, whatever order they ended in; the second fetch ends before the first.
+    // Sorted by start, in whatever order they ended; the second fetch ends before the first.
     let stream = Stream::new([request(4, 5), request(0, 9), request(1, 4), request(3, 8), request(6, 7)]);
     assert_eq!(stream.known_at_once().hits, 4);
     assert_eq!(stream.known_when_fetched().hits, 2, "those at 4 and 6");
@@ -108,17 +108,17 @@ fn lru_on_streams_with_known_answers() {
     // A loop one larger than the cache is LRU's worst.
     assert_eq!(hits(&letters("abcabcabc"), Policy::Lru, 20), 0);
     assert_eq!(hits(&letters("abcabcabc"), Policy::Lru, 30), 6);
-    // b leaves when c comes, as a was asked for in between.
+    // b leaves when c comes, as a was requested in between.
     assert_eq!(hits(&letters("abacab"), Policy::Lru, 20), 2);
 }
 
 #[test]
 fn belady_on_streams_with_known_answers() {
-    // c is passed by: a and b stay.
+    // c is bypassed: a and b stay.
     assert_eq!(hits(&letters("abcabcabc"), Policy::Belady, 20), 4);
     assert_eq!(hits(&letters("abacab"), Policy::Belady, 20), 3);
     assert_eq!(hits(&letters("abcdeabcde"), Policy::Belady, 30), 3);
-    // What is never asked for again takes no room.
+    // An object that is never requested again takes no room.
     assert_eq!(hits(&letters("axyzaxa"), Policy::Belady, 20), 3);
 }
 
@@ -141,7 +141,7 @@ fn s3fifo_takes_ghosts_back_into_the_main_queue() {
     assert_eq!(hits(&letters("abcdefghijkalmnopqrstuvwxyza"), Policy::Lru, 100), 0);
 }
 
-/// All ways to run a small cache, tried one by one: the most hits there can be, objects of one size.
+/// The most hits there can be with objects of one size, by trying all ways to run a small cache.
 fn best(requests: &[u32], room: usize, held: &mut Vec<u32>) -> u64 {
     let Some((first, rest)) = requests.split_first() else { return 0 };
     if held.contains(first) {
@@ -173,7 +173,7 @@ fn belady_is_the_best_there_is_for_objects_of_one_size() {
             assert_eq!(hits(&letters(&text), Policy::Belady, 10 * room as u64), most, "{text} {room}");
         }
     }
-    // The textbooks' example has 9 faults in 20 where nothing may be passed by.
+    // The textbooks' example has 9 faults in 20 where no object may be bypassed.
     let textbook = letters("habcadaecdadcbcabhab");
     assert!(hits(&textbook, Policy::Belady, 30) >= 11);
 }
@@ -219,7 +219,7 @@ fn objects_without_bytes_take_no_room_and_block_nothing() {
     }
 }
 
-/// A million requests, so that what is not n log n is felt.
+/// A million requests, so that a complexity above n log n would be felt.
 #[test]
 fn a_million_requests_pass() {
     let mut requests = random(3, 1_000_000, true);

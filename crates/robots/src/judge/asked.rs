@@ -1,14 +1,14 @@
-//! What was asked, as far as the judge needs it, and what the origin would say of the object.
+//! A request as the judge needs it, and the origin's true state of its object.
 //!
-//! Measuring side, hot: made once a reply, by whoever keeps the table of requests in flight. Holds no
-//! judgement and no bytes of a reply.
+//! Measuring side, hot: made once a reply, by the owner of the table of requests in flight. Holds no judgement and no
+//! bytes of a reply.
 
 use super::{GRACE_SECS, InGzip};
 use bakeoff_content::world::Object;
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What kind of request it was. Only basic ones enter hit ratios.
+/// The kind of a request. Only basic ones enter hit ratios.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RequestKind {
@@ -40,7 +40,7 @@ pub enum RequestKind {
 }
 
 impl RequestKind {
-    /// How many there are.
+    /// Number of kinds.
     pub const COUNT: usize = 10;
     /// The labels in the order of [`RequestKind::index`].
     pub const LABELS: [&'static str; Self::COUNT] =
@@ -68,10 +68,10 @@ impl RequestKind {
     }
 }
 
-/// What a request says of content codings.
+/// The content codings that a request accepts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accepts {
-    /// Nothing, by which any is accepted (RFC 9110 section 12.5.3).
+    /// No header line, by which any is accepted (RFC 9110 section 12.5.3).
     #[default]
     Anything,
     /// The object as it is, and no coding.
@@ -80,25 +80,25 @@ pub enum Accepts {
     Gzip,
 }
 
-/// One request, and what is true of its object. To be filled when the request has ended.
+/// One request, and the truth about its object. To be filled when the request has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Asked<'a> {
     /// The stamp in the request's `X-Bakeoff: ask=`. Never 0.
     pub stamp: u64,
-    /// What kind of request.
+    /// The kind of request.
     pub kind: RequestKind,
     /// Whether the object had been asked for before in this world: chosen as a repeat. An offered hit is
     /// a basic request for a cachable object that repeats.
     pub repeat: bool,
-    /// Which content codings the request accepts.
+    /// The content codings that the request accepts.
     pub accepts: Accepts,
     /// The object's id as stamps write it (`Name::write_id`).
     pub id: &'a [u8],
     /// The object's Content-Type.
     pub media_type: &'a [u8],
-    /// What the origin holds.
+    /// The state of the object at the origin.
     pub truth: Truth,
-    /// When the run began, since 1970: nothing that a cache has of it is older.
+    /// When the run began, since 1970: no cached copy of the object is older.
     pub begun_unix: Nanos,
     /// When the request was written and handed to its connection, since 1970.
     pub sent_unix: Nanos,
@@ -106,7 +106,7 @@ pub struct Asked<'a> {
     pub done_unix: Nanos,
 }
 
-/// What the origin would say of the object.
+/// The state of an object at the origin.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Truth {
     /// Length of the whole body.
@@ -124,7 +124,7 @@ pub struct Truth {
 }
 
 impl Truth {
-    /// What is true of this object for a request of that time.
+    /// The truth about this object for a request of that time.
     pub fn of(object: &Object, sent_unix: Nanos, done_unix: Nanos) -> Self {
         let sent_secs = sent_unix.whole_secs();
         let at_sent = Known::of(object, sent_secs.saturating_sub(GRACE_SECS));
@@ -140,7 +140,7 @@ impl Truth {
         }
     }
 
-    /// What is known of a version, if it is one that may have been given.
+    /// The version with this number, if it is one that may have been given.
     pub(super) fn of_version(&self, number: u64) -> Option<&Known> {
         [&self.at_sent, &self.between, &self.at_done].into_iter().find(|known| known.version == number)
     }
@@ -155,7 +155,7 @@ pub struct Known {
     pub last_modified: Option<u64>,
     /// Its entity tag, as a number.
     pub etag: u64,
-    /// How long it may be kept.
+    /// Its lifetime in caches.
     pub freshness: Freshness,
 }
 
@@ -171,10 +171,10 @@ impl Known {
     }
 }
 
-/// What Expires and max-age of a version say.
+/// The lifetime of a version, as Expires and max-age state it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Freshness {
-    /// There are none.
+    /// Neither is sent.
     #[default]
     Unsaid,
     /// Expires is the same in every reply, in seconds since 1970; max-age is what was left of it when the reply was
@@ -190,7 +190,7 @@ impl Asked<'_> {
         self.kind == RequestKind::Basic
     }
 
-    /// Whether the form in gzip is asked for.
+    /// Whether the form in gzip was requested.
     pub(super) fn in_gzip(&self) -> InGzip {
         if self.accepts == Accepts::Gzip && self.truth.gzip { InGzip::Asked } else { InGzip::NotAsked }
     }
@@ -200,7 +200,7 @@ impl Asked<'_> {
         self.truth.cachable && self.kind != RequestKind::Post
     }
 
-    /// Whether an ideal cache would have had it.
+    /// Whether an ideal cache would have had the object.
     pub fn offered(&self) -> bool {
         self.basic() && self.repeat && self.truth.cachable
     }

@@ -1,7 +1,7 @@
-//! The checks, one function each: what may be wrong with a whole reply. Those of its header fields are [`message`]'s.
+//! The checks of a whole reply, one function each. Checks of header fields are in [`message`].
 //!
-//! Measuring side, hot, pure. A reply of a wrong kind is judged no further: what it says of caching is not
-//! about the object.
+//! Measuring side, hot, pure. A reply of a wrong kind is judged no further: its words on caching are not about the
+//! object.
 
 use super::head::ContentRange;
 use super::message::message;
@@ -39,7 +39,7 @@ pub(super) fn faults(
     }
     let coding = fields.coding;
     faults.add_if(unaccepted(asked, status, coding), Fault::UnacceptedCoding);
-    // Of bytes in a coding that nobody knows it is not known whether they are the right ones.
+    // Whether bytes in an unknown coding are the right ones is not known.
     let looked_at = came.error.filter(|_| coding != ContentCoding::Other);
     faults.add_if(looked_at == Some(ErrorClass::WrongBody), Fault::WrongBytes);
     match fields.stamp {
@@ -70,7 +70,7 @@ fn unaccepted(asked: &Asked<'_>, status: u16, coding: ContentCoding) -> bool {
     !accepted && matches!(status, 200 | 206)
 }
 
-/// What is wrong with the status, if anything is.
+/// The fault of the status, if it has one.
 fn status_fault(asked: &Asked<'_>, status: u16) -> Option<Fault> {
     match (asked.kind, status) {
         (_, 508) => Some(Fault::Loop),
@@ -91,7 +91,7 @@ fn status_fault(asked: &Asked<'_>, status: u16) -> Option<Fault> {
     }
 }
 
-/// Length of the body, and of a part whether it is the part asked for.
+/// Checks the length of the body, and of a part whether it is the requested part.
 fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) -> Faults {
     let mut faults = Faults::NONE;
     let whole = asked.truth.body_bytes;
@@ -105,22 +105,22 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
             faults.add_if(says != Some(part), Fault::RangeWrong);
             Some((last + 1).saturating_sub(first))
         }
-        // What POST answers is not the object.
+        // The reply to a POST is not the object.
         (RequestKind::Post, _) => None,
         _ => Some(whole),
     };
     let wrong = match came.error {
-        // How long a coded body is nobody knows: who unpacks it says when the object's length is another.
+        // The true length of a coded body is unknown: the unpacker says when the object's length is another.
         None if fields.coding != ContentCoding::Identity => false,
         None => right.is_some_and(|right| right != came.body_bytes),
-        // Who gave up on a reply may not have counted to its end.
+        // A reader that gave up on a reply may not have counted to its end.
         Some(class) => class == ErrorClass::WrongLength,
     };
     faults.add_if(wrong, Fault::WrongLength);
     faults
 }
 
-/// What a cache must not give, and what it should have given.
+/// Checks for replies that a cache must not give, and for those that it should have given.
 fn caching(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> Faults {
     let mut faults = Faults::NONE;
     let cachable = asked.cachable();

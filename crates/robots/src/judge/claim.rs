@@ -1,16 +1,16 @@
-//! What a product says of its own hit: `Cache-Status` (RFC 9211), `X-Cache`, `Age`.
+//! The cache's own statement on a hit: `Cache-Status` (RFC 9211), `X-Cache`, `Age`.
 //!
-//! Measuring side, hot, fed by strangers. It is never believed: it is held against the stamp, and a
+//! Measuring side, hot, reads untrusted input. The statement is never believed: it is compared with the stamp, and a
 //! disagreement is counted.
 
 use super::head::parameter;
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::items;
 
-/// What the product says.
+/// The cache's statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Claim {
-    /// Nothing that could be held against a stamp.
+    /// None that could be held against a stamp.
     #[default]
     Nothing,
     /// From the cache.
@@ -22,14 +22,14 @@ pub enum Claim {
 }
 
 impl Claim {
-    /// This one, or else the other.
+    /// This statement, or else the other.
     pub const fn or(self, other: Self) -> Self {
         if matches!(self, Self::Nothing) { other } else { self }
     }
 
-    /// `Cache-Status`: a list, the cache nearest to the origin first. A hit anywhere kept the request from
-    /// the origin. A request that was joined to another's (`collapsed`) is a miss of the product, and the
-    /// reply bears another's stamp: that says nothing.
+    /// `Cache-Status`: a list, the cache nearest to the origin first. A hit anywhere kept the request from the origin.
+    /// A request that was joined to another's (`collapsed`) is a miss by the product's count, and the reply bears
+    /// another's stamp: that says nothing.
     pub fn of_cache_status(value: &[u8]) -> Self {
         let mut claim = Self::Nothing;
         for member in items(value) {
@@ -85,8 +85,8 @@ impl Claim {
         claim
     }
 
-    /// A reply that is older than its request was kept. A younger one may be either: by RFC 9111 section
-    /// 4.2.3 the time of the fetch itself is part of the age, and ages are whole seconds.
+    /// A reply that is older than its request was stored. A younger one may be either: by RFC 9111 section 4.2.3 the
+    /// time of the fetch itself is part of the age, and ages are whole seconds.
     pub fn of_age(age: Option<u64>, took: Nanos) -> Self {
         let fetched = took.get().div_ceil(1_000_000_000) + 1;
         if age.is_some_and(|seconds| seconds > fetched) { Self::Hit } else { Self::Nothing }

@@ -1,17 +1,17 @@
-//! What can be wrong with a reply, each with its label, its meaning and its weight.
+//! Faults of a reply: the closed list, each with its label, meaning and weight.
 //!
-//! Measuring side. Owns the closed list and small sets of it. Decides nothing: `judge` does.
+//! Measuring side. Owns the list and small sets of it. Decides nothing: `judge` does.
 
 use serde::{Deserialize, Serialize};
 
-/// One thing that is wrong, or worth counting.
+/// One fault of a reply, or an event worth counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fault {
     /// Uncachable, no POST, and yet from a cache.
     HitOnUncachable,
-    /// A hit although nobody had asked for the object. Where a request of the same run that was sent later had
-    /// fetched it, this is taken back by who knows all requests.
+    /// A hit although nobody had requested the object. Where a request of the same run that was sent later had fetched
+    /// it, the caller, which knows all requests, takes this back.
     FalseHit,
     /// An old version from a cache.
     StaleHit,
@@ -31,7 +31,7 @@ pub enum Fault {
     VaryLost,
     /// Set-Cookie, which our origin never sends.
     CookieAdded,
-    /// Age is not what it can be.
+    /// An impossible Age.
     AgeWrong,
     /// No Date, or none that can be read.
     DateMissing,
@@ -45,27 +45,27 @@ pub enum Fault {
     WrongLength,
     /// Not from our origin.
     ForeignReply,
-    /// 304 where the object had changed, or to who did not ask for it.
+    /// 304 where the object had changed, or to a request without a condition.
     Wrong304,
     /// 200 where the object had not changed.
     Wrong200,
-    /// A status nobody expects.
+    /// An unexpected status.
     UnexpectedStatus,
     /// Other bytes of the object than those asked for.
     RangeWrong,
     /// In a content coding that was not accepted, or that robots cannot read.
     UnacceptedCoding,
-    /// Round and round between proxies.
+    /// A loop between proxies.
     Loop,
-    /// An offered hit that was none.
+    /// An offered hit that was a miss.
     FalseMiss,
-    /// The product says otherwise than the stamp.
+    /// The product's statement differs from the stamp.
     ProductDisagrees,
     /// The whole object for a range.
     RangeIgnored,
 }
 
-/// What a fault makes of its request.
+/// The effect of a fault on its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Weight {
@@ -142,7 +142,7 @@ impl Fault {
         }
     }
 
-    /// What it says, in a line.
+    /// Its meaning, in a line.
     pub const fn meaning(self) -> &'static str {
         match self {
             Self::HitOnUncachable => "a private object came from the cache: one user saw another's reply",
@@ -189,10 +189,10 @@ impl Fault {
         }
     }
 
-    /// What it makes of its request.
+    /// Its effect on its request.
     pub const fn weight(self) -> Weight {
         match self {
-            // What a cache may keep, and for how long.
+            // Storing and lifetime in caches.
             Self::HitOnUncachable
             | Self::FalseHit
             | Self::StaleHit
@@ -209,7 +209,7 @@ impl Fault {
             | Self::AgeWrong
             | Self::DateMissing
             | Self::DateOff => Weight::Reported,
-            // Not what was asked for.
+            // Not the requested object.
             Self::WrongObject
             | Self::WrongBytes
             | Self::WrongLength
@@ -242,7 +242,7 @@ impl Faults {
         self.0 |= fault.bit();
     }
 
-    /// Puts one in if it is so.
+    /// Puts one in if `wrong`.
     pub const fn add_if(&mut self, wrong: bool, fault: Fault) {
         if wrong {
             self.add(fault);

@@ -1,19 +1,19 @@
-//! What the judge reads in a reply's head, in one pass over its lines.
+//! Parser for the header fields that the judge needs, in one pass over the lines of a reply's head.
 //!
-//! Measuring side, hot, fed by strangers: no allocation, no panic, nothing refused. A line that is none is
-//! passed over, a value that cannot be read counts as absent or as unreadable, as its field says.
+//! Measuring side, hot, reads untrusted input: no allocation, no panic, nothing refused. A malformed line is passed
+//! over; an unreadable value counts as absent or as unreadable, as its field says.
 
 use super::claim::Claim;
 use bakeoff_wire::digits::decimal_or_most;
 use bakeoff_wire::http1::{ContentCoding, items, parse_http_date};
 use bakeoff_wire::stamp::{self, ReplyStamp};
 
-/// A moment in a header field. Read when somebody asks for it: most are not looked at.
+/// A moment in a header field. Parsed on demand: most are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment<'a>(Option<&'a [u8]>);
 
 impl Moment<'_> {
-    /// Whether the field is there, with whatever in it; `Expires: 0` is common.
+    /// Whether the field is there, whatever its value; `Expires: 0` is common.
     pub const fn is_there(self) -> bool {
         self.0.is_some()
     }
@@ -24,7 +24,7 @@ impl Moment<'_> {
     }
 }
 
-/// What Cache-Control says.
+/// The directives of Cache-Control.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheControl {
     /// `public`
@@ -40,7 +40,7 @@ pub struct CacheControl {
 }
 
 impl CacheControl {
-    /// Whether a shared cache must not give the reply to somebody else without asking.
+    /// Whether a shared cache must not give the reply to another client without asking.
     pub const fn forbids(self) -> bool {
         self.private || self.no_cache || self.no_store
     }
@@ -83,11 +83,11 @@ impl ContentRange {
     }
 }
 
-/// What the judge needs of a head.
+/// The fields of a head that the judge needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Fields<'a> {
-    /// The stamp. Where a cache kept several the first that says `made` for this request, then `valid` for
-    /// it, then the first.
+    /// The stamp. Where a cache kept several: the first that says `made` for this request, then `valid` for it, then
+    /// the first.
     pub stamp: Option<ReplyStamp<'a>>,
     /// `Date`
     pub date: Moment<'a>,
@@ -99,7 +99,7 @@ pub struct Fields<'a> {
     pub etag: &'a [u8],
     /// `Content-Type`; empty where there is none.
     pub media_type: &'a [u8],
-    /// Whether `Vary` says that Accept-Encoding decides.
+    /// Whether `Vary` names Accept-Encoding.
     pub varies: bool,
     /// Whether there is a `Set-Cookie`.
     pub cookie: bool,
@@ -113,17 +113,17 @@ pub struct Fields<'a> {
     pub age: Option<u64>,
     /// Entries in all `Via` lines.
     pub via: u32,
-    /// What `Cache-Status` or else `X-Cache` say of a hit.
+    /// The statement of `Cache-Status`, or else of `X-Cache`, on a hit.
     pub claim: Claim,
 }
 
 impl<'a> Fields<'a> {
-    /// Reads a head, its first line and all, for the request with the stamp `ask`.
+    /// Reads a head with its first line, for the request with the stamp `ask`.
     pub fn read(head: &'a [u8], ask: u64) -> Self {
         let mut fields = Self::default();
         let mut x_cache = Claim::Nothing;
         let mut begin = 0;
-        // What stands before the first line's end is the status line; what has no end is no line.
+        // The text before the first line's end is the status line; text without an end is no line.
         for end in memchr::memchr_iter(b'\n', head) {
             let line = head.get(begin..end).unwrap_or_default();
             if begin > 0
@@ -185,14 +185,14 @@ pub(super) fn parameter(item: &[u8]) -> (&[u8], &[u8]) {
     (name.trim_ascii(), bare.unwrap_or(argument))
 }
 
-/// What lies before and behind the first such byte.
+/// The parts before and behind the first such byte.
 fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
     let place = memchr::memchr(at, text)?;
     let (before, behind) = text.split_at(place);
     Some((before, behind.get(1..).unwrap_or_default()))
 }
 
-/// A number, with white space around it or not; what is too large counts as the largest.
+/// A number, with white space around it or not; one that is too large counts as the largest.
 fn count(digits: &[u8]) -> Option<u64> {
     decimal_or_most(digits.trim_ascii())
 }
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!((date.date.at(), date.expires.at()), (None, None));
     }
 
-    /// Nothing that a stranger sends may make it panic: a right head, with bytes changed, cut and doubled.
+    /// No input may make it panic: a right head, with bytes changed, cut and doubled.
     #[test]
     fn broken_heads_do_no_harm() {
         let mut random = SplitMix64::new(7);

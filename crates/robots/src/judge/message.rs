@@ -1,7 +1,7 @@
-//! Header fields that a cache must leave alone, and the one that it must write: Age.
+//! Checks of the header fields that a cache must leave alone, and of the one that it must write: Age.
 //!
-//! Measuring side, hot, pure. Held against what the origin says of the version that the stamp names; of a version
-//! that could not come, which is named by itself, nothing is known here.
+//! Measuring side, hot, pure. Fields are compared with the origin's truth on the version that the stamp names. A
+//! version that could not come is a fault of its own; nothing is known here of its fields.
 
 use super::head::Moment;
 use super::{Asked, Fault, Faults, Fields, Freshness, GRACE_SECS, Hit, Known, RequestKind};
@@ -10,16 +10,17 @@ use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::ContentCoding;
 use bakeoff_wire::stamp::Told;
 
-/// How far clocks may differ before a Date is off, in seconds. As in Web Polygraph.
+/// Tolerance of clocks before a Date is off, in seconds. As in Web Polygraph.
 const DATE_SLACK_SECS: u64 = 60;
 /// Replies that took longer say nothing about clocks. As in Web Polygraph.
 const DATE_LONGEST: Nanos = Nanos::from_secs(30);
-/// How far an Age may be off, in seconds: Date, Age and the moment at hand are each cut to whole ones, and clocks differ.
+/// How far an Age may be off, in seconds: Date, Age and the time of the reply are each cut to whole ones, and clocks
+/// differ.
 const AGE_SLACK_SECS: u64 = 1 + GRACE_SECS;
-/// A max-age beyond it is written so (RFC 9111 section 1.2.2).
+/// A larger max-age is written as this (RFC 9111 section 1.2.2).
 const MAX_AGE_AT_MOST: u64 = (1 << 31) - 1;
 
-/// All that is wrong with them.
+/// All faults of these fields.
 pub(super) fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> Faults {
     let mut faults = Faults::NONE;
     if let Some(fault) = date_fault(asked, fields.date, hit) {
@@ -47,7 +48,7 @@ pub(super) fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: 
     faults
 }
 
-/// Whether Expires or max-age are others.
+/// Whether Expires or max-age differ from the origin's.
 fn lifetime_changed(asked: &Asked<'_>, known: &Known, fields: &Fields<'_>, hit: Hit) -> bool {
     let max_age = fields.cache_control.max_age;
     let (least, most) = match known.freshness {
@@ -68,8 +69,8 @@ fn lifetime_changed(asked: &Asked<'_>, known: &Known, fields: &Fields<'_>, hit: 
     max_age.is_none_or(|secs| !within.contains(&secs))
 }
 
-/// Whether ETag or Last-Modified are there, and others. A weak tag may stand for a strong one, and who packs or unpacks
-/// may add to a tag.
+/// Whether ETag or Last-Modified are there and differ. A weak tag may stand for a strong one, and a proxy that packs or
+/// unpacks may add to a tag.
 fn validators_changed(known: &Known, fields: &Fields<'_>) -> bool {
     let modified = fields.last_modified.is_there() && fields.last_modified.at() != known.last_modified;
     let tag = fields.etag.strip_prefix(b"W/").unwrap_or(fields.etag);
@@ -81,12 +82,12 @@ fn validators_changed(known: &Known, fields: &Fields<'_>) -> bool {
 }
 
 /// Whether Age is less or more than it can be. It may be missing where nothing shows that the reply is an old one: a
-/// Date that was written anew shows nothing.
+/// rewritten Date shows nothing.
 fn age_wrong(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
     let Some(date) = fields.date.at() else { return false };
     let (sent, done) = (asked.sent_unix.whole_secs(), asked.done_unix.whole_secs());
     let is_old = date.saturating_add(AGE_SLACK_SECS) < sent;
-    // What was validated for another request may have kept the Date of its making.
+    // A reply that was validated for another request may have kept the Date of its making.
     let was_kept = hit == Hit::Hit && fields.stamp.is_some_and(|stamp| matches!(stamp.told, Told::Made(_)));
     let least = if is_old && was_kept { sent - date - AGE_SLACK_SECS } else { 0 };
     let made = match hit {
@@ -98,7 +99,7 @@ fn age_wrong(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
     fields.age.map_or(least > 0, |age| age < least || age > most)
 }
 
-/// A hit keeps the Date of the reply that was stored, which may be old, but not of times to come.
+/// The fault of Date. A hit keeps the Date of the stored reply, which may be old, but not in the future.
 fn date_fault(asked: &Asked<'_>, date: Moment<'_>, hit: Hit) -> Option<Fault> {
     let Some(date) = date.at() else { return Some(Fault::DateMissing) };
     let (sent, done) = (asked.sent_unix.whole_secs(), asked.done_unix.whole_secs());

@@ -1,9 +1,8 @@
-//! What a reply was worth: hit or miss, and everything that is wrong with it.
+//! Judgement of a reply: hit or miss, and all its faults.
 //!
-//! Measuring side, hot: once a reply, on heads that strangers wrote; pure, no allocation, no clock. Judges
-//! from outside: by the stamp that the origin put in, by what the origin would say (`Asked::truth`) and by
-//! the message itself. What the product says of its own hits is only held against that. Counts nothing:
-//! `ledger` does.
+//! Measuring side, hot: once a reply, on untrusted heads; pure, no allocation, no clock. Judges from outside: by the
+//! stamp that the origin put in, by the origin's truth (`Asked::truth`) and by the message itself. The product's own
+//! statement on hits is only compared with that. Counts nothing: `ledger` does.
 
 mod asked;
 mod checks;
@@ -21,13 +20,13 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_wire::http1::ContentCoding;
 use bakeoff_wire::stamp::Told;
 
-/// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old
-/// version for up to a second longer; and origin and robots each have a clock, of which either may be a second ahead.
+/// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old version for
+/// up to a second longer. Origin and robots each have a clock, of which either may be a second ahead.
 /// [`Truth::at_sent`] is the version so long before the request was sent, [`Truth::at_done`] that so long after its
 /// reply: no reply is wrong that is right at any moment from the one to the other.
 pub const GRACE_SECS: u64 = 2;
 
-/// What came back.
+/// The reply as it came.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Came<'a> {
     /// The status, where a head came.
@@ -36,20 +35,20 @@ pub struct Came<'a> {
     pub head: &'a [u8],
     /// Bytes of the body, as they came.
     pub body_bytes: u64,
-    /// Why it ended badly, where the load generator says so; it also looks at the bytes of the body.
+    /// The error with which it ended, where the load generator gives one; it also checks the bytes of the body.
     pub error: Option<ErrorClass>,
 }
 
-/// Where a reply came from.
+/// The source of a reply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hit {
     /// From the cache: the stamp is another request's.
     Hit,
     /// From the origin, for this request.
     Miss,
-    /// From the cache, after the origin said for this request that it is still right.
+    /// From the cache, after the origin confirmed it for this request.
     Revalidated,
-    /// No stamp says.
+    /// No stamp tells.
     #[default]
     Unknown,
 }
@@ -61,26 +60,26 @@ impl Hit {
     }
 }
 
-/// Whether an object that exists in gzip, too, was asked for in that, and how it came.
+/// Whether an object that also exists in gzip was requested in gzip, and how it came.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum InGzip {
-    /// It was not, or does not exist in it.
+    /// It was not requested so, or does not exist in gzip.
     #[default]
     NotAsked,
-    /// It was, and came as it is.
+    /// It was requested in gzip, and came uncoded.
     Asked,
-    /// It was, and came so.
+    /// It was requested in gzip, and came so.
     Came,
 }
 
-/// What became of a request.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Answered, and its time counts. It may have faults that are the cache's.
     Good,
     /// Broken off by the robot, as it was meant to be.
     Aborted,
-    /// What came is not what was asked for: the faults say why.
+    /// The reply is not the requested object: the faults say why.
     Wrong,
     /// No whole reply.
     Failed(ErrorClass),
@@ -89,11 +88,11 @@ pub enum Outcome {
 /// The judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Judged {
-    /// What kind of request it was.
+    /// The kind of request.
     pub kind: RequestKind,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// Where the reply came from.
+    /// The source of the reply.
     pub hit: Hit,
     /// Whether the object may be kept by caches.
     pub cachable: bool,
@@ -101,14 +100,14 @@ pub struct Judged {
     pub repeat: bool,
     /// Whether an ideal cache would have had it.
     pub offered: bool,
-    /// In which form it was asked for and came.
+    /// The form in which it was requested and came.
     pub in_gzip: InGzip,
-    /// What is wrong, or worth counting.
+    /// Faults, and events worth counting.
     pub faults: Faults,
 }
 
 impl Judged {
-    /// Whether the request came to nothing.
+    /// Whether the request failed.
     pub const fn failed(&self) -> bool {
         matches!(self.outcome, Outcome::Wrong | Outcome::Failed(_))
     }
@@ -138,7 +137,7 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
     };
     let status = came.status.or_else(|| status_of(came.head));
     if asked.kind == RequestKind::Abort && came.error == Some(ErrorClass::CutOff) {
-        // What is broken off has to be the object.
+        // An aborted reply has to be the object.
         judged.faults.add_if(status.is_some_and(|status| status != 200), Fault::UnexpectedStatus);
         judged.outcome = if judged.faults.is_empty() { Outcome::Aborted } else { Outcome::Wrong };
         return judged;
@@ -156,7 +155,7 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
     if judged.faults.weight() == Weight::Fails {
         judged.outcome = Outcome::Wrong;
     } else if asked.kind == RequestKind::Abort {
-        // All of it was there before the robot could break off: no request whose time counts either.
+        // All of it was there before the robot could abort: not a request whose time counts either.
         judged.outcome = Outcome::Aborted;
     }
     judged
@@ -169,8 +168,7 @@ pub fn status_of(head: &[u8]) -> Option<u16> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// Whether the load generator's class says that a whole reply came which was not the right one: that is
-/// judged here.
+/// Whether the load generator's class says that a whole reply came which was not the right one: that is judged here.
 const fn speaks_of_content(class: ErrorClass) -> bool {
     matches!(
         class,
@@ -189,7 +187,7 @@ fn origin_of(asked: &Asked<'_>, fields: &Fields<'_>, status: Option<u16>) -> Hit
         }
         Some(Told::Valid(stamp)) if stamp == asked.stamp => Hit::Revalidated,
         Some(_) => Hit::Hit,
-        // The origin stamps every 304. A cache that makes one of its own may leave the stamp out.
+        // The origin stamps every 304. A cache that makes its own may leave the stamp out.
         None if status == Some(304) && checks::conditional(asked.kind) => Hit::Hit,
         None => Hit::Unknown,
     }

@@ -1,4 +1,4 @@
-//! Tests of the module above: cases whose answer is known.
+//! Tests of `judge`: cases whose answer is known.
 
 use super::*;
 use bakeoff_content::SplitMix64;
@@ -29,7 +29,7 @@ fn asked(kind: RequestKind) -> Asked<'static> {
     }
 }
 
-/// A reply as our origin makes it, changed by who asks for it.
+/// A reply as our origin makes it, changed by the test.
 struct Reply {
     status: u16,
     stamp: String,
@@ -138,15 +138,15 @@ fn a_coding_that_was_not_accepted_is_named_and_one_that_was_is_right() {
     let range = of_two_forms(Range { first: 0, last: 39 }, false);
     let part = coded("gzip").status(206).with("Content-Range: bytes 0-39/100");
     assert_eq!(part.faults(&range), [Fault::UnacceptedCoding]);
-    // What has one form only is not counted among those asked for in two.
+    // Objects with one form only are not counted among those requested in two.
     let asked = Asked { accepts: Accepts::Gzip, ..basic() };
     assert_eq!(Reply::hit().judged(&asked).in_gzip, InGzip::NotAsked);
-    // Who says nothing accepts anything, but cannot read it all.
+    // A request without Accept-Encoding accepts anything, but the robot cannot read it all.
     assert_eq!(coded("gzip").faults(&basic()), []);
     assert_eq!(coded("br").faults(&basic()), [Fault::UnacceptedCoding]);
 }
 
-/// Who unpacks knows whether bytes and length are the object's; of another coding nobody has looked at them.
+/// The unpacker knows whether bytes and length are the object's; bytes in another coding were not checked.
 #[test]
 fn what_a_coded_body_holds_is_said_by_who_unpacked_it() {
     let came = |coding: &str, error| {
@@ -245,7 +245,7 @@ fn rewritten_directives_and_lost_validators_are_seen() {
     assert_eq!(Reply::hit().without("Last").faults(&basic()), [Fault::LostValidators]);
 }
 
-/// It is what was left when the reply was made: a hit at any time since the run began, a miss just now.
+/// It is what was left when the reply was made: for a hit at any time since the run began, for a miss just now.
 #[test]
 fn another_max_age_beside_the_same_expires_is_seen() {
     let says = |reply: Reply, secs: u64| {
@@ -321,7 +321,7 @@ fn an_age_is_what_it_can_be_and_a_hit_that_is_old_has_one() {
         (aged(Reply::hit(), 40, "44"), &wrong),
         (aged(Reply::hit(), 40, "soon"), &wrong),
         (aged(Reply::hit(), 3, ""), &[]),
-        // A Date that was written anew, and an Age from before.
+        // A rewritten Date, and an Age from before.
         (aged(Reply::hit(), 0, "63"), &[]),
         (aged(Reply::hit(), 0, "64"), &wrong),
         (aged(Reply::new("valid=0000000000000001; object=w1; version=5"), 40, "0"), &[]),
@@ -462,7 +462,7 @@ fn the_status_is_read_from_the_first_line_alone() {
     }
 }
 
-/// What the origin would say follows from the world alone.
+/// The origin's truth follows from the world alone.
 #[test]
 fn truth_is_what_the_origin_says_at_these_times() {
     let world = |expires: &str| {
@@ -488,7 +488,7 @@ fn truth_is_what_the_origin_says_at_these_times() {
     assert_eq!(moving.at_sent.freshness, Freshness::For(9), "Expires may be another one in each reply");
 }
 
-/// Whatever comes is judged, and what fails has a reason.
+/// Any head is judged, and failures have a reason.
 #[test]
 fn any_head_at_all_is_judged() {
     let mut random = SplitMix64::new(11);

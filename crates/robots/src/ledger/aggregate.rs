@@ -1,4 +1,4 @@
-//! Sums of a quantity, from which count, mean, extremes and deviation follow, and the mean of a level.
+//! Running sums of a quantity, which give count, mean, extremes and deviation, and the mean of a level over time.
 //!
 //! Measuring side, hot. Merging two is exact but for the last bits of the squares.
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// Sums of whole numbers: nanoseconds or bytes, as the field says that holds it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Aggregate {
-    /// How many.
+    /// Number of values.
     pub count: u64,
     /// Their sum, at most 2^64 - 1.
     pub sum: u64,
@@ -75,7 +75,7 @@ impl LevelSum {
         (over > Nanos::ZERO).then(|| self.area / over.get() as f64)
     }
 
-    /// What comes behind in time.
+    /// Appends a later period.
     pub fn append(&mut self, next: &Self) {
         self.last = next.last;
         self.started += next.started;
@@ -84,12 +84,12 @@ impl LevelSum {
     }
 }
 
-/// A level while it is watched. Moments may come a little out of order: what was told too late or too early
-/// is put right within the period that is open, so that the sum over periods is exact.
+/// A level under observation. Moments may come a little out of order: what was told too late or too early is corrected
+/// within the open period, so that the sum over periods is exact.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Level {
     sum: LevelSum,
-    /// Up to here the area is counted.
+    /// The moment up to which the area is counted.
     at: Nanos,
 }
 
@@ -107,7 +107,7 @@ impl Level {
     fn change(&mut self, at: Nanos, by: i64) {
         self.advance(at);
         self.sum.last += by;
-        // Of a moment that lies behind: as if it had been known then.
+        // A moment in the past: as if it had been known then.
         self.sum.area += by as f64 * self.at.since(at).get() as f64;
     }
 
@@ -119,7 +119,7 @@ impl Level {
     /// Ends the period and begins the next one.
     pub(super) fn close(&mut self, at: Nanos) -> LevelSum {
         self.advance(at);
-        // What lies behind the end belongs to the next period.
+        // Area after the end belongs to the next period.
         let ahead = self.sum.last as f64 * self.at.since(at).get() as f64;
         let closed = LevelSum { area: self.sum.area - ahead, ..self.sum };
         self.sum = LevelSum { last: closed.last, area: ahead, ..LevelSum::default() };

@@ -1,4 +1,4 @@
-//! Histograms are stored in the interchange form of HdrHistogram, as everywhere in bakeoff.
+//! Serde codec for histograms in the interchange form of HdrHistogram, as everywhere in bakeoff.
 
 use bakeoff_meter::Histogram;
 use serde::de::Error as _;

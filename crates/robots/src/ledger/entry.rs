@@ -1,4 +1,4 @@
-//! One request as it goes into the ledger, and the sums of some of them.
+//! Ledger entry of one request, and sums of entries.
 //!
 //! Measuring side, hot: a few additions a reply. Response times run from the moment a request was due,
 //! service times from when it was sent.
@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// One request that has ended, as the ledger takes it in. Moments are since the start of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
-    /// What the judge said.
+    /// The judge's judgement.
     pub judged: Judged,
     /// The status, where a head came.
     pub status: Option<u16>,
@@ -70,13 +70,13 @@ impl Traffic {
         self.bytes.merge(&other.bytes);
     }
 
-    /// How many replies.
+    /// Number of replies.
     pub const fn count(&self) -> u64 {
         self.bytes.count
     }
 }
 
-/// The same with every response time.
+/// The same sums with every response time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Timed {
     /// Sums.
@@ -139,7 +139,7 @@ impl Pages {
 /// The first reply that had a fault.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
-    /// Which fault.
+    /// The fault.
     pub fault: Fault,
     /// The object's id.
     pub object: String,
@@ -151,7 +151,7 @@ pub struct Example {
     pub reply: String,
 }
 
-/// The first reply's head that came with a failure of a class: of a proxy that refused a tunnel, its refusal.
+/// The reply's head that came with the first failure of a class: of a proxy that refused a tunnel, its refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Failure {
     /// The class, by its label.

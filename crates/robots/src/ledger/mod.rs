@@ -1,4 +1,4 @@
-//! What became of the requests, by interval, by phase and over the run.
+//! Ledger: accounts of the requests, by interval, by phase and over the run.
 //!
 //! Measuring side, hot: once a request, on the generator's threads; a ledger a lane, nothing shared. An
 //! entry goes into the open interval alone; phases and the run are put together when intervals close, and
@@ -22,16 +22,16 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use std::sync::mpsc::Sender;
 
-/// How long an interval is where nothing else is said. As in Web Polygraph.
+/// Default length of an interval. As in Web Polygraph.
 pub const INTERVAL: Nanos = Nanos::from_secs(5);
 
-/// The books of one lane.
+/// The accounts of one lane.
 #[derive(Debug)]
 pub struct Ledger {
     lane: u32,
     interval: Nanos,
     records: Sender<Record>,
-    /// The phase that runs; entries before the first one have a phase without a name.
+    /// The current phase; entries before the first one have a phase without a name.
     phase: String,
     /// Intervals closed so far in the run.
     closed: u64,
@@ -46,12 +46,12 @@ pub struct Ledger {
     in_run: Sums,
     /// Faults that have their example.
     seen: Faults,
-    /// Classes of failures that have theirs.
+    /// Classes of failures that have their example.
     seen_failures: Vec<ErrorClass>,
 }
 
 impl Ledger {
-    /// Opens the books at `now`. An interval of 0 is taken as [`INTERVAL`].
+    /// Opens the accounts at `now`. An interval of 0 is taken as [`INTERVAL`].
     pub fn new(lane: u32, interval: Nanos, now: Nanos, records: Sender<Record>) -> Self {
         Self {
             lane,
@@ -72,7 +72,7 @@ impl Ledger {
         }
     }
 
-    /// Ends the phase that runs, if one does, and begins the next.
+    /// Ends the current phase, if there is one, and begins the next.
     pub fn begin_phase(&mut self, name: &str, now: Nanos) {
         self.end_phase(now);
         name.clone_into(&mut self.phase);
@@ -117,7 +117,7 @@ impl Ledger {
         }
     }
 
-    /// Closes the books: the last interval, the last phase, and the run.
+    /// Closes the accounts: the last interval, the last phase, and the run.
     pub fn finish(mut self, now: Nanos) {
         self.end_phase(now);
         let sums = std::mem::take(&mut self.in_run);
@@ -159,7 +159,7 @@ impl Ledger {
             progress: self.progress,
             sums,
         };
-        // Who does not listen any more wants no records.
+        // A receiver that is gone wants no records.
         let _ = self.records.send(record);
     }
 

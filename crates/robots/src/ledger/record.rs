@@ -1,10 +1,10 @@
-//! A closed period: what leaves the ledger, is stored, printed and extracted.
+//! Record of a closed period, as the ledger sends it and as it is stored, printed and extracted.
 
 use super::sums::Sums;
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// What a record covers.
+/// The scope of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
@@ -12,16 +12,16 @@ pub enum Scope {
     Interval,
     /// A phase.
     Phase,
-    /// Everything.
+    /// The whole run.
     Run,
 }
 
 /// The sums of one period of one lane.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Record {
-    /// Which lane.
+    /// The lane.
     pub lane: u32,
-    /// What it covers.
+    /// Its scope.
     pub scope: Scope,
     /// The phase; empty for the run.
     pub phase: String,
@@ -38,7 +38,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// How long it is.
+    /// Its length.
     pub const fn span(&self) -> Nanos {
         Nanos::new(self.ended_ns.saturating_sub(self.began_ns))
     }

@@ -1,8 +1,8 @@
-//! What is summed over a period: requests, replies, times, bytes, hits, faults.
+//! Sums over a period: requests, replies, times, bytes, hits, faults.
 //!
-//! Measuring side, hot: [`Sums::enter`] runs once a reply and allocates only for what it has not seen yet.
-//! Response times run from the moment a request was due, service times from when it was sent. Only good
-//! replies are in times and bytes. All bytes are of whole messages, heads included.
+//! Measuring side, hot: [`Sums::enter`] runs once a reply and allocates only for labels that are new to it. Response
+//! times run from the moment a request was due, service times from when it was sent. Only good replies are in times and
+//! bytes. All bytes are of whole messages, heads included.
 
 use super::aggregate::{Aggregate, LevelSum};
 use super::encoded;
@@ -15,8 +15,8 @@ use std::collections::BTreeMap;
 /// All sums of a period.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Sums {
-    /// Requests that were handed out to be sent. Where a robot has connections of its own that is when they came
-    /// due, busy or not; where all share them, when one was free to send it.
+    /// Requests that were handed out to be sent. Where a robot has connections of its own, that is when they came due,
+    /// busy or not; where all share them, when one was free to send it.
     pub asked: u64,
     /// Requests that ended, one way or another.
     pub finished: u64,
@@ -40,7 +40,7 @@ pub struct Sums {
     /// Replies of any kind, good or not, with the stamp of their own request: the origin's word on it.
     #[serde(default)]
     pub from_origin: u64,
-    /// Replies of any kind, good or not, with the stamp of another: of which the origin need not have heard.
+    /// Replies of any kind, good or not, with the stamp of another: the origin need not have heard of these requests.
     #[serde(default)]
     pub from_store: u64,
     /// Good replies.
@@ -56,9 +56,9 @@ pub struct Sums {
     pub request_bytes: Aggregate,
     /// Good replies to basic requests, which alone count below until `fill`.
     pub basic: Traffic,
-    /// Hits that the origin did not hear of.
+    /// Hits of which the origin did not hear.
     pub hits: Timed,
-    /// Hits that the origin was asked about.
+    /// Hits that the origin confirmed.
     pub revalidated: Timed,
     /// From the origin.
     pub misses: Timed,
@@ -70,7 +70,7 @@ pub struct Sums {
     pub cachable: Traffic,
     /// Of others.
     pub uncachable: Traffic,
-    /// Misses of cachable objects: what a cache could newly store.
+    /// Misses of cachable objects, which a cache could newly store.
     pub fill: Traffic,
     /// Good replies to basic requests that accept gzip, about objects that exist in it. Records of earlier
     /// versions have none.
@@ -87,7 +87,7 @@ pub struct Sums {
     /// Pages that were completed. Records of earlier versions have none.
     #[serde(default)]
     pub pages: Pages,
-    /// Ended requests for objects that nobody had asked for before.
+    /// Ended requests for objects that were new.
     pub new_objects: u64,
     /// Ended requests that were the first on their connection.
     pub connections_opened: u64,
@@ -126,7 +126,7 @@ impl Sums {
             Hit::Hit => self.from_store += 1,
             Hit::Unknown => {}
         }
-        // One that never got a connection opened none.
+        // A request that never got a connection opened none.
         if entry.reused {
             self.connections_reused += 1;
         } else if entry.status.is_some() || judged.outcome == Outcome::Aborted {
@@ -176,7 +176,7 @@ impl Sums {
         self.gzip_came += u64::from(judged.in_gzip == InGzip::Came);
     }
 
-    /// Takes in what came later.
+    /// Appends a later period.
     pub fn append(&mut self, other: &Self) {
         self.in_flight.append(&other.in_flight);
         self.asked += other.asked;
@@ -238,7 +238,7 @@ impl Sums {
         }
     }
 
-    /// Replies that a cache gave, validated or not.
+    /// Replies from a cache, validated or not.
     pub fn from_cache(&self) -> Traffic {
         let mut both = self.hits.traffic;
         both.merge(&self.revalidated.traffic);

@@ -1,4 +1,4 @@
-//! Tests of the module above: cases whose answer is known.
+//! Tests of `ledger`: cases whose answer is known.
 
 use super::*;
 use crate::judge::{Fault, Hit, InGzip, Judged, Outcome, RequestKind};

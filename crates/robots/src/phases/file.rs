@@ -1,6 +1,6 @@
-//! `[[phase]]` as it is typed, and what of it makes sense.
+//! `[[phase]]` as it is typed, and the checks of its values.
 //!
-//! Cold. Each value is read into its type where it stands; what several say together is checked here.
+//! Cold. Each value is read into its type where it stands; combinations of values are checked here.
 
 use super::{ErrorGoal, Goal, Lock, Phase, Ramp, outage};
 use crate::spec::{SpecError, typed};
@@ -17,10 +17,10 @@ use std::str::FromStr;
 pub struct PhaseFile {
     /// Its name in reports; no two phases have the same.
     pub name: String,
-    /// What ends it; any one of `duration`, `transactions` and `fill` is enough.
+    /// The goal that ends it; any one of `duration`, `transactions` and `fill` is enough.
     #[serde(default)]
     pub goal: GoalFile,
-    /// What holds it, whatever its goal says.
+    /// The lock that holds it, whatever its goal says.
     pub lock: Option<LockFile>,
     /// Share of the rate; without a rate the share of the robots that are at work. Default 100% in the
     /// first phase, then as the phase before ended.
@@ -29,16 +29,16 @@ pub struct PhaseFile {
     /// The same once more, multiplied with `load`: share of the robots that there are.
     #[serde(default)]
     pub population: RampFile,
-    /// What the robots' recurrence is multiplied by.
+    /// Factor of the robots' recurrence.
     #[serde(default)]
     pub recurrence: RampFile,
-    /// What the shares of special requests and methods are multiplied by.
+    /// Factor of the shares of special requests and methods.
     #[serde(default)]
     pub special: RampFile,
     /// Whether its figures are results. Default true, but for an outage, which cannot be measured.
     pub measured: Option<bool>,
-    /// The cache's processes are killed when the phase begins, and started again when it ends. How long that
-    /// is `goal` says by a duration alone; a phase comes before it and one after.
+    /// The cache's processes are killed when the phase begins, and started again when it ends. The length is given in
+    /// `goal`, as a duration alone; a phase comes before it and one after.
     #[serde(default)]
     pub outage: bool,
 }
@@ -69,24 +69,24 @@ impl PhaseFile {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct GoalFile {
-    /// So long, such as "54min".
+    /// Length, such as "54min".
     #[serde(default, deserialize_with = "typed::maybe")]
     pub duration: Option<Nanos>,
-    /// So many requests, failed ones included.
+    /// Number of requests, failed ones included.
     pub transactions: Option<u64>,
-    /// So many bytes that went into the cache, such as "20GB" or "20GiB", or in a bake-off a share of the
-    /// cache's store, such as "200%": of basic requests for cachable objects that were no hits.
+    /// Bytes that went into the cache, such as "20GB" or "20GiB", or in a bake-off a share of the cache's store, such
+    /// as "200%": of basic requests for cachable objects that were no hits.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub fill: Option<FillGoal>,
-    /// So many errors end the whole test: a share such as "30%" (or 0.3) of the phase's requests, looked
-    /// at from 1000 requests on, or a number of them.
+    /// Errors that end the whole test: a share such as "30%" (or 0.3) of the phase's requests, looked at from 1000
+    /// requests on, or a number of them.
     pub errors: Option<ErrorGoal>,
 }
 
-/// How much is to go into a cache.
+/// Amount that is to go into a cache.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum FillGoal {
-    /// So many bytes.
+    /// A number of bytes.
     Bytes(Bytes),
     /// This share of its store.
     OfStore(Ratio),
@@ -120,8 +120,8 @@ impl FromStr for FillGoal {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockFile {
-    /// What must have come: "frozen" (the working set stopped growing), "told" (the cache is full). Left out:
-    /// nothing, and `at_most` bounds a goal of transactions or fill.
+    /// The conditions: "frozen" (the working set stopped growing), "told" (the cache is full). Left out: none, and
+    /// `at_most` bounds a goal of transactions or fill.
     #[serde(default)]
     pub until: BTreeSet<Awaited>,
     /// The phase ends after this nevertheless, and says so.
@@ -129,13 +129,13 @@ pub struct LockFile {
     pub at_most: Nanos,
 }
 
-/// What a phase can wait for.
+/// A condition that a phase can wait for.
 #[derive(Clone, Copy, Debug, Deserialize, Serialize, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "kebab-case")]
 pub enum Awaited {
     /// The working set stopped growing.
     Frozen,
-    /// Somebody who looks at the cache from outside says that it is enough.
+    /// An observer of the cache says that it is enough.
     Told,
 }
 
@@ -151,7 +151,7 @@ pub struct RampFile {
     pub end: Option<Ratio>,
 }
 
-/// Checks phases one after the other: what a factor begins with is where the one before ended.
+/// Checks phases in their order: a factor begins where it ended in the phase before.
 pub(crate) fn check(files: &[PhaseFile]) -> Result<Vec<Phase>, SpecError> {
     let mut names = BTreeSet::new();
     let mut before = [1.0; 4];
@@ -209,7 +209,7 @@ fn goal(file: &PhaseFile) -> Result<Goal, SpecError> {
     Ok(Goal { duration, transactions, fill_bytes, errors, lock })
 }
 
-/// Checks the factors of a phase; where it leaves them, if it runs to its end.
+/// Checks the factors of a phase; returns where it leaves them, if it runs to its end.
 fn ramps(phase: &Phase, before: [f64; 4]) -> Result<[f64; 4], SpecError> {
     let names = ["load", "population", "recurrence", "special"];
     let ramps = [phase.load, phase.population, phase.recurrence, phase.special];

@@ -1,4 +1,4 @@
-//! How a phase is told from outside that it has gone on for long enough.
+//! Gate by which another thread tells a phase that it may end.
 //!
 //! Measuring side. One bit that two threads share; the thread that asks never waits for it.
 
@@ -10,17 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub struct FillGate(Arc<AtomicBool>);
 
 impl FillGate {
-    /// A closed one.
+    /// A closed gate.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// It is enough.
+    /// Opens it.
     pub fn open(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it is.
+    /// Whether it is open.
     pub fn is_open(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

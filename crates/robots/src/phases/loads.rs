@@ -1,17 +1,17 @@
-//! How much of the rate phases ask for, on average.
+//! Mean load factors of phases, as shares of the rate.
 //!
-//! Measuring side, cold, pure: for who judges what a run came to, and how long it has to be. Owns no factor; the
+//! Measuring side, cold, pure: for judging the load that a run made, and for planning its length. Owns no factor; the
 //! lines are [`Stretch`]'s.
 
 use super::stretch::{Handover, Stretch};
 use super::{Goal, Phase, PhaseFile};
 use bakeoff_units::Nanos;
 
-/// Taken for a phase of which no time says when it ends. Its factors stay as they are, so that any time does.
+/// Length assumed for a phase without a time limit. Its factors stay as they are, so that any length does.
 const ANY: Nanos = Nanos::from_secs(1);
 
-/// The mean share of the rate that each of these phases asked for, in their order, each with when it began and
-/// ended: load times population. A phase goes on where the one before it stopped.
+/// The mean share of the rate that each of these phases asked for, in their order, each with when it began and ended:
+/// load times population. A phase goes on where the one before it stopped.
 pub fn mean_loads<'p>(phases: impl Iterator<Item = (&'p Phase, Nanos, Nanos)>) -> Vec<f64> {
     let mut before = Handover::FULL;
     phases
@@ -28,7 +28,7 @@ pub fn mean_loads<'p>(phases: impl Iterator<Item = (&'p Phase, Nanos, Nanos)>) -
 
 /// The same of phases that go to their ends as planned.
 pub fn planned_loads(phases: &[PhaseFile]) -> Vec<f64> {
-    // Its time alone: nothing of what else may end it.
+    // Its duration alone, without the other goals.
     let timed = |file: &PhaseFile| file.with(Goal { duration: file.goal.duration, ..Goal::default() });
     let phases: Vec<Phase> = phases.iter().map(timed).collect();
     let mut now = Nanos::ZERO;

@@ -1,8 +1,7 @@
-//! Phases of a test: how much is asked, how long, and what ends each of them.
+//! Phases of a test: load factors, goals and locks after Web Polygraph's schedule.
 //!
-//! Measuring side, hot but cheap. Owns Web Polygraph's schedule: factors that stay or go up and down in a
-//! straight line, goals, locks. Pure: time comes in as nanoseconds since the start; a phase is ended
-//! from outside through a [`FillGate`] only, and held through a [`PartsGate`].
+//! Measuring side, hot but cheap. Factors stay or go up and down in a straight line. Pure: time comes in as nanoseconds
+//! since the start. From outside a phase is ended through a [`FillGate`] only, and held through a [`PartsGate`].
 
 mod file;
 mod gate;
@@ -28,19 +27,19 @@ use bakeoff_units::{Nanos, Ratio};
 pub struct Phase {
     /// Its name in reports.
     pub name: String,
-    /// What ends it.
+    /// The goal that ends it.
     pub goal: Goal,
-    /// How much of the rate is asked for, or how many of the robots are at work where there is no rate.
+    /// Share of the rate, or of the robots that are at work where there is no rate.
     pub load: Ramp,
     /// The same once more, for workloads that speak of robots that come and go: both are multiplied.
     pub population: Ramp,
-    /// What the recurrence is multiplied by.
+    /// Factor of the recurrence.
     pub recurrence: Ramp,
-    /// What the shares of special requests and methods are multiplied by.
+    /// Factor of the shares of special requests and methods.
     pub special: Ramp,
     /// Whether its figures are results.
     pub measured: bool,
-    /// Whether the cache is away; whoever runs the phases sees to that.
+    /// Whether the cache is away; the runner of the phases sees to that.
     pub outage: bool,
 }
 
@@ -53,29 +52,29 @@ pub struct Ramp {
     pub end: Option<Ratio>,
 }
 
-/// What ends a phase. One goal of the first three is enough, when the lock is open.
+/// The goal of a phase. One of the first three is enough, when the lock is open.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Goal {
-    /// So long.
+    /// Length of time.
     pub duration: Option<Nanos>,
-    /// So many requests, failed ones included.
+    /// Number of requests, failed ones included.
     pub transactions: Option<u64>,
-    /// So many bytes of replies that went into the cache: basic, cachable, made by the origin.
+    /// Bytes of replies that went into the cache: basic, cachable, made by the origin.
     pub fill_bytes: Option<u64>,
     /// Too many errors end the whole test.
     pub errors: Option<ErrorGoal>,
-    /// What must have come before the phase can end.
+    /// The condition that must hold before the phase can end.
     pub lock: Option<Lock>,
 }
 
 impl Goal {
-    /// Whether it is reached by what becomes of requests, not by time.
+    /// Whether requests, not time, decide that it is reached.
     const fn counts_requests(&self) -> bool {
         self.transactions.is_some() || self.fill_bytes.is_some()
     }
 }
 
-/// How many errors are too many.
+/// Limit of errors.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum ErrorGoal {
     /// This share of the requests of a phase, looked at from [`ErrorGoal::RATIO_AFTER`] requests on.
@@ -89,12 +88,12 @@ impl ErrorGoal {
     pub const RATIO_AFTER: u64 = 1000;
 }
 
-/// What holds a phase, and how long at most. Where nothing does, what bounds a goal that counts requests.
+/// The condition that holds a phase, and how long at most. Without a condition it bounds a goal that counts requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lock {
     /// Whether the working set must have stopped growing.
     pub frozen: bool,
-    /// Whether somebody outside must say that it is enough.
+    /// Whether it must be told from outside to end.
     pub told: bool,
     /// After this the phase ends nevertheless.
     pub at_most: Nanos,
@@ -113,7 +112,7 @@ pub struct Factors {
     pub special: f64,
 }
 
-/// Why a phase ended.
+/// The reason for which a phase ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum EndReason {
     /// Its time was over.
@@ -126,7 +125,7 @@ pub enum EndReason {
     Frozen,
     /// It was told from outside; there was no other goal.
     Told,
-    /// What it waited for had not come after the longest time it may take.
+    /// Its condition did not come within the longest time it may take.
     TookTooLong,
     /// Its goal was reached, and other parts of the run had not reached it after the longest wait.
     WithoutOthers,
@@ -147,7 +146,7 @@ impl EndReason {
         Self::TooManyErrors,
     ];
 
-    /// The reason that has this line, in records of earlier versions too.
+    /// The reason that has this line, also in records of earlier versions.
     pub fn of_meaning(meaning: &str) -> Option<Self> {
         let earlier = (meaning == "it was told that it was enough").then_some(Self::Told);
         Self::ALL.into_iter().find(|reason| reason.meaning() == meaning).or(earlier)

@@ -1,6 +1,6 @@
-//! What a phase may say in which the cache is away, and where it may stand.
+//! Checks of outage phases, in which the cache is away: their keys, and their place among the others.
 //!
-//! Cold. Robots go on asking in it; what kills the cache and starts it again is not known here.
+//! Cold. Robots go on asking in such a phase; killing and restarting the cache is done elsewhere.
 
 use super::PhaseFile;
 use crate::spec::SpecError;

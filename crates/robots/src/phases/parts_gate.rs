@@ -1,13 +1,13 @@
-//! How the parts of a run that several processes make keep in step.
+//! Phase barrier between the parts of a run that several processes make.
 //!
-//! Measuring side. A few numbers that two threads share: the one that asks says how far it has come, another one that
-//! talks to the other parts says how far all have. The thread that asks never waits for it.
+//! Measuring side. A few numbers that two threads share. The asking thread says how far it has come; another one, which
+//! talks to the other parts, says how far all have. The asking thread never waits for it.
 
 use bakeoff_units::Nanos;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
-/// Between a part's phases and what it hears of the others.
+/// The shared state between a part's phases and its view of the others.
 #[derive(Clone, Debug)]
 pub struct PartsGate {
     shared: Arc<Shared>,
@@ -28,37 +28,37 @@ impl PartsGate {
         Self { shared: Arc::default(), patience }
     }
 
-    /// For how long it waits.
+    /// The longest wait for the others.
     pub const fn patience(&self) -> Nanos {
         self.patience
     }
 
-    /// How far this part has come.
+    /// The step that this part has reached.
     pub fn reached(&self) -> u32 {
         self.shared.reached.load(Ordering::Relaxed)
     }
 
-    /// How far all are known to have come.
+    /// Whether all are known to have reached this step.
     pub fn is_let_go(&self, steps: u32) -> bool {
         self.shared.let_go.load(Ordering::Relaxed) >= steps
     }
 
-    /// All have come so far.
+    /// All parts have reached this step.
     pub fn let_go(&self, steps: u32) {
         self.shared.let_go.fetch_max(steps, Ordering::Relaxed);
     }
 
-    /// Nobody is waited for any more.
+    /// Stops waiting for the others.
     pub fn go_alone(&self) {
         self.shared.alone.store(true, Ordering::Relaxed);
     }
 
-    /// Whether nobody is.
+    /// Whether it has stopped waiting for the others.
     pub fn is_alone(&self) -> bool {
         self.shared.alone.load(Ordering::Relaxed)
     }
 
-    /// This part has come so far.
+    /// This part has reached this step.
     pub(super) fn reach(&self, steps: u32) {
         self.shared.reached.fetch_max(steps, Ordering::Relaxed);
     }

@@ -1,7 +1,7 @@
-//! Where a test stands in its phases.
+//! Schedule of a lane: the current phase, and when and why it ends.
 //!
-//! Measuring side, hot: looked at for each request. Knows what ends phases; what is asked in them is the
-//! population's affair. Moments come in as they come: a little out of order does no harm.
+//! Measuring side, hot: consulted for each request. Knows the ends of phases; the requests in them are the
+//! population's. Moments may come a little out of order.
 
 use super::stretch::{Handover, Stretch};
 use super::{EndReason, ErrorGoal, Factors, FillGate, Goal, PartsGate, Phase};
@@ -15,23 +15,23 @@ pub struct Schedule {
     phases: Arc<[Phase]>,
     lane: Lane,
     gate: FillGate,
-    /// The phase that is on; beyond the last when all is over.
+    /// The current phase; beyond the last when all are over.
     index: usize,
     stretch: Stretch,
     tally: Tally,
     frozen: bool,
-    /// When the lock of the phase that is on was first seen open.
+    /// When the lock of the current phase was first seen open.
     opened: Option<Nanos>,
     /// The other parts of the run, where there are.
     parts: Option<PartsGate>,
-    /// When and why the phase that is on came to its end, while it waits for other parts.
+    /// When and why the current phase came to its end, while it waits for other parts.
     reached: Option<(Nanos, EndReason)>,
-    /// When and why it ends, as it was found when it was last looked at.
+    /// When and why it ends, as found by the last look.
     end: Option<(Nanos, EndReason)>,
     ended: Vec<Ended>,
 }
 
-/// What happened in the phase so far.
+/// Counts of the current phase so far.
 #[derive(Clone, Copy, Debug, Default)]
 struct Tally {
     transactions: u64,
@@ -42,27 +42,27 @@ struct Tally {
 /// A request that has ended, as goals see it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Finished {
-    /// It was an error.
+    /// Whether it was an error.
     pub failed: bool,
-    /// Bytes that went into a cache; 0 for hits and for what may not be kept.
+    /// Bytes that went into a cache; 0 for hits and for uncachable replies.
     pub fill_bytes: u64,
 }
 
 /// A phase that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// Which: its place in the plan.
+    /// Its place in the plan.
     pub phase: usize,
     /// When it began.
     pub began: Nanos,
     /// When it ended.
     pub ended: Nanos,
-    /// Why.
+    /// The reason.
     pub why: EndReason,
 }
 
 impl Schedule {
-    /// The first phase begins. With no phase at all, the test is over at once.
+    /// Begins the first phase. Without phases, the test is over at once.
     pub fn new(phases: Arc<[Phase]>, lane: Lane, gate: FillGate) -> Self {
         let stretch = phases.first().map_or_else(
             || Stretch::new(&Phase::nothing(), Nanos::ZERO, Handover::FULL),
@@ -92,7 +92,7 @@ impl Schedule {
         Self { parts: Some(parts), ..self }
     }
 
-    /// The place in the plan of the phase that is on, `None` when all are over.
+    /// The place in the plan of the current phase, `None` when all are over.
     pub fn phase(&self) -> Option<usize> {
         (self.index < self.phases.len()).then_some(self.index)
     }
@@ -124,8 +124,7 @@ impl Schedule {
         self.tally.fill_bytes += finished.fill_bytes;
     }
 
-    /// When the phase that is on ends, if it does by now. Looks and changes nothing but what it knows of
-    /// locks.
+    /// When the current phase ends, if it does by now. Changes nothing but its knowledge of locks.
     pub fn end_by(&mut self, now: Nanos) -> Option<Nanos> {
         let goal = self.phases.get(self.index)?.goal;
         if self.opened.is_none() && goal.lock.is_some_and(|lock| !self.is_held(lock)) {
@@ -135,11 +134,11 @@ impl Schedule {
         self.end.map(|(at, _)| at)
     }
 
-    /// Ends the phase that is on, if it is to end by now, and begins the next. A phase that ends by its
-    /// time ends at that time, however late this is looked at: the next may have to end as well.
+    /// Ends the current phase, if it is to end by now, and begins the next. A phase that ends by its time ends at that
+    /// time, however late this is called: the next may have to end as well.
     pub fn advance(&mut self, now: Nanos) {
         let Some(goal) = self.phases.get(self.index).map(|phase| phase.goal) else { return };
-        // As it was found a moment ago: what others say may change at any time.
+        // As found a moment ago: the answer of others may change at any time.
         let found = self.end.take().or_else(|| self.end_with_others(&goal, now));
         let Some((at, why)) = found else { return };
         if let (Some(parts), EndReason::WithoutOthers) = (&self.parts, why) {
@@ -155,8 +154,8 @@ impl Schedule {
         }
     }
 
-    /// When the clock alone ends the phase that is on, or opens its lock, if it does. `freezes`: when the working
-    /// set will stop growing by itself. To be looked at again then: another end may follow from it.
+    /// When the clock alone ends the current phase, or opens its lock, if it does. `freezes`: when the working set will
+    /// stop growing by itself. To be called again then: another end may follow from it.
     pub fn planned(&self, freezes: Option<Nanos>) -> Option<Nanos> {
         let goal = self.phases.get(self.index)?.goal;
         let end = self.planned_end(&goal, &self.stretch, true);
@@ -209,8 +208,8 @@ impl Schedule {
         None
     }
 
-    /// When a phase ends by the clock alone. What holds a later phase may be gone by then: it is not
-    /// looked past.
+    /// When a phase ends by the clock alone. The condition that holds a later phase may be met by then: the search does
+    /// not go past it.
     fn planned_end(&self, goal: &Goal, stretch: &Stretch, locks_now: bool) -> Option<Nanos> {
         if self.waits_in(stretch) {
             return None;
@@ -227,13 +226,13 @@ impl Schedule {
         (lock.frozen && !self.frozen) || (lock.told && !self.gate.is_open())
     }
 
-    /// Whether other parts of the run are waited for at the end of a phase. Where nothing is asked by then nobody is:
-    /// with nothing to come a run is over.
+    /// Whether other parts of the run are waited for at the end of a phase. If it ends without load nobody is: with
+    /// nothing to come a run is over.
     fn waits_in(&self, stretch: &Stretch) -> bool {
         self.parts.as_ref().is_some_and(|parts| !parts.is_alone()) && !stretch.ends_idle()
     }
 
-    /// When and why the phase that is on ends, if it does by now: in a part of a run, when it has ended for all.
+    /// When and why the current phase ends, if it does by now: in a part of a run, when it has ended for all.
     fn end_with_others(&mut self, goal: &Goal, now: Nanos) -> Option<(Nanos, EndReason)> {
         let own = self.end_of(goal, now);
         let Some(parts) = &self.parts else { return own };
@@ -255,7 +254,7 @@ impl Schedule {
         (now >= last).then_some((last, EndReason::WithoutOthers))
     }
 
-    /// When and why the phase that is on ends by itself, if it does by now.
+    /// When and why the current phase ends by itself, if it does by now.
     fn end_of(&self, goal: &Goal, now: Nanos) -> Option<(Nanos, EndReason)> {
         if goal.errors.is_some_and(|errors| self.is_too_much(errors)) {
             return Some((now.max(self.stretch.began), EndReason::TooManyErrors));
@@ -280,7 +279,7 @@ impl Schedule {
         }
         let lock = goal.lock?;
         if goal.counts_requests() {
-            // What it waited for has come, and what it counts may still never come.
+            // Its condition has come, but the count that it needs may still never come.
             let last = self.stretch.began + lock.at_most;
             return (now >= last).then_some((last, EndReason::TookTooLong));
         }

@@ -1,4 +1,4 @@
-//! A phase that has begun: factors as functions of time, their integral, and where that reaches a value.
+//! A phase that has begun: its factors as functions of time, their integral, and the inverse of that.
 //!
 //! Pure arithmetic. Loads are full loads: 1 is the rate that was asked for.
 
@@ -12,7 +12,7 @@ const HALVINGS: usize = 44;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Stretch {
     pub(super) began: Nanos,
-    /// How long its ramps take; zero: it is at their ends at once.
+    /// Length of its ramps; zero: it is at their ends at once.
     ramp: Nanos,
     load: Line,
     population: Line,
@@ -27,7 +27,7 @@ struct Line {
     end: f64,
 }
 
-/// Where factors are when a phase takes over from another.
+/// Factors at the change from one phase to the next.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Handover {
     load: f64,
@@ -120,7 +120,7 @@ impl Stretch {
         stop(first(from, ramp_end, |at| self.full(self.progress(at)) > level))
     }
 
-    /// Whether nothing is asked any more at its end.
+    /// Whether the load is zero at its end.
     pub(super) fn ends_idle(&self) -> bool {
         self.full(1.0) <= 0.0
     }
@@ -153,7 +153,7 @@ impl Line {
     }
 }
 
-/// The first moment at which something holds that then goes on to hold; `high` if none before is found.
+/// The first moment from which on something holds; `high` if none before is found.
 fn first(low: Nanos, high: Nanos, holds: impl Fn(Nanos) -> bool) -> Nanos {
     let (mut low, mut high) = (low.get(), high.get());
     for _ in 0..HALVINGS {

@@ -1,4 +1,4 @@
-//! Schedules whose ends and integrals arithmetic knows.
+//! Tests of schedules whose ends and integrals are known by arithmetic.
 
 use super::*;
 use crate::population::Lane;
@@ -273,7 +273,7 @@ fn planned_loads_are_those_of_phases_that_go_to_their_ends() {
     assert!(loads.iter().zip([0.6, 1.0, 0.1]).all(|(got, known)| (got - known).abs() < 1e-9), "{loads:?}");
 }
 
-/// A part of a run, and what it hears of the others by.
+/// A part of a run, and the gate by which it hears of the others.
 fn part(phases: Vec<Phase>) -> (Schedule, PartsGate) {
     let gate = PartsGate::new(S(30));
     (schedule(phases).agreeing(gate.clone()), gate)

@@ -1,6 +1,6 @@
-//! What robots are as user agents, whatever they ask for: the same in each of a robot's requests.
+//! Robots as user agents: properties that are the same in all requests of a robot.
 //!
-//! Measuring side, hot, pure. Owns who accepts which content codings.
+//! Measuring side, hot, pure. Owns the choice of robots that accept content codings.
 
 use crate::judge::RequestKind;
 use bakeoff_content::{GOLDEN, mix64, unit_of};
@@ -9,15 +9,15 @@ use bakeoff_units::Ratio;
 /// Purpose of the random bits of where the sequence begins.
 const AGENTS: u64 = 0xA6E7;
 
-/// Whether this robot, of the whole population, is one of the share that accepts gzip. Drawn evenly and not by chance
-/// alone, so that a few robots have the share as nearly as many have: of any so many steps one after the other about the
-/// share ends below the share.
+/// Whether this robot, of the whole population, is one of the share that accepts gzip. The share is drawn evenly and
+/// not by chance alone, so that a few robots have it as nearly as many have: of any so many steps one after the other
+/// about the share ends below the share.
 pub(super) fn accepts_gzip(share: Ratio, seed: u64, robot: u64) -> bool {
     let place = mix64(seed ^ AGENTS).wrapping_add(robot.wrapping_mul(GOLDEN));
     unit_of(place) < share.get()
 }
 
-/// Whether requests of this kind may be answered so: nobody wants a range of coded bytes, and what POST answers is no
+/// Whether requests of this kind may be answered so: ranges of coded bytes are of no use, and the reply to a POST is no
 /// object.
 pub(super) const fn wants_gzip(kind: RequestKind) -> bool {
     !matches!(kind, RequestKind::Range { .. } | RequestKind::Post)

@@ -1,4 +1,4 @@
-//! How the next request is made, and what follows from one that has ended.
+//! Construction of the next request, and the consequences of one that has ended.
 //!
 //! Measuring side, hot. The private half of [`Population`].
 
@@ -80,8 +80,8 @@ impl Population {
         Some((self.flights.insert(flight), object))
     }
 
-    /// What this robot says of content codings when it asks so. Where some accept gzip the others say that they do not:
-    /// who says nothing accepts anything.
+    /// The content codings that this robot accepts for this kind of request. Where some accept gzip the others say that
+    /// they do not: a request without the header accepts anything.
     fn accepts(&self, robot: u32, kind: RequestKind) -> Accepts {
         let share = self.spec.accept_gzip;
         let number = self.setting.lane.number(u64::from(robot) + 1);
@@ -94,7 +94,7 @@ impl Population {
         }
     }
 
-    /// A page's own object has come: what it embeds is due.
+    /// Queues the embedded objects of a page whose own object has come.
     pub(super) fn embed(&mut self, flight: &Flight, done: Nanos) {
         let Some(object) = self.model.object(&flight.name) else { return };
         let Some(page) = self.pages.get_mut(flight.page) else { return };
@@ -167,7 +167,7 @@ fn ask<'a>(words: &'a RequestText, object: &Object, flight: &Flight, ticket: u32
     }
 }
 
-/// What a POST sends: bytes that follow from its stamp.
+/// The body of a POST: bytes that follow from its stamp.
 fn posted(flight: &Flight) -> Body {
     Body::new(ObjectId::of_name(&flight.stamp.to_le_bytes()), flight.sends)
 }

@@ -1,8 +1,7 @@
-//! What the next request asks for, and how.
+//! Choice of the next request: object, kind and robot.
 //!
-//! Measuring side, hot. Each request has random bits of its own, seeded by its number, and takes them in a
-//! fixed order: what one request does with them changes no other. Owns the choice; knows no moment, no
-//! reply and no text.
+//! Measuring side, hot. Each request has random bits of its own, seeded by its number, and takes them in a fixed order:
+//! the draws of one request change no other. Owns the choice; knows no moment, no reply and no text.
 
 use super::{Lane, Setting};
 use crate::judge::RequestKind;
@@ -13,18 +12,18 @@ use bakeoff_content::SplitMix64;
 use bakeoff_content::world::{Model, Name, Object};
 use bakeoff_units::Nanos;
 
-/// Neighbours on either side that byte-hit discrimination looks at; Web Polygraph's.
+/// Neighbours on either side in byte-hit discrimination, as in Web Polygraph.
 const NEIGHBOURS: u64 = 4;
 
-/// The most that a POST sends, whatever was drawn: it is copied into a connection's buffer. A plan's mean is
-/// a sixteenth of that at most.
+/// The most that a POST sends, whatever was drawn: it is copied into a connection's buffer. A plan's mean is a
+/// sixteenth of that at most.
 const LARGEST_POST: u64 = 16 << 20;
 
-/// In the number of what is posted to and is no repeat: nobody asks for it, as it would be a repeat that no cache has
-/// seen.
+/// Bit in the number of a POST's object that is no repeat: nobody asks for it, as it would be a repeat that no cache
+/// has seen.
 const POSTED: u64 = 1 << 63;
 
-/// What is asked for.
+/// The chosen request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Choice {
     pub(super) object: Object,
@@ -35,7 +34,7 @@ pub(super) struct Choice {
     pub(super) sends: u64,
 }
 
-/// What choices are made by.
+/// The data on which choices depend.
 pub(super) struct Chooser<'a> {
     spec: &'a Spec,
     model: &'a Model,
@@ -46,7 +45,7 @@ pub(super) struct Chooser<'a> {
     unix_secs: u64,
 }
 
-/// A repeat that could not be: there was nothing yet of that server and kind.
+/// A repeat that could not be made: there was nothing yet of that server and kind.
 pub(super) type Lacked = bool;
 
 impl<'a> Chooser<'a> {
@@ -93,7 +92,7 @@ impl<'a> Chooser<'a> {
             ));
         }
         let drawn = if method == Drawn::Head { method } else { self.drawn(random.unit()) };
-        // What a page embeds is marked as a repeat when its page is one: it must have come with the first.
+        // An object that a page embeds is marked as a repeat when its page is one: it must have come with the first.
         let is_first_page = !repeat && object.embedded().len() > 0;
         let drawn = if is_first_page && !drawn.brings_the_whole() { Drawn::Basic } else { drawn };
         let kind = self.kind(&object, drawn, &mut random);
@@ -110,8 +109,8 @@ impl<'a> Chooser<'a> {
         }
     }
 
-    /// A request for an embedded object of a page: it is made as its page's was, as Web Polygraph does, but that
-    /// a range is the page's own and each may be broken off.
+    /// A request for an embedded object of a page: it is made as its page's was, as in Web Polygraph, but that a range
+    /// is the page's own and each may be aborted.
     pub(super) fn embedded(
         &self,
         name: &Name,
@@ -150,7 +149,7 @@ impl<'a> Chooser<'a> {
         found.or_else(|| self.model.object(&name(repeat.number())))
     }
 
-    /// How an object is asked for: what it cannot be asked for, it is asked for plainly.
+    /// The kind of request for an object; one that the object does not allow becomes a plain one.
     fn kind(&self, object: &Object, drawn: Drawn, random: &mut SplitMix64) -> RequestKind {
         let dated = || object.at(self.unix_secs).last_modified.is_some();
         match drawn {
@@ -203,8 +202,8 @@ enum Drawn {
 }
 
 impl Drawn {
-    /// What a page's embedded objects have of the way in which it was asked for. Where that brought no body nothing
-    /// is embedded.
+    /// The kind that a page's embedded objects inherit from its request. Where that brought no body nothing is
+    /// embedded.
     const fn inherited(page: RequestKind) -> Self {
         match page {
             RequestKind::Ims200 => Self::Ims200,
@@ -216,7 +215,7 @@ impl Drawn {
         }
     }
 
-    /// Whether the answer of an origin is the whole object.
+    /// Whether the origin's reply is the whole object.
     const fn brings_the_whole(self) -> bool {
         matches!(self, Self::Basic | Self::Ims200 | Self::Reload | Self::Etag200)
     }

@@ -8,32 +8,32 @@ use bakeoff_content::world::Name;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Method;
 
-/// A request in flight: what was asked, and why.
+/// A request in flight: its choice and its times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flight {
     /// In the request's `X-Bakeoff: ask=`; never 0, and no other request of the run has it.
     pub stamp: u64,
     /// The object.
     pub name: Name,
-    /// How it was asked for.
+    /// Its kind.
     pub kind: RequestKind,
-    /// Whether it had been asked for before.
+    /// Whether the object had been requested before.
     pub repeat: bool,
     /// Whether a page embeds it.
     pub embedded: bool,
-    /// What it says of content codings.
+    /// The content codings it accepts.
     pub accepts: Accepts,
     /// The phase in which it was due, as its place in the plan.
     pub phase: usize,
     /// When it was due, since the start.
     pub due: Nanos,
-    /// When it was written and handed to its connection, since the start: what its condition speaks of was true then.
+    /// When it was written and handed to its connection, since the start: the truth of that moment is in its condition.
     pub written: Nanos,
     /// Bytes of method, target and its own header lines.
     pub words_bytes: u64,
     /// Bytes of what a POST sends.
     pub sends: u64,
-    /// Which request of its kind it is: counts those that are asked directly, from 0.
+    /// Its number among the requests that are asked directly, from 0; 0 for embedded objects.
     pub(super) nth: u64,
     pub(super) page: u32,
 }
@@ -45,21 +45,21 @@ impl Flight {
     }
 }
 
-/// A page: what was asked for directly, with all that it embeds.
+/// A page: an object that was requested directly, with all that it embeds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Page {
     /// When its first request was due.
     pub begun: Nanos,
-    /// How many objects were asked for.
+    /// Number of objects requested.
     pub objects: u32,
     /// Whether one of them failed.
     pub failed: bool,
-    /// Whose it is.
+    /// Its robot.
     pub robot: u32,
     pub(super) pending: u32,
 }
 
-/// Things with numbers, used again when they are free.
+/// Numbered entries whose numbers are used again when free.
 #[derive(Clone, Debug)]
 pub(super) struct Slab<T> {
     things: Vec<Option<T>>,

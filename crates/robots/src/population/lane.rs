@@ -1,4 +1,4 @@
-//! Which part of a population a thread has.
+//! Share of one load-generator thread in a population.
 
 /// One of several threads that share a population: it makes its own objects, at its share of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl Lane {
         self.index
     }
 
-    /// How many there are.
+    /// Number of lanes.
     pub const fn count(self) -> u32 {
         self.count
     }
@@ -33,7 +33,7 @@ impl Lane {
         if part == 0 && of > 0 { 1 } else { part }
     }
 
-    /// The number that its `ordinal`-th thing (from 1) has among those of all lanes: no two have the same.
+    /// The number of its `ordinal`-th object (from 1) among those of all lanes: no two have the same.
     pub const fn number(self, ordinal: u64) -> u64 {
         (ordinal - 1) * self.count as u64 + self.index as u64 + 1
     }

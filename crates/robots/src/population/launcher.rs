@@ -1,8 +1,8 @@
-//! When the next page is asked for.
+//! Arrival times of pages, at a rate (open loop) or as fast as replies come (closed loop).
 //!
-//! Measuring side, hot. At a rate: gaps are drawn in seconds at full load, and the phases say when so much
-//! has passed, so that a moment follows from the one before and never from a reply. Without a rate: each
-//! robot asks when it is free, as many as the phase lets work.
+//! Measuring side, hot. At a rate: gaps are drawn in seconds at full load, and the phases say when so much has passed,
+//! so that a moment follows from the one before and never from a reply. Without a rate: each robot asks when it is
+//! free, as many as the phase lets work.
 
 use super::Lane;
 use crate::phases::Schedule;
@@ -38,15 +38,15 @@ pub(super) struct Paced {
     due: Option<Nanos>,
 }
 
-/// Closed loop: robots that are free, and since when or from when on.
+/// Closed loop: robots that are free, with the moment from which each is.
 #[derive(Clone, Debug)]
 pub(super) struct BestEffort {
     free: VecDeque<(Nanos, u32)>,
-    /// Those whose page has failed, apart: they hold nobody back. All rest as long, so the first to have failed
-    /// is the first to be free.
+    /// Robots whose page has failed, apart: they hold nobody back. All rest as long, so the first to have failed is the
+    /// first to be free.
     resting: VecDeque<(Nanos, u32)>,
     robots: u32,
-    /// Who is free was held back by the phase until now.
+    /// Free robots were held back by the phase until now.
     not_before: Nanos,
     due: Option<Nanos>,
 }
@@ -110,7 +110,7 @@ impl Launcher {
         }
     }
 
-    /// The phase that is on ends at this moment: what was done of the way to the next page stays done.
+    /// Keeps the progress to the next page when the current phase ends at this moment.
     pub(super) fn before_change(&mut self, at: Nanos, schedule: &Schedule) {
         if let Self::Paced(paced) = self
             && paced.due.is_none_or(|due| due > at)
@@ -125,7 +125,7 @@ impl Launcher {
         if let Self::BestEffort(effort) = self {
             effort.let_on(at);
         }
-        // What was due before the change stays due.
+        // A page that was due before the change stays due.
         if self.due().is_none_or(|due| due > at) {
             self.plan(schedule);
         }
@@ -151,13 +151,13 @@ impl BestEffort {
         queue.pop_front().map(|(_, robot)| robot)
     }
 
-    /// Since when or from when on the first robot is free.
+    /// The moment since or from which the first robot is free.
     fn first(&self) -> Option<Nanos> {
         let queue = if self.rested_first() { &self.resting } else { &self.free };
         queue.front().map(|(since, _)| *since)
     }
 
-    /// Whether the first that is free is one that rests until then.
+    /// Whether the first robot to be free is one that rests until then.
     fn rested_first(&self) -> bool {
         match (self.resting.front(), self.free.front()) {
             (Some(rested), Some(free)) => rested.0 < free.0,
@@ -165,7 +165,7 @@ impl BestEffort {
         }
     }
 
-    /// More robots than before may work from this moment on: who is held back was held back until now.
+    /// More robots than before may work from this moment on: the others were held back until now.
     fn let_on(&mut self, at: Nanos) {
         let pending = self.due.filter(|due| *due <= at);
         self.not_before = self.not_before.max(pending.unwrap_or(at));

@@ -1,9 +1,9 @@
-//! Which request is next, when, and why: robots that ask as Web Polygraph's do.
+//! Robot population: the source of requests of one lane, after Web Polygraph's robots.
 //!
-//! Measuring side, hot. One [`Population`] is the source of one lane of the load generator. At a rate it is
-//! an open loop: moments follow from the plan and the seed. What a page embeds is asked for when the page
-//! is complete, each object in the place of a later page, so that the rate is that of all requests. Judges
-//! nothing: whoever hears of replies says what became of each request ([`Population::finish`]).
+//! Measuring side, hot. One [`Population`] is the source of one lane of the load generator. At a rate it is an open
+//! loop: moments follow from the plan and the seed. Embedded objects are requested when their page is complete, each in
+//! the place of a later page, so that the rate is that of all requests. Judges nothing: the caller, which gets the
+//! replies, reports the end of each request ([`Population::finish`]).
 //!
 //! With the same seed and world the n-th page is the same request, whatever replies do, as long as nothing
 //! it depends on follows from replies. These do: when a phase ends by requests, fill or errors, and so the
@@ -43,27 +43,27 @@ const PAGES: u64 = 0x9A6E;
 const EMBEDDED: u64 = 0xE3BE;
 const WANTED: u64 = 0x3A47;
 
-/// What a population is besides what its plan says.
+/// Settings of a population besides its plan.
 #[derive(Clone, Debug)]
 pub struct Setting {
-    /// The world: another one for each run, so that no cache knows an object before it was asked for.
+    /// The world: another one for each run, so that no cache knows an object before it was requested.
     pub world: u64,
-    /// Which requests are made, and when.
+    /// Seed of the choice and timing of requests.
     pub seed: u64,
     /// The moment at which the run starts, since 1970.
     pub start_unix: Nanos,
-    /// Which part of the population this is.
+    /// The lane: which part of the population this is.
     pub lane: Lane,
-    /// How objects are named.
+    /// The form of object names.
     pub form: TargetForm,
     /// Ends phases that wait to be told.
     pub gate: FillGate,
 }
 
-/// What became of a request, as far as it changes what is asked next.
+/// The end of a request, as far as it changes later requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlightEnd {
-    /// It was an error.
+    /// Whether it was an error.
     pub failed: bool,
     /// The whole object came back (status 200, a body): what it embeds can be asked for.
     pub whole: bool,
@@ -71,7 +71,7 @@ pub struct FlightEnd {
     pub fill_bytes: u64,
 }
 
-/// What could not be asked as planned.
+/// Counts of pages, and of those that could not be asked as planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Pages asked for.
@@ -90,30 +90,30 @@ pub struct Population {
     schedule: Schedule,
     set: WorkingSet,
     launcher: Launcher,
-    /// Embedded objects to be asked for, the earliest first.
+    /// Embedded objects to be requested, the earliest first.
     waiting: VecDeque<Child>,
     flights: Slab<Flight>,
     pages: Slab<Page>,
     tally: Tally,
     words: RequestText,
-    /// The latest moment that was heard of.
+    /// The latest moment seen so far.
     now: Nanos,
 }
 
-/// An embedded object that is to be asked for.
+/// An embedded object that is to be requested.
 #[derive(Clone, Copy, Debug)]
 struct Child {
     name: Name,
     due: Nanos,
     page: u32,
     repeat: bool,
-    /// How its page was asked for.
+    /// The kind of its page's request.
     asked: RequestKind,
     /// Its page's number and its own in it, as one: see [`stamps::serial`].
     serial: u64,
 }
 
-/// What is asked next.
+/// The next kind of request to make.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Next {
     Page,
@@ -121,7 +121,7 @@ enum Next {
 }
 
 impl Population {
-    /// Robots that have asked for nothing yet.
+    /// Robots that have sent no request yet.
     pub fn new(spec: Arc<Spec>, model: Arc<Model>, setting: Setting) -> Self {
         let schedule = Schedule::new(spec.phases.clone(), setting.lane, setting.gate.clone());
         let set = WorkingSet::new(spec.servers.get(), model.kinds().len(), setting.lane, spec.working_set);
@@ -149,7 +149,7 @@ impl Population {
         Self { schedule: self.schedule.agreeing(parts), ..self }
     }
 
-    /// What the request with this ticket asked for, while it is in flight.
+    /// The request with this ticket, while it is in flight.
     pub fn flight(&self, ticket: u32) -> Option<&Flight> {
         self.flights.get(ticket.checked_sub(1)?)
     }
@@ -165,7 +165,7 @@ impl Population {
         self.model.object(name)
     }
 
-    /// A request has ended. Its page, if that is over, too.
+    /// Notes the end of a request; returns its page, if that is over, too.
     pub fn finish(&mut self, ticket: u32, done: Nanos, outcome: FlightEnd) -> Option<Page> {
         let flight = self.flights.remove(ticket.checked_sub(1)?)?;
         if outcome.fill_bytes > 0 {
@@ -181,7 +181,7 @@ impl Population {
         page
     }
 
-    /// Time has gone on: phases may end that nobody else would end. Cheap.
+    /// Advances the time: phases may end that nothing else would end. Cheap.
     pub fn see(&mut self, now: Nanos) {
         self.now = self.now.max(now);
         self.set.tick(now);
@@ -195,8 +195,8 @@ impl Population {
         }
     }
 
-    /// Nothing is in flight any more. If nothing is to come either, what is left of the phases passes as
-    /// planned, from this moment on; a phase of which the clock alone does not say when it ends stays open.
+    /// Notes that nothing is in flight any more. If nothing is to come either, the rest of the phases passes as
+    /// planned, from this moment on; a phase that the clock alone does not end stays open.
     pub fn close(&mut self, now: Nanos) {
         self.see(now);
         while self.next_up().is_none()
@@ -207,7 +207,7 @@ impl Population {
         }
     }
 
-    /// What a request said, without what the load generator adds. Cold: for examples.
+    /// The text of a request, without what the load generator adds. Cold: for examples.
     pub fn request_text(&self, flight: &Flight) -> Vec<u8> {
         let Some(object) = self.model.object(&flight.name) else { return Vec::new() };
         let unix_secs = self.unix(flight.written).whole_secs();
@@ -216,7 +216,7 @@ impl Population {
         words.text(flight.kind)
     }
 
-    /// A request that has waited for its connection is sent only now: its header lines anew.
+    /// Writes the header lines anew for a request that has waited for its connection and is sent only now.
     pub fn rewrite(&mut self, ticket: u32, now: Nanos) -> Option<&[u8]> {
         let unix_secs = self.unix(now).whole_secs();
         let flight = self.flights.get_mut(ticket.checked_sub(1)?)?;
@@ -226,22 +226,22 @@ impl Population {
         Some(&self.words.headers)
     }
 
-    /// What its objects are like.
+    /// The model of its objects.
     pub fn model(&self) -> &Model {
         &self.model
     }
 
-    /// Where the test stands.
+    /// The schedule of phases.
     pub const fn schedule(&self) -> &Schedule {
         &self.schedule
     }
 
-    /// What was asked for so far.
+    /// The working set: objects requested so far.
     pub const fn working_set(&self) -> &WorkingSet {
         &self.set
     }
 
-    /// What could not be asked as planned.
+    /// Counts of pages, and of those that could not be asked as planned.
     pub const fn tally(&self) -> Tally {
         self.tally
     }
@@ -256,7 +256,7 @@ impl Population {
         self.schedule.phase().is_none()
     }
 
-    /// Since when they are, if they are.
+    /// The time since which all phases are over, if they are.
     pub fn over_since(&self) -> Option<Nanos> {
         let last = self.schedule.ended().last().map_or(Nanos::ZERO, |ended| ended.ended);
         self.is_over().then_some(last)

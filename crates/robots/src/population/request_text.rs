@@ -1,6 +1,6 @@
-//! A request's words: target, header lines, and what must come back.
+//! Text of a request: target and header lines, and the reply that is expected.
 //!
-//! Measuring side, hot: into buffers that stay.
+//! Measuring side, hot: into buffers that are reused.
 
 use super::Flight;
 use crate::judge::{Accepts, RequestKind};
@@ -9,13 +9,12 @@ use bakeoff_wire::digits::push_hex16;
 use bakeoff_wire::{http1, stamp};
 use bakeoff_workload::{Expect, Method};
 
-/// How a request names its object.
+/// The form in which a request names its object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetForm {
-    /// By its path: towards an origin, or a cache that stands for one.
+    /// By its path: towards an origin, or a reverse proxy.
     Origin,
-    /// By its whole URL: towards a cache that is asked for others. The authority, such as
-    /// `127.0.0.1:8080`, is that of the origin.
+    /// By its whole URL: towards a forward proxy. The authority, such as `127.0.0.1:8080`, is that of the origin.
     Absolute(String),
 }
 
@@ -53,7 +52,7 @@ impl RequestText {
         self.further(object, flight.kind, unix_secs);
     }
 
-    /// How long it is.
+    /// Its length in bytes.
     pub(super) fn bytes(&self, kind: RequestKind) -> u64 {
         (method(kind).as_str().len() + self.target.len() + self.headers.len()) as u64
     }
@@ -102,7 +101,7 @@ pub(super) const fn method(kind: RequestKind) -> Method {
     }
 }
 
-/// What must come back, as far as the load generator can tell: the rest is the judge's.
+/// The expected reply, as far as the load generator can tell: the rest is the judge's.
 pub(super) fn expect(object: &Object, kind: RequestKind) -> Expect {
     let body = object.body;
     match kind {

@@ -1,4 +1,4 @@
-//! Which number a request bears, and whether a number is one of this run.
+//! Stamps: the number that a request bears, and the test whether a number belongs to this run.
 //!
 //! Measuring side, hot. Stamps follow from the run and from a request's place in it, and can be read back:
 //! nothing has to be remembered of requests that have ended.
@@ -6,7 +6,7 @@
 use bakeoff_content::{mix64, unmix64};
 use bakeoff_units::Nanos;
 
-/// Bits that tell which of its page's requests one is.
+/// Bits for the place of a request within its page.
 const INDEX_BITS: u32 = 9;
 
 /// The stamps of a run.
@@ -16,13 +16,13 @@ pub(super) struct Stamps {
 }
 
 impl Stamps {
-    /// Of the run in this world that starts then, since 1970. The stamps of another run are unlikely to be among
-    /// them, even of one in the same world: what that one left in a cache are hits.
+    /// The stamps of the run in this world that starts then, since 1970. The stamps of another run are unlikely to be
+    /// among them, even of one in the same world: objects that it left in a cache are hits.
     pub(super) const fn new(world: u64, start_unix: Nanos) -> Self {
         Self { run: world ^ mix64(start_unix.get()) }
     }
 
-    /// That of a request: a number that no other one of the run has, and that is not 0.
+    /// The stamp of a request: a number that no other one of the run has, and that is not 0.
     pub(super) fn of(self, serial: u64) -> u64 {
         mix64(self.run ^ serial).max(1)
     }
@@ -34,7 +34,7 @@ impl Stamps {
     }
 }
 
-/// The number of a request among all: of the `nth` page (from 0) itself, or of what it embeds at this place.
+/// The number of a request among all: of the `nth` page (from 0) itself, or of the object that it embeds at this place.
 pub(super) const fn serial(nth: u64, embedded: Option<u64>) -> u64 {
     let index = match embedded {
         Some(index) => index + 1,

@@ -1,4 +1,4 @@
-//! What of `[robots]` and `[[phase]]` goes together.
+//! Checks of `[robots]` and `[[phase]]` together.
 
 use super::{AmountPer, Connections, RobotsFile, Spec, SpecError, Special, SpecialFile};
 use crate::phases::{self, Phase, PhaseFile};

@@ -1,4 +1,4 @@
-//! What the load generator has to know of a plan: how many connections, and how long they last.
+//! Settings that the load generator takes from a plan: number of connections, and how long they last.
 //!
 //! Cold.
 
@@ -8,7 +8,7 @@ use bakeoff_loadgen::{Limits, Pace, Pools, Reuse};
 
 /// Draws of requests per connection; after them the first is used again.
 const DRAWS: usize = 8192;
-/// Purpose of their random bits.
+/// Purpose of the random bits of these draws.
 const PER_CONNECTION: u64 = 0xC0EC;
 
 impl Spec {
@@ -23,7 +23,7 @@ impl Spec {
         }
     }
 
-    /// How many requests a connection carries.
+    /// Number of requests that a connection carries.
     pub fn reuse(&self, seed: u64) -> Reuse {
         let Some(distribution) = &self.requests_per_connection else { return Reuse::Always };
         if Distribution::parse_count("const:1").is_ok_and(|one| one == *distribution) {

@@ -1,11 +1,11 @@
-//! What is wrong with what robots were told to do.
+//! Errors in `[robots]` and `[[phase]]`.
 
 use thiserror::Error;
 
-/// Why robots cannot do it.
+/// Error in the plan of robots.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SpecError {
-    /// No TOML, keys that do not exist, values that are none: with the line, in the TOML library's words.
+    /// No TOML, unknown keys, bad values: with the line, in the TOML library's words.
     #[error("{0}")]
     Toml(String),
     /// Keys that do not go together.
@@ -13,9 +13,9 @@ pub enum SpecError {
     Nonsense {
         /// The key or the phase.
         place: String,
-        /// What is wrong there.
+        /// The fault.
         what: String,
-        /// What to do.
+        /// The advice.
         help: String,
     },
 }

@@ -1,4 +1,4 @@
-//! `[robots]` as it is typed. The published schema comes from here.
+//! The table `[robots]` as it is typed in a plan.
 
 use super::typed;
 use crate::popularity::Popularity;
@@ -13,32 +13,32 @@ use std::str::FromStr;
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RobotsFile {
-    /// How many robots there are. Default 1.
+    /// Number of robots. Default 1.
     pub robots: Option<NonZeroU32>,
-    /// Requests, those for embedded objects included: "250/s" of all robots, "0.4/s per robot" of each.
-    /// Left out: best effort; each robot asks again as soon as its page is complete.
+    /// Requests, those for embedded objects included: "250/s" of all robots, "0.4/s per robot" of each. Left out: best
+    /// effort; each robot asks again as soon as its page is complete.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub rate: Option<RateFile>,
     /// Gaps between requests: "poisson" (default), "const", or a distribution such as "unif:0s,2s", of which the shape
     /// alone counts: it is stretched to the rate.
     #[serde(default, deserialize_with = "typed::text")]
     pub inter_arrival: Gaps,
-    /// Probability that a robot asks for an object that was asked for before, of the same server and
-    /// kind. Times the share of cachable objects it is the hit ratio of an ideal cache. Default 0%.
+    /// Probability that a robot repeats an object that was requested before, of the same server and kind. Times the
+    /// share of cachable objects it is the hit ratio of an ideal cache. Default 0%.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub recurrence: Option<Ratio>,
-    /// Which object is asked again: "unif" (default), "zipf:0.8" (the rank never changes) or
-    /// "zipf-recency:1" (the newest most).
+    /// Choice of the repeated object: "unif" (default), "zipf:0.8" (the rank never changes) or "zipf-recency:1" (the
+    /// newest most).
     #[serde(default, deserialize_with = "typed::maybe")]
     pub popularity: Option<Popularity>,
-    /// A part of the working set that is asked more often.
+    /// A part of the working set that is requested more often.
     pub hot_set: Option<HotSetFile>,
-    /// Probability that of an object and four neighbours on either side the smallest cachable one is
-    /// asked: lowers the hit ratio by bytes. Default 0%.
+    /// Probability that of an object and four neighbours on either side the smallest cachable one is requested: lowers
+    /// the hit ratio by bytes. Default 0%.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub byte_hit_discrimination: Option<Ratio>,
-    /// Share of the robots that accept gzip, in all that they ask for but ranges and POST; the others say that they
-    /// accept no content coding. Only where a kind of content has it. Default 0%: nobody says anything of it.
+    /// Share of the robots that accept gzip, in all requests but ranges and POST; the others say that they accept no
+    /// content coding. Only where a kind of content has it. Default 0%: no request names a coding.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub accept_gzip: Option<Ratio>,
     /// Shares of requests that are not basic; the rest is.
@@ -47,23 +47,23 @@ pub struct RobotsFile {
     /// Size of the bodies that POST sends, such as "unif:0,8KB". Default none.
     #[serde(default, deserialize_with = "typed::sizes")]
     pub post_body: Option<Distribution>,
-    /// Probability that an embedded object is asked for; always the same ones of a page. Default 100%.
+    /// Probability that an embedded object is requested; always the same ones of a page. Default 100%.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub embedded: Option<Ratio>,
-    /// Most requests that a connection carries, such as "zipf:64", drawn for each; "const:1" is a
-    /// connection a request. Left out: as many as the server lets it.
+    /// Most requests that a connection carries, such as "zipf:64", drawn for each; "const:1" is a connection a request.
+    /// Left out: as many as the server allows.
     #[serde(default, deserialize_with = "typed::counts")]
     pub requests_per_connection: Option<Distribution>,
     /// Connections without a request for so long are closed, such as "15s". Left out: robots close none.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub idle_timeout: Option<Nanos>,
-    /// Most connections: "4 per robot", or "1000" of all together. Who finds none free waits, and its
-    /// response time runs on. Default "8192".
+    /// Most connections: "4 per robot", or "1000" of all together. A robot that finds none free waits, and its response
+    /// time runs on. Default "8192".
     #[serde(default, deserialize_with = "typed::maybe")]
     pub connections: Option<ConnectionsFile>,
-    /// How many servers the URLs show; each is asked as often. Default 1.
+    /// Number of servers in the URLs; each is asked as often. Default 1.
     pub servers: Option<NonZeroU16>,
-    /// When the working set stops growing. Left out: never.
+    /// The end of the working set's growth. Left out: never.
     pub working_set: Option<WorkingSetFile>,
 }
 
@@ -104,11 +104,11 @@ pub struct SpecialFile {
     /// GETs whose connection is closed in the midst of the reply's body.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub abort: Option<Ratio>,
-    /// POST, of what is asked directly; each to a URL of its own, as a cache drops what it holds of a URL
-    /// that something is posted to (RFC 9111 section 4.4).
+    /// POST, of the direct requests; each to a URL of its own, as a cache drops what it holds of a URL that is posted
+    /// to (RFC 9111 section 4.4).
     #[serde(default, deserialize_with = "typed::maybe")]
     pub post: Option<Ratio>,
-    /// HEAD in place of GET, of what is asked directly.
+    /// HEAD in place of GET, of the direct requests.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub head: Option<Ratio>,
 }
@@ -117,14 +117,14 @@ pub struct SpecialFile {
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct WorkingSetFile {
-    /// So long after the start, such as "4h".
+    /// Time after the start, such as "4h".
     #[serde(default, deserialize_with = "typed::maybe")]
     pub length: Option<Nanos>,
-    /// When so many objects have gone into the cache.
+    /// Number of objects that have gone into the cache.
     pub objects: Option<NonZeroU64>,
 }
 
-/// How the gaps between requests vary.
+/// Variation of the gaps between requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Gaps {
     /// Exponential: robots that know nothing of each other.
@@ -152,7 +152,7 @@ impl FromStr for Gaps {
     }
 }
 
-/// Something of all robots together, or of each.
+/// A quantity for all robots together, or for each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AmountPer<T> {
     /// Of all together.

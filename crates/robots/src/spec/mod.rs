@@ -1,7 +1,7 @@
-//! What robots do, as a plan says it.
+//! Robots as a plan specifies them.
 //!
-//! Cold. Two types: what was typed ([`RobotsFile`], [`PhaseFile`]) and what will be done ([`Spec`]), in
-//! which nothing contradicts itself. Knows keys and their meaning; does nothing.
+//! Cold. Two types: the keys as typed ([`RobotsFile`], [`PhaseFile`]), and the checked plan ([`Spec`]), in which
+//! nothing contradicts itself. Knows keys and their meaning; does nothing.
 
 mod check;
 mod drive;
@@ -25,20 +25,20 @@ use serde::Deserialize;
 use std::num::{NonZeroU16, NonZeroU32};
 use std::sync::Arc;
 
-/// What the robots do.
+/// The checked plan of the robots.
 #[derive(Clone, Debug)]
 pub struct Spec {
-    /// How many there are.
+    /// Number of robots.
     pub robots: NonZeroU32,
     /// Requests per second of all of them, embedded objects included; `None`: best effort.
     pub rate: Option<PerSecond>,
-    /// How the gaps between requests vary.
+    /// Variation of the gaps between requests.
     pub gaps: Gaps,
-    /// Probability that a request repeats one.
+    /// Probability that a request repeats an earlier one.
     pub recurrence: Ratio,
-    /// Which one.
+    /// Choice of the repeated object.
     pub popularity: Popularity,
-    /// A part that is asked more often.
+    /// A part that is requested more often.
     pub hot_set: Option<HotSet>,
     /// Probability that the smallest of nine neighbours is asked.
     pub byte_hit_discrimination: Ratio,
@@ -46,21 +46,21 @@ pub struct Spec {
     pub accept_gzip: Ratio,
     /// Requests that are not basic.
     pub special: Special,
-    /// Size of what a POST sends; nothing where there is none.
+    /// Size of the body that a POST sends; nothing where there is none.
     pub post_body: Option<Distribution>,
-    /// Probability that an embedded object is asked for.
+    /// Probability that an embedded object is requested.
     pub embedded: Ratio,
-    /// How many requests a connection carries, drawn for each; `None`: as many as the server lets it.
+    /// Number of requests that a connection carries, drawn for each; `None`: as many as the server allows.
     pub requests_per_connection: Option<Distribution>,
     /// Connections without a request for so long are closed.
     pub idle_timeout: Option<Nanos>,
     /// Most connections.
     pub connections: Connections,
-    /// How many servers are asked, each as often as any other.
+    /// Number of servers, each asked as often as any other.
     pub servers: NonZeroU16,
-    /// When the working set stops growing.
+    /// The end of the working set's growth.
     pub working_set: Limit,
-    /// What is done when; at least one.
+    /// The phases; at least one.
     pub phases: Arc<[Phase]>,
 }
 
@@ -90,7 +90,7 @@ pub struct Special {
 /// Most connections that robots have at a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connections {
-    /// All together, who share them.
+    /// Of all robots together, which share them.
     All(NonZeroU32),
     /// Each robot, of its own.
     Each(NonZeroU32),
@@ -106,10 +106,11 @@ struct Both {
 }
 
 impl Spec {
-    /// What was typed, if it makes sense.
+    /// Checks the keys as typed.
     ///
     /// # Errors
-    /// What contradicts itself, with the key.
+    ///
+    /// The contradiction, with its key.
     pub fn new(robots: &RobotsFile, phases: &[PhaseFile]) -> Result<Self, SpecError> {
         check::check(robots, phases)
     }
@@ -117,7 +118,7 @@ impl Spec {
     /// From a text with `[robots]` and `[[phase]]` and nothing else.
     ///
     /// # Errors
-    /// What is wrong, with line or key.
+    /// The fault, with line or key.
     pub fn from_toml(text: &str) -> Result<Self, SpecError> {
         let both: Both = toml::from_str(text).map_err(|error| SpecError::Toml(error.to_string()))?;
         Self::new(&both.robots, &both.phase)

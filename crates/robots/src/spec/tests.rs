@@ -1,4 +1,4 @@
-//! What plans may say of robots, and what they may not.
+//! Plans for robots that are accepted, and plans that are refused.
 
 use super::*;
 use crate::phases::{ErrorGoal, FillGate, FillGoal};

@@ -1,19 +1,19 @@
-//! The ways in which the test's proxy can be broken, and what each does to a reply.
+//! The faults that the test's proxy can be given, and the effect of each on a reply.
 //!
-//! Cold. Those that spoil a reply do so on its way out, so that store and origin see nothing of it: each
-//! spoiled reply is one fault, and nothing follows from it.
+//! Cold. Those that spoil a reply do so on its way out, so that store and origin do not see it: each spoiled reply is
+//! one fault, and nothing follows from it.
 
 use crate::message::Message;
 use bakeoff_wire::http1::http_date;
 
-/// What is wrong with the proxy.
+/// The fault of the proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Breakage {
     /// Nothing.
     Nothing,
     /// Nothing, but it lets some requests wait before it looks at them.
     Dawdles,
-    /// Nothing: it asks for gzip alone, and unpacks for who does not accept that.
+    /// Nothing: it asks for gzip alone, and unpacks for clients that do not accept that.
     Unpacks,
     // Of the cache, always:
     ServesStale,
@@ -55,11 +55,11 @@ pub(crate) enum Breakage {
     Refuses,
 }
 
-/// How a reply leaves.
+/// The way in which a reply leaves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Leaving {
     Whole,
-    /// So many bytes of the body are missing.
+    /// Cut off by so many bytes of the body.
     Short(usize),
     Nothing,
 }
@@ -108,7 +108,7 @@ impl Breakage {
     }
 }
 
-/// Whether the origin made it for this request. What it confirmed may be called hit or miss.
+/// Whether the origin made it for this request. A reply that the origin confirmed may be called hit or miss.
 fn is_miss(reply: &Message, hit: bool) -> bool {
     !hit && reply.get("x-bakeoff").is_some_and(|stamp| stamp.starts_with("made="))
 }

@@ -1,4 +1,4 @@
-//! Objects that exist in two forms, and robots of which some accept gzip.
+//! Objects with two forms (plain and gzip), and robots of which some accept gzip.
 
 use crate::breakage::Breakage;
 use crate::run::{Seen, through};
@@ -36,14 +36,14 @@ const PLAN: &str = "[robots]
     name = 'all'
     goal = { transactions = 600 }";
 
-/// What is wrong but for misses of what was asked for before, maybe in the other form.
+/// Faults other than misses of objects that were requested before, maybe in the other form.
 fn wrong(seen: &Seen) -> BTreeMap<String, u64> {
     let mut wrong = seen.wrong();
     wrong.remove(Fault::FalseMiss.label());
     wrong
 }
 
-/// Replies in gzip, and replies to who asked for it, to requests of every kind.
+/// Replies in gzip, and replies to requests that accept it, of every kind.
 fn forms(seen: &Seen) -> (usize, usize) {
     let forms = || seen.judged.iter().map(|(_, judged)| judged.in_gzip);
     let came = forms().filter(|form| *form == InGzip::Came).count();
@@ -62,10 +62,10 @@ fn a_cache_that_obeys_vary_is_found_right_and_has_what_an_ideal_one_has() {
         sums.gzip_came,
         sums.gzip_asked
     );
-    // Half of the robots ask so, for texts. A 304 of the origin and what was broken off in time have no form.
+    // Half of the robots accept gzip, for texts. A 304 of the origin and an aborted reply have no form.
     let (came, asked) = forms(&seen);
     assert!(came > 100 && asked < 300, "{came} {asked}");
-    // Those that were offered in the other form are misses, of the ideal cache, too.
+    // Objects that were offered in the other form are misses, of the ideal cache, too.
     let plain = through(Breakage::Nothing, &PLAN.replace("special", "# special"), WORLD).0;
     assert_eq!(wrong(&plain), BTreeMap::new());
     let ideal = Stream::new(plain.stream.iter().copied()).known_at_once();
@@ -97,7 +97,7 @@ fn a_cache_that_ignores_vary_is_named_for_each_reply_in_the_wrong_form() {
     assert!(
         found.all(|(stamp, judged)| account.wronged.contains(stamp) && judged.in_gzip == InGzip::NotAsked)
     );
-    // Who accepts gzip may get the object as it is.
+    // A request that accepts gzip may get the object uncoded.
     assert!(seen.sums.gzip_came < seen.sums.gzip_asked);
 }
 

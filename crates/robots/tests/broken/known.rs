@@ -1,4 +1,4 @@
-//! Runs whose answer arithmetic knows: PolyMix-1 a hundred times quicker, without a proxy and with an ideal one.
+//! Runs whose answer is known by arithmetic: PolyMix-1 a hundred times quicker, without a proxy and with an ideal one.
 
 use crate::breakage::Breakage;
 use crate::proxy::Proxy;

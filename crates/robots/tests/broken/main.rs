@@ -1,5 +1,5 @@
-//! Robots against a proxy that is broken in one way: it must be found out, by the right name, as often as it
-//! did wrong, and an honest one must be found right.
+//! Robots against a proxy with one fault: they must find it, under the right name, as often as it happened. They must
+//! find an honest proxy right.
 
 #![allow(clippy::unwrap_used)] // a test that cannot reach its own peer has failed
 
@@ -68,13 +68,13 @@ const TAGGED: &str = "[robots]
     name = 'all'
     goal = { transactions = 400 }";
 
-/// Requests that the origin heard of, by the robots' judgement.
+/// Requests that reached the origin, by the robots' judgement.
 fn heard(seen: &Seen) -> u64 {
     let heard = |hit| matches!(hit, Hit::Miss | Hit::Revalidated);
     seen.judged.iter().filter(|(_, judged)| heard(judged.hit)).count() as u64
 }
 
-/// The proxy's own wrongs have this name and no other, each of them.
+/// The proxy's own faults have this name and no other, each of them.
 #[track_caller]
 fn assert_named(breakage: Breakage, plan: &str, names: &[&str]) {
     let (seen, account, _) = through(breakage, plan, WORLD);
@@ -179,7 +179,7 @@ fn a_cache_that_is_gone_round_under_load_is_seen_under_load_alone() {
     assert!(honest < 0.3 && broken > 0.5, "{honest} {broken}");
 }
 
-/// Robots post to what others ask for, and more than once.
+/// Robots post to objects that others request, and more than once.
 #[test]
 fn a_reply_to_a_post_that_is_kept_is_named() {
     let posting = PLAIN.replace("recurrence = '60%'", "recurrence = '90%'\nspecial = { post = '60%' }");
@@ -313,7 +313,7 @@ fn old_versions_are_named_and_an_honest_proxy_has_none() {
     assert!(stale > 50 && stale <= account.wronged.len() as u64, "{stale} {}", account.wronged.len());
 }
 
-/// A cache that was not emptied, and a world that was used before. What it has validated first is not named.
+/// A cache that was not emptied, and a world that was used before. An object that it has validated first is not named.
 #[test]
 fn what_another_run_left_in_the_cache_is_named() {
     let (origin, world) = origin(WORLD);

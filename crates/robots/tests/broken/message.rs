@@ -1,4 +1,4 @@
-//! An HTTP/1.1 message as lines and bytes: all that the test's proxy knows of the protocol.
+//! HTTP/1.1 message as lines and bytes: all that the test's proxy knows of the protocol.
 //!
 //! Cold, slow and simple: lengths come from Content-Length alone, as our origin and robots say them.
 
@@ -6,7 +6,7 @@ use flate2::read::GzDecoder;
 use std::io::{self, BufRead, BufReader, Read};
 use std::net::TcpStream;
 
-/// What it reads from.
+/// The reading side of a connection.
 pub(crate) type Peer = BufReader<TcpStream>;
 
 /// A request or a reply.
@@ -76,12 +76,12 @@ impl Message {
         self.set_body(plain);
     }
 
-    /// What another says of the same takes the place of what this says: RFC 9111 section 3.2.
+    /// Updates its fields with those of a newer message on the same object: RFC 9111 section 3.2.
     pub(crate) fn update(&mut self, newer: &Self) {
         newer.fields.iter().for_each(|(name, value)| self.set(name, value));
     }
 
-    /// As it is sent.
+    /// Its bytes on the wire.
     pub(crate) fn bytes(&self) -> Vec<u8> {
         let lines = self.fields.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
         let head = format!("{}\r\n{}\r\n", self.first, lines.collect::<String>());

@@ -1,8 +1,9 @@
-//! A small caching proxy in front of one origin, which can be told to break in one way.
+//! A small caching proxy in front of one origin, which can be given one fault.
 //!
-//! Cold: a thread for each connection, one lock for the store, no bounds. Kept is what is `public`, for as long
-//! as its max-age says, then it is validated by its ETag; of what varies, each form by itself. From the origin it always fetches whole objects, and
-//! answers conditions, ranges and HEAD from them: whatever was asked for once is there.
+//! Cold: a thread for each connection, one lock for the store, no bounds. It keeps `public` replies for as long as
+//! their max-age says, then validates them by their ETag; of a reply that varies it keeps each form by itself. From the
+//! origin it always fetches whole objects, and answers conditions, ranges and HEAD from them: any object requested once
+//! is there.
 
 use crate::breakage::{Breakage, Leaving, not_modified};
 use crate::message::{Message, Peer};
@@ -16,12 +17,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Of the requests that could be spoiled one in so many is, by its stamp: also when it is sent again.
+/// One in so many of the requests that could be spoiled is, by its stamp: also when it is sent again.
 const ONE_IN: u64 = 4;
-/// Under load: more clients than this are there at once.
+/// Number of clients above which it is under load.
 const LOAD: usize = 2;
 
-/// A request that is let wait waits until so many others were answered, or so long: all may be let wait.
+/// A delayed request waits until so many others were answered, or so long: all may be delayed.
 const OVERTAKEN_BY: usize = 20;
 const DAWDLING: Duration = Duration::from_millis(500);
 
@@ -31,12 +32,12 @@ pub(crate) struct Proxy {
     shared: Arc<Shared>,
 }
 
-/// What it says of itself.
+/// The proxy's own account of its work.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Account {
     /// Requests that went to the origin.
     pub(crate) forwarded: u64,
-    /// Requests, by their stamps, that it did wrong to.
+    /// Requests, by their stamps, whose reply it spoiled.
     pub(crate) wronged: HashSet<u64>,
 }
 
@@ -44,15 +45,15 @@ struct Shared {
     origin: SocketAddr,
     breakage: Breakage,
     store: Mutex<HashMap<String, Message>>,
-    /// Connections to the origin that nobody uses.
+    /// Idle connections to the origin.
     idle: Mutex<Vec<Peer>>,
-    /// Clients.
+    /// Clients that are connected.
     there: AtomicUsize,
     answered: AtomicUsize,
     account: Mutex<Account>,
 }
 
-/// A client that is counted as long as it is there.
+/// A client that is counted as long as it is connected.
 struct There<'c>(&'c AtomicUsize);
 
 impl<'c> There<'c> {
@@ -130,7 +131,7 @@ impl Shared {
         Ok(())
     }
 
-    /// What is right, as far as the cache is whole; and whether the origin never heard of it.
+    /// The right reply, as far as the cache is whole; and whether the origin never heard of it.
     fn answer(&self, request: &Message) -> io::Result<(Message, bool)> {
         if request.word(0) == "POST" && self.breakage == Breakage::KeepsPosts {
             let key = format!("POST {}", request.word(1));
@@ -198,7 +199,7 @@ impl Shared {
         Ok(Found { whole: aged(kept), hit: true })
     }
 
-    /// Under which a reply is kept, which varies or not.
+    /// The key under which a reply is kept, which varies or not.
     fn key(&self, request: &Message, varies: bool) -> String {
         let path = request.word(1);
         let one_form = matches!(self.breakage, Breakage::IgnoresVary | Breakage::Unpacks);
@@ -208,7 +209,7 @@ impl Shared {
         }
     }
 
-    /// From the origin, or what is kept if the origin says that it is still right.
+    /// Fetches from the origin; returns the kept reply if the origin confirms it.
     fn fetch(&self, request: &Message, kept: Option<Message>) -> io::Result<Found> {
         let mut asked = Message::new(format!("GET {} HTTP/1.1", request.word(1)));
         for name in ["host", "x-bakeoff"] {
@@ -254,7 +255,7 @@ impl Shared {
         Ok(reply)
     }
 
-    /// What of the object was asked for.
+    /// The requested part of the object.
     fn select(&self, request: &Message, mut whole: Message) -> Message {
         let date =
             |message: &Message, name| message.get(name).and_then(|date| parse_http_date(date.as_bytes()));

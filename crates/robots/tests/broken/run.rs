@@ -1,4 +1,4 @@
-//! A short run of robots, and all that was said of it: by the robots, the proxy and the origin.
+//! A short run of robots, and its three accounts: of the robots, the proxy and the origin.
 
 use crate::breakage::Breakage;
 use crate::proxy::{Account, Proxy};
@@ -20,7 +20,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, mpsc};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What the robots saw.
+/// The robots' account.
 pub(crate) struct Seen {
     pub(crate) sums: Sums,
     /// Every request with its stamp, and how it was judged.
@@ -106,8 +106,8 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
     Seen { sums: run.sums, judged, stream }
 }
 
-/// Robots towards a proxy that is broken so, before an origin: what all three say. The last is how many
-/// requests the origin had.
+/// Runs robots towards a proxy with this fault, before an origin, and returns all three accounts. The last is the
+/// number of requests at the origin.
 pub(crate) fn through(breakage: Breakage, plan: &str, world: &str) -> (Seen, Account, u64) {
     let (origin, world) = origin(world);
     let proxy = Proxy::start(address(&origin), breakage);

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// What it does to its users.
+/// Its behaviour towards its clients.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Manner {
-    /// Right.
+    /// Correct.
     Honest,
     /// From the 1000th request on it gives the object before.
     Confused,
@@ -28,7 +28,7 @@ pub(crate) struct Cache {
 struct Store {
     model: Arc<Model>,
     manner: Manner,
-    /// For whom an object was fetched.
+    /// The stamp of the request for which each object was fetched.
     held: HashMap<Name, u64>,
     asked: u64,
     last: Option<Name>,

@@ -1,4 +1,4 @@
-//! Robots through the load generator against a made-up cache with its origin, both in a thread of the test.
+//! Robots through the load generator against a simulated cache with its origin, both in a thread of the test.
 
 #![allow(clippy::unwrap_used)] // a test that cannot reach its own peer has failed
 
@@ -36,7 +36,7 @@ const MODEL: &str = r#"
     embeds = { kind = "image", count = "zipf:5" }
 "#;
 
-/// What a run came to.
+/// Outcome of a run.
 struct Outcome {
     recording: Recording,
     population: Population,

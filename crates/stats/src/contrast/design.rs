@@ -1,4 +1,4 @@
-//! Which cells a design with several factors has, checked.
+//! Design of several factors: the cells that it has, checked.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -10,9 +10,9 @@ const MOST_CELLS: usize = 4096;
 /// One level of one factor. Level 0 is the factor's reference: "off".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FactorLevel {
-    /// Which factor, from 0.
+    /// The factor, from 0.
     pub factor: usize,
-    /// Which of its levels, from 0.
+    /// Its level, from 0.
     pub level: usize,
 }
 
@@ -106,14 +106,14 @@ fn check_cell(cell: usize, setting: &[usize], levels: &[usize]) -> Result<(), De
     }
 }
 
-/// Why factors and cells are no design. Indices count from 0, in the order given.
+/// Error in factors and cells. Indices count from 0, in the order given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DesignError {
-    /// There is nothing that could differ.
+    /// No factor that could differ.
     NoFactors,
     /// A factor without levels.
     NoLevels {
-        /// Which factor.
+        /// The factor.
         factor: usize,
     },
     /// No cell was listed.
@@ -122,20 +122,20 @@ pub enum DesignError {
     TooManyCells,
     /// A cell that does not name one level per factor.
     WrongLength {
-        /// Which cell.
+        /// The cell.
         cell: usize,
-        /// Levels it names.
+        /// Number of levels it names.
         have: usize,
-        /// Factors there are.
+        /// Number of factors.
         need: usize,
     },
     /// A cell with a level its factor does not have.
     OutOfRange {
-        /// Which cell.
+        /// The cell.
         cell: usize,
         /// The factor, and the level it lacks.
         at: FactorLevel,
-        /// How many levels the factor has.
+        /// Number of levels of the factor.
         levels: usize,
     },
     /// Two cells with the same levels.

@@ -1,8 +1,8 @@
-//! What each factor costs and how factors act on one another, as weighted sums of cells.
+//! Contrasts: cost of each factor and interactions of factors, as weighted sums of cells.
 //!
-//! Owns which cells are compared with which weights; the interval is that of [`crate::effect()`]
-//! on the values per round. Every round measures every cell, so a contrast is paired like a plain
-//! comparison, whatever the number of factors.
+//! Owns the cells of each comparison and their weights; the interval is that of [`crate::effect()`] on the values per
+//! round. Every round measures every cell, so a contrast is paired like a plain comparison, whatever the number of
+//! factors.
 //!
 //! On the log scale, as costs multiply when they are independent. With y(l, m) the logarithm of a
 //! figure at level l of one factor and m of another, and all means over the settings of the
@@ -11,8 +11,8 @@
 //! - main effect of l: mean of y(l) - y(0);
 //! - interaction of l and m: mean of y(l, m) - y(l, 0) - y(0, m) + y(0, 0).
 //!
-//! Exp of it minus 1 is a fraction: for an interaction, how much more the two cost together than
-//! the product of what each costs alone.
+//! Exp of it minus 1 is a fraction: for an interaction, how much more the two cost together than the product of their
+//! costs alone.
 
 mod design;
 mod together;
@@ -22,14 +22,14 @@ use std::collections::BTreeSet;
 pub use design::{Design, DesignError, FactorLevel};
 pub use together::{Square, Together};
 
-/// What a contrast tells.
+/// The quantity that a contrast estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term {
-    /// What one level costs against its factor's reference.
+    /// Cost of one level against its factor's reference.
     Main(FactorLevel),
-    /// What two levels of two factors cost together beyond the product of both.
+    /// Cost of two levels of two factors together beyond the product of both.
     Interaction {
-        /// That of the factor named first in the design.
+        /// The level of the factor named first in the design.
         first: FactorLevel,
         /// The other.
         second: FactorLevel,
@@ -62,7 +62,7 @@ impl Term {
 /// A weighted sum of the logarithms of cells.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrast {
-    /// What it tells.
+    /// The quantity that it estimates.
     pub term: Term,
     /// Cell and weight; the weights add up to 0.
     pub weights: Vec<(usize, f64)>,
@@ -86,14 +86,14 @@ impl Contrast {
 /// A term no setting of which was measured whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotEstimable {
-    /// What cannot be told.
+    /// The quantity that cannot be estimated.
     pub term: Term,
     /// The empty cells of the setting that lacks the fewest, as levels per factor.
     pub missing: Vec<Vec<usize>>,
 }
 
 impl NotEstimable {
-    /// Says so. `name` gives a level as people know it, such as `tls = on`.
+    /// The sentence for it. `name` gives a level as people know it, such as `tls = on`.
     pub fn sentence(&self, name: impl Fn(FactorLevel) -> String) -> String {
         let what = match self.term {
             Term::Main(at) => format!("the effect of {}", name(at)),
@@ -113,7 +113,7 @@ impl NotEstimable {
     }
 }
 
-/// All that a design can tell, and what it cannot.
+/// The terms that a design can estimate, and those that it cannot.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Contrasts {
     /// Main effects in the order of the factors, then interactions.

@@ -1,4 +1,4 @@
-//! What two layers cost together against the product of what each costs alone.
+//! Joint cost of two layers against the product of their costs alone.
 //!
 //! The interaction as people say it: "together they cost 8 points more than the product of the
 //! parts". Points are a difference of two exponentials, so the interval needs a construction of
@@ -48,8 +48,8 @@ pub struct Together {
 }
 
 impl Design {
-    /// The cells of two levels of two factors. `None` when that is not what they are, or when one
-    /// of the four cells was not measured.
+    /// The cells of two levels of two factors. `None` when they are not that, or when one of the four cells was not
+    /// measured.
     pub fn square(&self, first: FactorLevel, second: FactorLevel) -> Option<Square> {
         if first.factor == second.factor || !self.is_treatment(first) || !self.is_treatment(second) {
             return None;
@@ -71,8 +71,8 @@ impl Design {
 }
 
 impl Square {
-    /// What the two cost, from `logs[cell][round]`: the logarithms of a figure. `None` under three
-    /// rounds, or when a cell has no series or a figure that is not finite.
+    /// Cost of the two, from `logs[cell][round]`: the logarithms of a figure. `None` under three rounds, or when a cell
+    /// has no series or a figure that is not finite.
     pub fn together(&self, logs: &[&[f64]], level: Level) -> Option<Together> {
         let series = |cell: usize| logs.get(cell).copied();
         let neither = series(self.neither)?;

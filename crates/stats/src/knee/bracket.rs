@@ -7,7 +7,7 @@
 use super::grid::{Cell, cells_in};
 use std::collections::BTreeMap;
 
-/// From rung to rung.
+/// Factor from rung to rung.
 const FACTOR: f64 = 1.3;
 
 /// Trials of a cell.
@@ -15,7 +15,7 @@ const FACTOR: f64 = 1.3;
 pub(crate) struct Tally {
     pub(crate) passed: u32,
     pub(crate) failed: u32,
-    /// Those that the generator was the reason for.
+    /// Trials that are void because of the generator.
     pub(crate) void: u32,
 }
 
@@ -33,7 +33,7 @@ impl Tally {
 /// Trials by cell.
 pub(crate) type Tallies = BTreeMap<Cell, Tally>;
 
-/// Where to look.
+/// The range of the search and its rungs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ladder {
     /// Rung 0.

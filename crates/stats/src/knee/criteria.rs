@@ -1,10 +1,9 @@
-//! What a trial must show for its rate to count as sustained.
+//! Criteria that a trial must meet for its rate to count as sustained.
 
 use super::Slope;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
-/// What one trial at one rate showed. Requests are those that were due in the trial, each followed
-/// to its end.
+/// Figures of one trial at one rate. Requests are those that were due in the trial, each followed to its end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Observation {
     /// Requests due.
@@ -13,10 +12,10 @@ pub struct Observation {
     pub replies: u64,
     /// Requests that ended in a failure, those never sent included.
     pub errors: u64,
-    /// 99th percentile of how late the generator itself was.
+    /// 99th percentile of the generator's own lateness.
     pub lateness_p99: Nanos,
-    /// The same without the moments at which others had its core; none where that cannot be told, or
-    /// where it filled its core itself.
+    /// The same without the moments at which other programs had its core; none where that cannot be told, or where it
+    /// filled its core itself.
     pub own_lateness_p99: Option<Nanos>,
     /// The response time's quantile that the SLO names; none without a good reply.
     pub slo_quantile: Option<Nanos>,
@@ -24,22 +23,22 @@ pub struct Observation {
     pub hit_ratio: Option<Ratio>,
     /// Growth of the number in flight over the last half; none when the series is too short.
     pub growth: Option<Slope>,
-    /// A thread of the generator had no time left.
+    /// Whether a thread of the generator had no time left.
     pub generator_limited: bool,
-    /// Time that the trial took, warm-up and rest included: what the budget is charged.
+    /// Time that the trial took, warm-up and rest included: charged to the budget.
     pub took: Nanos,
 }
 
 /// A limit on a quantile of the response time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Slo {
-    /// Which quantile, between 0 and 1: 0.99.
+    /// The quantile, between 0 and 1: 0.99.
     pub quantile: f64,
-    /// What it may be.
+    /// Its limit.
     pub limit: Nanos,
 }
 
-/// What must hold. The defaults are those of [`Criteria::new`].
+/// The limits. The defaults are those of [`Criteria::new`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Criteria {
     /// Good replies, as a share of the requests due, are at least this: 0.995.
@@ -50,7 +49,7 @@ pub struct Criteria {
     pub slo: Slo,
     /// The hit ratio at low load, where there is one.
     pub hit_ratio: Option<Ratio>,
-    /// How far under it the hit ratio may fall: 0.01, a point.
+    /// Tolerance of the hit ratio below that: 0.01, a point.
     pub hit_ratio_slack: f64,
     /// Growth of the number in flight, as a share of the rate per second, is at most this: 0.005.
     pub growth: f64,
@@ -116,7 +115,7 @@ impl Criteria {
     }
 }
 
-/// What can keep a rate from counting as sustained, in the order in which ties are named.
+/// The criteria that a trial can fail, in the order in which ties are named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Criterion {
     /// Too few of the requests due were answered.
@@ -125,7 +124,7 @@ pub enum Criterion {
     Errors,
     /// The SLO's quantile is over its limit.
     Latency,
-    /// Fewer hits than at low load: what answers has gone past its cache.
+    /// Fewer hits than at low load: the replies come past its cache.
     HitRatio,
     /// The number of waiting requests grows.
     Queue,
@@ -148,12 +147,12 @@ impl Criterion {
     }
 }
 
-/// Why a trial says nothing about the server.
+/// The reason for which a trial says nothing about the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum VoidReason {
     /// The generator sent too late.
     GeneratorLate,
-    /// The generator sent too late, but for others who had its core it would not have.
+    /// The generator sent too late, but would not have without other programs on its core.
     MachineBusy,
     /// The generator's core was full.
     GeneratorFull,
@@ -173,14 +172,14 @@ impl VoidReason {
     }
 }
 
-/// What a trial came to.
+/// The judgement of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judged {
     /// All criteria held.
     Passed,
     /// Some did not.
     Failed {
-        /// Which; never empty.
+        /// The failed ones; never empty.
         by: Vec<Criterion>,
     },
     /// It says nothing about the server.

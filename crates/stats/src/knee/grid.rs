@@ -1,4 +1,4 @@
-//! Rates on a logarithmic grid, the same for every search, so that two searches can be compared.
+//! Grid of rates, logarithmic and the same for every search, so that two searches can be compared.
 
 use bakeoff_units::PerSecond;
 
@@ -27,7 +27,7 @@ impl Cell {
     }
 }
 
-/// Where a rate lies between the cells.
+/// The place of a rate between the cells.
 pub(crate) fn position(rate: PerSecond) -> f64 {
     rate.get().ln() / STEP
 }

@@ -1,11 +1,10 @@
-//! Whether the number in flight grows: a slope that single bursts do not bend, and its interval.
+//! Growth of the number in flight: a slope that single bursts do not bend, and its interval.
 //!
-//! Theil and Sen: the median of the slopes of all pairs (Sen, "Estimates of the regression
-//! coefficient based on Kendall's tau", JASA 63, 1968), with Sen's interval from the variance of
-//! Kendall's S. Queues remember: neighbouring samples are alike, and an interval that takes them
-//! for independent calls every busy spell a growth. So the variance is inflated by the correlation
-//! of neighbours in what the line leaves over (Yue and Wang, "The Mann-Kendall test modified by
-//! effective sample size", Water Resources Management 18, 2004).
+//! Theil and Sen: the median of the slopes of all pairs (Sen, "Estimates of the regression coefficient based on
+//! Kendall's tau", JASA 63, 1968), with Sen's interval from the variance of Kendall's S. Queues remember: neighbouring
+//! samples are alike, and an interval that takes them for independent calls every busy spell a growth. So the variance
+//! is inflated by the correlation of neighbours in the residuals of the line (Yue and Wang, "The Mann-Kendall test
+//! modified by effective sample size", Water Resources Management 18, 2004).
 
 use crate::Level;
 use bakeoff_units::Nanos;
@@ -87,9 +86,9 @@ fn variance_of_s(n: usize) -> f64 {
     n * (n - 1.0) * (2.0 * n + 5.0) / 18.0
 }
 
-/// By how much memory inflates that variance, (1 + r) / (1 - r) for neighbours that correlate by r;
-/// at least 1. The correlation of what a fitted line leaves over comes out too low by about
-/// (2 + 4 r) / n (van Giersbergen, Economics Letters 89, 2005), which is put back.
+/// Factor by which memory inflates that variance, (1 + r) / (1 - r) for neighbours that correlate by r; at least 1. The
+/// correlation of the residuals of a fitted line comes out too low by about (2 + 4 r) / n (van Giersbergen, Economics
+/// Letters 89, 2005), which is put back.
 fn inflation(rest: &[f64]) -> f64 {
     let n = rest.len() as f64;
     let ranks = ranks(rest);
@@ -174,7 +173,7 @@ mod tests {
         assert!(slope.low > 0.0 && slope.low < 20.0 && slope.high > 20.0, "{slope:?}");
     }
 
-    /// How often the interval lies above zero while nothing grows: 5 % are meant.
+    /// Share of intervals above zero while nothing grows: 5 % are meant.
     #[test]
     fn noise_with_and_without_memory_rarely_grows() {
         for memory in [0.0, 0.5, 0.8, 0.95, 0.98] {

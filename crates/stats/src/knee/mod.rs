@@ -1,14 +1,13 @@
-//! The highest rate that a server sustains: its knee.
+//! Knee: the highest rate that a server sustains.
 //!
-//! Cold path, pure: [`Search`] is a state machine that is told what a trial showed and says what to
-//! try next. It sends nothing, sees no clock, and its whole state follows from its plan and the
-//! trials it was told of, so that stored trials always give the same outcome.
+//! Cold path, pure: [`Search`] is a state machine that takes observations of trials and gives the next trial. It sends
+//! nothing, sees no clock, and its whole state follows from its plan and these observations, so that stored trials
+//! always give the same outcome.
 //!
-//! The way of a search: a bracket with short trials ([`bracket`]), then single trials at the most
-//! informative rate ([`posterior`]) until the knee is known to the wanted precision and a rate at
-//! the lower end has counted as passed (3 of 4), then one long trial at 0.95 of the knee, then a
-//! curve of ten rates. One trial decides nothing by itself: servers fail now and then for reasons
-//! that have nothing to do with the rate.
+//! The way of a search: a bracket with short trials ([`bracket`]), then single trials at the most informative rate
+//! ([`posterior`]) until the knee is known to the wanted precision and a rate at the lower end has counted as passed (3
+//! of 4), then one long trial at 0.95 of the knee, then a curve of ten rates. One trial decides nothing by itself:
+//! servers fail now and then for reasons that have nothing to do with the rate.
 
 mod bracket;
 mod criteria;

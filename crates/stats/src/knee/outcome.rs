@@ -1,4 +1,4 @@
-//! What a search came to.
+//! Outcome of a peak search.
 
 use super::bracket::Tally;
 use super::grid::{Cell, STEP, rate_at};
@@ -15,12 +15,12 @@ const NEAR_BELOW: i32 = 3;
 /// ... to so many above it say what binds: further up everything breaks.
 const NEAR_ABOVE: i32 = 10;
 
-/// What was found.
+/// The finding of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
     /// The rate at which half of the trials pass, with its 90 % interval.
     Knee {
-        /// The median of what is likely.
+        /// The median of its probability.
         at: PerSecond,
         /// Lower end.
         low: PerSecond,
@@ -31,24 +31,24 @@ pub enum Finding {
     AtLeast {
         /// The rate.
         rate: PerSecond,
-        /// What kept the search from going higher.
+        /// The limit that kept the search from going higher.
         limit: Limit,
     },
-    /// Not even the lowest rate that was tried.
+    /// Not even the lowest rate that was tried passed.
     NoRatePasses {
-        /// That rate.
+        /// The rate.
         lowest: PerSecond,
-        /// What it broke; never empty.
+        /// The criteria that it failed; never empty.
         by: Vec<Criterion>,
     },
-    /// Every trial was void, or most of them because of others on the machine.
+    /// Every trial was void, or most of them because of other programs on the machine.
     NotMeasured {
         /// The last one's reason, or that; none without any trial.
         reason: Option<VoidReason>,
     },
 }
 
-/// What kept a search from going higher.
+/// Limit that kept a search from going higher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limit {
     /// The generator failed first.
@@ -61,17 +61,17 @@ pub enum Limit {
     Ended,
 }
 
-/// What the long trial at 0.95 of the knee said.
+/// The result of the long trial at 0.95 of the knee.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Confirmation {
     /// All criteria held.
     Passed,
     /// Some did not.
     Failed {
-        /// Which; never empty.
+        /// The failed ones; never empty.
         by: Vec<Criterion>,
     },
-    /// It said nothing, twice.
+    /// It was void, twice.
     Void(VoidReason),
     /// There was none.
     NotTried,
@@ -80,18 +80,17 @@ pub enum Confirmation {
 /// A search's end.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Outcome {
-    /// What was found.
+    /// The finding.
     pub finding: Finding,
-    /// Whether the interval is as narrow as was asked for; if not, the budget ended first.
+    /// Whether the interval is as narrow as the plan wants; if not, the budget ended first.
     pub precise: bool,
     /// The highest rate that counts as passed: in 3 of 4 trials.
     pub passed: Option<PerSecond>,
     /// Whether 0.95 of the knee held for long.
     pub confirmation: Confirmation,
-    /// What broke first above the knee.
+    /// The criterion that failed first above the knee.
     pub binding: Option<Criterion>,
-    /// Somewhere above the knee everything held but the hit ratio: the server kept answering, past
-    /// its cache.
+    /// Whether everything but the hit ratio held somewhere above the knee: the server kept answering, past its cache.
     pub bypass: bool,
     /// Trials of the search, void ones included.
     pub trials: u32,
@@ -111,7 +110,7 @@ impl Outcome {
     }
 }
 
-/// What is known after the trials so far.
+/// The outcome after the trials so far.
 pub(crate) fn of(search: &Search) -> Outcome {
     let estimate = search.posterior.marginal().estimate();
     let finding = finding(search, &estimate);
@@ -175,8 +174,8 @@ fn confirmation(search: &Search) -> Confirmation {
     }
 }
 
-/// What most failed trials near the knee broke; without any there, what those of the lowest rate
-/// above it did.
+/// The criterion that most failed trials near the knee failed; without any there, that of the lowest failed rate above
+/// it.
 fn binding(search: &Search, knee: Cell) -> Option<Criterion> {
     let from = knee.up(-NEAR_BELOW);
     let near: Vec<Cell> = search.tallies.range(from..=knee.up(NEAR_ABOVE)).map(|(cell, _)| *cell).collect();
@@ -207,7 +206,7 @@ pub struct RatioOfKnees {
     pub effect: f64,
     /// Its interval, at the level of the knees' own.
     pub interval: Interval,
-    /// That level.
+    /// The level.
     pub level: f64,
 }
 

@@ -1,4 +1,4 @@
-//! What a search is given, and what it asks for.
+//! Plan of a peak search, and the trials it asks for.
 
 use super::{Criteria, Outcome};
 use bakeoff_units::{Nanos, PerSecond};
@@ -6,7 +6,7 @@ use bakeoff_units::{Nanos, PerSecond};
 /// Rates from this share of the guess on are tried, unless the plan says otherwise.
 const FLOOR: f64 = 0.05;
 
-/// What a search is to find, and with what.
+/// The goal of a search, and its means.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SearchPlan {
     /// An upper guess of the knee, from a closed loop.
@@ -15,11 +15,11 @@ pub struct SearchPlan {
     pub lowest: PerSecond,
     /// No higher rate is tried at all.
     pub most: Option<PerSecond>,
-    /// What must hold at a rate.
+    /// The criteria of a sustained rate.
     pub criteria: Criteria,
     /// The search ends when the 90 % interval is narrower than this share of the knee.
     pub precision: f64,
-    /// When it ends at the latest.
+    /// The latest end of the search.
     pub budget: Budget,
     /// Length of the first trials.
     pub shortest: Nanos,
@@ -29,7 +29,7 @@ pub struct SearchPlan {
     pub confirm: Option<Nanos>,
     /// Length of each trial of the curve; none without.
     pub curve: Option<Nanos>,
-    /// Which lower rates are mixed in.
+    /// Seed of the choice of lower rates that are mixed in.
     pub seed: u64,
 }
 
@@ -53,7 +53,7 @@ impl SearchPlan {
     }
 }
 
-/// When a search ends at the latest.
+/// The latest end of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Budget {
     /// Trials before confirmation and curve.
@@ -62,7 +62,7 @@ pub struct Budget {
     pub time: Nanos,
 }
 
-/// What a trial is for.
+/// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Purpose {
     /// Finding two rates between which the knee lies.
@@ -121,16 +121,16 @@ impl Purpose {
 pub struct Trial {
     /// Requests due per second.
     pub rate: PerSecond,
-    /// For how long.
+    /// Its length.
     pub time: Nanos,
-    /// What for.
+    /// Its purpose.
     pub purpose: Purpose,
 }
 
-/// What to do next.
+/// The next step of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step {
-    /// Run this trial and tell what it showed.
+    /// Run this trial and report its observation.
     Trial(Trial),
     /// Nothing more.
     Done(Outcome),

@@ -1,4 +1,4 @@
-//! What is known about the knee: a probability for each cell of the grid.
+//! Posterior distribution of the knee: a probability for each cell of the grid.
 //!
 //! The knee is the rate at which half of the trials pass. Above it the pass probability falls off as
 //! a logistic curve in the logarithm of the rate, of a width that is estimated along with the knee;
@@ -22,7 +22,7 @@ const GUESS: f64 = 0.01;
 /// Beyond so many cells every logistic is as good as 0 or 1: exp(-25) for the widest.
 const FAR: i32 = 200;
 
-/// So many rates are weighed against each other at most.
+/// Greatest number of rates that are weighed against each other.
 const CANDIDATES: usize = 64;
 
 /// Level of the intervals that are reported.
@@ -128,7 +128,7 @@ impl Posterior {
     }
 }
 
-/// Where the knee is, whatever its width.
+/// The distribution of the knee, whatever its width.
 #[derive(Clone, Debug)]
 pub(crate) struct Marginal {
     pub(crate) lowest: Cell,

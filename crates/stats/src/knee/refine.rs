@@ -1,4 +1,4 @@
-//! Inside the bracket: which single trial is worth most now.
+//! Refinement inside the bracket: the choice of the most informative trial.
 
 use super::bracket::{self, Tally};
 use super::grid::{Cell, cells_in};
@@ -12,13 +12,13 @@ use std::ops::Range;
 /// Every so many trials one is far below the knee.
 const LOWER_EVERY: usize = 4;
 
-/// Where those are, as shares of the knee.
+/// Their rates, as shares of the knee.
 const LOWER: [f64; 3] = [0.25, 0.5, 0.7];
 
-/// So many cells above the interval some trial must have failed.
+/// Distances above the interval, in cells, at one of which some trial must have failed.
 const ABOVE: Range<i32> = 3..13;
 
-/// The next trial; `None` when the knee is known as precisely as was asked for.
+/// The next trial; `None` when the knee is known as precisely as the plan wants.
 pub(crate) fn next(search: &Search) -> Option<Trial> {
     let estimate = search.posterior.marginal().estimate();
     let top = search.top();
@@ -78,7 +78,7 @@ fn lower_end(search: &Search, estimate: &Estimate) -> Cell {
     Cell((estimate.low - 0.5).floor() as i32).min(search.top())
 }
 
-/// How far below the interval's lower end a rate may lie that speaks for it, in cells.
+/// Distance below the interval's lower end at which a rate still speaks for it, in cells.
 fn slack(search: &Search) -> i32 {
     cells_in(1.0 + search.plan.precision)
 }

@@ -1,4 +1,4 @@
-//! The state machine: trials in, the next trial out.
+//! State machine of a peak search: trials in, the next trial out.
 
 use super::bracket::{Ladder, Tallies};
 use super::grid::{Cell, cells_in, position};
@@ -8,34 +8,34 @@ use super::posterior::Posterior;
 use super::{Criterion, Judged, Observation, VoidReason, refine};
 use bakeoff_units::{Nanos, PerSecond};
 
-/// Where the bracket begins, as a share of the guess.
+/// Start of the bracket, as a share of the guess.
 const START: f64 = 0.5;
 
-/// Rates up to so many times the guess are tried, which is too low where replies wait for something that is not
+/// Rates up to so many times the guess are tried; the guess is too low where replies wait for something other than
 /// work.
 const TOP: f64 = 50.0;
 
-/// The knee may lie beyond the rates that are tried.
+/// The knee may lie so far beyond the rates that are tried.
 const BEYOND: f64 = 1.3;
 
-/// So far below a rate that the generator cannot make, the next one is tried.
+/// Factor below a rate that the generator cannot make, at which the next one is tried.
 const BELOW_CEILING: f64 = 1.1;
 
-/// So many void trials of one rate, and none at or above it that was not, are the generator's end.
+/// Number of void trials of one rate, with none at or above it that was not void, that marks the generator's limit.
 const VOIDS_AT_CEILING: u32 = 3;
 
-/// So many trials void because of others, and more of them than were measured, end a search: what is
-/// measured in between is no quiet machine's, either.
+/// Number of trials void because of other programs that ends a search, if they outnumber the measured ones: these, too,
+/// were not measured on a quiet machine.
 const FEWEST_BUSY: usize = 6;
 
 /// Share of the knee at which it is confirmed.
 const CONFIRM_AT: f64 = 0.95;
 
-/// The curve's rates as shares of the knee: 250, 25, 225, 50, ... of 250 are 110 % of it. The order
-/// goes up and down, so that what a high rate leaves behind does not look like the next one's doing.
+/// The curve's rates as shares of the knee: 250, 25, 225, 50, ... of 250 are 110 % of it. The order goes up and down,
+/// so that the after-effects of a high rate do not look like the next one's doing.
 const CURVE: [f64; 10] = [1.1, 0.11, 0.99, 0.22, 0.88, 0.352, 0.44, 0.792, 0.572, 0.704];
 
-/// A trial that was run, and what came of it.
+/// A trial that was run, and its judgement.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Tried {
     pub(crate) trial: Trial,
@@ -75,7 +75,7 @@ impl Search {
         }
     }
 
-    /// What to do next. The same until something is observed.
+    /// The next step. The same until a trial is observed.
     pub fn next(&self) -> Step {
         let searching = self.tried.iter().all(|tried| tried.trial.purpose.searches());
         let search = || if searching { self.search_trial() } else { None };
@@ -83,7 +83,7 @@ impl Search {
         trial.map_or_else(|| Step::Done(self.outcome()), Step::Trial)
     }
 
-    /// Takes what a trial showed, and says what it came to.
+    /// Takes the observation of a trial, and returns its judgement.
     pub fn observe(&mut self, trial: Trial, seen: &Observation) -> Judged {
         let judged = self.plan.criteria.judge(trial.rate, seen);
         let cell = Cell::near(trial.rate);
@@ -104,7 +104,7 @@ impl Search {
         judged
     }
 
-    /// What is known now.
+    /// The outcome so far.
     pub fn outcome(&self) -> Outcome {
         outcome::of(self)
     }
@@ -141,13 +141,13 @@ impl Search {
         self.plan.most.map_or(range, |most| Cell(position(most).floor() as i32).min(range))
     }
 
-    /// The highest rate worth trying: below what the generator could not make.
+    /// The highest rate worth trying: below the rates that the generator could not make.
     pub(crate) fn top(&self) -> Cell {
         let range = self.allowed();
         self.ceiling().map_or(range, |ceiling| ceiling.up(-cells_in(BELOW_CEILING)).min(range))
     }
 
-    /// Whether others had the generator's core so often that nothing can be found.
+    /// Whether other programs had the generator's core so often that no knee can be found.
     pub(crate) fn is_disturbed(&self) -> bool {
         let busy = Judged::Void(VoidReason::MachineBusy);
         let busy = self.searched().filter(|tried| tried.judged == busy).count();
@@ -181,13 +181,13 @@ impl Search {
             && self.spent + to_come <= self.plan.budget.time
     }
 
-    /// How much longer trials take than they last: warm-up, rest, stragglers.
+    /// Ratio of the time that trials take to their length: warm-up, rest, stragglers.
     fn overhead(&self) -> f64 {
         let took = self.spent.as_secs_f64() / self.in_trials.as_secs_f64();
         if took.is_finite() { took.max(1.0) } else { 1.0 }
     }
 
-    /// Once; a void one is tried again once.
+    /// The long trial, once; a void one is repeated once.
     fn confirmation(&self) -> Option<Trial> {
         let time = self.plan.confirm?;
         let mut done = self.tried.iter().filter(|tried| tried.trial.purpose == Purpose::Confirm);

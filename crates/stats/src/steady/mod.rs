@@ -1,10 +1,9 @@
-//! Whether a series of windows has settled: the gate before figures of a running server are used.
+//! Steadiness of a series of windows: the gate before figures of a running server are used.
 //!
-//! Throughput, CPU per request or median response time, window by window. Owns the answer and its
-//! order: outliers are set aside ([`noise`]), the warm-up is cut ([`warm_up`]), what is left must
-//! hold one level ([`segments`]) and end where it began (Geweke). That a server never settles is
-//! an answer too: Barrett et al. (OOPSLA 2017) found no steady state in more than half of their
-//! cases.
+//! Throughput, CPU per request or median response time, window by window. Owns the answer and its order: outliers are
+//! set aside ([`noise`]), the warm-up is cut ([`warm_up`]), the rest must hold one level ([`segments`]) and end where
+//! it began (Geweke). A server that never settles is an answer, too: Barrett et al. (OOPSLA 2017) found no steady state
+//! in more than half of their cases.
 //!
 //! White noise is called steady in 97 % of series, noise whose neighbours correlate by 0.5 in 91 to
 //! 96 %; the tests beside the crate measure it.
@@ -18,7 +17,7 @@ use noise::{Calm, Noise};
 /// Fewer windows show neither noise nor level.
 pub const FEWEST_WINDOWS: usize = 30;
 
-/// Shifts up to this fraction do not count, if nothing else was asked for: two percent.
+/// Default bound of shifts that do not count, a fraction: two percent.
 pub const SMALLEST_SHIFT: f64 = 0.02;
 
 /// |z| from which on begin and end of the rest differ.
@@ -48,24 +47,24 @@ pub struct Shift {
     pub change: f64,
 }
 
-/// What a series of windows does.
+/// Judgement of a series of windows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Steadiness {
     /// Not enough windows to tell.
     TooShort {
-        /// Windows there are.
+        /// Number of windows.
         have: usize,
-        /// Windows it takes.
+        /// Number needed.
         need: usize,
     },
     /// A window without a figure: not a number, infinite, or below 0.
     NotMeasured {
-        /// Which window.
+        /// The window.
         at: usize,
     },
     /// After the warm-up it holds one level.
     Steady {
-        /// Windows of warm-up.
+        /// Number of windows of warm-up.
         cut: usize,
         /// The level.
         mean: f64,
@@ -76,7 +75,7 @@ pub enum Steadiness {
     },
     /// After the warm-up the level changes.
     NotSteady {
-        /// Windows of warm-up.
+        /// Number of windows of warm-up.
         cut: usize,
         /// The levels after it.
         segments: Vec<Segment>,
@@ -88,11 +87,11 @@ pub enum Steadiness {
         /// Windows that stand alone, warm-up included.
         outliers: Vec<usize>,
     },
-    /// The warm-up takes more than half of the series: what is left is no proof that it ended.
+    /// The warm-up takes more than half of the series: the rest is no proof that it ended.
     NeverSettled {
-        /// Where it would end.
+        /// The end that it would have.
         cut: usize,
-        /// Windows there are.
+        /// Number of windows.
         windows: usize,
     },
 }
@@ -171,7 +170,7 @@ impl Rest {
     }
 }
 
-/// Windows of warm-up.
+/// Number of windows of warm-up.
 fn cut(series: &[f64], noise: Noise, smallest_shift: f64) -> usize {
     if noise.long_run_variance == 0.0 {
         return 0; // constant: the squares of rounding errors have a minimum, too

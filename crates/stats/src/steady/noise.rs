@@ -1,4 +1,4 @@
-//! How much windows scatter around their level, whatever that level does.
+//! Scatter of windows around their level, whatever the course of that level.
 //!
 //! Everything is read from differences of windows one and two apart: a shift or a drift touches
 //! few of them or all alike, and the medians do not see it. A spread around the mean of the whole

@@ -10,7 +10,7 @@
 use super::noise::{Noise, REACH};
 use super::{Segment, Shift};
 
-/// A level is longer than what is called outliers.
+/// A level is longer than any run of outliers.
 const SHORTEST: usize = REACH + 1;
 
 /// Penalty of a level in units of ln(windows): 2 for the two numbers it takes, its mean and where

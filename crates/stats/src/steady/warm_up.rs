@@ -1,4 +1,4 @@
-//! Where the warm-up ends.
+//! End of the warm-up.
 //!
 //! MSER-5 (White, "An effective truncation heuristic for bias reduction in simulation output",
 //! Simulation 69, 1997; in batches of five: White, Cobb and Spratt, Winter Simulation Conference
@@ -20,7 +20,7 @@ const LEVEL_WINDOWS: usize = 10;
 /// ... and from this share of the series on.
 const LEVEL_SHARE: f64 = 0.2;
 
-/// How many windows MSER-5 cuts, a multiple of five; 0 for under 20 windows.
+/// Number of windows that MSER-5 cuts, a multiple of five; 0 for under 20 windows.
 pub(super) fn mser5(series: &[f64]) -> usize {
     let batches: Vec<f64> =
         series.chunks_exact(BATCH).map(|batch| batch.iter().sum::<f64>() / BATCH as f64).collect();

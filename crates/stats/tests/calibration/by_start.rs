@@ -1,4 +1,4 @@
-//! Which interval holds when starts differ: those that were compared, and the one that was taken.
+//! Comparison of intervals by their coverage when starts differ: the candidates, and the one that was taken.
 //!
 //! Rounds are `luck of the start + noise of the round`, three rounds a start and the last start
 //! perhaps cut short, 10 % of the rounds with four-fold noise; the truth is 0.
@@ -168,7 +168,7 @@ fn resampled(starts: &Starts, rng: &mut SplitMix64, statistic: impl Fn(&Starts) 
     values
 }
 
-/// How many resamples lie beyond either end.
+/// Number of resamples that lie beyond either end.
 fn cut() -> usize {
     ((1.0 - LEVEL) / 2.0 * RESAMPLES as f64) as usize
 }

@@ -1,4 +1,4 @@
-//! Trends over the load: how often they are wrong, and how often they find what there is.
+//! Error rates of trends over the load: how often they are wrong, and how often they find a true trend.
 
 use crate::percent;
 use crate::simulate::{Contamination, LoadScenario, NoiseModel, calibrate_loads};
@@ -6,7 +6,7 @@ use bakeoff_stats::Trend;
 use bakeoff_stats::Trend::{Changes, Falls, Flat, Grows, NotResolved};
 use std::num::NonZeroU32;
 
-/// Without a margin nothing but the amount makes an arm flat, and equal arms never are: the most chances to err.
+/// Without a margin only the amount makes an arm flat, and equal arms never are: the most chances to err.
 const NO_MARGIN: f64 = 0.0;
 const RUNS: u32 = 10_000;
 

@@ -1,4 +1,5 @@
-//! The rule for duets: the duet gives the verdict, and rounds in which the arms take turns may take it back.
+//! Calibration of the rule for duets: the duet gives the verdict, and rounds in which the arms take turns may take it
+//! back.
 
 use crate::simulate::{NoiseModel, calibrate_duet};
 use crate::{by_amount, percent, scenario, timed};
@@ -10,13 +11,13 @@ pub(crate) use crate::simulate::DuetScenario;
 
 /// CPU per request of two equal servers on two shared cores, all at once.
 const DUET_NOISE: f64 = 0.026;
-/// Of the rounds in which they take turns.
+/// Noise of the rounds in which they take turns.
 const TURNS_NOISE: f64 = 0.05;
-/// The baseline's figure in those, in units of that in the duet: another by a factor of up to two.
+/// The baseline's figure in those, in units of that in the duet: it differs by a factor of up to two.
 const BASELINE: (f64, f64) = (0.5, 2.0);
-/// The amount in those: another by up to 9 %, as a planted 25 us was seen as 23.05 and as 25.1 us.
+/// The amount in those: it differs by up to 9 %, as a planted 25 us was seen as 23.05 and as 25.1 us.
 const AMOUNT: (f64, f64) = (1.0 / 1.09, 1.09);
-/// By how much a duet makes requests dearer than rounds in turn at its rate.
+/// Share by which a duet makes requests dearer than rounds in turn at its rate.
 const INFLATED: [f64; 5] = [0.0, 0.03, 0.05, 0.16, 0.3];
 const TRUTHS: [f64; 5] = [0.0, 0.01, 0.05, 0.25, 0.8];
 
@@ -37,7 +38,7 @@ fn inflated(duet: DuetScenario, share: f64) -> DuetScenario {
     DuetScenario { baseline: (times, times), amount: (times, times), ..duet }
 }
 
-/// And slices at full speed, where the cost is another so many times.
+/// The same with slices at full speed, where the cost is so many times as large.
 fn with_full_speed(duet: DuetScenario, times: f64) -> DuetScenario {
     DuetScenario { full_speed: Some(times), ..inflated(duet, 0.0) }
 }
@@ -48,7 +49,7 @@ fn still(mut duet: DuetScenario) -> DuetScenario {
     duet
 }
 
-/// All processes are started anew; in the rounds that follow, which are beyond the tenth, every third.
+/// All processes are started anew; in the rounds that follow, which are beyond the tenth, before every third.
 fn lucky(mut duet: DuetScenario, luck: f64) -> DuetScenario {
     duet.duet.noise = duet.duet.noise.started_anew(luck);
     duet.turns = NoiseModel { each_until: 0, ..duet.turns.started_anew(luck) };
@@ -118,7 +119,7 @@ pub(crate) fn print_table() {
     }
 }
 
-/// What rounds in turn at the duet's rate contradict, and what those at full speed do not.
+/// Prints what rounds in turn at the duet's rate contradict, and what those at full speed do not.
 pub(crate) fn print_by_load() {
     print_inflated();
     print_full_speed();
@@ -160,7 +161,7 @@ fn print_inflated() {
     }
 }
 
-/// A cost that is another so many times at full speed.
+/// A cost that is so many times as large at full speed.
 fn print_full_speed() {
     println!("Duets, rounds in turn at their rate, and slices at full speed:");
     println!(

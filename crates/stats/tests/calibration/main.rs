@@ -1,4 +1,4 @@
-//! The whole rule against simulated machines: how often it errs, how often it finds.
+//! Calibration of the whole rule against simulated machines: how often it errs, how often it finds.
 //!
 //! The small tests run always. The others print the tables of MEASURING.md:
 //! `cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture --test-threads=1`

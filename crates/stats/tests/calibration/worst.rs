@@ -11,7 +11,7 @@ use bakeoff_stats::{LOOKS, Margin};
 
 /// Margins, in units of the noise.
 const SCANNED: [f64; 9] = [0.3, 0.4, 0.5, 0.6, 0.7, 0.85, 1.0, 1.5, 3.0];
-/// Where more than 80 rounds make narrower intervals.
+/// Margins for which more than 80 rounds make narrower intervals.
 const SCANNED_LONG: [f64; 6] = [0.2, 0.3, 0.5, 0.6, 0.7, 0.85];
 const RUNS: u32 = 3000;
 const RUNS_AGAIN: u32 = 20_000;
@@ -50,7 +50,7 @@ pub(crate) fn print_long() {
     }
 }
 
-/// `calibrate` is told the margin in units of the noise, the runs and a seed.
+/// `calibrate` takes the margin in units of the noise, the runs and a seed.
 fn print_worst(name: &str, scanned: &[f64], calibrate: impl Fn(f64, u32, u64) -> Calibration) {
     let differs = |times: f64| calibrate(times, RUNS, 200).differs();
     let shares = scanned.iter().map(|times| (*times, differs(*times)));

@@ -1,4 +1,4 @@
-//! The search for a knee against simulated servers whose knee is known.
+//! Peak search against simulated servers whose knee is known.
 //!
 //! The small tests run always. `calibrate_knees` prints the table of MEASURING.md:
 //! `cargo test --release -p bakeoff-stats --test knee -- --ignored --nocapture`

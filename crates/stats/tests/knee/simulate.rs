@@ -1,6 +1,6 @@
-//! Servers with a known knee: how often a search finds it, and in how many trials.
+//! Simulated servers with a known knee: how often a search finds it, and in how many trials.
 //!
-//! MEASURING.md quotes what `make calibrate` prints of it.
+//! MEASURING.md quotes the output of `make calibrate` for it.
 
 use bakeoff_content::SplitMix64;
 use bakeoff_stats::Level;
@@ -10,13 +10,13 @@ use bakeoff_units::{Nanos, PerSecond, Ratio};
 /// The SLO of all simulated servers.
 pub(crate) const SLO: Slo = Slo { quantile: 0.99, limit: Nanos::from_millis(50) };
 
-/// How often the number in flight is looked at.
+/// Time between two samples of the number in flight.
 const SAMPLE: Nanos = Nanos::from_millis(20);
 
 /// Hit ratio of a server at low load, where it has one.
 const HIT_RATIO: f64 = 0.8;
 
-/// How a server behaves at its knee.
+/// Behaviour of a server at its knee.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Kind {
     /// Every trial up to the knee passes, none above.
@@ -47,7 +47,7 @@ pub(crate) enum Kind {
         /// Share of the knee.
         share: f64,
     },
-    /// Clean, but in this share of the trials others have the generator's core, and it is late.
+    /// Clean, but in this share of the trials other programs have the generator's core, and it is late.
     BusyMachine {
         /// Share, 0..1.
         share: f64,
@@ -182,11 +182,11 @@ pub(crate) fn run(server: &mut Server, seed: u64, change: impl FnOnce(&mut Searc
 pub(crate) struct Calibration {
     /// Searches.
     pub(crate) runs: u32,
-    /// How many came within 3 % of the knee.
+    /// Number that came within 3 % of the knee.
     pub(crate) within: u32,
-    /// How many intervals hold the knee.
+    /// Number of intervals that hold the knee.
     pub(crate) covered: u32,
-    /// How many were as precise as was asked for.
+    /// Number that were as precise as the plan wants.
     pub(crate) precise: u32,
     /// Median number of trials before confirmation and curve.
     pub(crate) median_trials: u32,

@@ -1,8 +1,8 @@
 //! The driver: epoll, edge-triggered, plain reads and writes.
 //!
-//! A connection is registered once; no system call a request but its read and its write. The price of
-//! edges is that a socket is read until it comes back short, and that one with more to say is remembered.
-//! Events gather by a nap before the queue is asked: what costs is waking up, not the calls.
+//! A connection is registered once; no system call a request but its read and its write. The price of edges is that a
+//! socket is read until it comes back short, and that one with more to say is remembered. Events gather by a nap before
+//! the queue is asked: the cost is in waking up, not in the calls.
 
 mod read;
 
@@ -41,9 +41,9 @@ pub struct Driver {
     current: Option<Reading>,
     /// Those that gave way with more to read.
     again: VecDeque<Reading>,
-    /// How many of those have their turn in this round of events.
+    /// Number of those that have their turn in this round of events.
     turns: usize,
-    /// A connection that stands and whose kept body went out at once, which is to be told as well.
+    /// A connection that stands and whose kept body went out at once, which is to be reported as well.
     sent: Option<u64>,
     calls: SystemCalls,
 }
@@ -55,7 +55,7 @@ struct Link {
     connecting: bool,
     stamped: bool,
     watched_for_writing: bool,
-    /// Its end or its break was told: it is not read any more.
+    /// Whether its end or its break was reported: it is not read any more.
     over: bool,
     unsent: Unsent,
 }
@@ -68,9 +68,10 @@ impl Link {
 }
 
 impl Driver {
-    /// A driver with no connections; stamps are told on this clock.
+    /// A driver with no connections; stamps are converted to this clock.
     ///
     /// # Errors
+    ///
     /// When no event queue can be made, mostly for want of descriptors.
     pub fn new(clock: MonotonicClock) -> io::Result<Self> {
         Ok(Self {
@@ -160,7 +161,7 @@ impl Driver {
             Flushed::All { told: false } | Flushed::Blocked => {}
         }
         if event.closed || event.readable {
-            // What came together with the connection: no further edge tells of it.
+            // Bytes that came together with the connection: no further edge tells of them.
             self.current = Some(Reading::new(event));
         }
         Some((slot, Found::Connected(stood)))
@@ -192,7 +193,7 @@ impl Driver {
         watched
     }
 
-    /// Hands over what the kernel takes and keeps the rest.
+    /// Hands over as much as the kernel takes and keeps the rest.
     fn hand_over(&mut self, slot: Slot, head: &[u8], body: &'static [u8], told: bool) -> io::Result<Sending> {
         let Some((token, link)) = self.links.get(slot) else { return Err(ErrorKind::NotConnected.into()) };
         if link.connecting || link.unsent.is_some() {
@@ -249,9 +250,10 @@ impl Driver {
         Ok(if done { Connecting::Done(stood) } else { Connecting::Begun })
     }
 
-    /// Listens, once a driver; those who connect come as [`Event::Accepted`] in slot [`LISTENER`].
+    /// Listens, once a driver; connections come as [`Event::Accepted`] in slot [`LISTENER`].
     ///
     /// # Errors
+    ///
     /// What the registration reports.
     pub fn listen(&mut self, listener: TcpListener) -> io::Result<()> {
         self.poller.add_listener(&listener, u64::from(LISTENER))?;
@@ -270,24 +272,26 @@ impl Driver {
     }
 
     /// Hands bytes over behind those that were before; they are with the kernel at once or by the next
-    /// [`Driver::wait`]. What it does not take then is kept and sent later; the caller has to bound how much
-    /// that can be.
+    /// [`Driver::wait`]. Bytes that it does not take then are kept and sent later; the caller has to bound their
+    /// number.
     ///
     /// # Errors
+    ///
     /// When the connection cannot carry them any more, as far as that is known at once.
     pub fn send(&mut self, slot: Slot, bytes: &[u8]) -> io::Result<()> {
         self.hand_over(slot, bytes, &[], false).map(|_| ())
     }
 
-    /// The same with bytes that need no copy, and word of the end.
+    /// The same with bytes that need no copy, and a report when all are with the kernel.
     ///
     /// # Errors
+    ///
     /// As [`Driver::send`].
     pub fn send_body(&mut self, slot: Slot, head: &[u8], body: &'static [u8]) -> io::Result<Sending> {
         self.hand_over(slot, head, body, true)
     }
 
-    /// Ends our half: what was handed over still goes out.
+    /// Ends our half: bytes handed over before still go out.
     pub fn end(&mut self, slot: Slot) {
         if let Some((_, link)) = self.links.get(slot) {
             self.calls.connections += 1;
@@ -295,8 +299,8 @@ impl Driver {
         }
     }
 
-    /// Closes a connection, if there is one. What was [sent](Driver::send) still goes out, as far as the kernel
-    /// takes it at once.
+    /// Closes a connection, if there is one. Bytes that were [sent](Driver::send) still go out, as far as the kernel
+    /// takes them at once.
     pub fn close(&mut self, slot: Slot) {
         if self.links.remove(slot).is_some() {
             // Dropped, thereby closed, thereby off the event queue.
@@ -304,10 +308,11 @@ impl Driver {
         }
     }
 
-    /// Waits until something has happened. What happened before and was not asked for yet ends the wait at
-    /// once. Now and then a wait ends with nothing, though there was time left.
+    /// Waits for events. Events that came before and were not fetched yet end the wait at once. Now and then a wait
+    /// ends with none, though there was time left.
     ///
     /// # Errors
+    ///
     /// When the kernel's queue fails; being interrupted by a signal is none.
     pub fn wait(&mut self, wait: Wait) -> io::Result<()> {
         if self.taken < self.ready || self.current.is_some() || self.turns > 0 || self.sent.is_some() {
@@ -337,15 +342,14 @@ impl Driver {
         Ok(())
     }
 
-    /// The next thing that happened; `None`: wait again. A connection that has much to read gives way to
-    /// the others now and then.
+    /// The next event; `None`: wait again. A connection that has much to read gives way to the others now and then.
     #[allow(clippy::should_implement_trait)] // what it gives borrows its buffer
     pub fn next(&mut self) -> Option<(Slot, Event<'_>)> {
         let (slot, found) = self.find()?;
         Some((slot, found.event(&self.buffer)))
     }
 
-    /// Events of the last wait that are still to be told, about one for each connection.
+    /// Events of the last wait that are still to be fetched, about one for each connection.
     pub const fn left(&self) -> usize {
         self.ready - self.taken + self.turns
     }

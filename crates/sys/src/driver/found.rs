@@ -1,4 +1,4 @@
-//! What the driver found: an event whose bytes are still named by where they lie.
+//! Internal form of a driver's event, whose bytes are named by their place.
 
 use super::{Data, Event};
 use bakeoff_units::Nanos;

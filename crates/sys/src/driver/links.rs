@@ -1,4 +1,4 @@
-//! A driver's connections by slot, and the tokens by which a late event is told from one of today.
+//! A driver's connections by slot, with the tokens that tell late events from current ones.
 
 use super::Slot;
 

@@ -1,11 +1,10 @@
 //! Driver of connections over epoll: connections by number, bytes in, bytes out.
 //!
-//! Hot; used by the load generator and the origin. A driver owns the sockets, what is not yet sent on
-//! them, and the wait for what happens next; the caller owns everything that the bytes mean, and decides
-//! how long to wait.
+//! Hot; used by the load generator and the origin. A driver owns the sockets, the unsent bytes, and the wait for
+//! events; the caller owns the meaning of the bytes, and decides how long to wait.
 //!
-//! A connection is a [`Slot`], a number that the caller chooses. After [`Driver::close`] the number can
-//! be used again at once: nothing that belongs to the old connection is told of the new one.
+//! A connection is a [`Slot`], a number that the caller chooses. After [`Driver::close`] the number can be used again
+//! at once: no event of the old connection is reported for the new one.
 
 mod epoll;
 mod found;
@@ -23,12 +22,12 @@ pub use epoll::Driver;
 /// The caller's number of a connection; small, as drivers keep tables by it.
 pub type Slot = u32;
 
-/// What happened to a connection.
+/// An event of a connection.
 #[derive(Debug)]
 pub enum Event<'d> {
     /// The connection that was begun stands since that moment, and its first bytes were handed over then.
     Connected(Nanos),
-    /// It was begun and came to nothing; the slot is free.
+    /// It was begun and failed; the slot is free.
     NotConnected(io::Error),
     /// Bytes came.
     Data(Data<'d>),
@@ -38,9 +37,9 @@ pub enum Event<'d> {
     Ended,
     /// The connection broke while it was read: reset, mostly.
     Broken(io::Error),
-    /// What was handed over cannot be sent.
+    /// The bytes handed over cannot be sent.
     NotSent(io::Error),
-    /// Somebody has connected to the listener: to be [adopted](Driver::adopt) or dropped.
+    /// A client has connected to the listener: the stream is to be [adopted](Driver::adopt) or dropped.
     Accepted(TcpStream),
     /// A connection to the listener could not be taken, for want of descriptors mostly.
     NotAccepted(io::Error),
@@ -54,24 +53,24 @@ pub struct Data<'d> {
     /// When the last of them reached this machine's kernel, on the clock given to the driver; only for
     /// connections that were begun [stamped](Wish::stamped).
     pub arrived: Option<Nanos>,
-    /// The peer is known to have ended its half; [`Event::Ended`] follows all the same.
+    /// Whether the peer is known to have ended its half; [`Event::Ended`] follows all the same.
     pub ended: bool,
     /// Events that the same wait found and that come after this one, about one for each connection.
     pub behind: usize,
 }
 
-/// How a connection is wanted.
+/// Options of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// Where it comes from.
+    /// Its local end.
     pub from: Local,
-    /// Small writes are sent at once even while others are on their way (`TCP_NODELAY`).
+    /// Whether small writes are sent at once even while others are on their way (`TCP_NODELAY`).
     pub no_delay: bool,
-    /// Bytes that come are stamped by the kernel.
+    /// Whether incoming bytes are stamped by the kernel.
     pub stamped: bool,
 }
 
-/// How far a connection is when [`Driver::connect`] returns.
+/// The state of a connection when [`Driver::connect`] returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
     /// It stands since that moment, as it mostly does at once on loopback, and its first bytes were handed
@@ -81,7 +80,7 @@ pub enum Connecting {
     Begun,
 }
 
-/// What became of bytes that were handed over.
+/// The state of bytes that were handed over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sending {
     /// They are with the kernel.
@@ -90,7 +89,7 @@ pub enum Sending {
     Pending,
 }
 
-/// How to wait.
+/// Options of a wait.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Wait {
     /// Come back after this long with nothing; `None`: never.
@@ -99,16 +98,16 @@ pub struct Wait {
     pub batch: Option<Batch>,
 }
 
-/// What is worth waiting for beyond the first event.
+/// The batch that is worth waiting for beyond the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// So many events are enough.
+    /// Number of events that are enough.
     pub events: u32,
     /// After this long any are.
     pub within: Nanos,
 }
 
-/// What a driver asked of the kernel.
+/// Counts of a driver's system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SystemCalls {
     /// Reads of connections.

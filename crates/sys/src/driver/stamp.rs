@@ -1,8 +1,8 @@
-//! Moments at which the kernel took packets in: asked for at a socket, read beside its bytes.
+//! Receive time stamps of the kernel, requested for a socket and read beside its bytes.
 //!
-//! The kernel stamps with the real-time clock. A stamp is worth its age: how long before the last look
-//! at that clock it was made. A clock that is set meanwhile would falsify it; callers therefore take no
-//! stamp that lies before what it answers, or in the future.
+//! The kernel stamps with the real-time clock. A stamp is worth its age: how long before the last look at that clock it
+//! was made. A clock that is set meanwhile would falsify it; callers therefore take no stamp that lies before the
+//! request that its bytes answer, or in the future.
 
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, setsockopt, socket, sockopt};
@@ -10,8 +10,8 @@ use nix::time::{ClockId, clock_gettime};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// Asks for stamps. The kernel stamps as long as there is any socket that wants it, and begins and ends with
-/// it a little late and at a price; one socket without use therefore wants it from the first to the last.
+/// Switches stamps on. The kernel stamps as long as any socket wants it, and begins and ends with it a little late and
+/// at a price; one socket without use therefore wants it from the first to the last.
 #[derive(Debug, Default)]
 pub(super) struct Stamping {
     held: Option<OwnedFd>,
@@ -76,7 +76,7 @@ fn nanos(time: libc::timespec) -> Nanos {
 #[repr(C, align(8))]
 struct Control([u8; 64]);
 
-/// Reads into `buffer`; how many bytes, and the real-time stamp of the last packet among them.
+/// Reads into `buffer`; returns the number of bytes, and the real-time stamp of the last packet among them.
 pub(super) fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<(usize, Option<Nanos>)> {
     let mut control = Control([0; 64]);
     let mut piece = libc::iovec { iov_base: buffer.as_mut_ptr().cast(), iov_len: buffer.len() };

@@ -1,9 +1,9 @@
-//! Bytes of one connection that were handed over and that the kernel has not taken yet.
+//! Unsent bytes of one connection, which the kernel has not taken yet.
 
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::net::{Shutdown, TcpStream};
 
-/// Nothing, mostly.
+/// Empty, mostly.
 #[derive(Debug, Default)]
 pub(super) struct Unsent(Option<Box<Pending>>);
 
@@ -17,7 +17,7 @@ struct Pending {
     end: bool,
 }
 
-/// What came of sending what was kept.
+/// The result of sending the kept bytes.
 pub(super) enum Flushed {
     Blocked,
     All { told: bool },
@@ -29,7 +29,7 @@ impl Unsent {
         self.0.is_some()
     }
 
-    /// Behind what is kept already.
+    /// Keeps bytes, behind those kept already.
     pub(super) fn keep(&mut self, head: &[u8], body: &'static [u8], told: bool) {
         let pending = self.0.get_or_insert_default();
         if !pending.body.is_empty() {
@@ -66,7 +66,7 @@ impl Unsent {
         }
     }
 
-    /// Ends our half, behind what is kept.
+    /// Ends our half, behind the kept bytes.
     pub(super) fn end(&mut self, stream: &TcpStream) {
         match &mut self.0 {
             Some(pending) => pending.end = true,
@@ -77,7 +77,7 @@ impl Unsent {
     }
 }
 
-/// How many bytes the kernel took: none when it is full or the connection does not stand yet.
+/// Number of bytes that the kernel took: none when it is full or the connection does not stand yet.
 pub(super) fn write(mut stream: &TcpStream, head: &[u8], body: &[u8]) -> io::Result<usize> {
     loop {
         let written = if body.is_empty() {

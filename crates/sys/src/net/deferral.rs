@@ -1,7 +1,7 @@
-//! How long a listening socket keeps a connection to itself that has sent nothing yet (`TCP_DEFER_ACCEPT`).
+//! `TCP_DEFER_ACCEPT`: the time for which a listening socket keeps back a connection without a byte.
 //!
-//! Both sides of the wall, cold. The kernel counts it in retransmissions, so what is read back may be more than what was
-//! set; what was read sets the same again.
+//! Both sides of the wall, cold. The kernel counts it in retransmissions, so a value read back may be more than the
+//! value set; a value that was read sets the same again.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd};
@@ -26,9 +26,10 @@ pub fn deferral_s(listener: impl AsFd) -> io::Result<u32> {
     if done < 0 { Err(io::Error::last_os_error()) } else { Ok(u32::try_from(seconds).unwrap_or(0)) }
 }
 
-/// Sets it, for whoever else has this socket, too.
+/// Sets it, for all holders of this socket.
 ///
 /// # Errors
+///
 /// It is no TCP socket.
 pub fn set_deferral(listener: impl AsFd, seconds: u32) -> io::Result<()> {
     let seconds = libc::c_int::try_from(seconds).unwrap_or(libc::c_int::MAX);

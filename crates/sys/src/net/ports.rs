@@ -1,6 +1,6 @@
 //! Ranges of local ports, and the kernel's own way to keep connections within one.
 //!
-//! Both sides of the wall. The range is asked for once a run, the option is set once a connection.
+//! Both sides of the wall. The range is looked up once a run, the option is set once a connection.
 
 use super::{Local, LocalPort, bind_local, tcp_socket};
 use std::fs;
@@ -34,7 +34,7 @@ impl PortRange {
         self.last
     }
 
-    /// How many there are.
+    /// Number of ports.
     pub const fn count(self) -> u32 {
         self.last as u32 - self.first as u32 + 1
     }
@@ -44,9 +44,9 @@ impl PortRange {
     }
 }
 
-/// Whether the kernel keeps connections within this range by itself ([`LocalPort::Within`]). It does so since
-/// Linux 6.3, and only with ports that `net.ipv4.ip_local_port_range` of this network has: a bound that lies
-/// outside of those it passes over without a word.
+/// Whether the kernel keeps connections within this range by itself ([`LocalPort::Within`]). It does so since Linux
+/// 6.3, and only with ports that `net.ipv4.ip_local_port_range` of this network has: it silently ignores a bound
+/// outside of those.
 pub fn kernel_gives(range: PortRange) -> bool {
     let there = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").ok();
     let there = there.as_deref().and_then(parse).is_some_and(|there| there.holds(range));
@@ -132,7 +132,7 @@ mod tests {
         let (stand, refused): (Vec<_>, Vec<_>) = begun.into_iter().partition(Result::is_ok);
         let ports: BTreeSet<u16> =
             stand.iter().flatten().map(|stream| stream.local_addr().unwrap().port()).collect();
-        // Others on this machine may have some of them.
+        // Other programs on this machine may have some of them.
         assert!(!ports.is_empty() && ports.len() == stand.len(), "{ports:?}");
         assert!(ports.iter().all(|port| (few.first()..=few.last()).contains(port)), "{ports:?}");
         let kinds: Vec<_> =

@@ -3,18 +3,19 @@
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Runs `child` in a copy of this process and ends that with the code it returns, 101 when it panics.
-/// What `child` owns, such as open files, is the new process's alone and dropped here. Returns the child's
-/// number; the caller must reap it.
+/// Runs `child` in a copy of this process and ends that with the code it returns, 101 when it panics. Values that
+/// `child` owns, such as open files, are the new process's alone and dropped here. Returns the child's number; the
+/// caller must reap it.
 ///
-/// For a process with one thread: what another one has locked is never free in the child, which may
-/// then wait for it forever.
+/// For a process with one thread: a lock of another thread is never free in the child, which may then wait for it
+/// forever.
 ///
 /// # Errors
+///
 /// What the kernel reports.
 pub fn fork(child: impl FnOnce() -> i32) -> io::Result<u32> {
-    // SAFETY: the child has all memory for itself, and the C library makes its allocator usable in it.
-    // A lock that somebody else held is held for good there, which stops the child and breaks nothing.
+    // SAFETY: the child has all memory for itself, and the C library makes its allocator usable in it. A lock that
+    // another thread held is held for good there, which stops the child and breaks nothing.
     match unsafe { libc::fork() } {
         0 => {
             let code = catch_unwind(AssertUnwindSafe(child)).unwrap_or(101);

@@ -51,8 +51,8 @@ pub fn send(pid: u32, start_ticks: u64, signal: Signal) -> io::Result<bool> {
     }
 }
 
-/// A descriptor that stands for whoever has this number now; it never moves on to a successor.
-/// None on kernels before 5.3, or when there is no such process.
+/// A descriptor for the process that has this number now; it never moves on to a successor. None on kernels before 5.3,
+/// or when there is no such process.
 fn hold(pid: u32) -> Option<OwnedFd> {
     // SAFETY: pidfd_open takes integers and returns a new descriptor or -1.
     let fd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid as libc::pid_t, 0) };
@@ -79,12 +79,12 @@ pub struct ChildSignals {
     fd: SignalFd,
 }
 
-/// What arrived since the last look.
+/// Arrivals since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Arrived {
-    /// At least one child ended.
+    /// Whether at least one child ended.
     pub child: bool,
-    /// Somebody asked this process to end.
+    /// Whether this process was asked to end.
     pub terminate: bool,
 }
 

@@ -1,4 +1,4 @@
-//! One child process, with everything it must be before its program runs.
+//! Start of one child process, with all its settings made before its program runs.
 //!
 //! The order inside the child matters: the cgroup is joined and the cores are set while the child
 //! is still privileged; the death signal comes after the change of user, which clears it.
@@ -20,8 +20,8 @@ pub struct User {
     pub gid: u32,
 }
 
-/// What to start and how. Nothing but what stands here reaches the child: no environment, no
-/// descriptor, no ignored or blocked signal of the parent.
+/// Program and settings of a child. Nothing else reaches the child: no environment, no descriptor, no ignored or
+/// blocked signal of the parent.
 #[derive(Debug)]
 pub struct Launch {
     /// Program (looked up on the `PATH` of `env` unless it holds a `/`) and arguments; not empty.
@@ -30,11 +30,11 @@ pub struct Launch {
     pub env: Vec<(OsString, OsString)>,
     /// Working directory.
     pub cwd: PathBuf,
-    /// Where standard input comes from; `None`: it is empty.
+    /// Its standard input; `None`: it is empty.
     pub stdin: Option<File>,
-    /// Where standard output goes.
+    /// Its standard output.
     pub stdout: File,
-    /// Where standard error goes.
+    /// Its standard error.
     pub stderr: File,
     /// Cores it may run on, inherited by its children; empty: those of the parent.
     pub cpus: Vec<usize>,
@@ -86,7 +86,7 @@ fn descriptors(files: &[File]) -> Vec<RawFd> {
     files.iter().map(AsRawFd::as_raw_fd).collect()
 }
 
-/// What the child does to itself.
+/// The settings that the child makes for itself.
 struct Inside {
     parent: u32,
     cpus: Option<nix::sched::CpuSet>,
@@ -147,8 +147,8 @@ fn reset_signals() {
     }
 }
 
-/// Descriptors that somebody opened without close-on-exec and handed down to bakeoff must not be
-/// held open by a server. Kernels before 5.11 refuse; then they stay.
+/// Descriptors that were opened without close-on-exec and handed down to bakeoff must not be held open by a server.
+/// Kernels before 5.11 refuse; then they stay.
 fn close_others_on_exec() {
     // SAFETY: close_range with CLOSE_RANGE_CLOEXEC only sets a flag on open descriptors; nothing
     // is closed before exec.

@@ -1,4 +1,4 @@
-//! Processes as `/proc` shows them: one, all, the descendants of one.
+//! Process tree from `/proc`: one process, all, the descendants of one.
 
 use bakeoff_units::Nanos;
 use std::collections::HashSet;
@@ -48,8 +48,8 @@ pub fn scan() -> io::Result<Vec<Stat>> {
     Ok(all)
 }
 
-/// The processes below `root`, without it, parents before children. Ended ones that nobody has
-/// reaped are among them (state `Z`).
+/// The processes below `root`, without it, parents before children. Ended ones that are not reaped are among them
+/// (state `Z`).
 pub fn descendants(root: u32) -> io::Result<Vec<Stat>> {
     Ok(below(root, scan()?))
 }

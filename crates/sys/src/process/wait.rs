@@ -1,10 +1,10 @@
-//! Who ended, how, and what it used.
+//! Reaping of children: number, ending and resource usage.
 
 use bakeoff_units::Nanos;
 use std::fmt;
 use std::io;
 
-/// How a process ended.
+/// The way in which a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// By itself, with this code (0 to 255).
@@ -25,8 +25,8 @@ impl fmt::Display for Ending {
     }
 }
 
-/// What ended processes used: microsecond resolution, exact sum of user and system, the split
-/// between them estimated by the kernel.
+/// Resource usage of ended processes: microsecond resolution, exact sum of user and system, the split between them
+/// estimated by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Used {
     /// In user mode.
@@ -42,9 +42,9 @@ pub struct Used {
 pub struct Reaped {
     /// Its number.
     pub pid: u32,
-    /// How it ended.
+    /// Its ending.
     pub ending: Ending,
-    /// What it and the children it reaped used.
+    /// Usage of it and of the children it reaped.
     pub used: Used,
 }
 
@@ -53,7 +53,7 @@ pub fn reap() -> io::Result<Option<Reaped>> {
     wait4(-1)
 }
 
-/// Reaps this child if it has ended; other children are left to whoever waits for them.
+/// Reaps this child if it has ended; other children are not touched.
 pub fn reap_pid(pid: u32) -> io::Result<Option<Reaped>> {
     wait4(i32::try_from(pid).map_err(|_| io::ErrorKind::InvalidInput)?)
 }
@@ -74,7 +74,7 @@ fn wait4(which: i32) -> io::Result<Option<Reaped>> {
     }
 }
 
-/// What all children this process has reaped used, with what those had reaped.
+/// Usage of all children that this process has reaped, with those that they had reaped.
 pub fn children_used() -> io::Result<Used> {
     // SAFETY: rusage is plain integers, for which all zeros is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };

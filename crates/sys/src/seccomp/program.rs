@@ -1,7 +1,7 @@
-//! Tables of calls as a program of classic BPF.
+//! Assembler of call tables into a program of classic BPF.
 //!
-//! Pure; cold. A number is found by halving, so that a long table costs what a short one does: two steps for each
-//! halving, at most three comparisons at the end.
+//! Pure; cold. A number is found by halving, so that a long table costs about as much as a short one: two steps for
+//! each halving, at most three comparisons at the end.
 
 use super::{Argument, Rule};
 use libc::sock_filter;
@@ -24,15 +24,15 @@ pub(super) const IF_AT_LEAST: u16 = (libc::BPF_JMP | libc::BPF_JGE | libc::BPF_K
 pub(super) const SKIP: u16 = (libc::BPF_JMP | libc::BPF_JA) as u16;
 pub(super) const RETURN: u16 = (libc::BPF_RET | libc::BPF_K) as u16;
 
-/// Where the words of `struct seccomp_data` lie.
+/// Offsets of the words of `struct seccomp_data`.
 const NUMBER_AT: u32 = 0;
 const ARCHITECTURE_AT: u32 = 4;
 const ARGUMENTS_AT: u32 = 16;
 
-/// So many calls are compared one after the other.
+/// Number of calls that are compared one after the other.
 const FEW: usize = 3;
 
-/// What a program answers to calls that no rule is about.
+/// The program's answers to calls without a rule.
 pub(super) struct Program {
     /// A call without a rule, or none of whose rules fits.
     pub(super) otherwise: u32,
@@ -112,7 +112,7 @@ impl Rule {
 }
 
 impl Argument {
-    /// Its halves that matter: where, under which mask, what. Both architectures have the lower half first.
+    /// Its halves that matter: offset, mask, value. Both architectures have the lower half first.
     fn halves(&self) -> impl Iterator<Item = (u32, u32, u32)> + use<> {
         let Self { index, mask, value } = *self;
         let value = value & mask;

@@ -1,4 +1,4 @@
-//! Connections come to stand, or do not.
+//! Connecting: connections come to stand, or fail.
 
 use crate::stage::{
     Crowd, Told, accept, bytes_of, count, expect, expect_end, has, listener, on_a_stage, on_a_stage_alone,

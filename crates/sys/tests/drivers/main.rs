@@ -1,7 +1,7 @@
-//! One suite for all drivers that the kernel lets us have: whatever a loop may count on is tried on each.
+//! Tests of the driver's contract: everything that an event loop relies on.
 //!
-//! Peers are plain blocking sockets. What a driver tells is gathered until it suffices or a deadline is
-//! over; nothing here hopes for a moment.
+//! Peers are plain blocking sockets. The driver's events are gathered until they suffice or a deadline is over; nothing
+//! here hopes for a moment.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 

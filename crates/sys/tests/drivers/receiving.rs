@@ -1,4 +1,4 @@
-//! What comes, ends and breaks is told of its own connection, once, in order.
+//! Receiving: bytes, ends and breaks are reported for their own connection, once, in order.
 
 use crate::stage::{
     PATIENCE, Story, Told, accept, bytes_of, count, expect, expect_end, has, listener, on_a_stage, pattern,
@@ -123,7 +123,7 @@ fn a_peer_that_leaves_before_the_connection_is_used_is_noticed() {
         stage.connect(0, address, Wish::default(), b"");
         drop(accept(&listener));
         stage.until(|story| ended(story, 0));
-        // The kernel takes the first bytes and learns by the answer that nobody is there.
+        // The kernel takes the first bytes and learns by the answer that the peer is gone.
         let deadline = Instant::now() + PATIENCE;
         let mut story = Story::new();
         while !over(&story, 0) && stage.driver.send(0, b"anybody?").is_ok() {

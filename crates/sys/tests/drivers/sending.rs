@@ -1,4 +1,4 @@
-//! What is handed over goes out, all of it, in order, however slowly it is read.
+//! Sending: bytes handed over go out, all of them, in order, however slowly they are read.
 
 use crate::stage::{
     Stage, Story, Told, accept, count, expect, has, listener, on_a_stage, pattern, say, short,

@@ -1,4 +1,4 @@
-//! The other role: those who connect are taken in.
+//! Serving: connections of clients are accepted.
 
 use crate::stage::{PATIENCE, Told, bytes_of, expect, expect_end, on_a_stage, say};
 use bakeoff_sys::driver::{LISTENER, Sending};

@@ -1,4 +1,4 @@
-//! Where a driver is tried: the driver, a clock, peers, and what was told so far.
+//! Test stage of a driver: the driver, a clock, peers, and the events so far.
 
 use bakeoff_sys::driver::{Connecting, Driver, Event, Slot, Wait, Wish};
 use bakeoff_units::{MonotonicClock, Nanos};
@@ -40,7 +40,7 @@ pub(crate) enum Told {
     NotAccepted(ErrorKind),
 }
 
-/// All that was told, in order.
+/// All events so far, in order.
 pub(crate) type Story = Vec<(Slot, Told)>;
 
 pub(crate) struct Stage {
@@ -54,7 +54,7 @@ impl Stage {
         Self { driver: Driver::new(clock).unwrap(), clock }
     }
 
-    /// What one wait brings.
+    /// The events of one wait.
     pub(crate) fn wait(&mut self, wait: Wait) -> Story {
         self.driver.wait(wait).unwrap();
         self.drain()
@@ -68,7 +68,7 @@ impl Stage {
         story
     }
 
-    /// Goes on until enough is told.
+    /// Goes on until there are enough events.
     pub(crate) fn until(&mut self, enough: impl Fn(&Story) -> bool) -> Story {
         let deadline = Instant::now() + PATIENCE;
         let mut story = Story::new();
@@ -79,7 +79,7 @@ impl Stage {
         story
     }
 
-    /// Makes sure that nothing more is told: some empty waits.
+    /// Makes sure that no event follows: some empty waits.
     pub(crate) fn quiet(&mut self) -> Story {
         (0..3).flat_map(|_| self.wait(short(10))).collect()
     }
@@ -102,7 +102,7 @@ impl Stage {
         }
     }
 
-    /// Hands over what is queued, for drivers that queue.
+    /// Hands over the queued bytes, for drivers that queue.
     pub(crate) fn hand_over(&mut self) -> Story {
         self.wait(short(0))
     }
@@ -141,7 +141,7 @@ pub(crate) fn bytes_of(story: &Story, slot: Slot) -> Vec<u8> {
     all
 }
 
-/// How often something was told of one slot.
+/// Number of events of one slot that fit.
 pub(crate) fn count(story: &Story, slot: Slot, what: impl Fn(&Told) -> bool) -> usize {
     story.iter().filter(|(of, told)| *of == slot && what(told)).count()
 }
@@ -172,7 +172,7 @@ pub(crate) fn expect(peer: &mut TcpStream, bytes: &[u8]) {
     assert!(got == bytes, "{:?}", got.escape_ascii().to_string());
 }
 
-/// Makes sure that nothing more comes.
+/// Makes sure that no byte follows.
 pub(crate) fn expect_end(peer: &mut TcpStream) {
     let mut rest = Vec::new();
     peer.read_to_end(&mut rest).unwrap();
@@ -188,7 +188,7 @@ pub(crate) fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 31 % 251) as u8).collect()
 }
 
-/// A listener whose queue is full: who connects stands only when [`Crowd::disperse`] has made room.
+/// A listener whose queue is full: a connection stands only when [`Crowd::disperse`] has made room.
 pub(crate) struct Crowd {
     listener: TcpListener,
     pub(crate) address: SocketAddr,

@@ -1,4 +1,4 @@
-//! When bytes arrived, as the kernel saw it.
+//! Arrival times of bytes, as the kernel saw them.
 
 use crate::stage::{PATIENCE, Stage, Story, Told, bytes_of, expect, on_a_stage, say};
 use bakeoff_sys::driver::{Batch, Wait, Wish};
@@ -6,7 +6,7 @@ use bakeoff_units::{Clock, Nanos};
 use std::net::TcpStream;
 use std::time::Instant;
 
-/// How far the comparison of two clocks may be off, between the looks at which a machine may stand still.
+/// Tolerance of the comparison of two clocks, as a machine may stand still between the looks.
 const APART: Nanos = Nanos::from_millis(5);
 
 fn stamp(story: &Story) -> Option<Nanos> {

@@ -1,4 +1,4 @@
-//! Waits last as long as they are told to.
+//! Waiting: waits last as long as they should.
 
 use crate::stage::{Story, Told, bytes_of, on_a_stage, say, short};
 use bakeoff_sys::driver::{Batch, Event, Wait, Wish};

@@ -1,19 +1,19 @@
-//! Common, Combined and Combined with a virtual host: one grammar.
+//! Common, Combined and Combined with a virtual host: parser for Apache's log formats, one grammar.
 //!
-//! Hot. The time in brackets is the anchor: names of users before it may hold spaces, and what
-//! stands behind the size (referrer, agent, anything an administrator added) is not looked at.
+//! Hot. The time in brackets is the anchor: names of users before it may hold spaces. Text behind the size (referrer,
+//! agent, anything an administrator added) is not looked at.
 
 use super::fields::{quoted, request_line, size, skip_spaces, status, token};
 use super::{Entry, LineError, stamp};
 use memchr::memchr;
 
-/// A line and what the entry does not say, for telling the formats apart.
+/// A line in three parts: the entry, and the text around it by which the formats are told apart.
 pub(super) struct Parts<'a> {
     /// The entry, without virtual host.
     pub(super) entry: Entry<'a>,
-    /// What stands before the time, trailing space included.
+    /// Text before the time, trailing space included.
     pub(super) lead: &'a [u8],
-    /// What stands behind the size, leading space included.
+    /// Text behind the size, leading space included.
     pub(super) tail: &'a [u8],
 }
 
@@ -48,7 +48,7 @@ pub(super) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
     Ok(Parts { entry, lead, tail: &rest[end..] })
 }
 
-/// What stands before `[time]`, in it, and behind it.
+/// Text before `[time]`, in it, and behind it.
 type Around<'a> = (&'a [u8], &'a [u8], &'a [u8]);
 
 /// Splits at `[time]`: the first bracket with a space before it that closes again.

@@ -1,22 +1,22 @@
-//! Which format a log is in, told from its first lines.
+//! Detection of a log's format from its first lines.
 //!
-//! Cold: once per log. Each line votes for what it looks like; the majority has it, so that junk at
-//! the top of a log, or a user name with a space, does not decide.
+//! Cold: once per log. Each line votes for the format that it looks like; the majority decides, so that junk at the top
+//! of a log, or a user name with a space, does not.
 
 use super::fields::skip_spaces;
 use super::{Format, apache, json, parse, squid};
 use std::fmt;
 
-/// No line looks like a format that is known.
+/// No line looks like a known format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DetectError {
-    /// How many lines with anything in them were looked at.
+    /// Number of lines that were looked at and not empty.
     pub lines: usize,
     /// The beginning of the first of them.
     pub first: String,
 }
 
-/// As much of a line is shown.
+/// Bytes of a line that are shown.
 const SHOWN: usize = 160;
 
 impl fmt::Display for DetectError {

@@ -1,13 +1,13 @@
-//! Fields of a line: tokens, numbers, quoted text and its escapes.
+//! Fields of a log line: tokens, numbers, quoted text and its escapes.
 //!
-//! Shared by the formats, hot. Owns no format; each function takes what is left of a line and
-//! gives a field and the rest.
+//! Shared by the formats, hot. Owns no format; each function takes the rest of a line and gives a field and the new
+//! rest.
 
 use super::LineError;
 use crate::digits::decimal;
 use memchr::{memchr, memchr2, memrchr};
 
-/// The token before the next space, and what follows the spaces behind it.
+/// The token before the next space, and the text behind the spaces that follow.
 #[inline]
 pub(super) fn token(rest: &[u8]) -> (&[u8], &[u8]) {
     match memchr(b' ', rest) {
@@ -16,20 +16,20 @@ pub(super) fn token(rest: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// What follows leading spaces.
+/// The text behind leading spaces.
 #[inline]
 pub(super) fn skip_spaces(rest: &[u8]) -> &[u8] {
     let start = rest.iter().position(|&b| b != b' ').unwrap_or(rest.len());
     &rest[start..]
 }
 
-/// A field in quotes whose opening quote is already behind us.
+/// A quoted field whose opening quote is already consumed.
 pub(super) struct Quoted<'a> {
-    /// What stands between the quotes.
+    /// Text between the quotes.
     pub(super) text: &'a [u8],
     /// Whether a backslash is in it.
     pub(super) escaped: bool,
-    /// What follows the closing quote.
+    /// Text behind the closing quote.
     pub(super) rest: &'a [u8],
 }
 
@@ -49,8 +49,8 @@ pub(super) fn quoted(rest: &[u8]) -> Result<Quoted<'_>, LineError> {
     }
 }
 
-/// Method and target of a request line; an empty method when it is none. The target is what stands
-/// between the method and the last field that says HTTP, with whatever spaces are in it.
+/// Method and target of a request line; an empty method when it is none. The target is the text between the method and
+/// the last field that says HTTP, with any spaces in it.
 #[inline]
 pub(super) fn request_line(text: &[u8]) -> (&[u8], &[u8]) {
     let Some(space) = memchr(b' ', text) else { return (&[], text) };
@@ -88,9 +88,9 @@ pub(super) fn size(text: &[u8]) -> Result<Option<u64>, LineError> {
     decimal(text).map(Some).ok_or(LineError::Size)
 }
 
-/// Takes the escapes of a log out of `text` and appends what was meant to `plain`: `\"`, `\\`,
-/// `\/`, `\n`, `\t`, `\r`, `\b`, `\f`, `\v`, `\xHH` (Apache, nginx) and `\uHHHH` (JSON, also in
-/// pairs). A backslash before anything else stands for itself.
+/// Takes the escapes of a log out of `text` and appends the plain bytes to `plain`: `\"`, `\\`, `\/`, `\n`, `\t`, `\r`,
+/// `\b`, `\f`, `\v`, `\xHH` (Apache, nginx) and `\uHHHH` (JSON, also in pairs). A backslash before anything else stands
+/// for itself.
 pub fn unescape(text: &[u8], plain: &mut Vec<u8>) {
     let mut rest = text;
     while let Some(at) = memchr(b'\\', rest) {
@@ -100,7 +100,7 @@ pub fn unescape(text: &[u8], plain: &mut Vec<u8>) {
     plain.extend_from_slice(rest);
 }
 
-/// One escape at the start of `rest`; gives what follows it.
+/// One escape at the start of `rest`; returns the text behind it.
 fn escape<'a>(rest: &'a [u8], plain: &mut Vec<u8>) -> &'a [u8] {
     let simple = match rest.get(1) {
         Some(&b @ (b'"' | b'\\' | b'/')) => Some(b),
@@ -128,7 +128,7 @@ fn escape<'a>(rest: &'a [u8], plain: &mut Vec<u8>) -> &'a [u8] {
     &rest[1..]
 }
 
-/// `\uHHHH`, or two of them that make one letter outside the basic plane; and how long it is.
+/// `\uHHHH`, or two of them that make one letter outside the basic plane; and its length.
 fn unicode(rest: &[u8]) -> Option<(char, usize)> {
     let high = (rest.get(1) == Some(&b'u')).then(|| hex(rest, 2, 4))??;
     if !(0xD800..0xDC00).contains(&high) {

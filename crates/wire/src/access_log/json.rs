@@ -1,8 +1,8 @@
-//! A scanner of one JSON object, without allocation.
+//! Scanner of one JSON object, without allocation.
 //!
-//! Own code and not a full parser for two reasons: logs carry bytes that are not UTF-8 and escapes
-//! that are not JSON (`\x22`), which full parsers refuse; and a line that was cut off still gives
-//! the keys before the cut. Nested values are stepped over by their brackets; whoever wants what is in them scans them again.
+//! Own code and not a full parser for two reasons: logs carry bytes that are not UTF-8 and escapes that are not JSON
+//! (`\x22`), which full parsers refuse; and a line that was cut off still gives the keys before the cut. Nested values
+//! are stepped over by their brackets; a caller that needs their contents scans them again.
 
 use super::fields::quoted;
 
@@ -32,7 +32,7 @@ impl<'a> Value<'a> {
     }
 }
 
-/// The keys and values of the object in `line`, up to where it ends or stops making sense.
+/// The keys and values of the object in `line`, up to its end or the first syntax error.
 pub(super) struct Members<'a> {
     rest: &'a [u8],
 }
@@ -75,7 +75,7 @@ fn value(rest: &[u8]) -> Option<(Value<'_>, &[u8])> {
     }
 }
 
-/// What follows the nested value that `rest` begins with.
+/// The text behind the nested value that `rest` begins with.
 fn step_over(mut rest: &[u8]) -> Option<&[u8]> {
     let mut depth = 0_usize;
     loop {

@@ -1,15 +1,15 @@
-//! JSON, one object a line, with keys named as a server or its administrator pleased.
+//! JSON logs, one object a line, with keys named by the server or its administrator.
 //!
-//! Owns which keys of which log tell what. Strings and numbers are taken alike; a key that is not listed is ignored; of
-//! several names for one thing the better one wins wherever it stands. A name with dots is that of a key in an object that is
-//! the value of a key.
+//! Owns the mapping from the keys of each log to the fields of an entry. Strings and numbers are taken alike; a key
+//! that is not listed is ignored; of several names for one field the better one wins wherever it stands. A name with
+//! dots is that of a key in an object that is the value of a key.
 
 use super::fields::{is_method, request_line, status};
 use super::json::{Members, Value, members};
 use super::{Entry, LineError, Stamp, stamp};
 use crate::digits::decimal;
 
-/// What a key tells.
+/// The field that a key fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Request,
@@ -21,15 +21,15 @@ enum Key {
     Vhost,
 }
 
-/// The keys of one kind of log; for one thing the earlier name wins.
+/// The keys of one kind of log; for one field the earlier name wins.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct Keys {
     pub(super) name: &'static str,
     of: &'static [(&'static [u8], Key)],
 }
 
-/// `msec` comes first among the times as it is the finest, `uri` last among the targets as nginx has rewritten it and left the
-/// query out.
+/// `msec` comes first among the times as it is the finest, `uri` last among the targets as nginx has rewritten it and
+/// left the query out.
 pub(super) const NGINX: Keys = Keys {
     name: "nginx-json",
     of: &[
@@ -83,7 +83,7 @@ pub(super) const TRAEFIK: Keys = Keys {
     ],
 };
 
-/// What the left side of `path=request.uri` may be.
+/// The fields that may be on the left side of `path=request.uri`.
 const TOLD: [(&str, Key); 7] = [
     ("request", Key::Request),
     ("method", Key::Method),
@@ -95,8 +95,9 @@ const TOLD: [(&str, Key); 7] = [
 ];
 
 impl Keys {
-    /// From `path=request.uri,status=code`. What is not mapped is not looked for: methods are then GET, statuses 200, and
-    /// sizes and times unknown. It is kept as long as the program runs, which reads one such line or two.
+    /// From `path=request.uri,status=code`. Fields that are not mapped are not looked for: methods are then GET,
+    /// statuses 200, and sizes and times unknown. It is kept as long as the program runs, which reads one such line or
+    /// two.
     pub(super) fn of_map(map: &str) -> Option<&'static Self> {
         let map: &'static str = Box::leak(map.to_owned().into_boxed_str());
         let pair = |pair: &'static str| {
@@ -114,7 +115,7 @@ impl Keys {
     }
 }
 
-/// The best value for each thing so far, with the rank of its name.
+/// The best value for each field so far, with the rank of its name.
 type Found<'a> = [Option<(usize, Value<'a>)>; 7];
 
 pub(super) fn parse<'a>(keys: &Keys, line: &'a [u8]) -> Result<Entry<'a>, LineError> {

@@ -1,12 +1,12 @@
-//! Lines of access logs, as servers write them.
+//! Access logs: parsers for the lines that web servers write.
 //!
-//! Shared by both sides, no I/O, hot: replaying a log parses every line of it, many gigabytes of
-//! them, and a log is written by strangers. Owns what the fields of a line are. Does not decide
-//! which requests are fit to be sent again (`workload` does) and does not read files.
+//! Shared by both sides, no I/O, hot: replaying a log parses every line of it, many gigabytes, and a log is untrusted
+//! input. Owns the meaning of the fields of a line. Does not decide which requests are fit to be sent again (`workload`
+//! does) and does not read files.
 //!
-//! No allocation, no regular expressions, no check of whole lines for UTF-8: fields are borrowed
-//! as bytes, with the escapes of the log still in them ([`unescape`] takes them out). Only what a
-//! replay needs is parsed: a line that was cut off behind status and size is still good.
+//! No allocation, no regular expressions, no check of whole lines for UTF-8: fields are borrowed as bytes, with the
+//! escapes of the log still in them ([`unescape`] takes them out). Only the fields that a replay needs are parsed: a
+//! line that was cut off behind status and size is still good.
 
 mod apache;
 mod detect;
@@ -24,8 +24,8 @@ pub use stamp::Stamp;
 use std::fmt;
 use std::str::FromStr;
 
-/// The formats that are understood. Each says which end of a request its stamp marks: a log that
-/// stamps the end shows long replies later than they were asked for.
+/// The formats that are understood. Each says which end of a request its stamp marks: a log that stamps the end shows
+/// long replies later than their requests came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Format {
     /// `host ident user [time] "request" status bytes`, the Common Log Format. Apache's `%t` is
@@ -44,8 +44,8 @@ pub enum Format {
     /// [`Format::NGINX_JSON`] as nginx's `log_format ... escape=json` is mostly used, flat; all of nginx's times
     /// (`$time_local`, `$time_iso8601`, `$msec`) are the end of the request. Keys, of several for one thing the first:
     /// `request`, or `request_method` (`method`) with `request_uri` (`url`, `path`, `uri`); `status`; `body_bytes_sent`
-    /// (`bytes_sent`, `bytes`, `size`); `msec` (`time_iso8601`, `@timestamp`, `timestamp`, `time_local`, `time`); `host`
-    /// (`server_name`, `vhost`).
+    /// (`bytes_sent`, `bytes`, `size`); `msec` (`time_iso8601`, `@timestamp`, `timestamp`, `time_local`, `time`);
+    /// `host` (`server_name`, `vhost`).
     ///
     /// [`Format::CADDY`] as Caddy logs; `ts` is the end of the request. [`Format::TRAEFIK`] as Traefik does with
     /// `accesslog.format=json`; `StartUTC` is its start. Any other from `json:path=KEY,status=KEY,...`.
@@ -63,7 +63,7 @@ impl Format {
     /// Traefik's.
     pub const TRAEFIK: Self = Self::Json(&keyed::TRAEFIK);
 
-    /// All that have a name.
+    /// The formats that have a name.
     pub const ALL: [Self; 7] = [
         Self::Common,
         Self::Combined,
@@ -121,7 +121,7 @@ impl FromStr for Format {
     }
 }
 
-/// What one line says of one request.
+/// One request as a line describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
     /// The moment, where the line has one that can be read.
@@ -142,7 +142,7 @@ pub struct Entry<'a> {
     pub vhost: Option<&'a [u8]>,
 }
 
-/// Why a line is not one of its format.
+/// Fault of a line that is not in its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LineError {
     /// Nothing but white space.
@@ -187,10 +187,11 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// Takes one line apart; `line` has no line feed (a carriage return is ignored).
+/// Parses one line; `line` has no line feed (a carriage return is ignored).
 ///
 /// # Errors
-/// What is wrong with the line. Never panics, whatever the bytes.
+///
+/// The fault of the line. Never panics, whatever the bytes.
 #[inline]
 pub fn parse(format: Format, line: &[u8]) -> Result<Entry<'_>, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);

@@ -1,4 +1,4 @@
-//! Moments as logs write them, by fixed positions.
+//! Time stamps of logs, parsed by fixed positions.
 //!
 //! Hot: once per line. Three spellings: `17/May/2015:10:05:03 +0200`, ISO 8601, and seconds since
 //! the epoch with an optional fraction. Leap seconds (`:60`) become the second after.
@@ -54,7 +54,7 @@ pub(super) fn epoch(text: &[u8]) -> Option<Stamp> {
     if rest.is_empty() { stamp(seconds, fraction) } else { None }
 }
 
-/// Whichever spelling it is.
+/// Any of the three spellings.
 pub(super) fn any(text: &[u8]) -> Option<Stamp> {
     common(text).or_else(|| iso(text)).or_else(|| epoch(text))
 }

@@ -1,11 +1,11 @@
-//! What ends a connection, and what ends one stream.
+//! Connection errors and stream errors of HTTP/2 (RFC 9113 section 5.4).
 //!
 //! Both sides. Closed lists: each reason is also the label under which it is counted.
 
 use super::ErrorCode;
 use super::hpack::HpackError;
 
-/// Why a connection is of no further use. The peer has been told by a GOAWAY in the output.
+/// Error of a connection, which is then of no further use. The peer has been told by a GOAWAY in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ConnectionError {
     /// The peer's first bytes are not those of HTTP/2.
@@ -38,7 +38,7 @@ pub enum ConnectionError {
     /// A window was opened beyond 2^31 - 1.
     #[error("a flow-control window was made too large")]
     WindowTooLarge,
-    /// A window was opened by nothing.
+    /// A window was opened by zero.
     #[error("a flow-control window was opened by 0")]
     ZeroIncrement,
     /// A setting has a value that it cannot have.
@@ -97,7 +97,7 @@ impl From<HpackError> for ConnectionError {
     }
 }
 
-/// Why a message is none (RFC 9113 section 8.1.1). It ends its stream, not the connection.
+/// Fault of a malformed message (RFC 9113 section 8.1.1). It ends its stream, not the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Malformed {
     /// A pseudo-header field is missing, doubled, unknown, misplaced or has no such value.
@@ -106,10 +106,10 @@ pub enum Malformed {
     /// A name or value has characters that it must not have.
     #[error("a header field has characters that it must not have")]
     Field,
-    /// A field that speaks of the connection, as HTTP/1.1 has them.
+    /// A field about the connection, as HTTP/1.1 has them.
     #[error("a header field of HTTP/1.1 connections")]
     ConnectionField,
-    /// A length that is none, or two that differ, or another number of bytes than was said.
+    /// A malformed length, or two that differ, or another number of bytes than announced.
     #[error("the message's length is not what was said")]
     Length,
     /// Body bytes before the head.
@@ -121,7 +121,7 @@ pub enum Malformed {
     /// An interim reply that ends the stream, that switches protocols, or one too many.
     #[error("an interim reply that cannot be one")]
     Interim,
-    /// A window of the stream was opened by nothing or too far.
+    /// A window of the stream was opened by zero or too far.
     #[error("the stream's window was opened by 0 or too far")]
     Window,
 }

@@ -1,6 +1,6 @@
-//! The fields of messages: what they may be (RFC 9113 section 8), and what is taken from them.
+//! Header fields of messages: their rules (RFC 9113 section 8), and the values that each role needs.
 //!
-//! Both roles. Hot, fed by strangers.
+//! Both roles. Hot, reads untrusted input.
 
 use super::Malformed;
 use super::hpack::sound;
@@ -30,7 +30,7 @@ fn regular(name: &[u8], value: &[u8], sound: bool) -> Result<(), Malformed> {
     if of_connections { Err(Malformed::ConnectionField) } else { Ok(()) }
 }
 
-/// Keeps the first thing that is wrong.
+/// Keeps the first fault.
 fn note(first: &mut Option<Malformed>, found: Result<(), Malformed>) {
     *first = first.or(found.err());
 }
@@ -45,7 +45,7 @@ fn length(known: &mut Option<u64>, value: &[u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// What a client takes from a header block.
+/// The values that a client takes from a header block.
 #[derive(Debug, Default)]
 pub(super) struct ReplyFields {
     pub(super) status: Option<u16>,
@@ -90,7 +90,7 @@ impl ReplyFields {
     }
 }
 
-/// What a server takes from a header block. Its buffer stays.
+/// The values that a server takes from a header block. Its buffer is reused.
 #[derive(Clone, Debug, Default)]
 pub(super) struct RequestFields {
     pub(super) method: Option<ServerMethod>,

@@ -1,6 +1,6 @@
-//! Frames (RFC 9113 sections 4 to 7): their heads, and the numbers that stand in them.
+//! Frames (RFC 9113 sections 4 to 7): their heads, and the numbers in them.
 //!
-//! Both sides. Hot, fed by strangers. Owns what can be said of a frame from its head alone.
+//! Both sides. Hot, reads untrusted input. Owns all that can be said of a frame from its head alone.
 
 /// Bytes of a frame's head.
 pub const FRAME_HEAD_BYTES: usize = 9;
@@ -10,10 +10,10 @@ pub const MIN_MAX_FRAME: u32 = 16_384;
 pub const MAX_MAX_FRAME: u32 = (1 << 24) - 1;
 /// Largest window, and largest stream identifier.
 pub const MAX_31: u32 = (1 << 31) - 1;
-/// What a client sends first (RFC 9113 section 3.4).
+/// The first bytes of a client (RFC 9113 section 3.4).
 pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// What a frame is.
+/// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Body bytes.
@@ -26,7 +26,7 @@ pub enum Kind {
     RstStream,
     /// Parameters, or their acknowledgement.
     Settings,
-    /// A reply that nobody asked for.
+    /// A pushed reply, without a request.
     PushPromise,
     /// A question whether the peer is there, or the answer.
     Ping,
@@ -92,7 +92,7 @@ pub const PRIORITY: u8 = 0x20;
 pub struct FrameHead {
     /// Bytes of payload, below 2^24.
     pub length: u32,
-    /// What it is.
+    /// The kind.
     pub kind: Kind,
     /// Flags, whose meaning depends on the kind.
     pub flags: u8,
@@ -135,14 +135,14 @@ pub(super) mod setting {
     pub(in crate::h2) const MAX_HEADER_LIST_SIZE: u16 = 6;
 }
 
-/// Why a stream or a connection ended (RFC 9113 section 7).
+/// Error codes of streams and connections (RFC 9113 section 7).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ErrorCode {
     /// Nothing is wrong.
     NoError,
     /// The protocol was broken in a way that has no code of its own.
     ProtocolError,
-    /// The sender broke.
+    /// The sender failed.
     InternalError,
     /// More was sent than the window allowed.
     FlowControlError,
@@ -164,7 +164,7 @@ pub enum ErrorCode {
     EnhanceYourCalm,
     /// The transport is not safe enough.
     InadequateSecurity,
-    /// HTTP/1.1 is wanted instead.
+    /// HTTP/1.1 is required instead.
     Http11Required,
     /// A code that the RFC does not have.
     Unknown(u32),

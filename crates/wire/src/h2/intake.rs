@@ -1,8 +1,8 @@
-//! From bytes in whatever pieces to frames, and from frames to whole header blocks.
+//! Frame reader: from bytes in any pieces to frames, and from frames to whole header blocks.
 //!
-//! Both roles. Hot, fed by strangers. What is all there is handed on as a slice of the input; what is
-//! not is kept until it is, within bounds. Bodies are never kept. Owns every rule that can be checked
-//! without knowing streams.
+//! Both roles. Hot, reads untrusted input. Complete items are handed on as slices of the input; incomplete ones are
+//! kept until they are complete, within bounds. Bodies are never kept. Owns every rule that can be checked without
+//! knowing streams.
 
 use super::ConnectionError;
 use super::frame::{
@@ -13,8 +13,8 @@ use std::ops::Range;
 /// Most frames of one header block: sixteen at the default size hold more than any list may have.
 const MAX_BLOCK_FRAMES: u32 = 64;
 
-/// What the input holds next. The number beside it is how much of the input is used before it
-/// (`Body`) or with it (all others).
+/// The next item of the input. The number beside it is how much of the input is used before it (`Body`) or with it (all
+/// others).
 #[derive(Debug)]
 pub(super) enum Item<'a> {
     /// Nothing more; all input is used.
@@ -25,11 +25,11 @@ pub(super) enum Item<'a> {
     Block(BlockHead, &'a [u8]),
     /// A DATA frame begins.
     Data(DataHead),
-    /// So many bytes of body follow; whether they are the frame's last.
+    /// Number of bytes of body that follow, and whether they are the frame's last.
     Body(usize, bool),
 }
 
-/// Where a header block belongs.
+/// The head of a header block.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct BlockHead {
     pub(super) stream: u32,
@@ -40,7 +40,7 @@ pub(super) struct BlockHead {
     frames: u32,
 }
 
-/// What is known of a DATA frame before its bytes come.
+/// The head of a DATA frame, known before its bytes come.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct DataHead {
     pub(super) stream: u32,
@@ -62,7 +62,7 @@ enum At {
     Skip(u32),
 }
 
-/// An item without its bytes: where they lie.
+/// An item without its bytes: their position.
 enum Found {
     More,
     Control(FrameHead, Place),
@@ -83,9 +83,9 @@ pub(super) struct Intake {
     at: At,
     /// A frame's head or payload that came in pieces.
     kept: Vec<u8>,
-    /// Whether what is kept has been handed on.
+    /// Whether the kept bytes have been handed on.
     spent: bool,
-    /// A header block that came in several frames, and to whom it belongs.
+    /// A header block that came in several frames, and its head.
     block: Vec<u8>,
     open: Option<BlockHead>,
     settings_seen: bool,
@@ -94,7 +94,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// A reader that expects the client's preface or not, and announced these limits.
+    /// A reader with these limits that expects the client's preface or not.
     pub(super) fn new(preface: bool, max_frame: u32, max_list: u32) -> Self {
         Self {
             at: if preface { At::Preface(0) } else { At::Head },
@@ -108,7 +108,7 @@ impl Intake {
         }
     }
 
-    /// What comes next in the input.
+    /// The next item of the input.
     pub(super) fn next<'a>(&'a mut self, input: &'a [u8]) -> Result<(usize, Item<'a>), ConnectionError> {
         if self.spent {
             self.kept.clear();
@@ -138,7 +138,7 @@ impl Intake {
         Ok((used, item))
     }
 
-    /// Passes over what is left of the current DATA frame.
+    /// Passes over the rest of the current DATA frame.
     pub(super) fn discard_body(&mut self) {
         if let At::Body { left, padding } = self.at {
             self.at = At::Skip(left.saturating_add(padding));
@@ -212,7 +212,7 @@ impl Intake {
         Some(head)
     }
 
-    /// Decides what becomes of a frame when its head is known.
+    /// Decides on the handling of a frame when its head is known.
     fn begin(&mut self, head: FrameHead) -> Result<Option<Found>, ConnectionError> {
         self.check(&head)?;
         self.at = match head.kind {

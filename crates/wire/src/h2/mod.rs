@@ -1,12 +1,11 @@
 //! HTTP/2 (RFC 9113): bytes to messages and back, for client and server, without I/O.
 //!
-//! Both sides of the wall. Hot, fed by strangers: nothing here panics, allocates without a bound or
-//! trusts a length. Owns framing, streams, windows and header compression; knows nothing of sockets,
-//! workloads or whether a status is welcome. Whether a peer speaks it (ALPN, prior knowledge) is for
-//! the caller to settle.
+//! Both sides of the wall. Hot, reads untrusted input: nothing here panics, allocates without a bound or trusts a
+//! length. Owns framing, streams, windows and header compression; knows nothing of sockets, workloads or whether a
+//! status is welcome. Whether a peer speaks HTTP/2 (ALPN, prior knowledge) is for the caller to settle.
 //!
-//! A connection has two ends: `step` takes what came, and `output` holds what is to be sent. Body
-//! bytes are never copied: a step says where in the input they are.
+//! A connection has two ends: `step` takes bytes in, and `output` holds the bytes to be sent. Body bytes are never
+//! copied: a step says where in the input they are.
 
 mod client;
 mod error;
@@ -25,7 +24,7 @@ pub use fields::field_fits;
 pub use frame::ErrorCode;
 pub use server::{Grant, MAX_STREAMS, RequestHead, ServerConnection, ServerStep};
 
-/// What a connection announces about itself.
+/// The limits that a connection announces for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Window of each stream, in bytes; at most 2^31 - 1.
@@ -34,7 +33,7 @@ pub struct Settings {
     pub connection_window: u32,
     /// Largest payload of a frame, in bytes; 16 384 to 2^24 - 1.
     pub max_frame: u32,
-    /// Largest dynamic table for headers that come, in bytes.
+    /// Largest dynamic table for incoming headers, in bytes.
     pub header_table: u32,
     /// Largest header of a message, counted as HPACK counts: 32 bytes a field beside its strings.
     pub max_header_list: u32,

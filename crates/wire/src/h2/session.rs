@@ -1,6 +1,6 @@
-//! What both roles do alike: settings, answers, header blocks out, bounds, and the end.
+//! The part of a connection that both roles share: settings, answers, outgoing header blocks, bounds, and the end.
 //!
-//! Hot, fed by strangers. Owns the output and what is known of the peer; knows no streams.
+//! Hot, reads untrusted input. Owns the output and the state of the peer; knows no streams.
 
 use super::frame::{ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, Kind, setting};
 use super::frame::{MAX_31, MAX_MAX_FRAME, MIN_MAX_FRAME};
@@ -9,15 +9,15 @@ use super::intake::DataHead;
 use super::window::Receive;
 use super::{ConnectionError, ErrorCode, Settings};
 
-/// Windows before anybody says otherwise (RFC 9113 section 6.9.2), in bytes.
+/// Default size of windows (RFC 9113 section 6.9.2), in bytes.
 pub(super) const DEFAULT_WINDOW: u32 = 65_535;
 /// Most answers to PING and SETTINGS, and resets, that wait in the output. An honest peer waits for
 /// an answer before it asks a thousand times more.
 const MAX_UNSENT: u32 = 1_000;
-/// Most DATA frames without a byte one after the other; nobody needs two.
+/// Most DATA frames without a byte one after the other; two are never needed.
 const MAX_EMPTY: u32 = 100;
 
-/// What the peer said about itself.
+/// The limits that the peer announced.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Peer {
     /// Most streams that may be open.
@@ -47,7 +47,7 @@ pub(super) enum Control {
     GoAway(u32, ErrorCode),
 }
 
-/// State of a connection that has nothing to do with its streams.
+/// The state of a connection that has nothing to do with its streams.
 #[derive(Clone, Debug)]
 pub(super) struct Session {
     pub(super) output: Vec<u8>,
@@ -190,7 +190,7 @@ impl Session {
         }
     }
 
-    /// Takes the peer's settings; by how much its initial window changed.
+    /// Takes the peer's settings; returns the change of its initial window.
     fn settings(&mut self, payload: &[u8]) -> Result<i64, ConnectionError> {
         let before = i64::from(self.peer.initial_window);
         for entry in payload.chunks_exact(6) {
@@ -213,7 +213,7 @@ impl Session {
         Ok(i64::from(self.peer.initial_window) - before)
     }
 
-    /// Starts a header block in the output; where it starts.
+    /// Starts a header block in the output; returns where it starts.
     pub(super) fn open_block(&mut self) -> usize {
         let start = self.output.len();
         self.output.extend_from_slice(&[0; FRAME_HEAD_BYTES]);

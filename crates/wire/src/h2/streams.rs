@@ -1,16 +1,16 @@
-//! The open streams of a connection, by their numbers.
+//! Table of a connection's open streams, by their numbers.
 //!
-//! Both roles. Hot. A hash table of our own, as numbers of streams are nearly consecutive: half of a
-//! number is its hash, and a stream is nearly always found at the first look. Slots stay, so that
-//! opening and closing streams allocates nothing.
+//! Both roles. Hot. A hash table of our own, as numbers of streams are nearly consecutive: half of a number is its
+//! hash, and a stream is nearly always found at the first look. Slots stay, so that opening and closing streams
+//! allocates nothing.
 
-/// Streams, each with what its role knows of it.
+/// Streams, each with its role's state.
 #[derive(Clone, Debug)]
 pub(super) struct Streams<T> {
     /// Number (0: empty) and stream; a power of two of them, at most half of them full.
     slots: Vec<(u32, T)>,
     count: usize,
-    /// How many do not stand at their own place.
+    /// Number of streams that do not stand at their own place.
     displaced: usize,
 }
 
@@ -52,7 +52,7 @@ impl<T: Copy + Default> Streams<T> {
             self.slots[hole] = (0, T::default());
             return Some(removed);
         }
-        // What stands behind moves up, unless it stands at its own place already.
+        // The following streams move up, unless they stand at their own place already.
         let mut next = self.after(hole);
         while self.slots[next].0 != 0 {
             let home = self.home(self.slots[next].0);

@@ -1,10 +1,10 @@
-//! Receive windows (RFC 9113 section 5.2), and what a stream may still bring.
+//! Receive windows (RFC 9113 section 5.2), and the body bytes that a stream must still bring.
 //!
 //! Both roles. Hot. Bodies are handed on at once, so bytes count as consumed when their frame comes.
 
 use super::{ConnectionError, Malformed};
 
-/// How much the peer may still send.
+/// Bytes that the peer may still send.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Receive {
     size: u32,
@@ -22,7 +22,7 @@ impl Receive {
         Ok(())
     }
 
-    /// By how much the window is to be opened again: all of it when half is consumed.
+    /// The bytes by which the window is to be opened again: all of it when half is consumed.
     pub(super) fn due(&mut self) -> Option<u32> {
         let consumed = self.size - self.left;
         if consumed == 0 || consumed < self.size / 2 {
@@ -37,13 +37,13 @@ impl Receive {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Incoming {
     pub(super) window: Receive,
-    /// Body bytes that must still come, where their number was said.
+    /// Body bytes that must still come, where their number was announced.
     pub(super) length_left: Option<u64>,
 }
 
 impl Incoming {
-    /// A DATA frame with so many bytes for the window and so many of body; by how much to open the
-    /// window again.
+    /// A DATA frame with so many bytes for the window and so many of body; returns by how much to open the window
+    /// again.
     pub(super) fn data(
         &mut self,
         flow: u32,
@@ -61,7 +61,7 @@ impl Incoming {
         Ok(Ok(self.window.due()))
     }
 
-    /// Whether all came that was announced.
+    /// Whether all announced bytes came.
     pub(super) fn ended(&self) -> Result<(), Malformed> {
         if self.length_left.is_some_and(|left| left > 0) { Err(Malformed::Length) } else { Ok(()) }
     }

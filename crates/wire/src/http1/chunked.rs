@@ -5,7 +5,7 @@ use super::RequestError;
 /// Longest chunk-size line with its extensions, and longest trailer section, in bytes.
 const MAX_LINE_BYTES: u32 = 16 * 1024;
 
-/// Where in the coding the next byte stands.
+/// Position of the next byte in the coding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     Size { digits: u8 },
@@ -28,7 +28,7 @@ pub(super) struct Chunked {
     line_bytes: u32,
 }
 
-/// A chunked body that nobody reads, of which the end has to be found.
+/// A chunked body that is skipped, of which the end has to be found.
 #[derive(Clone, Debug)]
 pub struct UnreadChunks(Chunked);
 
@@ -38,9 +38,10 @@ impl UnreadChunks {
         Self(Chunked::new())
     }
 
-    /// How many of these bytes belong to the body, and whether it ends with them.
+    /// Number of these bytes that belong to the body, and whether it ends with them.
     ///
     /// # Errors
+    ///
     /// When they are no chunked coding.
     pub fn pass_over(&mut self, bytes: &[u8]) -> Result<(usize, bool), RequestError> {
         self.0.pass_over(bytes).ok_or(RequestError::Bad)
@@ -53,14 +54,14 @@ impl Default for UnreadChunks {
     }
 }
 
-/// What a call found at the start of the input.
+/// The item at the start of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
-    /// So many bytes of framing.
+    /// A number of bytes of framing.
     Framing(usize),
-    /// So many bytes of body.
+    /// A number of bytes of body.
     Body(usize),
-    /// So many bytes, and the coding ends behind them.
+    /// A number of bytes, behind which the coding ends.
     End(usize),
     /// No chunked coding.
     Broken,
@@ -123,7 +124,7 @@ impl Chunked {
         Some(At::Size { digits: digits.checked_add(1)? })
     }
 
-    /// How many of `bytes` belong to the body, and whether it ends with them; `None` when they are no chunked
+    /// Number of `bytes` that belong to the body, and whether it ends with them; `None` when they are no chunked
     /// coding.
     fn pass_over(&mut self, bytes: &[u8]) -> Option<(usize, bool)> {
         let mut used = 0;

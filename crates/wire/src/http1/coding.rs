@@ -1,12 +1,11 @@
-//! Content codings (RFC 9110 sections 8.4 and 12.5.3): which one a message says it is in, and whether a request
-//! accepts gzip.
+//! Content codings (RFC 9110 sections 8.4 and 12.5.3): the coding of a message, and whether a request accepts gzip.
 //!
-//! Both sides of the wall. Runs where a message has such a line, which most have not; fed by strangers: no
+//! Both sides of the wall. Runs where a message has such a line, which most have not; reads untrusted input: no
 //! allocation. Codes and decodes nothing.
 
 use super::items;
 
-/// What the bytes of a message are in, as its `Content-Encoding` says.
+/// The coding of a message's bytes, as its `Content-Encoding` says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ContentCoding {
     /// They are the object's own.
@@ -31,17 +30,17 @@ impl ContentCoding {
     }
 }
 
-/// What the `Accept-Encoding` of a request says of gzip.
+/// The acceptance of gzip in the `Accept-Encoding` of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AcceptEncoding {
     /// By its name.
     gzip: Option<bool>,
-    /// By `*`, which counts for what is not named.
+    /// By `*`, which counts for codings that are not named.
     any: Option<bool>,
 }
 
 impl AcceptEncoding {
-    /// Takes in one more line of the field. What is refused once is refused.
+    /// Takes in one more line of the field. A coding that is refused once is refused.
     pub fn read(&mut self, value: &[u8]) {
         for item in items(value) {
             let mut parts = item.split(|&byte| byte == b';').map(<[u8]>::trim_ascii);
@@ -55,7 +54,7 @@ impl AcceptEncoding {
         }
     }
 
-    /// Whether gzip may be sent. Without the field, and with an empty one, it may not: who wants it says so.
+    /// Whether gzip may be sent. Without the field, and with an empty one, it may not: a client that wants it says so.
     pub fn gzip(self) -> bool {
         self.gzip.or(self.any).unwrap_or(false)
     }
@@ -65,7 +64,7 @@ fn is_gzip(coding: &[u8]) -> bool {
     coding.eq_ignore_ascii_case(b"gzip") || coding.eq_ignore_ascii_case(b"x-gzip")
 }
 
-/// Whether this parameter is a weight of 0, or one that is no number: then nothing was asked for.
+/// Whether this parameter is a weight of 0, or one that is no number: then the coding is not accepted.
 fn weighs_nothing(parameter: &[u8]) -> bool {
     let is_weight = |name: &[u8]| name.trim_ascii().eq_ignore_ascii_case(b"q");
     match parameter.iter().position(|&byte| byte == b'=') {

@@ -1,6 +1,6 @@
 //! Dates of HTTP: seconds since 1970 to text and back.
 //!
-//! Both sides of the wall. Hot where an origin writes dates into each reply, and fed by strangers.
+//! Both sides of the wall. Hot where an origin writes dates into each reply, reads untrusted input.
 
 use httpdate::HttpDate;
 use std::io::Write as _;
@@ -14,8 +14,8 @@ pub fn http_date(unix_seconds: u64) -> String {
 /// The last second that an IMF-fixdate can say: the end of the year 9999.
 const LAST_SECOND: u64 = 253_402_300_799;
 
-/// The same without an allocation, as bytes of ASCII. Years have four digits: what is later than the year
-/// 9999 becomes its last second.
+/// The same without an allocation, as bytes of ASCII. Years have four digits: a time after the year 9999 becomes its
+/// last second.
 pub fn http_date_bytes(unix_seconds: u64) -> [u8; 29] {
     let date = HttpDate::from(UNIX_EPOCH + Duration::from_secs(unix_seconds.min(LAST_SECOND)));
     let mut text = *b"Thu, 01 Jan 1970 00:00:00 GMT";

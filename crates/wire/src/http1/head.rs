@@ -1,9 +1,9 @@
-//! The head of a reply: its grammar, and the few fields that a client reads.
+//! Head of a reply: its grammar, and the few fields that a client reads.
 //!
-//! Measuring side above all, hot, fed by strangers: no panics, no allocation. Owns which bytes are a
-//! head; what follows from it is `reply`'s. Lines that were read are not read again when a head comes
-//! in pieces. What is let through that RFC 9112 forbids (bare line feeds, empty lines before the status
-//! line, a missing reason phrase) is what `httparse` lets through, which the tests hold it against.
+//! Measuring side above all, hot, reads untrusted input: no panics, no allocation. Owns the grammar of heads; framing
+//! is `reply`'s. Lines that were read are not read again when a head comes in pieces. It lets through the deviations
+//! from RFC 9112 that `httparse` lets through (bare line feeds, empty lines before the status line, a missing reason
+//! phrase); the tests compare the two.
 
 use super::reply::{Framing, HttpVersion, ReplyError};
 use super::{ContentCoding, MAX_HEADERS, content_length, has_token, scan};
@@ -20,7 +20,7 @@ pub(super) struct HeadReader {
     field_lines: usize,
 }
 
-/// Why a line cannot be read.
+/// The reason for which a line cannot be read.
 enum Stop {
     /// It is not all there.
     Partial,
@@ -29,8 +29,8 @@ enum Stop {
 }
 
 impl HeadReader {
-    /// Reads on in `head`, which starts where the head starts; whether it is complete. Then `bytes`
-    /// is its length.
+    /// Reads on in `head`, which starts where the head starts; returns whether it is complete. Then `bytes` is its
+    /// length.
     #[inline]
     pub(super) fn read(&mut self, head: &[u8]) -> Result<bool, ReplyError> {
         match self.lines(head) {
@@ -97,7 +97,7 @@ const START_BYTES: usize = 12;
 const HTTP_1_0: u64 = u64::from_le_bytes(*b"HTTP/1.0");
 const HTTP_1_1: u64 = u64::from_le_bytes(*b"HTTP/1.1");
 
-/// The status line at the start of `line`, and what is behind it.
+/// The status line at the start of `line`, and the bytes behind it.
 #[inline]
 fn status_line(line: &[u8]) -> Result<((u16, HttpVersion), &[u8]), Stop> {
     let Some((start, rest)) = line.split_first_chunk::<START_BYTES>() else {
@@ -134,7 +134,7 @@ fn starts(place: usize, byte: u8) -> bool {
     }
 }
 
-/// What is behind the line's end that is at the start of `bytes`.
+/// The bytes behind the line's end that is at the start of `bytes`.
 #[inline]
 const fn line_end(bytes: &[u8]) -> Result<&[u8], Stop> {
     match bytes {
@@ -144,7 +144,7 @@ const fn line_end(bytes: &[u8]) -> Result<&[u8], Stop> {
     }
 }
 
-/// The header fields that decide framing, and the coding of what is framed.
+/// The header fields that decide framing, and the coding of the body.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Fields {
     /// `Content-Length`.
@@ -156,7 +156,7 @@ pub(super) struct Fields {
     pub(super) keep_alive: bool,
     /// `Content-Encoding`.
     pub(super) coding: ContentCoding,
-    /// The first that is wrong with them. It counts when the head is complete, and final.
+    /// The first fault of them. It counts when the head is complete, and final.
     wrong: Option<ReplyError>,
 }
 
@@ -204,8 +204,8 @@ impl Fields {
         self.wrong.get_or_insert(error);
     }
 
-    /// RFC 9112 section 6.3, in its order. Both lengths at once is what smuggling looks like: no
-    /// honest server under test sends it, so it is an error and not a preference.
+    /// RFC 9112 section 6.3, in its order. Both lengths at once is the mark of smuggling: no honest server under test
+    /// sends it, so it is an error and not a preference.
     #[inline]
     pub(super) fn framing(&self, status: u16, to_head: bool) -> Result<Framing, ReplyError> {
         if let Some(error) = self.wrong {

@@ -1,8 +1,7 @@
 //! HTTP/1.1 (RFC 9112): bytes to messages and back, for client and server, without I/O.
 //!
-//! Both sides of the wall. Hot, fed by strangers: nothing here panics, allocates without a bound or
-//! trusts a length. Owns framing; knows nothing of sockets, workloads or whether a status is
-//! welcome.
+//! Both sides of the wall. Hot, reads untrusted input: nothing here panics, allocates without a bound or trusts a
+//! length. Owns framing; knows nothing of sockets, workloads or whether a status is welcome.
 
 mod chunked;
 mod coding;

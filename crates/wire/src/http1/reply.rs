@@ -1,10 +1,10 @@
-//! The client's half: reads one reply after another from whatever pieces arrive.
+//! Client side of HTTP/1.1: reads one reply after another from any pieces.
 
 use super::chunked::{Chunked, Found};
 use super::head::HeadReader;
 use super::{ContentCoding, MAX_HEAD_BYTES};
 
-/// How the body of a reply ends (RFC 9112 section 6.3).
+/// The end of a reply's body (RFC 9112 section 6.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Framing {
     /// There is none: HEAD, 204, 304.
@@ -33,11 +33,11 @@ pub struct ReplyHead {
     pub status: u16,
     /// Version of the status line.
     pub version: HttpVersion,
-    /// How the body ends.
+    /// The end of the body.
     pub framing: Framing,
     /// `Content-Length`, also where no body follows (HEAD, 304).
     pub content_length: Option<u64>,
-    /// What the body is in.
+    /// The coding of the body.
     pub coding: ContentCoding,
     /// Whether the connection can carry another request.
     pub keep_alive: bool,
@@ -45,7 +45,7 @@ pub struct ReplyHead {
     pub head_bytes: u64,
 }
 
-/// Why the bytes are no reply.
+/// Error in the bytes of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplyError {
     /// The status line or a header line breaks the grammar.
@@ -54,7 +54,7 @@ pub enum ReplyError {
     /// More than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`](super::MAX_HEADERS).
     #[error("the reply's head is larger than {MAX_HEAD_BYTES} bytes or {} lines", super::MAX_HEADERS)]
     HeadTooLarge,
-    /// A length that is none, or two that differ, or one beside chunked.
+    /// A malformed length, or two that differ, or one beside chunked.
     #[error("the reply's length is ambiguous")]
     Length,
     /// A transfer coding other than chunked.
@@ -63,7 +63,7 @@ pub enum ReplyError {
     /// The chunked coding is broken.
     #[error("the reply's chunked coding is broken")]
     Chunk,
-    /// 101 to somebody who asked for no upgrade.
+    /// 101 to a client that asked for no upgrade.
     #[error("the reply switches protocols unasked")]
     Upgrade,
 }
@@ -96,7 +96,7 @@ enum State {
 }
 
 impl State {
-    /// What follows a head.
+    /// The state behind a head.
     const fn behind(framing: Framing) -> Self {
         match framing {
             Framing::None | Framing::Length(0) => Self::Over,
@@ -107,7 +107,7 @@ impl State {
     }
 }
 
-/// What a reply answers, as far as that says how it ends.
+/// The request that a reply answers, as far as that decides its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum To {
     Head,
@@ -120,7 +120,7 @@ enum To {
 pub struct ReplyReader {
     state: State,
     to: To,
-    /// A head that is not all there, and how far it was read; without bytes the latter says nothing.
+    /// An incomplete head, and how far it was read; without bytes the latter says nothing.
     partial: Vec<u8>,
     read: HeadReader,
 }
@@ -235,7 +235,7 @@ enum Head {
 }
 
 impl Head {
-    /// What a complete head says.
+    /// The public form of a complete head.
     fn of(reader: &HeadReader, to: To) -> Result<Self, ReplyError> {
         if reader.bytes > MAX_HEAD_BYTES {
             return Err(ReplyError::HeadTooLarge);

@@ -1,4 +1,4 @@
-//! The server's half: reads requests.
+//! Server side of HTTP/1.1: reads requests.
 
 use super::{AcceptEncoding, MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token};
 use crate::stamp;
@@ -45,7 +45,7 @@ pub struct RequestHead<'a> {
     pub range: Option<&'a [u8]>,
     /// `If-Range`, as it was sent.
     pub if_range: Option<&'a [u8]>,
-    /// What `Accept-Encoding` says.
+    /// The codings of `Accept-Encoding`.
     pub accept_encoding: AcceptEncoding,
     /// [`X-Bakeoff`](crate::stamp), as it was sent.
     pub stamp: Option<&'a [u8]>,
@@ -53,7 +53,7 @@ pub struct RequestHead<'a> {
     pub head_bytes: usize,
 }
 
-/// Why the bytes are no request; the label is the answer's status.
+/// Error in the bytes of a request; the label is the answer's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
     /// 400: breaks the grammar, or an ambiguous length.

@@ -1,33 +1,33 @@
-//! How far a line's bytes are what they may be: sixteen at a time.
+//! Scanner for runs of allowed bytes in a line, sixteen at a time.
 //!
-//! Both sides of the wall. Hot, fed by strangers: no panics, no allocation. Knows classes of bytes,
-//! not what they mean. `wide` has the vector registers of each machine behind functions that are safe; left
-//! to itself the compiler uses them for such loops in one place and not in another.
+//! Both sides of the wall. Hot, reads untrusted input: no panics, no allocation. Knows classes of bytes, not what they
+//! mean. `wide` has the vector registers of each machine behind functions that are safe; left to itself the compiler
+//! uses them for such loops in one place and not in another.
 
 use wide::u8x16;
 
 /// Bytes that are looked at together.
 const BLOCK_BYTES: usize = 16;
 
-/// RFC 9110 section 5.6.2: what a field's name is made of.
+/// RFC 9110 section 5.6.2: the bytes of a field's name.
 const TOKEN: [bool; 256] = table(true);
-/// What a field's value or a reason phrase is made of: all but control characters; a tab is none.
+/// The bytes of a field's value or a reason phrase: all but control characters; a tab is none.
 const TEXT: [bool; 256] = table(false);
 
-/// What is behind the token at the start of `bytes`.
+/// The bytes behind the token at the start of `bytes`.
 #[inline]
 pub(super) fn past_token(bytes: &[u8]) -> &[u8] {
     past(bytes, but_letters_and_hyphens, b':', &TOKEN)
 }
 
-/// What is behind the text at the start of `bytes`: the line's end, if the line is right.
+/// The bytes behind the text at the start of `bytes`: the line's end, if the line is right.
 #[inline]
 pub(super) fn past_text(bytes: &[u8]) -> &[u8] {
     past(bytes, controls, b'\r', &TEXT)
 }
 
-/// What is behind the bytes of a `class` at the start of `bytes`. `others` marks those of a block that
-/// are not of it, and a few rare ones that are. Most often it is `end` that is behind.
+/// The bytes behind the run of a `class` at the start of `bytes`. `others` marks those of a block that are not of it,
+/// and a few rare ones that are. Most often the next byte is `end`.
 #[inline(always)]
 fn past<'a>(bytes: &'a [u8], others: impl Fn(u8x16) -> u8x16, end: u8, class: &[bool; 256]) -> &'a [u8] {
     let mut rest = bytes;

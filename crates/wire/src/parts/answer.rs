@@ -1,18 +1,18 @@
-//! What a part hears: the body of a reply.
+//! Answer of the origin to a part of a run: the body of a reply.
 //!
-//! Both sides of the wall, cold, fed by strangers: whatever comes is an answer or none.
+//! Both sides of the wall, cold, reads untrusted input: any bytes are an answer or none.
 
 use super::{MOST_PARTS, PartSet};
 use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 
-/// What a part hears.
+/// The answer to a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     /// The run's number, as soon as all parts have been there.
     pub run: Option<u64>,
-    /// Those that have come as far as the one that told.
+    /// Parts that have come as far as the asking one.
     pub here: PartSet,
-    /// Those that have ended before their last phase did.
+    /// Parts that have ended before their last phase did.
     pub gone: PartSet,
 }
 
@@ -60,16 +60,16 @@ fn set(text: &[u8]) -> Option<PartSet> {
     numbers.map(number).collect()
 }
 
-/// Why the origin does not let a part take part.
+/// The reason for which the origin refuses a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refusal {
-    /// Those that are there are another number of parts.
+    /// The other parts count another number of parts.
     OtherNumber,
-    /// Those that are there have another plan, scale or rate.
+    /// The other parts have another plan, scale or rate.
     OtherPlan,
     /// This part is there already.
     Taken,
-    /// The run that it speaks of is not known, or no longer.
+    /// The run that it names is not known, or no longer.
     Unknown,
 }
 

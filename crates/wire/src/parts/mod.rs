@@ -1,8 +1,8 @@
-//! How the parts of a run that several processes make agree on its phases: what a part tells the origin, and what it
-//! hears of the others.
+//! Messages by which the parts of a run, each a process, agree on its phases: a part's word to the origin, and the
+//! answer.
 //!
-//! Both sides of the wall, cold. Owns the words that both ends need, and their bounds. Who is there is the origin's
-//! affair, and what follows from it is for whoever asked.
+//! Both sides of the wall, cold. Owns the words that both ends need, and their bounds. The origin knows which parts are
+//! there; the caller acts on it.
 
 mod answer;
 mod word;
@@ -14,7 +14,7 @@ use crate::digits::decimal;
 use std::fmt::{self, Display};
 use std::str::FromStr;
 
-/// The path of the request, which is a PUT without a body; what is told stands in its query.
+/// The path of the request, which is a PUT without a body; the word stands in its query.
 pub const PATH: &str = "/bakeoff/parts";
 /// Most parts of a run: as many as a [`PartSet`] holds.
 pub const MOST_PARTS: u8 = 64;
@@ -44,13 +44,13 @@ impl Part {
         self.number
     }
 
-    /// How many there are.
+    /// Number of parts.
     pub const fn of(self) -> u8 {
         self.of
     }
 }
 
-/// Why a text is no part.
+/// A text that is no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no part of a run: it is NUMBER/OF, such as 1/2, of 2 to {most} parts", most = MOST_PARTS)]
 pub struct NoPart(String);
@@ -74,12 +74,12 @@ impl Display for Part {
 pub struct PartSet(u64);
 
 impl PartSet {
-    /// All of so many, at most [`MOST_PARTS`].
+    /// All parts of so many, at most [`MOST_PARTS`].
     pub fn all(of: u8) -> Self {
         (1..=of.min(MOST_PARTS)).collect()
     }
 
-    /// Adds the part of this number; one that there cannot be is left out.
+    /// Adds the part of this number; an impossible one is left out.
     pub const fn insert(&mut self, number: u8) {
         if 1 <= number && number <= MOST_PARTS {
             self.0 |= 1 << (number - 1);

@@ -1,11 +1,11 @@
-//! What a part tells: the target of a request.
+//! Word of a part to the origin: the target of a request.
 //!
-//! Both sides of the wall, cold, fed by strangers: whatever comes is a word or none.
+//! Both sides of the wall, cold, reads untrusted input: any bytes are a word or none.
 
 use super::{MOST_STEPS, PATH, Part, part};
 use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 
-/// How far a part has come.
+/// A part's progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// It has reached the goals of so many phases; none: it is there.
@@ -14,21 +14,21 @@ pub enum Step {
     Gone,
 }
 
-/// What a part tells.
+/// The word of a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Word {
     /// A number that follows from all that the parts must have in common.
     pub plan: u64,
-    /// Which part it is.
+    /// The part.
     pub part: Part,
     /// A number of this process's own.
     pub who: u64,
-    /// How far it has come.
+    /// Its progress.
     pub step: Step,
 }
 
 impl Word {
-    /// Whether a request is meant for the parts' agreement, well or badly said.
+    /// Whether a request is meant for the parts' agreement, well-formed or not.
     pub fn is_meant(target: &[u8]) -> bool {
         let rest = target.strip_prefix(PATH.as_bytes());
         rest.is_some_and(|rest| matches!(rest.first(), None | Some(b'?' | b'/')))
@@ -52,7 +52,7 @@ impl Word {
         }
     }
 
-    /// Reads it; `None` for what [`Word::write`] would not have written.
+    /// Reads it; `None` for a target that [`Word::write`] would not have written.
     pub fn parse(target: &[u8]) -> Option<Self> {
         let query = target.strip_prefix(PATH.as_bytes())?.strip_prefix(b"?")?;
         let mut fields = query.split(|&byte| byte == b'&');
@@ -132,7 +132,7 @@ mod tests {
     }
 
     proptest! {
-        /// What is read can be written again, and what is written can be read.
+        /// A word that is read can be written again, and one that is written can be read.
         #[test]
         fn any_bytes_are_a_word_or_none(bytes in prop::collection::vec(any::<u8>(), 0..60), cut in 0..TEXT.len()) {
             let target = [&TEXT.as_bytes()[..cut], &bytes[..]].concat();

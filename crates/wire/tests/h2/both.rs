@@ -12,7 +12,7 @@ struct Origin {
 }
 
 impl Origin {
-    /// Takes bytes of the client; its own.
+    /// Takes bytes of the client; returns its own.
     fn serve(&mut self, bytes: &[u8]) -> Vec<u8> {
         let mut rest = bytes;
         loop {
@@ -49,7 +49,7 @@ impl Origin {
     }
 }
 
-/// Asks for bodies of these lengths, at most `at_once` at a time; what came, by stream.
+/// Requests bodies of these lengths, at most `at_once` at a time; returns the bytes that came, by stream.
 fn converse(settings: Settings, lengths: &[u32], at_once: usize, piece: usize) -> Vec<(u32, u64)> {
     let mut client = ClientConnection::new(settings);
     let mut origin = Origin { server: ServerConnection::new(Settings::default()), open: Vec::new() };

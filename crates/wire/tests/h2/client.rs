@@ -1,4 +1,4 @@
-//! The client: replies, windows, and when it may ask.
+//! The client: replies, windows, and when it may open a stream.
 
 use crate::support::*;
 use bakeoff_wire::h2::{CannotOpen, ClientConnection, ErrorCode, Malformed, Settings};

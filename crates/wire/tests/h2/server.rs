@@ -176,7 +176,7 @@ fn rapid_resets_are_answered_with_calm() {
     assert_eq!(seen.last(), Some(&Seen::Error(ConnectionError::ResetFlood)));
     assert_eq!(ConnectionError::ResetFlood.code(), ErrorCode::EnhanceYourCalm);
 
-    // Who takes as much as it gives up is no attacker.
+    // A client that takes as much as it gives up is no attacker.
     let mut server = greeted(&[]);
     for number in 0..2_000 {
         let stream = ask(&mut server, 4 * number + 1);

@@ -1,4 +1,4 @@
-//! How long a request takes: `cargo test --release -p bakeoff-wire --test h2 -- --ignored --nocapture`.
+//! Time per request: `cargo test --release -p bakeoff-wire --test h2 -- --ignored --nocapture`.
 
 use crate::support::{DATA, END_HEADERS, END_STREAM, HEADERS, frame, settings};
 use bakeoff_wire::h2::hpack::Encoder;
@@ -24,7 +24,7 @@ const FIELDS: [(&[u8], &[u8]); 8] = [
 #[test]
 #[ignore = "prints a speed; only a release build tells something"]
 fn nanoseconds_of_a_request_and_its_reply() {
-    // As nghttp2 and Apache send it: what repeats is in the table.
+    // As nghttp2 and Apache send it: fields that repeat are in the table.
     measure("reply of indexed fields", &mut |encoder, block| {
         for (name, value) in FIELDS {
             encoder.field(name, value, block);

@@ -72,7 +72,7 @@ pub(crate) fn headers(flags: u8, stream: u32, lines: &str) -> Vec<u8> {
     frame(HEADERS, flags, stream, &block(lines))
 }
 
-/// What the application of a peer is told.
+/// An event that the application of a peer gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
     Head(u32, ReplyHead, bool),
@@ -111,7 +111,7 @@ fn note(seen: &mut Vec<Seen>, stream: StreamId, bytes: &[u8], end: bool) {
     }
 }
 
-/// Hands bytes to a client; what it saw.
+/// Hands bytes to a client; `seen` gets its events.
 pub(crate) fn feed_client(client: &mut ClientConnection, bytes: &[u8], seen: &mut Vec<Seen>) {
     let mut rest = bytes;
     loop {
@@ -147,7 +147,7 @@ pub(crate) fn feed_client(client: &mut ClientConnection, bytes: &[u8], seen: &mu
     }
 }
 
-/// Hands bytes to a server; what it saw.
+/// Hands bytes to a server; `seen` gets its events.
 pub(crate) fn feed_server(server: &mut ServerConnection, bytes: &[u8], seen: &mut Vec<Seen>) {
     let mut rest = bytes;
     loop {
@@ -198,8 +198,7 @@ pub(crate) fn waiting_with(settings: Settings, method: &[u8], requests: usize) -
     client
 }
 
-/// What a client sees and says when these frames come behind the server's settings, however they are
-/// split.
+/// The client's events and output when these frames come behind the server's settings, however they are split.
 pub(crate) fn client_sees(client: &ClientConnection, frames: &[Vec<u8>]) -> (Vec<Seen>, Vec<u8>) {
     let bytes = [settings(&[]), frames.concat()].concat();
     let play = |size: usize| {
@@ -229,7 +228,7 @@ pub(crate) fn greeted(list: &[(u16, u32)]) -> ServerConnection {
     server
 }
 
-/// What a server sees and says, however the frames are split.
+/// The server's events and output, however the frames are split.
 pub(crate) fn server_sees(server: &ServerConnection, frames: &[Vec<u8>]) -> (Vec<Seen>, Vec<u8>) {
     let bytes = frames.concat();
     let play = |size: usize| {

@@ -1,4 +1,4 @@
-//! What ends a connection: each rule with its name, its code, and its GOAWAY.
+//! Connection errors: each rule with its name, its code, and its GOAWAY.
 
 use crate::support::*;
 use bakeoff_wire::h2::hpack::HpackError;

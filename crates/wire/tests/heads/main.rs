@@ -1,4 +1,4 @@
-//! Heads of replies: our reader and `httparse` come to the same, whatever the bytes and the pieces.
+//! Heads of replies: our reader and `httparse` give the same result, whatever the bytes and the pieces.
 
 mod oracle;
 

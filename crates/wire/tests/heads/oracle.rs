@@ -1,7 +1,7 @@
-//! What becomes of a reply's head when `httparse` reads it, from its start whenever a line has come.
+//! Oracle for heads of replies: `httparse`, run from the start of the head whenever a line has come.
 //!
-//! Used by the tests beside it and by the fuzz target `reply`. Slow and plain: it is what the reader
-//! of `bakeoff_wire` is held against, so it shares nothing with it but the types.
+//! Used by the tests beside it and by the fuzz target `reply`. Slow and plain: the reader of `bakeoff_wire` is compared
+//! with it, so it shares nothing with it but the types.
 
 use bakeoff_wire::http1::{
     ContentCoding, Framing, HttpVersion, MAX_HEAD_BYTES, MAX_HEADERS, ReplyError, ReplyHead, ReplyReader,
@@ -11,7 +11,7 @@ use bakeoff_wire::http1::{
 /// The final head and how many bytes were used up to its end, or that more must come.
 pub(crate) type Outcome = Result<Option<(usize, ReplyHead)>, ReplyError>;
 
-/// What our reader says.
+/// Outcome of our reader.
 pub(crate) fn ours(pieces: &[&[u8]], to_head: bool) -> Outcome {
     let mut reader = ReplyReader::default();
     reader.begin(to_head);
@@ -26,7 +26,7 @@ pub(crate) fn ours(pieces: &[&[u8]], to_head: bool) -> Outcome {
     Ok(None)
 }
 
-/// What `httparse` says, tried on the first piece and whenever a piece holds a line feed.
+/// Outcome of `httparse`, tried on the first piece and whenever a piece holds a line feed.
 pub(crate) fn httparse(pieces: &[&[u8]], to_head: bool) -> Outcome {
     let (mut known, mut used): (Vec<u8>, usize) = (Vec::new(), 0);
     for piece in pieces {
@@ -61,7 +61,7 @@ fn too_large(known: &[u8]) -> Result<(), ReplyError> {
     if known.len() > MAX_HEAD_BYTES { Err(ReplyError::HeadTooLarge) } else { Ok(()) }
 }
 
-/// A head's length, and what it says if it is a final one.
+/// A head's length, and its contents if it is a final one.
 type Whole = (usize, Option<ReplyHead>);
 
 fn head(bytes: &[u8], to_head: bool) -> Result<Option<Whole>, ReplyError> {

@@ -1,7 +1,7 @@
-//! From a line's fields to a request that can be sent, or the reason why not.
+//! Classification of log entries: a request that can be sent, or the reason why not.
 //!
-//! Hot between slices: once per line. Owns what is fit to be replayed and what its file is called.
-//! A log is written by strangers: nothing that leaves here names a place outside the site.
+//! Hot between slices: once per line. Owns the rules for requests that can be replayed, and the names of their files. A
+//! log is untrusted input: no result names a place outside the site.
 //!
 //! The request stays as it was logged but for this: an absolute URL loses scheme and host, a
 //! fragment is cut off (no client may send one), and bytes that no target may hold raw (quotes,
@@ -76,7 +76,7 @@ impl Classifier {
         Ok(method)
     }
 
-    /// What [`Self::clean`] left.
+    /// The target and path that [`Self::clean`] left.
     pub(super) fn buffers(&self) -> (&[u8], &[u8]) {
         (&self.target, &self.path)
     }

@@ -1,9 +1,9 @@
-//! A log in its own order, streamed.
+//! In-order replay: a log in its own order, streamed.
 //!
-//! Cold: before a slice. For open-loop clocks: the log's own times, or a constant or random rate
-//! that the pacer makes up. The log is read once for what is in it (paths and sizes, bad lines),
-//! then again as slices ask for it, from the start when it ends. No line is held longer than the
-//! slice it is in; what stays is the distinct paths that were answered with 200.
+//! Cold: before a slice. For open-loop clocks: the log's own times, or a constant or random rate that the pacer makes
+//! up. The log is read once for a survey (paths and sizes, bad lines), then again as slices ask for it, from the start
+//! when it ends. No line is held longer than the slice it is in; only the distinct paths that were answered with 200
+//! are kept.
 
 use super::intern::{Interned, Kind, too_many};
 use super::pass::Pass;
@@ -22,11 +22,11 @@ pub struct InOrder {
     stamps: bool,
     seed: u64,
     summary: Summary,
-    /// What is expected; shares the catalogue with the site.
+    /// The expected replies; shares the catalogue with the site.
     served: Option<Served>,
     site: Option<Site>,
     pass: Pass,
-    /// How many requests `pass` has given.
+    /// Number of requests that `pass` has given.
     position: u64,
 }
 
@@ -52,7 +52,7 @@ impl InOrder {
         Ok(Self { source, options, stamps, seed, summary, served, site, pass, position: 0 })
     }
 
-    /// What the log was found to hold.
+    /// The summary of the first reading.
     pub const fn summary(&self) -> &Summary {
         &self.summary
     }
@@ -95,7 +95,7 @@ impl InOrder {
     }
 }
 
-/// The first reading: what is in the log, and is it any good.
+/// The first reading: surveys the log, and judges whether it can be used.
 fn survey(
     source: &LogSource,
     options: &ReplayOptions,

@@ -1,8 +1,8 @@
-//! A whole log as distinct requests and how often each stands in it.
+//! Index of a whole log: distinct requests with their counts.
 //!
-//! Cold: made once. Lines that ask for the same are the same, so that a log of any length takes no
-//! more memory than its distinct requests: line number n of the log *sorted by reply size* is
-//! found by search in the running sums of the counts. Robots walk those numbers.
+//! Cold: made once. Equal requests share one entry, so that a log of any length takes no more memory than its distinct
+//! requests: line number n of the log *sorted by reply size* is found by search in the running sums of the counts.
+//! Robots walk those numbers.
 
 use super::intern::{Interned, Kind, Seen, too_many};
 use super::pass::Pass;
@@ -16,11 +16,10 @@ use std::sync::Arc;
 #[derive(Clone, Debug)]
 pub struct LogIndex {
     table: Arc<RequestTable>,
-    /// Requests sorted by reply size, smallest first, and where in the sorted lines each one's
-    /// lines end.
+    /// Requests sorted by reply size, smallest first, each with the end of its lines among the sorted lines.
     sorted: Vec<(u32, u64)>,
     site: Option<Site>,
-    /// Of a log; what was made up has none.
+    /// Summary of the log; a synthetic index has none.
     summary: Option<Summary>,
 }
 
@@ -67,7 +66,7 @@ impl LogIndex {
         &self.table
     }
 
-    /// How many lines can be replayed.
+    /// Number of lines that can be replayed.
     pub fn lines(&self) -> u64 {
         self.sorted.last().map_or(0, |(_, end)| *end)
     }
@@ -83,7 +82,7 @@ impl LogIndex {
         self.site.as_ref()
     }
 
-    /// What the log was found to hold; `None` when there is no log.
+    /// The summary of the log; `None` when there is no log.
     pub const fn summary(&self) -> Option<&Summary> {
         self.summary.as_ref()
     }
@@ -101,7 +100,7 @@ fn sizes(targets: &[Box<[u8]>], seen: &[Seen]) -> Sizes {
     sizes
 }
 
-/// Gives each request what it may expect, and sorts them by the size of their reply.
+/// Gives each request its expected reply, and sorts them by the size of that.
 fn resolve(targets: &[Box<[u8]>], seen: &[Seen], served: Option<&Served>) -> (Vec<Request>, Vec<(u32, u64)>) {
     let mut classifier = Classifier::default();
     let mut requests = Vec::with_capacity(seen.len());

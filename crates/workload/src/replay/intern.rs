@@ -1,10 +1,10 @@
-//! Distinct requests, by number in the order of first appearance.
+//! Table of distinct requests, numbered in the order of first appearance.
 
 use super::{LogSource, Replayable};
 use crate::{Method, WorkloadError};
 use std::collections::HashMap;
 
-/// How a logged request is asked for again.
+/// The form in which a logged request is asked for again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// As it is.
@@ -25,12 +25,12 @@ impl Kind {
     }
 }
 
-/// A request that has been seen.
+/// A distinct request of the log.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Seen {
     pub(super) method: Method,
     pub(super) kind: Kind,
-    /// Lines that ask for it.
+    /// Number of its lines.
     pub(super) count: u64,
     /// The largest size that was logged.
     pub(super) bytes: u64,

@@ -33,14 +33,14 @@ use bakeoff_units::{Bytes, Ratio};
 use bakeoff_wire::access_log::Format;
 use std::path::PathBuf;
 
-/// Where a log is.
+/// The place of a log.
 #[derive(Clone, Debug)]
 pub enum LogSource {
     /// In a file: plain, gzip or zstd, told by its first bytes.
     File(PathBuf),
     /// In the program itself, packed or not.
     Embedded {
-        /// What messages call it.
+        /// Its name in messages.
         name: &'static str,
         /// Its bytes.
         bytes: &'static [u8],
@@ -48,7 +48,7 @@ pub enum LogSource {
 }
 
 impl LogSource {
-    /// What messages call it.
+    /// Its name in messages.
     pub fn name(&self) -> String {
         match self {
             Self::File(path) => path.display().to_string(),
@@ -57,7 +57,7 @@ impl LogSource {
     }
 }
 
-/// How a log is to be read.
+/// Options for reading a log.
 #[derive(Clone, Debug)]
 pub struct ReplayOptions {
     /// The format; `None`: told from the first lines.
@@ -65,10 +65,10 @@ pub struct ReplayOptions {
     /// Whether the server holds the site rebuilt from the log, so that replies can be judged.
     /// Without it anything below 500 is a reply, and there is no site.
     pub expect: bool,
-    /// Whether a logged 304 is asked for with `If-Modified-Since` and a logged 206 with `Range`.
-    /// Otherwise both are plain requests.
+    /// Whether a logged 304 is replayed with `If-Modified-Since` and a logged 206 with `Range`. Otherwise both are
+    /// plain requests.
     pub conditional: bool,
-    /// Whether the site's texts compress, as texts do. Otherwise nothing of it does.
+    /// Whether the site's texts are compressible, as texts are. Otherwise nothing of it is.
     pub compressible: bool,
     /// The largest share of lines that may not parse, blank ones aside; 10 % by default.
     pub max_unparsable: Ratio,

@@ -1,16 +1,16 @@
-//! One walk through a log, from its first line to its last.
+//! Pass over a log, from its first line to its last.
 //!
-//! Hot between slices. Owns the order of steps (line, fields, request) and the count of what is
-//! left out on the way; judges at the end whether the log is any good.
+//! Hot between slices. Owns the order of steps (line, fields, request) and the counts of skipped lines; judges at the
+//! end whether the log can be used.
 
 use super::{Classifier, LogReader, LogSource, ReplayOptions, Replayable, SkipReason, Skips};
 use crate::{Method, WorkloadError};
 use bakeoff_wire::access_log::{Format, LineError, Stamp, detect, parse};
 
-/// How many lines are looked at to tell the format.
+/// Number of lines that are looked at to tell the format.
 const DETECT_LINES: usize = 200;
 
-/// What a log was found to hold.
+/// Summary of a log.
 #[derive(Clone, Debug)]
 pub struct Summary {
     /// Its format, told or given.
@@ -19,7 +19,7 @@ pub struct Summary {
     pub lines: u64,
     /// Requests that can be replayed.
     pub requests: u64,
-    /// What was left out.
+    /// Counts of skipped lines.
     pub skips: Skips,
     /// In the log's own order: requests whose stamp lies before an earlier one's. They are sorted.
     pub out_of_order: u64,

@@ -1,8 +1,8 @@
-//! Logs line by line, whatever they are packed in, in bounded memory.
+//! Log reader: line by line, through any of the packers, in bounded memory.
 //!
-//! Hot between slices. Owns one block of bytes; a line is borrowed from it. What packs a log is
-//! told by its first bytes, not by its name: rotated logs are renamed by people. A line longer
-//! than the block is given by its head and marked, so that one damaged line costs one line.
+//! Hot between slices. Owns one block of bytes; a line is borrowed from it. The packer of a log is told by its first
+//! bytes, not by its name: rotated logs are renamed by people. A line longer than the block is given by its head and
+//! marked, so that one damaged line costs one line.
 
 use super::LogSource;
 use crate::WorkloadError;
@@ -13,7 +13,7 @@ use std::io::{self, Cursor, Read};
 
 /// Bytes in the block, and so the longest line.
 const BLOCK: usize = 1 << 20;
-/// How much of a line that is too long is kept.
+/// Bytes that are kept of a line that is too long.
 const HEAD: usize = 200;
 
 /// One line.
@@ -125,7 +125,7 @@ impl LogReader {
         }
     }
 
-    /// Moves what is left to the front and reads behind it.
+    /// Moves the rest to the front and reads behind it.
     fn fill(&mut self) -> Result<(), WorkloadError> {
         self.block.copy_within(self.start..self.end, 0);
         self.end -= self.start;

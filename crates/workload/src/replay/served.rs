@@ -1,9 +1,9 @@
-//! What the site rebuilt from a log answers.
+//! Site rebuilt from a log, and the replies that it gives.
 //!
-//! Owns the rule by which a log becomes a site, and what each request may expect of it. The rule
-//! is by what files can do: a path answered with 200 is a file of its largest size; if it is also
-//! a directory, or ends in a slash, it is the directory's `index.html`. So `/a`, `/a/` and
-//! `/a/index.html` may be one file: then the largest of their sizes holds for all three.
+//! Owns the rule by which a log becomes a site, and the expected reply of each request. The rule is by what files can
+//! do: a path answered with 200 is a file of its largest size; if it is also a directory, or ends in a slash, it is the
+//! directory's `index.html`. So `/a`, `/a/` and `/a/index.html` may be one file: then the largest of their sizes holds
+//! for all three.
 
 use super::intern::Kind;
 use crate::{Expect, Method, Request};
@@ -11,10 +11,11 @@ use bakeoff_content::{Catalogue, LAST_MODIFIED};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-/// Filler of a text: gzip leaves about a quarter of it, as it does of pages, styles and scripts of some 13 KB, and takes
-/// about as long.
+/// Filler of a text: gzip leaves about a quarter of it, as it does of pages, styles and scripts of some 13 KB, and
+/// takes about as long.
 const TEXT_PERCENT: u8 = 75;
-/// Names of texts end so, or without a dot: pages. All else (images, films, archives, fonts for the web) is packed already.
+/// Endings of the names of texts; names without a dot are pages, too. All else (images, films, archives, fonts for the
+/// web) is packed already.
 const TEXTS: [&str; 25] = [
     "html", "htm", "shtml", "xhtml", "php", "asp", "aspx", "jsp", "cgi", "css", "js", "mjs", "json", "map",
     "xml", "rss", "atom", "rdf", "svg", "txt", "text", "md", "csv", "ico", "bmp",
@@ -46,7 +47,7 @@ pub(super) struct Served {
 }
 
 impl Served {
-    /// `compressible`: texts are.
+    /// `compressible`: whether texts are.
     pub(super) fn new(sizes: Sizes, compressible: bool) -> Self {
         let mut served = Self::default();
         sizes.0.keys().for_each(|path| served.add_directories(path));
@@ -56,7 +57,7 @@ impl Served {
             if served.directories.contains(&path[..]) {
                 path.push(b'/');
             }
-            // No file has a directory's name now, so whatever answers is the same file.
+            // No file has a directory's name now, so that all of these paths are answered by the same file.
             let other = catalogue.get(&path).map_or(0, |body| body.len());
             let percent = if compressible && is_text(&path) { TEXT_PERCENT } else { 0 };
             catalogue.insert_compressible(&path, size.max(other), percent);
@@ -73,7 +74,7 @@ impl Served {
         }
     }
 
-    /// The request for a target, with what it may expect.
+    /// The request for a target, with its expected reply.
     pub(super) fn request(&self, method: Method, kind: Kind, target: &[u8], path: &[u8]) -> Request {
         let (headers, expect) = self.expect(kind, path);
         Request { method, target: target.into(), headers, expect }

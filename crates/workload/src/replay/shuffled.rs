@@ -1,4 +1,4 @@
-//! Robots that each walk a whole log in an order of their own, as fast as they can.
+//! Shuffled replay: each robot walks the whole log in an order of its own, as fast as it can.
 //!
 //! Cold: before a slice. The benchmark of the Enforcer study (Dartmouth, 2003), where fifteen
 //! clients each fetched every URL of a log in random order. Two ways to cut it into slices. Whole:
@@ -26,10 +26,11 @@ pub struct Shuffled {
 }
 
 impl Shuffled {
-    /// Reads the log. With `passes` a slice is the whole benchmark: every robot walks every line
-    /// so many times, and the number of requests that a slice is asked for is ignored.
+    /// Reads the log. With `passes` a slice is the whole benchmark: every robot walks every line so many times, and the
+    /// number of requests for a slice is ignored.
     ///
     /// # Errors
+    ///
     /// No robot; and as [`LogIndex::read`].
     pub fn new(
         source: &LogSource,
@@ -41,9 +42,10 @@ impl Shuffled {
         Self::over(LogIndex::read(source, options)?, robots, passes, seed)
     }
 
-    /// The same over an index that there is.
+    /// The same over an existing index.
     ///
     /// # Errors
+    ///
     /// No robot.
     pub fn over(
         index: LogIndex,
@@ -54,7 +56,7 @@ impl Shuffled {
         if robots == 0 { Err(WorkloadError::NoRobots) } else { Ok(Self { index, robots, passes, seed }) }
     }
 
-    /// What the log was found to hold; `None` when there is no log.
+    /// The summary of the log; `None` when there is no log.
     pub const fn summary(&self) -> Option<&Summary> {
         self.index.summary()
     }

@@ -1,16 +1,16 @@
-//! Why a line is not replayed: names, counts and the first few lines.
+//! Reasons for which a line is not replayed: names, counts and the first few lines.
 
 use bakeoff_wire::access_log::LineError;
 use std::collections::BTreeMap;
 
-/// Why a line of a log does not become a request. The label is the key in results.
+/// The reason for which a line of a log does not become a request. The label is the key in results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SkipReason {
     /// The line does not parse; the label says why.
     Line(LineError),
     /// The line is longer than 1 MiB.
     LineTooLong,
-    /// What was logged as request is none (`-`, TLS bytes on a plain port).
+    /// The logged request is malformed (`-`, TLS bytes on a plain port).
     BrokenRequest,
     /// Neither GET nor HEAD: replaying it could change the server, or needs a body that no log has.
     Method,
@@ -85,13 +85,13 @@ impl SkipReason {
 pub struct Sample {
     /// Its number, from 1.
     pub line: u64,
-    /// Its first 200 bytes; what is not UTF-8 or not printable is replaced.
+    /// Its first 200 bytes; bytes that are not UTF-8 or not printable are replaced.
     pub text: String,
-    /// Why it was skipped.
+    /// The reason.
     pub reason: SkipReason,
 }
 
-/// How many lines are kept of each kind.
+/// Number of lines that are kept of each kind.
 const SAMPLES: usize = 3;
 /// Bytes that are kept of a line.
 const TEXT: usize = 200;
@@ -120,12 +120,12 @@ impl Skips {
         self.counts.iter().map(|(reason, count)| (reason.as_str().to_owned(), *count)).collect()
     }
 
-    /// How many lines were skipped for this reason.
+    /// Number of lines that were skipped for this reason.
     pub fn count(&self, reason: SkipReason) -> u64 {
         self.counts.get(&reason).copied().unwrap_or(0)
     }
 
-    /// How many lines do not parse.
+    /// Number of lines that do not parse.
     pub fn unparsable(&self) -> u64 {
         self.counts.iter().filter(|(reason, _)| reason.is_unparsable()).map(|(_, count)| count).sum()
     }

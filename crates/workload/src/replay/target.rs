@@ -1,4 +1,4 @@
-//! What a request target is made of: form, bytes, encoding, segments.
+//! Parts of a request target: form, bytes, encoding, segments.
 //!
 //! Hot between slices. Owns the rules that each part of a target must keep; `classify` puts them
 //! in order.
@@ -53,7 +53,7 @@ pub(super) fn encode_target(target: &[u8], out: &mut Vec<u8>) -> Result<(), Skip
     if out.len() > TARGET_MAX { Err(SkipReason::TargetTooLong) } else { Ok(()) }
 }
 
-/// Which bytes may stand in a target as they are: RFC 3986, and the brackets that clients send.
+/// The bytes that may stand in a target as they are: RFC 3986, and the brackets that clients send.
 const RAW: [bool; 256] = {
     let mut raw = [false; 256];
     let mut b = b'!';
@@ -91,7 +91,7 @@ pub(super) enum Normal {
     No,
 }
 
-/// Refuses what cannot be a file of the site. `path` starts with a slash.
+/// Refuses paths that cannot be a file of the site. `path` starts with a slash.
 pub(super) fn check_segments(path: &[u8]) -> Result<Normal, SkipReason> {
     if path.len() > PATH_MAX {
         return Err(SkipReason::PathTooLong);

@@ -1,4 +1,4 @@
-//! The log's own time: stamps in order, and inside their second.
+//! Timeline of a log: its stamps in order, and spread inside their second.
 //!
 //! Owns three repairs. Lines out of order (servers write a line when the reply ends and may stamp
 //! its start) keep their stamp and are sorted; a jump back of more than a minute is a clock that
@@ -11,8 +11,8 @@ use bakeoff_units::Nanos;
 use bakeoff_wire::access_log::Stamp;
 
 const SECOND: u64 = 1_000_000_000;
-/// How far back a stamp may lie behind the latest and still be a late line: the longest that
-/// servers let a request take by default (nginx, Apache: 60 s).
+/// Longest time by which a stamp may lie behind the latest and still be a late line: the longest that servers let a
+/// request take by default (nginx, Apache: 60 s).
 const WINDOW: u64 = 60 * SECOND;
 
 /// Places stamps on one time that goes on.
@@ -66,7 +66,7 @@ impl Timeline {
         self.go_on(back.saturating_add(SECOND));
     }
 
-    /// Shifts what follows by `back`, rounded up to whole seconds.
+    /// Shifts the following stamps by `back`, rounded up to whole seconds.
     fn go_on(&mut self, back: u64) -> u64 {
         let shift = back.div_ceil(SECOND).saturating_mul(SECOND);
         self.shift = self.shift.saturating_add(shift);

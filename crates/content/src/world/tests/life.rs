@@ -1,4 +1,4 @@
-//! When objects change, and what they show of it.
+//! Changes of objects, and the dates that they show.
 
 use super::{about, mean, model, name, objects};
 use crate::world::Object;

@@ -1,4 +1,4 @@
-//! Worlds tried from outside: what arithmetic knows about them.
+//! Worlds from outside: properties that are known by arithmetic.
 
 mod life;
 mod objects;

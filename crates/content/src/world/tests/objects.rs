@@ -133,7 +133,7 @@ fn names_that_differ_have_other_bytes() {
     }
 }
 
-/// Recorded runs stay comparable: these never change. They were computed a second time by a program of its own.
+/// Recorded runs stay comparable: these never change. They were computed a second time by an independent program.
 #[test]
 fn three_names_have_the_properties_they_always_had() {
     let model = Model::from_toml(POLYMIX_4).unwrap();

@@ -1,4 +1,4 @@
-//! The model's text form, and what is said of a wrong one.
+//! The model's text form, and the errors of a wrong one.
 
 use super::POLYMIX_4;
 use crate::Distribution;

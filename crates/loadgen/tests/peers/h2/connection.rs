@@ -1,4 +1,4 @@
-//! What breaks the whole connection fails all that was in flight on it, and nothing else.
+//! Connection errors of HTTP/2: all requests in flight on the connection fail, and no others.
 
 use super::frames::{
     Frames, OK, data, field, frame, headers, peer, reply, settings, station, three, tls_target,
@@ -7,8 +7,8 @@ use crate::support::{Authority, Peer, closed, errors, lists, run, totals, within
 use bakeoff_loadgen::{TlsOptions, Trust, Versions};
 use bakeoff_wire::h2::frame::Kind;
 
-/// One of three streams is answered, then these bytes come: the two others fail, and a new connection
-/// serves what follows.
+/// One of three streams is answered, then these bytes come: the two others fail, and a new connection serves the
+/// following requests.
 fn breaks(bytes: impl AsRef<[u8]> + Send + Sync + 'static) {
     breaks_as("protocol-error", bytes);
 }
@@ -92,7 +92,7 @@ fn floods() {
     });
 }
 
-/// However fast they are answered, somebody who only sends these is not served for ever.
+/// However fast they are answered, a peer that only sends these is not served for ever.
 #[test]
 fn floods_that_want_answers() {
     within_patience(|| {
@@ -112,7 +112,7 @@ fn floods_that_want_answers() {
     });
 }
 
-/// What is no HTTP/2 at all says so; nothing was ever good, and nothing goes round.
+/// A peer that does not speak HTTP/2 at all is named as such; nothing was ever good, and nothing goes round.
 #[test]
 fn servers_that_do_not_speak_it() {
     within_patience(|| {
@@ -152,7 +152,7 @@ fn tls_that_comes_to_something_else() {
         let (one, other) = (Authority::new("one"), Authority::new("other"));
         tls_ends_in("no-http2", &one, &one, &[]);
         tls_ends_in("no-http2", &one, &one, &[b"http/1.1"]);
-        // All that waited for the handshake fail with it.
+        // All requests that waited for the handshake fail with it.
         tls_ends_in("tls-untrusted", &one, &other, &[b"h2"]);
     });
 }

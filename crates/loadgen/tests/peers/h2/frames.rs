@@ -1,4 +1,4 @@
-//! A scripted server of HTTP/2: it says frames, right or wrong, and reads requests.
+//! Scripted HTTP/2 server: it sends frames, right or wrong, and reads requests.
 
 use crate::support::{Authority, Peer, Talk, closed, lists, run};
 use bakeoff_loadgen::{Alpn, Protocol, Recording, Station, Target, TlsOptions, Trust};
@@ -56,7 +56,7 @@ pub(crate) struct Frames<'t> {
     pub(crate) talk: &'t mut Talk,
     unread: Vec<u8>,
     decoder: Decoder,
-    /// Settings are said: only then may they be answered.
+    /// Whether its settings are sent: only then may they be acknowledged.
     greeted: bool,
 }
 
@@ -132,7 +132,7 @@ impl<'t> Frames<'t> {
         }
     }
 
-    /// So many requests.
+    /// The next `N` requests.
     pub(crate) fn requests<const N: usize>(&mut self) -> Option<[u32; N]> {
         let mut streams = [0; N];
         for stream in &mut streams {
@@ -152,7 +152,7 @@ impl<'t> Frames<'t> {
         }
     }
 
-    /// The same without looking at what they ask for: some heads were passed over before.
+    /// The same without looking at the paths: some heads were passed over before.
     pub(crate) fn serve_anything(&mut self) {
         while let Some((head, _)) = self.next() {
             if head.kind == Kind::Headers {
@@ -188,7 +188,7 @@ pub(crate) fn tls_target(peer: &Peer, authority: &Authority, streams: u16) -> Ta
     Target { tls: Some((options.load().unwrap(), name)), ..target(peer, streams) }
 }
 
-/// What a test waits for a reply that does not come. Others come in that time on a busy machine, too.
+/// The wait for a reply that does not come. Others come in that time on a busy machine, too.
 pub(crate) const SHORT: Nanos = Nanos::from_secs(2);
 
 /// Three robots on three streams of one connection, which make two requests each. The script has the first

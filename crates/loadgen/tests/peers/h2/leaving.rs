@@ -1,4 +1,4 @@
-//! How a server takes leave: with a word, without one, at once, in the middle of a reply.
+//! A server that closes its connection: with GOAWAY or without, at once, in the middle of a reply.
 
 use super::frames::{
     Frames, OK, data, field, frame, goaway, headers, peer, reply, reset, station, target, three, tls_target,
@@ -40,8 +40,8 @@ fn a_goaway_long_before_the_end() {
     });
 }
 
-/// However often it takes leave, as long as it answers something, nothing fails: not even a request that
-/// is turned away many times.
+/// However often it sends GOAWAY, as long as it answers something, nothing fails: not even a request that is turned
+/// away many times.
 #[test]
 fn a_goaway_after_every_reply() {
     within_patience(|| {
@@ -98,7 +98,7 @@ fn an_end_without_a_word() {
         });
         let expected = vec![("closed-early", 2), ("truncated", 1)];
         assert_eq!((errors(&recording), totals(&recording)), (expected, (6, 3, 2)));
-        // Behind a reply, those of which nothing has come are asked again, as over HTTP/1.1.
+        // After a whole reply, requests of which nothing has come are sent again, as over HTTP/1.1.
         let (recording, _) = three(|frames, [first, second, _]| {
             frames.say([reply(first), headers(second, OK, false)].concat());
             frames.talk.end_sending();
@@ -153,7 +153,7 @@ fn an_end_by_tls_inside_a_reply() {
     });
 }
 
-/// What a server says between two jobs is answered: with TLS, a lost answer would be the end.
+/// A server's frame between two jobs is answered: with TLS, a lost answer would be the end.
 #[test]
 fn a_ping_between_jobs_is_answered() {
     within_patience(|| {

@@ -1,4 +1,4 @@
-//! What a server may ask for: few streams, small windows, no table; and one that says nothing at all.
+//! Limits that a server may set: few streams, small windows, no table; and a server that sends nothing at all.
 
 use super::frames::{Frames, SHORT, data, frame, headers, reply, settings, station, three};
 use crate::support::{Peer, closed, errors, lists, run, totals, within_patience};
@@ -59,8 +59,8 @@ fn streams_that_are_allowed_later() {
     });
 }
 
-/// Ten are asked for and fewer allowed: the server has as many open as it allows, and never more. Its ping
-/// is answered behind all that the generator would send by itself.
+/// Ten are configured and fewer allowed: the server has as many open as it allows, and never more. Its ping is answered
+/// behind all that the generator would send by itself.
 #[test]
 fn no_more_streams_than_allowed() {
     within_patience(|| {
@@ -131,7 +131,7 @@ fn a_header_that_is_larger_than_the_server_takes() {
     });
 }
 
-/// A server that reads nothing: all that is asked times out, and a new connection is tried.
+/// A server that reads nothing: all requests time out, and a new connection is tried.
 #[test]
 fn a_server_that_is_silent() {
     within_patience(|| {

@@ -1,9 +1,8 @@
-//! HTTP/2: the generator towards servers that keep the protocol, and towards some that do not.
+//! HTTP/2: the generator against servers that keep the protocol, and against some that do not.
 //!
-//! [`strangers`] are real servers with records of their own. All others are scripts in frames
-//! ([`frames`]): what breaks one stream ([`streams`]), what breaks the connection ([`connection`]), what a
-//! server may ask for ([`limits`]), how it takes leave ([`leaving`]), when things happened ([`times`]), and how a
-//! connection begins ([`opening`]).
+//! [`strangers`] are real servers with records of their own. All others are scripts in frames ([`frames`]): stream
+//! errors ([`streams`]), connection errors ([`connection`]), limits that a server may set ([`limits`]), the end of a
+//! connection ([`leaving`]), the times of streams ([`times`]), and the beginning of a connection ([`opening`]).
 
 mod connection;
 pub(crate) mod frames;

@@ -1,5 +1,5 @@
-//! The beginning of a connection, while several requests wait for it: refused, never made, never secured,
-//! broken off; and made.
+//! The beginning of a connection, while several requests wait for it: refused, never made, never secured, broken off;
+//! and made.
 
 use super::frames::{Frames, SHORT, peer, reply, station, tls_target};
 use crate::failures::full_listener;
@@ -30,8 +30,8 @@ fn nobody_listens() {
             assert_eq!((errors(&recording), totals(&recording).2), (vec![("connect-refused", 20)], 0));
             begin.elapsed()
         };
-        // They wait together: 2, 4, 8 ms ..., and not as if each had failed alone. The machine may take longer, and not each
-        // time.
+        // They wait together: 2, 4, 8 ms ..., and not as if each had failed alone. The machine may take longer, and not
+        // each time.
         while took() >= Duration::from_secs(2) {}
     });
 }
@@ -54,7 +54,7 @@ fn nobody_accepts() {
     });
 }
 
-/// All that came due while the connection was being made goes when it stands, before the server has said
+/// All requests that came due while the connection was being made go when it stands, before the server has sent
 /// anything.
 #[test]
 fn what_waited_for_the_connection_is_sent_when_it_stands() {

@@ -51,7 +51,7 @@ pub(crate) fn object(size: u64) -> Body {
 /// A request, as the server has seen it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Served {
-    /// What is the connection's alone: its number or port.
+    /// The connection's number or port, which no other has.
     pub(crate) connection: String,
     pub(crate) status: u16,
     pub(crate) method: String,
@@ -68,7 +68,7 @@ pub(crate) struct Server {
 impl Server {
     /// Starts it with further lines in its configuration, or further arguments.
     pub(crate) fn start(kind: Kind, authority: Option<&Authority>, more: &str) -> Self {
-        // Between choosing a port and listening there, somebody else may take it.
+        // Between choosing a port and listening there, another program may take it.
         (0..5).find_map(|_| Self::attempt(kind, authority, more)).expect("the server serves")
     }
 
@@ -114,7 +114,7 @@ impl Server {
         assert!(self.is_ready());
     }
 
-    /// Ends it when it has recorded so many requests; all that it recorded.
+    /// Ends it when it has recorded so many requests; returns its records.
     pub(crate) fn stop(mut self, requests: usize) -> Vec<Served> {
         let patience = Instant::now() + PATIENCE;
         while self.record().len() < requests && Instant::now() < patience {

@@ -1,4 +1,4 @@
-//! Real servers, and their own count of what they served: it is ours, whatever the load looks like.
+//! Real servers: their own count of served requests equals ours, whatever the load looks like.
 
 use super::server::{Kind, Served, Server, has, object};
 use crate::support::{Authority, NEVER, closed, errors, run, within_patience};
@@ -72,7 +72,7 @@ fn open(slice: &Slice, rate: f64, connections: usize) -> Job<'static, ListSource
     }
 }
 
-/// What the server's record says of this load is what was counted.
+/// The server's record of this load equals the recording.
 fn agrees(recording: &Recording, record: &[Served], tag: &str) {
     let ending = format!("?{tag}");
     let ours: Vec<_> = record.iter().filter(|served| served.target.ends_with(&ending)).collect();
@@ -170,8 +170,8 @@ fn large_bodies_come_whole_over_http2() {
     }
 }
 
-/// nginx ends each connection after so many requests; those that it does not look at any more are asked
-/// elsewhere, and nothing is counted twice.
+/// nginx ends each connection after so many requests; those that it does not look at any more are sent elsewhere, and
+/// nothing is counted twice.
 #[test]
 fn a_limit_of_requests_for_a_connection_fails_nothing() {
     if !has(Kind::Nginx, "a_limit_of_requests_for_a_connection_fails_nothing") {
@@ -200,8 +200,8 @@ fn a_limit_of_requests_for_a_connection_fails_nothing() {
     });
 }
 
-/// Ten streams are asked for, three allowed: those that nginx refuses before its settings are known are
-/// asked again, and it has served each request once.
+/// Ten streams are configured, three allowed: those that nginx refuses before its settings are known are sent again,
+/// and it has served each request once.
 #[test]
 fn fewer_streams_than_asked_for_fail_nothing() {
     if !has(Kind::Nginx, "fewer_streams_than_asked_for_fail_nothing") {
@@ -239,7 +239,7 @@ fn a_reload_under_load_fails_nothing() {
     });
 }
 
-/// It is gone for a moment: what fails is named, and what was good was served.
+/// It is gone for a moment: failures are named, and good replies were served.
 #[test]
 fn a_restart_under_load_is_counted_to_the_last_request() {
     if !has(Kind::Nginx, "a_restart_under_load_is_counted_to_the_last_request") {

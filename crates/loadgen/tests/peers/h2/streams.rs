@@ -1,4 +1,4 @@
-//! What goes wrong on one stream fails one request; the connection and its other streams are whole.
+//! Stream errors of HTTP/2: one request fails; the connection and its other streams are whole.
 
 use super::frames::{Frames, OK, SHORT, data, field, frame, headers, peer, reply, reset, station, three};
 use crate::support::{closed, errors, expecting, get, one_robot, run, totals, within_patience};
@@ -177,7 +177,7 @@ fn a_refused_stream_is_asked_again_once() {
     });
 }
 
-/// One never answers; the others go on meanwhile, and the server is told that nobody waits any more.
+/// One never answers; the others go on meanwhile, and the server is told that the request is cancelled.
 #[test]
 fn a_stream_that_stalls_holds_up_nobody() {
     within_patience(|| {

@@ -1,4 +1,4 @@
-//! When things happened: a stream's own times, and what waiting for one adds.
+//! Times of HTTP/2 streams: each stream's own, and the wait for a stream.
 
 use super::frames::{Frames, OK, data, headers, reply, station};
 use crate::support::{Peer, closed, errors, lists, run, totals, within_patience};
@@ -7,7 +7,7 @@ use bakeoff_units::Nanos;
 use std::time::Duration;
 
 const DELAY: Duration = Duration::from_millis(40);
-/// So long that a machine that stands still meanwhile does not see a head and what comes after it together.
+/// A delay so long that a stalled machine does not see a head and the bytes after it together.
 const LONG_DELAY: Duration = Duration::from_millis(300);
 
 /// The times of three requests, shortest first. Of times that are slept only the least is known: a busy

@@ -29,7 +29,7 @@ fn a_body_that_is_sent_is_passed_over_and_answered_behind_its_end() {
             assert_eq!(reply.line("x-bakeoff"), Some(stamp.as_str()));
             assert_eq!(reply.line("cache-control"), Some("private, no-cache"));
         }
-        // Who asks first whether its body is wanted hears that it is.
+        // A client that sends `Expect: 100-continue` gets the interim reply.
         write!(stream, "POST {} HTTP/1.1\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n", path(&page))
             .unwrap();
         assert_eq!(read_head(&mut stream).status, 100);
@@ -58,7 +58,7 @@ fn bodies_in_chunks_are_passed_over_too() {
             stream.write_all(&request.as_bytes()[split..]).unwrap();
             assert_eq!(read_one(&mut stream).body, whole(&name(PAGE)));
         }
-        // Together with what comes behind it.
+        // Together with the bytes behind it.
         let both = ask(&origin, format!("{request}GET /bytes/7 HTTP/1.1\r\n\r\n"));
         assert_eq!(both.iter().map(|reply| reply.body.len()).collect::<Vec<_>>(), [1000, 7]);
         // Chunks that are none: what follows cannot be told from them.

@@ -1,4 +1,4 @@
-//! Which form of an object is sent: as it is, or in gzip.
+//! Content coding of replies: an object as it is, or in gzip.
 
 use super::{LARGE, PAGE, TEXT, name, path, read_head, version, whole, world};
 use crate::support::{Reply, ask, connect, get, of_world, read_one, within_patience};
@@ -63,7 +63,7 @@ fn what_has_one_form_is_sent_as_it_is_and_does_not_vary() {
     let origin = of_world(world(""), 1);
     let page = get(&origin, &path(&name(PAGE)), "Accept-Encoding: gzip\r\n");
     assert!(page.body == whole(&name(PAGE)));
-    // Too large to be packed while somebody waits.
+    // Too large to be packed while a client waits.
     let mut stream = connect(&origin);
     write!(stream, "HEAD {} HTTP/1.1\r\nAccept-Encoding: gzip\r\n\r\n", path(&name(LARGE))).unwrap();
     for reply in [page, read_head(&mut stream)] {
@@ -119,7 +119,7 @@ fn head_and_post_say_and_get_what_get_does() {
         write!(stream, "POST {text} HTTP/1.1\r\nAccept-Encoding: gzip\r\nContent-Length: 2\r\n\r\nab")
             .unwrap();
         assert!(read_one(&mut stream).body == got.body);
-        // Nothing is behind them, and what was sent is counted as it was sent.
+        // Nothing is behind them, and the bytes are counted as they were sent.
         write!(stream, "GET {} HTTP/1.1\r\n\r\n", path(&name(PAGE))).unwrap();
         assert!(read_one(&mut stream).body == whole(&name(PAGE)));
         let sent = 2 * got.body.len() as u64;
@@ -127,7 +127,7 @@ fn head_and_post_say_and_get_what_get_does() {
     });
 }
 
-/// Nothing is left of one request's form for the next, whoever comes together.
+/// One request's form has no effect on the next, even where they come together.
 #[test]
 fn requests_that_come_together_get_each_its_own_form() {
     within_patience(|| {

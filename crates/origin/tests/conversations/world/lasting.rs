@@ -1,5 +1,4 @@
-//! How long connections last: as many requests as the world says, as long as something happens, or until the
-//! client breaks off.
+//! Lifetime of connections: as many requests as the world says, until the idle limit, or until the client breaks off.
 
 use super::{LARGE, PAGE, name, path, whole, world};
 use crate::support::{ask, connect, ended, get, of_world, read_one, within_patience};
@@ -57,14 +56,15 @@ fn a_connection_on_which_nothing_happens_is_closed_and_one_in_use_is_not() {
         assert!(begin.elapsed() >= Duration::from_millis(990), "{:?}", begin.elapsed());
         assert_eq!(read_one(&mut used).status, 200);
         assert_eq!(used.read(&mut [0]).unwrap(), 0);
-        // As long without anything as the other, behind its thinking: from the beginning, as this end may see the reply late.
+        // As long without anything as the other, behind its thinking: from the beginning, as this end may see the reply
+        // late.
         assert!(begin.elapsed() >= Duration::from_millis(2_490), "{:?}", begin.elapsed());
         assert_eq!(ended(&origin, "idle for too long"), 2);
     });
 }
 
-/// What is still unread when the last reply is sent is read first. Who then neither sends nor closes is not
-/// waited for any longer than anybody else.
+/// Unread bytes at the time of the last reply are read first. A client that then neither sends nor closes is not waited
+/// for any longer than any other.
 #[test]
 fn who_stays_after_the_last_reply_is_closed_when_nothing_happens() {
     within_patience(|| {

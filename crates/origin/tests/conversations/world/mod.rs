@@ -1,4 +1,4 @@
-//! Objects of a world, asked for by every method, and connections that end.
+//! Objects of a world, requested by every method, and connections that end.
 
 mod bodies;
 mod codings;
@@ -74,7 +74,7 @@ pub(super) fn object(name: &Name) -> Object {
     world("").model.object(name).unwrap()
 }
 
-/// What the object was when the reply was made.
+/// The object's version when the reply was made.
 pub(super) fn version(name: &Name, reply: &Reply) -> Version {
     object(name).at(parse_http_date(reply.line("date").unwrap().as_bytes()).unwrap())
 }
@@ -89,7 +89,7 @@ pub(super) fn stamp(told: &str, ask: u64, name: &Name, version: &Version) -> Str
     format!("{told}={ask:016x}; object={}; version={}", id(name), version.number)
 }
 
-/// The next reply, of which nothing but the head comes.
+/// The next reply, of which only the head comes.
 pub(super) fn read_head(stream: &mut impl Read) -> Reply {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {

@@ -1,4 +1,4 @@
-//! What is said about objects: stamps, dates, conditions, ranges.
+//! Replies about objects of a world: stamps, dates, conditions, ranges.
 
 use super::{
     CONTENT, EMPTY, LARGE, LARGE_BYTES, PAGE, PRIVATE, name, object, path, read_head, stamp, version, whole,
@@ -21,7 +21,7 @@ fn a_reply_says_for_whom_it_was_made_and_how_long_it_may_be_kept() {
             (path(&page), "X-Bakeoff: ask=00000000000000ff\r\n", 255),
             (path(&page), "", 0),
             (path(&page), "X-Bakeoff: nonsense\r\n", 0),
-            // As a forward proxy may send it on, and with a query that nobody reads.
+            // As a forward proxy may send it on, and with a query that the origin ignores.
             (format!("http://elsewhere:8080{}", path(&page)), "x-bakeoff: ask=0000000000000001\r\n", 1),
             (format!("{}?q", path(&page)), "", 0),
         ] {
@@ -161,7 +161,7 @@ fn names_without_an_object_and_methods_without_a_meaning() {
         assert!(none.line("date").is_some());
         let other = ask(&origin, format!("DELETE {} HTTP/1.1\r\n\r\n", path(&name(PAGE))));
         assert_eq!((other[0].status, other[0].line("allow")), (405, Some("GET, HEAD, POST, PUT")));
-        // What is no name of a world is looked for beside it.
+        // A path that is no name of a world is looked up beside it.
         assert_eq!(get(&origin, "/bytes/5", "").body.len(), 5);
         assert_eq!(get(&origin, "/w00/x", "").status, 404);
     });

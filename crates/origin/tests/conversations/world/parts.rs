@@ -1,4 +1,4 @@
-//! Parts of a run that meet at the origin, and what is told there that no part tells.
+//! Parts of a run that meet at the origin, and malformed words to it.
 
 use super::{PAGE, name, path, world};
 use crate::support::{Reply, ask, ended, get, of_world, within_patience};
@@ -87,7 +87,7 @@ fn garbage_is_answered_by_400_and_counted_and_parts_meet_all_the_same() {
             let reply = told(&origin, target);
             assert_eq!((reply.status, reply.line("connection")), (400, Some("close")), "{target}");
         }
-        // Only a PUT tells anything.
+        // Only a PUT is a part's word.
         assert_eq!(get(&origin, &good, "").status, 400);
         let all = garbage.len() as u64 + 1;
         while ended(&origin, "malformed word of a part") < all {

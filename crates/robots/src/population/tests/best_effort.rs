@@ -117,7 +117,7 @@ const IDLE_AND_LOCKED: &str = "
     [[phase]]\nname = 'top'\ngoal = { duration = '10s' }
     [[phase]]\nname = 'idle'\nload = { begin = '0%' }\nlock = { until = ['LOCK'], at_most = '1h' }";
 
-/// How the last of two phases ended, in which nothing is asked.
+/// The end of the last of two phases, in which there is no request.
 fn end_of_the_idle_phase(lock: &str, robots: &str, gate: &FillGate) -> (Nanos, EndReason) {
     let setting = Setting { gate: gate.clone(), ..setting() };
     let phases = IDLE_AND_LOCKED.replace("LOCK", lock);
@@ -138,7 +138,7 @@ fn an_idle_last_phase_ends_when_its_lock_opens_or_after_its_longest_time() {
     assert_eq!(end_of_the_idle_phase("frozen", &robots("60s"), &closed), frozen);
     assert_eq!(end_of_the_idle_phase("frozen", &robots("2h"), &closed), late);
     assert_eq!(end_of_the_idle_phase("told", "robots = 1", &closed), late);
-    // Opened before: at the first moment at which anybody looks.
+    // Opened before: at the first look.
     assert_eq!(end_of_the_idle_phase("told", "robots = 1", &open), (Nanos::from_secs(10), EndReason::Told));
     let objects = "robots = 1\nworking_set = { objects = 1000000 }";
     assert_eq!(end_of_the_idle_phase("frozen", objects, &closed), late);

@@ -43,7 +43,7 @@ fn polymix_4_has_its_mix_at_its_rate() {
     let robots = "robots = 1000\nrate = '0.4/s per robot'\nrecurrence = '68.75%'";
     let mut population = population(POLYMIX_4, spec(robots, &lasting(250)), setting());
     let run = run(&mut population, usize::MAX, at_once);
-    // 400/s in all; what is embedded takes the place of pages, and the last pages' images may be missing.
+    // 400/s in all; embedded objects take the place of pages, and the last pages' images may be missing.
     let n = run.seen.len();
     let pages = population.tally().pages as usize;
     assert!((n as f64 / 250.0 - 400.0).abs() < 6.0, "{n}");
@@ -70,7 +70,7 @@ fn special_requests_have_their_shares() {
         let run = run(&mut population(POLYMIX_1, spec(robots, &phase), setting()), usize::MAX, at_once);
         let kinds = |label: &str| share(&run.seen, |seen| seen.flight.kind.label() == label);
         let get = 1.0 - 0.04 * factor;
-        // Who is not cachable shows no Last-Modified and is asked for plainly.
+        // Uncachable objects show no Last-Modified and are requested plainly.
         for (label, expected) in [
             ("head", 0.01 * factor),
             ("ims200", 0.05 * factor * get * 0.8),
@@ -117,8 +117,8 @@ fn what_is_embedded_follows_its_page_and_repeats_with_it() {
     assert!(run.pages.iter().all(|(page, _)| !page.failed && page.objects >= 1));
 }
 
-/// As Web Polygraph's, which says 3.7 % If-Modified-Since (304) and 85.0 % basic; what has no date counts there, and is
-/// plain here. Each image for itself would be 8 %.
+/// As in Web Polygraph, which says 3.7 % If-Modified-Since (304) and 85.0 % basic; objects without a date count there,
+/// and are plain here. If each image were drawn for itself it would be 8 %.
 #[test]
 fn images_are_asked_for_as_their_page_was() {
     let robots = "robots = 1000\nrate = '0.4/s per robot'\nrecurrence = '68.75%'\n\
@@ -129,7 +129,7 @@ fn images_are_asked_for_as_their_page_was() {
     for Seen { flight, .. } in &run.seen {
         let label = flight.kind.label();
         match pages.get(&flight.page) {
-            // Neither is what has no date asked for if it has changed.
+            // Objects without a date get no condition here either.
             Some(of_page) if flight.embedded => {
                 assert!([*of_page, "basic", "abort"].contains(&label), "{flight:?}")
             }
@@ -146,7 +146,7 @@ fn images_are_asked_for_as_their_page_was() {
     assert!((of("reload", true) - 0.0556).abs() < 0.01, "{}", of("reload", true));
     assert!((of("ims200", true) - 0.0444).abs() < 0.01, "{}", of("ims200", true));
     let of_all = |label: &str| share(&run.seen, |seen| seen.flight.kind.label() == label);
-    // 10 % of what is asked directly and has a date, but of pages only repeats; that is 0.068 of 2.7 requests a page.
+    // 10 % of direct requests for objects with a date, but of pages only repeats; that is 0.068 of 2.7 requests a page.
     assert!((of_all("ims304") - 0.025).abs() < 0.004, "{}", of_all("ims304"));
     assert!((of_all("basic") - 0.88).abs() < 0.02, "{}", of_all("basic"));
 }

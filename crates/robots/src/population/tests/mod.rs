@@ -1,4 +1,4 @@
-//! Populations against a made-up network: replies take as long as a test says, caches are ideal.
+//! Populations against a simulated network: replies take as long as a test says, caches are ideal.
 
 mod best_effort;
 mod mixes;

@@ -1,4 +1,4 @@
-//! What requests say.
+//! Tests of request texts.
 
 use super::stage::*;
 use crate::judge::RequestKind;

@@ -1,4 +1,4 @@
-//! When requests are due: nothing that happens moves what was planned.
+//! Due times of requests: no event moves the planned moments.
 
 use super::stage::*;
 use crate::population::{Flight, Lane, Setting};
@@ -66,7 +66,7 @@ fn a_ramp_asks_for_its_integral() {
     assert!(population.is_over() && population.schedule().ended().len() == 5);
 }
 
-/// Requests as they were asked for.
+/// Requests in the order in which they were made.
 fn asked(seen: &[Seen]) -> Vec<(Nanos, String, String)> {
     let words = |seen: &Seen| (seen.flight.due, seen.target.clone(), seen.headers.clone());
     seen.iter().map(words).collect()

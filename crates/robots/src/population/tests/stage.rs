@@ -1,4 +1,5 @@
-//! The made-up network: what is due is asked, what has taken its time is answered, in the order of time.
+//! The simulated network of these tests: requests are sent when due and answered after their latency, in the order of
+//! time.
 
 use crate::judge::RequestKind;
 use crate::phases::FillGate;
@@ -19,7 +20,7 @@ pub(super) const POLYMIX_1: &str = r#"
     life = { length = "const:2year", expires = "nmt+0s" }
 "#;
 
-/// The standard mix; what is asked directly has the shares of the rest.
+/// The standard mix; objects requested directly have the shares of the rest.
 pub(super) const POLYMIX_4: &str = r#"
     [[content]]
     name = "image"
@@ -107,7 +108,7 @@ impl Seen {
     }
 }
 
-/// What became of a run.
+/// Outcome of a run.
 #[derive(Debug, Default)]
 pub(super) struct Run {
     pub(super) seen: Vec<Seen>,
@@ -174,7 +175,7 @@ fn answer(population: &mut Population, ticket: u32, at: Nanos, good: bool) -> Op
     population.finish(ticket, at, FlightEnd { failed: !good, whole, fill_bytes })
 }
 
-/// At once, and good.
+/// A good reply at once.
 pub(super) fn at_once(_: &Flight) -> (Nanos, bool) {
     (Nanos::ZERO, true)
 }

@@ -1,7 +1,7 @@
-//! The rule for duets on invented noise.
+//! Simulation of the rule for duets on synthetic noise.
 //!
 //! A duet loads all arms at once, which makes its rounds less noisy; they give the verdict. Rounds in which the arms
-//! take turns follow: the baseline's own figure is another there and the amount of the cost a little, so is the noise.
+//! take turns follow: the baseline's own figure differs there, the amount of the cost a little, and so does the noise.
 //! Where the two amounts contradict each other, the verdict is taken back. Slices at full speed may follow in the same
 //! rounds; their amounts make the trend over the load and take nothing back.
 
@@ -18,7 +18,7 @@ pub(crate) struct DuetScenario {
     pub(crate) duet: Scenario,
     /// The machine in the rounds that follow.
     pub(crate) turns: NoiseModel,
-    /// How many of them.
+    /// Number of those rounds.
     pub(crate) rounds: u32,
     /// The baseline's figure there in units of that in the duet, drawn between these.
     pub(crate) baseline: (f64, f64),
@@ -31,16 +31,16 @@ pub(crate) struct DuetScenario {
 /// Shares over many simulated duets.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct DuetCalibration {
-    /// How they ended; rounds are the duet's.
+    /// The ends of the runs; rounds are the duet's.
     pub(crate) ends: Calibration,
-    /// Share of those that were contradicted.
+    /// Share of the runs that were contradicted.
     pub(crate) contradicted: f64,
-    /// Per trend, in the order of [`Trend::ALL`], the share of those that were called so.
+    /// Per trend, in the order of [`Trend::ALL`], the share of the runs with it.
     trends: [f64; 5],
 }
 
 impl DuetCalibration {
-    /// Share of runs whose amounts at the duet's rate and at full speed were called so.
+    /// Share of runs with this trend between the duet's rate and full speed.
     pub(crate) fn trend(&self, trend: Trend) -> f64 {
         self.trends[trend as usize]
     }
@@ -61,7 +61,7 @@ pub(crate) fn calibrate_duet(runs: u32, scenario: &DuetScenario, seed: u64) -> D
     DuetCalibration { ends, contradicted, trends }
 }
 
-/// How one ended, what contradicted it, and its trend over the load.
+/// The end of one duet, its contradiction, and its trend over the load.
 fn run_duet(s: &DuetScenario, seed: u64) -> (Outcome, Option<Contradiction>, Option<Trend>) {
     let mut outcome = run_rule(&s.duet, seed);
     // Another seed, or the two would share their noise.

@@ -1,4 +1,4 @@
-//! Amounts at several loads on invented noise.
+//! Simulation of amounts at several loads on synthetic noise.
 //!
 //! Each load of a round has a speed, disturbances and process luck of its own, so nothing that spoils a contrast
 //! cancels in it. All loads of a round share the start.
@@ -14,7 +14,7 @@ pub(crate) struct LoadScenario {
     pub(crate) noise: NoiseModel,
     /// The baseline's figure at each load, in units of that at the decision's.
     pub(crate) baseline: Vec<f64>,
-    /// What each arm costs more at each load, in the same unit.
+    /// Additional cost of each arm at each load, in the same unit.
     pub(crate) arms: Vec<Vec<f64>>,
     /// The index of the decision's load.
     pub(crate) decision: usize,
@@ -28,7 +28,7 @@ pub(crate) struct LoadScenario {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct LoadCalibration {
     runs: u32,
-    /// Per arm and trend, in the order of [`Trend::ALL`], how many runs called it so.
+    /// Per arm and trend, in the order of [`Trend::ALL`], the number of runs that called it so.
     counts: Vec<[u32; 5]>,
     /// Runs in which any of the arms that are the same at all loads is said to differ.
     wrong: u32,

@@ -1,8 +1,8 @@
-//! The whole rule on invented noise: how often it is wrong, and how long it takes.
+//! Simulation of the whole rule on synthetic noise: how often it is wrong, and how long it takes.
 //!
-//! Test code, and MEASURING.md quotes what `make calibrate` prints of it. A simulated run is judged by
-//! [`judge`] at the looks of [`bakeoff_stats::LookPlan`], exactly like a real one; [`run`] has the looks and the clock,
-//! [`duet`] what follows a duet.
+//! Test code; MEASURING.md quotes the output of `make calibrate`. A simulated run is judged by [`judge`] at the looks
+//! of [`bakeoff_stats::LookPlan`], exactly like a real one; [`run`] has the looks and the clock, [`duet`] the rounds
+//! that follow a duet.
 //!
 //! The model of one slice is, in logarithms,
 //! `arm effect + process luck + round component + slice noise`. The luck of a process lasts from
@@ -26,7 +26,7 @@ use bakeoff_stats::{Cost, Decision, Judgement, Level, Margin, Question, Rounds, 
 /// Variance of `ln s - (ln a + ln a')/2` in units of the variance of one slice: 1 + 1/2.
 const PAIRED_VARIANCE: f64 = 1.5;
 
-/// What is hit when a disturbance comes.
+/// The part that a disturbance hits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Contamination {
     /// A whole round: all its slices are noisy at once.
@@ -38,16 +38,15 @@ pub(crate) enum Contamination {
 /// Noise of a machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct NoiseModel {
-    /// Sd of an undisturbed round's log ratio of an arm to the mean of A and A'; close to what a
-    /// result shows as robust sd.
+    /// Sd of an undisturbed round's log ratio of an arm to the mean of A and A'; close to the robust sd in a result.
     pub(crate) paired_sd: f64,
     /// Sd of the component all slices of a round share.
     pub(crate) round_sd: f64,
     /// Share of rounds or slices that are disturbed, 0..1.
     pub(crate) contamination_share: f64,
-    /// How many times noisier a disturbed one is.
+    /// Factor of the noise in a disturbed one.
     pub(crate) contamination_factor: f64,
-    /// What is disturbed.
+    /// The part that is disturbed.
     pub(crate) contamination: Contamination,
     /// Log difference between A' and A that neither rounds nor starts average out. The arm is like
     /// A.
@@ -89,7 +88,7 @@ impl NoiseModel {
     }
 }
 
-/// What to simulate many times.
+/// A scenario to simulate many times.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Scenario {
     /// The true effect of the arm: a fraction, and as the baseline's figure is 1, the amount as well.
@@ -100,20 +99,20 @@ pub(crate) struct Scenario {
     pub(crate) margin: Margin,
     /// Arms the level is shared among.
     pub(crate) arms: usize,
-    /// Where the run ends at the latest.
+    /// The latest end of the run, in rounds.
     pub(crate) max_rounds: u32,
     /// Its budget, in ordinary rounds, drawn between these two; `None`: there is time for all.
     pub(crate) budget: Option<(f64, f64)>,
 }
 
-/// How one simulated arm ended.
+/// The end of one simulated arm.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Outcome {
     /// Its verdict.
     pub(crate) verdict: Verdict,
     /// Rounds at the look that gave it.
     pub(crate) rounds: u32,
-    /// What it was seen to cost then; `None` under three rounds.
+    /// Its estimated cost then; `None` under three rounds.
     pub(crate) cost: Option<Cost>,
 }
 
@@ -154,8 +153,8 @@ impl<'a> Session<'a> {
         self.starts.len() as u32
     }
 
-    /// One round, as figures (CPU per request, say) that go through the real log ratios and differences. What it
-    /// takes: one for an ordinary slice.
+    /// One round, as figures (CPU per request, say) that go through the real log ratios and differences. Returns its
+    /// cost in time: one for an ordinary slice.
     fn round(&mut self) -> f64 {
         let noise = self.noise;
         self.start();
@@ -230,7 +229,7 @@ fn between((least, most): (f64, f64), rng: &mut SplitMix64) -> f64 {
 pub(crate) struct Calibration {
     /// Runs simulated.
     pub(crate) runs: u32,
-    /// Per verdict, in the order of [`Verdict::ALL`], how many runs ended in it.
+    /// Per verdict, in the order of [`Verdict::ALL`], the number of runs that ended in it.
     counts: [u32; 7],
     /// Runs whose final interval holds the truth: of the share, of the amount.
     held: [u32; 2],
@@ -264,7 +263,7 @@ pub(crate) fn calibrate(runs: u32, scenario: &Scenario, seed: u64) -> Calibratio
     tally(runs, scenario.effect, seed, |seed| run_rule(scenario, seed))
 }
 
-/// Counts what becomes of `runs` runs of an arm with a true `effect`.
+/// Counts the ends of `runs` runs of an arm with a true `effect`.
 fn tally(runs: u32, effect: f64, seed: u64, mut run: impl FnMut(u64) -> Outcome) -> Calibration {
     let mut seeds = SplitMix64::new(seed);
     let (mut counts, mut held, mut rounds) = ([0; 7], [0; 2], Vec::new());

@@ -1,18 +1,18 @@
-//! How long a simulated run is: looks planned, planned again, and ended by the clock.
+//! Length of a simulated run: looks planned, planned again, and ended by the clock.
 //!
-//! A run ends like a real one: after its last look, or before a round when the longest one so far would not fit
-//! what is left of the budget. How long rounds take goes along with their noise, so the clock is part of the rule.
+//! A run ends like a real one: after its last look, or before a round when the longest one so far would not fit the
+//! rest of the budget. The length of rounds goes along with their noise, so the clock is part of the rule.
 
 use super::{Outcome, Scenario, Session, between};
 use bakeoff_stats::{Decision, Level, LookPlan, level};
 
-/// What a pilot takes the cost of a round for, in units of it.
+/// A pilot's estimate of the cost of a round, in units of the true one.
 const PILOT: (f64, f64) = (0.5, 2.0);
 /// A pilot plans so many rounds at least.
 const LEAST: f64 = 3.0;
-/// The looks are planned again after so many.
+/// Number of rounds after which the looks are planned again.
 const AGAIN_AFTER: u32 = 3;
-/// Share of what is left of the budget that rounds may take.
+/// Share of the rest of the budget that rounds may take.
 const USABLE: f64 = 0.95;
 
 /// Simulates one arm.
@@ -68,7 +68,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Runs on to the first look after more than `rounds` rounds, or to where the budget ends.
+    /// Runs on to the first look after more than `rounds` rounds, or to the end of the budget.
     fn look_after(&mut self, rounds: u32) -> u32 {
         let next = |plan: &LookPlan| plan.next_after(rounds).unwrap_or(plan.last());
         while self.session.rounds() < next(&self.plan) {

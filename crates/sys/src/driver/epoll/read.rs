@@ -1,4 +1,4 @@
-//! Reading: a socket is read until it comes back short, but not for ever.
+//! Reads of the driver: a socket is read until it comes back short, but not for ever.
 
 use super::super::Slot;
 use super::super::found::{Found, Read};

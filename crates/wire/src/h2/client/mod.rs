@@ -1,7 +1,7 @@
-//! The client's half: requests out, replies in, many at a time on one connection.
+//! Client side of HTTP/2: requests out, replies in, many at a time on one connection.
 //!
-//! The measuring side. Hot, fed by strangers. Requests are GET and HEAD without a body. Owns when a
-//! stream may be opened and what becomes of it; sends nothing again by itself.
+//! The measuring side. Hot, reads untrusted input. Requests are GET and HEAD without a body. Owns the opening and the
+//! end of streams; sends nothing again by itself.
 
 mod step;
 
@@ -81,7 +81,7 @@ impl ClientConnection {
         }
     }
 
-    /// What is to be sent. The caller clears it.
+    /// Bytes to be sent. The caller clears it.
     pub const fn output(&mut self) -> &mut Vec<u8> {
         &mut self.state.session.output
     }
@@ -160,17 +160,18 @@ impl ClientConnection {
         open
     }
 
-    /// Streams that the peer's GOAWAY excluded: it did not look at these requests, and they can be
-    /// sent elsewhere. Each is told once.
+    /// Streams that the peer's GOAWAY excluded: it did not look at these requests, and they can be sent elsewhere. Each
+    /// is returned once.
     pub fn refused_by_goaway(&mut self) -> impl Iterator<Item = StreamId> {
         self.state.refused.drain(..)
     }
 
-    /// Takes the next step on `input`, which starts where the last step's use ended. To be called
-    /// until it says `More`. What needs nothing of the caller (settings, pings, windows, interim
-    /// replies) is done on the way and part of the next step's use.
+    /// Takes the next step on `input`, which starts where the last step's use ended. To be called until it says `More`.
+    /// Frames that need nothing of the caller (settings, pings, windows, interim replies) are handled on the way and
+    /// are part of the next step's use.
     ///
     /// # Errors
+    ///
     /// When the peer broke the protocol; the connection is of no further use.
     pub fn step(&mut self, input: &[u8]) -> Result<Step, ConnectionError> {
         if let Some(error) = self.state.session.failure {
@@ -275,7 +276,7 @@ impl State {
         }
     }
 
-    /// A DATA frame begins: whether its bytes are wanted, and what there is to tell.
+    /// A DATA frame begins: returns whether its bytes are wanted, and the step to report, if any.
     fn data(&mut self, head: DataHead, used: usize) -> Result<(bool, Option<Step>), ConnectionError> {
         let number = head.stream;
         self.current = (number, head.end);
@@ -345,7 +346,7 @@ impl State {
     }
 }
 
-/// What a header block is to a request that waits.
+/// The meaning of a header block for a request that waits.
 enum Block {
     Interim,
     Head(ReplyHead),

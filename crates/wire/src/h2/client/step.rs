@@ -1,4 +1,4 @@
-//! What a client is told: steps of reading, and why it cannot ask.
+//! Steps of an HTTP/2 client's reading, and the reasons for which it cannot open a stream.
 //!
 //! The measuring side.
 
@@ -12,7 +12,7 @@ pub struct ReplyHead {
     pub status: u16,
     /// `Content-Length`, also where no body follows (HEAD, 304).
     pub content_length: Option<u64>,
-    /// What the body is in.
+    /// The coding of the body.
     pub coding: ContentCoding,
     /// Bytes of the frames that brought it.
     pub head_bytes: u64,
@@ -27,9 +27,9 @@ pub enum Step {
     Head {
         /// Bytes of input used.
         used: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
-        /// What it says.
+        /// The head.
         head: ReplyHead,
         /// Whether the reply ends with it.
         end: bool,
@@ -41,7 +41,7 @@ pub enum Step {
         skip: usize,
         /// Body bytes.
         len: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
         /// Whether the reply ends with them.
         end: bool,
@@ -50,18 +50,18 @@ pub enum Step {
     Reset {
         /// Bytes of input used.
         used: usize,
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
-    /// The reply is none; its stream was ended, and the peer was told.
+    /// The reply is malformed; its stream was ended, and the peer was told.
     Malformed {
         /// Bytes of input used.
         used: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The fault.
         why: Malformed,
     },
     /// The peer takes no more requests; see [`refused_by_goaway`](super::ClientConnection::refused_by_goaway).
@@ -70,12 +70,12 @@ pub enum Step {
         used: usize,
         /// The last stream that the peer will answer, by its number.
         last_stream: u32,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
 }
 
-/// Why no stream can be opened.
+/// The reason for which no stream can be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotOpen {
     /// As many are open as the peer allows.

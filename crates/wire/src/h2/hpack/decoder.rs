@@ -1,7 +1,7 @@
-//! From header blocks to fields.
+//! HPACK decoder: from header blocks to fields.
 //!
-//! Hot, fed by strangers. A plain string is a slice of the block; one in Huffman code is decoded into
-//! a buffer that stays.
+//! Hot, reads untrusted input. A plain string is a slice of the block; one in Huffman code is decoded into a buffer
+//! that is reused.
 
 use super::dynamic::{Dynamic, OVERHEAD};
 use super::{DEFAULT_TABLE_BYTES, HpackError, fixed, huffman, sound};

@@ -1,12 +1,12 @@
-//! The dynamic table (RFC 7541 sections 2.3.2 and 4): what both ends of a direction remember.
+//! The dynamic table (RFC 7541 sections 2.3.2 and 4), which both ends of a direction keep alike.
 //!
-//! Hot, fed by strangers. Strings lie one behind the other in one buffer: they enter at its end and
-//! leave at its start, and when half of it is behind them they are moved down. So a field is a slice,
-//! and in steady state nothing is allocated.
+//! Hot, reads untrusted input. Strings lie one behind the other in one buffer: they enter at its end and leave at its
+//! start, and when half of it is behind them they are moved down. So a field is a slice, and in steady state nothing is
+//! allocated.
 
 use std::collections::VecDeque;
 
-/// What an entry counts beyond its strings (RFC 7541 section 4.1).
+/// Bytes that an entry counts beyond its strings (RFC 7541 section 4.1).
 pub(super) const OVERHEAD: usize = 32;
 
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +98,7 @@ impl Dynamic {
         self.tidy();
     }
 
-    /// Where a field is, and where its name is, if that is asked for.
+    /// The positions of a field and of its name, the latter if it is requested.
     pub(super) fn find(&self, name: &[u8], value: &[u8], any: bool) -> (Option<usize>, Option<usize>) {
         let mut named = None;
         for (number, entry) in self.entries.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! From fields to header blocks.
+//! HPACK encoder: from fields to header blocks.
 //!
 //! Hot. Fields that repeat enter the dynamic table and are one byte from then on; the others are
 //! written as literals. Strings are in Huffman code where that is shorter, as all clients and servers
@@ -11,7 +11,7 @@ use super::{DEFAULT_TABLE_BYTES, fixed, huffman};
 #[derive(Clone, Debug)]
 pub struct Encoder {
     table: Dynamic,
-    /// Smallest bound since the last block: it is said first, so that the peer's table shrinks, too.
+    /// Smallest bound since the last block: it is written first, so that the peer's table shrinks, too.
     smallest: usize,
     /// Whether the bound changed since the last block.
     resized: bool,
@@ -35,7 +35,7 @@ impl Encoder {
         }
     }
 
-    /// Starts a header block: says what changed since the last one.
+    /// Starts a header block: writes the changes of the bound since the last one.
     pub fn begin(&mut self, out: &mut Vec<u8>) {
         if self.resized {
             self.resized = false;
@@ -68,7 +68,7 @@ impl Encoder {
             Some(entry) => fixed::ENTRIES + 1 + entry,
             None => 0,
         };
-        // One that is larger than half of the table would push out what repeats more often.
+        // A field that is larger than half of the table would push out others that repeat more often.
         if (name.len() + value.len()) * 2 > self.table.max() {
             return literal(0, 4, index, name, value, out);
         }

@@ -1,4 +1,4 @@
-//! The static table (RFC 7541 appendix A), and how a name is found in it.
+//! The static table (RFC 7541 appendix A), and the lookup of names in it.
 //!
 //! Both sides. Hot: a name is found by one or two comparisons.
 
@@ -72,8 +72,8 @@ const NAMES: [(&[u8], &[u8]); ENTRIES] = [
     (b"www-authenticate", b""),
 ];
 
-/// Names whose values differ from message to message: in the dynamic table they would push out what
-/// repeats. As a set of indices. The same choice as nghttp2's, so that bytes on the wire compare.
+/// Names whose values differ from message to message: in the dynamic table they would push out fields that repeat. As a
+/// set of indices. The same choice as nghttp2's, so that bytes on the wire compare.
 const CHANGING: u64 = set(&[4, 21, 28, 30, 34, 40, 41, 42, 43, 44, 46, 50, 55]);
 
 const fn set(indices: &[u32]) -> u64 {

@@ -1,9 +1,9 @@
 //! The Huffman code of HPACK (RFC 7541 section 5.2 and appendix B).
 //!
-//! Hot, fed by strangers. The code is canonical: lengths alone determine it, so they are all that is
-//! written down here, and the tables are made of them by the compiler. Decoding looks at twelve bits
-//! at a time, which are one or two of the usual characters; longer codes, which text hardly has, are
-//! found by comparing with the first code of each length.
+//! Hot, reads untrusted input. The code is canonical: lengths alone determine it, so they are all that is written down
+//! here, and the compiler makes the tables of them. Decoding looks at twelve bits at a time, which are one or two of
+//! the usual characters; longer codes, which text hardly has, are found by comparing with the first code of each
+//! length.
 
 /// Bits of each symbol's code; the last is the end-of-string symbol.
 #[rustfmt::skip]
@@ -34,7 +34,7 @@ const LOOK: u32 = 12;
 /// The symbol that never stands in a string.
 const END_OF_STRING: u16 = 256;
 
-/// Everything that follows from the lengths.
+/// Tables that follow from the lengths.
 struct Code {
     /// Code of each symbol, right-aligned.
     codes: [u32; 257],
@@ -42,9 +42,9 @@ struct Code {
     sorted: [u16; 257],
     /// For each length: its first code, right-aligned.
     first: [u32; LONGEST + 1],
-    /// For each length: where its symbols start in `sorted`.
+    /// For each length: the start of its symbols in `sorted`.
     offset: [u16; LONGEST + 1],
-    /// For each length: what is behind its last code, aligned to 32 bits from the left.
+    /// For each length: the bound behind its last code, aligned to 32 bits from the left.
     limit: [u64; LONGEST + 1],
 }
 
@@ -123,12 +123,12 @@ const fn short(bits: u32, known: u32) -> u16 {
     END_OF_STRING
 }
 
-/// Most bytes that so many bytes of code stand for, and what decoding writes beyond them.
+/// Most bytes that so many bytes of code stand for, with those that decoding writes beyond them.
 pub(super) const fn room(coded: usize) -> usize {
     coded.saturating_mul(8) / 5 + 2
 }
 
-/// Decodes into `out`, which has the [`room`]; the number of bytes, or `None` for what is no code.
+/// Decodes into `out`, which has the [`room`]; the number of bytes, or `None` for bytes that are no code.
 pub(super) fn decode(coded: &[u8], out: &mut [u8]) -> Option<usize> {
     let (mut held, mut bits, mut at, mut written) = (0_u64, 0_u32, 0, 0);
     loop {

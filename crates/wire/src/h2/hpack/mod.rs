@@ -1,7 +1,7 @@
 //! HPACK (RFC 7541): header fields to bytes and back.
 //!
-//! Both sides. Hot, fed by strangers: never panics, sizes are bounded, and in steady state nothing is
-//! allocated. Owns the compressed form; which fields a message needs is for the roles to know.
+//! Both sides. Hot, reads untrusted input: never panics, sizes are bounded, and in steady state nothing is allocated.
+//! Owns the compressed form; the roles know which fields a message needs.
 
 mod decoder;
 mod dynamic;
@@ -13,16 +13,16 @@ pub(super) mod sound;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
 
-/// Size of a dynamic table until somebody says otherwise (RFC 9113 section 6.5.2), in bytes.
+/// Default size of a dynamic table (RFC 9113 section 6.5.2), in bytes.
 pub const DEFAULT_TABLE_BYTES: u32 = 4096;
 
-/// Why a header block cannot be read. The connection is lost: its tables differ from now on.
+/// Error in a header block. The connection is lost: its tables differ from now on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum HpackError {
     /// The block ends inside a field.
     #[error("the header block ends inside a field")]
     Truncated,
-    /// A number of more than 32 bits, or in more bytes than one needs.
+    /// A number of more than 32 bits, or in more bytes than that needs.
     #[error("a number in the header block is too large")]
     Number,
     /// An index behind both tables, or 0.

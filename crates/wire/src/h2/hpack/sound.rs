@@ -1,7 +1,7 @@
-//! Which characters names and values may have (RFC 9113 section 8.2.1).
+//! Character rules for names and values (RFC 9113 section 8.2.1).
 //!
-//! Both sides. Hot, fed by strangers. Looked at once, when a string comes: an entry of a table knows
-//! whether it is sound.
+//! Both sides. Hot, reads untrusted input. Checked once, when a string comes: an entry of a table knows whether it is
+//! sound.
 
 /// Characters that names may have: those of tokens without capitals.
 static NAME: [bool; 256] = name_characters();

@@ -1,7 +1,7 @@
-//! The server's half: requests in, replies out.
+//! Server side of HTTP/2: requests in, replies out.
 //!
-//! The built-in origin. Hot, fed by strangers. Owns how many body bytes may go when; the bytes
-//! themselves it never sees: the caller sends a grant's frame head and then so many bytes of body.
+//! The built-in origin. Hot, reads untrusted input. Owns how many body bytes may go when; it never sees the bytes
+//! themselves: the caller sends a grant's frame head and then so many bytes of body.
 
 mod state;
 mod step;
@@ -97,7 +97,7 @@ impl ServerConnection {
         }
     }
 
-    /// What is to be sent. The caller clears it.
+    /// Bytes to be sent. The caller clears it.
     pub const fn output(&mut self) -> &mut Vec<u8> {
         &mut self.state.session.output
     }
@@ -160,9 +160,8 @@ impl ServerConnection {
         true
     }
 
-    /// How many of `wanted` body bytes may go now; `last` when no others follow them. `None` when a
-    /// window is closed, or the stream gone: [`unblocked`](Self::unblocked) tells when it is open
-    /// again.
+    /// Grants some of `wanted` body bytes; `last` when no others follow them. `None` when a window is closed, or the
+    /// stream gone: [`unblocked`](Self::unblocked) tells when it is open again.
     pub fn data(&mut self, stream: StreamId, wanted: u64, last: bool) -> Option<Grant> {
         let state = &mut self.state;
         let open = state.streams.get(stream.0).filter(|stream| !stream.sent)?;
@@ -184,12 +183,12 @@ impl ServerConnection {
         Some(Grant { head, len, end })
     }
 
-    /// Streams for which [`data`](Self::data) said `None` and may now say otherwise. Each is told once.
+    /// Streams for which [`data`](Self::data) said `None` and may now say otherwise. Each is returned once.
     pub fn unblocked(&mut self) -> impl Iterator<Item = StreamId> {
         self.state.unblocked.drain(..)
     }
 
-    /// Says that no more requests are taken; those that came are served.
+    /// Announces that no more requests are taken; those that came are served.
     pub fn go_away(&mut self) {
         if !self.state.closing {
             self.state.closing = true;

@@ -1,6 +1,6 @@
-//! What becomes of a server's streams when frames come.
+//! State of a server's streams, and the effect of frames on them.
 //!
-//! The built-in origin. Hot, fed by strangers. Owns the bounds: how many streams, how many resets.
+//! The built-in origin. Hot, reads untrusted input. Owns the bounds: numbers of streams and of resets.
 
 use super::{Event, MAX_STREAMS, RESET_BUDGET, ServerStep, State, Stream};
 use crate::h2::frame::{FrameHead, MAX_31};
@@ -53,7 +53,7 @@ impl State {
         Ok(Some(Event::Other(ServerStep::Malformed { used, stream: StreamId(number), why })))
     }
 
-    /// A stream was not served.
+    /// Counts a stream that was not served.
     fn spend(&mut self) -> Result<(), ConnectionError> {
         self.budget = self.budget.checked_sub(1).ok_or(ConnectionError::ResetFlood)?;
         Ok(())
@@ -64,7 +64,7 @@ impl State {
         if known { Ok(()) } else { Err(ConnectionError::UnexpectedStream) }
     }
 
-    /// A frame came on a stream that is not open: fine when we ended it.
+    /// A frame came on a stream that is not open: allowed when we ended it.
     fn late(&self, number: u32) -> Result<(), ConnectionError> {
         if self.ended.contains(&number) { Ok(()) } else { Err(ConnectionError::StreamClosed) }
     }
@@ -125,7 +125,7 @@ impl State {
         Ok(Some(Event::Other(ServerStep::Body { skip: used, len: 0, stream: StreamId(number), end: true })))
     }
 
-    /// A DATA frame begins: whether its bytes are wanted, and what there is to tell.
+    /// A DATA frame begins: returns whether its bytes are wanted, and the step to report, if any.
     pub(super) fn data(
         &mut self,
         head: DataHead,
@@ -207,7 +207,7 @@ impl State {
         Ok(None)
     }
 
-    /// Tells of all blocked streams that may go on, the oldest first.
+    /// Reports all blocked streams that may go on, the oldest first.
     fn wake(&mut self) {
         if self.session.send_window <= 0 {
             return;

@@ -1,4 +1,4 @@
-//! What a server is told: steps of reading, and leave to send.
+//! Steps of an HTTP/2 server's reading, and grants to send a body.
 //!
 //! The built-in origin.
 
@@ -30,9 +30,9 @@ pub enum ServerStep<'a> {
     Request {
         /// Bytes of input used.
         used: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
-        /// What it asks for.
+        /// The head.
         head: RequestHead<'a>,
         /// Whether the request ends with it.
         end: bool,
@@ -43,7 +43,7 @@ pub enum ServerStep<'a> {
         skip: usize,
         /// Body bytes.
         len: usize,
-        /// Whose.
+        /// The stream.
         stream: StreamId,
         /// Whether the request ends with them.
         end: bool,
@@ -52,30 +52,30 @@ pub enum ServerStep<'a> {
     Reset {
         /// Bytes of input used.
         used: usize,
-        /// Which.
+        /// The stream.
         stream: StreamId,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
-    /// The request, or what followed it, is none; its stream was ended, and the client was told.
+    /// The request, or what followed it, is malformed; its stream was ended, and the client was told.
     Malformed {
         /// Bytes of input used.
         used: usize,
-        /// Whose; perhaps never seen before.
+        /// The stream; perhaps never seen before.
         stream: StreamId,
-        /// Why.
+        /// The fault.
         why: Malformed,
     },
     /// The client will open no more streams.
     GoAway {
         /// Bytes of input used.
         used: usize,
-        /// Why.
+        /// The reason.
         code: ErrorCode,
     },
 }
 
-/// Leave to send a piece of body: first the frame's head, then so many bytes.
+/// Grant to send a piece of body: first the frame's head, then so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The head of the DATA frame. Goes behind everything that is in the output now.
