@@ -639,8 +639,8 @@ impl Link {
         }
     }
 
-    /// A connection of the session, the time limit of an answer on it, and whether it was used already. A change
-    /// waits up to a term before it begins, and up to another while it is made.
+    /// A connection of the session, the time limit of an answer on it, and whether the request was sent on it
+    /// already. A change waits up to a term before it begins, and up to another while it is made.
     fn connection(
         &self,
         request: &Request<'_>,

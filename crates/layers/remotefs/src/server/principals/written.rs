@@ -77,7 +77,7 @@ impl Written {
             return Err(Refusal::OverLimit);
         }
         for (index, Limit { serial, until_unix_s, .. }) in limits.iter().enumerate() {
-            // A file with several names has a link's limit once for each.
+            // A file with several names lists a link's limit once a name; it counts once.
             if limits.iter().take(index).all(|before| before.serial != *serial) {
                 let new = Count { bytes: 0, until_unix_s: *until_unix_s };
                 counts.each.entry(*serial).or_insert(new).bytes += bytes;
