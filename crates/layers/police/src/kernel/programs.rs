@@ -151,8 +151,8 @@ impl Programs {
         Ok(())
     }
 
-    /// Puts another table in force: each packet is decided by the old one or by the new one. Counters stay with the name
-    /// of their rule, buckets with name and rates. Where classes have changed, [`Self::steer`] follows.
+    /// Puts another table in force: each packet is decided by the old one or by the new one. Counters stay with the
+    /// name of their rule, buckets with name and rates. Where classes have changed, [`Self::steer`] follows.
     ///
     /// # Errors
     /// A table that does not fit, or the kernel's error for a map: the old table stays in force then.
