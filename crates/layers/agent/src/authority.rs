@@ -66,7 +66,7 @@ pub enum AuthorityError {
     NotOurs {
         /// Its owner.
         name: Name,
-        /// Which domain this is.
+        /// The domain.
         domain: Domain,
     },
 }

@@ -42,7 +42,7 @@ impl Algorithm {
     /// The digest of all bytes up to the end, and their number.
     ///
     /// # Errors
-    /// What reading reports.
+    /// The error of reading.
     pub fn digest_reader(self, mut reader: impl Read) -> io::Result<(Digest, u64)> {
         let mut hasher = Hasher::new(self);
         let mut buffer = vec![0; READ_BYTES];

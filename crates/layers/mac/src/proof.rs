@@ -91,7 +91,7 @@ impl Kept {
     /// Creates the file, replacing whatever has its name.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The I/O error.
     pub fn new(path: &Path, lines: String) -> io::Result<Self> {
         let file = Place::of(path)?.replace_by(text(State::Starting, &lines).as_bytes(), For::Readers)?;
         Ok(Self { file, lines })
@@ -100,7 +100,7 @@ impl Kept {
     /// Writes the progress, in a single write: a reader sees either the old or the new.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The I/O error.
     pub fn say(&self, state: State) -> io::Result<()> {
         self.file.write_all_at(text(state, &self.lines).as_bytes(), 0)
     }

@@ -127,7 +127,7 @@ impl Deferrals {
     /// Sets the deferral on sockets without one.
     ///
     /// # Errors
-    /// What the kernel reports.
+    /// The kernel's error.
     pub fn set(&mut self, taken: &[Taken]) -> io::Result<()> {
         for Taken { at, socket } in taken {
             let now = deferral_s(socket)?;
@@ -143,7 +143,7 @@ impl Deferrals {
     /// Undoes the settings on these sockets, and forgets them.
     ///
     /// # Errors
-    /// What the kernel reports.
+    /// The kernel's error.
     pub fn put_back(&mut self, taken: &[Taken]) -> io::Result<()> {
         for Taken { at, socket } in taken {
             if let Some(before) = self.before.remove(&at.inode) {

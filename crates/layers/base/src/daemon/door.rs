@@ -21,7 +21,7 @@ pub struct ListenError {
 /// Listens, and returns the address that it got, as port 0 means any port.
 ///
 /// # Errors
-/// What the kernel reports.
+/// The kernel's error.
 pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ListenError> {
     let bound = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
     bound.map(|(at, listener)| (listener, at)).map_err(|error| ListenError { address, error })

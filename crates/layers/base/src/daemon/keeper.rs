@@ -35,7 +35,7 @@ impl Keeper {
     /// Starts the keeper, if there is a command for it. The mount point is appended as its last argument.
     ///
     /// # Errors
-    /// What starting a process reports.
+    /// The error of starting a process.
     pub fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
         let Some(mut command) = command else { return Ok(Self { socket: None, child: None }) };
         let (own, theirs) = UnixStream::pair()?;

@@ -13,7 +13,7 @@ use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How late a status file may be. Ten wake-ups a second cost about a ten-thousandth of a core.
+/// Longest delay of a status file. Ten wake-ups a second cost about a ten-thousandth of a core.
 pub const STATUS_DELAY: Duration = Duration::from_millis(100);
 
 /// Event for the thread that waits for the end of a daemon.
@@ -25,7 +25,7 @@ pub enum Event {
     Over,
 }
 
-/// How a mount that was ready ended.
+/// End of a mount that was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// A signal came; everything is unmounted.
@@ -88,7 +88,7 @@ pub enum MountError {
 /// Sends an event for each SIGTERM and SIGINT.
 ///
 /// # Errors
-/// What the kernel reports.
+/// The kernel's error.
 pub fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {

@@ -29,7 +29,7 @@ impl Rights {
     /// Runs `work` without the others; so does every thread that it starts.
     ///
     /// # Errors
-    /// What `work` reports, or giving up the rest.
+    /// The error of `work`, or of giving up the rest.
     pub fn within<T: Send>(&self, work: impl FnOnce() -> io::Result<T> + Send) -> io::Result<T> {
         let Some(kept) = &self.0 else { return work() };
         let inside = || keep_only(kept).and_then(|()| work());
@@ -39,7 +39,7 @@ impl Rights {
     /// Gives up the others, for the calling thread.
     ///
     /// # Errors
-    /// What the kernel reports.
+    /// The kernel's error.
     pub fn give_up(&self) -> io::Result<()> {
         self.0.as_deref().map_or(Ok(()), keep_only)
     }

@@ -83,7 +83,7 @@ impl StatusError {
 /// Tests whether a status file could be written there, if there is to be one, and removes it again.
 ///
 /// # Errors
-/// Why not.
+/// It could not be written.
 pub fn try_writing(path: Option<&Path>) -> io::Result<()> {
     path.map_or(Ok(()), |path| Place::of(path)?.try_writing())
 }

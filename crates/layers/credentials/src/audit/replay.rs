@@ -25,7 +25,7 @@ pub enum Difference {
     /// Missing evidence.
     #[error("evidence {} ({what}) is not there; bring it back from a copy", to_hex(.hash))]
     EvidenceMissing {
-        /// Of what kind.
+        /// Kind of the evidence.
         what: &'static str,
         /// Its hash.
         hash: Hash,
@@ -33,7 +33,7 @@ pub enum Difference {
     /// Evidence that does not match its hash.
     #[error("evidence {} ({what}) was changed; bring it back from a copy", to_hex(.hash))]
     EvidenceChanged {
-        /// Of what kind.
+        /// Kind of the evidence.
         what: &'static str,
         /// Its hash.
         hash: Hash,
@@ -41,7 +41,7 @@ pub enum Difference {
     /// Malformed evidence.
     #[error("evidence {} cannot be read as {what}; another version of the server wrote it", to_hex(.hash))]
     EvidenceUnreadable {
-        /// Of what kind.
+        /// Kind of the evidence.
         what: &'static str,
         /// Its hash.
         hash: Hash,
@@ -80,17 +80,17 @@ pub enum Difference {
     /// A grant with another end.
     #[error("granted until {recorded}, and now until {now} (seconds since 1970)")]
     Until {
-        /// In the log.
+        /// The value in the log.
         recorded: u64,
-        /// Found.
+        /// The value found.
         now: u64,
     },
     /// Other rights.
     #[error("rights were {}, and now are {}", Told(.recorded), Told(.now))]
     Rights {
-        /// In the log.
+        /// The value in the log.
         recorded: Rights,
-        /// Found.
+        /// The value found.
         now: Rights,
     },
     /// Allowed, without the rights for it.
@@ -112,9 +112,9 @@ pub enum Difference {
     /// Another rule.
     #[error("allowed by line {recorded} of the access list, and now by line {now}")]
     Line {
-        /// In the log.
+        /// The value in the log.
         recorded: u64,
-        /// Found.
+        /// The value found.
         now: u64,
     },
 }

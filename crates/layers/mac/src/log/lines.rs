@@ -82,7 +82,7 @@ impl Lines {
     /// Notes an access. `t_ms` is in milliseconds since 1970.
     ///
     /// # Errors
-    /// What writing reports.
+    /// The error of writing.
     pub fn note(
         &mut self,
         (verdict, wanted): (Verdict, Wanted),
@@ -114,7 +114,7 @@ impl Lines {
     /// Writes the windows that have ended; at the `end` all of them.
     ///
     /// # Errors
-    /// What writing reports.
+    /// The error of writing.
     pub fn turn(&mut self, now: Instant, end: bool) -> io::Result<()> {
         let over = |window: &mut Window| end || now.duration_since(window.began) >= WINDOW;
         let closed: Vec<_> = self.windows.extract_if(|_, window| over(window)).collect();

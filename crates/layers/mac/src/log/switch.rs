@@ -83,7 +83,7 @@ impl Switch {
     /// Whether the audit is on, and the number of records lost since.
     ///
     /// # Errors
-    /// What the kernel reports.
+    /// The kernel's error.
     pub(super) fn look(&self) -> io::Result<(bool, u64)> {
         let Settings { enabled, lost, .. } = self.audit.settings()?;
         Ok((enabled != 0, lost.wrapping_sub(self.lost).into()))

@@ -29,7 +29,7 @@ use std::process::{Command, Stdio};
 pub struct Learnt {
     /// A policy with one domain.
     pub policy: String,
-    /// How the program ended, if not with 0.
+    /// End of the program, unless it was with 0.
     pub ended: Option<String>,
     /// Number of calls that were looked at.
     pub calls: u64,

@@ -52,7 +52,7 @@ pub struct Programs {
 /// `CAP_SYS_ADMIN`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn count_time() -> Result<OwnedFd, KernelError> {
     let place = "the kernel's count of run times".to_owned();
     aya::sys::enable_stats(Stats::RunTime).map_err(|why| KernelError::Attach { place, why: said(&why) })
@@ -115,7 +115,7 @@ impl Programs {
     /// Steers new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`).
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn attach_classes(&mut self, namespace: impl AsFd) -> Result<(), KernelError> {
         let attached = lookup(&mut self.ebpf)?.attach(namespace);
         attached.map(|_| ()).map_err(unattached("the network namespace"))
@@ -190,7 +190,7 @@ impl Programs {
     /// Sets the mode, from the next packet on.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_mode(&mut self, mode: Mode) -> Result<(), KernelError> {
         self.control.mode = number(mode);
         self.maps.set_control(&self.control)
@@ -200,7 +200,7 @@ impl Programs {
     /// no bound.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_bounds(&mut self, bounds: &[u32]) -> Result<(), KernelError> {
         let bound = |class: usize| bounds.get(class).copied().filter(|bound| *bound < u32::MAX).unwrap_or(0);
         self.control.bounds = std::array::from_fn(bound);
@@ -210,7 +210,7 @@ impl Programs {
     /// Sets a time for deciding buckets, in ns, in place of the kernel's `CLOCK_MONOTONIC`; for tests.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_clock(&mut self, now_ns: Option<u64>) -> Result<(), KernelError> {
         self.control.clock_ns = now_ns.unwrap_or(0);
         self.maps.set_control(&self.control)
@@ -219,7 +219,7 @@ impl Programs {
     /// The counters.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn counters(&self) -> Result<Counters, KernelError> {
         let mut counters = self.totals()?;
         for rule in &self.table.rules {
@@ -234,7 +234,7 @@ impl Programs {
     /// The same without rules: its time does not depend on their number.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn totals(&self) -> Result<Counters, KernelError> {
         let mut counters = Counters::default();
         let Counters { packets, heads, odd, bodies, unseen, would_refuse, .. } = &mut counters;
@@ -250,7 +250,7 @@ impl Programs {
     /// Runs of all programs, counted by the kernel while [`count_time`]'s descriptor was open.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn runs(&self) -> Result<Runs, KernelError> {
         let mut runs = Runs::default();
         for (_, program) in self.ebpf.programs() {

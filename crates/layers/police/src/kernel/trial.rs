@@ -38,7 +38,7 @@ impl Programs {
     /// thread's network namespace.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn run_on(&self, program: Program, packet: &[u8], repeat: u32) -> Result<Trial, KernelError> {
         let mut out = vec![0; packet.len() + ROOM];
         let options = TestRunOptions {

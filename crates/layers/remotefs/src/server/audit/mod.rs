@@ -208,7 +208,7 @@ impl AuditLog {
     /// Writes and syncs all decisions, and a checkpoint of them.
     ///
     /// # Errors
-    /// What the disk reports.
+    /// The I/O error.
     pub fn checkpoint(&self) -> io::Result<()> {
         let (answer, answered) = channel();
         let asked = self.wanted.as_ref().and_then(|wanted| wanted.send(answer).ok());
