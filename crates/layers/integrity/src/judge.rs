@@ -145,7 +145,7 @@ pub(crate) fn look(
 
 /// Tells the kernel to open a file without asking. A file that was renamed into the tree has no mark of its own, and
 /// gets one first. Otherwise voiding its verdict would remove its last mark, and an open a few microseconds later was
-/// seen to pass undecided (Linux 6.18, one in some thousand).
+/// seen to pass unchecked (Linux 6.18, one in some thousand).
 fn ask_no_more(enforcer: &Enforcer, file: &OwnedFd, facts: &Facts) -> io::Result<()> {
     if !enforcer.is_read_only() && !enforcer.guard.holds(key(facts)) {
         enforcer.group.add(Mark::File, file)?;

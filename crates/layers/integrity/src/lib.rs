@@ -1,7 +1,7 @@
 //! Integrity layer: a file opens only if it matches a signed manifest.
 //!
 //! Measured side. Two processes: a worker decides, and a supervisor ([`supervisor`]) above it holds the same group of
-//! permission events, so that nothing opens undecided when the worker dies. It also holds the same open files, so
+//! permission events, so that nothing opens unchecked when the worker dies. It also holds the same open files, so
 //! that the next worker decides the events that the dead one had read. Owns the decisions; digests, manifests and the
 //! cache of verdicts are those of `layers/base`, system calls those of `sys`. docs/layers.md states the threat model,
 //! what each defence buys and what remains open.

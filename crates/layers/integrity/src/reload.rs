@@ -80,7 +80,7 @@ pub(crate) fn rouse(enforcer: &Enforcer) {
     take_rules(enforcer, tree::arm_again(enforcer));
 }
 
-/// Sets the marks first, then the new rules, and then drops the old verdicts: at no time does a file open undecided
+/// Sets the marks first, then the new rules, and then drops the old verdicts: at no time does a file open unchecked
 /// that the rules of that time would not allow. Returns a message about a file that must not be there. As a server
 /// relies on us now, it is a gap and not an error.
 fn take_rules(enforcer: &Enforcer, armed: Result<Listed, EnforceError>) -> String {

@@ -1,4 +1,4 @@
-//! Regression: a known mount was removed, and another one got its number, so files on it opened undecided.
+//! Regression: a known mount was removed, and another one got its number, so files on it opened unchecked.
 
 use crate::site::{EPERM, Mounted, Site, Thawed, may_run, open, wait_until};
 use std::fs;
