@@ -1,4 +1,5 @@
 //! Canaries of a domain: forbidden accesses that the launcher tries, and must be refused, before it runs the program.
+//! Protection is believed only when it has refused something.
 //!
 //! Measured side, cold: start alone. Owns the planted objects and the attempts. The launcher itself tries them once
 //! it is in the domain: it is the very process that becomes the program. A nameless file is planted where the policy
