@@ -1,4 +1,4 @@
-//! See `agent_message` in src/layers.rs.
+//! Fuzz target: runs `agent_message` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

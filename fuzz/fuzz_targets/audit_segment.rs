@@ -1,4 +1,4 @@
-//! See `audit_segment` in src/layers.rs.
+//! Fuzz target: runs `audit_segment` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

@@ -1,4 +1,4 @@
-//! See `credentials` in src/layers.rs.
+//! Fuzz target: runs `credentials` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

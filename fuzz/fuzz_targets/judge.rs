@@ -1,4 +1,4 @@
-//! See `judge` in src/lib.rs.
+//! Fuzz target: runs `judge` of src/lib.rs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| bakeoff_fuzz::judge(data));

@@ -1,4 +1,4 @@
-//! See `mac_audit` in src/layers.rs.
+//! Fuzz target: runs `mac_audit` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

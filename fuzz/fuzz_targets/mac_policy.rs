@@ -1,4 +1,4 @@
-//! See `mac_policy` in src/layers.rs.
+//! Fuzz target: runs `mac_policy` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

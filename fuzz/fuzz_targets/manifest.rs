@@ -1,4 +1,4 @@
-//! See `manifest` in src/layers.rs.
+//! Fuzz target: runs `manifest` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

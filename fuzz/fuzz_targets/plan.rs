@@ -1,4 +1,4 @@
-//! See `plan` in src/lib.rs.
+//! Fuzz target: runs `plan` of src/lib.rs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| bakeoff_fuzz::plan(data));

@@ -1,4 +1,4 @@
-//! See `police_head` in src/layers.rs.
+//! Fuzz target: runs `police_head` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

@@ -1,4 +1,4 @@
-//! See `police_rules` in src/layers.rs.
+//! Fuzz target: runs `police_rules` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

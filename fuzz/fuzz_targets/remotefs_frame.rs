@@ -1,4 +1,4 @@
-//! See `remotefs_frame` in src/layers.rs.
+//! Fuzz target: runs `remotefs_frame` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

@@ -1,4 +1,4 @@
-//! See `request` in src/lib.rs.
+//! Fuzz target: runs `request` of src/lib.rs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| bakeoff_fuzz::request(data));

@@ -1,4 +1,4 @@
-//! See `robots_plan` in src/lib.rs.
+//! Fuzz target: runs `robots_plan` of src/lib.rs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| bakeoff_fuzz::robots_plan(data));

@@ -1,4 +1,4 @@
-//! See `stamp` in src/lib.rs.
+//! Fuzz target: runs `stamp` of src/lib.rs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| bakeoff_fuzz::stamp(data));

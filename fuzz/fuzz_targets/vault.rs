@@ -1,4 +1,4 @@
-//! See `vault` in src/layers.rs.
+//! Fuzz target: runs `vault` of src/layers.rs.
 #![no_main]
 
 #[path = "../src/layers.rs"]

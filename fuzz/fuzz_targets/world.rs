@@ -1,4 +1,4 @@
-//! See `world` in src/lib.rs.
+//! Fuzz target: runs `world` of src/lib.rs.
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| bakeoff_fuzz::world(data));

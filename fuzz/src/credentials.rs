@@ -1,5 +1,5 @@
-//! What is tried on arbitrary bytes of the crate credentials. Claims are signed by a key that everybody knows, so that what
-//! reads them is reached.
+//! Fuzz targets of the crate credentials. Claims are signed by a public key pair that every input may use, so that
+//! the code behind the signature check is reached.
 
 use bakeoff_layers_credentials::acl::{Acl, AclError};
 use bakeoff_layers_credentials::bundle::Bundle;
@@ -16,7 +16,7 @@ static KEY: LazyLock<SecretKey> = LazyLock::new(|| {
     SecretKey::of_pkcs8(&[&head[..], &[7; 32]].concat()).expect("PKCS#8 of RFC 8410")
 });
 
-/// By the first byte.
+/// Chooses the parser by the first byte.
 pub(super) fn try_any(data: &[u8]) {
     let Some((kind, data)) = data.split_first() else { return };
     match kind % 6 {
@@ -93,7 +93,7 @@ fn acl(data: &[u8]) {
     }
 }
 
-/// A statement with these bytes for claims, as RFC 9052 has it.
+/// A statement with these bytes for claims, after RFC 9052.
 fn signed(label: &str, claims: &[u8]) -> Vec<u8> {
     let header = [0x43, 0xa1, 0x01, 0x27];
     let (label, claims) = (octets(label.as_bytes()), octets(claims));

@@ -1,10 +1,10 @@
-//! HTTP/2: what becomes of a connection does not depend on how its bytes are split.
+//! Fuzz targets of HTTP/2: the result of a connection must not depend on how its bytes are split.
 
 use bakeoff_wire::h2::{
     ClientConnection, ConnectionError, ServerConnection, ServerStep, Settings, Step, StreamId,
 };
 
-/// Windows so small that they are opened often, and overrun.
+/// Windows so small that they are reopened often, and overrun.
 const SETTINGS: Settings = Settings {
     initial_window: 300,
     connection_window: 0,
@@ -13,7 +13,7 @@ const SETTINGS: Settings = Settings {
     max_header_list: 20_000,
 };
 
-/// What one side was told, body bytes in one piece.
+/// Events of one side, body bytes in one piece.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Told {
     events: Vec<String>,
@@ -53,8 +53,8 @@ impl Told {
     }
 }
 
-/// Replies: the first byte says how many requests were sent and whether the second was cancelled,
-/// the second is the seed of the splits.
+/// Replies: the first byte says how many requests were sent and whether the second was cancelled, the second byte is
+/// the seed of the splits.
 pub(crate) fn client(data: &[u8]) {
     let [requests, seed, bytes @ ..] = data else { return };
     let whole = ask(*requests, &[bytes]);

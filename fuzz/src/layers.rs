@@ -1,4 +1,4 @@
-//! What is tried on arbitrary bytes of the layers' formats; `lib.rs` has the rest.
+//! Fuzz targets of the layers' formats; `lib.rs` has the others.
 //!
 //! A file of its own, as the tests of the measuring side must not link a layer. Shared by the fuzz
 //! targets and by `tests/fuzz_smoke/layers.rs`.
@@ -39,13 +39,13 @@ pub const TARGETS: [Target; 10] = [
     ("audit_segment", audit_segment),
 ];
 
-/// What is read of a HELLO, a statement, a trust bundle or an access list is what is written of it again.
+/// A HELLO, statement, trust bundle or access list that is read is written again the same.
 pub fn credentials(data: &[u8]) {
     credentials::try_any(data);
 }
 
-/// A manifest that is read is the one that was written, every file is found by its path, and no path
-/// leads out of the tree. As if the signature had been right: the parser must not rely on it.
+/// A manifest that is read is written again the same, every file is found by its path, and no path leads out of the
+/// tree. The signature is skipped: the parser must not rely on it.
 pub fn manifest(data: &[u8]) {
     let manifest = match load::parse_unverified(data.to_vec()) {
         Ok(manifest) => manifest,
@@ -63,9 +63,9 @@ pub fn manifest(data: &[u8]) {
     assert_eq!(text(manifest.header(), entries.into_iter()), data);
 }
 
-/// A header that is read is the one that was written; a list of files that is read is a tree.
+/// A header that is read is written again the same; a list of files that is read is a tree.
 ///
-/// The first eight bytes of a list are where its last file ends, as the header says it.
+/// The first eight bytes of a list are the end of its last file according to the header.
 pub fn vault(data: &[u8]) {
     if let Ok(header) = Header::decode(data) {
         assert_eq!(data.get(..4096), Some(header.encode().as_slice()));
@@ -76,8 +76,8 @@ pub fn vault(data: &[u8]) {
     }
 }
 
-/// Every node is found by its name, once; files lie one behind the other, less than a block apart, in no
-/// more blocks than they need.
+/// Every node is found by its name, once; files lie one behind the other, less than a block apart, in no more blocks
+/// than they need.
 fn assert_tree(tree: &Tree, stream_bytes: u64) {
     let payload = BlockSize::DEFAULT.payload_bytes() as u64;
     let (mut next_byte, mut children) = (0, 0);
@@ -103,8 +103,8 @@ fn assert_tree(tree: &Tree, stream_bytes: u64) {
     assert_eq!(children + 1, tree.len().max(1), "each node but the root is somebody's child");
 }
 
-/// A text is a policy that grants at every typed path what its domain's rules for that type say and nothing more, with
-/// a reason for everything; or faults with lines of the text.
+/// A text is a policy that grants at every typed path exactly what its domain's rules for that type say, with a
+/// reason for everything; or it has faults with lines of the text.
 pub fn mac_policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let look =
@@ -138,8 +138,8 @@ pub fn mac_policy(data: &[u8]) {
     }
 }
 
-/// Lines of a record's type and text, as the kernel sends them: none is told that was not read, and any name comes out of
-/// the record as it went in.
+/// Lines of a record's type and text, as the kernel sends them: no event is reported without its record, and any name
+/// comes out of the record as it went in.
 pub fn mac_audit(data: &[u8]) {
     let mut gather = Gather::new(Whose::Any, "/usr/bin/bakeoff-layers".as_ref());
     let (mut read, mut told) = (0, 0);
@@ -161,7 +161,7 @@ pub fn mac_audit(data: &[u8]) {
     assert_eq!(parse(1423, text.as_bytes()), Some(expected));
 }
 
-/// Rules of which each decides about what it is written for, or faults with their lines.
+/// A text is rules, each of which decides about what it is written for; or it has faults with lines.
 pub fn police_rules(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let rules = match Rules::of_text(text, "rules") {
@@ -199,7 +199,8 @@ pub fn police_rules(data: &[u8]) {
     assert!(names.windows(2).all(|two| two[0] != two[1]), "{names:?}");
 }
 
-/// Any segments are told, and what is plain is one request to `httparse`, with the same path, that ends where it was said.
+/// Any segments are accepted. A plain head is one request to `httparse`, with the same path, and ends at the same
+/// byte.
 pub fn police_head(data: &[u8]) {
     let found = head(data);
     let line = data.split(|byte| *byte == b'\n').next().unwrap_or_default();
@@ -239,7 +240,7 @@ pub fn police_head(data: &[u8]) {
     }
 }
 
-/// A frame that is read, as a request or as an answer, is the one that is written of it again.
+/// A frame that is read, as a request or as an answer, is written again the same.
 pub fn remotefs_frame(data: &[u8]) {
     let Ok(head) = Head::read(data) else { return };
     let end = HEAD_BYTES + head.length as usize;
@@ -256,7 +257,7 @@ pub fn remotefs_frame(data: &[u8]) {
     }
 }
 
-/// What is read as a question to an agent, or as its answer, is what is written of it again.
+/// A question to an agent, or an answer, that is read is written again the same.
 pub fn agent_message(data: &[u8]) {
     match message::Question::read(data) {
         Ok(question) => assert_eq!(question.write(), data, "{question:?}"),
@@ -267,8 +268,8 @@ pub fn agent_message(data: &[u8]) {
     }
 }
 
-/// A record that is read is the one that is written of its decision again, and so is a segment with which nothing is wrong. What is
-/// wrong has a place in it. One record more, or another link at the end, is never passed over.
+/// A record that is read is written again the same from its decision, and so is a segment without findings. Every
+/// finding has a place in the segment. An extra record, or another link at the end, is never overlooked.
 pub fn audit_segment(data: &[u8]) {
     if let Some(record) = Decided::read(data).filter(|record| record.number < u64::MAX) {
         let again = rewritten(Chain { size: record.number, link: [0; 32] }, &[record]).0;
@@ -299,7 +300,7 @@ pub fn audit_segment(data: &[u8]) {
     finds(Chain { link: end.link.map(|byte| !byte), ..end }, &Wrong::Rewritten(end.size));
 }
 
-/// The frames of these decisions, and where they end.
+/// The frames of these decisions, and their end.
 fn rewritten(mut chain: Chain, records: &[Decided]) -> (Vec<u8>, Chain) {
     let mut frames = Vec::new();
     for record in records {

@@ -1,7 +1,7 @@
-//! What is tried on arbitrary bytes: one function a parser, each with its invariant.
+//! Fuzz targets: one function for each parser, with its invariant.
 //!
-//! Shared by the fuzz targets beside it and by `tests/fuzz_smoke`, which runs the same functions over
-//! the seeds in every `make test`. A function returns when the invariant holds and panics when not.
+//! Shared by the fuzz binaries beside it and by `tests/fuzz_smoke`, which runs the same functions over the seeds in
+//! every `make test`. A function returns when the invariant holds and panics when not.
 
 #![forbid(unsafe_code)]
 
@@ -38,18 +38,18 @@ pub const TARGETS: [Target; 11] = [
     ("robots_plan", robots_plan),
 ];
 
-/// Longest reply that is tried: below the limit of a head, so that the limit is not met in one
-/// split and missed in another.
+/// Length limit of a reply: below the limit of a head, so that the latter is not reached in one split and missed in
+/// another.
 const MAX_REPLY_BYTES: usize = 60_000;
 
-/// However a reply is split, the same becomes of it; and of its head what `httparse` makes of it.
+/// A reply gives the same result however it is split; and `httparse` agrees on its head.
 ///
-/// The first byte says what is answered (`H`: a HEAD request, `C`: CONNECT), the second is the seed of the splits.
+/// The first byte chooses the request (`H`: a HEAD request, `C`: CONNECT), the second is the seed of the splits.
 pub fn reply(data: &[u8]) {
     let [method, seed, bytes @ ..] = data else { return };
     let mut bytes = bytes[..bytes.len().min(MAX_REPLY_BYTES)].to_vec();
-    // A head in pieces is looked at again when a line ends: what is wrong with the last line shows
-    // at its end. So every input has one.
+    // A head in pieces is parsed again when a line ends: a fault in the last line shows at its end. So every input
+    // has one.
     bytes.push(b'\n');
     let (method, to_head) = (*method, *method == b'H');
     let whole = read_reply(method, &[&bytes]);
@@ -66,12 +66,12 @@ pub fn reply(data: &[u8]) {
     }
 }
 
-/// What a client learns from one reply.
+/// Result of parsing one reply.
 #[derive(Debug, PartialEq, Eq)]
 struct Learned {
     head: Option<ReplyHead>,
     body: Vec<u8>,
-    /// Bytes behind the reply's end, when it ended.
+    /// Bytes behind the reply's end, if it ended.
     surplus: Option<usize>,
     error: Option<ReplyError>,
     ends_with_close: bool,
@@ -115,7 +115,7 @@ fn read_reply(method: u8, pieces: &[&[u8]]) -> Learned {
     }
     learned.ends_with_close = learned.error.is_none() && reader.ends_with_close();
     if learned.error.is_some() {
-        // How much of a body came before what is wrong with it depends on the pieces.
+        // How much of a body came before its fault depends on the pieces.
         learned.body.clear();
     }
     learned
@@ -135,7 +135,7 @@ fn split(bytes: &[u8], seed: u64) -> Vec<&[u8]> {
     pieces
 }
 
-/// A head is read as soon as it is complete, and more bytes behind it change nothing.
+/// A head is parsed as soon as it is complete, and more bytes behind it change nothing.
 pub fn request(data: &[u8]) {
     let whole = RequestReader::head(data);
     for end in prefixes(data.len()) {
@@ -164,17 +164,17 @@ fn prefixes(length: usize) -> impl Iterator<Item = usize> {
     (0..length).step_by(length / 300 + 1)
 }
 
-/// However replies of HTTP/2 are split, the same becomes of them.
+/// Replies of HTTP/2 give the same result however they are split.
 pub fn h2_client(data: &[u8]) {
     h2::client(data);
 }
 
-/// However requests of HTTP/2 are split, the same becomes of them.
+/// Requests of HTTP/2 give the same result however they are split.
 pub fn h2_server(data: &[u8]) {
     h2::server(data);
 }
 
-/// No line breaks a parser, and what it gives is part of the line.
+/// No line breaks a parser, and every field is part of the line.
 pub fn access_log(data: &[u8]) {
     let lines = || data.split(|&byte| byte == b'\n');
     if let Ok(format) = access_log::detect(lines().take(100)) {
@@ -248,7 +248,7 @@ pub fn catalogue(data: &[u8]) {
     }
 }
 
-/// What is read of a stamp is what is written of it again, whatever stands around it.
+/// A stamp that is read is written again the same, whatever stands around it.
 pub fn stamp(data: &[u8]) {
     let mut written = Vec::new();
     if let Some(stamp) = ReplyStamp::parse(data) {
@@ -273,8 +273,8 @@ pub fn robots_plan(data: &[u8]) {
     robots::plan(data);
 }
 
-/// What is read as a model is written and read again the same, and its objects are what they are at
-/// any moment: none is over before it began. The same bytes as a path or an id are a name or none.
+/// A model that is read is written and read again the same, and its objects are valid at any moment: none ends before
+/// it began. The same bytes as a path or an id are a name or none.
 pub fn world(data: &[u8]) {
     if let Some(name) = Name::parse_id(data) {
         let mut id = Vec::new();

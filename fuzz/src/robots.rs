@@ -1,4 +1,4 @@
-//! What is tried on arbitrary bytes of the robots: heads that they judge, and plans that they read.
+//! Fuzz targets of the robots: reply heads that they judge, and plans that they read.
 
 use bakeoff_robots::judge::{
     Accepts, Asked, Came, Freshness, Known, Outcome, RequestKind, Truth, Weight, judge,
@@ -6,12 +6,12 @@ use bakeoff_robots::judge::{
 use bakeoff_robots::spec::Spec;
 use bakeoff_units::Nanos;
 
-/// When the request was sent, in seconds since 1970: as the dates in the seeds have it.
+/// Time of the request, in seconds since 1970: the one that the dates in the seeds assume.
 const NOW: u64 = 784_111_777;
 
 /// Any head at all is judged, and what fails has a reason.
 ///
-/// The first byte says what was asked for, the second of what object; the rest is the head.
+/// The first byte chooses the request, the second the object; the rest is the head.
 pub fn heads(data: &[u8]) {
     let [kind, object, head @ ..] = data else { return };
     let kind = match kind % 9 {

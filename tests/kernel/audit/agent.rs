@@ -1,5 +1,5 @@
-//! Checkpoints that the agent of the server's domain keeps: logs that are cut off, put back or made anew with right links and
-//! the server's own signature are found, by who asks the agent.
+//! Checkpoints kept by the agent of the server's domain: asking the agent exposes logs that were cut off, restored or
+//! made anew, even with right links and the server's own signature.
 
 use crate::refused;
 use crate::yard::Yard;
@@ -14,7 +14,7 @@ use std::process::Command;
 const HOME: &str = "home.example";
 const VERIFY: [&str; 5] = ["audit", "verify", "audit", "--agent", "--trust"];
 
-/// With servers that have logged in.
+/// A yard with servers that have logged in.
 fn yard() -> Yard {
     let yard = Yard::new(&[HOME]);
     for name in ["files@home.example", "mail@home.example"] {
@@ -39,7 +39,7 @@ fn log(yard: &Yard) -> AuditLog {
     AuditLog::open(&yard.path("audit"), session().holder().key, &name, Some(Box::new(keep))).unwrap()
 }
 
-/// A server's life: what its status says of the agent at its end.
+/// Runs a server; returns its last status lines on the agent.
 fn serve(yard: &Yard, decisions: Range<u32>) -> String {
     let log = log(yard);
     decisions.for_each(|session| log.decided(&refused(session)).unwrap());
@@ -69,7 +69,7 @@ fn good(yard: &Yard, records: u32) {
     assert!(!ended.1.contains("could make all of it anew"), "{ended:?}");
 }
 
-/// The log alone is good, and what the agent was told says that it is not.
+/// The log alone is good, and the agent's checkpoint says that it is not.
 #[track_caller]
 fn found(yard: &Yard, sentence: &str) {
     yard.good(&["audit", "verify", "audit"]);
@@ -85,7 +85,7 @@ fn an_agent_is_told_and_a_log_that_goes_on_is_good() {
     assert_eq!(serve(&yard, 3..3), "0", "a start that decides nothing");
     assert_eq!(serve(&yard, 3..5), "0");
     good(&yard, 5);
-    // While the agent is away the server goes on, and tells it later.
+    // While the agent is away the server goes on, and sends later.
     let address = yard.kill(HOME);
     let log = log(&yard);
     log.decided(&refused(5)).unwrap();
@@ -115,7 +115,7 @@ fn a_log_whose_end_is_cut_off_with_its_checkpoint_is_found() {
         fs::copy(yard.path("then").join(file), yard.path("audit").join(file)).unwrap();
     }
     found(&yard, "ends with 3 records, and a checkpoint says that there were 6: its end was cut off");
-    // The server goes on, and the agent does not forget when the log is longer again.
+    // The server goes on, and the agent remembers even when the log is longer again.
     assert_eq!(serve(&yard, 6..7), "2\naudit-refused checkpoint-went-back");
     yard.counts(HOME, "refused.checkpoint-went-back", 1);
     assert!(serve(&yard, 7..20).ends_with("\naudit-refused checkpoint-went-back"), "as it was opened");
@@ -147,7 +147,7 @@ fn another_log_of_the_same_length_is_found() {
     let yard = yard();
     serve(&yard, 0..6);
     fs::remove_dir_all(yard.path("audit")).unwrap();
-    // The thief has the server's key; the agent is away from him.
+    // The thief has the server's key, but cannot reach the agent.
     serve_alone(&yard, 10..16);
     found(&yard, "the first 6 records are not those of a checkpoint");
     assert_eq!(serve(&yard, 16..16), "2\naudit-refused checkpoint-forked");

@@ -1,6 +1,6 @@
-//! Audit logs from outside: written as a server does, changed by hands, and looked at by `bakeoff layer audit`.
+//! Audit logs from outside: written like a server's, tampered with, and inspected by `bakeoff layer audit`.
 //!
-//! One test fills a disk, which needs root: a small one of its own, in a namespace that goes with the test.
+//! One test fills a disk, which needs root: a small one of its own, in a namespace that ends with the test.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 #![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
@@ -25,7 +25,7 @@ use std::sync::Arc;
 
 const NOW: u64 = 1_800_000_000;
 
-/// A place for a log, and the key of its server.
+/// A directory for a log, and the key of its server.
 struct Yard {
     folder: tempfile::TempDir,
     key: Vec<u8>,
@@ -46,13 +46,13 @@ impl Yard {
         AuditLog::open(&self.path("audit"), key, &"node:files@site.example".parse().unwrap(), None).unwrap()
     }
 
-    /// A log of so many refusals.
+    /// Writes a log of so many refusals.
     fn write(&self, records: u32) {
         let log = self.open();
         (0..records).for_each(|session| log.decided(&refused(session)).unwrap());
     }
 
-    /// What a command says on standard output and error, and its exit code.
+    /// Exit code, standard output and standard error of a command.
     fn audit(&self, words: &[&str]) -> (Option<i32>, String, String) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
         let output = command.current_dir(self.folder.path()).arg("audit").args(words).output().unwrap();
@@ -85,7 +85,7 @@ fn decision(session: u32, shown: Option<Hash>, about: About) -> Decision {
     }
 }
 
-/// A stranger's.
+/// Refusal of a stranger.
 fn refused(session: u32) -> Decision {
     decision(session, None, About::NotAdmitted { refusal: "unknown-domain".into() })
 }
@@ -173,7 +173,7 @@ fn a_full_disk_stops_decisions_and_loses_none() {
     mount(Some("none"), &yard.path("audit"), Some("tmpfs"), MsFlags::empty(), Some("size=256k")).unwrap();
 
     let log = yard.open();
-    // What is in memory when the disk is full is more than is left there.
+    // More is in memory when the disk is full than fits into the rest of it.
     fs::write(yard.path("audit/filler"), vec![0; 1 << 20]).unwrap_err();
     let mut decided = 0;
     let full = loop {

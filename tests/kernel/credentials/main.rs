@@ -1,4 +1,4 @@
-//! Domains, their agents and whoever belongs to them, from outside and over loopback.
+//! Domains, their agents and their members, from outside and over loopback.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
@@ -23,7 +23,7 @@ fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs()
 }
 
-/// Alice hands something to bob, who acts through it.
+/// Alice delegates something to bob, who acts through it.
 fn delegated(yard: &Yard) {
     for name in ["alice@home.example", "bob@home.example"] {
         yard.certify("user", name);
@@ -45,7 +45,7 @@ fn delegated(yard: &Yard) {
     yard.logged_in("user", "bob@home.example", &["--with", "x.transfer"]);
 }
 
-/// What the file server makes of what bob shows.
+/// The file server's answer to bob's credentials.
 fn at_the_server(yard: &Yard, bundles: &Bundles) -> Result<Grant, Refusal> {
     let session = yard.session("bob@home.example");
     let statuses = client::endorse(&session, bundles).unwrap();
@@ -54,7 +54,7 @@ fn at_the_server(yard: &Yard, bundles: &Bundles) -> Result<Grant, Refusal> {
     verify(&session.holder().leaf, &hello, bundles, &Revoked::default(), &server, now_unix_s())
 }
 
-/// The next that is not a sign of life.
+/// The next notice that is not a sign of life.
 fn next(notices: &Receiver<Notice>) -> Notice {
     let until = Instant::now() + Duration::from_secs(120);
     loop {
@@ -125,7 +125,7 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
     let yard = Yard::new(&[HOME, SITE]);
     yard.certify("user", "alice@home.example");
     yard.certify("user", "eve@site.example");
-    // A key that is not the identity's.
+    // A key other than the identity's.
     std::fs::copy(yard.path("alice@home.example.key"), yard.path("kept")).unwrap();
     std::fs::copy(yard.path("eve@site.example.key"), yard.path("alice@home.example.key")).unwrap();
     let wrong = yard.login("user", "alice@home.example", &[]);
@@ -138,7 +138,7 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
     assert!(other.contains("is the identity of user:eve@site.example"), "{other}");
     let long = yard.login("user", "alice@home.example", &["--for", "25h"]);
     assert!(long.0 == 7 && long.2.contains("refuses (too-long)"), "{long:?}");
-    // An identity whose time is over, and one that another domain's CA signed.
+    // An expired identity, and one that another domain's CA signed.
     let key = read_secret_key(&yard.path("kept")).unwrap().public();
     let name: Name = "user:alice@home.example".parse().unwrap();
     let over = authority::certify(&yard.path(HOME), &name, key, (1, 2)).unwrap();
@@ -153,7 +153,7 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
     for refusal in ["wrong-holder", "too-long", "expired", "bad-signature"] {
         yard.counts(HOME, &format!("refused.{refusal}"), 1);
     }
-    // Who sits at the agent's address is not it.
+    // An impostor at the agent's address.
     let address = yard.address(SITE);
     yard.good(&["ca", "bundle", "--ca", HOME, "--ola", &address]);
     yard.good(&["ca", "import", "home.example/trust/home.example.trust", "--trust", "trust"]);
@@ -171,7 +171,7 @@ fn a_session_begins_where_it_is_private_and_ends_without_a_rest() {
     let dir = yard.path("run/bakeoff/user:alice@home.example");
     assert_eq!(said, format!("logged in as user:alice@home.example: {}\n", dir.display()));
     assert!(dir.join("key").exists());
-    // The only session is the one that is meant.
+    // The only session is the default.
     let wide =
         ["delegate", "--to", "alice@home.example.identity", "--grant", "/=all", "--until", "2100-01-01"];
     let past = [&wide[..5], &["--until", "2001-01-01", "--at", "*.home.example", "--out", "x"]].concat();
@@ -214,7 +214,7 @@ fn a_session_is_meant_by_the_name_of_who_has_it() {
             (format!("{kind}:{name}"), format!("{name}.key"), format!("{name}.identity"));
         let words = ["login", &whole, "--key", &key, "--identity", &identity, "--trust", "trust"];
         yard.good(&words);
-        // His own name is its usual place, too.
+        // The holder's own name is the default place, too.
         let said = yard.good(&[&words[..], &["--session", &whole]].concat());
         assert!(said.ends_with(&format!("run/bakeoff/{whole}\n")), "{said}");
     }
@@ -238,7 +238,7 @@ fn a_session_is_meant_by_the_name_of_who_has_it() {
         let said = yard.bad(3, &[words, &["--session", "bob@home.example"]].concat());
         assert!(said.contains("run/bakeoff/user:bob@home.example: nobody is logged in there"), "{said}");
     }
-    // A directory that is there is meant, and so is a path.
+    // An existing directory takes precedence, and so does a path.
     std::fs::create_dir(yard.path("bob@home.example")).unwrap();
     for at in ["bob@home.example", "./node:files@home.example"] {
         let said = yard.layer(&["logout", "--session", at]).2;
@@ -288,7 +288,7 @@ fn a_role_acts_for_its_owner_within_what_he_gave_it() {
         (grant.subject.to_string(), grant.acts_as.to_string()),
         ("user:alice@home.example".into(), "role:editor.alice@home.example".into())
     );
-    // Without the transfer a role is nobody whom an access list lets do what it lets its owner.
+    // Without the transfer no access list grants the role anything of its owner's.
     let bare = Hello { chain: Vec::new(), statuses: Vec::new(), ..hello };
     let grant = verify(&leaf, &bare, &bundles, &Revoked::default(), &server, now_unix_s()).unwrap();
     assert_eq!(grant.subject.to_string(), "role:editor.alice@home.example");
@@ -320,7 +320,7 @@ fn keys_are_those_of_openssl_both_ways_and_it_takes_the_leaf() {
     let words = ["ca", "certify", "user:alice@home.example", "--ca", HOME, "--pub", "alice.pub"];
     yard.good(&[&words[..], &["--out", "alice@home.example.identity"]].concat());
     let session = yard.logged_in("user", "alice@home.example", &[]);
-    // Its own key, as it was written again.
+    // The session's own key, as it was written again.
     run(&["pkey", "-in", "alice@home.example.session/key", "-pubout", "-out", "again.pub"]);
     assert_eq!(
         std::fs::read(yard.path("again.pub")).unwrap(),

@@ -1,4 +1,5 @@
-//! Whoever else connects to an agent: with no key, another protocol, half a message, too long a one, or just too often.
+//! Strangers that connect to an agent: without a key, with another protocol, half a message, too long a one, or too
+//! often.
 
 use super::support::Yard;
 use super::{HOME, client};
@@ -27,7 +28,7 @@ fn connect(yard: &Yard, config: ClientConfig) -> Tls {
     StreamOwned::new(ClientConnection::new(Arc::new(config), host).unwrap(), stream)
 }
 
-/// The name of the reason why not.
+/// The name of the refusal.
 fn refused(tls: &mut Tls) -> String {
     let mut head = [0; 4];
     tls.read_exact(&mut head).unwrap();

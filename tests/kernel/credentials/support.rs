@@ -1,4 +1,4 @@
-//! Two domains, their agents, and whoever belongs to them.
+//! Test yard: domains, their agents, and their members.
 
 use bakeoff_layers_agent::session::Session;
 use bakeoff_layers_agent::trust;
@@ -33,7 +33,7 @@ impl Drop for Running {
 pub(crate) struct Ended(pub(crate) i32, pub(crate) String, pub(crate) String);
 
 impl Yard {
-    /// With an agent of each domain, which all know each other: `trust`.
+    /// A yard with an agent for each domain, which all know each other: `trust`.
     pub(crate) fn new(domains: &[&str]) -> Self {
         let mut yard = Self { dir: tempfile::tempdir().unwrap(), agents: Vec::new() };
         for domain in domains {
@@ -59,7 +59,7 @@ impl Yard {
         Ended(status.code().unwrap(), text(stdout), text(stderr))
     }
 
-    /// What it says when it is done.
+    /// Output of a command that succeeds.
     #[track_caller]
     pub(crate) fn good(&self, words: &[&str]) -> String {
         let ended = self.layer(words);
@@ -67,7 +67,7 @@ impl Yard {
         ended.1
     }
 
-    /// What it says when it is not.
+    /// Output of a command that fails with this code.
     #[track_caller]
     pub(crate) fn bad(&self, code: i32, words: &[&str]) -> String {
         let ended = self.layer(words);
@@ -75,7 +75,7 @@ impl Yard {
         ended.2
     }
 
-    /// Somebody with a key and an identity: `alice@home.key`, `alice@home.identity`.
+    /// Makes a person with a key and an identity: `alice@home.key`, `alice@home.identity`.
     pub(crate) fn certify(&self, kind: &str, name: &str) {
         let domain = name.split_once('@').unwrap().1;
         let (key, identity) = (format!("{name}.key"), format!("{name}.identity"));
@@ -121,14 +121,14 @@ impl Yard {
         self.agents.iter().find(|agent| agent.domain == domain).unwrap().address.clone()
     }
 
-    /// Kills an agent, with no time to do anything.
+    /// Kills an agent, with no time to clean up; returns its address.
     pub(crate) fn kill(&mut self, domain: &str) -> String {
         let address = self.address(domain);
         self.agents.retain(|agent| agent.domain != domain);
         address
     }
 
-    /// Starts an agent; where it listens.
+    /// Starts an agent; returns its address.
     pub(crate) fn start(&mut self, domain: &str, listen: &str) -> String {
         let (ola, status) = (format!("{domain}/ola"), format!("{domain}.status"));
         let mut child = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"))
@@ -146,7 +146,7 @@ impl Yard {
         address
     }
 
-    /// Waits until a counter of an agent is so high.
+    /// Waits until a counter of an agent has reached this.
     #[track_caller]
     pub(crate) fn counts(&self, domain: &str, name: &str, least: u64) {
         let path = self.path(&format!("{domain}.status"));

@@ -1,5 +1,5 @@
-//! Ways around a check at the open, each against what closes it; those that got through once have a
-//! file each, named after what went wrong.
+//! Attacks on the check at an open, each against its defence; each attack that once succeeded has a file, named after
+//! the fault.
 
 mod a_directory_without_a_readable_name;
 mod a_fifo_in_the_tree;
@@ -60,7 +60,7 @@ fn who_could_write_before_arming_cannot_write_after_it() {
         return;
     }
     let site = Site::tampered(&[]);
-    // As a server that was started before, or one that was handed a descriptor over a socket.
+    // Like a server that was started before, or one that got a descriptor over a socket.
     let before = OpenOptions::new().read(true).write(true).open(site.file("a")).unwrap();
     let guard = site.enforce(&["--mode", "deny"]);
     assert_eq!(before.write_at(b"evil", 0).unwrap_err().raw_os_error(), Some(EPERM));
@@ -81,14 +81,14 @@ fn a_write_through_a_shared_mapping_voids_the_verdict() {
     let guard = site.enforce(&["--mode", "deny", "--no-freeze"]);
     assert_eq!(guard.degree(), "partial");
     assert_eq!(open(&site.file("a")).unwrap(), "good a");
-    // The mapping outlives its descriptor. The kernel keeps ignore marks through such writes: only
-    // the lease, which an open for writing has to wait for, tells of it.
+    // The mapping outlives its descriptor. The kernel keeps ignore marks through such writes: only the lease, which
+    // an open for writing has to wait for, reveals it.
     let write = "import mmap,os,sys\nfd=os.open(sys.argv[1],os.O_RDWR)\nm=mmap.mmap(fd,6)\nos.close(fd)\n\
                  m[0:4]=b'evil'\nm.flush()";
     python(write, &[site.file("a").to_str().unwrap()]);
     assert_eq!(open(&site.file("a")), Err(EPERM));
     guard.wait_for("voided", 1);
-    // Put right again, it opens again.
+    // Restored, it opens again.
     site.replace("a", "good a");
     assert_eq!(open(&site.file("a")).unwrap(), "good a");
 }
@@ -130,7 +130,7 @@ fn every_way_to_a_wrong_file_is_asked_about() {
         assert_eq!(good.as_deref(), Ok("good a"), "{way}");
         assert_eq!(open(&site.path(&format!("{way}b"))), Err(EPERM), "{way}");
     }
-    // A descriptor that reads nothing needs no permission; opening through it does.
+    // A descriptor without read access needs no permission; opening through it does.
     let path = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(site.file("b")).unwrap();
     let again = format!("/proc/self/fd/{}", path.as_raw_fd());
     assert_eq!(open(Path::new(&again)), Err(EPERM));
@@ -197,7 +197,7 @@ fn without_freezing_a_rename_is_a_gap_that_is_named() {
     let guard: Guard = site.enforce(&["--mode", "deny", "--no-freeze"]);
     assert_eq!(guard.degree(), "partial");
     assert_eq!(guard.number("gap-not-frozen"), 1);
-    // A file from elsewhere under a protected name is asked about by its directory.
+    // A file from elsewhere under a protected name: its directory's mark raises the event.
     fs::write(site.path("evil"), "evil b").unwrap();
     fs::rename(site.path("evil"), site.file("b")).unwrap();
     assert_eq!(open(&site.file("b")), Err(EPERM));

@@ -1,4 +1,4 @@
-//! Death and renewal: killed and stopped workers, a full queue, time limits, newer manifests.
+//! Restarts and renewal: killed and stopped workers, a full queue, time limits, newer manifests.
 
 use crate::site::{EPERM, Site, kill, layers, may_run, open, wait_until};
 use std::fs;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Opens a wrong file again and again, and counts.
+/// Opens a wrong file again and again, and counts the results.
 struct Prober {
     stop: Arc<AtomicBool>,
     opened: Arc<AtomicU64>,
@@ -30,7 +30,7 @@ impl Prober {
         Self { stop, opened, refused, thread: Some(thread) }
     }
 
-    /// Refused some times more, and never opened.
+    /// The open is refused some more times, and never succeeds.
     fn holds(&self) {
         let before = self.refused.load(Ordering::Relaxed);
         wait_until("refusals", || self.refused.load(Ordering::Relaxed) >= before + 20);
@@ -55,7 +55,7 @@ fn a_killed_worker_lets_nothing_through() {
     let prober = Prober::start(site.file("b"));
     for turn in 1..=2 {
         prober.holds();
-        // What it counted since it last wrote the status dies with it.
+        // Counts since the last status are lost with the worker.
         guard.wait_for("denied", 20 * turn);
         let worker = guard.pids()[1];
         kill(worker, "-KILL");
@@ -79,7 +79,7 @@ fn both_processes_keep_few_rights_and_still_leave_nothing_behind() {
     std::os::unix::fs::chown(site.file("a"), Some(65_534), Some(65_534)).unwrap();
     let guard = site.enforce(&["--mode", "deny"]);
     assert_eq!(guard.degree(), "full", "{}", guard.armed);
-    // DAC_READ_SEARCH, FOWNER, LINUX_IMMUTABLE, LEASE; SYS_ADMIN for the supervisor, who marks mounts.
+    // DAC_READ_SEARCH, FOWNER, LINUX_IMMUTABLE, LEASE; SYS_ADMIN for the supervisor, which marks mounts.
     let few = 1 << 2 | 1 << 3 | 1 << 9 | 1 << 28;
     for (pid, wanted) in guard.pids().into_iter().zip([few | 1 << 21, few]) {
         for task in fs::read_dir(format!("/proc/{pid}/task")).unwrap() {
@@ -93,7 +93,7 @@ fn both_processes_keep_few_rights_and_still_leave_nothing_behind() {
         }
     }
     assert_eq!((open(&site.file("a")).unwrap().as_str(), open(&site.file("b"))), ("good a", Err(EPERM)));
-    // Another worker comes with the same rights, and what it finds frozen it thaws.
+    // Another worker comes with the same rights, and thaws the files that it finds frozen.
     kill(guard.pids()[1], "-KILL");
     wait_until("another worker", || guard.number("restarts") == 1);
     assert_eq!(open(&site.file("b")), Err(EPERM));
@@ -114,7 +114,7 @@ fn a_worker_that_hangs_is_replaced_and_nobody_waits_for_ever() {
     assert_eq!(open(&site.file("b")), Err(EPERM));
     println!("an open under a stopped worker was refused after {:?}", began.elapsed());
     wait_until("another worker", || guard.pids()[1] != worker);
-    // In a fifth of a second it may have to be asked again.
+    // In a fifth of a second the open may need another attempt.
     wait_until("a right file", || open(&site.file("a")).is_ok_and(|text| text == "good a"));
 }
 
@@ -154,7 +154,7 @@ fn the_kernels_queue_has_no_limit_that_lets_opens_through() {
     const LIMIT: &str = "/proc/sys/fs/fanotify/max_queued_events";
     let before = fs::read_to_string(LIMIT).unwrap();
     let site = Site::tampered(&["b"]);
-    // A group that is made meanwhile and asks for a limit has this one.
+    // A group made meanwhile that asks for a limit gets this one.
     fs::write(LIMIT, "1").unwrap();
     let guard = site.enforce(&["--mode", "deny"]);
     fs::write(LIMIT, before).unwrap();
@@ -184,7 +184,7 @@ fn an_open_that_takes_too_long_is_answered_by_the_clock() {
         return;
     }
     let site = Site::new();
-    // Sparse: reading it needs no disk, digesting it some hundred milliseconds.
+    // Sparse: reading it needs no disk, hashing it some hundred milliseconds.
     fs::File::create(site.file("big")).unwrap().set_len(300_000_000).unwrap();
     site.seal(1, &["--digest", "sha256"]);
     let flags = ["--mode", "deny", "--no-ahead", "--time-limit", "20"];
@@ -192,7 +192,7 @@ fn an_open_that_takes_too_long_is_answered_by_the_clock() {
     let opened = fs::File::open(site.file("big")).map(drop);
     assert_eq!(opened.unwrap_err().raw_os_error(), Some(EPERM));
     guard.wait_for("timeout", 1);
-    // What was found out late is known all the same.
+    // A late verdict is kept all the same.
     wait_until("the verdict", || fs::File::open(site.file("big")).is_ok());
     assert_eq!(guard.end(), Some(0));
     let guard = site.enforce(&[&flags[..], &["--on-timeout", "allow"]].concat());
@@ -212,7 +212,7 @@ fn a_newer_manifest_is_taken_without_a_gap_and_an_older_one_is_not() {
     let guard = site.enforce(&["--mode", "deny", "--high-water", &marks]);
     let prober = Prober::start(site.file("b"));
     prober.holds();
-    // The new version says another thing of `a`; it is signed elsewhere, with a copy of the tree.
+    // The new version has another entry for `a`; it is signed elsewhere, with a copy of the tree.
     let staged = Site::new();
     staged.write("a", "new a");
     staged.write("b", "good b");
@@ -231,7 +231,7 @@ fn a_newer_manifest_is_taken_without_a_gap_and_an_older_one_is_not() {
     wait_until("full", || guard.degree() == "full");
     assert!(fs::write(site.file("a"), "evil").is_err());
     prober.holds();
-    // Back to the old one, with its own right signature.
+    // Back to the old one, with its own valid signature.
     fs::write(site.path("manifest"), &old[0]).unwrap();
     fs::write(site.path("manifest.minisig"), &old[1]).unwrap();
     guard.signal("-HUP");

@@ -1,7 +1,7 @@
-//! The integrity layer on the real kernel: what it refuses, what attackers try, what remains.
+//! Integrity layer on the real kernel: refusals, attacks, known gaps.
 //!
-//! As root, on marks of its own temporary trees. Each attack fails against the defence it is named
-//! after, and would succeed without it.
+//! As root, on marks of its own temporary trees. Each attack fails against the defence it is named after, and would
+//! succeed without it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -43,7 +43,7 @@ fn a_file_opens_only_if_it_is_what_the_manifest_says() {
     guard.wait_for("denied", 5);
     assert!(guard.says("violation 3 wrong-digest b"));
     assert!(guard.says("violation 1 unlisted new"));
-    // Known good, the kernel does not even ask.
+    // With a known good verdict the kernel does not even ask.
     let decided = guard.number("decided");
     for _ in 0..100 {
         open(&site.file("a")).unwrap();

@@ -1,5 +1,5 @@
-//! Attackers that change files while they are opened: in degree `full` no open that succeeds reads
-//! anything but what was signed.
+//! Races: attackers change files while they are opened. Under degree `full` no successful open reads anything but
+//! signed content.
 
 use crate::site::{Site, may_run, open, wait_until};
 use std::fs;
@@ -9,14 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Opens that are tried.
+/// Number of opens.
 const RACES: usize = 10_000;
 
-/// Files that are raced for; each is caught by the arming in one state or the other.
+/// Number of files; arming catches each in one state or the other.
 const FILES: usize = 20;
 
-/// Writes, truncates and replaces files, good and evil in turn, as fast as it can. Returns how often
-/// it could.
+/// Writes, truncates and replaces files, good and evil in turn, as fast as it can. Returns how often it succeeded.
 fn attack(root: PathBuf, first: usize, stop: Arc<AtomicBool>) -> JoinHandle<u64> {
     std::thread::spawn(move || {
         let mut done = 0;
@@ -49,7 +48,7 @@ fn in_ten_thousand_races_nothing_stale_is_read() {
     }
     site.seal(1, &[]);
     let stop = Arc::new(AtomicBool::new(false));
-    // They are at it before the tree is armed, and go on.
+    // The attackers are busy before the tree is armed, and go on.
     let attackers = [0, 1].map(|first| attack(site.dir.path().to_owned(), first, stop.clone()));
     let guard = site.enforce(&["--mode", "deny", "--no-ahead"]);
     let (mut stale, mut opened, mut refused) = (0, 0, 0);
@@ -71,8 +70,8 @@ fn in_ten_thousand_races_nothing_stale_is_read() {
     wait_until("full", || guard.degree() == "full");
 }
 
-/// Without freezing the lease alone stands: what is changed after an open is another matter, but an
-/// open that begins after a change has ended does not succeed.
+/// Without freezing only the lease protects. Changes after an open are another matter, but an open that begins after
+/// a change has ended does not succeed.
 #[test]
 fn without_freezing_an_open_after_a_change_never_succeeds() {
     if !may_run("without_freezing_an_open_after_a_change_never_succeeds") {
@@ -84,7 +83,7 @@ fn without_freezing_an_open_after_a_change_never_succeeds() {
         // Several readers make and renew the verdict while it changes.
         std::thread::scope(|scope| {
             let readers = [0, 1].map(|_| scope.spawn(|| drop(open(&site.file("a")))));
-            // Refused when the file is asked about at that moment; then there is no change.
+            // Refused if the file is being decided at that moment; then there is no change.
             let changed = fs::OpenOptions::new().write(true).open(site.file("a"));
             let changed = changed.and_then(|mut file| file.write_all(b"evil a")).is_ok();
             if changed {

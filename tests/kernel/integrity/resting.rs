@@ -1,9 +1,10 @@
-//! Where everything is right and frozen nobody is asked, and everybody is again as soon as that does not hold.
+//! Resting directories: opens in right and frozen directories raise no event, and do again as soon as that no longer
+//! holds.
 
 use crate::site::{EPERM, Guard, Mounted, Site, is_frozen, may_run, open, wait_until};
 use std::fs;
 
-/// Marks that the kernel has of the group.
+/// Number of the group's marks in the kernel.
 fn marks(guard: &Guard) -> usize {
     let pid = guard.pids()[0];
     let descriptors = fs::read_dir(format!("/proc/{pid}/fdinfo")).unwrap().flatten();

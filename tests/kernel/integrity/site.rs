@@ -1,4 +1,4 @@
-//! A signed tree, the enforcing processes above it, and their end whatever a test does.
+//! Test site: a signed tree, the enforcing processes above it, and their end whatever a test does.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -15,7 +15,7 @@ use tempfile::TempDir;
 /// Longer than anything here takes on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// False, and the reason is printed, where the kernel or the user may not.
+/// Returns false and prints the reason if kernel or user lack something.
 pub(crate) fn may_run(test: &str) -> bool {
     let missing = if !bakeoff_sys::process::is_root() {
         "needs root"
@@ -45,7 +45,7 @@ pub(crate) fn layers(arguments: &[&str]) -> std::process::Output {
 /// Two good files and one below, a key pair, and nothing enforced yet.
 pub(crate) struct Site {
     pub(crate) dir: TempDir,
-    /// Where the tree is, below `dir`.
+    /// Path of the tree below `dir`.
     root: &'static str,
 }
 
@@ -54,7 +54,7 @@ impl Site {
         Self::at("site")
     }
 
-    /// With its tree there, below its directory.
+    /// A site with its tree at this path below its directory.
     pub(crate) fn at(root: &'static str) -> Self {
         let site = Self { dir: tempfile::Builder::new().prefix("bakeoff-int-").tempdir().unwrap(), root };
         fs::create_dir_all(site.file("sub")).unwrap();
@@ -66,7 +66,7 @@ impl Site {
         site
     }
 
-    /// Sealed, and then these files are changed.
+    /// A sealed site in which these files were changed afterwards.
     pub(crate) fn tampered(names: &[&str]) -> Self {
         let site = Self::new();
         site.seal(1, &[]);
@@ -94,12 +94,12 @@ impl Site {
         fs::set_permissions(self.file(name), fs::Permissions::from_mode(0o644)).unwrap();
     }
 
-    /// What enforcement said on standard error.
+    /// Standard error of the enforcing process.
     pub(crate) fn said(&self) -> String {
         fs::read_to_string(self.path("said")).unwrap_or_default()
     }
 
-    /// Puts another file in the place of one, as a deployment must: complete, by renaming.
+    /// Replaces a file as a deployment must: with a complete one, by renaming.
     pub(crate) fn replace(&self, name: &str, text: &str) {
         let beside = self.path("staged");
         fs::write(&beside, text).unwrap();
@@ -117,7 +117,7 @@ impl Site {
         assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     }
 
-    /// Starts enforcing; returns when it is armed. What is said besides is in the file `said`.
+    /// Starts enforcing; returns when it is armed. Other messages go to the file `said`.
     pub(crate) fn enforce(&self, further: &[&str]) -> Guard {
         let mut command = self.enforcing(further);
         command.stderr(fs::File::create(self.path("said")).unwrap());
@@ -128,7 +128,7 @@ impl Site {
         Guard::new(child, self.path("status"), self.path(self.root), line)
     }
 
-    /// What it says when it does not start; nothing is left frozen then.
+    /// Message of an enforcing process that does not start; nothing is left frozen then.
     pub(crate) fn refusal(&self, further: &[&str]) -> String {
         let mut command = self.enforcing(further);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -163,7 +163,7 @@ pub(crate) fn is_frozen(path: &Path) -> bool {
     bakeoff_sys::inode::is_immutable(file).unwrap()
 }
 
-/// Made changeable when a test ends.
+/// A tree that is thawed when a test ends.
 pub(crate) struct Thawed(pub(crate) PathBuf);
 
 impl Drop for Thawed {
@@ -172,7 +172,7 @@ impl Drop for Thawed {
     }
 }
 
-/// Mounts that go when a test ends.
+/// Mounts that are removed when a test ends.
 pub(crate) struct Mounted(PathBuf);
 
 impl Mounted {
@@ -194,7 +194,7 @@ impl Drop for Mounted {
     }
 }
 
-/// The enforcing processes. They end with it, and if a test waits for ever, before that.
+/// The enforcing processes. They end when it is dropped, and earlier if a test waits for ever.
 pub(crate) struct Guard {
     child: Child,
     status: PathBuf,
@@ -216,7 +216,7 @@ impl Guard {
                 }
                 std::thread::sleep(Duration::from_millis(200));
             }
-            // Whoever waits in an open goes on when nobody holds the group any more.
+            // Waiting opens go on when nobody holds the group any more.
             pids.iter().for_each(|pid| kill(*pid, "-KILL"));
         });
         guard
@@ -227,7 +227,7 @@ impl Guard {
         [self.child.id(), self.number("worker-pid") as u32]
     }
 
-    /// A number of the status as it is now.
+    /// A number of the present status.
     pub(crate) fn number(&self, name: &str) -> u64 {
         let text = fs::read_to_string(&self.status).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -257,7 +257,7 @@ impl Guard {
         self.stop()
     }
 
-    /// The same, before what it left behind is cleared away.
+    /// The same, without removing what it left behind.
     pub(crate) fn stop(&mut self) -> Option<i32> {
         self.signal("-TERM");
         let status = self.child.wait().unwrap();
@@ -295,7 +295,7 @@ pub(crate) fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// What opening a file gives: its content, or the kernel's number of the error.
+/// Result of opening a file: its content, or the error number.
 pub(crate) fn open(path: &Path) -> Result<String, i32> {
     fs::read_to_string(path).map_err(|error| error.raw_os_error().unwrap())
 }
@@ -303,17 +303,16 @@ pub(crate) fn open(path: &Path) -> Result<String, i32> {
 /// "Operation not permitted".
 pub(crate) const EPERM: i32 = 1;
 
-/// An attacker in Python that goes on beside the test, from a line that it prints to the next, and ends
-/// with the test.
+/// An attacker in Python, which runs beside the test in steps, each ended by a printed line, and ends with the test.
 pub(crate) struct Attacker {
     child: Child,
     says: BufReader<ChildStdout>,
-    /// Where he has mounted something.
+    /// Path of its mount.
     point: Option<PathBuf>,
 }
 
 impl Attacker {
-    /// Starts one; he has printed this line when it returns.
+    /// Starts one; returns when it has printed this line.
     pub(crate) fn start(code: &str, arguments: &[&str], ready: &str) -> Self {
         let mut command = Command::new("python3");
         command.args(["-c", code]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped());
@@ -324,7 +323,7 @@ impl Attacker {
         attacker
     }
 
-    /// One with a FUSE file system of his own, mounted beside the tree: see `own_fuse.py`.
+    /// One with a FUSE file system of its own, mounted beside the tree: see `own_fuse.py`.
     pub(crate) fn with_fuse(site: &Site, how: &str, target: &Path) -> Self {
         let point = site.path("own");
         fs::create_dir(&point).unwrap();
@@ -340,7 +339,7 @@ impl Attacker {
         assert_eq!(heard.trim_end(), line);
     }
 
-    /// Lets him go on until he prints this line.
+    /// Lets it go on until it prints this line.
     pub(crate) fn go_on(&mut self, until: &str) {
         self.child.stdin.as_mut().unwrap().write_all(b"\n").unwrap();
         self.hear(until);
@@ -360,7 +359,7 @@ impl Drop for Attacker {
     }
 }
 
-/// A process that is to be protected, ended with the test.
+/// A process to protect, ended with the test.
 pub(crate) struct Server(pub(crate) Child);
 
 impl Server {
@@ -380,7 +379,7 @@ impl Drop for Server {
     }
 }
 
-/// Runs an attacker in Python: it has system calls that we forbid ourselves. Returns what it prints.
+/// Runs an attacker in Python, as this crate forbids itself some system calls. Returns its output.
 pub(crate) fn python(code: &str, arguments: &[&str]) -> String {
     let done = Command::new("python3").args(["-c", code]).args(arguments).output().unwrap();
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));

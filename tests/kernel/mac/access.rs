@@ -1,4 +1,5 @@
-//! What each word of a policy grants, to the operation; and that rules in every directory decide as one above does.
+//! Access words of policies, to the single operation; and equal decisions by rules in every directory and by one
+//! above.
 
 use crate::stage::{PYTHON, Stage, may_run, said, script};
 use bakeoff_layers_mac::access::{Access, Accesses};
@@ -6,7 +7,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
-/// What an operation at a directory or file needs.
+/// Access that an operation at a directory or file needs.
 fn needed(operation: &str) -> Option<Accesses> {
     use Access::{Create, Delete, Exec, Ioctl, List, Read, Rename, Write};
     let words: &[Access] = match operation {
@@ -24,7 +25,7 @@ fn needed(operation: &str) -> Option<Accesses> {
         "rename-between" => &[Create, Delete, Rename],
         "link-between" => &[Create, Rename],
         "ioctl" => &[Read, Ioctl],
-        // They would cut off what may only be read: nobody's, whatever is granted.
+        // They would truncate a read-only file: no domain may, whatever is granted.
         "truncate" | "cut-reading" | "cut-neither" | "cut-creating" => return None,
         other => panic!("an operation `{other}`"),
     };
@@ -44,7 +45,7 @@ fn lay_out(stage: &Stage) {
     }
 }
 
-/// Each operation of the probe and whether it was possible; every refusal must be one.
+/// Each operation of the probe and whether it was possible; every failure must be a refusal.
 fn probed(stage: &Stage, words: &[String]) -> Vec<(String, bool)> {
     let program = [&[PYTHON.to_owned(), script("probe.py")], words].concat();
     let program: Vec<&str> = program.iter().map(String::as_str).collect();
@@ -107,7 +108,7 @@ fn each_word_grants_its_operations_and_no_others() {
     }
 }
 
-/// A small generator of numbers: the trees are the same in every run.
+/// A small pseudo-random generator: the trees are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -117,7 +118,7 @@ impl Dice {
     }
 }
 
-/// Four trees of some directories each, with files, links between them, and what is asked of each.
+/// Four trees of some directories each, with files, links between them, and the operations to try on each.
 fn grow(stage: &Stage, dice: &mut Dice) -> String {
     let mut asked = String::new();
     let mut folders: Vec<String> = (0..4).map(|tree| format!("t{tree}")).collect();

@@ -1,4 +1,4 @@
-//! Every way out that is known: refused under the layer and possible without, or named in the documentation.
+//! Known escapes: each is refused under the layer and possible without, or named in the documentation.
 
 use crate::stage::{LAYERS, PYTHON, Stage, may_run, said, script};
 use std::process::Command;

@@ -1,4 +1,4 @@
-//! The launcher: what it leaves of a process, how it fails, what it says, and what its words prove.
+//! Launcher: the process state that it leaves, its failures, its messages, and what its status proves.
 
 use crate::stage::{LAYERS, PYTHON, Stage, may_run, output, said, script};
 use std::fs;
@@ -15,7 +15,7 @@ fn stage() -> Stage {
     stage
 }
 
-/// The launcher in a process that something was done to before, with a program that leaves a mark.
+/// Runs the launcher in a modified process, with a program that leaves a mark.
 fn after(stage: &Stage, before: &[&str], flags: &[&str]) -> Output {
     let prepare = script("before.py");
     let before = [&[PYTHON, &prepare], before, &["--"]].concat();
@@ -32,7 +32,7 @@ fn whatever_step_fails_nothing_runs() {
         return;
     }
     let (eperm, enosys) = (libc::EPERM.to_string(), libc::ENOSYS.to_string());
-    // An answer of 0 is a kernel that says yes and does nothing: only what was tried can tell.
+    // An answer of 0 is a kernel that says yes and does nothing: only the canaries can tell.
     let steps = [
         ("close_range", &*enosys, "cannot close the descriptors"),
         ("landlock_create_ruleset", &enosys, "this kernel has no Landlock"),
@@ -52,7 +52,7 @@ fn whatever_step_fails_nothing_runs() {
             let done = after(&stage, &["answer", call, error], flags);
             let text = said(&done);
             assert_eq!(done.status.code(), Some(3), "{call} {error}: {text}");
-            // Whoever keeps the status is in the same trouble, and may be the first to say so.
+            // The keeper of the status has the same problem, and may report it first.
             let told = text.contains(sentence) || (!flags.is_empty() && text.contains("cannot keep the log"));
             assert!(told && text.ends_with("Nothing was run\n"), "{call} {error}: {text}");
             assert!(!stage.path("out/ran").exists(), "{call} {error}: it ran");
@@ -83,7 +83,7 @@ fn a_seventeenth_ruleset_is_refused_in_a_sentence() {
     assert!(!stage.path("out/ran").exists());
 }
 
-/// What a program under the policy finds of itself.
+/// State of a program under the policy, as it sees it.
 fn found(stage: &Stage, flags: &[&str], command: &str) -> String {
     let done = stage.under(flags, &["/bin/sh", "-c", command]);
     assert!(done.status.success(), "{}", said(&done));
@@ -106,7 +106,7 @@ fn nothing_is_left_but_what_was_asked_for() {
     let done = command.output().unwrap();
     let text = String::from_utf8(done.stdout).unwrap();
     let mut lines = text.lines();
-    // The shell's own, for the directory that `*` is read from, is gone by the time of the echo.
+    // The shell's own, for the directory that `*` is read from, is closed by the time of the echo.
     let numbers: Vec<&str> = lines.next().unwrap().split(' ').filter(|number| *number != "3").collect();
     assert_eq!(numbers, ["0", "1", "2", "8"]);
     for line in lines {
@@ -118,7 +118,7 @@ fn nothing_is_left_but_what_was_asked_for() {
         };
         assert_eq!(value, wanted, "{name}");
     }
-    // Ports below 1024 are for whoever listens on one.
+    // Ports below 1024 are for domains that listen on one.
     stage.policy("", "", "listen = [443]");
     let capabilities = found(&stage, &[], "grep -E 'Cap(Eff|Bnd|Amb)' /proc/self/status");
     assert_eq!(
@@ -155,7 +155,7 @@ fn an_older_kernel_leaves_gaps_that_have_names() {
     let done = stage.under(&["--most-abi", "0", "--allow-none", "--status", &status], &["/bin/cat", &secret]);
     assert_eq!(String::from_utf8_lossy(&done.stdout), "secret");
     assert!(stage.status().contains("\ndegree none: this kernel has no Landlock\n"), "{}", stage.status());
-    // What is left then.
+    // The remaining protection.
     let seccomp = found(&stage, &["--most-abi", "0", "--allow-none"], "grep Seccomp: /proc/self/status");
     assert_eq!(seccomp, "Seccomp:\t2\n");
 }
@@ -205,14 +205,14 @@ fn a_program_that_cannot_be_executed_is_named() {
     assert_eq!(done.status.code(), Some(2), "{}", said(&done));
 }
 
-/// A program that stays until it is ended.
+/// A program that runs until it is ended.
 struct Sleeper(Child);
 
 impl Sleeper {
     fn under(stage: &Stage, user: Option<u32>) -> Self {
         let words = stage.run(&["--status", &stage.text("out/status")]);
         let mut command = Command::new(LAYERS);
-        // It speaks once it runs.
+        // It prints once it runs.
         command.args(&words[1..]).args(["/bin/sh", "-c", "echo on; read x"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(user) = user {

@@ -1,7 +1,7 @@
-//! The mac layer on the real kernel: what it refuses and what remains, how its launcher fails, servers under it.
+//! Mac layer on the real kernel: refusals and known gaps, failures of its launcher, servers under it.
 //!
-//! As root, since whoever is root outside has most to lose inside. Programs under it are Python's, a shell's, nginx and
-//! Apache: a process that confines itself stays so, and a test does not.
+//! As root, since a root outside has most to lose inside. Programs under it are Python's, a shell's, nginx and
+//! Apache: a process that confines itself stays confined, which a test process must not.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

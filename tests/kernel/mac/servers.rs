@@ -1,4 +1,5 @@
-//! nginx and Apache in a domain of their own: they serve their site, and neither a file outside nor another port.
+//! nginx and Apache in domains of their own: they serve their site, and reach neither a file outside nor another
+//! port.
 
 use crate::stage::{LAYERS, Stage, may_run, skip};
 use nix::sys::signal::{Signal, kill, killpg};
@@ -13,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A server of the two, and how it is written down.
+/// One of the two servers, and its configuration.
 struct Kind {
     name: &'static str,
     program: &'static str,
@@ -96,7 +97,7 @@ impl Running {
         Self(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap())
     }
 
-    /// Its end, by itself; what it said.
+    /// Waits for its own end; returns its exit code and output.
     fn end(mut self) -> (Option<i32>, String) {
         let deadline = Instant::now() + PATIENCE;
         while self.0.try_wait().unwrap().is_none() {
@@ -122,7 +123,7 @@ impl Drop for Running {
     }
 }
 
-/// The status of a reply and the rest of it, once somebody listens.
+/// The status of a reply and the rest of it, once a server listens.
 fn get(port: u16, path: &str) -> (u16, String) {
     let deadline = Instant::now() + PATIENCE;
     let mut stream = loop {
@@ -169,7 +170,7 @@ fn a_server_serves_its_site_and_nothing_else() {
             continue;
         }
         for confined in [false, true] {
-            // Somebody else, to whom a request may go.
+            // Another server, to which a request may go.
             let elsewhere = TcpListener::bind("127.0.0.1:0").unwrap();
             elsewhere.set_nonblocking(true).unwrap();
             let port_of = |listener: &TcpListener| listener.local_addr().unwrap().port();

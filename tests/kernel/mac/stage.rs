@@ -1,4 +1,4 @@
-//! A directory, a policy and a program under it, all gone when the test is.
+//! Test stage: a directory, a policy and a program under it, all removed at the end.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ pub(crate) const PYTHON: &str = "/usr/bin/python3";
 /// The layers' executable.
 pub(crate) const LAYERS: &str = env!("CARGO_BIN_EXE_bakeoff-layers");
 
-/// False, and the reason is printed, where the machine lacks what the test needs.
+/// Returns false and prints the reason if the machine lacks something.
 pub(crate) fn may_run(test: &str) -> bool {
     let missing = if !bakeoff_sys::process::is_root() {
         "needs root".to_owned()
@@ -31,25 +31,25 @@ pub(crate) fn skip(test: &str, missing: &str) {
     println!("SKIP {test}: {missing}");
 }
 
-/// A script that lies beside this file.
+/// A script beside this file.
 pub(crate) fn script(name: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../tests/kernel/mac").join(name);
     path.canonicalize().unwrap().display().to_string()
 }
 
-/// What every program needs to start: those that are tests' own types come behind.
+/// Types that every program needs to start; a test's own types follow.
 pub(crate) const TYPES: &str = "[types]\nsystem = [\"/usr\", \"/lib\", \"/lib64\", \"/bin\", \"/etc\", \"/proc\"]\n\
     devices = { paths = [\"/dev/null\"] }\n";
-/// And what its domain may do to it.
+/// The domain's accesses to them.
 pub(crate) const ALLOW: &str = "system = \"read list exec\", devices = \"read write\"";
 
-/// A directory with whatever a test puts there.
+/// A directory for a test's files.
 pub(crate) struct Stage(TempDir);
 
 impl Stage {
     pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("bakeoff-mac-").tempdir().unwrap();
-        // Others go in, too.
+        // Other users go in, too.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
         Self(dir)
     }
@@ -68,7 +68,7 @@ impl Stage {
         fs::write(path, text).unwrap();
     }
 
-    /// A policy of one domain, `d`: types and what it may do to them, besides what every program needs, and its
+    /// A policy of one domain, `d`: types and its accesses to them, besides those that every program needs, and its
     /// further keys.
     pub(crate) fn policy(&self, types: &str, allow: &str, keys: &str) {
         let types = types.replace("{dir}", &self.text(""));
@@ -82,7 +82,7 @@ impl Stage {
         words.iter().chain(flags).chain(&["--"]).map(|word| (*word).to_owned()).collect()
     }
 
-    /// The program under the policy, to its end.
+    /// Runs the program under the policy, to its end.
     pub(crate) fn under(&self, flags: &[&str], program: &[&str]) -> Output {
         output(&[self.run(flags), program.iter().map(|word| (*word).to_owned()).collect()].concat())
     }

@@ -1,4 +1,4 @@
-//! A policy with a domain, programs in it, and an audit that is as it was when the test ends.
+//! Test domain: a policy with one domain, programs in it, and the kernel's audit, which is restored at the end.
 
 #![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
 
@@ -17,7 +17,7 @@ use tempfile::TempDir;
 /// Longer than anything here takes on a busy machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
-/// Where readers of the audit meet.
+/// File shared by readers of the audit.
 const MEETING: &str = "/run/bakeoff-audit";
 
 /// One test at a time has the audit.
@@ -39,7 +39,7 @@ secret = ["{dir}/secret"]
 allow = { system = "read list write exec ioctl", open = "any", site = "read list" }
 "#;
 
-/// A domain, where the kernel and the user allow it; else the test says SKIP.
+/// A domain, if kernel and user allow it; otherwise prints SKIP.
 pub(crate) fn may_run(test: &str) -> Option<Domain> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     // Another checkout's tests may have it now.
@@ -57,13 +57,13 @@ pub(crate) fn may_run(test: &str) -> Option<Domain> {
     None
 }
 
-/// Says aloud that a test was not made, where that may be.
+/// Prints that a test was skipped, if that is allowed.
 pub(crate) fn skip(test: &str, missing: &str) {
     assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
     println!("SKIP {test}: {missing}");
 }
 
-/// What the audit is set to.
+/// Settings of the audit.
 pub(crate) fn settings() -> Settings {
     Audit::open().unwrap().settings().unwrap()
 }
@@ -87,7 +87,7 @@ impl Drop for Domain {
     }
 }
 
-/// Waits until it is so, and not for ever.
+/// Waits until it is so, with a time limit.
 fn eventually(is_so: impl Fn() -> bool) {
     let began = Instant::now();
     while !is_so() && began.elapsed() < DEADLINE / 4 {
@@ -116,7 +116,7 @@ impl Domain {
         self.dir.path().join(name).display().to_string()
     }
 
-    /// Runs a script in the domain; it sees to its own end.
+    /// Runs a script in the domain, to its end.
     pub(crate) fn run(&self, script: &str) -> Output {
         let _ = fs::remove_file(self.path("log"));
         let mut launcher = self.launcher(&self.path("status"), script);
@@ -127,14 +127,14 @@ impl Domain {
     pub(crate) fn permissive(&self, script: &str) -> Child {
         let _ = fs::remove_file(self.path("log"));
         let launcher = self.launcher(&self.path("status"), script);
-        // Before the words that the program has.
+        // In front of the program's words.
         let words: Vec<_> = launcher.get_args().map(ToOwned::to_owned).collect();
         let mut command = Command::new(launcher.get_program());
         command.args(&words[..3]).args(["--mode", "permissive"]).args(&words[3..]);
         command.current_dir(self.dir.path()).spawn().unwrap()
     }
 
-    /// The same as somebody who may not read the audit.
+    /// The same as a user who may not read the audit.
     pub(crate) fn as_nobody(&self, status: &str, script: &str) -> Output {
         self.launcher(status, script).uid(65534).gid(65534).output().unwrap()
     }
@@ -146,7 +146,7 @@ impl Domain {
         command
     }
 
-    /// Whether anything is wrong with the policy.
+    /// Output of checking the policy.
     pub(crate) fn check(&self) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
         command.args(["mac", "check", &self.path("policy.toml")]).output().unwrap()
@@ -164,7 +164,7 @@ impl Domain {
         command
     }
 
-    /// A reader of all domains, which reads.
+    /// A reader of all domains, which has begun to read.
     pub(crate) fn daemon(&self) -> Daemon {
         let mut command = self.layer("log");
         command.args(["--status", "status", "--out", "log"]).stdout(Stdio::piped());
@@ -212,7 +212,7 @@ impl Drop for Daemon {
     }
 }
 
-/// The status as soon as it is as it must be.
+/// The status once it satisfies a condition.
 pub(crate) fn until(domain: &Domain, is_so: impl Fn(&str) -> bool) -> String {
     let began = Instant::now();
     loop {
@@ -225,7 +225,7 @@ pub(crate) fn until(domain: &Domain, is_so: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// The number of a counter.
+/// Value of a counter.
 pub(crate) fn count(status: &str, name: &str) -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     line.unwrap_or_else(|| panic!("no {name} in {status}")).parse().unwrap()

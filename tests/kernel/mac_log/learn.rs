@@ -1,4 +1,4 @@
-//! What a program was seen to do is all that it needs: under the policy that was learnt it is refused nothing.
+//! Learnt policies are sufficient: under the policy learnt from a run, the same program is refused nothing.
 
 use crate::domain::{DEADLINE, Domain, count, may_run, skip, until};
 use nix::sys::signal::{Signal, kill};
@@ -9,7 +9,7 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-/// Does much, leaves all as it was, and depends on nothing that is refused.
+/// A script that does much, restores everything, and depends on nothing that is refused.
 const SCRIPT: &str = "set -e; cd open; mkdir a; echo one > a/1; cat a/1 ../site/page > a/2; sort -o a/3 a/2; mv a/3 b
     ln -s b c; cat c > /dev/null; ls a > /dev/null; wc < /proc/self/status > /dev/null; id > /dev/null; rm -r a b c
     for i in 1 2 3 4 5 6; do cat ../site/page > $i; done; rm 1 2 3 4 5 6";
@@ -47,13 +47,13 @@ fn nginx_serves_under_what_was_learnt_of_it() {
     let text = String::from_utf8(learnt).unwrap();
     assert!(domain.check().status.success(), "{text}");
     assert!(text.contains(&format!("listen = [{port}]\n")), "{text}");
-    // As nobody nginx is refused nothing, and may not read what it is refused: a daemon of root does.
+    // As nobody, nginx may not read its own refusals: a daemon of root does, and there are none.
     let mut daemon = domain.daemon();
     let own = domain.path("open/own");
     let server = domain.nobody(&own, &words).spawn().unwrap();
     serves(port);
     ended(server);
-    // What comes last has come after all others.
+    // A last refusal, to know that all earlier ones have come.
     domain.as_nobody(&own, "read x < secret/key; exit 0");
     let status = until(&domain, |status| count(status, "denied") > 0);
     let refused: Vec<_> = domain.told().iter().filter(|line| line["exe"] == NGINX).cloned().collect();
@@ -75,7 +75,7 @@ fn config(domain: &Domain, port: u16) -> String {
     )
 }
 
-/// The page comes.
+/// Waits until the page is served.
 fn serves(port: u16) {
     let began = Instant::now();
     loop {
@@ -92,7 +92,7 @@ fn serves(port: u16) {
     }
 }
 
-/// What it printed, once it was asked to end and has.
+/// Output of a child, once it was asked to end and has.
 fn ended(mut child: Child) -> Vec<u8> {
     kill(Pid::from_raw(child.id() as i32), Signal::SIGTERM).unwrap();
     let mut printed = Vec::new();

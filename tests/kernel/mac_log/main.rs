@@ -1,6 +1,7 @@
-//! What a domain is refused, seen: log, status and audit of the mac layer on a real kernel, from outside; as root.
+//! Log, status and audit of the mac layer on a real kernel: all refusals of a domain are reported. From outside; as
+//! root.
 //!
-//! The audit is the machine's, so these tests take turns, and each looks that it is left as it was.
+//! The audit is the machine's, so these tests take turns, and each checks that it is restored.
 
 #![allow(clippy::unwrap_used)] // a test that cannot prepare its domain has failed
 
@@ -44,7 +45,7 @@ fn every_refusal_is_counted_once_and_told_with_its_reason() {
         (&key["verdict"], &key["domain"], &key["type"]),
         (&"denied".into(), &"web".into(), &"secret".into())
     );
-    // The program is told where the kernel watches the process's calls.
+    // The program is reported if the kernel audits the process's calls.
     assert!(key["exe"].as_str().is_none_or(|exe| exe.contains("sh")), "{key}");
     assert!(key["reason"].as_str().unwrap().contains("is of type secret (policy.toml:"), "{key}");
     assert!(key["policy"].as_str().unwrap().len() == 64 && key["pid"].as_u64().unwrap() > 1, "{key}");
@@ -89,7 +90,7 @@ fn a_burst_is_whole_and_a_program_that_is_refused_nothing_has_zeros() {
     assert_eq!((count(&status, "denied.fs.read"), count(&status, "lost")), (2000, 0), "{status}");
     let told: u64 = domain.told().iter().map(|line| line["count"].as_u64().unwrap()).sum();
     assert_eq!(told, 2000);
-    // What the launcher itself was refused, as it tried whether the domain holds, is not counted.
+    // The launcher's own refusals, from trying its canaries, are not counted.
     domain.run("exit 0");
     assert_eq!(count(&domain.ended(), "denied"), 0);
 }
@@ -120,7 +121,7 @@ fn two_readers_do_not_switch_it_off_for_each_other_nor_for_one_that_was_killed()
     assert_eq!(settings().enabled, 1, "nobody could put it back");
     domain.run("read x < secret/key");
     assert_eq!(count(&domain.ended(), "denied"), 1);
-    // That it is as it was is looked at when the domain is dropped.
+    // Dropping the domain checks that the audit is restored.
 }
 
 #[test]

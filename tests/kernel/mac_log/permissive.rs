@@ -1,4 +1,4 @@
-//! A domain that refuses nothing names what it would refuse, and outlives the death of whoever looks.
+//! Permissive domain: it names accesses that it would refuse, and survives the death of its supervisor.
 
 use crate::domain::{Domain, count, may_run, until};
 use nix::sys::signal::{Signal, kill};
@@ -8,10 +8,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Child;
 
-/// Operations of a random script.
+/// Number of operations of a random script.
 const OPERATIONS: usize = 400;
 
-/// For each operation of the script a file, a program, a directory and a link, at each place.
+/// Makes, for each operation of the script, a file, a program, a directory and a link, at each place.
 fn furnish(domain: &Domain) {
     for place in ["open", "site", "secret"] {
         for number in 0..OPERATIONS {
@@ -29,7 +29,7 @@ fn furnish(domain: &Domain) {
     .unwrap();
 }
 
-/// What the log names: access and path, port or call.
+/// Entries of the log: access and path, port or call.
 fn named(domain: &Domain) -> BTreeSet<String> {
     let lines = domain.told();
     let about = lines.iter().map(|line| {
@@ -69,7 +69,7 @@ fn what_permissive_would_refuse_is_what_enforcing_refuses() {
     drop(domain);
 }
 
-/// A program that ends with the test, whatever becomes of that.
+/// A program that ends with the test, however that ends.
 struct Endless(Child);
 
 impl Drop for Endless {
@@ -87,7 +87,7 @@ fn nothing_hangs_when_whoever_looks_is_killed() {
     );
     let looking = || {
         let dir = domain.path("status");
-        // The program's own words are others by now.
+        // The program has other arguments by now.
         let ours = |pid: u32| {
             let words = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             words.windows(dir.len()).any(|at| at == dir.as_bytes())

@@ -1,6 +1,7 @@
-//! `bakeoff layer mac check` and `explain` from outside: what they say, how they end, and whether the kernel agrees.
+//! `bakeoff layer mac check` and `explain` from outside: their output, their exit codes, and their agreement with the
+//! kernel.
 //!
-//! Needs no root; the kernel's part needs Landlock.
+//! Needs no root; the comparison with the kernel needs Landlock.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 #![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
@@ -24,7 +25,7 @@ type = \"secret\"
 access = \"any\"
 ";
 
-/// A directory with a policy and its trees; `{dir}` is it.
+/// A directory with a policy and its trees; `{dir}` stands for it.
 fn yard(policy: &str) -> TempDir {
     let dir = tempfile::tempdir().unwrap();
     for name in ["site", "secret"] {
@@ -36,7 +37,7 @@ fn yard(policy: &str) -> TempDir {
     dir
 }
 
-/// Exit code, standard output, standard error, with the directory's name taken out.
+/// Exit code, standard output, standard error, without the directory's name.
 fn mac(dir: &TempDir, words: &[&str]) -> (i32, String, String) {
     let real = dir.path().canonicalize().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
@@ -125,7 +126,7 @@ fn explain_says_why_and_ends_with_0_or_7() {
             7,
             "read refused: `DIR/secret/file` is of type secret (p.toml:4); domain web may do nothing there (p.toml:6)\n",
         ),
-        // Made in the directory, so the directory is judged: a file of `log`, but not `log` itself.
+        // Creating is judged by the directory: a file of `log`, but not `log` itself.
         (
             ["--path", "log/new", "--access", "create"],
             0,
@@ -166,7 +167,7 @@ fn wrong_words_end_with_2_and_say_what_there_is() {
     }
 }
 
-/// Types inside each other, a way in by a symbolic link, a directory that is not there, and what a shell needs.
+/// Types inside each other, a way in by a symbolic link, a missing directory, and the files that a shell needs.
 const NESTED: &str = "[types]
 system = [\"/usr\", \"/bin\", \"/lib\", \"/lib64\", \"/etc/ld.so.cache\"]
 null = [\"/dev/null\"]
@@ -217,6 +218,7 @@ fn the_kernel_does_what_explain_says() {
     }
     let (code, out, _) = mac(&dir, &["explain", "--domain", "web", "--path", "gone/x", "--access", "read"]);
     assert!(code == 7 && out.contains("`DIR/gone` was not there when the policy was read"), "{code} {out}");
-    // `site` to read; all but to delete in its `drop`, two directories, and where the link leads, three names for two.
+    // Reading `site`; everything but deleting in its `drop`, two directories, and the link's target, three names for
+    // two.
     assert_eq!(allowed, 1 + 3 * 5);
 }

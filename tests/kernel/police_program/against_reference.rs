@@ -1,4 +1,4 @@
-//! Random tables, packets and times: the kernel decides as `reference` does, and counts what it decides.
+//! Kernel programs against the reference: random tables, packets and times give the same decisions and counters.
 
 use crate::packets::{ACK, PUSH, RST, SYN, Segment, Wrapping, frame, seen};
 use crate::stage::namespace;
@@ -16,20 +16,21 @@ use std::os::fd::AsFd;
 const NEXT: i32 = -1;
 const DROPPED: i32 = 2;
 
-/// What comes in next.
+/// The next input.
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many ns later.
+    /// Time passes, in ns.
     Later(u64),
-    /// How many connections each class may have waiting.
+    /// Bounds on the waiting connections of each class.
     Bounds([u32; 3]),
-    /// With data, or as the first fragment of what may have some, where it says so.
+    /// A SYN; with data if so, or as the first fragment of one that may have some.
     Syn(Ends, Fragment, bool),
-    /// A payload, so much behind the end of what the connection said last.
+    /// A payload, at this distance from the end of the connection's last one.
     Says(Ends, i32, Vec<u8>),
 }
 
-/// A connection: places in `CLIENTS`, `SERVERS` and `PORTS`, a port of the client's, and how its packets are wrapped.
+/// A connection: indices into `CLIENTS`, `SERVERS` and `PORTS`, a port of the client's, and the wrapping of its
+/// packets.
 #[derive(Clone, Debug)]
 struct Ends {
     client: usize,
@@ -41,7 +42,7 @@ struct Ends {
 
 impl Ends {
     fn flow(&self, base: u16) -> Flow {
-        // Both of a family: the first half of each list is IPv4.
+        // Both of the same family: the first half of each list is IPv4.
         let server = self.client / 4 * 2 + self.server;
         Flow {
             source: address(CLIENTS[self.client]),
@@ -85,7 +86,7 @@ fn clean() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// As clients write it, and then perhaps not quite.
+/// As clients write it, possibly with a mutation.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let method = prop_oneof![
         4 => Just("GET"),
@@ -155,10 +156,10 @@ struct Both<'k> {
     oracle: Police,
     now_ns: u64,
     base: u16,
-    /// Where each connection's next byte is.
+    /// Next sequence number of each connection.
     ends: HashMap<Flow, u32>,
     before: Counters,
-    /// What occurred, over all cases.
+    /// Results that occurred, over all cases.
     met: &'k mut BTreeSet<String>,
 }
 
@@ -177,7 +178,7 @@ impl Both<'_> {
                 let flow = ends.flow(self.base);
                 let data = *data && *fragment == Fragment::Whole;
                 let decision = self.oracle.syn(self.now_ns, &Syn { flow, fragment: *fragment, data });
-                // One of both.
+                // Either of the two.
                 let first_fragment = data && ends.own == 1;
                 let payload: &[u8] = if data && !first_fragment { b"GET /a" } else { b"" };
                 let said = segment(&flow, SYN, 9, payload);
@@ -200,7 +201,7 @@ impl Both<'_> {
         Ok(())
     }
 
-    /// What the kernel makes of a packet is what the oracle decided, and it is counted.
+    /// The kernel's result for a packet equals the oracle's decision, and it is counted.
     fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &Decision) -> TestCaseResult {
         let reason = match decision.outcome {
             Outcome::Pass => "passed",
@@ -252,7 +253,7 @@ fn fragmented(said: &Segment<'_>, wrapping: &Wrapping, fragment: Fragment) -> Ve
     let tcp = packet.len() - 20 - 4 * wrapping.tcp_options;
     match fragment {
         Fragment::Whole => {}
-        // The length in the IP head still says more, as is so when a capture is cut; what counts is what is there.
+        // The length in the IP head is larger, as in a truncated capture; the bytes that are there count.
         Fragment::CutHead => packet.truncate(tcp + 12),
         Fragment::Later if said.from.0.is_ipv4() => packet[14 + 7] = 5,
         Fragment::Later => packet[tcp - 8 + 3] |= 8,
@@ -319,7 +320,7 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) -> BTreeSet<S
     state.into_inner().3
 }
 
-/// Everything that can be decided was.
+/// All possible decisions occurred.
 fn assert_met(met: &BTreeSet<String>, reasons: &[&str]) {
     let kinds = ["Other", "Syn", "Plain", "Odd", "Body", "Rest", "passed"];
     let missing: Vec<&&str> = kinds.iter().chain(reasons).filter(|kind| !met.contains(**kind)).collect();

@@ -1,4 +1,4 @@
-//! What the programs cost, ns a packet, by BPF_PROG_TEST_RUN: the table of benches/police. Asserts nothing of speed.
+//! Cost of the programs, ns a packet, by BPF_PROG_TEST_RUN: the table of benches/police. Asserts nothing about speed.
 
 use crate::packets::{ACK, PUSH, SYN, Segment, Wrapping, frame};
 use crate::stage::namespace;
@@ -10,10 +10,10 @@ use bakeoff_layers_police::rules::table::{
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::fd::AsFd;
 
-/// Of so many runs the lowest is taken: what is above it is other work of the machine.
+/// Number of runs of which the lowest counts: the rest is other work of the machine.
 const LOOKS: usize = 7;
 const REPEAT: u32 = 50_000;
-/// So many different packets of a table with many rules.
+/// Number of different packets for a table with many rules.
 const SPREAD: usize = 20;
 const PLENTY: Rate = Rate { interval_ns: 1, tolerance_ns: 1 << 60 };
 const REST: &str = " HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: Mozilla/5.0 (X11; Linux x86_64)\r\nAccept: text/html,\

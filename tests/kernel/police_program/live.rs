@@ -1,4 +1,5 @@
-//! Before a server, over loopback and over a link: what clients see, what the server sees, what is left.
+//! Programs before a server, over loopback and over a link: the clients' view, the server's view, and nothing left
+//! behind.
 
 use crate::link::join;
 use crate::server::{Server, say};
@@ -33,7 +34,7 @@ fn attached(table: &Table, interface: &str) -> Programs {
     programs
 }
 
-/// The head has a field of so many bytes more.
+/// The head has an extra field of so many bytes.
 fn curl(address: &str, path: &str, more: usize) -> String {
     let words =
         ["-s", "-g", "-m", "120", "-o", "/dev/null", "-w", "%{http_code} %header{retry-after} %{errormsg}"];
@@ -73,11 +74,11 @@ fn a_refused_head_is_a_whole_503_over_loopback_and_over_a_link_in_both_families(
     if Command::new("ethtool").arg("--version").output().is_err() {
         skip(&format!("{test}_with_real_sums"), "needs ethtool");
     } else {
-        // Where no device says that sums need no look, they are looked at.
+        // If no device vouches for checksums, they are verified.
         here.run(|| output("ethtool -K here tx off")).unwrap();
         there.run(|| output("ethtool -K there tx off")).unwrap();
         ask(&there, &["198.18.0.1", "[2001:db8::1]"], 0);
-        // A head of several segments; then the driver puts them together.
+        // A head of several segments; then the driver merges them.
         here.run(|| output("ip route replace 198.18.0.0/24 dev here src 198.18.0.1 advmss 536")).unwrap();
         ask(&there, &["198.18.0.1"], 1_000);
         here.run(|| output("ethtool -K here gro on")).unwrap();
@@ -101,7 +102,7 @@ fn every_request_of_a_kept_connection_is_looked_at_and_no_body_is_taken_for_one(
         assert_eq!(say(&[&get("/a"), &get("/b"), &get("/noaccess")]), [200, 200, 503]);
         let post = |length: usize| format!("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
         let body = get("/noaccess");
-        // The body is a request, word by word, in one segment and in three; behind it comes one that is one.
+        // The body is a request, word by word, in one segment and in three; behind it comes a real one.
         assert_eq!(say(&[&post(body.len()), &body, &get("/b"), &get("/noaccess")]), [200, 200, 503]);
         assert_eq!(say(&[&post(3 * body.len()), &body, &body, &body, &get("/often")]), [200, 429]);
         let chunked = "POST /a HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -129,7 +130,7 @@ fn a_forged_segment_that_the_server_does_not_take_opens_no_way() {
         for how in ["again", "wrong-sum"] {
             assert_eq!(said(how), "[200, 503]", "{how}");
         }
-        // Nobody can tell what comes before it: from there on all is odd.
+        // Nobody can tell what comes before it: from there on everything is odd.
         programs.swap(&table("[odd]\nrefuse = \"503\"\n")).unwrap();
         assert_eq!(said("ahead"), "[200, 503]");
         assert_eq!(server.paths(), ["/a", "/a", "/a"]);
@@ -137,7 +138,7 @@ fn a_forged_segment_that_the_server_does_not_take_opens_no_way() {
     .unwrap();
 }
 
-/// Says a request in the SYN itself (TCP Fast Open).
+/// Sends a request in the SYN itself (TCP Fast Open).
 fn say_in_syn(path: &str) -> Vec<u16> {
     let client = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None).unwrap();
     let (to, request) = (SockaddrIn::new(127, 0, 0, 1, 80), format!("GET {path}{END}"));
@@ -172,7 +173,7 @@ fn a_request_in_a_syn_is_not_taken_and_comes_again_behind_it() {
     .unwrap();
 }
 
-/// What the kernel counted in this network.
+/// Value of a kernel counter in this network.
 fn kernel_counts(name: &str) -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
     let mut lines = text.lines().filter(|line| line.starts_with("TcpExt:")).map(str::split_whitespace);
@@ -258,7 +259,7 @@ fn before_a_deferring_server_nothing_of_a_refused_request_is_seen_by_it() {
             assert_eq!(say(&[&format!("GET /noaccess{END}")]), [503]);
             assert_eq!(say(&[&format!("GET /a{END}")]), [200]);
         }
-        // The first piece of a head cannot be told from a body, but for the connection that is still only asked for.
+        // The first piece of a head cannot be told from a body, except on a connection that is still only requested.
         programs.swap(&table("[odd]\nrefuse = \"503\"\n")).unwrap();
         let odd = programs.counters().unwrap().odd;
         assert_eq!(say(&["get /a", END]), [503]);
@@ -316,7 +317,7 @@ fn a_full_queue_of_a_lower_class_is_in_no_higher_ones_way() {
         "classes = { high = 8200, low = 8201 }\n[[from]]\nsource = \"127.0.1.0/24\"\nclass = \"high\"\n";
     here.run(|| {
         let listeners = [8_200, 8_201].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
-        // Of the low class's queue room for one.
+        // The low class's queue has room for one.
         nix::sys::socket::listen(&listeners[1], Backlog::new(0).unwrap()).unwrap();
         let mut programs = Programs::load(&table(rules), Mode::Enforce).unwrap();
         let socket = |class: usize| Listener { class: class as u8, socket: listeners[class].as_fd() };
@@ -388,7 +389,7 @@ fn no_request_gets_past_while_tables_are_swapped() {
                     }
                 });
             }
-            // Both refuse it: as the one path, and as one of many that begin so.
+            // Both refuse it: as a single path, and as one of many with the same prefix.
             let many = (0..400).map(|n| format!("[[request]]\npath = \"/other{n}\"\nrate = \"1/s\"\n"));
             let other =
                 table(&format!("[[request]]\npath = \"/*\"\nrefuse = \"503\"\n{}", many.collect::<String>()));

@@ -1,4 +1,4 @@
-//! The programs of the layer police in a real kernel: held against `reference`, and in front of a server.
+//! Programs of the police layer in a real kernel: compared with `reference`, and before a server.
 //!
 //! As root. Each test has network namespaces of its own; nothing is attached outside of them.
 

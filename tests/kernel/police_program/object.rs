@@ -1,10 +1,10 @@
-//! The object that is checked in is what its source gives.
+//! Checked-in BPF object: it must be exactly what its source compiles to.
 
 use crate::stage::skip;
 use std::path::Path;
 use std::process::Command;
 
-/// The compiler of Debian 12, whose object is checked in.
+/// The compiler of Debian 12, which made the checked-in object.
 const CLANG: &str = "14.0.6";
 
 #[test]

@@ -1,4 +1,4 @@
-//! Packets, byte by byte, and what is right about one.
+//! Builder and checker of packets, byte by byte.
 
 use std::net::IpAddr;
 
@@ -7,7 +7,7 @@ pub(crate) const ACK: u8 = 16;
 pub(crate) const PUSH: u8 = 8;
 pub(crate) const RST: u8 = 4;
 
-/// How a packet is wrapped: what must make no difference.
+/// Wrapping of a packet, which must make no difference.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Wrapping {
     /// Words of IPv4 options, or further heads of IPv6, eight bytes each.
@@ -16,7 +16,7 @@ pub(crate) struct Wrapping {
     pub(crate) tcp_options: usize,
     /// Bytes behind the packet, as short Ethernet frames have.
     pub(crate) padding: usize,
-    /// The first of a fragmented packet.
+    /// Whether it is the first of a fragmented packet.
     pub(crate) first_fragment: bool,
 }
 
@@ -95,7 +95,7 @@ fn tcp(segment: &Segment<'_>, wrapping: &Wrapping) -> Vec<u8> {
     tcp
 }
 
-/// A made-up frame taken apart: who to whom, flags, sequence numbers, payload. Its sums are right.
+/// A parsed frame: addresses, flags, sequence numbers, payload. Its checksums are right.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Seen {
     pub(crate) from: (IpAddr, u16),
@@ -105,7 +105,7 @@ pub(crate) struct Seen {
     pub(crate) payload: Vec<u8>,
 }
 
-/// Takes a frame apart that has no options of IP.
+/// Parses a frame without IP options.
 pub(crate) fn seen(frame: &[u8]) -> Seen {
     let at = |place: usize, bytes: usize| &frame[place..place + bytes];
     let (from, to, tcp): (IpAddr, IpAddr, &[u8]) = if at(12, 2) == [8, 0] {

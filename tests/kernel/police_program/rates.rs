@@ -1,4 +1,5 @@
-//! Rates are kept, by counts: over ten seconds of a clock that is set, by the kernel's own, and by several processors at once.
+//! Rates, checked by counts: over ten seconds of an artificial clock, by the kernel's own, and by several processors
+//! at once.
 
 use crate::packets::{SYN, Segment, Wrapping, frame};
 use crate::stage::namespace;
@@ -36,7 +37,7 @@ fn over_ten_seconds_exactly_the_burst_and_the_rate_are_let_in() {
         }
         // A token each 3.33 ms; the last arrival is at 9.999 s.
         assert_eq!(passed(&programs), 50 + 2_999);
-        // Idle, however long, is a full bucket again, and no more than one.
+        // Idle time, however long, gives one full bucket again, and no more.
         programs.set_clock(Some(began_ns + (1 << 50))).unwrap();
         programs.run_on(Program::Police, &syn(0), 1_000).unwrap();
         assert_eq!(passed(&programs), 50 + 2_999 + 50);
@@ -48,7 +49,7 @@ fn over_ten_seconds_exactly_the_burst_and_the_rate_are_let_in() {
 fn by_the_kernels_own_clock_the_law_holds() {
     let Some(here) = namespace("by_the_kernels_own_clock_the_law_holds") else { return };
     here.run(|| {
-        // The bucket takes five seconds to fill: however the machine stands still, no token is lost.
+        // The bucket takes five seconds to fill: however long the machine stalls, no token is lost.
         let (rate, burst) = (20_000.0, 100_000.0);
         let programs = Programs::load(&table(20_000, 100_000, ""), Mode::Enforce).unwrap();
         let outer = Instant::now();

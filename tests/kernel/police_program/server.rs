@@ -1,4 +1,4 @@
-//! A small server on port 80 of the namespace, both families, and what a client gets from it.
+//! A small server on port 80 of the namespace, both families, and clients of it.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Ipv6Addr, Shutdown, TcpListener, TcpStream};
@@ -23,7 +23,7 @@ impl Server {
         server
     }
 
-    /// What was asked for, in the order of its coming.
+    /// The requested paths, in order.
     pub(crate) fn paths(&self) -> Vec<String> {
         self.0.lock().unwrap().clone()
     }
@@ -34,7 +34,7 @@ fn serve(mut stream: TcpStream, paths: &Mutex<Vec<String>>) -> Option<()> {
     let mut bytes = Vec::new();
     loop {
         let end = loop {
-            // As servers do, lines before a head are skipped.
+            // As servers do, it skips lines before a head.
             let begin = bytes.iter().take_while(|byte| b"\r\n".contains(byte)).count();
             bytes.drain(..begin);
             match bytes.windows(4).position(|window| window == b"\r\n\r\n") {
@@ -62,15 +62,15 @@ fn more(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Guards against what hangs, on any machine.
+/// Time limit against hanging, on any machine.
 const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Says each part when the one before was acknowledged, and returns the statuses that came back until the server closed.
-/// A part that ends a request is answered before the next one goes, however long that takes.
+/// Sends each part when the one before was acknowledged, and returns the statuses that came back until the server
+/// closed. A part that ends a request is answered before the next one goes, however long that takes.
 pub(crate) fn say(parts: &[impl AsRef<str>]) -> Vec<u16> {
     let mut stream = TcpStream::connect("127.0.0.1:80").unwrap();
     stream.set_nodelay(true).unwrap();
-    // Of the body of a request that is under way.
+    // Of the body of a request in progress.
     let (mut got, mut bytes, mut owed) = (Vec::new(), [0; 4096], 0_usize);
     for part in parts.iter().map(AsRef::as_ref) {
         if stream.write_all(part.as_bytes()).is_err() {
@@ -97,7 +97,7 @@ pub(crate) fn say(parts: &[impl AsRef<str>]) -> Vec<u16> {
             Err(_) => return statuses(&got),
         }
     }
-    // It hears that nothing more comes, answers what it has, and closes.
+    // The server sees the end, answers what it has, and closes.
     let _ = stream.shutdown(Shutdown::Write);
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     while let Ok(read @ 1..) = stream.read(&mut bytes) {
@@ -106,7 +106,7 @@ pub(crate) fn say(parts: &[impl AsRef<str>]) -> Vec<u16> {
     statuses(&got)
 }
 
-/// The statuses of replies that stand one behind the other.
+/// The statuses of consecutive replies.
 pub(crate) fn statuses(bytes: &[u8]) -> Vec<u16> {
     let text = String::from_utf8_lossy(bytes);
     text.split("HTTP/1.1 ").skip(1).map(|reply| reply[..3].parse().unwrap()).collect()
@@ -121,14 +121,14 @@ pub(crate) fn wait_until(what: &str, mut done: impl FnMut() -> bool) {
     }
 }
 
-/// Whether a connection that was begun stands in the end.
+/// Whether a connection in progress is established in the end.
 pub(crate) fn connected(stream: &TcpStream) -> bool {
     let mut poll = [nix::poll::PollFd::new(std::os::fd::AsFd::as_fd(stream), nix::poll::PollFlags::POLLOUT)];
     nix::poll::poll(&mut poll, 10_000_u16).unwrap();
     stream.peer_addr().is_ok() && stream.take_error().unwrap().is_none()
 }
 
-/// Waits until the server of this namespace has no connection on port 80 but what has ended.
+/// Waits until the server of this namespace has only closed connections on port 80.
 pub(crate) fn wait_for_no_connection() {
     wait_until("no connection is left", || {
         let tables = ["tcp", "tcp6"]

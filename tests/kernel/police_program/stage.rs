@@ -1,10 +1,10 @@
-//! Whether a test may run, and the namespaces it runs in.
+//! Conditions for a test to run, and the namespaces it runs in.
 
 use bakeoff_layers_police::kernel::probe;
 use bakeoff_sys::namespace::Namespace;
 use std::process::{Child, Command};
 
-/// A namespace, or the reason is printed why the test does not run.
+/// A namespace; or prints the reason why the test does not run.
 pub(crate) fn namespace(test: &str) -> Option<Namespace> {
     let made = probe().map_err(|missing| missing.to_string());
     match made.and_then(|()| Namespace::create().map_err(|why| format!("no network namespace: {why}"))) {
@@ -21,7 +21,7 @@ pub(crate) fn skip(test: &str, missing: &str) {
     println!("SKIP {test}: {missing}");
 }
 
-/// Ends with the test.
+/// A child that ends with the test.
 pub(crate) struct Ended(pub(crate) Child);
 
 impl Drop for Ended {

@@ -1,4 +1,4 @@
-//! Random tables, in which much meets much.
+//! Random rule tables with many overlaps.
 
 use bakeoff_layers_police::rules::Prefix;
 use bakeoff_layers_police::rules::table::{
@@ -10,7 +10,7 @@ use std::net::IpAddr;
 
 /// The public ports.
 pub(crate) const PORTS: [u16; 2] = [80, 8_080];
-/// Where clients are.
+/// Addresses of clients.
 pub(crate) const CLIENTS: [&str; 8] = [
     "10.1.2.3",
     "10.1.2.4",
@@ -21,7 +21,7 @@ pub(crate) const CLIENTS: [&str; 8] = [
     "2001:db8:1::1",
     "2002::1",
 ];
-/// Whom they ask.
+/// Addresses of servers.
 pub(crate) const SERVERS: [&str; 4] = ["192.0.2.1", "192.0.2.2", "fd00::1", "fd00:1::1"];
 const SOURCES: [&str; 9] = [
     "0.0.0.0/0",
@@ -35,7 +35,7 @@ const SOURCES: [&str; 9] = [
     "2001:db8::1/128",
 ];
 const DESTINATIONS: [&str; 5] = ["192.0.2.0/24", "192.0.2.1/32", "fd00::/8", "fd00::/64", "fd00::1/128"];
-/// Paths that are asked for, and rules are about.
+/// Paths of requests and rules.
 pub(crate) const PATHS: [&str; 9] =
     ["/", "/a", "/a/b", "/a/b/", "/cgi-bin/x", "/noaccess", "/a/noaccess/b", "/abcdefg", "/abcdefghijklmno"];
 const BEGINNINGS: [&str; 5] = ["/", "/a/", "/a/b/", "/cgi-bin/", "/abcdefgh"];
@@ -60,7 +60,7 @@ fn action() -> impl Strategy<Value = Action> {
     prop_oneof![1 => Just(Action::Pass), 1 => Just(Action::Refuse), 4 => rate().prop_map(Action::Police)]
 }
 
-/// What a rule is about, before it is made one of a table.
+/// Subject of a rule, before it becomes one of a table.
 #[derive(Clone, Debug)]
 enum About {
     Source(Prefix, Option<Prefix>),

@@ -1,4 +1,4 @@
-//! `bakeoff layer police check` and `explain` from outside: what they say, and how they end. Needs nothing.
+//! `bakeoff layer police check` and `explain` from outside: their output and exit codes. Needs nothing.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 

@@ -1,4 +1,4 @@
-//! What ends it before it begins, and what it may do once it is armed.
+//! Arming of `police run`: failures that end it before it begins, and its rights once it is armed.
 
 use crate::refusals::RULES;
 use crate::stage::{Daemon, Got, NGINX, Site, may_run, refused};
@@ -37,7 +37,7 @@ fn what_cannot_be_armed_is_a_sentence_and_leaves_nothing() {
         assert!(status.starts_with("state failed\ndegree none: "), "{status}");
         assert_eq!(site.deferral_s(&server), 0);
     }
-    // Nothing of all that is in the way of one that can.
+    // No failed start is in the way of one that succeeds.
     let mut daemon = Daemon::start(&site, &server, plain, &[]);
     let (ended, said) = refused(&site, server.pid(), plain, &[]);
     assert!(ended == Some(3) && said.contains("polices with this status file already"), "{said}");

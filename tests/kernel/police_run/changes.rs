@@ -1,4 +1,4 @@
-//! Rules, server, interfaces and the daemon itself change or go.
+//! Changes during `police run`: rules, server, interfaces and the daemon itself are replaced or end.
 
 use crate::link::{IP, ip};
 use crate::refusals::RULES;
@@ -28,7 +28,7 @@ fn other_rules_are_in_force_after_sighup_and_broken_ones_never() {
     assert!(notes.contains("nobody listens on port 8203 (class low)"), "{notes}");
     assert_eq!(site.ask("127.0.1.1", "/elsewhere"), Got::Reset, "the old rules are in force");
     assert_eq!(site.ask("127.0.9.1", "/"), Got::body("low"));
-    // Without classes nobody is steered any more, and nobody listens on the public port.
+    // Without classes nothing is steered any more, and nobody listens on the public port.
     daemon.reload("[server]\nlisten = 80\n");
     daemon.await_line("reloads-refused 3");
     assert_eq!(site.ask("127.0.9.1", "/"), Got::body("low"));
@@ -46,7 +46,7 @@ fn a_server_that_is_started_anew_is_found_again() {
     server.stop();
     daemon.await_line("gap-listeners 8200");
     daemon.await_line("degree partial: listeners");
-    // Rules go on, and who conforms finds nobody.
+    // Rules go on, and a conforming client finds no listener.
     assert_eq!(site.ask("127.0.1.1", "/"), Got::Reset);
     server.start_again();
     daemon.await_line("restarts 1");

@@ -1,5 +1,5 @@
-//! SYNs of forged senders, over a link: each is counted, who is preferred is served, and nothing of it stays. Both ends are
-//! networks of the test's own.
+//! SYN flood with forged senders, over a link: each SYN is counted, preferred clients are served, and nothing stays
+//! behind. Both ends are networks of the test's own.
 
 use crate::link::{IP, ip, join};
 use crate::packets::{SYN, Segment, Wrapping, frame};
@@ -19,15 +19,15 @@ use std::time::{Duration, Instant};
 
 const ETHTOOL: &str = "/usr/sbin/ethtool";
 const SERVER: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::new(198, 18, 0, 1)), PUBLIC);
-/// Different senders: more than there is room for in the map of prefixes' own buckets, 65,536.
+/// Number of senders: more than the map of prefixes' own buckets holds, 65,536.
 const SENDERS: usize = 100_000;
-/// However long the preferred client takes, the flood ends after so many.
+/// Limit of the flood, however long the preferred client takes.
 const MOST: u64 = 3_000_000;
 const REQUESTS: usize = 200;
-/// What is measured in one row of the table.
+/// Measured time of one row of the table.
 const ROW: Duration = Duration::from_secs(2);
 
-/// The preferred have buckets of their own, too: when the flood has them forgotten, they are fresh.
+/// The preferred have buckets of their own, too: when the flood evicts them, they are fresh.
 const RULES: &str = r#"
 [server]
 listen = 80
@@ -71,7 +71,7 @@ fn holds_out(test: &str, flags: &[&str]) {
     assert!(passed >= 50, "the burst is the strangers': {passed}");
     let reasons = ["rate", "rate-per", "lost-race"].map(|reason| daemon.count(&format!("refused.{reason}")));
     assert_eq!(reasons.iter().sum::<u64>(), refused, "each has its reason: {}", daemon.status());
-    // The SYN of a preferred client that the link lost came again.
+    // The preferred client's SYN that the link lost was sent again.
     let [passed, refused] = counted(&daemon, "198.18.0.0/24");
     assert!(passed >= REQUESTS as u64 && refused == 0, "{passed} {refused}");
     assert_eq!(daemon.map_bytes(), before);
@@ -82,7 +82,7 @@ fn counted(daemon: &Daemon<'_>, source: &str) -> [u64; 2] {
     ["passed", "refused"].map(|what| daemon.count(&format!("rule.from-{source}.{what}")))
 }
 
-/// The same of all forged SYNs: so many, as the link gave every one of them to police.
+/// The same for all forged SYNs: exactly as many, as the link delivered every one of them to police.
 fn all_counted(daemon: &Daemon<'_>, sent: u64) -> [u64; 2] {
     until("each forged SYN is counted once", || counted(daemon, "0.0.0.0/0").iter().sum::<u64>() == sent);
     counted(daemon, "0.0.0.0/0")
@@ -143,7 +143,7 @@ fn what_a_flood_costs_the_preferred() {
     }
 }
 
-/// Ticks of all processors: in soft interrupts, and in all.
+/// Ticks of all processors: in soft interrupts, and in total.
 fn ticks() -> [u64; 2] {
     let text = fs::read_to_string("/proc/stat").unwrap();
     let ticks: Vec<u64> =
@@ -178,7 +178,7 @@ fn linked(site: &Site) -> (Namespace, Server<'_>) {
     let far = Namespace::create().unwrap();
     join(&site.network, &far);
     ip(&site.network, "route add default via 198.18.0.2");
-    // Who never answers is forgotten after a second.
+    // A client that never answers is forgotten after a second.
     let set = || fs::write("/proc/sys/net/ipv4/tcp_synack_retries", "0").unwrap();
     site.network.run(set).unwrap();
     (far, site.nginx_of("server { listen 198.18.0.1:80; location / { return 200 \"ok\"; } }"))
@@ -203,19 +203,19 @@ fn forged() -> Vec<Vec<u8>> {
 }
 
 struct Seen {
-    /// What the preferred client got, and how long it took.
+    /// Replies to the preferred client, and their times.
     asked: Vec<(io::Result<String>, Duration)>,
     flood: Flood,
 }
 
-/// What became of the forged frames.
+/// Statistics of the flood.
 #[derive(Default)]
 struct Flood {
     sent: u64,
-    /// The other end of the link was full.
+    /// Frames lost because the other end of the link was full.
     lost: u64,
     took: Duration,
-    /// Of a processor.
+    /// CPU time.
     cpu: Duration,
 }
 
@@ -237,7 +237,7 @@ fn flooded(far: &Namespace, frames: &[Vec<u8>], enough: impl Fn(usize) -> bool +
     far.run(work).unwrap()
 }
 
-/// All frames once, and then over and over until it is over.
+/// Sends all frames, over and over until it is over, at least once.
 fn flood(frames: &[Vec<u8>], over: &AtomicBool) -> Flood {
     let device = getifaddrs().unwrap().find_map(|one| {
         let address = one.address.filter(|_| one.interface_name == "there")?;
@@ -262,7 +262,7 @@ fn flood(frames: &[Vec<u8>], over: &AtomicBool) -> Flood {
     flood
 }
 
-/// A connection with one request; what the link loses comes again.
+/// A connection with one request; data that the link loses is sent again.
 fn ask() -> io::Result<String> {
     let mut stream = TcpStream::connect(SERVER)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -276,7 +276,7 @@ fn is_served(reply: &io::Result<String>) -> bool {
     reply.as_ref().is_ok_and(|reply| reply.starts_with("HTTP/1.1 200") && reply.ends_with("\r\n\r\nok"))
 }
 
-/// Connections at the server, also such as are only asked for; not those that have ended.
+/// Number of connections at the server, including requested ones, without closed ones.
 fn open_connections(network: &Namespace) -> usize {
     let text = network.run(|| fs::read_to_string("/proc/thread-self/net/tcp").unwrap()).unwrap();
     // Local address in hex, state: 0A listens, 06 is TIME_WAIT.

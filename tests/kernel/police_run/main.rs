@@ -1,5 +1,5 @@
-//! `police run` before real servers, each test in a network of its own: what is refused and served, what happens when server,
-//! daemon, rules or interfaces change, and that nothing stays.
+//! `police run` before real servers, each test in a network of its own: refused and served requests, changes of
+//! server, daemon, rules and interfaces, and complete removal.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 

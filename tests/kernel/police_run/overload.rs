@@ -1,4 +1,4 @@
-//! More clients than the server can take: whom the rules prefer is served, and nobody who is let in waits long.
+//! Overload: more clients than the server can take. Preferred clients are served, and no admitted one waits long.
 
 use crate::stage::{Daemon, Got, Server, Site, may_run, until};
 use std::path::Path;
@@ -51,7 +51,7 @@ fn under_overload_the_preferred_are_served_and_the_others_are_refused_early() {
         over.store(true, Ordering::Relaxed);
         assert!(high.iter().all(|got| *got == Got::body("high")), "{high:?}");
     });
-    // Of 4 ms each no more than 5 fit into 20 ms; less than 4 are no bound. Stalls raise it to five times that.
+    // At 4 ms each no more than 5 fit into 20 ms; fewer than 4 are no bound. Stalls raise it to five times that.
     let (high, low) = (daemon.count("bound-high"), daemon.count("bound-low"));
     assert!((4..=25).contains(&high) && (1..=13).contains(&low) && low < high, "{high} {low}");
     assert!(daemon.count("rule.from-127.0.0.0/8.refused") > 0);

@@ -1,4 +1,4 @@
-//! What is refused, how often, and that `explain` says the same.
+//! Refusals by rate and rule, their counts, and `explain`, which must agree.
 
 use crate::stage::{Daemon, Got, LAYERS, NGINX, Site, may_run};
 use std::time::Instant;
@@ -104,7 +104,7 @@ fn two_public_ports_have_the_same_classes_rules_and_buckets() {
         assert_eq!(site.ask_at(port, "127.0.9.1", "/noaccess"), Got::Reset, "{port}");
     }
     assert_eq!(site.ask_at(81, "127.0.1.1", "/"), Got::Reset, "nobody's port");
-    // One at once, whichever port it is for.
+    // One at once, for either port.
     assert_eq!(site.ask_at(443, "127.0.3.1", "/"), Got::body("low"));
     assert_eq!(site.ask_at(80, "127.0.3.1", "/"), Got::Silence);
     daemon.await_line("refused.refused 2");

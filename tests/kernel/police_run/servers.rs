@@ -1,4 +1,4 @@
-//! Servers that know nothing of it: each is reached on a port where it does not listen, in the class of who asks.
+//! Unmodified servers: each is reached on a port where it does not listen, in the class of its client.
 
 use crate::refusals::RULES;
 use crate::stage::{Daemon, Got, NGINX, Server, Site, may_run};
@@ -78,7 +78,7 @@ fn caddy_is_reached_by_class() {
         "{\n\tadmin off\n\tauto_https off\n}\n\
          http://:8200 {\n\tbind 127.0.0.1\n\trespond high\n}\nhttp://:8201 {\n\tbind 127.0.0.1\n\trespond low\n}\n",
     );
-    // It keeps a copy of its configuration in a home.
+    // It keeps a copy of its configuration in a home directory.
     let home = format!("HOME={}", site.path("").display());
     let words = ["/usr/bin/env", "-i", &home, CADDY, "run", "--config", &config, "--adapter", "caddyfile"];
     let server = Server::start(&site, &words);

@@ -1,4 +1,5 @@
-//! A network, a server in it, a daemon before it, and clients of any address of 127.0.0.0/8; all gone when the test is.
+//! Test stage: a network, a server in it, a daemon before it, and clients of any address of 127.0.0.0/8; all removed
+//! at the end.
 
 use bakeoff_layers_police::kernel::probe;
 use bakeoff_layers_police::listeners::{Server as Process, listening};
@@ -23,10 +24,10 @@ pub(crate) const NGINX: &str = "/usr/sbin/nginx";
 /// In a network of its own every port is free.
 pub(crate) const PUBLIC: u16 = 80;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
-/// A SYN is sent again after a second: whoever was not answered before that was dropped.
+/// A SYN is sent again after a second: a client without an answer before that was dropped.
 pub(crate) const SILENCE: Duration = Duration::from_millis(700);
 
-/// False, and the reason is printed, where the machine lacks what the test needs.
+/// Returns false and prints the reason if the machine lacks something.
 pub(crate) fn may_run(test: &str, programs: &[&str]) -> bool {
     let missing = if !bakeoff_sys::process::is_root() {
         "needs root".to_owned()
@@ -81,7 +82,7 @@ impl Site {
         self.network.run(|| Command::new(words[0]).args(&words[1..]).output().unwrap()).unwrap()
     }
 
-    /// nginx that answers with the class on whose port it was reached, and listens nowhere else.
+    /// nginx that answers with the class of the port on which it was reached, and listens nowhere else.
     pub(crate) fn nginx(&self) -> Server<'_> {
         let of = |(class, port): (&str, u16)| {
             format!("server {{ listen 127.0.0.1:{port}; location / {{ return 200 \"{class}\"; }} }}\n")
@@ -101,7 +102,7 @@ impl Site {
         Server::start(self, &[NGINX, "-e", "stderr", "-c", &config])
     }
 
-    /// What a client at this address gets.
+    /// Result for a client at this address.
     pub(crate) fn ask(&self, from: &str, path: &str) -> Got {
         self.ask_at(PUBLIC, from, path)
     }
@@ -113,7 +114,7 @@ impl Site {
         self.network.run(|| Got::of(talk(from, to, request.as_bytes()))).unwrap()
     }
 
-    /// What the server's sockets are set to, s: the longest.
+    /// Deferral of the server's sockets in s: the longest.
     pub(crate) fn deferral_s(&self, server: &Server<'_>) -> u32 {
         let read = || {
             let process = Process::of(server.pid()).unwrap();
@@ -136,7 +137,7 @@ fn talk(from: IpAddr, to: SocketAddr, request: &[u8]) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&reply).into_owned())
 }
 
-/// What became of a request.
+/// Result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Got {
     /// A whole reply: status and body.
@@ -173,7 +174,7 @@ impl Got {
     }
 }
 
-/// A server; it and what is below it end with the test.
+/// A server; it and its descendants end with the test.
 pub(crate) struct Server<'s> {
     site: &'s Site,
     words: Vec<String>,
@@ -212,7 +213,7 @@ impl<'s> Server<'s> {
         until("the server ends", || self.child.try_wait().unwrap().is_some());
     }
 
-    /// The same once more, as another process.
+    /// Starts it again, as another process.
     pub(crate) fn start_again(&mut self) {
         self.child = Self::spawn(self.site, &self.words);
         self.await_ports();
@@ -275,7 +276,7 @@ impl<'s> Daemon<'s> {
         self.child.id()
     }
 
-    /// What it wrote to standard error.
+    /// Its standard error.
     pub(crate) fn notes(&self) -> String {
         fs::read_to_string(self.site.path("notes")).unwrap()
     }
@@ -284,7 +285,7 @@ impl<'s> Daemon<'s> {
         fs::read_to_string(self.site.path("status")).unwrap()
     }
 
-    /// A line of the status; 0 where there is none.
+    /// Value of a line of the status; 0 if there is none.
     pub(crate) fn count(&self, name: &str) -> u64 {
         let text = self.status();
         let found = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -304,13 +305,13 @@ impl<'s> Daemon<'s> {
         kill(pid(&self.child), signal).unwrap();
     }
 
-    /// Other rules, and the word that they are there.
+    /// Loads other rules, and waits for the message that they are in force.
     pub(crate) fn reload(&self, rules: &str) {
         self.site.write("rules.toml", rules);
         self.signal(Signal::SIGHUP);
     }
 
-    /// Ends it; its exit code.
+    /// Ends it; returns its exit code.
     pub(crate) fn end(&mut self, signal: Signal) -> Option<i32> {
         self.signal(signal);
         let mut rest = String::new();
@@ -318,7 +319,7 @@ impl<'s> Daemon<'s> {
         self.child.wait().unwrap().code()
     }
 
-    /// Programs, maps and links of BPF that it holds, as the kernel numbers them.
+    /// Programs, maps and links of BPF that it holds, by the kernel's numbers.
     pub(crate) fn held(&self) -> BTreeSet<(String, u32)> {
         let mut held = BTreeSet::new();
         for (name, value) in self.descriptors().iter().flatten() {
@@ -329,7 +330,7 @@ impl<'s> Daemon<'s> {
         held
     }
 
-    /// Bytes that the kernel has for each map, by its number: those of the tries and of `exact` follow from their entries.
+    /// Memory in bytes of each map, by its number: that of the tries and of `exact` depends on their entries.
     pub(crate) fn map_bytes(&self) -> BTreeMap<String, String> {
         let of = |about: BTreeMap<String, String>| {
             Some((about.get("map_id")?.clone(), about.get("memlock")?.clone()))
@@ -337,7 +338,7 @@ impl<'s> Daemon<'s> {
         self.descriptors().into_iter().filter_map(of).collect()
     }
 
-    /// What the kernel says of each of its descriptors, by name.
+    /// The kernel's information on each of its descriptors, by name.
     fn descriptors(&self) -> Vec<BTreeMap<String, String>> {
         let entries = fs::read_dir(format!("/proc/{}/fdinfo", self.pid())).unwrap().flatten();
         let texts = entries.map(|entry| fs::read_to_string(entry.path()).unwrap_or_default());
@@ -361,7 +362,7 @@ fn words(site: &Site, server: u32) -> Vec<String> {
     words.into_iter().chain(["--status", &file("status")]).map(str::to_owned).collect()
 }
 
-/// A daemon that does not begin: exit code and what it said.
+/// Exit code and message of a daemon that does not begin.
 pub(crate) fn refused(site: &Site, server: u32, rules: &str, flags: &[&str]) -> (Option<i32>, String) {
     site.write("rules.toml", rules);
     let words = words(site, server);
@@ -372,7 +373,7 @@ pub(crate) fn refused(site: &Site, server: u32, rules: &str, flags: &[&str]) -> 
     (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
 }
 
-/// What the kernel has of these still.
+/// Those of these that still exist in the kernel.
 pub(crate) fn left_of(held: &BTreeSet<(String, u32)>) -> Vec<(String, u32)> {
     let all =
         |name: &str, ids: Vec<u32>| ids.into_iter().map(move |id| (name.to_owned(), id)).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! What the kernel keeps, and for how long.
+//! Kernel caches of a mount: their content and their lifetime.
 
 use crate::support::{Heard, PATIENCE, ROOT, Raw, Reader, Site, bytes, can_mount};
 use bakeoff_layers_remotefs::frame::Request;
@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// Questions of the kernel.
+/// Counters of the kernel's requests.
 const QUESTIONS: [&str; 5] = ["reads", "attributes", "lists", "opens", "lookups"];
 
 #[test]
@@ -27,11 +27,11 @@ fn what_is_cached_is_read_without_a_question() {
             assert_eq!(fs::read(mount.path("directory/large")).unwrap(), vec![7; 3 << 20]);
             assert_eq!(mount.names("directory"), ["large", "small"]);
         };
-        // The second time open is known to be answered by the kernel.
+        // The second time, the kernel is known to answer opens itself.
         (0..2).for_each(|_| read());
         let mut before = mount.counts(QUESTIONS);
         (0..20).for_each(|_| read());
-        // The one name that looking at the counters asks for.
+        // Looking at the counters asks for one name.
         before[4] += 1;
         assert_eq!(mount.counts(QUESTIONS), before, "{flags:?}");
         assert!(before[0] > 0 && before[2] > 0, "{before:?}");
@@ -49,10 +49,10 @@ fn a_daemon_that_is_stopped_prolongs_nothing() {
     let open = fs::File::open(b.path("file")).unwrap();
     assert_eq!(bytes(&open), "old");
     b.signal(Signal::SIGSTOP);
-    // It waits for the term of who does not acknowledge, and no longer.
+    // It waits for the term of a silent client, and no longer.
     a.write("file", "new");
     server.drops_a_session();
-    // What the stopped one's kernel has is past its time: who reads it waits for the daemon.
+    // The stopped client's kernel cache has expired: its readers wait for the daemon.
     let reader = Reader::of(open);
     reader.waits();
     b.signal(Signal::SIGCONT);
@@ -74,7 +74,7 @@ fn who_never_acknowledges_is_dropped_after_the_term() {
     let mut data = Raw::data(&server, boot, session);
     let began = Instant::now();
     let file = data.number(ROOT, b"file");
-    // It lives, and says so, but does not acknowledge.
+    // It is alive, and says so, but does not acknowledge.
     let lives = std::thread::spawn(move || {
         let mut heard = Vec::new();
         loop {

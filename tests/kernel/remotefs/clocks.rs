@@ -1,4 +1,5 @@
-//! Clocks that are wrong, or set while sessions last: nothing is prolonged by that, and nobody is let in by a time that is not ours.
+//! Wrong clocks, or clocks set during sessions: neither prolongs a grant, nor admits anybody by another machine's
+//! time.
 
 use crate::daemon::{can_mount, skips, until};
 use crate::hosts::Hosts;
@@ -14,7 +15,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 const LIST: &str = "/ allow user:alice@home.example all\n";
-/// A date for one process: what stands in a file is added to it. The clock that nobody sets stays as it is.
+/// A date for one process: the offset in a file is added to it. The monotonic clock stays as it is.
 const CLOCK: &str = r#"
 #include <fcntl.h>
 #include <stdlib.h>
@@ -94,7 +95,7 @@ fn a_clock_that_is_set_prolongs_nothing() {
     until("the session ends", || code(open.read_at(&mut [0; 4], 0)) == Some(Errno::EACCES));
     assert!(Instant::now() < until_then + Duration::from_secs(120));
     until("the mount says why", || says("refused expired"));
-    // Right again, and an hour on: who is logged in for a quarter of one is out.
+    // Right again, and an hour on: a user logged in for a quarter of one is out.
     set(0);
     hosts.login("alice", &["--for", "15m"]);
     until("it goes on", || fs::read(mount.path("file")).is_ok_and(|text| text == b"text"));

@@ -1,4 +1,4 @@
-//! The commands, as somebody types them: a domain, an agent, a server, a mount by what was handed on, and its end.
+//! Commands as a user types them: a domain, an agent, a server, a mount through a delegation, and its end.
 
 use crate::daemon::{PATIENCE, can_mount, until};
 use crate::hosts::Hosts;

@@ -1,4 +1,4 @@
-//! How long it takes to read something new, and to take a lease or a right away: `benches/remotefs`.
+//! Cost of reading something new, and of revoking a lease or a right: figures for `benches/remotefs`.
 
 #![allow(clippy::print_stdout, reason = "figures are for whoever asks for them")]
 
@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
-/// Of each figure.
+/// Rounds for each figure.
 const ROUNDS: usize = 2000;
 
 fn timed(work: impl FnOnce()) -> Duration {
@@ -40,7 +40,7 @@ fn a_fresh_read_and_a_break() {
     tell("1 B of a new file, looked up and read", (0..ROUNDS).map(fresh).collect());
     let writes = OpenOptions::new().write(true).open(one.path("shared")).unwrap();
     let reads = File::open(other.path("shared")).unwrap();
-    // The first waits for the end of a forerunner's promises.
+    // The first waits for the end of a previous server's promises.
     writes.write_all_at(b"y", 0).unwrap();
     let (mut alone, mut held) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {

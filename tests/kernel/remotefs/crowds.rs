@@ -1,4 +1,4 @@
-//! Too many at a time: who is there is served on, and who is too much is told why.
+//! Limits on connections: established clients are served on, and excess ones get a reason.
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, command, count, refused, until};
 use crate::world::{SERVER, World};
@@ -6,10 +6,10 @@ use bakeoff_layers_remotefs::frame::{Class, HEAD_BYTES, Request};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections of a server, and of a session.
+/// Limit on connections of a server, and of a session.
 const MOST: u64 = 1024;
 const OF_SESSION: usize = 16;
-/// The longest that anybody may wait for an answer while others crowd.
+/// Longest wait for an answer beside a crowd.
 const SOON: Duration = Duration::from_secs(60);
 
 fn answers(raw: &mut Raw) {
@@ -41,11 +41,11 @@ fn a_thousand_connections_go_on_and_one_more_is_refused_by_name() {
     let said = refused(&mut mount, 3);
     assert!(said.contains(&server.address.to_string()) && said.contains("too-many-connections"), "{said}");
     data.iter_mut().for_each(answers);
-    // All but one stop in the middle of what they say.
+    // All but one stop in the middle of a message.
     let (last, slow) = data.split_last_mut().unwrap();
     slow.iter_mut().for_each(|raw| raw.say(&[0; HEAD_BYTES - 1]));
     answers(last);
-    // A place that is left is free.
+    // A free place is given again.
     drop(callbacks.pop());
     until("somebody is let in", || {
         let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0, credentials: &[] };

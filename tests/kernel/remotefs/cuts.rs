@@ -1,8 +1,8 @@
-//! Deaths at every frame: whoever is killed while a frame is on its way, what was acknowledged is there, and what was not is there
-//! wholly or not at all.
+//! Deaths at every frame: whichever process is killed while a frame is in transit, acknowledged changes are there,
+//! and others are there wholly or not at all.
 //!
-//! A proxy passes frames on, and kills a process in place of passing on the one at which it is to die. What ought to be there the
-//! same steps in an ordinary directory tell.
+//! A proxy passes frames on, and kills a process instead of passing on the chosen frame. The same steps in an
+//! ordinary directory give the expected state.
 
 use crate::support::{Site, TERM_S, can_mount, is_mounted, until};
 use bakeoff_layers_remotefs::frame::{HEAD_BYTES, Head};
@@ -19,7 +19,7 @@ use std::process::Child;
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// What is done, a change each.
+/// The steps, a change each.
 const STEPS: [fn(&Path) -> io::Result<()>; 11] = [
     |at| fs::create_dir(at.join("d")),
     |at| File::create_new(at.join("d/a")).map(drop),
@@ -33,10 +33,10 @@ const STEPS: [fn(&Path) -> io::Result<()>; 11] = [
     |at| fs::remove_file(at.join("d/b")),
     |at| fs::remove_dir(at.join("d")),
 ];
-/// All of them with what they look up take fewer frames, signs of life among them.
+/// Limit on frames: all steps with their look-ups take fewer, signs of life included.
 const MOST_FRAMES: usize = 400;
 
-/// Does the steps until one is not acknowledged; how many were.
+/// Does the steps until one is not acknowledged; returns the number that were.
 fn work(at: &Path) -> usize {
     STEPS.iter().take_while(|step| step(at).is_ok()).count()
 }
@@ -64,7 +64,7 @@ fn state(at: &Path) -> io::Result<State> {
     Ok(state)
 }
 
-/// What there is before the first step, and after each.
+/// States before the first step, and after each.
 fn states() -> Vec<State> {
     let folder = tempfile::tempdir().unwrap();
     let after = |step: &fn(&Path) -> io::Result<()>| {
@@ -74,7 +74,7 @@ fn states() -> Vec<State> {
     [State::new()].into_iter().chain(STEPS.iter().map(after)).collect()
 }
 
-/// The acknowledged steps are done, and the next one is or is not.
+/// The acknowledged steps are done, and the next one is done or not.
 fn holds(acknowledged: usize, at: &Path, states: &[State]) {
     let may = states.iter().skip(acknowledged).take(2);
     until(&format!("what {acknowledged} steps or one more leave is in {}", at.display()), || {
@@ -85,12 +85,12 @@ fn holds(acknowledged: usize, at: &Path, states: &[State]) {
 /// Passes frames on between clients and a server.
 struct Cutter {
     server: SocketAddr,
-    /// How many frames are left, the last included, and who dies at that.
+    /// Number of frames left, the last included, and the process to kill at that.
     turn: Mutex<Option<(usize, Pid)>>,
 }
 
 impl Cutter {
-    /// And the address at which clients find it.
+    /// Starts it; returns also the address for clients.
     fn start(server: SocketAddr) -> (Arc<Self>, SocketAddr) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -98,7 +98,7 @@ impl Cutter {
         let own = cutter.clone();
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
-                // Where nobody listens the client is told by the end of its connection.
+                // If nobody listens the client sees the end of its connection.
                 let Ok(server) = TcpStream::connect(own.server) else { continue };
                 for (from, to) in [(&client, &server), (&server, &client)] {
                     let (own, from, to) = (own.clone(), from.try_clone().unwrap(), to.try_clone().unwrap());
@@ -114,7 +114,7 @@ impl Cutter {
         *self.turn.lock().unwrap() = Some((frames, Pid::from_raw(process.id() as i32)));
     }
 
-    /// Whether somebody died.
+    /// Whether a process was killed.
     fn has_cut(&self) -> bool {
         self.turn.lock().unwrap().is_none()
     }
@@ -134,7 +134,7 @@ impl Cutter {
         }
     }
 
-    /// Whether a frame is the one at which somebody dies; then he does.
+    /// Whether a frame is the chosen one; then it kills the process.
     fn is_last(&self) -> bool {
         let mut turn = self.turn.lock().unwrap();
         let Some((left, process)) = turn.take() else { return false };

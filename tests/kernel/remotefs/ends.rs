@@ -1,4 +1,4 @@
-//! How a server and a mount end: nothing of them stays, and nothing that was promised is lost.
+//! Ends of servers and mounts: nothing of them stays, and no promise is broken.
 
 use crate::support::{Mount, Site, TERM_S, bytes, can_mount, command, is_mounted, refused, until};
 use crate::world::code;
@@ -26,11 +26,11 @@ fn sigterm_unmounts_and_leaves_nothing() {
         assert!(!is_mounted(&mount.at));
         assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
     }
-    // Nobody vouches any more for what the kernel has of it.
+    // Nobody vouches any more for the kernel's cache of it.
     let gone = code(open.read_at(&mut [0; 1], 0));
     assert!(matches!(gone, Some(Errno::ENOTCONN | Errno::ECONNABORTED)), "{gone:?}");
     drop(open);
-    // They said that they went, so nobody waits for them.
+    // Both said that they ended, so nobody waits for them.
     until("the server has no session", || {
         fs::read_to_string(site.path("server.status")).unwrap().contains("\nsessions-live 0\n")
     });
@@ -77,7 +77,7 @@ fn a_killed_client_leaves_no_dead_mount_and_others_go_on() {
     until("the keeper unmounts", || !is_mounted(&b.at));
     assert_eq!(fs::read_dir(&b.at).unwrap().count(), 0);
     assert_eq!(a.read("by-b"), "written", "what write returned is at the server");
-    // It waits for the dead one's term, once.
+    // It waits for the dead client's term, once.
     a.write("file", "new");
     assert_eq!(a.read("file"), "new");
     server.drops_a_session();
@@ -184,7 +184,7 @@ fn a_tree_is_kept_whole_with_its_links_times_and_permissions() {
     let suid = fs::set_permissions(a.path("d/twin"), fs::Permissions::from_mode(0o4755)).unwrap_err();
     assert_eq!(suid.raw_os_error(), Some(Errno::EPERM as i32));
     assert!(std::os::unix::fs::chown(a.path("d/twin"), Some(65534), None).is_err());
-    // More entries than one answer holds.
+    // More entries than one answer can hold.
     (0..3000).for_each(|number| drop(File::create(a.path(&format!("d/{number:0100}"))).unwrap()));
     assert_eq!(b.names("d").len(), 3002);
 }

@@ -1,4 +1,4 @@
-//! What fails beneath: a server that stays away or comes back with other files, a full disk, a domain's bundle that is over.
+//! Failures below: a server that stays away or returns with other files, a full disk, an expired bundle of a domain.
 
 use crate::daemon::{can_mount, until};
 use crate::hosts::Hosts;
@@ -32,7 +32,8 @@ fn files_that_were_replaced_while_the_server_was_down_are_stale_where_they_are_o
     assert!(open.iter().all(|file| bytes(file) == "old"));
     server.process.kill().unwrap();
     server.process.wait().unwrap();
-    // Another file under the same inode number, which many file systems give out again at once; or in place, for sure.
+    // Another file under the same inode number, which many file systems reuse at once; or changed in place, to be
+    // sure.
     fs::remove_file(site.export("replaced")).unwrap();
     for (name, before) in names.iter().zip(&before) {
         let mut file = File::create(site.export(name)).unwrap();
@@ -98,12 +99,12 @@ fn a_full_disk_is_told_once_and_to_who_writes() {
     assert!(b.read("file").ends_with("more"));
 }
 
-/// What login, serve and mount say when the bundle is as it is now.
+/// Messages of login, serve and mount with the present bundle.
 fn all_say(hosts: &Hosts, parts: &[&str]) {
     let login = hosts.yard.login("user", "alice@home.example", &[]);
     let mut serve = command("serve");
     hosts.served_by(&mut serve);
-    // One that goes on is ended.
+    // One that keeps running is ended.
     let run = |command: Command| {
         let mut limited = Command::new("timeout");
         limited.arg("20").arg(command.get_program()).args(command.get_args());
@@ -133,7 +134,7 @@ fn a_bundle_that_is_rolled_back_or_over_is_refused_by_name() {
     fs::write(&trusted, &old[0]).unwrap();
     fs::write(&signature, &old[1]).unwrap();
     all_say(&hosts, &["home.example.trust: refused (rolled-back)", "sign a newer one"]);
-    // One that ends soon, and then has.
+    // One that expires soon, and then has.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let terms = Terms { agents: &[address], until_unix_s: now + 8, passphrase: None };
     authority::renew(&hosts.yard.path("home.example"), terms, now).unwrap();

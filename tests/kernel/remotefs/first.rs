@@ -1,4 +1,4 @@
-//! What is asked first: a mount that connects with its first question, and small files that come with their names.
+//! First requests: a mount that connects with its first question, and small files that come with their names.
 
 use crate::support::{Heard, Mount, ROOT, Raw, Site, can_mount, count, until};
 use crate::world::{SERVER, World};
@@ -23,7 +23,7 @@ fn a_mount_that_connects_late_needs_one_connection_for_a_small_file() {
     assert_eq!(counts(["connections", "sessions", "sessions-lost"]), [1, 1, 0]);
     assert!(!counts(["connect-ns", "handshake-ns", "verify-ns"]).contains(&0));
     server.counts("bytes-read", 1);
-    // Bytes that are asked for need a connection for questions.
+    // Reading bytes needs a connection for questions.
     assert_eq!(mount.read("large").len(), 5000);
     until("it is counted", || count(&mount.status, "connections") == 2);
 }
@@ -58,7 +58,7 @@ fn small_contents_that_came_with_a_name_are_never_old() {
     fs::write(site.export("file"), "old").unwrap();
     let (_server, a, b) = site.two();
     let size = |mount: &Mount| fs::metadata(mount.path("file")).unwrap().len();
-    // The name is known, with it the contents, and nothing was read.
+    // The name is known, and the contents with it, and nothing was read.
     assert_eq!((size(&a), size(&b)), (3, 3));
     a.write("file", "new");
     assert_eq!((b.read("file"), a.read("file")), ("new".to_owned(), "new".to_owned()));

@@ -1,4 +1,4 @@
-//! What is said out of turn, by halves or too much: refused under its name, and the next one is served.
+//! Malformed frames: out of turn, half or too much. Each is refused under its name, and the next one is served.
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, command, refused};
 use bakeoff_layers_remotefs::frame::{Class, HEAD_BYTES, Request};

@@ -1,4 +1,4 @@
-//! A domain's hosts as somebody runs them, by commands: an agent, a file server, and whoever mounts from it.
+//! Hosts of a domain, run by commands: an agent, a file server, and clients that mount from it.
 
 use crate::daemon::{Mount, ready};
 use crate::support::command;
@@ -9,7 +9,7 @@ use std::process::{Child, Command};
 
 const SERVER: &str = "files@home.example";
 
-/// The domain home.example; what was started ends with its test.
+/// The domain home.example; everything started ends with its test.
 pub(crate) struct Hosts {
     pub(crate) yard: Yard,
     server: Option<Child>,
@@ -17,7 +17,7 @@ pub(crate) struct Hosts {
 }
 
 impl Hosts {
-    /// These users are certified, the server is logged in, and there are the directories `export`, `a` and `b`.
+    /// The users are certified, the server is logged in, and the directories `export`, `a` and `b` exist.
     pub(crate) fn new(users: &[&str]) -> Self {
         let yard = Yard::new(&["home.example"]);
         users.iter().for_each(|user| yard.certify("user", &name(user)));
@@ -30,7 +30,7 @@ impl Hosts {
         Self { yard, server: None, address: String::new() }
     }
 
-    /// The same, and the server runs by this list; users are logged in for so long.
+    /// The same, with a server running with this list; users are logged in for this time.
     pub(crate) fn serving(users: &[&str], list: &str, logged_in: &str) -> Self {
         let mut hosts = Self::new(users);
         users.iter().for_each(|user| hosts.login(user, &["--for", logged_in]));
@@ -53,7 +53,7 @@ impl Hosts {
         self.yard.logged_in("user", &name(user), more);
     }
 
-    /// Alice hands what is below `x` on to Bob, who logs in to act through it.
+    /// Alice delegates everything below `x` to Bob, who logs in to act through it.
     pub(crate) fn hand_on(&self) {
         let words = [
             "delegate",
@@ -76,7 +76,7 @@ impl Hosts {
         self.login("bob", &["--with", "x.transfer"]);
     }
 
-    /// She takes it back.
+    /// She revokes it.
     pub(crate) fn take_back(&self) {
         self.yard.good(&["revoke", "x.transfer", "--session", "alice@home.example.session"]);
     }
@@ -95,7 +95,7 @@ impl Hosts {
         self.server = Some(server);
     }
 
-    /// All that is said to a server.
+    /// The arguments of a server.
     pub(crate) fn served_by(&self, command: &mut Command) {
         command.arg(self.yard.path("export")).args(["--listen", "127.0.0.1:0", "--term", "1"]);
         for (flag, path) in [
@@ -109,7 +109,7 @@ impl Hosts {
         }
     }
 
-    /// The server, which has not ended.
+    /// The server, which must be running.
     pub(crate) fn server(&mut self) -> &mut Child {
         self.server.as_mut().unwrap()
     }
@@ -118,7 +118,7 @@ impl Hosts {
         fs::read_to_string(self.yard.path("server.status")).unwrap()
     }
 
-    /// A user mounts at `a` or `b`, when it is run.
+    /// A command that mounts at `a` or `b` as a user.
     pub(crate) fn mounting(&self, user: &str, at: &str, server: &str) -> Command {
         let mut mount = command("mount");
         mount.arg(&self.address).arg(self.yard.path(at)).args(["--as-server", server]);

@@ -1,6 +1,6 @@
-//! Litmus programs: what one mount has done, the other sees, at once and each time.
+//! Litmus tests of coherence: a change through one mount is visible in the other, at once and each time.
 //!
-//! Each begins with what would go wrong made likely: the other mount's kernel has it in its caches.
+//! Each begins by making a stale read likely: the other mount's kernel has the data in its caches.
 
 use crate::support::{Mount, Site, bytes, can_mount};
 use std::cell::{LazyCell, RefCell};
@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 use std::sync::Barrier;
 use std::thread;
 
-/// Of each program. A stale read needs luck only where two threads race.
+/// Rounds of each program. A stale read needs luck only where two threads race.
 const ROUNDS: usize = 50;
 
 /// Runs a program in rounds, each way in turn.
@@ -25,7 +25,7 @@ fn rounds(test: &str, program: impl Fn(&Mount, &Mount, usize)) {
         let (one, other) = if round % 2 == 0 { (&a, &b) } else { (&b, &a) };
         program(one, other, round);
     }
-    // That the other mount forgot something is what was tried.
+    // The test is void unless the other mount forgot something.
     server.counts("breaks", 1);
 }
 
@@ -66,7 +66,7 @@ fn both_append_and_nothing_is_lost() {
         });
         let text = one.read(&name);
         assert_eq!(text, other.read(&name));
-        // Both have it now; one more line of the other's.
+        // Both have it now; the other one appends a line.
         let open = File::open(one.path(&name)).unwrap();
         assert_eq!(bytes(&open), text);
         appending(other).write_all(b"more\n").unwrap();
@@ -230,7 +230,8 @@ fn both_write_one_page_and_both_see_both() {
     });
 }
 
-/// Maps a file for each path that it is told, and for an empty one looks at the last again. Rust's mappings need unsafe code.
+/// Maps each file whose path it reads, and for an empty one looks at the last again. Rust's mappings need unsafe
+/// code.
 const MAPPER: &str = "
 import mmap, os, sys
 for line in sys.stdin:
@@ -260,7 +261,7 @@ fn what_is_mapped_is_what_was_written_last() {
         let written = |letter: &str| format!("{letter}{round:02}").repeat(3000);
         one.write("file", &written("a"));
         assert_eq!(mapped(other.path("file").to_str().unwrap()), format!("a{round:02} a{round:02}\n"));
-        // In place: beyond the end of a file that was cut off nothing is mapped.
+        // In place: beyond the end of a truncated file nothing is mapped.
         let file = OpenOptions::new().write(true).open(one.path("file")).unwrap();
         file.write_all_at(written("b").as_bytes(), 0).unwrap();
         assert_eq!(mapped(""), format!("b{round:02} b{round:02}\n"));

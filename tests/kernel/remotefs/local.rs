@@ -1,4 +1,4 @@
-//! What other programs of the server change, past all mounts: seen long before leases end.
+//! Changes by other programs of the server, past all mounts: visible long before leases end.
 
 use crate::support::{Site, bytes, can_mount, until};
 use crate::world::{World, code};
@@ -92,7 +92,7 @@ fn what_a_mount_changes_itself_it_keeps() {
         mount.write("file", text);
         assert_eq!(mount.read("file"), text);
     }
-    // Something else has been noticed since.
+    // Another change has been noticed since.
     fs::write(site.export("other"), "x").unwrap();
     until("it is listed", || mount.names("").len() == 2);
     let [breaks] = mount.counts(["breaks"]);
@@ -118,7 +118,7 @@ fn rights_go_with_the_path_that_is_new() {
     let path = mount.path("open/below/file");
     assert_eq!(fs::read_to_string(&path).unwrap(), "text");
     let open = File::open(&path).unwrap();
-    // By another process: the server is in this one, and passes over what it does itself.
+    // By another process: the server is in this one, and skips its own changes.
     let moved = Command::new("mv").args([site.export("open/below"), site.export("secret")]).status();
     assert!(moved.unwrap().success());
     until("it is not there", || code(fs::read(&path)) == Some(Errno::ENOENT));

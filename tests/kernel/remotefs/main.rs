@@ -1,7 +1,7 @@
-//! The remote file system on a real kernel: a server and two mounts of it, attacks on both, and their deaths.
+//! Remote file system on a real kernel: a server and two mounts of it, attacks on both, and their deaths.
 //!
-//! Needs root and /dev/fuse; each test has an export, a server on a port of its own and mount points under the temporary
-//! directory, and takes everything away when it fails, too.
+//! Needs root and /dev/fuse; each test has an export, a server on a port of its own and mount points under the
+//! temporary directory, and removes everything, also when it fails.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 

@@ -1,4 +1,4 @@
-//! Attacks by names and links: what lies outside of the export is never reached.
+//! Attacks by names and links: files outside of the export are never reached.
 
 use crate::support::{Below, Heard, ROOT, Raw, Site, can_mount};
 use bakeoff_layers_remotefs::frame::{Head, Request};
@@ -13,7 +13,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What nobody may read through the server.
+/// Content that nobody may read through the server.
 const SECRET: &[u8] = b"the secret outside";
 
 fn raw(server: &crate::support::Server) -> Raw {
@@ -50,7 +50,7 @@ fn what_is_no_single_name_closes_the_connection() {
         assert_eq!(raw.hear(), Heard::Closed);
     }
     server.counts("refused.bad-name", names.len() as u64);
-    // And what would have been one is only not there.
+    // The harmless form of such a name is only missing.
     let mut raw = raw(&server);
     raw.say(&lookup(b"%2e%2e"));
     assert_eq!(raw.hear(), Heard::Other, "absent");
@@ -104,10 +104,10 @@ fn a_link_out_is_a_text_and_is_never_followed() {
         assert_eq!(read(&mut raw, link), Heard::Error(Errno::EINVAL as u32, 0));
         assert!(matches!(raw.ask(&Request::ReadLink { object: link }), Heard::Bytes(_)));
     }
-    // Through a mount a link is resolved by whoever reads, in the mount.
+    // Through a mount the reader resolves a link, in the mount.
     let mount = site.mount(&server, "a", &[]);
     assert_eq!(fs::read_link(mount.path("relative")).unwrap().to_str(), Some("../outside"));
-    // Written through, it would change what is outside.
+    // Written through, it would change a file outside.
     assert!(fs::write(site.mount(&server, "b", &["--read-only"]).path("x"), "").is_err());
 }
 

@@ -1,4 +1,4 @@
-//! Who may do what: by the list, by what was handed on, by all names of a file; and what nobody gains by renaming or linking.
+//! Rights of principals: by the list, by delegation, by all names of a file; and no gain by renaming or linking.
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, until};
 use crate::world::{SERVER, Served, World, code};
@@ -19,12 +19,12 @@ fn name(text: &str) -> Name<'_> {
     Name::of(text.as_bytes()).unwrap()
 }
 
-/// Lists a directory: root's kernel opens what it likes, and the server is asked for names.
+/// Lists a directory: root's kernel opens anything, and the server is asked for names.
 fn listed(at: &Path) -> std::io::Result<usize> {
     fs::read_dir(at)?.try_fold(0, |all, entry| entry.map(|_| all + 1))
 }
 
-/// Asks past any kernel.
+/// Renames past any kernel.
 fn rename(raw: &mut Raw, from: u64, old: &str, to: u64, new: &str) -> Heard {
     raw.ask(&Request::Rename { from, name: name(old), to, new_name: name(new), way: Way::Replace })
 }
@@ -44,7 +44,7 @@ fn each_does_what_the_list_lets_him_and_nothing_else() {
     let served = world.serve_for(&site, list, 5);
     let alice = world.mount(&site, &served, "a", &world.person("user:alice@home.example"));
     let bob = world.mount(&site, &served, "b", &world.person("user:bob@home.example"));
-    // What his kernel knows refuses most of it.
+    // Bob's kernel refuses most of it by the modes that it knows.
     assert_eq!(fs::read_to_string(bob.path("open/file")).unwrap(), "text");
     let about = fs::metadata(bob.path("open/file")).unwrap();
     assert_eq!((about.mode() & 0o7777, about.uid()), (0o500, nix::unistd::geteuid().as_raw()));
@@ -62,7 +62,7 @@ fn each_does_what_the_list_lets_him_and_nothing_else() {
         code(listed(&bob.path("own"))),
     ];
     assert_eq!(codes, [Some(Errno::EACCES); 5]);
-    // A client of his own making is refused all of it.
+    // A client of his own making is refused everything.
     let (_callback, mut raw) = served.session(&world, &world.person("user:bob@home.example"));
     let open = raw.number(ROOT, b"open");
     let file = raw.number(open, b"file");
@@ -119,7 +119,7 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
     let mount = world.mount(&site, &served, "b", &given);
     assert_eq!(fs::read_to_string(mount.path("projects/x/file")).unwrap(), "text");
     assert_eq!(fs::read_dir(mount.path("projects/x")).unwrap().count(), 2);
-    // He finds the way, and sees nothing beside it, there or not.
+    // Bob finds the way, and sees nothing beside it, existing or not.
     let codes = [
         code(listed(&mount.at)),
         code(listed(&mount.path("projects"))),
@@ -128,12 +128,12 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
         code(fs::remove_file(mount.path("projects/x/file"))),
     ];
     assert_eq!(codes, [Some(Errno::EACCES); 5]);
-    // Ten bytes, and no more, whatever it is written to.
+    // Ten bytes, and no more, whichever file they go to.
     fs::write(mount.path("projects/x/new"), "123456").unwrap();
     assert_eq!(code(fs::write(mount.path("projects/x/new"), "12345")), Some(Errno::EDQUOT));
     fs::write(mount.path("projects/x/new"), "1234").unwrap();
     assert_eq!(code(fs::write(mount.path("projects/x/file"), "1")), Some(Errno::EDQUOT));
-    // A new session of his counts on.
+    // A new session of Bob's continues the count.
     let writes_one_more = |served: &Served| {
         let (_callback, mut raw) = served.session(&world, &given);
         let projects = raw.number(ROOT, b"projects");
@@ -183,18 +183,18 @@ fn a_file_is_as_closed_as_the_sternest_of_its_names() {
     fs::hard_link(site.export("stern/file"), site.export("mild/link")).unwrap();
     assert_eq!(raw.lookup(mild, b"link"), refused(Refusal::Linked));
     served.counts("refused.linked", 1);
-    // It is seen, and is sterner.
+    // It is seen, and is stricter.
     let (_kept, mut hers) = served.session(&world, &alice);
     let stern = hers.number(ROOT, b"stern");
     let (in_mild, _) = (hers.number(ROOT, b"mild"), hers.lookup(stern, b"file"));
     assert!(matches!(hers.lookup(in_mild, b"link"), Heard::Attributes(_)));
     assert!(matches!(hers.lookup(stern, b"file"), Heard::Attributes(_)), "both names are known now");
     assert_eq!(raw.lookup(mild, b"link"), refused(Refusal::Denied));
-    // Made through a mount, into the stern directory: it closes what was open.
+    // Made through a mount, into the stricter directory: it closes what was open.
     let linked =
         Request::Link { object: hers.number(in_mild, b"known"), directory: stern, name: name("twin") };
     assert!(matches!(hers.ask(&linked), Heard::Attributes(_)));
-    // Bob was told, and did not say that he forgot: his session is over.
+    // Bob was told, and did not acknowledge: his session is over.
     let (_callback, mut raw) = served.session(&world, &bob);
     let mild = raw.number(ROOT, b"mild");
     let closed = |heard: Heard| matches!(heard, Heard::Error(code, _) if code == Errno::EACCES as u32);
@@ -223,10 +223,10 @@ fn nobody_gains_by_a_rename() {
     let served = world.serve_for(&site, list, 5);
     let (_callback, mut raw) = served.session(&world, &world.person("user:bob@home.example"));
     let [drop, mine, top] = [&b"drop"[..], b"mine", b"top"].map(|name| raw.number(ROOT, name));
-    // What he may take away and not read does not become readable.
+    // A file that he may remove but not read does not become readable.
     assert_eq!(rename(&mut raw, drop, "file", mine, "stolen"), refused(Refusal::Denied));
     assert_eq!(rename(&mut raw, drop, "file", drop, "other"), Heard::Other, "done");
-    // Rules stay where they are, so what they are about stays, too.
+    // Rules stay where they are, so the objects they are about stay, too.
     assert_eq!(rename(&mut raw, ROOT, "top", mine, "taken"), refused(Refusal::RulesBelow));
     assert_eq!(rename(&mut raw, top, "secret", mine, "taken"), refused(Refusal::Denied));
     assert_eq!(rename(&mut raw, mine, "file", top, "secret"), refused(Refusal::Denied));

@@ -1,4 +1,4 @@
-//! How rights end: taken back, or by their time; what is cached, open and mapped ends with them.
+//! End of rights, by revocation or expiry: cached, open and mapped files end with them.
 
 use crate::support::{Heard, Mapping, Site, bytes, can_mount, count, until};
 use crate::world::{Mounted, SERVER, Served, World, code};
@@ -12,11 +12,11 @@ use std::os::unix::fs::FileExt;
 use std::time::{Duration, Instant};
 
 const LIST: &str = "/ allow user:alice@home.example all\n";
-/// A promise of the server lasts so long, s: whoever is refused sooner was told. `benches/remotefs` shows how soon.
+/// Duration of a server's promise in s: a client refused sooner was told. `benches/remotefs` shows how soon.
 const TERM_S: u64 = 60;
 const AT_ONCE: Duration = Duration::from_secs(40);
 
-/// A mount by a transfer, and what that falls with.
+/// A mount through a transfer, and the items whose revocation ends it.
 fn handed_on() -> (Site, World, Served, Mounted, [Item; 2]) {
     let (site, world) = (Site::new(), World::new());
     fs::write(site.export("file"), "text").unwrap();
@@ -60,7 +60,7 @@ fn what_is_cached_open_or_written_is_refused_at_once() {
         is_refused(&mount, "revoked");
         served.counts("refused.credentials.revoked", 2);
         assert_eq!(fs::read_to_string(site.export("file")).unwrap(), "TEXT");
-        // Others go on.
+        // Others continue.
         let (_callback, heard) = served.greets(&world, &world.person("user:alice@home.example"));
         assert!(matches!(heard, Heard::Welcome { .. }));
     }
@@ -144,7 +144,7 @@ fn what_was_taken_back_stays_so_when_the_server_starts_anew() {
     let next = world.serve(&site, LIST);
     let person = mount.who.lock().unwrap().clone();
     assert_eq!(next.greets(&world, &person).1, Heard::Refused("revoked".to_owned()));
-    // A list of it that cannot be read lets nobody in.
+    // With an unreadable list of revocations nobody is admitted.
     fs::write(site.path("revoked"), "home.example serial ?\n").unwrap();
     let unread = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.serve(&site, LIST)));
     assert!(unread.is_err(), "it does not start");

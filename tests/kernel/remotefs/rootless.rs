@@ -1,4 +1,5 @@
-//! Without root, and without what a mount needs: a user's mount is his alone and leaves nothing, and what is missing is said.
+//! Mounts without root, or without the means to mount: a user's mount is private and leaves nothing, and missing
+//! means are reported.
 
 use crate::support::{Mount, Server, Site, can_mount, until};
 use crate::world::code;
@@ -11,17 +12,17 @@ use std::os::unix::fs::{PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// Nobody.
+/// The user nobody.
 const USER: u32 = 65534;
 
-/// A mount namespace with a /dev of its own, until the test ends. What is mounted in it nobody else sees.
+/// A mount namespace with a /dev of its own, until the test ends. Nobody outside sees its mounts.
 struct Room(Child);
 
 impl Room {
-    /// With these devices, which everybody may use.
+    /// A room with these devices, which everybody may use.
     fn new(site: &Site, devices: &str) -> Self {
         fs::set_permissions(site.path(""), Permissions::from_mode(0o755)).unwrap();
-        // The program may lie where nobody but root gets to.
+        // The program may lie where nobody but root can go.
         fs::copy(env!("CARGO_BIN_EXE_bakeoff-layers"), site.path("layers")).unwrap();
         ["a", "b"].iter().for_each(|at| chown(site.path(at), Some(USER), Some(USER)).unwrap());
         let script = format!(
@@ -36,7 +37,7 @@ impl Room {
         room
     }
 
-    /// Something that a user does there.
+    /// A command of a user there.
     fn user(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new("nsenter");
         command.args(["--mount", "--target", &self.0.id().to_string(), "setpriv"]);
@@ -87,11 +88,11 @@ fn a_users_mount_is_his_alone_and_leaves_nothing() {
         cat.arg(site.path("a/file")).output().unwrap().stdout
     };
     let mut mount = room.mount(&site, &server);
-    // His kernel has the page, and shows it to him; root, who has no session, is not let in.
+    // The user's kernel has the page, and shows it to the user; root, who has no session, is not let in.
     assert_eq!((read(), read()), (b"text".to_vec(), b"text".to_vec()));
     let seen = PathBuf::from(format!("/proc/{}/root{}", room.0.id(), mount.path("file").display()));
     assert_eq!(code(fs::read(seen)), Some(Errno::EACCES));
-    // It was let go by fusermount3.
+    // fusermount3 unmounted it.
     mount.signal(Signal::SIGTERM);
     assert_eq!(mount.ended(), Some(0));
     assert!(!room.is_mounted(&mount.at));
@@ -100,7 +101,7 @@ fn a_users_mount_is_his_alone_and_leaves_nothing() {
     killed.signal(Signal::SIGKILL);
     until("the keeper unmounts", || !room.is_mounted(&killed.at));
     drop(killed);
-    // One that has lost its keeper is dead, and the next takes it away.
+    // A mount that has lost its keeper is dead, and the next one removes it.
     let mut mount = room.mount(&site, &server);
     let children = format!("/proc/{0}/task/{0}/children", mount.daemon.id());
     let keeper = fs::read_to_string(children).unwrap().trim().parse().unwrap();
@@ -134,7 +135,7 @@ fn what_a_mount_needs_and_is_not_there_is_said() {
         without.env("FUSERMOUNT_PATH", "/nowhere/fusermount3");
         without
     }));
-    // A device that is root's alone, and none at all.
+    // A device for root alone, and none at all.
     let room = Room::new(&site, "mknod -m 600 /dev/fuse c 10 229");
     needs(&room.says(room.mounting(&site, &server)));
     let room = Room::new(&site, "true");

@@ -1,4 +1,4 @@
-//! Whose a mount is, and for how long: two sessions of one user, other users and root, logging out, an agent that is gone.
+//! Owner and lifetime of a mount: two sessions of one user, other users and root, logging out, a vanished agent.
 
 use crate::daemon::{Mount, can_mount, is_mounted, until};
 use crate::hosts::Hosts;
@@ -26,7 +26,7 @@ fn who_logs_out_leaves_neither_a_mount_nor_a_page_of_it() {
         return;
     }
     let hosts = Hosts::serving(&["alice"], LIST, "8h");
-    // A name of the key's file that stays: what was in it is overwritten.
+    // A lasting name of the key's file: its content is overwritten.
     fs::hard_link(hosts.session("alice").join("key"), hosts.yard.path("kept")).unwrap();
     let mut mount = hosts.mount("alice", "a");
     let open = File::open(mount.path("file")).unwrap();
@@ -44,7 +44,7 @@ fn who_logs_out_leaves_neither_a_mount_nor_a_page_of_it() {
     mount.daemon.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     assert!(said.contains("alice@home.example.session: logged out") && said.contains("log in"), "{said}");
     until("the server has no session", || hosts.server_says().contains("\nsessions-live 0\n"));
-    // Who logs in again mounts again.
+    // A user who logs in again mounts again.
     hosts.login("alice", &[]);
     assert_eq!(hosts.mount("alice", "b").read("file"), "text");
 }
@@ -67,7 +67,7 @@ fn two_sessions_of_one_user_share_nothing() {
     hosts.yard.good(&[&words[..], &more].concat());
     let own = hosts.mount("alice", "a");
     let mut role = hosts.mount("editor", "b");
-    // What the one has in the kernel's caches is not there for the other.
+    // One user's content in the kernel's caches is not visible to the other.
     assert_eq!((own.read("file"), own.read("open/file")), ("text".into(), "shared".into()));
     assert_eq!(code(fs::read(role.path("file"))), Some(Errno::EACCES));
     let [asked] = role.counts(["reads"]);
@@ -78,7 +78,7 @@ fn two_sessions_of_one_user_share_nothing() {
     assert_eq!(code(fs::write(role.path("open/file"), "mine")), Some(Errno::EACCES));
     own.write("open/file", "by alice");
     assert_eq!(role.read("open/file"), "by alice");
-    // The role is laid down, and its owner goes on.
+    // The role ends, and its owner continues.
     hosts.yard.good(&["logout", "--session", "editor@home.example.session"]);
     assert_eq!(role.ended(), Some(0));
     assert_eq!(own.read("file"), "text");
@@ -91,7 +91,7 @@ fn what_is_taken_back_while_the_daemon_is_stopped_ends_with_the_term() {
     }
     let hosts = Hosts::serving(&["alice"], LIST, "8h");
     let mount = hosts.mount("alice", "a");
-    // What is opened here is closed in each process that is started: the kernel must know that nobody waits for that.
+    // A file opened here is closed in each child process: the kernel must know that nobody waits for that.
     assert_eq!(mount.read("file"), "text");
     let open = File::open(mount.path("file")).unwrap();
     assert_eq!(bytes(&open), "text");
@@ -99,7 +99,7 @@ fn what_is_taken_back_while_the_daemon_is_stopped_ends_with_the_term() {
     hosts.yard.good(&["revoke", "user:alice@home.example", "--ola", "home.example/ola"]);
     let revoked = || hosts.server_says().contains("\nrefused.credentials.revoked 1\n");
     until("the server ends the session", revoked);
-    // The kernel believes it till the term is over, and then nobody reads it any more.
+    // The kernel keeps it till the term is over, and then nobody can read it any more.
     sleep(Duration::from_secs(1));
     let reader = Reader::of(open);
     reader.waits();

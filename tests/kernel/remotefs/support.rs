@@ -1,4 +1,5 @@
-//! An export with its server, mounts that never outlive their test, and a client that says what it likes.
+//! Test site: an export with its server, mounts that never outlive their test, and a raw client that can send
+//! anything.
 
 pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 
@@ -16,7 +17,7 @@ use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use tempfile::TempDir;
 
-/// The terms of most tests: a server makes no change for so long after it started.
+/// Term of most tests: a server makes no change for so long after its start.
 pub(crate) const TERM_S: &str = "1";
 /// The export's number.
 pub(crate) const ROOT: u64 = 1;
@@ -27,7 +28,7 @@ pub(crate) fn command(word: &str) -> Command {
     command
 }
 
-/// What is said on standard error by a command that must fail with this code.
+/// Standard error of a command that must fail with this code.
 pub(crate) fn refused(command: &mut Command, code: i32) -> String {
     let output: Output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{output:?}");
@@ -52,7 +53,7 @@ impl Site {
         self.folder.path().join(name)
     }
 
-    /// In the export, past the server.
+    /// A path in the export, past the server.
     pub(crate) fn export(&self, name: &str) -> PathBuf {
         self.path("export").join(name)
     }
@@ -75,7 +76,7 @@ impl Site {
         self.mount_at(server.address, at, flags)
     }
 
-    /// The same, of whoever answers at an address.
+    /// The same, with the server at this address.
     pub(crate) fn mount_at(&self, server: SocketAddr, at: &str, flags: &[&str]) -> Mount {
         let status = self.path(&format!("{at}.status"));
         let mut command = command("mount");
@@ -92,7 +93,7 @@ impl Site {
     }
 }
 
-/// What a test has mounted, until it ends.
+/// A test's mount, until it ends.
 pub(crate) struct Below(pub(crate) PathBuf);
 
 impl Drop for Below {
@@ -104,7 +105,7 @@ impl Drop for Below {
 /// A counter of a status file.
 pub(crate) fn count(status: &Path, name: &str) -> u64 {
     let text = fs::read_to_string(status).unwrap();
-    // What is wrong with credentials has a line once it was seen.
+    // Refusals of credentials have a line only once they occurred.
     if name.starts_with("refused.credentials.") && !text.contains(&format!("\n{name} ")) {
         return 0;
     }
@@ -119,12 +120,12 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Waits until a counter is at least so high.
+    /// Waits until a counter has reached this.
     pub(crate) fn counts(&self, name: &str, at_least: u64) {
         until(&format!("{name} reaches {at_least}"), || count(&self.status, name) >= at_least);
     }
 
-    /// Waits until a session was dropped, whether it was asked for something or not.
+    /// Waits until a session was dropped, whether or not it was asked for something.
     pub(crate) fn drops_a_session(&self) {
         let dropped =
             || count(&self.status, "refused.ack-missing") + count(&self.status, "refused.term-over");
@@ -160,9 +161,9 @@ impl Mount {
         names
     }
 
-    /// Several counters of one moment, once what happened before is written.
+    /// Several counters of one time, once earlier events are written.
     pub(crate) fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
-        // A question that is always counted, and waited for, says that the file is of now.
+        // A request that is always counted, and waited for, shows that the file is up to date.
         let seen = count(&self.status, "attributes") + count(&self.status, "lookups");
         let _ = fs::metadata(self.path(&format!("no such name {seen}")));
         until("the status is written", || {
@@ -172,7 +173,7 @@ impl Mount {
     }
 }
 
-/// All of a file that is open. Whoever looks at a file's attributes first may find them anew by that; this does not.
+/// All of an open file. Looking at its attributes first might refresh them; this does not.
 pub(crate) fn bytes(file: &fs::File) -> String {
     let (mut text, mut room) = (Vec::new(), [0; 70_000]);
     loop {
@@ -183,7 +184,7 @@ pub(crate) fn bytes(file: &fs::File) -> String {
     }
 }
 
-/// Somebody who reads the beginning of an open file, which he may have to wait for.
+/// A thread that reads the beginning of an open file, which may block.
 pub(crate) struct Reader {
     /// Closing it would wait for the daemon.
     reading: JoinHandle<(io::Result<String>, fs::File)>,
@@ -202,7 +203,7 @@ impl Reader {
         Self { reading, call: format!("/proc/self/task/{}/syscall", hears.recv().unwrap()) }
     }
 
-    /// Waits until he waits.
+    /// Waits until the thread blocks.
     pub(crate) fn waits(&self) {
         let call = format!("{} ", libc::SYS_pread64);
         until("the reader waits", || {
@@ -220,11 +221,11 @@ impl Reader {
 const MAPS: &str = "import mmap,sys\nf=open(sys.argv[1],'rb')\nm=mmap.mmap(f.fileno(),4,prot=mmap.PROT_READ)\n\
                     print(m[0],flush=True)\nwhile True: m[0]";
 
-/// Somebody who has mapped a file, and reads it until the kernel has no page for him.
+/// A process that has mapped a file, and reads it until the kernel has no page for it.
 pub(crate) struct Mapping(Child);
 
 impl Mapping {
-    /// Of a file that begins so; none where there is no python3, and the test says SKIP.
+    /// For a file that begins with this byte; `None` without python3, and the test prints SKIP.
     pub(crate) fn of(file: &Path, first: u8, test: &str) -> Option<Self> {
         let mut python = Command::new("python3");
         let Ok(child) = python.args(["-c", MAPS]).arg(file).stdout(Stdio::piped()).spawn() else {
@@ -238,7 +239,7 @@ impl Mapping {
         Some(mapping)
     }
 
-    /// Waits until he was ended for it.
+    /// Waits until the process was killed for it.
     pub(crate) fn is_cut_off(&mut self) {
         until("the mapped file is refused", || self.0.try_wait().unwrap().is_some());
         assert_eq!(self.0.wait().unwrap().signal(), Some(libc::SIGBUS));
@@ -252,15 +253,15 @@ impl Drop for Mapping {
     }
 }
 
-/// A connection on which anything can be said.
+/// A connection that can send anything.
 pub(crate) struct Raw(Box<dyn ReadWrite>);
 
-/// Plain or not.
+/// Plain or TLS.
 pub(crate) trait ReadWrite: Read + Write + Send {}
 
 impl<T: Read + Write + Send> ReadWrite for T {}
 
-/// What came, as far as tests look at it.
+/// The answer, as far as tests look at it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Heard {
     Welcome { boot: u64, session: u32 },
@@ -284,7 +285,7 @@ impl Raw {
         Self(Box::new(stream))
     }
 
-    /// A connection for callbacks, its boot id and session.
+    /// A callback connection, its boot id and session.
     pub(crate) fn session(server: &Server) -> (Self, u64, u32) {
         let mut raw = Self::connect(server);
         let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0, credentials: &[] };
@@ -300,7 +301,7 @@ impl Raw {
     }
 
     pub(crate) fn say(&mut self, bytes: &[u8]) {
-        // The server may have closed it for what was said before.
+        // The server may have closed it for an earlier message.
         let _ = self.0.write_all(bytes).and_then(|()| self.0.flush());
     }
 
@@ -315,7 +316,7 @@ impl Raw {
         self.ask(&Request::Lookup { directory, name: Name::of(name).unwrap() })
     }
 
-    /// The number of what is there.
+    /// The number of an existing object.
     pub(crate) fn number(&mut self, directory: u64, name: &[u8]) -> u64 {
         match self.lookup(directory, name) {
             Heard::Attributes(attributes) => attributes.object,

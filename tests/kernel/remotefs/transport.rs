@@ -1,4 +1,5 @@
-//! Attacks on the way between both: who is no TLS 1.3 peer with a good leaf is refused under a name, and the next one is served.
+//! Attacks on the transport: a peer without TLS 1.3 and a valid leaf is refused under a name, and the next one is
+//! served.
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount};
 use crate::world::{SERVER, World, domain};
@@ -17,7 +18,7 @@ use std::sync::Arc;
 
 const LIST: &str = "/ allow user:alice@home.example all\n";
 
-/// Takes any server: here the server is asked.
+/// Verifier that accepts any server: these tests examine the server.
 #[derive(Debug)]
 struct Any;
 
@@ -75,7 +76,7 @@ fn who_is_no_tls_1_3_peer_with_a_certificate_is_refused_by_name() {
     }
     let (site, world) = (Site::new(), World::new());
     let served = world.serve(&site, LIST);
-    // It says something, and hears nothing but that it is over.
+    // It sends something, and gets nothing but the end.
     let refused = |config| {
         let mut raw = Raw::over(served.tls(config));
         raw.say(&[0; 40]);
@@ -104,7 +105,7 @@ fn nothing_outlives_a_connection() {
     let served = world.serve(&site, LIST);
     let alice = world.person("user:alice@home.example");
     let mut config = tls::client(&alice.holder(), world.bundles.clone(), &SERVER.parse().unwrap()).unwrap();
-    // A client that would like to: it keeps what it is given and would send early data.
+    // A client that would resume: it keeps its tickets and would send early data.
     config.resumption = rustls::client::Resumption::default();
     config.enable_early_data = true;
     let config = Arc::new(config);
@@ -140,7 +141,7 @@ fn what_is_said_out_of_turn_is_refused_under_tls_too() {
     let Heard::Welcome { boot, session } = heard else { panic!("{heard:?}") };
     let data = Request::Hello { class: Class::Data, session, boot, credentials: &[] };
     closed(served.raw(&world, &alice), &Request::Attributes { object: ROOT }, Refusal::HelloOutOfTurn);
-    // Somebody of the same name with another key is not the session's owner, and does not end it.
+    // A client of the same name with another key is not the session's owner, and does not end it.
     closed(served.raw(&world, &other), &data, Refusal::OtherKey);
     let ends = Request::Hello { class: Class::Callback, session, boot, credentials: &other.hello.write() };
     assert!(matches!(served.raw(&world, &other).ask(&ends), Heard::Welcome { .. }));
@@ -171,7 +172,7 @@ fn a_principal_has_sixteen_connections_and_halves_end() {
         "{heard:?}"
     );
     served.counts("refused.too-many-of-principal", 1);
-    // Others are let in, and a place that is left is free.
+    // Others are admitted, and a free place is given again.
     assert!(matches!(
         served.greets(&world, &world.person("user:alice@home.example")).1,
         Heard::Welcome { .. }
@@ -203,7 +204,7 @@ fn credentials_that_are_not_good_are_refused_by_their_names() {
     };
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
     let all = [("/", "all", None)];
-    // A leaf of an agent whose key is another's, though the domain says to be the same.
+    // A leaf of an agent with a foreign key, though it claims the same domain.
     refused(&foreign.person("user:alice@home.example"), "bad-signature");
     refused(&world.give(&alice, &bob, &all, "node:mail@home.example").0, "wrong-audience");
     let (given, _) = world.give(&alice, &bob, &all, SERVER);

@@ -1,5 +1,5 @@
-//! A domain with a CA and an agent, those whom it knows, and a server and mounts by their credentials. Server and mounts run
-//! in this process, so that what agents say is a channel and what is shown can be anything.
+//! Test world: a domain with a CA and an agent, its members, and a server and mounts with their credentials. Server
+//! and mounts run in this process, so that agents' notices come from a channel and credentials can be anything.
 
 use crate::support::{PATIENCE, Raw, Site, count, until};
 use bakeoff_layers_base::clock::now_unix_s;
@@ -30,10 +30,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Who the server is.
+/// Name of the server.
 pub(crate) const SERVER: &str = "node:files@home.example";
 const DAY_S: u64 = 86_400;
-/// So many were started.
+/// Number of servers started.
 static SERVERS: AtomicU32 = AtomicU32::new(0);
 
 pub(crate) fn domain() -> Domain {
@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) bundles: Arc<Bundles>,
 }
 
-/// Somebody with a key, and what he shows.
+/// A person with a key and credentials.
 #[derive(Clone)]
 pub(crate) struct Person {
     pub(crate) name: Name,
@@ -84,7 +84,7 @@ impl World {
         Self { ca, agent, bundles: Arc::new([bundle].into_iter().collect()) }
     }
 
-    /// Somebody whose leaf is good for so long.
+    /// A person whose leaf is valid for this time.
     pub(crate) fn person_for(&self, name: &str, life_s: u64) -> Person {
         let (name, key, now): (Name, _, _) =
             (name.parse().unwrap(), SecretKey::generate().unwrap(), now_unix_s());
@@ -105,7 +105,7 @@ impl World {
         self.person_for(name, 3600)
     }
 
-    /// The same person with a leaf of now.
+    /// The same person with a fresh leaf.
     pub(crate) fn again(&self, person: &Person, life_s: u64) -> Person {
         let identity = Identity::open(&person.identity, &person.name, &[self.ca.public()]).unwrap();
         Person { leaf: self.leaf(&identity, &person.identity, life_s), ..person.clone() }
@@ -118,7 +118,7 @@ impl World {
         make(&order, &domain(), &self.agent).unwrap()
     }
 
-    /// Hands on: what the receiver then shows. Each grant is a path, operations, and the most that may be written.
+    /// Delegates; returns the receiver's credentials. Each grant is a path, operations, and a byte limit.
     pub(crate) fn give(
         &self,
         giver: &Person,
@@ -163,7 +163,7 @@ impl World {
         self.serve_for(site, acl, 1)
     }
 
-    /// The same; sessions that say nothing last for so long.
+    /// The same, with this term for silent sessions.
     pub(crate) fn serve_for(&self, site: &Site, acl: &str, term_s: u64) -> Served {
         let (file, status) = (site.path("acl"), site.path("server.status"));
         fs::write(&file, acl).unwrap();
@@ -190,7 +190,7 @@ impl World {
         Served { address, status, notices }
     }
 
-    /// Mounts as somebody; who that is can be changed while it is mounted.
+    /// Mounts as a person, who can be changed while it is mounted.
     pub(crate) fn mount(&self, site: &Site, served: &Served, at: &str, person: &Person) -> Mounted {
         self.try_mount(site, served, at, person, SERVER).map_err(|error| error.to_string()).unwrap()
     }
@@ -206,7 +206,7 @@ impl World {
         self.try_mount_when(site, served, at, (person, server, false))
     }
 
-    /// The same, connected when something is asked, if it is to be late.
+    /// The same; with `delay_connect` it connects only at the first request.
     pub(crate) fn try_mount_when(
         &self,
         site: &Site,
@@ -248,7 +248,7 @@ pub(crate) struct Served {
 }
 
 impl Served {
-    /// Waits until a counter is at least so high.
+    /// Waits until a counter has reached this.
     pub(crate) fn counts(&self, name: &str, at_least: u64) {
         until(&format!("{name} reaches {at_least}"), || count(&self.status, name) >= at_least);
     }
@@ -269,13 +269,13 @@ impl Served {
         StreamOwned::new(ClientConnection::new(config, name).unwrap(), socket)
     }
 
-    /// A connection of somebody on which anything can be said.
+    /// A connection of a person that can send anything.
     pub(crate) fn raw(&self, world: &World, person: &Person) -> Raw {
         let config = tls::client(&person.holder(), world.bundles.clone(), &SERVER.parse().unwrap()).unwrap();
         Raw::over(self.tls(Arc::new(config)))
     }
 
-    /// What is said to somebody who wants a session.
+    /// Answer to a person who asks for a session.
     pub(crate) fn greets(&self, world: &World, person: &Person) -> (Raw, crate::support::Heard) {
         let mut raw = self.raw(world, person);
         let credentials = person.hello.write();
@@ -288,7 +288,7 @@ impl Served {
         (raw, heard)
     }
 
-    /// A session of somebody: its callback connection, and one for questions.
+    /// A session of a person: its callback connection, and one for questions.
     pub(crate) fn session(&self, world: &World, person: &Person) -> (Raw, Raw) {
         let (callback, heard) = self.greets(world, person);
         let crate::support::Heard::Welcome { boot, session } = heard else { panic!("{heard:?}") };
@@ -302,7 +302,7 @@ impl Served {
 pub(crate) struct Mounted {
     pub(crate) at: PathBuf,
     pub(crate) status: PathBuf,
-    /// Who mounts.
+    /// The person who mounts.
     pub(crate) who: Arc<Mutex<Person>>,
     mounting: Option<thread::JoinHandle<Result<End, MountError>>>,
 }
@@ -316,12 +316,12 @@ impl Mounted {
 impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = umount2(&self.at, MntFlags::MNT_DETACH);
-        // It ends when whoever has a file open there closes it; the test does so later.
+        // It ends when the last open file there is closed; the test does that later.
         drop(self.mounting.take());
     }
 }
 
-/// The code that something is refused with.
+/// Error code of a refusal.
 pub(crate) fn code<T>(result: std::io::Result<T>) -> Option<nix::errno::Errno> {
     Some(nix::errno::Errno::from_raw(result.err()?.raw_os_error()?))
 }

@@ -1,5 +1,5 @@
-//! The vault's file changed under a running daemon: EIO and a count, never a wrong byte. And, one file each,
-//! what a red team found.
+//! Vault file changed under a running daemon: EIO and a count, never a wrong byte. And, one file each, the findings
+//! of a red team.
 
 mod a_fifo_in_place_of_a_file;
 mod a_link_in_place_of_the_status;
@@ -25,7 +25,7 @@ fn vault(site: &Site) -> File {
     File::options().read(true).write(true).open(site.vault()).unwrap()
 }
 
-/// Reads a file page by page: whatever comes must be right.
+/// Reads a file page by page: each successful read must be right.
 fn pages_are_right_or_refused(mount: &Mount, path: &str, bytes: usize) -> usize {
     let whole = text_of(path, bytes);
     let file = File::open(mount.at.join(path)).unwrap();
@@ -60,7 +60,7 @@ fn a_flipped_bit_is_eio_and_counted() {
     let refused = pages_are_right_or_refused(&mount, "img/large.bin", 3_000_000);
     assert!((1..=300).contains(&refused), "{refused} pages");
     assert_eq!(mount.read("img/other.bin").unwrap(), text_of("img/other.bin", 200_000));
-    // Put right again, it is read again: no verdict outlives its cause.
+    // Restored, it is read again: no verdict outlives its cause.
     vault(&site).write_all_at(&byte, at).unwrap();
     assert_eq!(mount.read("img/large.bin").unwrap(), text_of("img/large.bin", 3_000_000));
 }

@@ -1,4 +1,4 @@
-//! Daemons that mount, as tests start and watch them: none outlives its test. For the tests of remotefs, too.
+//! Mounting daemons as tests start and watch them: none outlives its test. Shared with the tests of remotefs.
 
 #![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
 
@@ -12,10 +12,10 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
-/// How long anything may take before the test fails.
+/// Time limit before the test fails.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// Whether the kernel can do what the test needs; else the test says SKIP.
+/// Whether the kernel has what the test needs; otherwise prints SKIP.
 pub(crate) fn can_mount(test: &str) -> bool {
     let missing = if !Uid::effective().is_root() {
         "mounting needs root"
@@ -28,13 +28,13 @@ pub(crate) fn can_mount(test: &str) -> bool {
     false
 }
 
-/// Says that a test does not run here, and why.
+/// Prints that a test is skipped here, and why.
 pub(crate) fn skips(test: &str, missing: &str) {
     assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {missing}");
     println!("SKIP {test}: {missing}");
 }
 
-/// A process that has said that it is ready, and the line, which begins so.
+/// A process that has printed its ready line, and the line, which begins with this word.
 pub(crate) fn ready(command: &mut Command, word: &str) -> (Child, String) {
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let (mut said, (told, hears)) = (BufReader::new(child.stdout.take().unwrap()), channel());
@@ -42,7 +42,7 @@ pub(crate) fn ready(command: &mut Command, word: &str) -> (Child, String) {
         let mut line = String::new();
         let _ = said.read_line(&mut line).map(|_| told.send(line));
     });
-    // One that hangs says nothing for ever.
+    // One that hangs never prints.
     let line = hears.recv_timeout(PATIENCE).unwrap_or_default();
     if !line.starts_with(word) {
         let _ = child.kill();
@@ -70,7 +70,7 @@ impl Mount {
         kill(Pid::from_raw(self.daemon.id() as i32), signal).unwrap();
     }
 
-    /// Waits for the daemon's end; its exit code.
+    /// Waits for the daemon's end; returns its exit code.
     pub(crate) fn ended(&mut self) -> Option<i32> {
         until("the daemon ends", || self.daemon.try_wait().unwrap().is_some());
         self.daemon.wait().unwrap().code()

@@ -1,4 +1,4 @@
-//! How a mount ends: nothing of it stays.
+//! Ends of a mount: nothing of it stays.
 
 use crate::support::{Site, can_mount, is_mounted, until};
 use nix::errno::Errno;
@@ -94,7 +94,7 @@ fn a_killed_daemon_leaves_no_dead_mount() {
     until("the keeper unmounts", || !is_mounted(&mount.at));
     assert_eq!(fs::read_dir(&mount.at).unwrap().count(), 0);
     open.read_to_end(&mut Vec::new()).unwrap_err();
-    // And the place can be used again.
+    // The place can be used again.
     drop(mount);
     site.mount().read("index.html").unwrap();
 }

@@ -1,4 +1,4 @@
-//! gocryptfs under the store's key.
+//! gocryptfs mounts under the store's key.
 
 #![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
 

@@ -1,7 +1,7 @@
 //! The store on a real kernel: `bakeoff-layers store` from outside, its mounts, and attacks on them.
 //!
-//! Needs root and /dev/fuse; each test has a tree, a vault and a mount point of its own under the
-//! temporary directory, and takes the mount away when it fails, too.
+//! Needs root and /dev/fuse; each test has a tree, a vault and a mount point of its own under the temporary
+//! directory, and removes the mount, also when it fails.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 

@@ -1,4 +1,4 @@
-//! What a mounted store is to those who read it.
+//! Reading from a mounted store: contents, attributes, caches.
 
 use crate::support::{FILES, Site, can_mount, text_of, until};
 use nix::errno::Errno;
@@ -30,7 +30,7 @@ fn a_mounted_tree_is_the_tree() {
     assert_eq!(names, ["empty", "large.bin", "link", "other.bin"]);
 }
 
-/// Each of them woke the daemon.
+/// Regression: each such look-up woke the daemon.
 #[test]
 fn a_name_that_is_not_there_is_asked_about_once() {
     if !can_mount("a_name_that_is_not_there_is_asked_about_once") {
@@ -100,7 +100,7 @@ fn what_was_read_once_is_read_again_without_the_daemon() {
     };
     read_all();
     let names = ["reads", "blocks", "bytes", "opens", "lookups", "attributes"];
-    // The kernel reads ahead, and on a busy machine it still does when all was read.
+    // The kernel reads ahead, and on a busy machine it still does after everything was read.
     let settled = || {
         let counts = mount.counts(names);
         (0..20).try_fold(counts, |last, _| {
@@ -117,8 +117,8 @@ fn what_was_read_once_is_read_again_without_the_daemon() {
     assert_eq!(cat.stdout, text_of("img/large.bin", 3_000_000));
     let after = mount.counts(names);
     assert_eq!(after[3..], before[3..], "{names:?}");
-    // On a busy machine the kernel (6.18) asks for a page here and there again: 1 to 17 of 16,000
-    // were seen, and none on an idle one.
+    // On a busy machine the kernel (6.18) asks again for single pages: 1 to 17 of 16,000 were seen, and none on an
+    // idle one.
     let again = after[2] - before[2];
     let read: usize = 20 * FILES.iter().map(|(_, bytes)| bytes).sum::<usize>();
     assert!(again <= read as u64 / 200, "{again} of {read} bytes: {before:?} {after:?} {names:?}");

@@ -1,4 +1,4 @@
-//! Who gets the store's key, and what a lock does to a mounted store.
+//! Release of the store's key, and effects of a lock on a mounted store.
 
 use crate::support::{Site, assert_done, can_mount, until};
 use nix::errno::Errno;
@@ -21,7 +21,7 @@ fn a_lock_takes_away_what_was_read_already() {
     assert_done(&site.layers(&["lock", &vault, "--reason", "index.html was changed"]));
     until("the daemon notices", || mount.state() == "state locked");
     until("the kernel has dropped all of it", || mount.dropped() == "names");
-    // The page cache is empty: neither a new open nor an old descriptor brings bytes.
+    // The page cache is empty: neither a new open nor an old descriptor gives bytes.
     let mut byte = [0];
     let error = std::os::unix::fs::FileExt::read_at(&open, &mut byte, 0).unwrap_err();
     assert_eq!(error.raw_os_error(), Some(Errno::EIO as i32));
@@ -127,7 +127,7 @@ fn a_key_that_is_bound_to_an_admin_needs_a_machine_as_the_admin_signed_it() {
     fs::write(site.path("bin/server"), "the server").unwrap();
     assert_done(&site.layers(&verify));
 
-    // A lock is the admin's to end: what mounts the store is not enough.
+    // Only the admin can end a lock: the secret that mounts the store is not enough.
     assert_done(&site.layers(&["lock", &path("site.vault")]));
     let unlock = ["unlock", &path("site.vault"), &flag, &key];
     for further in [&[][..], &["--key", &path("other.key")]] {

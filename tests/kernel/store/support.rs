@@ -1,4 +1,4 @@
-//! A site with its vault, and a mount of it that never outlives its test.
+//! Test site: a tree with its vault, and a mount of it that never outlives its test.
 
 pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 
@@ -25,7 +25,7 @@ pub(crate) const FILES: [(&str, usize); 5] = [
     ("a/b/c/deep.css", 34_000),
 ];
 
-/// Bytes that tell their file and place.
+/// Bytes that identify their file and position.
 pub(crate) fn text_of(path: &str, bytes: usize) -> Vec<u8> {
     path.bytes().cycle().enumerate().map(|(at, byte)| byte ^ (at / 251) as u8).take(bytes).collect()
 }
@@ -102,7 +102,7 @@ impl Site {
         Mount::of(command, self.mount_point(), self.path("status"))
     }
 
-    /// A mount that must not come about; what it says.
+    /// Message of a mount that must fail.
     pub(crate) fn refused_mount(&self, key: &[&str]) -> String {
         let (vault, at) = (self.text("site.vault"), self.text("mnt"));
         let output = self.layers(&[&["mount", &vault, &at], key].concat());
@@ -142,8 +142,8 @@ impl Mount {
         self.counts([name])[0]
     }
 
-    /// Several, of one moment. The file is written when something has changed, a tenth of a second later at the latest, so
-    /// that it is right when it stays as it is for longer than a busy machine lets it wait.
+    /// Several, of one time. The file is written within a tenth of a second after a change. So it is up to date when
+    /// it stays unchanged for longer than a busy machine delays that.
     pub(crate) fn counts<const N: usize>(&self, names: [&str; N]) -> [u64; N] {
         let read = || fs::read_to_string(&self.status).unwrap();
         let mut text = read();
@@ -162,7 +162,7 @@ impl Mount {
         fs::read_to_string(&self.status).unwrap().lines().next().unwrap().to_owned()
     }
 
-    /// What a lock has taken away so far.
+    /// Progress of a lock.
     pub(crate) fn dropped(&self) -> String {
         let text = fs::read_to_string(&self.status).unwrap();
         text.lines().find_map(|line| line.strip_prefix("dropped ")).unwrap().to_owned()

@@ -1,13 +1,14 @@
-//! A domain's administrator: his keys, the names he certifies, the bundle by which others know the domain.
+//! Domain administration: the administrator's keys, certified names, and the trust bundle by which others know the
+//! domain.
 //!
-//! Measured side, cold. One directory, which is kept off the network:
+//! Measured side, cold. One directory, kept off the network:
 //!
 //! ```text
 //! ca.key               signs identities
 //! admin.key admin.pub  sign the bundle, in the format of minisign
-//! trust/               the bundle, as others take it in
-//! ola/                 what the agent needs, which goes to the machine it runs on: its key and certificate, the groups,
-//!                      the roll of whose keys it knows, and the same bundle
+//! trust/               the bundle, for import by others
+//! ola/                 files of the agent, which go to the machine it runs on: its key and certificate, the
+//!                      groups, the roll of known keys, and the same bundle
 //! ```
 
 use crate::files::{self, FileError};
@@ -29,53 +30,53 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// For how long an agent's certificate is good by itself: it counts as long as a bundle pins it.
+/// Lifetime of an agent's certificate; it counts only as long as a bundle pins it.
 const ROOT_LIFE_S: u64 = 10 * 365 * 24 * 60 * 60;
-/// What a new file of groups says.
+/// Content of a new file of groups.
 const GROUPS: &str = "# A line a group, then who is in it:\n# group:staff@home.example user:alice@home.example user:bob@home.example\n";
 
-/// Why an administrator's work is not done.
+/// Errors of an administrator's commands.
 #[derive(Debug, Error)]
 pub enum AuthorityError {
-    /// A file.
+    /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// The key that signs bundles.
+    /// The key that signs bundles cannot be used.
     #[error(transparent)]
     Admin(#[from] KeyError),
-    /// No new key or number.
+    /// No new key or number could be made.
     #[error(transparent)]
     Key(#[from] NoKey),
-    /// The domain's own bundle.
+    /// The domain's own bundle cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// A statement or certificate that everybody would refuse.
+    /// A statement or certificate that every verifier would refuse.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// A bundle that everybody would refuse.
+    /// A bundle that every verifier would refuse.
     #[error("the bundle would be refused ({name}): {0}", name = .0.name())]
     Bundle(BundleRefusal),
-    /// Several domains, or none.
+    /// The directory has several domains, or none.
     #[error("{}: not the directory of one domain; `bakeoff layer ca init` makes one", .0.display())]
     NoDomain(PathBuf),
-    /// Of another domain, or a role or group.
+    /// The name belongs to another domain, or is a role or group.
     #[error(
         "{name} is not certified by {domain}: that does users and nodes of its own; a role's owner certifies it, and a group has no key"
     )]
     NotOurs {
-        /// Whose.
+        /// Its owner.
         name: Name,
-        /// Which domain this is.
+        /// The domain.
         domain: Domain,
     },
 }
 
-/// What a new bundle says of the agent and for how long.
+/// Agents and lifetime in a new bundle.
 #[derive(Clone, Debug)]
 pub struct Terms<'a> {
-    /// Where the agent is reached, `HOST:PORT`.
+    /// Addresses of the agents, `HOST:PORT`.
     pub agents: &'a [String],
-    /// Until when the bundle is good, in seconds since 1970.
+    /// Expiry of the bundle, in seconds since 1970.
     pub until_unix_s: u64,
     /// The passphrase of the key that signs it.
     pub passphrase: Option<String>,
@@ -84,7 +85,7 @@ pub struct Terms<'a> {
 /// Makes a domain: its keys, its agent's directory, its first bundle.
 ///
 /// # Errors
-/// There is something already, or it cannot be written.
+/// The directory exists, or cannot be written.
 pub fn init(domain: &Domain, dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<(), AuthorityError> {
     let ola = dir.join("ola");
     for made in [dir.to_owned(), ola.clone(), ola.join("trust"), dir.join("trust")] {
@@ -108,16 +109,16 @@ pub fn init(domain: &Domain, dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> R
     publish(dir, &draft, terms.passphrase, now_unix_s)
 }
 
-/// Writes a newer bundle of the same keys, where the agent is elsewhere or the time is nearly over.
+/// Writes a newer bundle of the same keys, for a new address of the agent or a new expiry.
 ///
 /// # Errors
-/// A key cannot be read, or the bundle not be written.
+/// A key cannot be read, or the bundle cannot be written.
 pub fn renew(dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<Bundle, AuthorityError> {
     let known = domain(dir)?;
     let roots: Vec<Vec<u8>> = known.roots().iter().map(|root| root.to_vec()).collect();
     let draft = Draft {
         domain: &known.domain,
-        // Two of one second are two.
+        // Two bundles of one second get different versions.
         version: now_unix_s.max(known.version.saturating_add(1)),
         not_after_unix_s: terms.until_unix_s,
         ca: &known.ca,
@@ -128,19 +129,19 @@ pub fn renew(dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<Bundle, Au
     domain(dir)
 }
 
-/// A name that was certified.
+/// A certified name.
 #[derive(Clone, Debug)]
 pub struct Certified {
-    /// The domain's word for it.
+    /// The domain's statement on it.
     pub identity: Vec<u8>,
-    /// What the agent's `roll` must have, which it has where the agent's directory is still below the domain's.
+    /// Line for the agent's `roll`, already added if the agent's directory is still below the domain's.
     pub line: String,
 }
 
-/// An identity: the domain's word that this key is this name's.
+/// Makes an identity: the domain's statement that this key belongs to this name.
 ///
 /// # Errors
-/// It is not the domain's to say, or nobody would take it.
+/// The name is not the domain's, or every verifier would refuse the result.
 pub fn certify(
     dir: &Path,
     name: &Name,
@@ -154,7 +155,7 @@ pub fn certify(
     let ca = files::read_secret_key(&dir.join("ca.key"))?;
     let identity = Identity { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
     let statement = identity.seal(&ca)?;
-    // By the key that others know, which need not be the one that lies there.
+    // By the key in the published bundle, which may differ from the key file here.
     Identity::open(&statement, name, &bundle.ca)?;
     let ola = dir.join("ola");
     if ola.is_dir() {
@@ -163,12 +164,12 @@ pub fn certify(
     Ok(Certified { identity: statement, line: roll::line(name, key) })
 }
 
-/// The bundle of the one domain of a directory.
+/// The bundle of the only domain of a directory.
 fn domain(dir: &Path) -> Result<Bundle, AuthorityError> {
     trust::only(&dir.join("trust"))?.ok_or_else(|| AuthorityError::NoDomain(dir.to_owned()))
 }
 
-/// Signs a bundle, and takes it in where others and the agent find it.
+/// Signs a bundle, and imports it where others and the agent find it.
 fn publish(
     dir: &Path,
     draft: &Draft<'_>,
@@ -180,7 +181,7 @@ fn publish(
     let public = dir.join("admin.pub");
     let comment = format!("trust bundle of {}, version {}", draft.domain, draft.version);
     let signature = sign(text.as_bytes(), &admin, &comment)?;
-    // What is taken in must be this key's: a pair that does not go together is found here.
+    // The signature must verify under the published key: a mismatched key pair is found here.
     PublicKey::read(&public)?.verify(text.as_bytes(), &signature).map_err(AuthorityError::Bundle)?;
     let fresh = dir.join(format!("{}.new", draft.domain));
     files::write(&fresh, text.as_bytes(), For::Everybody)?;
@@ -245,7 +246,7 @@ mod tests {
         take(&file, Some(&ca.join("admin.pub"))).unwrap();
         let stranger = take(&foreign.join("trust/home.example.trust"), Some(&foreign.join("admin.pub")));
         assert!(matches!(stranger, Err(TrustError::OtherKey { .. })));
-        // The old one is kept by somebody who would like it back.
+        // Somebody kept the old one and tries to restore it.
         let old = dir.path().join("old");
         for end in ["", ".minisig"] {
             fs::copy(format!("{}{end}", file.display()), format!("{}{end}", old.display())).unwrap();

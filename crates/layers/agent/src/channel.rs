@@ -1,7 +1,7 @@
-//! Messages over TLS, each within its time.
+//! Channel for messages over TLS, each with a time limit.
 //!
-//! Measured side, both processes, fed by strangers. Owns lengths and time limits: a message is four bytes of length, least
-//! first, and as many bytes; whoever takes longer for it than he may is left. What is in it is `message`'s.
+//! Measured side, both processes, fed by strangers. Owns lengths and time limits: a message is four bytes of length,
+//! little-endian, and as many bytes. A peer that exceeds its time is disconnected. `message` owns the content.
 
 use crate::message::MOST_BYTES;
 use rustls::{
@@ -14,22 +14,22 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Why there is no message.
+/// Reasons for having no message.
 #[derive(Debug)]
 pub(crate) enum Cut {
-    /// The other side went, between two messages.
+    /// The peer closed the connection between two messages.
     Closed,
-    /// It said nothing in time.
+    /// The peer sent nothing in time.
     Silent,
-    /// It went or stopped within one.
+    /// The peer closed or stalled within a message.
     Half,
-    /// It announced more than a message may have.
+    /// The peer announced more than a message may have.
     TooLarge,
     /// TLS or the network failed.
     Failed(io::Error),
 }
 
-/// A connection whose reads and writes end at a moment.
+/// A connection whose reads and writes end at a deadline.
 #[derive(Debug)]
 pub(crate) struct Timed {
     stream: TcpStream,
@@ -43,7 +43,8 @@ impl Timed {
     }
 }
 
-/// The kernel says `WouldBlock` when the time is over, which TLS takes for something else; an interruption is none.
+/// The kernel returns `WouldBlock` at the deadline, which TLS would take for something else; an interruption is
+/// retried.
 fn timed<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -76,14 +77,14 @@ impl Write for Timed {
     }
 }
 
-/// A connection whose other side has proven its key.
+/// A connection whose peer has proven its key.
 #[derive(Debug)]
 pub(crate) struct Channel<C> {
     tls: StreamOwned<C, Timed>,
 }
 
 impl Channel<ServerConnection> {
-    /// With who connected.
+    /// As the server, to a client that connected.
     pub(crate) fn serving(
         stream: TcpStream,
         config: Arc<ServerConfig>,
@@ -94,7 +95,7 @@ impl Channel<ServerConnection> {
 }
 
 impl Channel<ClientConnection> {
-    /// With whom this connected to.
+    /// As the client, to a server.
     pub(crate) fn asking(
         stream: TcpStream,
         config: Arc<ClientConfig>,
@@ -117,12 +118,12 @@ where
         Ok(Self { tls: StreamOwned::new(connection, stream) })
     }
 
-    /// What TLS agreed upon.
+    /// State of the TLS connection.
     pub(crate) fn tls(&self) -> &C {
         &self.tls.conn
     }
 
-    /// The next message, whole, within this time.
+    /// Reads the next whole message, within this time.
     pub(crate) fn read(&mut self, within: Duration) -> Result<Vec<u8>, Cut> {
         self.tls.sock.until = Instant::now() + within;
         let mut head = [0; 4];
@@ -143,7 +144,7 @@ where
         Ok(message)
     }
 
-    /// Says a message, within this time.
+    /// Sends a message, within this time.
     pub(crate) fn write(&mut self, message: &[u8], within: Duration) -> io::Result<()> {
         self.tls.sock.until = Instant::now() + within;
         let length = u32::try_from(message.len()).map_err(|_| ErrorKind::FileTooLarge)?;

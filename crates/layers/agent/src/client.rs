@@ -1,7 +1,7 @@
-//! What is asked of agents: by holders, who log in, have transfers endorsed and take things back; by servers, who listen.
+//! Client of agents: holders log in, have transfers endorsed and revoke; servers subscribe to revocations.
 //!
-//! Measured side, in the process of whoever asks. An agent is known by the certificate that the bundle of its domain pins, and is
-//! shown nothing before it has shown that.
+//! Measured side, in the caller's process. The client knows an agent by the certificate that its domain's bundle
+//! pins, and shows nothing before the agent has shown that.
 
 use crate::channel::{Channel, Cut};
 use crate::message::{Answer, Question, What};
@@ -23,64 +23,64 @@ use std::thread;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// For a connection, for TLS, and for an answer.
+/// Time limit for a connection, for TLS, and for an answer.
 const WITHIN: Duration = Duration::from_secs(10);
-/// An agent that says nothing for so long is silent: it says something each second.
+/// An agent that sends nothing for this long is silent: it sends something each second.
 const SILENCE: Duration = Duration::from_secs(5);
-/// Between two attempts to hear of it again, from the first to the last.
+/// First and longest pause between attempts to reach a silent agent.
 const PAUSES: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(2)];
 
-/// Why an agent did not do it.
+/// Errors of asking an agent.
 #[derive(Debug, Error)]
 pub enum AgentError {
     /// There is no bundle of the domain.
     #[error("there is no trust bundle of {0} here; take one in with `bakeoff layer ca import`")]
     UnknownDomain(Domain),
-    /// The bundle has no address.
+    /// The bundle has no address of an agent.
     #[error("the trust bundle of {0} does not say where its agent is; have one made that does")]
     NoAddress(Domain),
-    /// The bundle's time is over, and with it the word for its agent.
+    /// The bundle has expired, and its word for the agent with it.
     #[error(
         "the trust bundle of {0} is over (expired); its administrator makes the next with `bakeoff layer ca bundle`, and \
          `bakeoff layer ca import` takes it in here"
     )]
     Expired(Domain),
-    /// Nobody answers as an agent does.
+    /// No agent answers there.
     #[error(
         "the agent of {domain} is not reached at {address}: {error}; is `bakeoff layer ola serve` running there?"
     )]
     Unreached {
-        /// Whose.
+        /// The domain.
         domain: Domain,
-        /// Where.
+        /// The address.
         address: String,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// The key.
+    /// The key cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// It says no.
+    /// The agent refused.
     #[error("the agent of {domain} refuses ({name}): {sentence}")]
     Refused {
-        /// Whose.
+        /// The domain.
         domain: Domain,
         /// The name of the reason.
         name: String,
-        /// And what it is.
+        /// The reason as a sentence.
         sentence: String,
     },
-    /// It answers what was not asked.
+    /// The answer does not fit the question.
     #[error("the agent of {0} answers something else than was asked; use the same version here and there")]
     Odd(Domain),
 }
 
-/// A leaf, in DER, for whose key this is: that of the last of these identities, an owner's before that of his role.
+/// Asks for a leaf, in DER. The key belongs to the last of these identities; a role's owner comes before the role.
 ///
 /// # Errors
-/// There is none.
+/// The agent did not give one.
 pub fn login(key: &SecretKey, bundle: &Bundle, shown: Hello, seconds: u64) -> Result<Vec<u8>, AgentError> {
-    // Nobody would take the leaf. (To take something back is never too late.)
+    // Every verifier would refuse the leaf. (Revoking is never too late.)
     if bundle.is_over(now_unix_s()) {
         return Err(AgentError::Expired(bundle.domain.clone()));
     }
@@ -90,10 +90,10 @@ pub fn login(key: &SecretKey, bundle: &Bundle, shown: Hello, seconds: u64) -> Re
     }
 }
 
-/// Statuses of all transfers in a session, each by the agent of its giver's domain.
+/// Statuses of all transfers in a session, each from the agent of its giver's domain.
 ///
 /// # Errors
-/// One of them does not endorse it.
+/// An agent does not endorse one of them.
 pub fn endorse(session: &Session, bundles: &Bundles) -> Result<Vec<(Domain, Vec<u8>)>, AgentError> {
     let shown = session.hello();
     let mut domains: Vec<&Domain> = shown.chain.iter().map(|(giver, _)| giver.domain()).collect();
@@ -109,10 +109,10 @@ pub fn endorse(session: &Session, bundles: &Bundles) -> Result<Vec<(Domain, Vec<
     domains.into_iter().map(status).collect()
 }
 
-/// Takes something back; how much was, ever.
+/// Revokes an item; returns the number of revocations ever made.
 ///
 /// # Errors
-/// It is not taken back.
+/// It is not revoked.
 pub fn revoke(key: &SecretKey, bundle: &Bundle, what: What) -> Result<u64, AgentError> {
     match ask(key, bundle, &Question::Revoke(what))? {
         Answer::Done(epoch) => Ok(epoch),
@@ -120,7 +120,7 @@ pub fn revoke(key: &SecretKey, bundle: &Bundle, what: What) -> Result<u64, Agent
     }
 }
 
-/// Has a checkpoint of the audit log of who has this session kept.
+/// Has the agent keep a checkpoint of the audit log of this session's holder.
 ///
 /// # Errors
 /// It is not kept.
@@ -132,10 +132,10 @@ pub fn keep(session: &Session, bundle: &Bundle, note: &str) -> Result<(), AgentE
     }
 }
 
-/// The last checkpoint that is kept of a server's audit log, if there is one.
+/// Last kept checkpoint of a server's audit log, if there is one.
 ///
 /// # Errors
-/// There is no answer.
+/// The agent did not answer.
 pub fn kept(bundle: &Bundle, server: &Name) -> Result<Option<String>, AgentError> {
     match ask(&SecretKey::generate().map_err(TlsError::from)?, bundle, &Question::Kept(server.clone()))? {
         Answer::Kept(note) => Ok(Some(note).filter(|note| !note.is_empty())),
@@ -143,10 +143,10 @@ pub fn kept(bundle: &Bundle, server: &Name) -> Result<Option<String>, AgentError
     }
 }
 
-/// Listens to the agents of these domains, a thread each, and tells what they say, until nobody takes it.
+/// Subscribes to the agents of these domains, a thread each, and sends their notices until the receiver is gone.
 ///
 /// # Errors
-/// No thread, or no key to be known by.
+/// No thread can be started, or no key can be made to connect with.
 pub fn subscribe(bundles: &Bundles, sender: &Sender<Notice>) -> io::Result<()> {
     for bundle in bundles.each().filter(|bundle| !bundle.addresses.is_empty()) {
         let key = SecretKey::generate().map_err(io::Error::other)?;
@@ -156,7 +156,7 @@ pub fn subscribe(bundles: &Bundles, sender: &Sender<Notice>) -> io::Result<()> {
     Ok(())
 }
 
-/// One question and its answer.
+/// Asks one question and returns the answer.
 fn ask(key: &SecretKey, bundle: &Bundle, question: &Question) -> Result<Answer, AgentError> {
     let (mut channel, address) = connect(key, bundle, WITHIN)?;
     let domain = bundle.domain.clone();
@@ -169,7 +169,7 @@ fn ask(key: &SecretKey, bundle: &Bundle, question: &Question) -> Result<Answer, 
     }
 }
 
-/// To the first address that answers as the agent, and which that is.
+/// Connects to the first address that answers as the agent, and returns that address.
 fn connect(
     key: &SecretKey,
     bundle: &Bundle,
@@ -216,14 +216,14 @@ fn why(cut: Cut) -> io::Error {
     }
 }
 
-/// One agent, and who wants to hear of it.
+/// Subscription to one agent, and the receiver of its notices.
 struct Listener {
     bundle: Bundle,
     key: SecretKey,
     sender: Sender<Notice>,
 }
 
-/// Nobody wants to hear any more.
+/// The receiver is gone.
 struct Unwanted;
 
 impl Listener {
@@ -243,7 +243,7 @@ impl Listener {
         }
     }
 
-    /// As long as it is heard of.
+    /// Follows the agent as long as it is alive.
     fn follow(&self, heard: &mut Instant) -> Result<(), Unwanted> {
         let Ok((mut channel, _)) = connect(&self.key, &self.bundle, SILENCE) else { return Ok(()) };
         if channel.write(&Question::Subscribe.write(), SILENCE).is_err() {

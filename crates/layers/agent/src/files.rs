@@ -1,6 +1,6 @@
-//! Keys in files, as openssl writes them, and numbers as people see them.
+//! Key files in openssl's formats, and serial numbers and thumbprints as hexadecimal text.
 //!
-//! Measured side, cold. A secret key is taken only from a file that nobody but its owner may read.
+//! Measured side, cold. A secret key is read only from a file that nobody but its owner may read.
 
 use bakeoff_layers_base::hex::from_hex;
 use bakeoff_layers_base::plain::{For, Place};
@@ -20,31 +20,31 @@ use zeroize::{Zeroize, Zeroizing};
 /// Longest file with a key or a statement.
 const MOST_BYTES: u64 = 64 * 1024;
 
-/// Why a file is of no use.
+/// Reasons why a file cannot be used.
 #[derive(Debug, Error)]
 pub enum FileError {
-    /// The kernel says so.
+    /// Reading or writing failed.
     #[error("{}: {error}; give a path that can be {what}", path.display())]
     Io {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// `read` or `written`.
         what: &'static str,
-        /// Why not.
+        /// The I/O error.
         error: io::Error,
     },
-    /// It is there already.
+    /// The file exists already.
     #[error("{}: is there already, and is not overwritten; move it away or give another path", .0.display())]
     Exists(PathBuf),
-    /// Others may read a secret.
+    /// Others may read the secret.
     #[error("{}: others than its owner may read this secret key; chmod 600 it, and think about who has read it", .0.display())]
     Open(PathBuf),
     /// Not a secret key.
     #[error("{}: {error}", path.display())]
     NoSecretKey {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         error: NoKey,
     },
     /// Not a public key.
@@ -60,13 +60,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// Puts bytes in place of a file.
+/// Replaces a file by these bytes.
 pub(crate) fn write(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
     let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
     Place::of(path).and_then(|place| place.replace(bytes, reader)).map_err(failed)
 }
 
-/// Puts bytes in a file that is not there yet.
+/// Writes a file that must not exist yet.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
     match path.symlink_metadata() {
         Ok(_) => Err(FileError::Exists(path.to_owned())),
@@ -77,14 +77,14 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: For) -> Result<(), Fi
 /// A secret key, in PKCS#8, as PEM or plain.
 ///
 /// # Errors
-/// Others may read it, or it is none.
+/// Others may read it, or it is no secret key.
 pub fn read_secret_key(path: &Path) -> Result<SecretKey, FileError> {
     let failed = |error| FileError::Io { path: path.to_owned(), what: "read", error };
     let file = File::open(path).map_err(failed)?;
     if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
         return Err(FileError::Open(path.to_owned()));
     }
-    // With room for any key at once: what grows leaves copies behind.
+    // Large enough for any key at once: a growing buffer would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(4096));
     file.take(4096).read_to_end(&mut bytes).map_err(failed)?;
     let key = match PrivatePkcs8KeyDer::from_pem_slice(&bytes) {
@@ -98,10 +98,10 @@ pub fn read_secret_key(path: &Path) -> Result<SecretKey, FileError> {
     key.map_err(|error| FileError::NoSecretKey { path: path.to_owned(), error })
 }
 
-/// Writes a secret key in PEM, for its owner alone; there must be no such file yet.
+/// Writes a secret key in PEM, for its owner alone; the file must not exist yet.
 ///
 /// # Errors
-/// There is one, or it cannot be written.
+/// The file exists, or cannot be written.
 pub fn write_secret_key(path: &Path, key: &SecretKey) -> Result<(), FileError> {
     write_new(path, pem(path, key)?.as_bytes(), For::Owner)
 }
@@ -125,18 +125,18 @@ pub(crate) fn pem(path: &Path, key: &SecretKey) -> Result<Zeroizing<String>, Fil
 /// A public key in PEM.
 ///
 /// # Errors
-/// It is none.
+/// It is no public key.
 pub fn read_public_key(path: &Path) -> Result<PublicKey, FileError> {
     let info = SubjectPublicKeyInfoDer::from_pem_slice(&read(path)?).ok();
     info.and_then(|info| PublicKey::of_spki(&info)).ok_or_else(|| FileError::NoPublicKey(path.to_owned()))
 }
 
-/// What is named by a serial in 32 digits, or a key's thumbprint in 64.
+/// The item with this serial number of 32 digits, or key thumbprint of 64.
 pub fn item(text: &str) -> Option<Item> {
     of_hex(text).map(Serial).map(Item::Serial).or_else(|| of_hex(text).map(Item::Key))
 }
 
-/// As many bytes, of digits as people type them.
+/// Exactly `N` bytes, from hexadecimal digits as people type them.
 pub(crate) fn of_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     from_hex(&text.to_ascii_lowercase())
 }

@@ -1,8 +1,9 @@
-//! Credentials in use: who certifies a domain's names, who counter-signs them day by day, and what a holder keeps.
+//! Agents and holders of credentials: domain administration, the on-line agent that counter-signs names for hours,
+//! and sessions.
 //!
 //! Measured side. Owns the files and sockets around `credentials`, which has neither: the directory of a domain's
-//! administrator ([`authority`]), those of trust bundles ([`trust`]), the on-line agent ([`server`]) with what is said to it
-//! ([`message`], [`client`]), and a holder's [`session`]. Decides nothing about files that are served. Prints nothing
+//! administrator ([`authority`]), those of trust bundles ([`trust`]), the on-line agent ([`server`]) with its
+//! protocol ([`message`], [`client`]), and a holder's [`session`]. Decides nothing about served files. Prints nothing
 //! (`layers/cli` does).
 
 #![forbid(unsafe_code)]

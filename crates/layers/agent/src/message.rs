@@ -1,7 +1,7 @@
-//! What is said between an agent and those who ask it: a question, an answer, each in deterministic CBOR.
+//! Messages between an agent and its clients: questions and answers in deterministic CBOR.
 //!
-//! Measured side, both processes, pure, fed by strangers. A message is an array whose first item says which it is. What
-//! is not written as [`Question::write`] or [`Answer::write`] would write it is none.
+//! Measured side, both processes, pure, fed by strangers. A message is an array whose first item is its number. Only
+//! the encoding that [`Question::write`] or [`Answer::write`] would produce is accepted.
 
 use crate::refusal::No;
 use bakeoff_layers_credentials::Item;
@@ -15,68 +15,68 @@ pub const MOST_BYTES: usize = 64 * 1024;
 /// Deepest nesting: an item within the list of an answer.
 const DEPTH: usize = 4;
 
-/// What an agent is asked.
+/// Question to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// A leaf, for who has the key of the last of these identities; before it stand those of a role's owners.
+    /// Asks for a leaf for the key of the last of these identities; those of a role's owners come before.
     Login {
-        /// The identities, and nothing else.
+        /// The identities; the rest is empty.
         shown: Hello,
-        /// For how long.
+        /// Requested lifetime.
         seconds: u64,
     },
-    /// A status for the links of this chain that the agent's domain gave.
+    /// Asks for a status of those links of this chain that the agent's domain gave.
     Endorse(Hello),
-    /// Something shall count no more.
+    /// Asks to revoke something.
     Revoke(What),
-    /// To be told what was taken back, at once and from then on.
+    /// Subscribes to the domain's revocations, from now on.
     Subscribe,
-    /// That the last checkpoint of an audit log be kept: of the server that has the key of the last of these identities.
+    /// Asks to keep the last checkpoint of the audit log of the server with the key of the last of these identities.
     Keep {
-        /// As for a leaf.
+        /// The identities, as for a leaf.
         shown: Hello,
         /// The checkpoint, as a signed note.
         note: String,
     },
-    /// Which one is kept of a server. Anybody may ask: it is made to be shown.
+    /// Asks for the kept checkpoint of a server. Anybody may ask: it is made to be shown.
     Kept(Name),
 }
 
-/// What shall count no more.
+/// Object of a revocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum What {
     /// A statement or a key.
     Item(Item),
-    /// A transfer, shown by who gave it.
+    /// A transfer, shown by its giver.
     Transfer(Vec<u8>),
     /// All keys that logged in under a name.
     Name(Name),
 }
 
-/// What it answers.
+/// Answer of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// A leaf, in DER.
     Leaf(Vec<u8>),
     /// A status.
     Status(Vec<u8>),
-    /// Taken back; how much was, ever.
+    /// Revoked; with the number of revocations ever made.
     Done(u64),
-    /// All that is taken back, and how much was, ever.
+    /// Number of revocations ever made, and all revoked items.
     Epoch(u64, Vec<Item>),
-    /// That it is there, how much was taken back, ever, and the seconds since 1970 by its clock.
+    /// The agent is alive: number of revocations ever made, and its clock in seconds since 1970.
     Alive(u64, u64),
-    /// Not so: the name of the reason, and a sentence.
+    /// Refused: the name of the reason, and a sentence.
     No(String, String),
-    /// The checkpoint that is kept; nothing where there is none.
+    /// The kept checkpoint; empty if there is none.
     Kept(String),
 }
 
 impl Question {
-    /// From bytes.
+    /// Reads a question.
     ///
     /// # Errors
-    /// They are none.
+    /// The bytes are malformed.
     pub fn read(bytes: &[u8]) -> Result<Self, No> {
         let (kind, rest) = parts(bytes)?;
         let question = match (kind, rest.as_slice()) {
@@ -131,10 +131,10 @@ impl What {
 }
 
 impl Answer {
-    /// From bytes.
+    /// Reads an answer.
     ///
     /// # Errors
-    /// They are none.
+    /// The bytes are malformed.
     pub fn read(bytes: &[u8]) -> Result<Self, No> {
         let (kind, rest) = parts(bytes)?;
         let answer = match (kind, rest.as_slice()) {
@@ -177,7 +177,7 @@ impl Answer {
     }
 }
 
-/// Which message it is, and what follows.
+/// Number of the message, and its arguments.
 fn parts(bytes: &[u8]) -> Result<(u64, Vec<Value>), No> {
     if bytes.len() > MOST_BYTES {
         return Err(No::TooLarge);
@@ -198,7 +198,7 @@ fn write(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     match ciborium::into_writer(value, &mut bytes) {
         Ok(()) => bytes,
-        // A vector takes all that is written to it; and nobody takes empty bytes for a message.
+        // Writing to a vector cannot fail; and empty bytes are no valid message.
         Err(_) => Vec::new(),
     }
 }

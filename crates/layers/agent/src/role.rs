@@ -1,8 +1,8 @@
-//! Roles: a part of somebody's rights under a key of its own, which lies sealed under a passphrase.
+//! Roles: a part of somebody's rights under a key of its own, sealed under a passphrase.
 //!
-//! Measured side, cold. A role is a directory: its sealed key (`base::release`, whose vault is the role's name), its identity,
-//! which its owner signed, and the transfer from him. Whoever has the passphrase logs in as the role, and can do what it may and
-//! nothing else of its owner's.
+//! Measured side, cold. A role is a directory with three parts: its sealed key (`base::release`, whose vault is the
+//! role's name), its identity, which its owner signed, and the owner's transfer to it. Anybody with the passphrase
+//! logs in as the role, and has its rights but no others of its owner.
 
 use crate::files::{self, FileError};
 use bakeoff_layers_base::name::Name as Vault;
@@ -18,48 +18,48 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why there is no role.
+/// Reasons for having no role.
 #[derive(Debug, Error)]
 pub enum RoleError {
-    /// A file.
+    /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Its key.
+    /// Its key cannot be sealed or opened.
     #[error("{}: the key of the role is not given out: {why}", path.display())]
     Sealed {
-        /// Of which directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: Sealed,
     },
-    /// No number, or no key.
+    /// No number or key could be made.
     #[error(transparent)]
     Key(#[from] NoKey),
-    /// What lies there.
+    /// The statements in the directory are refused.
     #[error("{}: {refusal}", path.display())]
     Refused {
-        /// Of which directory.
+        /// Path of the directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
 }
 
-/// What a role logs in by.
+/// Key and statements with which a role logs in.
 #[derive(Debug)]
 pub struct Role {
     /// Its key.
     pub key: SecretKey,
-    /// Its owner's identity and its own.
+    /// Identities of its owner and of itself.
     pub identity: Hello,
-    /// What its owner handed to it.
+    /// Transfer from its owner.
     pub transfer: Hello,
 }
 
-/// Makes a key and seals it: its public half.
+/// Makes a key and seals it; returns its public half.
 ///
 /// # Errors
-/// There is something already, or it cannot be sealed.
+/// The directory exists, or the key cannot be sealed.
 pub fn make_key(dir: &Path, name: &Name, secret: Secret) -> Result<PublicKey, RoleError> {
     let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
     if dir.exists() {
@@ -73,7 +73,7 @@ pub fn make_key(dir: &Path, name: &Name, secret: Secret) -> Result<PublicKey, Ro
     Ok(SecretKey::of_seed(seed.bytes())?.public())
 }
 
-/// Puts its papers beside the key: the owner says that it is this role's, and hands it something.
+/// Writes the role's statements beside its key: the identity, signed by the owner, and the transfer.
 ///
 /// # Errors
 /// They cannot be signed or written.
@@ -95,10 +95,10 @@ pub fn certify(
     Ok(())
 }
 
-/// What lies there, and its key, for who has the passphrase.
+/// Opens a role and its key with the passphrase.
 ///
 /// # Errors
-/// It is another's, or the passphrase is.
+/// The role or the passphrase is not the right one.
 pub fn open(dir: &Path, name: &Name, secret: Secret) -> Result<Role, RoleError> {
     let sealed = |why| RoleError::Sealed { path: dir.to_owned(), why };
     let shown = |file: &str| {

@@ -1,8 +1,8 @@
-//! The roll: whose keys an agent gives leafs and statuses to.
+//! Roll: list of the keys that may get leafs and statuses from an agent.
 //!
-//! Measured side, cold. A text beside the agent's key, not beside the CA's: who has stolen the CA's key alone certifies
-//! names to which no agent gives a leaf. A line a key: a name, and the key's thumbprint in digits. Read anew for each
-//! question, as people come while the agent runs.
+//! Measured side, cold. A text beside the agent's key, not beside the CA's: a thief of the CA's key alone can certify
+//! names, but no agent gives them a leaf. A line a key: a name, and the key's thumbprint in hexadecimal. Read anew
+//! for each question, as entries are added while the agent runs.
 
 use crate::files::FileError;
 use bakeoff_layers_base::hex::to_hex;
@@ -18,18 +18,18 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Roll(PathBuf);
 
 impl Roll {
-    /// Of an agent's directory.
+    /// The roll of an agent's directory.
     pub(crate) fn of(agent: &Path) -> Self {
         Self(agent.join("roll"))
     }
 
-    /// Whether this key of this name stands there. A roll that cannot be read has nobody in it.
+    /// Whether the roll has this key for this name. An unreadable roll counts as empty.
     pub(crate) fn has(&self, name: &Name, key: PublicKey) -> bool {
         let sought = line(name, key);
         fs::read_to_string(&self.0).is_ok_and(|text| text.lines().any(|line| line.trim() == sought))
     }
 
-    /// Adds one.
+    /// Adds an entry.
     ///
     /// # Errors
     /// It cannot be written.
@@ -41,7 +41,7 @@ impl Roll {
     }
 }
 
-/// What stands there of a key.
+/// Line of an entry.
 pub(crate) fn line(name: &Name, key: PublicKey) -> String {
     format!("{name} {}", to_hex(&key.thumbprint()))
 }

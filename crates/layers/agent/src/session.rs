@@ -1,13 +1,14 @@
-//! A session: what a holder has while he is logged in.
+//! Session: the keys and statements of a logged-in holder.
 //!
-//! Measured side, in the process of whoever uses it. One directory, which is its owner's alone and should lie in memory:
+//! Measured side, in the process that uses it. One directory, readable by its owner alone, which should lie in
+//! memory:
 //!
 //! ```text
 //! key         the secret key, in PEM
-//! leaf        what the agent gave, in DER
+//! leaf        the agent's certificate, in DER
 //! identity    the holder's identity, and before it those of a role's owners
-//! transfer    what was handed to him, if he acts through it: a chain, with the identities that it needs
-//! trust       the directory of trust bundles that it was begun with
+//! transfer    rights handed to the holder, if in use: a chain, with the identities that it needs
+//! trust       path of the directory of trust bundles
 //! ```
 
 use crate::files::{self, FileError};
@@ -26,51 +27,51 @@ use thiserror::Error;
 
 const FILES: [&str; 5] = ["key", "leaf", "identity", "transfer", "trust"];
 
-/// Why there is no session.
+/// Reasons for having no session.
 #[derive(Debug, Error)]
 pub enum SessionError {
-    /// A file.
+    /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// What lies there.
+    /// The statements in a file are refused.
     #[error("{}: {refusal}", path.display())]
     Refused {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
-    /// There is none.
+    /// The session does not exist.
     #[error("{}: nobody is logged in there; bakeoff layer login begins a session", .0.display())]
     None(PathBuf),
     /// Others may look into it.
     #[error("{}: a session is its owner's alone; chmod 700 it, and think about who has looked into it", .0.display())]
     Open(PathBuf),
-    /// No place for it.
+    /// There is no default place for it.
     #[error(
         "XDG_RUNTIME_DIR is not set, and a key is not put just anywhere; say --session DIR, a directory in memory that is yours alone"
     )]
     NoPlace,
-    /// Several.
+    /// There are several.
     #[error("{} sessions are below {}; say which with --session NAME", count, at.display())]
     Several {
-        /// How many.
+        /// Their number.
         count: usize,
-        /// Where.
+        /// The path.
         at: PathBuf,
     },
 }
 
-/// What is put into a new one.
+/// Content of a new session.
 #[derive(Clone, Copy, Debug)]
 pub struct Begun<'a> {
     /// The holder's key.
     pub key: &'a SecretKey,
-    /// What the agent gave.
+    /// Leaf from the agent.
     pub leaf: &'a [u8],
     /// The holder's identity, and before it those of a role's owners.
     pub identity: &'a Hello,
-    /// What was handed to him.
+    /// Rights handed to the holder.
     pub transfer: Option<&'a Hello>,
     /// The trust bundles.
     pub trust: &'a Path,
@@ -88,7 +89,7 @@ pub struct Session {
     trust: PathBuf,
 }
 
-/// Where the session of a name lies unless something else is said.
+/// Default path of the session of a name.
 ///
 /// # Errors
 /// There is no such place.
@@ -96,16 +97,16 @@ pub fn place(name: &Name) -> Result<PathBuf, SessionError> {
     Ok(above()?.join(name.to_string()))
 }
 
-/// Where the session lies that somebody means: of a name in its place, else in that directory; or the only one that there is.
+/// Path of the meant session: of a name in its default place, else that directory; or the only session there is.
 ///
 /// # Errors
-/// There is no such place; there is none, or several.
+/// There is no default place; or there is no session, or several.
 pub fn find(said: Option<&Path>) -> Result<PathBuf, SessionError> {
     let Some(said) = said else { return only() };
     named(said).map_or_else(|| Ok(said.to_owned()), |name| place(&name))
 }
 
-/// Whose session is meant where this is neither a directory nor a path to one: `user:` may be left out.
+/// The name, if the argument is neither a directory nor a path to one: `user:` may be left out.
 pub fn named(said: &Path) -> Option<Name> {
     let text = said.to_str().filter(|_| !said.is_dir())?;
     text.parse().or_else(|_| format!("user:{text}").parse()).ok()
@@ -128,7 +129,7 @@ fn above() -> Result<PathBuf, SessionError> {
 }
 
 impl Session {
-    /// Begins one, or goes on with one under a new leaf.
+    /// Begins a session, or continues one with a new leaf.
     ///
     /// # Errors
     /// It cannot be written, or others could read it.
@@ -150,10 +151,10 @@ impl Session {
         Self::open(dir)
     }
 
-    /// Reads one.
+    /// Reads a session.
     ///
     /// # Errors
-    /// There is none, or others can read it.
+    /// It does not exist, or others can read it.
     pub fn open(dir: &Path) -> Result<Self, SessionError> {
         own(dir)?;
         let shown = |file: &str| {
@@ -175,22 +176,22 @@ impl Session {
         })
     }
 
-    /// Where it lies.
+    /// Its directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Whose it is.
+    /// Its holder.
     pub const fn name(&self) -> &Name {
         &self.name
     }
 
-    /// His key.
+    /// The holder's key.
     pub const fn key(&self) -> &SecretKey {
         &self.key
     }
 
-    /// The directory of trust bundles that it was begun with.
+    /// Its directory of trust bundles.
     pub fn trust(&self) -> &Path {
         &self.trust
     }
@@ -200,12 +201,12 @@ impl Session {
         &self.identity
     }
 
-    /// What TLS is shown.
+    /// Key and leaf for TLS.
     pub fn holder(self) -> Holder {
         Holder { key: self.key, leaf: self.leaf }
     }
 
-    /// What is shown to a server, but for statuses.
+    /// Statements to show to a server, except statuses.
     pub fn hello(&self) -> Hello {
         let mut shown = self.transfer.clone();
         let owners = self.identity.identities.split_last().map_or(&[][..], |(_, owners)| owners);
@@ -213,22 +214,22 @@ impl Session {
         shown
     }
 
-    /// What goes with a transfer that is handed on from here: all that is held, and whose word it is.
+    /// Statements to pass on with a transfer: the held transfer, and all identities.
     pub fn handing_on(&self) -> Hello {
         let mut shown = self.transfer.clone();
         join(&mut shown, &self.identity.identities);
         shown
     }
 
-    /// Whether there is none any more. One that cannot be looked at now may be there.
+    /// Whether it is gone. A session that cannot be looked at now may still exist.
     pub fn is_over(dir: &Path) -> bool {
         matches!(fs::symlink_metadata(dir), Err(error) if error.kind() == ErrorKind::NotFound)
     }
 
-    /// Ends one: the key is overwritten before its file is taken away, as far as the file system does that.
+    /// Ends a session: overwrites the key before removing its file, as far as the file system really overwrites.
     ///
     /// # Errors
-    /// Something is left.
+    /// Some of it is left.
     pub fn end(dir: &Path) -> Result<(), SessionError> {
         own(dir)?;
         let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
@@ -244,7 +245,7 @@ impl Session {
     }
 }
 
-/// What is not there yet, in its order.
+/// Adds the missing identities, in their order.
 fn join(shown: &mut Hello, more: &[(Name, Vec<u8>)]) {
     for identity in more {
         if !shown.identities.contains(identity) {

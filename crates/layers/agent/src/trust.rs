@@ -1,8 +1,8 @@
-//! A directory of trust bundles: which domains are known here, and by whose word.
+//! Directory of trust bundles: the known domains, with the key that vouches for each.
 //!
-//! Measured side, cold. Of each domain there are `DOMAIN.trust`, its signature `DOMAIN.trust.minisig`, and the key that was
-//! pinned when the domain was first taken in, `DOMAIN.pub`. `DOMAIN.seen` has the newest version that was
-//! taken: an older one is a rollback. An expired bundle stays, and `credentials` refuses what is shown under it, by name.
+//! Measured side, cold. Each domain has `DOMAIN.trust`, its signature `DOMAIN.trust.minisig`, and `DOMAIN.pub`, the
+//! key that was pinned when the domain was first imported. `DOMAIN.seen` has the newest accepted version: an older
+//! one is a rollback. An expired bundle stays, and `credentials` refuses statements under it, by name.
 
 use crate::files::{self, FileError};
 use bakeoff_layers_base::key::KeyError;
@@ -17,59 +17,59 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// Why a directory or bundle is not taken.
+/// Reasons for refusing a directory or bundle.
 #[derive(Debug, Error)]
 pub enum TrustError {
-    /// A file.
+    /// A file cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// A key's file.
+    /// A key file cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// The newest versions.
+    /// The file of the newest versions cannot be used.
     #[error(transparent)]
     Seen(#[from] HighWaterError),
     /// A file whose name is not that of a domain.
     #[error(transparent)]
     Name(#[from] NoName),
-    /// A bundle.
+    /// A bundle is refused.
     #[error("{}: refused ({}): {refusal}", path.display(), refusal.name())]
     Refused {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
-    /// Another domain's than its name says.
+    /// The bundle is for another domain than its file name says.
     #[error("{}: is of {domain}; take it in with `ca import`, which names files", path.display())]
     Misnamed {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Whose it is.
+        /// The domain.
         domain: Domain,
     },
-    /// Nobody's word for it.
+    /// No key vouches for the domain yet.
     #[error(
         "{0} is not known here yet; say whose word counts for it with --pub FILE, whose key you got in another way"
     )]
     NotPinned(Domain),
-    /// Another's word than before.
+    /// Another key vouches for it than before.
     #[error("{domain} was taken in by another key; remove {} if it has really changed, and think about who says so", pinned.display())]
     OtherKey {
-        /// Whose.
+        /// The domain.
         domain: Domain,
         /// The file of the key that is pinned.
         pinned: PathBuf,
     },
-    /// It knows nobody.
+    /// The directory has no bundle.
     #[error("{}: no bundle is there; take one in with `bakeoff layer ca import`", .0.display())]
     Empty(PathBuf),
 }
 
-/// All bundles of a directory, with right signatures and not rolled back.
+/// All bundles of a directory; their signatures and versions are checked.
 ///
 /// # Errors
-/// One is not.
+/// One of them is refused.
 pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
     let failed = |error| FileError::Io { path: dir.to_owned(), what: "read", error };
     let mut bundles = Vec::new();
@@ -91,20 +91,20 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
 /// The bundle of a directory that has one; `None` where it has several.
 ///
 /// # Errors
-/// As for all of them.
+/// As for [`read`].
 pub fn only(dir: &Path) -> Result<Option<Bundle>, TrustError> {
     let bundles = read(dir)?;
     let mut each = bundles.each();
     Ok(each.next().filter(|_| each.next().is_none()).cloned())
 }
 
-/// Takes a bundle into a directory: by the key that is pinned there, or the first time by this one.
+/// Imports a bundle into a directory: checked by the key that is pinned there, or the first time by `public`.
 ///
 /// # Errors
 /// It is refused, or cannot be written.
 pub fn import(file: &Path, public: Option<&Path>, dir: &Path, now_unix_s: u64) -> Result<Bundle, TrustError> {
     let bytes = files::read(file)?;
-    // Only to know whose it says to be.
+    // Only for the domain that it claims.
     let unverified = Bundle::read_unverified(&bytes);
     let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
     let domain = unverified.map_err(refused)?.domain;
@@ -133,7 +133,7 @@ pub fn import(file: &Path, public: Option<&Path>, dir: &Path, now_unix_s: u64) -
     Ok(bundle)
 }
 
-/// Where a domain's file lies.
+/// Path of a domain's file.
 fn of(dir: &Path, domain: &Domain, end: &str) -> PathBuf {
     dir.join(format!("{domain}.{end}"))
 }

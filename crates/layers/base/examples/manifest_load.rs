@@ -1,5 +1,5 @@
-//! What reading a manifest costs: makes one of so many files, signs it, and reads it in a process of
-//! its own, which tells its CPU time and its peak of memory.
+//! Cost of reading a manifest. It makes a manifest of the given number of files, signs it, and reads it in a child
+//! process that prints its own CPU time and peak of memory.
 //!
 //!     cargo run --release -p bakeoff-layers-base --example manifest_load -- 20000
 

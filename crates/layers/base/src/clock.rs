@@ -1,10 +1,10 @@
-//! The date, as manifests and vaults write it.
+//! Wall-clock time in seconds since 1970, the form that manifests and vaults use.
 //!
 //! Measured side, cold.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// Seconds since 1970; 0 for a clock that is set before.
+/// Seconds since 1970; 0 if the clock is set to an earlier time.
 pub fn now_unix_s() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

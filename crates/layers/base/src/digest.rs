@@ -1,7 +1,7 @@
 //! Digests of files: BLAKE3, and SHA-256 for interchange with other tools.
 //!
-//! Measured side, hot in a layer that hashes at an open. Owns the algorithms and their names; opens
-//! nothing. Both digests have 32 bytes, so that a table of them has one width whatever the algorithm.
+//! Measured side, hot in a layer that hashes when a file is opened. Owns the algorithms and their names; opens
+//! nothing. Both digests have 32 bytes, so that a table of them has the same width for either algorithm.
 
 use std::fmt;
 use std::io::{self, Read};
@@ -11,7 +11,7 @@ use std::str::FromStr;
 /// and enough that BLAKE3 works on sixteen 1 KiB chunks side by side.
 const READ_BYTES: usize = 64 * 1024;
 
-/// How a digest is made.
+/// Digest algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Algorithm {
     /// BLAKE3, 256 bits: several times as fast where the CPU has no instructions for SHA.
@@ -39,10 +39,10 @@ impl Algorithm {
         hasher.finish()
     }
 
-    /// The digest of all that can be read, and how many bytes it was.
+    /// The digest of all bytes up to the end, and their number.
     ///
     /// # Errors
-    /// What reading reports.
+    /// The error of reading.
     pub fn digest_reader(self, mut reader: impl Read) -> io::Result<(Digest, u64)> {
         let mut hasher = Hasher::new(self);
         let mut buffer = vec![0; READ_BYTES];
@@ -80,7 +80,7 @@ impl FromStr for Algorithm {
 #[error("unknown digest algorithm; there are blake3 and sha256")]
 pub struct UnknownAlgorithm;
 
-/// A digest in the making.
+/// Digest in progress.
 #[derive(Clone)]
 #[allow(
     clippy::large_enum_variant,
@@ -100,7 +100,7 @@ impl fmt::Debug for Hasher {
 }
 
 impl Hasher {
-    /// Of no bytes yet.
+    /// A digest of no bytes yet.
     pub fn new(algorithm: Algorithm) -> Self {
         match algorithm {
             Algorithm::Blake3 => Self::Blake3(blake3::Hasher::new()),
@@ -108,7 +108,7 @@ impl Hasher {
         }
     }
 
-    /// Further bytes.
+    /// Adds further bytes.
     pub fn update(&mut self, bytes: &[u8]) {
         match self {
             Self::Blake3(hasher) => drop(hasher.update(bytes)),
@@ -116,7 +116,7 @@ impl Hasher {
         }
     }
 
-    /// The digest of all of them.
+    /// The digest of all bytes so far.
     pub fn finish(self) -> Digest {
         match self {
             Self::Blake3(hasher) => Digest(*hasher.finalize().as_bytes()),
@@ -131,7 +131,7 @@ impl Hasher {
     }
 }
 
-/// A digest; printed and read as 64 hexadecimal digits in lower case.
+/// A digest; printed and read as 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Digest(pub [u8; Self::BYTES]);
 
@@ -139,8 +139,7 @@ impl Digest {
     /// Its length.
     pub const BYTES: usize = 32;
 
-    /// From 64 hexadecimal digits in lower case; nothing else is a digest, so that each has one
-    /// spelling.
+    /// From 64 lower-case hexadecimal digits; anything else is refused, so that each digest has one spelling.
     pub fn from_hex(text: &[u8]) -> Option<Self> {
         if text.len() != 2 * Self::BYTES {
             return None;

@@ -1,19 +1,19 @@
-//! What can be wrong with a text that somebody wrote for a layer: found one by one, told all at once.
+//! Faults in a configuration text for a layer: collected one by one, reported all at once.
 //!
-//! Measured side, pure. Every fault says where, what, and what to do about it. Which kinds there are is the layer's.
+//! Measured side, pure. Every fault says where, what, and what to do about it. The layer defines the kinds.
 
 use std::fmt;
 
-/// Something wrong at a place, of a kind `W`.
+/// A fault at a place, of a kind `W`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault<W> {
     /// The file, as it was named.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// Kind of the fault.
     pub wrong: W,
-    /// The same in words, with what to do.
+    /// The fault in words, with what to do.
     pub sentence: String,
 }
 
@@ -23,7 +23,7 @@ impl<W> fmt::Display for Fault<W> {
     }
 }
 
-/// Faults as they are found.
+/// Faults found so far.
 #[derive(Debug)]
 pub struct Faults<W> {
     file: String,
@@ -31,12 +31,12 @@ pub struct Faults<W> {
 }
 
 impl<W: Copy + Eq> Faults<W> {
-    /// Of this file, none yet.
+    /// No faults yet, of this file.
     pub const fn of(file: String) -> Self {
         Self { file, found: Vec::new() }
     }
 
-    /// One more.
+    /// Adds a fault.
     pub fn add(&mut self, line: usize, wrong: W, sentence: impl Into<String>) {
         self.found.push(Fault { file: self.file.clone(), line, wrong, sentence: sentence.into() });
     }
@@ -46,10 +46,9 @@ impl<W: Copy + Eq> Faults<W> {
         self.found.iter().any(|fault| fault.wrong == wrong)
     }
 
-    /// Warnings alone; or, where there are others, these, in the order of lines.
-    ///
+    /// The warnings, if nothing else was found.
     /// # Errors
-    /// The others.
+    /// The other faults, in the order of lines.
     pub fn into_warnings(mut self, is_warning: impl Fn(W) -> bool) -> Result<Vec<Fault<W>>, Vec<Fault<W>>> {
         self.found.sort_by_key(|fault| fault.line);
         let (warnings, faults): (Vec<_>, Vec<_>) =

@@ -1,6 +1,6 @@
-//! Bytes as people and lines of text have them: hexadecimal digits, in small letters.
+//! Hexadecimal text of bytes, in lower case.
 //!
-//! Measured side, pure. Digests have their own, which allocates nothing ([`crate::digest`]).
+//! Measured side, pure. Digests have their own code, which allocates nothing ([`crate::digest`]).
 
 /// Bytes as digits.
 pub fn to_hex(bytes: &[u8]) -> String {
@@ -17,7 +17,7 @@ pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
     fill_from_hex(text.as_bytes(), &mut out).map(|()| out)
 }
 
-/// The same into a place of the caller's, where nothing is copied on the way.
+/// The same into a buffer of the caller's, so that no copy is left behind.
 pub fn fill_from_hex(text: &[u8], out: &mut [u8]) -> Option<()> {
     let digit = |byte: u8| match byte {
         b'0'..=b'9' => Some(byte - b'0'),

@@ -1,8 +1,8 @@
 //! Signing keys of administrators, in the format of minisign.
 //!
-//! Measured side, cold. Owns making, reading and writing of key pairs, with or without a passphrase;
-//! what they sign is elsewhere. Keys that `minisign -G` makes with a passphrase are read, too, and
-//! keys made here by `minisign`. Must not print: a passphrase is handed in, never asked for here.
+//! Measured side, cold. Owns making, reading and writing of key pairs, with or without a passphrase; other modules
+//! sign with them. Reads keys that `minisign -G` made with a passphrase, and `minisign` reads keys made here. Must
+//! not prompt: the caller passes the passphrase.
 
 use minisign::{KeyPair, SecretKeyBox};
 use std::io::{self, Write};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 pub use minisign::SecretKey;
 
-/// Why there is no key.
+/// Errors of making, reading and writing keys.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
@@ -21,19 +21,19 @@ pub enum KeyError {
     /// A file cannot be read or written.
     #[error("{}: {source}; give a path that can be {what}", .path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// `read` or `written`.
         what: &'static str,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
     /// No minisign key.
     #[error("{}: not a secret key of minisign with its checksum ({why}); `minisign -G -W` writes keys without one: make one with a passphrase, or with `bakeoff layer integrity keygen`", .path.display())]
     Format {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What minisign says.
+        /// The error of minisign.
         why: String,
     },
     /// No public key of minisign.
@@ -42,7 +42,7 @@ pub enum KeyError {
     /// It has a passphrase and none was given.
     #[error("{}: the key has a passphrase; give it with --passphrase-file FILE", .0.display())]
     Locked(PathBuf),
-    /// It is another passphrase's.
+    /// The key has another passphrase.
     #[error("{}: wrong passphrase", .0.display())]
     WrongPassphrase(PathBuf),
     /// The random source or the derivation failed.
@@ -50,11 +50,11 @@ pub enum KeyError {
     Making(String),
 }
 
-/// Makes a key pair: the secret key, which only its owner may read, and the public key. Without a
-/// passphrase whoever reads the file can sign.
+/// Makes a key pair: the secret key, which only its owner may read, and the public key. Without a passphrase anybody
+/// who reads the file can sign.
 ///
 /// # Errors
-/// One of the files is there or cannot be written; then neither is left behind.
+/// One of the files exists or cannot be written; then neither is left behind.
 pub fn generate(secret: &Path, public: &Path, passphrase: Option<String>) -> Result<(), KeyError> {
     let making = |error: minisign::PError| KeyError::Making(error.to_string());
     let pair = match passphrase {
@@ -80,7 +80,7 @@ pub fn read_secret(path: &Path, passphrase: Option<String>) -> Result<SecretKey,
     })?;
     let format = |error: minisign::PError| KeyError::Format { path: path.to_owned(), why: error.to_string() };
     let parse = || SecretKeyBox::from_string(&text).map_err(format);
-    // Without a passphrase the library would ask for one at the terminal.
+    // Without a passphrase the library would prompt at the terminal.
     if let Ok(open) = parse()?.into_unencrypted_secret_key() {
         return Ok(open);
     }

@@ -1,8 +1,8 @@
-//! What several layers share: digests, signing keys, signed manifests, kept verdicts, key release, and
-//! what a daemon needs.
+//! Building blocks shared by the layers: digests, signing keys, signed manifests, cached verdicts, key release, and
+//! daemons.
 //!
-//! Measured side. No layer is named here, and nothing that measures. Whoever links it decides what a
-//! digest or a signature is needed for; errors say what was wrong and what to do next.
+//! Measured side. Names no layer and nothing that measures. The caller decides what a digest or a signature is needed
+//! for; errors say what was wrong and what to do next.
 
 #![forbid(unsafe_code)]
 

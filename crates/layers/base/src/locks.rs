@@ -1,7 +1,7 @@
-//! Locks as all layers take them.
+//! Lock functions that ignore poisoning, used by all layers.
 //!
-//! Measured side, hot. A panic of another holder is no reason to stop: whoever uses these leaves what they guard whole at every
-//! step.
+//! Measured side, hot. A panic of another holder is no reason to stop: all callers keep the guarded data whole at
+//! every step.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
@@ -10,12 +10,12 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until nobody changes it.
+/// Waits for shared access.
 pub fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
     lock.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Waits until nobody else has it.
+/// Waits for exclusive access.
 pub fn write<T>(lock: &RwLock<T>) -> RwLockWriteGuard<'_, T> {
     lock.write().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,6 +1,6 @@
-//! Names that are signed, bound to and compared: of a vault, a manifest, a directory.
+//! Escaped names of vaults, manifests and directories, which are signed, bound to and compared.
 //!
-//! Cold. One line of printable ASCII, whatever the name itself is made of: what is equal as text is equal.
+//! Cold. One line of printable ASCII, whatever the name itself contains: names are equal exactly when their text is.
 
 use std::ffi::OsStr;
 use std::fmt;
@@ -11,12 +11,12 @@ use std::os::unix::ffi::OsStrExt;
 pub struct Name(String);
 
 impl Name {
-    /// Of a file or directory, or whatever somebody typed.
+    /// Escapes the name of a file or directory, or any typed text.
     pub fn of(name: impl AsRef<OsStr>) -> Self {
         Self(name.as_ref().as_bytes().escape_ascii().to_string())
     }
 
-    /// One that was escaped before; `None` when it was not.
+    /// Reads an escaped name; `None` if it is not escaped.
     pub fn read(text: &str) -> Option<Self> {
         let plain = |byte: u8| byte == b' ' || byte.is_ascii_graphic();
         (!text.is_empty() && text.bytes().all(plain)).then(|| Self(text.to_owned()))

@@ -1,9 +1,9 @@
-//! Files in directories that others may write to: read and replaced so that neither a link, a FIFO nor a
-//! device in their place is ever followed, waited for or written to.
+//! Plain files in directories that others may write to: read and replaced without ever following, waiting for or
+//! writing to a link, a FIFO or a device in their place.
 //!
-//! Measured side, cold, as root among others' files. Owns how such a file is opened. A temporary file
-//! beside it is made anew (`O_EXCL`, `O_NOFOLLOW`, `O_NONBLOCK`) below a descriptor of the directory, and
-//! renamed over whatever is there. Whoever may write to the directory can still take the file away.
+//! Measured side, cold, as root among others' files. Owns how such a file is opened. A temporary file beside it is
+//! newly created (`O_EXCL`, `O_NOFOLLOW`, `O_NONBLOCK`) below a descriptor of the directory, and renamed over the old
+//! one. Anybody who may write to the directory can still remove the file.
 
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
@@ -16,26 +16,26 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// Where a file is or will be: its directory, opened, and its name there.
+/// Location of a file that need not exist: its directory, opened, and its name there.
 #[derive(Debug)]
 pub struct Place {
     folder: OwnedFd,
     name: OsString,
 }
 
-/// Who a file is for.
+/// Readers of a file, and its durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum For {
-    /// Everybody may read it; whether it outlives a crash does not matter.
+    /// Everybody may read it; it need not survive a crash.
     Readers,
-    /// Everybody may read it; on the disk when writing returns.
+    /// Everybody may read it; it is on the disk when writing returns.
     Everybody,
-    /// Its owner alone; on the disk when writing returns.
+    /// Only its owner may read it; it is on the disk when writing returns.
     Owner,
 }
 
 impl Place {
-    /// Opens the directory that a file lies in.
+    /// Opens the directory that contains a file.
     ///
     /// # Errors
     /// There is no such directory, or the path names none of its files.
@@ -46,15 +46,15 @@ impl Place {
         Ok(Self { folder: open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?, name })
     }
 
-    /// Puts a file with these bytes in place of whatever has its name, all at once.
+    /// Atomically replaces whatever has this name by a file with these bytes.
     ///
     /// # Errors
-    /// What the kernel reports; what was there is there still.
+    /// The I/O error; the old file is still there.
     pub fn replace(&self, bytes: &[u8], reader: For) -> io::Result<()> {
         self.replace_by(bytes, reader).map(drop)
     }
 
-    /// The same; the file stays open, so that its bytes can be written anew by who cannot open it again.
+    /// The same; the file stays open, so that a process that cannot open it again can rewrite its bytes.
     ///
     /// # Errors
     /// As [`replace`](Self::replace).
@@ -79,7 +79,7 @@ impl Place {
         Ok(file)
     }
 
-    /// Whether what has its name now is another than this file; nothing is none.
+    /// Whether the name now belongs to another file than this; a missing file is none.
     pub fn is_anothers(&self, file: &File) -> bool {
         let there = fstatat(&self.folder, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
         match (there, fstat(file)) {
@@ -88,17 +88,17 @@ impl Place {
         }
     }
 
-    /// Whether a file could be written there: tried, and taken away again.
+    /// Tests whether a file could be written there, and removes it again.
     ///
     /// # Errors
-    /// Why not.
+    /// The I/O error.
     pub fn try_writing(&self) -> io::Result<()> {
         let beside = self.beside();
         drop(self.make(&beside, For::Owner)?);
         Ok(unlinkat(&self.folder, beside.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
     }
 
-    /// A name of its own for each process: two that write the same file do not meet.
+    /// A temporary name of its own for each process: two that write the same file do not collide.
     fn beside(&self) -> OsString {
         let mut name = self.name.clone();
         name.push(format!(".{}.new", std::process::id()));
@@ -117,7 +117,7 @@ impl Place {
             For::Owner => 0o600,
         });
         let made = match openat(&self.folder, name, flags, mode) {
-            // Left by a process that was killed, or put there by somebody: its name goes, not what it leads to.
+            // Left by a process that was killed, or put there by somebody: removes the name, not its target.
             Err(Errno::EEXIST) => {
                 unlinkat(&self.folder, name, UnlinkatFlags::NoRemoveDir)?;
                 openat(&self.folder, name, flags, mode)?
@@ -133,10 +133,10 @@ impl Place {
     }
 }
 
-/// Reads a regular file of at most so many bytes, and nothing else that has its name.
+/// Reads a regular file of at most so many bytes; refuses anything else with that name.
 ///
 /// # Errors
-/// It is not there, no regular file, or larger.
+/// It does not exist, is no regular file, or is larger.
 pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
     let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;

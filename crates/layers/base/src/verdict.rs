@@ -1,14 +1,13 @@
-//! The one discipline by which layers keep verdicts: key, verdict, sequence, expiry, epoch.
+//! Cache of verdicts, used by all layers: key, verdict, sequence, expiry, epoch.
 //!
-//! Measured side, hot: a look-up is one lock that is hardly ever contended, and one hash. Owns when a
-//! verdict may be kept and when it is void; what a verdict says, and the clock, are the caller's.
+//! Measured side, hot: a look-up is one lock that is hardly ever contended, and one hash. Owns when a verdict may be
+//! kept and when it is void; the caller owns the content of a verdict, and the clock.
 //!
-//! The danger is a verdict about something that changed while it was looked at. So whoever looks takes
-//! a [`Ticket`] first; whoever learns of a change voids the key, which moves its *sequence* on; and a
-//! verdict is kept only if the sequence is still the ticket's. A change of the rules themselves begins
-//! a new *epoch*, which voids everything, tickets included. A verdict that must not be believed for
-//! ever has an *expiry*. What must go together with a kept verdict (a mark in the kernel) is done
-//! under the same lock as the keeping and the voiding.
+//! The danger is a verdict about something that changed while it was looked at. So the caller takes a [`Ticket`]
+//! before it looks. Whoever learns of a change voids the key, which advances its *sequence*; a verdict is kept only
+//! if the sequence is still the ticket's. A change of the rules themselves begins a new *epoch*, which voids
+//! everything, tickets included. A verdict with a limited life has an *expiry*. An action that must go together with
+//! a kept verdict (a mark in the kernel) happens under the same lock as the keeping and the voiding.
 //!
 //! `tests/verdict.rs` runs this file under loom, in all orders of its steps.
 
@@ -23,15 +22,15 @@ pub struct Verdicts<K: Hash + Eq + Clone, V> {
     shards: Vec<Mutex<HashMap<K, Slot<V>>>>,
     hasher: RandomState,
     epoch: AtomicU64,
-    /// Most keys in a shard.
+    /// Limit on keys in a shard.
     limit: usize,
 }
 
 #[derive(Debug)]
 struct Slot<V> {
-    /// Moves on whenever the key is voided.
+    /// Advances whenever the key is voided.
     sequence: u64,
-    /// Tickets that are out.
+    /// Outstanding tickets.
     tickets: u32,
     kept: Option<Verdict<V>>,
 }
@@ -40,20 +39,20 @@ struct Slot<V> {
 struct Verdict<V> {
     value: V,
     epoch: u64,
-    /// On the caller's clock; it is void from then on.
+    /// Time on the caller's clock from which it is void.
     expiry: Option<u64>,
 }
 
-/// Whether a verdict was kept, and if not, why.
+/// Result of keeping a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
     /// It was.
     Kept,
     /// The key was voided, or an epoch began, since the ticket was taken.
     Stale,
-    /// There are as many keys as may be.
+    /// The table is full.
     Full,
-    /// What goes with it could not be done.
+    /// The accompanying action failed.
     Unmarked,
 }
 
@@ -67,7 +66,7 @@ pub struct Ticket<'a, K: Hash + Eq + Clone, V> {
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Verdicts<K, V> {
-    /// For up to `limit` keys, in `shards` parts that do not wait for each other.
+    /// A cache for up to `limit` keys, in `shards` parts that do not wait for each other.
     pub fn new(limit: usize, shards: usize) -> Self {
         let shards = shards.max(1);
         Self {
@@ -86,7 +85,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Verdicts<K, V> {
         (holds && kept.expiry.is_none_or(|expiry| now < expiry)).then(|| kept.value.clone())
     }
 
-    /// Before looking at what the key stands for.
+    /// Takes a ticket, before the caller looks at the key's object.
     pub fn ticket(&self, key: K) -> Ticket<'_, K, V> {
         let mut sequence = 0;
         if let Some(mut shard) = self.shard(&key) {
@@ -97,8 +96,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Verdicts<K, V> {
         Ticket { verdicts: self, key, sequence, epoch: self.epoch.load(Ordering::Acquire) }
     }
 
-    /// What the key stands for may be another thing from now on. `undo` runs under the lock, whether
-    /// or not a verdict was kept.
+    /// Voids the verdict on a key, whose object may have changed. `undo` runs under the lock, whether or not a
+    /// verdict was kept.
     pub fn void(&self, key: &K, undo: impl FnOnce()) {
         let Some(mut shard) = self.shard(key) else { return };
         if let Some(slot) = shard.get_mut(key) {
@@ -111,8 +110,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Verdicts<K, V> {
         undo();
     }
 
-    /// The rules changed: all verdicts are void, and those of tickets that are out will not be kept.
-    /// `undo` runs for each that was kept, under its lock.
+    /// Begins an epoch, as the rules changed: all verdicts are void, and those of outstanding tickets will not be
+    /// kept. `undo` runs for each kept verdict, under its lock.
     pub fn new_epoch(&self, mut undo: impl FnMut(&K)) {
         self.epoch.fetch_add(1, Ordering::AcqRel);
         for shard in &self.shards {
@@ -126,7 +125,7 @@ impl<K: Hash + Eq + Clone, V: Clone> Verdicts<K, V> {
         }
     }
 
-    /// How many verdicts are kept.
+    /// Number of kept verdicts.
     pub fn kept(&self) -> usize {
         self.shards.iter().map(|shard| lock(shard).values().filter(|slot| slot.kept.is_some()).count()).sum()
     }
@@ -138,8 +137,8 @@ impl<K: Hash + Eq + Clone, V: Clone> Verdicts<K, V> {
 }
 
 impl<K: Hash + Eq + Clone, V: Clone> Ticket<'_, K, V> {
-    /// Keeps a verdict until it is voided or `expiry` is reached. `mark` runs under the lock, and the
-    /// verdict is kept only if it says so.
+    /// Keeps a verdict until it is voided or `expiry` is reached. `mark` runs under the lock, and the verdict is kept
+    /// only if it returns true.
     pub fn keep(self, value: V, expiry: Option<u64>, mark: impl FnOnce() -> bool) -> Kept {
         let verdicts = self.verdicts;
         let Some(mut shard) = verdicts.shard(&self.key) else { return Kept::Full };

@@ -1,15 +1,15 @@
-//! Words that somebody typed: what may be one, and which was meant.
+//! Checks of typed words, and suggestions for misspelt ones.
 //!
 //! Measured side, pure.
 
-/// `did you mean ...?`, where one is near.
+/// `did you mean ...?`, if a known word is near.
 pub fn near_miss(word: &str, known: &[&str]) -> Option<String> {
     let distance = |other: &&&str| strsim::damerau_levenshtein(word, other);
     let near = known.iter().min_by_key(distance)?;
     (distance(&near) <= (word.len() / 3).max(1)).then(|| format!("did you mean `{near}`?"))
 }
 
-/// A word that there is not, with `help`, or else those that there are, in a sentence.
+/// Sentence on an unknown word, with `help`, or else with the known words.
 pub fn unknown(what: &str, word: &str, known: &[&str], help: Option<String>) -> String {
     let help = help.unwrap_or_else(|| match known {
         [] => "none is written".to_owned(),
@@ -18,12 +18,12 @@ pub fn unknown(what: &str, word: &str, known: &[&str], help: Option<String>) -> 
     format!("there is no {what} `{}`; {help}", word.escape_debug())
 }
 
-/// What is said of a word in a list of words and what to say of them.
+/// Help for a word, from a list of words and their help.
 pub fn said_of(word: &str, list: &[(&[&str], &str)]) -> Option<String> {
     list.iter().find(|(words, _)| words.contains(&word)).map(|(_, said)| (*said).to_owned())
 }
 
-/// Whether it can stand in a line of words.
+/// Whether it is a name that fits into a line of words.
 pub fn is_name(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_')
 }

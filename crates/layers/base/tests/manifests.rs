@@ -1,6 +1,6 @@
-//! Manifests from outside: sealed, signed, read, refused; and what the stock minisign says of them.
+//! Manifests seen from outside: sealed, signed, read, refused; and verified by the stock minisign.
 
-// The SKIP line is for whoever runs the tests.
+// The SKIP line is for the person who runs the tests.
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
 use bakeoff_layers_base::digest::Algorithm;
@@ -184,7 +184,7 @@ fn two_manifests_differ_by_name() {
     assert_eq!(check::diff(&new, &new), []);
 }
 
-/// None, and the reason is printed, where minisign is not installed.
+/// Returns false and prints the reason where minisign is not installed.
 fn has_minisign(test: &str) -> bool {
     let found = Path::new("/usr/bin/minisign").exists();
     if !found {
@@ -225,7 +225,7 @@ fn a_key_that_minisign_made_signs_here() {
     assert_eq!(yard.load(150, 0).unwrap().header().version, 2);
 }
 
-/// Whether minisign is content; it is handed a passphrase in case it asks.
+/// Whether minisign succeeds; it is handed a passphrase in case it asks.
 fn minisign(yard: &Yard, arguments: &[&str]) -> bool {
     let mut child = Command::new("minisign")
         .args(arguments)
@@ -235,7 +235,7 @@ fn minisign(yard: &Yard, arguments: &[&str]) -> bool {
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    // Whoever needs no passphrase does not read it.
+    // A minisign that needs no passphrase does not read it.
     let _ = child.stdin.take().unwrap().write_all(b"secret\nsecret\n");
     child.wait().unwrap().success()
 }

@@ -1,7 +1,7 @@
-//! The contract of key release: what every place that keeps a store's key must do.
+//! Contract of key release: required behaviour of every place that keeps a store's key.
 //!
-//! `contract` knows nothing of files. A place in a chip has to pass it, too: it implements [`Place`]
-//! beside its own tests and calls the same function.
+//! `contract` knows nothing of files. A place in a chip has to pass it, too: it implements [`Place`] beside its own
+//! tests and calls the same function.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
@@ -43,7 +43,7 @@ fn measured(admin: AdminKey, version: u64, wrong: &[&str]) -> State {
     of("system", "/srv", admin, version, wrong)
 }
 
-/// What becomes of a wish for the right vault's key.
+/// Asks for the right vault's key.
 fn release(mut place: impl Release, state: &State) -> Result<StoreKey, Refusal> {
     place.release(&Name::of(VAULT), state)
 }
@@ -83,14 +83,14 @@ fn contract(place: &impl Place) {
     // A key that is kept anew, for a policy without an admin, needs the secret alone.
     let next = StoreKey::generate().unwrap();
     place.open().keep(&next, Policy { vault: Name::of(VAULT), manifest: None }).unwrap();
-    // A manifest would protect nothing, and who gives one believes that it does.
+    // A manifest would protect nothing, and its giver would believe that it does.
     assert_eq!(label(release(place.open(), &good)), "not-bound");
     assert_eq!(release(place.open(), &State::Unmeasured).unwrap().bytes(), next.bytes());
     assert_eq!(label(release(place.open_wrongly(), &State::Unmeasured)), "wrong-secret");
 }
 
-/// Neither another vault, nor another manifest of the same admin, nor the same one of another directory; and
-/// none of them makes the honest one an old one.
+/// Neither another vault, nor another manifest of the same admin, nor the same manifest of another directory is
+/// accepted; and none of them turns the honest one into an old one.
 fn nothing_else_is_taken_for_it(place: &impl Place) {
     let good = measured(ADMIN, 8, &[]);
     let other = place.open().release(&Name::of("other.vault"), &good);
@@ -117,7 +117,7 @@ fn locks_hold(place: &impl Place, good: &State) {
     assert_eq!(refused.label(), "locked");
     assert!(refused.to_string().contains("a file was changed"), "{refused}");
     assert_eq!(place.open_wrongly().unlock(Some(&ADMIN)).unwrap_err().label(), "wrong-secret");
-    // Who has the secret alone can mount, and not undo a lock.
+    // The secret alone suffices to mount, but not to undo a lock.
     for other in [None, Some(&[7; 32])] {
         assert_eq!(place.open().unlock(other).unwrap_err().label(), "not-the-admin");
     }

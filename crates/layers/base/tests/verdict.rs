@@ -1,4 +1,4 @@
-//! The discipline of kept verdicts: by itself, and under loom in every order of its steps.
+//! Verdict cache tests: sequentially, and under loom in every order of its steps.
 
 // The file of the crate is public there, and private here.
 #![allow(clippy::unwrap_used, clippy::enum_variant_names, missing_docs, unreachable_pub, dead_code)]
@@ -48,7 +48,7 @@ fn a_full_table_keeps_what_it_has_and_says_so() {
     assert_eq!(verdicts.ticket(4).keep((), None, || true), Kept::Kept);
 }
 
-/// What is looked at, with a mark beside it as the kernel keeps one.
+/// An object to look at, with a mark beside it as the kernel keeps one.
 struct World {
     verdicts: verdict::Verdicts<u32, u64>,
     content: AtomicU64,
@@ -61,7 +61,7 @@ impl World {
         Arc::new(Self { verdicts, content: AtomicU64::new(1), marked: AtomicU64::new(0) })
     }
 
-    /// Looks at the content and keeps what it saw.
+    /// Looks at the content and keeps the verdict.
     fn look(&self) {
         let ticket = self.verdicts.ticket(7);
         let seen = self.content.load(Ordering::SeqCst);
@@ -71,7 +71,7 @@ impl World {
         });
     }
 
-    /// What is kept, and what is marked, is what is there.
+    /// Kept verdict and mark agree with the content.
     fn check(&self) {
         let content = self.content.load(Ordering::SeqCst);
         let kept = self.verdicts.look_up(&7, 0);
@@ -90,7 +90,7 @@ fn a_change_that_is_announced_leaves_neither_verdict_nor_mark_of_the_content_bef
             let world = world.clone();
             move || world.look()
         });
-        // The change is between the two: whoever looks meanwhile holds a ticket that is void.
+        // The change falls between the two: a concurrent look holds a ticket that is void.
         world.verdicts.void(&7, || world.marked.store(0, Ordering::SeqCst));
         world.content.store(2, Ordering::SeqCst);
         world.verdicts.void(&7, || world.marked.store(0, Ordering::SeqCst));

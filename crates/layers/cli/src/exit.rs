@@ -1,21 +1,21 @@
-//! Exit codes, once.
+//! Exit codes of `bakeoff-layers`, and errors that carry one.
 
 use std::process::ExitCode;
 
-/// How `bakeoff-layers` ends.
+/// Exit code of `bakeoff-layers`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// Done.
     Done,
-    /// `proof`: what should be on is off.
+    /// `proof`: the protection is off.
     Off,
     /// Wrong command line, or a policy or rules with faults.
     Usage,
     /// A file, the kernel or a right is missing.
     Failed,
-    /// `verify`, `replay`: something is not as the manifest, or the log, says.
+    /// `verify`, `replay`: a difference from the manifest, or from the log.
     Altered,
-    /// `explain`: the domain may not, or it is always refused. An agent says no.
+    /// `explain`: the domain may not, or it is always refused. Or an agent refused.
     Refused,
 }
 
@@ -31,18 +31,18 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// Help and version go to standard output with 0, wrong words to standard error with 2.
+/// Help and version go to standard output with 0, errors to standard error with 2.
 pub(crate) fn of_clap(error: &clap::Error) -> ExitCode {
     let _ = error.print();
     if error.use_stderr() { Exit::Usage.into() } else { Exit::Done.into() }
 }
 
-/// A command that ends early: what to say and which exit code.
+/// Early end of a command: message and exit code.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// The exit code.
     pub(crate) exit: Exit,
-    /// What to say.
+    /// The message.
     pub(crate) message: String,
 }
 
@@ -57,12 +57,12 @@ impl Failure {
         Self { exit: Exit::Failed, message: message.to_string() }
     }
 
-    /// Whoever decides says no.
+    /// The deciding party refuses.
     pub(crate) fn refused(message: impl ToString) -> Self {
         Self { exit: Exit::Refused, message: message.to_string() }
     }
 
-    /// Something is not as it should be.
+    /// There is a difference from what should be.
     pub(crate) fn altered(message: impl ToString) -> Self {
         Self { exit: Exit::Altered, message: message.to_string() }
     }

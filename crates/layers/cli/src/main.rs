@@ -1,8 +1,7 @@
 //! `bakeoff-layers`: the layers that bakeoff measures. `bakeoff layer ...` executes it.
 //!
-//! Measured side, and never linked by what measures. Glue: flags in, exit codes out. Owns the command
-//! line, standard output and standard error; parsing does nothing, each module of `commands` does one
-//! thing with what was typed.
+//! Measured side, and never linked by the measuring side. Glue: flags in, exit codes out. Owns the command line,
+//! standard output and standard error; parsing has no effects, each module of `commands` runs one command.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! The only place that writes to standard output and standard error.
+//! Output to standard output and standard error; the only place that writes there.
 
 use std::io::Write;
 
@@ -17,7 +17,7 @@ pub(crate) fn note(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "bakeoff layer: {text}");
 }
 
-/// An error for the user.
+/// Prints an error for the user.
 pub(crate) fn complain(text: &str) {
     note(text);
 }

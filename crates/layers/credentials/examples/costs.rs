@@ -1,5 +1,6 @@
-//! What credentials cost: a chain verified, a decision by an access list and a kept one, a transfer and a leaf made. CPU time
-//! of the thread, ns each: the lowest and the middle one of some batches. benches/credentials builds and starts it.
+//! Cost of credentials: verifying a chain, a fresh and a cached decision by an access list, making a transfer and a
+//! leaf. CPU time of the thread, ns each: the lowest and the median of some batches. benches/credentials builds and
+//! starts it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -18,7 +19,7 @@ use std::sync::Arc;
 use world::{NOW, World};
 
 const BATCHES: usize = 15;
-/// Rights that are kept, as after a while of many sessions.
+/// Number of cached rights, as after many sessions.
 const KEPT: u64 = 100_000;
 
 fn main() {
@@ -44,7 +45,7 @@ fn main() {
     show("sign a status of 8 serials", 2_000, || drop(black_box(world.home.status(&serials, |_| {}))));
 }
 
-/// Three names, four levels down, in a list of so many lines.
+/// Three names, four levels down, in a list of `entries` lines.
 fn decide(world: &World, entries: usize) {
     let mut text = "/ allow group:staff@home.example read,list\n".to_owned();
     for number in 1..entries {
@@ -69,13 +70,14 @@ fn keep() {
     }
     let mut object = 0;
     show("rights that are kept", 200_000, || {
-        // A prime as a step: no two looks in a row are at the same place of the table.
+        // A prime as a step: no two consecutive look-ups hit the same place of the table.
         object = (object + 7_919) % KEPT;
         black_box(ask(object));
     });
 }
 
-/// A decision about an object five levels down, with two bundles in force, into the memory that a writer empties.
+/// A decision about an object five levels down, with two bundles in force, recorded into memory that a writer
+/// empties.
 fn record() {
     let force = InForce { epoch: 3, acl: [1; 32], bundles: vec![[2; 32]; 2], revoked: [3; 32] };
     let path = ["projects", "one", "2026", "november", "report.html"].map(|name| name.as_bytes().to_vec());

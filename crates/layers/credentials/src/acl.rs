@@ -1,7 +1,7 @@
-//! Access lists: who may do what, below which directory.
+//! Access lists: rights of principals, by directory.
 //!
-//! Measured side, pure. Owns the language, its faults and the compiled list. A decision is a look-up a name and level,
-//! however long the list is. Reads no file: texts come in.
+//! Measured side, pure. Owns the language, its faults and the compiled list. A decision takes one look-up for each
+//! name and directory level, however long the list is. Reads no file: the caller passes texts.
 //!
 //! ```text
 //! /                  allow group:staff@home.example  read,list
@@ -9,8 +9,8 @@
 //! "/a name/with b"   allow any@partner.example       create
 //! ```
 //!
-//! Rules at an object and above it add up, from the root down; where a directory has an `only`, its own rules and those
-//! below it alone count.
+//! Rules at an object and above it add up, from the root down; if a directory has an `only`, just its own rules and
+//! those below it count.
 
 use crate::name::{Domain, Kind, Name};
 use crate::operation::{Operation, Operations};
@@ -20,17 +20,17 @@ use bakeoff_layers_base::word;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-/// Something wrong at a line.
+/// A fault at a line.
 pub type Fault = fault::Fault<Wrong>;
 
-/// What is wrong.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
-    /// Not path, verb, name and operations.
+    /// Not of the form path, verb, name, operations.
     NotARule,
-    /// A path that no object has.
+    /// A path that no object can have.
     OddPath,
-    /// A verb or an operation that there is not.
+    /// An unknown verb or operation.
     Unknown,
     /// Neither a name nor `any@` and a domain.
     OddName,
@@ -38,29 +38,29 @@ pub enum Wrong {
     Twice,
 }
 
-/// All that is wrong with a list, in the order of lines.
+/// All faults of a list, in the order of lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the access list has faults:\n{}", Lines(.0))]
 pub struct AclError(pub Vec<Fault>);
 
-/// A list with nothing wrong.
+/// A list without faults.
 #[derive(Clone, Debug)]
 pub struct Acl {
     file: String,
     root: Level,
 }
 
-/// A directory that rules name, or that is on the way to one.
+/// A directory that rules name, or a parent of one.
 #[derive(Clone, Debug, Default)]
 struct Level {
     rules: HashMap<String, Rule>,
-    /// The first line here that says `only`.
+    /// The first line here with `only`.
     only: Option<usize>,
     below: HashMap<Vec<u8>, Level>,
 }
 
 impl Level {
-    /// A rule here or deeper lets somebody of these names do something. Rules nest as deeply as a path may.
+    /// Whether a rule here or deeper grants something to one of these names. Rules nest as deeply as a path may.
     fn lets(&self, who: &[String]) -> bool {
         let mut rules = who.iter().filter_map(|name| self.rules.get(name));
         rules.any(|rule| rule.operations != Operations::NONE)
@@ -74,19 +74,19 @@ struct Rule {
     line: usize,
 }
 
-/// What somebody may do somewhere, and by which lines.
+/// Rights of a principal at a path, with the lines that grant them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Decision {
-    /// What he may.
+    /// The granted operations.
     pub operations: Operations,
-    /// The nearest line that lets him, for each operation by its place; 0 where none does.
+    /// The nearest line that grants each operation, by its position; 0 if there is none.
     lines: [usize; Operation::ALL.len()],
     /// The nearest `only`, above which no rule counts.
     pub only: Option<usize>,
 }
 
 impl Decision {
-    /// The nearest line that lets him do it.
+    /// The nearest line that grants this operation.
     pub fn line(&self, operation: Operation) -> Option<usize> {
         self.lines.get(operation.place()).copied().filter(|line| *line > 0)
     }
@@ -110,10 +110,10 @@ impl Decision {
 }
 
 impl Acl {
-    /// The list of a text, from a file of this name.
+    /// Reads a list from text, with the name of its file.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All its faults.
     pub fn of_text(text: &str, file: &str) -> Result<Self, AclError> {
         let mut faults = fault::Faults::of(file.to_owned());
         let mut acl = Self { file: file.to_owned(), root: Level::default() };
@@ -130,12 +130,12 @@ impl Acl {
         faults.into_warnings(|_| false).map(|_| acl).map_err(AclError)
     }
 
-    /// The file that it is from.
+    /// Name of its file.
     pub fn file(&self) -> &str {
         &self.file
     }
 
-    /// What one who goes by these names ([`names`]) may do at a path.
+    /// Rights at a path of a principal with these names ([`names`]).
     pub fn decide(&self, who: &[String], path: &[impl AsRef<[u8]>]) -> Decision {
         let mut decision = Decision::default();
         let mut rest = path.iter();
@@ -147,12 +147,12 @@ impl Acl {
         decision
     }
 
-    /// Whether a rule names something below a path.
+    /// Whether a rule names a path below this one.
     pub fn has_rules_below(&self, path: &[impl AsRef<[u8]>]) -> bool {
         self.level(path).is_some_and(|level| !level.below.is_empty())
     }
 
-    /// Whether a rule lets one who goes by these names do something at a path or below it.
+    /// Whether a rule grants something, at a path or below it, to a principal with these names.
     pub(crate) fn leads(&self, who: &[String], path: &[impl AsRef<[u8]>]) -> bool {
         self.level(path).is_some_and(|level| level.lets(who))
     }
@@ -161,7 +161,8 @@ impl Acl {
         path.iter().try_fold(&self.root, |level, name| level.below.get(name.as_ref()))
     }
 
-    /// The nearest line that lets a group of this domain do something: of a refusal, whether a giver may have it so.
+    /// The nearest line that grants this operation to a group of this domain: for a refusal, as its giver may have
+    /// the right through that group.
     pub(crate) fn line_of_group(
         &self,
         domain: &Domain,
@@ -206,9 +207,9 @@ impl Acl {
     }
 }
 
-/// By which names rules know a principal: its own, those of its groups, and `any` of its domain. With a chain it is the
-/// first giver's name and domain, and the peer's groups: a giver's are not known here, so nobody hands on what he has
-/// through a group.
+/// Names by which rules know a principal: its own, those of its groups, and `any` of its domain. With a chain these
+/// are the first giver's name and domain, and the peer's groups. A giver's groups are not known here, so a right that
+/// comes from a group cannot be handed on.
 pub(crate) fn names(subject: &Name, groups: &[Name]) -> Vec<String> {
     let own = [subject].into_iter().chain(groups).map(Name::to_string);
     own.chain([any(subject.domain())]).collect()
@@ -218,7 +219,7 @@ fn any(domain: &Domain) -> String {
     format!("any@{domain}")
 }
 
-/// A rule as it is typed.
+/// A rule as typed.
 struct Typed {
     path: Prefix,
     only: bool,
@@ -261,7 +262,7 @@ fn read(line: &str) -> Result<Typed, (Wrong, String)> {
     Ok(Typed { path, only, who, operations })
 }
 
-/// Words that other lists know.
+/// Words that other access lists use.
 const ELSEWHERE: [(&[&str], &str); 3] = [
     (&["deny", "refuse", "except"], "nothing is denied here: write only at the directory, for who may"),
     (&["rename", "delete", "unlink", "move"], "write remove, which lets rename, too"),
@@ -277,7 +278,7 @@ fn unknown(what: &str, word: &str, known: &[&str]) -> String {
 mod tests {
     use super::*;
 
-    /// What is wrong, what is written, what is said.
+    /// Fault, text, message.
     const CASES: [(Wrong, &str, &str); 12] = [
         (Wrong::NotARule, "/x allow user:a@b", "write a path, allow or only"),
         (Wrong::NotARule, "/x allow user:a@b read list", "write a path, allow or only"),

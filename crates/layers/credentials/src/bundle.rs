@@ -1,7 +1,7 @@
-//! Trust bundles: a domain's keys, as an administrator signed them.
+//! Trust bundles: a domain's keys, signed by its administrator.
 //!
 //! Measured side, cold, pure. Agents' keys are pinned here and not named by the CA, so that a thief of the CA's key
-//! cannot name an agent of his own. Signature, expiry and rollback are those of manifests.
+//! cannot appoint an agent. Signature, expiry and rollback work as for manifests.
 //!
 //! The format is lines of text, so that `less`, `diff` and `minisign` can read it:
 //!
@@ -15,9 +15,9 @@
 //! ola agent.home.example:7440
 //! ```
 //!
-//! The last three in this order; one or two of the first two each, so that keys can be changed, and up to four of the
-//! last. No key is a CA's and an agent's: neither alone may be enough. How long an agent's certificate says that it is
-//! good is not looked at: the bundle says it.
+//! The last three in this order; one or two each of `ca` and `ola-root`, so that keys can be changed, and up to four
+//! of `ola`. No key may be both a CA's and an agent's: neither alone may be enough. The dates in an agent's
+//! certificate do not count: the bundle's do.
 
 use crate::key::PublicKey;
 use crate::leaf::root_key;
@@ -33,51 +33,51 @@ use std::ops::RangeInclusive;
 
 /// Longest bundle.
 const MOST_BYTES: usize = 64 * 1024;
-/// Most keys of a kind: what verifiers have to try.
+/// Limit on keys of a kind: verifiers have to try each.
 pub(crate) const MOST_KEYS: usize = 2;
-/// Most addresses of agents.
+/// Limit on addresses of agents.
 const MOST_ADDRESSES: usize = 4;
 
-/// What is known of a domain.
+/// Keys and agents of a domain.
 #[derive(Clone, Debug)]
 pub struct Bundle {
-    /// Which.
+    /// The domain.
     pub domain: Domain,
-    /// Counts up; an older one is a rollback.
+    /// Rises with each new bundle; an older one is a rollback.
     pub version: u64,
-    /// Until when it is good, in seconds since 1970.
+    /// Expiry, in seconds since 1970.
     pub not_after_unix_s: u64,
     /// Keys of its CA.
     pub ca: Vec<PublicKey>,
-    /// Where its agents listen: `HOST:PORT`.
+    /// Addresses of its agents: `HOST:PORT`.
     pub addresses: Vec<String>,
     roots: Vec<CertificateDer<'static>>,
     keys: Vec<PublicKey>,
     anchors: Vec<TrustAnchor<'static>>,
 }
 
-/// What a new bundle shall say.
+/// Content of a new bundle.
 #[derive(Clone, Debug)]
 pub struct Draft<'a> {
-    /// Of which domain.
+    /// The domain.
     pub domain: &'a Domain,
-    /// Larger than that of the bundle before.
+    /// Must be larger than that of the previous bundle.
     pub version: u64,
-    /// Until when it is good, in seconds since 1970.
+    /// Expiry, in seconds since 1970.
     pub not_after_unix_s: u64,
     /// Keys of its CA.
     pub ca: &'a [PublicKey],
     /// Certificates of its agents, in DER.
     pub roots: &'a [Vec<u8>],
-    /// Where its agents listen.
+    /// Addresses of its agents.
     pub addresses: &'a [String],
 }
 
 impl Draft<'_> {
-    /// The text to be signed.
+    /// The text to sign.
     ///
     /// # Errors
-    /// It would be refused.
+    /// It would be refused, with the reason.
     pub fn text(&self) -> Result<String, Refusal> {
         let mut text = format!(
             "bakeoff-trust 1\ndomain {}\nversion {}\nnot-after {}\n",
@@ -87,7 +87,7 @@ impl Draft<'_> {
         let roots = self.roots.iter().map(|root| ("ola-root", STANDARD.encode(root)));
         let addresses = self.addresses.iter().map(|address| ("ola", address.clone()));
         for (word, value) in keys.chain(roots).chain(addresses) {
-            // A string takes all that is written to it.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{word} {value}");
         }
         parse(&text).map(|_| text)
@@ -95,7 +95,7 @@ impl Draft<'_> {
 }
 
 impl Bundle {
-    /// Reads a bundle whose signature, time and version must be right.
+    /// Reads a bundle and checks its signature, time and version.
     ///
     /// # Errors
     /// It is refused, by name.
@@ -111,10 +111,10 @@ impl Bundle {
         Ok(bundle)
     }
 
-    /// Its text: what was read has one spelling.
+    /// Its text, which has only one spelling.
     ///
     /// # Errors
-    /// It would be refused, which what was read is not.
+    /// It would be refused, which cannot happen to a bundle that was read.
     pub fn text(&self) -> Result<String, Refusal> {
         let roots: Vec<Vec<u8>> = self.roots.iter().map(|root| root.to_vec()).collect();
         let Self { domain, version, not_after_unix_s, ca, addresses, .. } = self;
@@ -122,7 +122,7 @@ impl Bundle {
         Draft { domain, version, not_after_unix_s, ca, roots: &roots, addresses }.text()
     }
 
-    /// What reading does to bytes that nobody signed: for tests and fuzzing.
+    /// Reads bytes without checking a signature: for tests and fuzzing.
     ///
     /// # Errors
     /// It is refused, by name.
@@ -133,7 +133,7 @@ impl Bundle {
         parse(std::str::from_utf8(bytes).map_err(|_| Refusal::Malformed { line: 1, what: "text in UTF-8" })?)
     }
 
-    /// Whether it is no longer good.
+    /// Whether it has expired.
     pub const fn is_over(&self, now_unix_s: u64) -> bool {
         now_unix_s >= self.until_unix_s()
     }
@@ -143,7 +143,7 @@ impl Bundle {
         &self.roots
     }
 
-    /// From when on it is no longer good, in seconds since 1970.
+    /// First second at which it has expired, since 1970.
     pub(crate) const fn until_unix_s(&self) -> u64 {
         self.not_after_unix_s.saturating_add(1)
     }
@@ -153,30 +153,30 @@ impl Bundle {
         &self.keys
     }
 
-    /// The same, as leafs are verified by them.
+    /// The same as trust anchors, to verify leafs with.
     pub(crate) fn anchors(&self) -> &[TrustAnchor<'static>] {
         &self.anchors
     }
 }
 
-/// All that is known of domains.
+/// The known bundles.
 #[derive(Clone, Debug, Default)]
 pub struct Bundles(HashMap<Domain, Bundle>);
 
 impl Bundles {
-    /// That of a domain.
+    /// Bundle of a domain.
     pub fn get(&self, domain: &Domain) -> Option<&Bundle> {
         self.0.get(domain)
     }
 
-    /// All, in no order.
+    /// All of them, in no order.
     pub fn each(&self) -> impl Iterator<Item = &Bundle> {
         self.0.values()
     }
 }
 
 impl FromIterator<Bundle> for Bundles {
-    /// Of several of a domain the newest.
+    /// Of several bundles of a domain it keeps the newest.
     fn from_iter<I: IntoIterator<Item = Bundle>>(bundles: I) -> Self {
         let mut all = HashMap::<Domain, Bundle>::new();
         for bundle in bundles {
@@ -188,14 +188,14 @@ impl FromIterator<Bundle> for Bundles {
     }
 }
 
-/// The lines that are left, the next of them counted from 1.
+/// Unread lines, with the number of the next, counted from 1.
 struct Rest<'t> {
     lines: std::iter::Peekable<std::str::Lines<'t>>,
     next: usize,
 }
 
 impl<'t> Rest<'t> {
-    /// What follows `word` and a blank on the next line, read by `read`.
+    /// The rest of the next line behind `word` and a blank, parsed by `read`.
     fn field<T>(
         &mut self,
         word: &str,
@@ -208,7 +208,7 @@ impl<'t> Rest<'t> {
         Ok(value)
     }
 
-    /// The same of so many lines that follow each other.
+    /// The same for several consecutive lines.
     fn fields<T>(
         &mut self,
         word: &str,
@@ -225,7 +225,7 @@ impl<'t> Rest<'t> {
         Ok(found)
     }
 
-    /// Nothing is left.
+    /// Checks that nothing is left.
     fn end(mut self) -> Result<(), Refusal> {
         let left = self.lines.next().map(|_| Refusal::Malformed { line: self.next, what: "the end" });
         left.map_or(Ok(()), Err)

@@ -1,13 +1,13 @@
-//! Deterministic CBOR (RFC 8949 section 4.2.1), and nothing else.
+//! Deterministic CBOR (RFC 8949 section 4.2.1); any other encoding is refused.
 //!
-//! Measured side, pure, fed by strangers. What `ciborium` lets through (longer lengths and numbers than needed, lengths
-//! left open, keys twice or in disorder) is found by writing it again and comparing bytes; before that, length and depth
-//! have their limits.
+//! Measured side, pure, fed by strangers. `ciborium` accepts more: longer lengths and numbers than needed, indefinite
+//! lengths, duplicate or unordered keys. So each value is encoded again and the bytes are compared. Before that,
+//! length and depth are limited.
 
 use crate::refusal::{Piece, Refusal};
 use ciborium::Value;
 
-/// Deepest nesting. A path within a grant within claims is the deepest that there is, at 4.
+/// Limit on nesting. A path within a grant within claims is the deepest in use, at 4.
 const DEPTH: usize = 8;
 
 /// Reads one value that fills the bytes.
@@ -29,12 +29,12 @@ pub(crate) fn write(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     match ciborium::into_writer(value, &mut bytes) {
         Ok(()) => bytes,
-        // A vector takes all that is written to it; and nobody takes empty bytes for a value.
+        // Writing to a vector cannot fail; and empty bytes are no valid value.
         Err(_) => Vec::new(),
     }
 }
 
-/// Whether keys of all maps are integers, in the order of their bytes, none twice.
+/// Whether keys of all maps are integers, in the order of their bytes, without duplicates.
 fn is_ordered(value: &Value) -> bool {
     match value {
         Value::Array(items) => items.iter().all(is_ordered),

@@ -1,7 +1,7 @@
-//! As much of DER as it takes to find an extension in a certificate.
+//! Minimal DER reader: just enough to find an extension in a certificate.
 //!
-//! Measured side, pure. The certificate was read, and its signature checked, by `webpki` before: this finds what that
-//! one reads and does not hand out.
+//! Measured side, pure. `webpki` has read the certificate, and checked its signature, before: this module finds the
+//! part that `webpki` reads but does not return.
 
 pub(crate) const OCTETS: u8 = 0x04;
 const INTEGER: u8 = 0x02;
@@ -10,7 +10,8 @@ const SEQUENCE: u8 = 0x30;
 const VERSION: u8 = 0xa0;
 const EXTENSIONS: u8 = 0xa3;
 
-/// The content of a certificate's extension that is there once, and not critical. `oid` is its content, in DER.
+/// Content of a certificate's extension that occurs once, and is not critical. `oid` is its identifier's content, in
+/// DER.
 pub(crate) fn extension<'a>(certificate: &'a [u8], oid: &[u8]) -> Option<&'a [u8]> {
     let mut rest = certificate;
     let mut rest = take(&mut rest, SEQUENCE)?;
@@ -49,7 +50,7 @@ pub(crate) fn take<'a>(rest: &mut &'a [u8], tag: u8) -> Option<&'a [u8]> {
     Some(taken)
 }
 
-/// A value with this tag; `None` where it is longer than [`take`] takes.
+/// A value with this tag; `None` if it is longer than [`take`] accepts.
 pub(crate) fn wrap(tag: u8, content: &[u8]) -> Option<Vec<u8>> {
     let [high, low] = u16::try_from(content.len()).ok()?.to_be_bytes();
     let head = match (high, low) {

@@ -1,6 +1,6 @@
-//! What a verified principal may do to an object: the access list's answer, and each link's scope of it.
+//! Rights of a verified principal to an object: the access list's answer, limited by the scope of each link.
 //!
-//! Measured side, pure, hot: asked for an operation on an object that no verdict is kept about.
+//! Measured side, pure, hot: called for each object without a cached verdict.
 
 use crate::acl::{Acl, names};
 use crate::key::Serial;
@@ -10,26 +10,27 @@ use crate::statement::{Scope, Transfer, left};
 use crate::verify::Item;
 use bakeoff_layers_base::verdict::Verdicts;
 
-/// Whom somebody acts for, as whom, and within which scopes.
+/// Verified grant of a session: whose rights, used by whom, and within which scopes.
 #[derive(Clone, Debug)]
 pub struct Grant {
-    /// Whose rights these are: the first giver, or the peer itself.
+    /// Principal whose rights these are: the first giver, or the peer itself.
     pub subject: Name,
-    /// Who uses them: the peer of TLS.
+    /// Principal that uses them: the peer of TLS.
     pub acts_as: Name,
-    /// Groups that the peer is in, by its agent's word. No giver's: what somebody has through a group he cannot hand on.
+    /// Groups of the peer, by its agent's word. A giver's groups do not count: a right that comes from a group cannot
+    /// be handed on.
     pub groups: Vec<Name>,
-    /// When it ends, in seconds since 1970: with the first of all that it stands on.
+    /// End of the grant, in seconds since 1970: the earliest of everything that it stands on.
     pub expires_unix_s: u64,
-    /// What it falls with when its domain takes it back.
+    /// Items whose revocation by their domain ends the grant.
     pub stands_on: Vec<(Domain, Item)>,
-    /// Of each link, who gave it, and what.
+    /// Giver and scopes of each link.
     links: Vec<Link>,
-    /// By which names access lists know it.
+    /// Names by which access lists know it.
     who: Vec<String>,
 }
 
-/// A link of its chain.
+/// A link of its transfer chain.
 #[derive(Clone, Debug)]
 struct Link {
     giver: Name,
@@ -38,32 +39,32 @@ struct Link {
     scopes: Vec<Scope>,
 }
 
-/// How much may be written by a link.
+/// Byte limit of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// Which link.
+    /// Serial number of the link.
     pub serial: Serial,
-    /// How much, in bytes.
+    /// The limit, in bytes.
     pub most_bytes: u64,
-    /// When the link ends, in seconds since 1970.
+    /// End of the link, in seconds since 1970.
     pub until_unix_s: u64,
 }
 
-/// What may be done to an object.
+/// Rights to an object.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
-    /// What.
+    /// The operations.
     pub operations: Operations,
-    /// The most that may be written under this grant, in bytes; no limit when `None`.
+    /// Limit on bytes written under this grant; `None` for no limit.
     pub most_bytes: Option<u64>,
 }
 
-/// Whether something may be done, and why.
+/// Decision on an operation, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Because {
-    /// Whether it may.
+    /// Whether it is granted.
     pub granted: bool,
-    /// The sentence, without a full stop.
+    /// The reason as a sentence, without a full stop.
     pub reason: String,
 }
 
@@ -87,7 +88,7 @@ impl Grant {
         Self { subject, acts_as, groups, expires_unix_s, stands_on, links, who }
     }
 
-    /// What may be done to the object at a path.
+    /// Rights to the object at a path.
     pub fn rights(&self, acl: &Acl, path: &[impl AsRef<[u8]>]) -> Rights {
         let all = Rights { operations: acl.decide(&self.who, path).operations, most_bytes: None };
         self.links.iter().fold(all, |all, link| {
@@ -97,7 +98,7 @@ impl Grant {
         })
     }
 
-    /// How much may be written at a path by each link that limits it.
+    /// Byte limits of the links that have one, at a path.
     pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<Limit> {
         let limit = |link: &Link| {
             let most_bytes = left(&link.scopes, path).1?;
@@ -106,7 +107,7 @@ impl Grant {
         self.links.iter().filter_map(limit).collect()
     }
 
-    /// Whether a path is on the way to something that it grants: a rule and each link name something there or below.
+    /// Whether a path is at or above something that is granted: a rule and each link name a path there or below.
     pub fn leads(&self, acl: &Acl, path: &[impl AsRef<[u8]>]) -> bool {
         let goes = |scope: &Scope| {
             let mut names = scope.path.names().iter().zip(path);
@@ -116,12 +117,12 @@ impl Grant {
         given && self.links.iter().all(|link| link.scopes.iter().any(goes))
     }
 
-    /// The nearest line of the list that lets its subject do it, whatever the links say.
+    /// The nearest line of the list that grants this to its subject, regardless of the links.
     pub fn line(&self, acl: &Acl, path: &[impl AsRef<[u8]>], operation: Operation) -> Option<usize> {
         acl.decide(&self.who, path).line(operation)
     }
 
-    /// Whether one thing may be done to it, and which line or link decided.
+    /// Whether an operation is granted, and which line or link decided.
     pub fn because(&self, acl: &Acl, path: &[impl AsRef<[u8]>], operation: Operation) -> Because {
         let decision = acl.decide(&self.who, path);
         let (word, subject, file) = (operation.word(), &self.subject, acl.file());
@@ -153,11 +154,11 @@ impl Grant {
     }
 }
 
-/// Rights that were decided, by session and object.
+/// Cached rights, by session and object.
 pub type Kept = Verdicts<(u32, u64), Rights>;
 
-/// What may be done to an object in a session, kept until the grant ends, or the object or the rules change. `decide`
-/// must take the access list itself: what it found before would be kept beyond a change of rules that came between.
+/// Rights to an object in a session, cached until the grant ends, or the object or the rules change. `decide` must
+/// take the access list itself: a list taken before could outlive a change of rules in between.
 pub fn rights(
     kept: &Kept,
     (session, object): (u32, u64),

@@ -1,8 +1,8 @@
-//! HELLO: what the holder of a leaf shows beside it, once a connection.
+//! HELLO message: statements that the holder of a leaf shows beside it, once a connection.
 //!
-//! Measured side, pure, fed by strangers. Owns how pieces are put together and how many there may be. What stands
-//! beside a statement says by whose key it is to be opened, so that nothing in it is believed before; it must say the
-//! same then.
+//! Measured side, pure, fed by strangers. Owns how pieces are put together and their limits. A name beside each
+//! statement says whose key opens it, so that nothing in it is believed before; the opened statement must contain the
+//! same name.
 
 use crate::bundle::MOST_KEYS;
 use crate::cbor;
@@ -13,19 +13,19 @@ use std::str::FromStr;
 
 /// Longest HELLO.
 pub const MOST_BYTES: usize = 64 * 1024;
-/// Most links of a chain.
+/// Limit on links of a chain.
 pub const MOST_LINKS: usize = 8;
-/// Most identities, and most statuses.
+/// Limit on identities, and on statuses.
 const MOST_BESIDE: usize = 10;
-/// Most signatures that are looked at for one HELLO: every key of a domain is tried for every identity and status, for the
+/// Limit on signature checks for one HELLO: every key of a domain is tried for every identity and status, for the
 /// leaf and for the identity in it; a link has one.
 const MOST_SIGNATURES: usize = 64;
 const _: () = assert!((2 * MOST_BESIDE + 2) * MOST_KEYS + MOST_LINKS <= MOST_SIGNATURES);
 
-/// What is shown.
+/// Content of a HELLO.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
-    /// Identities of givers and of roles' owners, with whose they are; an owner's before that of his role.
+    /// Identities of givers and of roles' owners, with their names; an owner's comes before that of the role.
     pub identities: Vec<(Name, Vec<u8>)>,
     /// Transfers, with their givers, from the first giver to the holder.
     pub chain: Vec<(Name, Vec<u8>)>,
@@ -34,7 +34,7 @@ pub struct Hello {
 }
 
 impl Hello {
-    /// From bytes.
+    /// Reads a HELLO.
     ///
     /// # Errors
     /// It is refused, by name.
@@ -62,7 +62,7 @@ impl Hello {
         cbor::write(&Value::Array(vec![list(&self.identities), list(&self.chain), list(&self.statuses)]))
     }
 
-    /// Refused where there is more of something than may be.
+    /// Refuses a HELLO that exceeds a limit.
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         if self.chain.len() > MOST_LINKS {
             return Err(Piece::of("the chain").refuse(Refusal::TooDeep));

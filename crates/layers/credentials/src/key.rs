@@ -1,7 +1,7 @@
 //! Keys (Ed25519), hashes of them (SHA-256) and serial numbers.
 //!
-//! Measured side, pure but for random numbers. One key signs statements and speaks TLS: what is signed never looks
-//! alike. Must not print a secret.
+//! Measured side, pure except for random numbers. One key signs statements and speaks TLS: signed messages of the two
+//! never look alike. Must not print a secret.
 
 use aws_lc_rs::digest::{SHA256, digest};
 use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -10,10 +10,10 @@ use ciborium::Value;
 use std::fmt;
 use zeroize::Zeroizing;
 
-/// A SHA-256.
+/// A SHA-256 hash.
 pub type Hash = [u8; 32];
 
-/// An Ed25519 key as certificates have it (RFC 8410), up to its 32 bytes.
+/// Prefix of an Ed25519 key in certificates (RFC 8410), up to its 32 bytes.
 const SPKI: [u8; 12] = [0x30, 0x2a, 0x30, 0x05, 0x06, 0x03, 0x2b, 0x65, 0x70, 0x03, 0x21, 0x00];
 
 /// The SHA-256 of bytes.
@@ -23,7 +23,7 @@ pub fn hash(bytes: &[u8]) -> Hash {
     hash
 }
 
-/// Why there is no key or number.
+/// Reasons for having no key or number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoKey {
     /// The random source failed.
@@ -46,7 +46,7 @@ impl PublicKey {
         Self(bytes)
     }
 
-    /// From a SubjectPublicKeyInfo, as certificates and the files of openssl have it.
+    /// From a SubjectPublicKeyInfo, the form in certificates and openssl's files.
     pub fn of_spki(info: &[u8]) -> Option<Self> {
         info.strip_prefix(&SPKI)?.try_into().ok().map(Self)
     }
@@ -61,7 +61,7 @@ impl PublicKey {
         hash(&crate::cbor::write(&self.to_cose()))
     }
 
-    /// Whether it signed this message.
+    /// Whether this key signed this message.
     pub fn signed(&self, message: &[u8], signature: &[u8]) -> bool {
         UnparsedPublicKey::new(&ED25519, self.0).verify(message, signature).is_ok()
     }
@@ -86,14 +86,14 @@ impl fmt::Debug for PublicKey {
     }
 }
 
-/// A key that signs.
+/// A signing key.
 pub struct SecretKey {
     pair: Ed25519KeyPair,
     public: PublicKey,
 }
 
 impl SecretKey {
-    /// A new one.
+    /// A new key.
     ///
     /// # Errors
     /// The random source failed.
@@ -104,15 +104,15 @@ impl SecretKey {
     /// From PKCS#8.
     ///
     /// # Errors
-    /// It is not one.
+    /// It is no such key.
     pub fn of_pkcs8(bytes: &[u8]) -> Result<Self, NoKey> {
         Ed25519KeyPair::from_pkcs8_maybe_unchecked(bytes).map_err(|_| NoKey::Format).and_then(Self::of)
     }
 
-    /// From the 32 random bytes that it is made of (RFC 8032).
+    /// From its 32 random bytes (RFC 8032).
     ///
     /// # Errors
-    /// They are not as many.
+    /// They are not 32 bytes.
     pub fn of_seed(seed: &[u8]) -> Result<Self, NoKey> {
         Ed25519KeyPair::from_seed_unchecked(seed).map_err(|_| NoKey::Format).and_then(Self::of)
     }

@@ -1,11 +1,11 @@
-//! Leafs: X.509 for minutes, by which an on-line agent counter-signs an identity, over the same key.
+//! Leaf certificates: X.509 for minutes, by which an on-line agent counter-signs an identity over the same key.
 //!
-//! Measured side, pure. A leaf is what the holder shows in TLS. Its names are SPIFFE URIs, the holder's first and then
-//! those of groups that the agent says it is in; the identity lies in an extension. A verifier takes neither alone: the
-//! agent's key without the CA's names nobody, and the CA's without the agent's has no leaf.
+//! Measured side, pure. The holder shows its leaf in TLS. Its names are SPIFFE URIs: first the holder's, then those
+//! of the groups that the agent says it is in. The identity lies in an extension. A verifier needs both signatures:
+//! with the agent's key alone nobody can be named, and with the CA's alone there is no leaf.
 //!
-//! The extension is `2.25.247781882573744415002592301549252040371` (the UUID ba690e02-f3ac-475a-bf51-ea3bd73cd6b3 as one
-//! integer), not critical, so that a stock `openssl verify` takes the leaf, too.
+//! The extension is `2.25.247781882573744415002592301549252040371` (the UUID ba690e02-f3ac-475a-bf51-ea3bd73cd6b3 as
+//! one integer). It is not critical, so that a stock `openssl verify` accepts the leaf, too.
 
 use crate::bundle::Bundle;
 use crate::der;
@@ -21,39 +21,40 @@ use rustls_pki_types::{CertificateDer, UnixTime};
 use std::time::Duration;
 use webpki::{EndEntityCert, Error, KeyUsage};
 
-/// Longest life of what an agent says, in seconds.
+/// Longest life of an agent's statement, in seconds.
 pub(crate) const MOST_LIFE_S: u64 = 24 * 60 * 60;
 /// Longest certificate.
 const MOST_BYTES: usize = 16 * 1024;
-/// Most groups in a leaf.
+/// Limit on groups in a leaf.
 const MOST_GROUPS: usize = 32;
-/// The end of the year 9999, where the times of X.509 end, in seconds since 1970.
+/// End of the year 9999, the last time of X.509, in seconds since 1970.
 const LAST_UNIX_S: u64 = 253_402_300_799;
 
-/// The number of the extension, as it lies in a certificate.
+/// Identifier of the extension, as encoded in a certificate.
 const OURS: [u8; 20] = [
     0x69, 0x82, 0xf4, 0xe9, 0x87, 0x80, 0xde, 0xba, 0xe2, 0x9d, 0xb5, 0xbf, 0xa8, 0xfa, 0xc7, 0xbd, 0xb9,
     0xf3, 0xad, 0x33,
 ];
-/// `rcgen` writes numbers of 64 bits only: this one takes as many bytes, and gives way to ours before it is signed.
+/// Stand-in for it: `rcgen` writes numbers of 64 bits only. It has the same length, and is replaced by ours before
+/// signing.
 const STAND_IN: [u64; 4] = [2, 25, u64::MAX, u64::MAX >> 1];
 const STAND_IN_BYTES: [u8; 20] = [
     0x69, 0x81, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
     0xff, 0xff, 0x7f,
 ];
 
-/// A leaf whose signature was verified.
+/// A leaf with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leaf<'a> {
     pub(crate) name: Name,
     pub(crate) groups: Vec<Name>,
     pub(crate) key: PublicKey,
     pub(crate) until_unix_s: u64,
-    /// The CA's statement, yet to be opened.
+    /// The CA's statement, still unopened.
     pub(crate) identity: &'a [u8],
 }
 
-/// Whose bundle a leaf is to be verified under: its first name's. Nothing else is believed of it before.
+/// Domain whose bundle verifies a leaf: that of its first name. Nothing else in it is believed before.
 pub(crate) fn domain_of(leaf: &CertificateDer<'_>, of: &Piece<'_>) -> Result<Domain, Refusal> {
     let name = parsed(leaf, of)?.valid_uri_names().next().and_then(Name::of_uri);
     name.map(|name| name.domain().clone()).ok_or_else(|| of.refuse(Refusal::Malformed))
@@ -102,18 +103,18 @@ impl<'a> Leaf<'a> {
     }
 }
 
-/// What an agent counter-signs.
+/// Content of a new leaf.
 #[derive(Clone, Copy, Debug)]
 pub struct Order<'a> {
     /// An identity that was opened under the domain's CA, or its owner's key.
     pub identity: &'a Identity,
     /// Its bytes.
     pub statement: &'a [u8],
-    /// The groups that the holder is in.
+    /// The groups of the holder.
     pub groups: &'a [Name],
-    /// From when on, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub from_unix_s: u64,
-    /// Until when, in seconds since 1970.
+    /// End, in seconds since 1970.
     pub until_unix_s: u64,
 }
 
@@ -155,7 +156,7 @@ pub fn make(order: &Order<'_>, domain: &Domain, agent: &SecretKey) -> Result<Vec
 /// Makes the certificate of an agent, in DER, for the bundle of its domain.
 ///
 /// # Errors
-/// Times that X.509 cannot say; or there are no random numbers.
+/// Times that X.509 cannot express; or there are no random numbers.
 pub fn make_root(
     domain: &Domain,
     agent: &SecretKey,
@@ -168,14 +169,14 @@ pub fn make_root(
     Ok(made.der().to_vec())
 }
 
-/// A certificate that says nothing but a key, in DER: what TLS is shown while there is no leaf.
+/// A certificate with a key and nothing else, in DER: shown in TLS while there is no leaf.
 pub(crate) fn bare(key: &SecretKey) -> Option<Vec<u8>> {
     let mut params = params(0, LAST_UNIX_S, "a key")?;
     params.is_ca = IsCa::ExplicitNoCa;
     params.self_signed(&Agent(key)).ok().map(|made| made.der().to_vec())
 }
 
-/// The key of an agent's certificate, if it is one of this domain.
+/// The key of an agent's certificate, if it belongs to this domain.
 pub(crate) fn root_key(root: &CertificateDer<'_>, domain: &Domain) -> Option<PublicKey> {
     let parsed = EndEntityCert::try_from(root).ok()?;
     parsed.valid_uri_names().eq([domain.uri().as_str()]).then(|| key_of(&parsed))?
@@ -198,7 +199,7 @@ fn params(from_unix_s: u64, until_unix_s: u64, common_name: &str) -> Option<Cert
     (params.not_before, params.not_after) = (moment(from_unix_s)?, moment(until_unix_s)?);
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, common_name);
-    // The highest bit is a sign there.
+    // The highest bit is the sign there.
     let mut serial = Serial::random().ok()?.0;
     serial[0] &= 0x7f;
     params.serial_number = Some(SerialNumber::from_slice(&serial));
@@ -210,7 +211,7 @@ fn uri(uri: String) -> Option<SanType> {
     uri.try_into().ok().map(SanType::URI)
 }
 
-/// Puts our number where the one stands that `rcgen` can write.
+/// Replaces the stand-in that `rcgen` can write by our identifier.
 fn with_ours(der: &[u8]) -> Vec<u8> {
     let mut der = der.to_vec();
     let at = der.windows(STAND_IN_BYTES.len()).position(|window| window == STAND_IN_BYTES);
@@ -220,7 +221,7 @@ fn with_ours(der: &[u8]) -> Vec<u8> {
     der
 }
 
-/// An agent's key, as `rcgen` asks for it.
+/// An agent's key, in `rcgen`'s form.
 struct Agent<'a>(&'a SecretKey);
 
 impl PublicKeyData for Agent<'_> {
@@ -239,7 +240,7 @@ impl SigningKey for Agent<'_> {
     }
 }
 
-/// The holder's key, of which there is the public half alone.
+/// The holder's key, of which only the public half is known.
 struct Holder(PublicKey);
 
 impl PublicKeyData for Holder {
@@ -260,13 +261,13 @@ const fn at(unix_s: u64) -> UnixTime {
     UnixTime::since_unix_epoch(Duration::from_secs(unix_s))
 }
 
-/// Until when a leaf says to be good, in seconds since 1970, for whoever shows it; he who is shown it verifies it.
+/// Expiry that a leaf states, in seconds since 1970, for its holder; a verifier checks it.
 pub fn until_unix_s(leaf: &[u8]) -> Option<u64> {
     times(&EndEntityCert::try_from(&CertificateDer::from(leaf)).ok()?).map(|(_, until_unix_s)| until_unix_s)
 }
 
-/// From when and until when a certificate is good. `webpki` tells it only where it refuses: always and never are tried,
-/// without a key to verify by.
+/// Start and end of a certificate. `webpki` reports them only when it refuses: so it is asked for a time before and
+/// one after all others, without a key to verify by.
 fn times(certificate: &EndEntityCert<'_>) -> Option<(u64, u64)> {
     let tried = |unix_s| {
         let usage = KeyUsage::client_auth();

@@ -1,8 +1,9 @@
-//! Who somebody is, what was handed to him, and what he may do: CRISIS, in statements of COSE and short-lived leafs.
+//! Credentials: identity, delegated rights and access decisions of principals, after CRISIS, in COSE statements and
+//! short-lived X.509 leafs.
 //!
-//! Measured side, pure: bytes come in, an answer or a refusal by name goes out. Owns names, statements, leafs, trust
-//! bundles, chains of transfers and access lists. Opens no socket and no file and looks at no clock: what time it is
-//! comes in as seconds since 1970. The one crate beside `base` that other layers may use.
+//! Measured side, pure: bytes come in, an answer or a named refusal goes out. Owns names, statements, leafs, trust
+//! bundles, chains of transfers and access lists. Opens no socket and no file and reads no clock: the caller passes
+//! the time as seconds since 1970. The only crate beside `base` that other layers may use.
 
 #![forbid(unsafe_code)]
 

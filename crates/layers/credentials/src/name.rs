@@ -1,25 +1,25 @@
 //! Names of principals and of their domains.
 //!
-//! Measured side, pure. One spelling a name: small letters, digits, `-`, `_` and dots, so that two names are the same
-//! exactly when their bytes are.
+//! Measured side, pure. Each name has one spelling: small letters, digits, `-`, `_` and dots. So two names are the
+//! same exactly when their bytes are.
 
 use std::fmt;
 use std::str::FromStr;
 
-/// Longest part before the `@`, in bytes: what a common name of X.509 holds.
+/// Longest part before the `@`, in bytes: the limit of X.509's common name.
 const MOST_LOCAL: usize = 64;
 /// Longest domain, and longest part of one, in bytes: those of DNS.
 const MOST_DOMAIN: usize = 253;
 const MOST_LABEL: usize = 63;
 
-/// What a principal is.
+/// Kind of a principal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Somebody.
+    /// A person.
     User,
     /// A machine, or a server on one.
     Node,
-    /// A part of somebody's rights, with a key of its own.
+    /// A part of a principal's rights, with a key of its own.
     Role,
     /// Several principals; it has no key.
     Group,
@@ -44,7 +44,7 @@ impl Kind {
     }
 }
 
-/// It is none.
+/// The text is no name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{}` is no name; write user:alice@home.example, node:files@home.example, role:editor.alice@home.example or \
@@ -52,12 +52,12 @@ impl Kind {
 )]
 pub struct NoName(pub String);
 
-/// Who certifies names: `home.example`.
+/// Domain that certifies names: `home.example`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Domain(String);
 
 impl Domain {
-    /// As it is written.
+    /// Its text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -92,22 +92,22 @@ pub struct Name {
 }
 
 impl Name {
-    /// What it is.
+    /// Its kind.
     pub const fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// What stands before the `@`.
+    /// The part before the `@`.
     pub fn local(&self) -> &str {
         &self.local
     }
 
-    /// Whose it is.
+    /// Its domain.
     pub const fn domain(&self) -> &Domain {
         &self.domain
     }
 
-    /// Of a role, whose key certifies it: that of `user:alice@home.example` for `role:editor.alice@home.example`.
+    /// Owner of a role, whose key certifies it: `user:alice@home.example` for `role:editor.alice@home.example`.
     pub fn owner(&self) -> Option<Self> {
         let (_, owner) = self.local.split_once('.').filter(|_| self.kind == Kind::Role)?;
         Some(Self { kind: Kind::User, local: owner.to_owned(), domain: self.domain.clone() })

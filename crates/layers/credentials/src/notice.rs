@@ -1,25 +1,25 @@
-//! What is told of a domain's agent while somebody listens to it.
+//! Notices from a domain's agent to its subscribers: revocations, and whether it is alive.
 //!
-//! Measured side, pure. Whoever subscribes to agents sends these, and whoever keeps grants acts on them.
+//! Measured side, pure. The subscriber to agents sends these, and the keeper of grants acts on them.
 
 use crate::name::Domain;
 use crate::verify::Item;
 
-/// Something about a domain.
+/// A notice about a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notice {
-    /// Which.
+    /// The domain.
     pub domain: Domain,
-    /// What.
+    /// The news.
     pub what: News,
 }
 
-/// What there is to be said.
+/// Content of a notice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// This is all that the domain has taken back and that could still be shown; when it is told first, and at each change.
+    /// All revocations of the domain that could still matter; sent when first known, and at each change.
     Revoked(Vec<Item>),
-    /// Its agent is there, and by its clock it is so many seconds after 1970.
+    /// The agent is alive, and its clock shows this many seconds since 1970.
     Alive(u64),
     /// Its agent was not heard of for some seconds.
     Silent,

@@ -1,10 +1,10 @@
-//! What may be done to an object.
+//! Operations on an object: the units in which rights are granted.
 //!
 //! Measured side, pure. Operations are bits in certificates and words in lists and flags.
 
 use std::fmt;
 
-/// One thing that may be done.
+/// One operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Operation {
@@ -14,9 +14,9 @@ pub enum Operation {
     List = 2,
     /// Write to a file.
     Write = 4,
-    /// Make something.
+    /// Create an object.
     Create = 8,
-    /// Remove something, or give it another name.
+    /// Remove an object, or rename it.
     Remove = 16,
     /// Set attributes.
     Attributes = 32,
@@ -48,7 +48,7 @@ impl Operation {
     }
 }
 
-/// Some of them.
+/// A set of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Operations(u8);
 
@@ -58,12 +58,12 @@ impl Operations {
     /// Every one.
     pub const ALL: Self = Self(0x7f);
 
-    /// These.
+    /// A set of these.
     pub fn of(operations: &[Operation]) -> Self {
         Self(operations.iter().fold(0, |bits, operation| bits | *operation as u8))
     }
 
-    /// Of these bits, if there is an operation for each.
+    /// From bits, if there is an operation for each.
     pub fn of_bits(bits: u64) -> Option<Self> {
         u8::try_from(bits).ok().filter(|bits| bits & !Self::ALL.0 == 0).map(Self)
     }
@@ -73,10 +73,10 @@ impl Operations {
         self.0
     }
 
-    /// Of words like `read,list`, or `all`.
+    /// From words like `read,list`, or `all`.
     ///
     /// # Errors
-    /// The first word that is none.
+    /// The first unknown word.
     pub fn of_words(text: &str) -> Result<Self, &str> {
         let one = |word| match Operation::ALL.into_iter().find(|operation| operation.word() == word) {
             Some(operation) => Ok(Self(operation as u8)),
@@ -91,12 +91,12 @@ impl Operations {
         self.0 & operation as u8 != 0
     }
 
-    /// These and those.
+    /// The union of both.
     pub const fn or(self, others: Self) -> Self {
         Self(self.0 | others.0)
     }
 
-    /// What is in both.
+    /// The intersection of both.
     pub const fn and(self, others: Self) -> Self {
         Self(self.0 & others.0)
     }
@@ -106,7 +106,7 @@ impl Operations {
         self.0 & !others.0 == 0
     }
 
-    /// Each.
+    /// Each of them.
     pub fn each(self) -> impl Iterator<Item = Operation> {
         Operation::ALL.into_iter().filter(move |operation| self.has(*operation))
     }

@@ -1,7 +1,7 @@
 //! Prefixes of paths, as lists of names: there is no `..`, `//` or `%2e` to argue about.
 //!
-//! Measured side, pure. Names are compared by their bytes; an object's path may have names that are no text, a prefix
-//! may not.
+//! Measured side, pure. Names are compared by their bytes; an object's path may have names that are not UTF-8, a
+//! prefix may not.
 
 use std::fmt;
 
@@ -10,17 +10,17 @@ const MOST_NAME: usize = 255;
 /// Most names: lists of rules nest as deeply.
 const MOST_NAMES: usize = 256;
 
-/// A directory or file and all that is below it: the names from the root down.
+/// A directory or file and everything below it: the names from the root down.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Prefix(Vec<String>);
 
 impl Prefix {
-    /// Of these names, if all can be names.
+    /// From names, if all are valid.
     pub fn of(names: Vec<String>) -> Option<Self> {
         (names.len() <= MOST_NAMES && names.iter().all(|name| is_name(name))).then_some(Self(names))
     }
 
-    /// Of a text that begins with `/`.
+    /// From a text that begins with `/`.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix('/')? {
             "" => Some(Self::default()),

@@ -1,10 +1,10 @@
-//! How keys and leafs are shown in TLS.
+//! TLS configurations that present keys and leafs.
 //!
-//! Measured side, pure: configurations, no sockets. TLS 1.3 alone, Ed25519 alone, and nothing that goes on beyond a
-//! connection: no resumption, no tickets, no early data, as a resumed session keeps an authority that ended. What comes
-//! out of a handshake is that the other side has the key of its certificate, and for a client whose server that is. What
-//! may be done with it is decided by what is said afterwards. A server must look that its protocol was agreed upon:
-//! rustls takes clients that name none.
+//! Measured side, pure: configurations, no sockets. TLS 1.3 alone, Ed25519 alone, and no state that outlives a
+//! connection: no resumption, no tickets, no early data, as a resumed session would keep an authority that ended. A
+//! handshake proves that the other side has the key of its certificate, and to a client which server that is. Rights
+//! are decided by later messages. A server must check that its protocol was agreed upon: rustls accepts clients that
+//! name none.
 
 use crate::bundle::Bundles;
 use crate::key::{NoKey, PublicKey, SecretKey};
@@ -30,7 +30,7 @@ use webpki::EndEntityCert;
 
 /// The protocol between a file server and its clients.
 pub const REMOTEFS: &[u8] = b"bakeoff-remotefs/1";
-/// The protocol between an agent and those whom it knows.
+/// The protocol between an agent and its clients.
 pub const AGENT: &[u8] = b"bakeoff-agent/1";
 
 static ED25519: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
@@ -38,7 +38,7 @@ static ED25519: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
     mapping: &[(SignatureScheme::ED25519, &[webpki::aws_lc_rs::ED25519])],
 };
 
-/// A key, and the leaf that its agent gave.
+/// A key with its leaf.
 #[derive(Debug)]
 pub struct Holder {
     /// The key.
@@ -47,24 +47,25 @@ pub struct Holder {
     pub leaf: Vec<u8>,
 }
 
-/// Why there is no configuration.
+/// Reasons for having no configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// They do not go together, or the certificate is none.
+    /// Key and leaf do not match, or the certificate is malformed.
     #[error("the key and the certificate that TLS shall show do not go together ({0}); log in again")]
     Holder(#[from] Error),
-    /// The key cannot be handed over.
+    /// The key cannot be exported.
     #[error(transparent)]
     Key(#[from] NoKey),
-    /// There is no certificate over a key.
+    /// There is no certificate for a key.
     #[error("no certificate could be made over the key; the machine gives no random numbers")]
     Certificate,
 }
 
-/// For a file server. It demands a certificate of each client and takes any whose key is proven: its HELLO decides.
+/// For a file server. It demands a certificate of each client and accepts any with a proven key: HELLO decides the
+/// rest.
 ///
 /// # Errors
-/// Key and leaf do not go together.
+/// Key and leaf do not match.
 pub fn server(holder: &Holder) -> Result<ServerConfig, TlsError> {
     serving(shown(&holder.key, holder.leaf.clone())?, REMOTEFS)
 }
@@ -72,7 +73,7 @@ pub fn server(holder: &Holder) -> Result<ServerConfig, TlsError> {
 /// For a client of a file server, which must hold a leaf of this name.
 ///
 /// # Errors
-/// Key and leaf do not go together.
+/// Key and leaf do not match.
 pub fn client(holder: &Holder, bundles: Arc<Bundles>, server: &Name) -> Result<ClientConfig, TlsError> {
     let wanted = Wanted::Node { bundles, name: server.clone() };
     asking(shown(&holder.key, holder.leaf.clone())?, wanted, REMOTEFS)
@@ -81,13 +82,13 @@ pub fn client(holder: &Holder, bundles: Arc<Bundles>, server: &Name) -> Result<C
 /// For an agent, which shows the certificate that is pinned in the bundle of its domain.
 ///
 /// # Errors
-/// Key and certificate do not go together.
+/// Key and certificate do not match.
 pub fn agent_server(agent: &SecretKey, root: &[u8]) -> Result<ServerConfig, TlsError> {
     serving(shown(agent, root.to_vec())?, AGENT)
 }
 
-/// For whom an agent shall know by his key, who may have no leaf yet: he shows a certificate that says nothing but the
-/// key. The agent's must be one of `roots`, byte for byte.
+/// For a client of an agent. The agent knows it by its key; it may have no leaf yet, so it shows a certificate with
+/// only the key. The agent's must be one of `roots`, byte for byte.
 ///
 /// # Errors
 /// No certificate can be made.
@@ -101,7 +102,7 @@ pub fn peer_key(certificates: Option<&[CertificateDer<'_>]>) -> Option<PublicKey
     key_of(&EndEntityCert::try_from(certificates?.first()?).ok()?)
 }
 
-/// Why we refused the other side's certificate, if that is what went wrong.
+/// Our reason for refusing the other side's certificate, if that was the error.
 pub fn refusal(error: &Error) -> Option<&Refusal> {
     match error {
         Error::InvalidCertificate(CertificateError::Other(OtherError(why))) => why.downcast_ref(),
@@ -145,16 +146,16 @@ fn asking(shown: Arc<CertifiedKey>, wanted: Wanted, protocol: &[u8]) -> Result<C
     Ok(config)
 }
 
-/// What certificates say is somebody else's question: they must have an Ed25519 key, and the signature be by it.
+/// Verifier that checks only for an Ed25519 key and a signature by it; later messages decide the rest.
 #[derive(Debug)]
 struct AnyKey;
 
-/// Which servers are spoken to.
+/// Servers that a client accepts.
 #[derive(Debug)]
 enum Wanted {
-    /// Who holds a leaf of this name.
+    /// A server with a leaf of this name.
     Node { bundles: Arc<Bundles>, name: Name },
-    /// Who shows one of these certificates.
+    /// A server with one of these certificates.
     Pinned(Vec<CertificateDer<'static>>),
 }
 
@@ -239,7 +240,7 @@ impl ServerCertVerifier for Wanted {
     }
 }
 
-/// No version before 1.3 is agreed upon, so nobody asks.
+/// Never called: no version before 1.3 is agreed upon.
 fn too_old() -> Error {
     Error::General("only TLS 1.3 is spoken".to_owned())
 }

@@ -1,7 +1,7 @@
-//! Whether somebody is who he says, and holds what he shows: a pure function of what he shows and what is known here.
+//! Verification of credentials: a pure function of what the peer shows and what is known here.
 //!
-//! Measured side, once a connection, fed by strangers. Goes the way of a right from its first giver to the key of the
-//! TLS peer, and stops at the first thing that is wrong. Decides nothing about objects (`grant` does).
+//! Measured side, once a connection, fed by strangers. Follows a right from its first giver to the key of the TLS
+//! peer, and stops at the first fault. Decides nothing about objects (`grant` does).
 
 use crate::bundle::{Bundle, Bundles};
 use crate::grant::Grant;
@@ -14,40 +14,40 @@ use crate::statement::{Identity, Status, Transfer, within};
 use rustls_pki_types::CertificateDer;
 use std::collections::{HashMap, HashSet};
 
-/// How far an agent's clock may be from the one here, in seconds.
+/// Largest difference between an agent's clock and ours, in seconds.
 pub const MOST_SKEW_S: u64 = 30;
 
-/// What can be taken back.
+/// Item that can be revoked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Item {
     /// A statement.
     Serial(Serial),
-    /// A key, by its thumbprint, with all that it signed.
+    /// A key, by its thumbprint, with everything that it signed.
     Key(Hash),
 }
 
-/// What was taken back, by each domain; a domain takes back what is its own, and nothing of others.
+/// Revocations by domain; a domain can revoke only its own items.
 #[derive(Clone, Debug, Default)]
 pub struct Revoked(HashMap<Domain, HashSet<Item>>);
 
 impl Revoked {
-    /// One more, of this domain.
+    /// Adds an item of this domain.
     pub fn add(&mut self, domain: &Domain, item: Item) {
         self.0.entry(domain.clone()).or_default().insert(item);
     }
 
-    /// Whether its domain took it back.
+    /// Whether its domain revoked it.
     pub fn holds(&self, domain: &Domain, item: &Item) -> bool {
         self.0.get(domain).is_some_and(|items| items.contains(item))
     }
 
-    /// Each, with whose it is, in no order.
+    /// Each item with its domain, in no order.
     pub fn each(&self) -> impl Iterator<Item = (&Domain, &Item)> {
         self.0.iter().flat_map(|(domain, items)| items.iter().map(move |item| (domain, item)))
     }
 }
 
-/// What the holder of a leaf, who proved its key in TLS, may act as at this server.
+/// The grant of a leaf's holder, who proved its key in TLS, at this server.
 ///
 /// # Errors
 /// It is refused, by name.
@@ -88,7 +88,7 @@ pub fn verify(
     Ok(Grant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
 }
 
-/// Until when the leaf that a server shows is good, in seconds since 1970: for its client, who knows it by its name.
+/// Expiry of a server's leaf, in seconds since 1970: for its client, which expects this name.
 ///
 /// # Errors
 /// It is refused, by name.
@@ -105,7 +105,7 @@ pub fn verify_node(leaf: &[u8], bundles: &Bundles, expected: &Name, now_unix_s: 
     Ok(leaf.until_unix_s.min(own.until_unix_s).min(bundle.until_unix_s()))
 }
 
-/// What is known here.
+/// Verifier's own knowledge.
 struct Known<'a> {
     bundles: &'a Bundles,
     server: &'a Name,
@@ -121,7 +121,8 @@ impl<'a> Known<'a> {
         Ok(bundle)
     }
 
-    /// Keys of who certifies this name: its domain, or the owner of a role, whose identity is among those shown.
+    /// Keys that certify this name: its domain's, or that of the owner of a role, whose identity is among those
+    /// shown.
     fn certifiers(&self, name: &Name, shown: &[Identity], of: &Piece<'_>) -> Result<Vec<PublicKey>, Refusal> {
         match name.owner() {
             None => self.bundle(name.domain(), of).map(|bundle| bundle.ca.clone()),
@@ -143,7 +144,7 @@ impl<'a> Known<'a> {
         Ok(shown)
     }
 
-    /// The identity in the leaf, which is of the same name and key.
+    /// The identity in the leaf, which must have the same name and key.
     fn own(&self, leaf: &Leaf<'_>, shown: &[Identity]) -> Result<Identity, Refusal> {
         let of = Piece::of("the identity in the leaf").by(&leaf.name);
         let own = Identity::read(leaf.identity, &leaf.name, &self.certifiers(&leaf.name, shown, &of)?, of)?;
@@ -179,7 +180,7 @@ impl<'a> Known<'a> {
         Ok(links)
     }
 
-    /// Until when statuses endorse each link.
+    /// Times until which statuses endorse each link.
     fn endorsed(&self, hello: &Hello, links: &[Transfer]) -> Result<Vec<u64>, Refusal> {
         let mut statuses = Vec::with_capacity(hello.statuses.len());
         for (index, (domain, statement)) in hello.statuses.iter().enumerate() {
@@ -208,7 +209,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// The key of who gives next. The first giver, and who got something under no name, shows an identity.
+/// The key of the next giver. The first giver, and one that received under no name, shows an identity.
 fn giver_key(giver: &Name, before: Option<&Transfer>, shown: &[Identity]) -> Option<PublicKey> {
     let shown = || shown.iter().find(|identity| identity.name == *giver).map(|identity| identity.key);
     let Some(before) = before else { return shown() };
@@ -219,7 +220,7 @@ fn giver_key(giver: &Name, before: Option<&Transfer>, shown: &[Identity]) -> Opt
     named.then_some(before.wish.key)
 }
 
-/// All that could be taken back, each under the name whose domain may.
+/// Everything that could be revoked, each with the name whose domain may do so.
 fn stands_on<'a>(own: &'a Identity, shown: &'a [Identity], links: &'a [Transfer]) -> Vec<(&'a Name, Item)> {
     let identities = [own].into_iter().chain(shown).flat_map(|identity| {
         let key = Item::Key(identity.key.thumbprint());

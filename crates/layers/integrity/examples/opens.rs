@@ -1,10 +1,10 @@
-//! What opens cost under enforcement: the first one of a file, and those that the kernel answers from
-//! its ignore mark, beside the same opens of a tree that nobody enforces. As root.
+//! Cost of opens under enforcement: the first open of a file, and those that the kernel answers from its ignore mark,
+//! beside the same opens of a tree without enforcement. As root.
 //!
 //!     cargo build --release --bins && cargo run --release -p bakeoff-layers-integrity --example opens
 //!
-//! Starts `bakeoff-layers` from two directories above itself, where cargo puts it. Times are CPU times:
-//! of the thread that opens, and of the deciding process.
+//! Starts `bakeoff-layers` from two directories above itself, where cargo puts it. Times are CPU times of the opening
+//! thread and of the deciding process.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Files whose first open is measured.
 const FILES: usize = 1_000;
-/// Opens of a block that is compared with the same block elsewhere.
+/// Number of opens in a block, compared with the same block in the other tree.
 const BLOCK: usize = 5_000;
 /// Pairs of blocks.
 const PAIRS: usize = 40;
@@ -34,7 +34,7 @@ fn main() {
     std::fs::remove_dir_all(&dir).unwrap();
 }
 
-/// The enforcing processes; they end with it.
+/// The enforcing processes; they end when it is dropped.
 struct Guard(Child, PathBuf);
 
 impl Guard {
@@ -42,7 +42,7 @@ impl Guard {
         Self::start_beside(dir, flags, None)
     }
 
-    /// With a file in the tree that nobody signed.
+    /// The same with an unsigned file in the tree.
     fn start_beside(dir: &Path, flags: &[&str], unsigned: Option<&Path>) -> Self {
         let layers = std::env::current_exe().unwrap().parent().unwrap().with_file_name("bakeoff-layers");
         let run = |arguments: &[&str]| {
@@ -82,7 +82,7 @@ fn first_opens(dir: &Path, size_bytes: usize) {
     let site = dir.join("site");
     fill(&site, FILES, size_bytes);
     let paths: Vec<PathBuf> = (0..FILES).map(|at| site.join(at.to_string())).collect();
-    // In memory, as hashing at the disk's speed is the disk's figure.
+    // In memory, as hashing from disk would measure the disk.
     paths.iter().for_each(|path| drop(std::fs::read(path).unwrap()));
     let plain: Vec<f64> = paths.iter().map(|path| open_us(path)).collect();
     let guard = Guard::start(dir, &["--no-ahead"]);
@@ -91,7 +91,7 @@ fn first_opens(dir: &Path, size_bytes: usize) {
     for path in &paths {
         let before = process_us(worker);
         opener.push(open_us(path));
-        // What it does after its answer is its work, too.
+        // Work after its answer counts, too.
         std::thread::sleep(Duration::from_millis(1));
         decider.push(process_us(worker) - before);
     }
@@ -116,8 +116,7 @@ fn first_opens(dir: &Path, size_bytes: usize) {
     std::fs::remove_dir_all(&site).unwrap();
 }
 
-/// CPU time of an open and of what is done for it, when nobody sleeps in between and the caches stay
-/// warm.
+/// CPU time of an open and of the work for it, without sleeps in between, so that the caches stay warm.
 fn one_after_the_other(paths: &[PathBuf], worker: u32) -> (f64, f64) {
     let before = process_us(worker);
     let opener: f64 = paths.iter().map(|path| open_us(path)).sum();
@@ -125,8 +124,8 @@ fn one_after_the_other(paths: &[PathBuf], worker: u32) -> (f64, f64) {
     (opener / paths.len() as f64, (process_us(worker) - before) / paths.len() as f64)
 }
 
-/// Opens of files with a verdict, and of the same files in a tree that is not enforced. Beside a file that
-/// nobody signed their marks stay.
+/// Opens of files with a verdict, and of the same files in a tree without enforcement. Beside an unsigned file their
+/// marks stay.
 fn remembered_opens(dir: &Path, unsigned: Option<&Path>) {
     const SOME: usize = 100;
     for name in ["site", "free"] {
@@ -145,7 +144,7 @@ fn remembered_opens(dir: &Path, unsigned: Option<&Path>) {
     block("free");
     let (mut ratios, mut enforced, mut free) = (Vec::new(), Vec::new(), Vec::new());
     for pair in 0..PAIRS {
-        // In turn first and second.
+        // Alternates the order.
         let (site, other) = if pair % 2 == 0 {
             let site = block("site");
             (site, block("free"))
@@ -192,7 +191,7 @@ fn open_us(path: &Path) -> f64 {
     took.get() as f64 / 1e3
 }
 
-/// BLAKE3 over a file in memory, the quickest of some.
+/// BLAKE3 over a file in memory, the fastest of some.
 fn hash_us(path: &Path) -> f64 {
     let bytes = std::fs::read(path).unwrap();
     let once = || {

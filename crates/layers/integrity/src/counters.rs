@@ -1,7 +1,7 @@
-//! What was decided, counted by name; and which files were wrong how often.
+//! Counters of decisions by name, and of violations by file.
 //!
-//! Hot: one atomic addition a decision. The numbers are the layer's own word and stand beside what is
-//! seen from outside.
+//! Hot: one atomic addition a decision. The numbers are the layer's own claim, reported beside measurements from
+//! outside.
 
 use crate::words::plain;
 use bakeoff_layers_base::locks::lock;
@@ -14,14 +14,14 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// A counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Count {
-    /// Opens that were asked about by others than ourselves.
+    /// Opens by other processes that asked for a decision.
     Decided,
-    /// Of these, allowed.
+    /// Allowed ones of these.
     Allowed,
-    /// Of these, refused.
+    /// Refused ones of these.
     Denied,
-    /// Of the decided, answered from a kept verdict. Opens that the kernel answers by an ignore mark
-    /// never come here and cannot be counted.
+    /// Decided ones that a kept verdict answered. Opens that the kernel answers by an ignore mark never come here and
+    /// cannot be counted.
     Remembered,
     /// Files that were hashed.
     Hashed,
@@ -31,27 +31,27 @@ pub(crate) enum Count {
     Own,
     /// Opens below excluded paths.
     Excluded,
-    /// Verdicts voided since somebody wanted to write.
+    /// Verdicts voided because somebody wanted to write.
     Voided,
-    /// Refused (or allowed) since the time limit was over.
+    /// Refused (or allowed) because the time limit was exceeded.
     Timeout,
-    /// Refused (or allowed) since too many were waiting.
+    /// Refused (or allowed) because too many were waiting.
     Overflow,
-    /// In `log` mode: opens that were not looked at, since too many were waiting.
+    /// In `log` mode: opens that were not checked, because too many were waiting.
     Unchecked,
-    /// Opens that changed while they were looked at, twice.
+    /// Opens of files that changed twice during the check.
     Changing,
-    /// Opens that the kernel refused, since somebody holds a write lease on the file.
+    /// Opens that the kernel refused because of a write lease on the file.
     Leased,
     /// Opens that waited when a worker died, and were decided by the next.
     Orphaned,
-    /// Workers that were started after the first.
+    /// Workers started after the first.
     Restarts,
-    /// Manifests that were taken after the first.
+    /// Manifests accepted after the first.
     Reloads,
-    /// Manifests that were refused when a newer one was asked for.
+    /// Manifests refused on a reload.
     ReloadsRefused,
-    /// Signals by which the served processes were ended.
+    /// Signals sent to end the served processes.
     Stopped,
     /// Times the store was locked.
     Locked,
@@ -111,7 +111,7 @@ impl Count {
     }
 }
 
-/// Paths of wrong files that are named; more are counted together.
+/// Limit on paths of wrong files listed by name; further ones are counted together.
 const MAX_PATHS: usize = 10_000;
 
 /// All counters.
@@ -120,7 +120,7 @@ pub(crate) struct Counters {
     counts: [AtomicU64; Count::ALL.len()],
     wrong: [AtomicU64; Wrong::ALL.len()],
     violations: Mutex<Violations>,
-    /// Something was counted since it was last asked.
+    /// Set when a counter changed, cleared when it is asked.
     changed: AtomicBool,
 }
 
@@ -146,7 +146,7 @@ impl Counters {
         self.counts.get(count as usize).map_or(0, |number| number.load(Ordering::Relaxed))
     }
 
-    /// A file was wrong when it was opened.
+    /// Counts an open of a wrong file.
     pub(crate) fn violation(&self, path: &str, wrong: Wrong) {
         let path = &plain(path);
         let index = Wrong::ALL.iter().position(|known| *known == wrong);
@@ -164,12 +164,12 @@ impl Counters {
         self.changed.store(true, Ordering::Relaxed);
     }
 
-    /// Whether something was counted since the last time.
+    /// Whether a counter changed since the last call.
     pub(crate) fn take_changed(&self) -> bool {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
-    /// Whether something was counted since it was last taken.
+    /// Whether a counter changed since [`Self::take_changed`].
     pub(crate) fn is_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
@@ -194,7 +194,7 @@ impl Counters {
         text
     }
 
-    /// Goes on from what a worker before this one wrote.
+    /// Continues from the counters that the previous worker wrote.
     pub(crate) fn restore(&self, text: &str) {
         for line in text.lines() {
             let Some((name, value)) = line.split_once(' ') else { continue };

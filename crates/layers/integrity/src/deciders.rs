@@ -1,9 +1,9 @@
-//! The threads that answer: one has the turn, waits for events and answers what is quick; when it is in
-//! for a long file or a disk it gives the turn to another.
+//! Deciding threads: one has the turn, waits for events and answers the quick ones. Before it hashes a long file or
+//! waits for a disk, it passes the turn to another.
 //!
-//! Hot. They open nothing by a path, so that none waits for another. Each has a slot that says which
-//! open it is busy with; the main thread answers in its place when the time limit is over, and what is
-//! answered first counts. Before the tree is armed they allow our own opens and put all others by.
+//! Hot. They open nothing by a path, so that none waits for another. Each has a slot with the number of its current
+//! open. The main thread answers in its place once the time limit is exceeded, and the first answer counts. Before
+//! the tree is armed they allow our own opens and defer all others.
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
@@ -24,18 +24,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// What each thread is busy with.
+/// Current open of each thread.
 #[derive(Debug)]
 pub(crate) struct Slots(Vec<AtomicU64>);
 
 /// No open.
 const NONE: u64 = u64::MAX;
-/// One that is just being answered by the main thread. Both are above all opens, whose numbers are not
-/// below zero.
+/// An open that the main thread is just answering. Both values are above all numbers of opens, which are not
+/// negative.
 const TAKEN: u64 = u64::MAX - 1;
 
-/// The number of an open that waits for an answer and the millisecond in which it was read, both in one
-/// word: what is taken away is then what was looked at, and not a later one of the same number.
+/// Number of an open that waits for an answer and the millisecond in which it was read, in one word: an atomic
+/// exchange then takes exactly the open that was looked at, and not a later one of the same number.
 const fn packed(number: RawFd, since_ms: u32) -> u64 {
     (since_ms as u64) << 32 | number as u32 as u64
 }
@@ -51,8 +51,8 @@ impl Slots {
         }
     }
 
-    /// Whether its open is still to be answered. When it was answered by [`Self::answer_late`] that is over
-    /// when this returns: only then may the number be another open's.
+    /// Ends the slot's open; returns whether it is still to be answered. If [`Self::answer_late`] answered it, that
+    /// has finished when this returns: only then may the number belong to another open.
     fn finish(&self, slot: usize) -> bool {
         let Some(slot) = self.0.get(slot) else { return false };
         loop {
@@ -82,9 +82,9 @@ fn take(slot: &AtomicU64, open: u64, leave: u64) -> bool {
     slot.compare_exchange(open, leave, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
-/// Answers opens, for ever.
+/// Loop of a deciding thread, without end.
 pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
-    // Kept from one event to the next: handing it on wakes a thread, which costs more than most answers.
+    // Kept from one event to the next: passing it on wakes a thread, which costs more than most answers.
     let mut turn: Turn<'_> = None;
     loop {
         if turn.is_none() {
@@ -104,13 +104,13 @@ pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
     }
 }
 
-/// What the kernel had.
+/// Result of reading an event.
 enum Next {
-    /// Somebody else's open.
+    /// An open by another process.
     Open(Open),
-    /// Something that is dealt with.
+    /// An event that needs no more work.
     Seen,
-    /// Nothing.
+    /// No event.
     None,
 }
 
@@ -125,10 +125,10 @@ fn next(enforcer: &Enforcer) -> Next {
         Ok(Event::Unopened { pid, error }) => unopened(enforcer, pid, &error),
         Ok(Event::Overflow) => enforcer.gaps.add(Gap::KernelOverflow),
         Ok(Event::Other) => {}
-        // Or it has refused the open of a leased file, and is too old to say so.
+        // No event; or an older kernel refused the open of a leased file without telling.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Next::None,
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-        // Too old again: it was a socket, or there was no descriptor for the file.
+        // An older kernel again: it was a socket, or no descriptor was free for the file.
         Err(error) if is_nothing(&error) => {
             respond::wrong(enforcer, "?", Wrong::NotAFile, Action::Deny);
         }
@@ -137,13 +137,13 @@ fn next(enforcer: &Enforcer) -> Next {
     Next::Seen
 }
 
-/// A socket, or a device that is not there: nobody could open it anyhow.
+/// A socket, or a missing device: nobody could open it anyway.
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENXIO | libc::ENODEV))
 }
 
-/// The kernel could not open the file for us, and has refused the open. To wait for whoever holds a lease
-/// would make all others wait with us.
+/// Counts an open that the kernel refused because it could not open the file for us. Waiting for the holder of a
+/// lease would make all others wait with us.
 fn unopened(enforcer: &Enforcer, pid: u32, error: &io::Error) {
     let leased = error.kind() == io::ErrorKind::WouldBlock;
     if is_nothing(error) {
@@ -160,7 +160,7 @@ fn unopened(enforcer: &Enforcer, pid: u32, error: &io::Error) {
     }
 }
 
-/// An open for which no thread is free now; its time runs.
+/// Defers an open, as no thread is free; its time runs.
 fn put_by(enforcer: &Enforcer, open: Open) {
     if let Err(open) = enforcer.waiting.put(open, Instant::now()) {
         enforcer.counters.add(Count::Overflow);
@@ -168,7 +168,7 @@ fn put_by(enforcer: &Enforcer, open: Open) {
     }
 }
 
-/// Takes all events over that wait in the kernel, where nobody knows since when they do.
+/// Takes all events from the kernel, where their waiting time is unknown.
 pub(crate) fn gather(enforcer: &Enforcer) {
     loop {
         match next(enforcer) {
@@ -179,7 +179,7 @@ pub(crate) fn gather(enforcer: &Enforcer) {
     }
 }
 
-/// Waits for the next event; before the tree is armed, also for that.
+/// Waits for the next event, or, before the tree is armed, for the arming.
 fn wait(enforcer: &Enforcer, decided: bool) {
     let mut ready = [
         PollFd::new(enforcer.group.as_fd(), PollFlags::POLLIN),
@@ -189,20 +189,20 @@ fn wait(enforcer: &Enforcer, decided: bool) {
     let _ = poll(ready.get_mut(..used).unwrap_or_default(), PollTimeout::NONE);
 }
 
-/// Decides an open that was read at that time.
+/// Decides an open that was read at time `since`.
 fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &mut Turn<'_>) {
     enforcer.slots.begin(slot, open.number, enforcer.elapsed_ms(since));
-    // The file stays open until its open was answered: the answer is addressed to the number of the
-    // descriptor, and another event would get the same one.
+    // The file stays open until its open was answered: the answer names the descriptor's number, which another event
+    // would otherwise reuse.
     let (number, file) = (open.number, Arc::new(open.file));
     let (allow, later) = judge(enforcer, &file, turn);
-    // Otherwise the main thread has answered, whose patience was over.
+    // Otherwise the main thread has answered after the time limit.
     if enforcer.slots.finish(slot) {
         enforcer.answer(number, allow);
         enforcer.counters.add_many(Count::DecisionNs, since.elapsed().as_nanos() as u64);
     }
     if Arc::strong_count(&file) > 1 {
-        // Kept, for its lease or to be looked at: nothing waits for it, if we die now.
+        // The file is kept for its lease or a later check. Nothing waits for it any more, if we die now.
         let _ = set_answered(&*file);
     }
     if let Some(job) = later
@@ -212,8 +212,7 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &m
     }
 }
 
-/// Whether the open is allowed, and what is to be looked at after it was: in `log` mode, all that is
-/// not known.
+/// Whether the open is allowed, and the check to make afterwards: in `log` mode, for every file without a verdict.
 fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> (bool, Option<Job>) {
     let Ok(facts) = inode::facts(&**file) else {
         return (respond::wrong(enforcer, "?", Wrong::Unreadable, Action::default()), None);
@@ -243,7 +242,7 @@ fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> (bool
     (allow, None)
 }
 
-/// Counts what is wrong with a listed file; whether its open is allowed.
+/// Counts the fault of a listed file; returns whether its open is allowed.
 fn settle(enforcer: &Enforcer, listed: &Listed, index: u32, wrong: Option<Wrong>) -> bool {
     let Some(wrong) = wrong else { return true };
     match listed.manifest.entry(index as usize) {
@@ -252,12 +251,12 @@ fn settle(enforcer: &Enforcer, listed: &Listed, index: u32, wrong: Option<Wrong>
     }
 }
 
-/// Looks at what `log` mode has allowed, for ever.
+/// Loop that checks files which `log` mode has allowed, without end.
 pub(crate) fn look_afterwards(enforcer: &Enforcer) {
     loop {
         let Job { file, facts, index } = enforcer.queue.take();
         let listed = enforcer.listed();
-        // Many may have opened it while it waited.
+        // It may have been checked for another open while it waited.
         let known = judge::remembered(enforcer, &listed, &facts, index);
         let wrong = known.or_else(|| judge::look(enforcer, &listed, &file, &facts, index, &mut None));
         if let Some(wrong) = wrong {
@@ -266,7 +265,7 @@ pub(crate) fn look_afterwards(enforcer: &Enforcer) {
     }
 }
 
-/// Looks at every `step`-th listed file from the `first` on that was not looked at yet.
+/// Checks every `step`-th listed file, starting at `first`, unless it has a verdict.
 pub(crate) fn look_ahead(enforcer: &Enforcer, first: usize, step: usize) {
     let listed = enforcer.listed();
     for index in (first..listed.manifest.len()).step_by(step.max(1)) {
@@ -277,25 +276,25 @@ pub(crate) fn look_ahead(enforcer: &Enforcer, first: usize, step: usize) {
         enforcer.progress.at(entry.path);
         let Some(file) = open_listed(enforcer, entry.path) else { continue };
         let Ok(facts) = inode::facts(&file) else { continue };
-        // What lies on a mount that was put over the tree is not ours to freeze.
+        // A file on a mount over the tree is not ours to freeze.
         if !enforcer.tree.knows_mount(facts.mount) {
             continue;
         }
         let index = index as u32;
         if enforcer.leases.is_full() && !enforcer.is_read_only() {
-            // What is hashed now would be forgotten at once.
+            // Its verdict could not be kept.
             enforcer.note_unheld(key(&facts), Some(Gap::Descriptors));
             continue;
         }
         if facts.kind == inode::Kind::File && judge::remembered(enforcer, &listed, &facts, index).is_none() {
-            // What is wrong counts as a violation when somebody opens it.
+            // A fault counts as a violation when somebody opens the file.
             let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
         }
     }
     enforcer.progress.done();
 }
 
-/// Looks again at files that somebody held when they were looked at, and has let go meanwhile.
+/// Checks files again that another process held at their check, and has released since.
 pub(crate) fn look_again(enforcer: &Enforcer) {
     let listed = enforcer.listed();
     for key in enforcer.held_by_others() {
@@ -303,7 +302,7 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
         let Some(entry) = listed.manifest.entry(index as usize) else { continue };
         let Some(file) = open_listed(enforcer, entry.path) else { continue };
         let Ok(facts) = inode::facts(&file) else { continue };
-        // To hash what is held still would be in vain.
+        // Hashing a file that is still held would be in vain.
         if judge::let_go(enforcer, &file, key) && !enforcer.ending.load(Ordering::Relaxed) {
             let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
         }
@@ -311,7 +310,7 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
 }
 
 impl Enforcer {
-    /// Answers somebody else's open and counts it, unless nobody waits for it any more.
+    /// Answers another process's open and counts it, unless it was answered already.
     pub(crate) fn answer(&self, number: RawFd, allow: bool) {
         if self.group.answer(number, allow).is_ok() {
             self.counters.add(Count::Decided);
@@ -319,7 +318,7 @@ impl Enforcer {
         }
     }
 
-    /// Since the worker began; it wraps after 49 days, and only differences are asked for.
+    /// Milliseconds since the worker began; wraps after 49 days, but only differences are used.
     pub(crate) fn elapsed_ms(&self, now: Instant) -> u32 {
         now.duration_since(self.started).as_millis() as u32
     }
@@ -329,7 +328,7 @@ impl Enforcer {
 mod tests {
     use super::*;
 
-    /// An idle thread's last open was taken for a late one, and a new one that began at that moment refused.
+    /// Once an idle thread's last open was taken for a late one, and a new one that began at that moment was refused.
     #[test]
     fn only_what_waits_for_too_long_itself_is_answered() {
         let slots = Slots::new(2);

@@ -1,4 +1,4 @@
-//! What all threads of the worker share.
+//! State shared by all threads of the worker.
 
 use crate::counters::Counters;
 use crate::deciders::Slots;
@@ -26,8 +26,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Instant, SystemTime};
 
-/// Descriptors that are kept back from leases, a quarter of all within these limits: events that wait or
-/// are being decided, and our own files.
+/// Limits of the descriptors kept free from leases, a quarter of all: for waiting events, and our own files.
 const SPARE_DESCRIPTORS: (usize, usize) = (256, 8192);
 
 #[derive(Debug)]
@@ -42,40 +41,40 @@ pub(crate) struct Enforcer {
     pub(crate) counters: Counters,
     pub(crate) gaps: Gaps,
     pub(crate) slots: Slots,
-    /// Opens that are not decided yet.
+    /// Undecided opens.
     pub(crate) waiting: Waiting,
-    /// Whose turn it is to wait for an event.
+    /// The turn to wait for an event.
     pub(crate) turn: Mutex<()>,
     pub(crate) queue: Queue,
     pub(crate) orders: Orders,
-    /// The worker, whose own opens are not asked about.
+    /// Process id of the worker, whose own opens need no decision.
     pub(crate) own: u32,
     pub(crate) supervisor: u32,
-    /// Nobody can write to any file of the tree, so no lease is needed.
+    /// The whole tree is read-only, so no lease is needed.
     pub(crate) read_only: AtomicBool,
     pub(crate) started: Instant,
-    /// Files that have no mark, since nothing can change them: see [`crate::rest`].
+    /// Number of files without a mark, as nothing can change them: see [`crate::rest`].
     pub(crate) unasked: AtomicU64,
-    /// The marks are gone.
+    /// Whether the marks are removed.
     pub(crate) ended: AtomicBool,
-    /// The worker is asked to end: what takes long is given up.
+    /// Whether the worker is asked to end: long work is given up.
     pub(crate) ending: AtomicBool,
-    /// What arming is at.
+    /// Progress of arming.
     pub(crate) progress: Progress,
-    /// Root of the process tree that `stop` ends, as it was when enforcing began.
+    /// Root of the process tree that `stop` ends, as found at the start.
     pub(crate) server: Option<Stat>,
-    /// Files that were not to be held when they were last looked at.
+    /// Files that could not be held at their last check, with the gap.
     unheld: Mutex<HashMap<Key, Gap>>,
-    /// Frozen files of which nobody held a page since they are.
+    /// Frozen files without a page held by others since they were frozen.
     let_go: Mutex<HashSet<Key>>,
-    /// What the main thread is to say.
+    /// Messages for the main thread to print.
     notes: Mutex<Vec<String>>,
 }
 
-/// Notes that may wait to be said; more are dropped.
+/// Limit on waiting messages; more are dropped.
 const MAX_NOTES: usize = 100;
 
-/// How many threads decide: a core each, and two at least, so that one may wait for a disk.
+/// Number of deciding threads: one a core, and at least two, so that one may wait for a disk.
 pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
 }
@@ -101,7 +100,7 @@ impl Enforcer {
         let leases = settings.keep.map_or(most, |keep| keep.min(most));
         Ok(Self {
             guard: Guard::new(settings.freeze && !read_only, adopt_since),
-            // Where no lease is held the number of verdicts has no descriptors behind it.
+            // Without leases the number of verdicts is not bound by descriptors.
             verdicts: Verdicts::new(4_000_000, 64),
             leases: Leases::new(leases),
             waiting: Waiting::new(spare / 2).map_err(EnforceError::system("a pair of sockets"))?,
@@ -146,8 +145,8 @@ impl Enforcer {
         self.read_only.load(Ordering::Relaxed)
     }
 
-    /// Somebody wants to write to the file that this descriptor holds a lease on: the verdict is void,
-    /// the kernel asks again, and only then does the writer go on.
+    /// Handles a lease break: somebody wants to write to the file of this descriptor. The verdict is void and the
+    /// kernel asks again before the writer goes on.
     pub(crate) fn broken(&self, fd: RawFd) {
         let void = |key, file: &OwnedFd| {
             self.verdicts.void(&key, || drop(self.group.remove(Mark::Ignored, file)));
@@ -157,7 +156,7 @@ impl Enforcer {
         }
     }
 
-    /// Notes why a file is not held, or that it is; says whether that is new.
+    /// Records why a file is not held, or that it is; returns whether that is new.
     pub(crate) fn note_unheld(&self, key: Key, gap: Option<Gap>) -> bool {
         let mut unheld = lock(&self.unheld);
         let before = match gap {
@@ -171,7 +170,7 @@ impl Enforcer {
         before != gap
     }
 
-    /// The files that somebody held without being able to write to them from now on.
+    /// Files that others hold, but can no longer write to.
     pub(crate) fn held_by_others(&self) -> Vec<Key> {
         let unheld = lock(&self.unheld);
         let held = unheld.iter().filter(|(_, gap)| matches!(gap, Gap::Pinned | Gap::Leased));
@@ -186,12 +185,12 @@ impl Enforcer {
         lock(&self.let_go).insert(key);
     }
 
-    /// Files are changeable from now on, so that anybody may begin a write.
+    /// Forgets released files: they are changeable from now on, so that a write may begin.
     pub(crate) fn forget_let_go(&self) {
         lock(&self.let_go).clear();
     }
 
-    /// Leaves something that the main thread is to say.
+    /// Queues a message for the main thread.
     pub(crate) fn say(&self, note: String) {
         let mut notes = lock(&self.notes);
         if notes.len() < MAX_NOTES {
@@ -203,7 +202,7 @@ impl Enforcer {
         std::mem::take(&mut lock(&self.notes))
     }
 
-    /// Every verdict is void.
+    /// Voids all verdicts.
     pub(crate) fn void_all(&self) {
         let listed = self.listed();
         self.leases.give_all_back(|held| self.void_epoch(&listed, held));
@@ -212,7 +211,7 @@ impl Enforcer {
     fn void_epoch(&self, listed: &Listed, held: &HashMap<Key, Arc<OwnedFd>>) {
         self.verdicts.new_epoch(|key| match held.get(key) {
             Some(file) => drop(self.group.remove(Mark::Ignored, &**file)),
-            // Without a lease no file is held open: frozen, or on a read-only file system.
+            // Without a lease no file is held open: it is frozen, or on a read-only file system.
             None => {
                 let entry = listed.of(*key).and_then(|index| listed.manifest.entry(index as usize));
                 let path = entry.map(|entry| Path::new(entry.path));

@@ -1,4 +1,4 @@
-//! Why a tree is not enforced, and what to do.
+//! Errors that prevent the enforcement of a tree, with what to do.
 
 use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::HighWaterError;
@@ -6,27 +6,27 @@ use bakeoff_layers_base::manifest::load::LoadError;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Why there is no enforcement.
+/// Reason for not enforcing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EnforceError {
-    /// The kernel says no to permission events.
+    /// The kernel refuses permission events.
     #[error("the kernel gives no permission events (fanotify): {}", fanotify(.0))]
     Fanotify(io::Error),
-    /// The tree's root.
+    /// The tree's root cannot be used.
     #[error("{}: {source}; give a directory that is there", .path.display())]
     Root {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
     /// A mark was refused.
     #[error("{}: the kernel takes no permission mark there: {source}; the file system may not support it: put the tree on another", .path.display())]
     Mark {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
     /// Guarding it would stop the machine or the guard itself.
@@ -34,59 +34,59 @@ pub enum EnforceError {
     Unguardable {
         /// The tree.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Something about which nobody would be asked, or not about what it seems to be.
+    /// A file whose opens ask nothing, or ask about another file than they seem to.
     #[error("{}: {what}; nobody would be asked about what is opened there: remove it, or take the gap on with --links allow", escaped(.path))]
     Odd {
         /// Below the tree's root.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file.
         what: &'static str,
     },
-    /// No such manifest.
+    /// The manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] LoadError),
-    /// No key.
+    /// The key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
-    /// No high-water mark.
+    /// The high-water mark cannot be used.
     #[error(transparent)]
     HighWater(#[from] HighWaterError),
-    /// A mode without what it needs.
+    /// A flag that the mode needs is missing.
     #[error("--mode {mode} needs {needs}")]
     Needs {
-        /// Which mode.
+        /// The mode.
         mode: &'static str,
-        /// Which flag.
+        /// The flag that it needs.
         needs: &'static str,
     },
-    /// The process that `stop` ends.
+    /// The process that `stop` ends cannot be found.
     #[error("--stop-pid {pid}: {source}; give the number of the server's first process, while it runs")]
     Server {
-        /// Its number.
+        /// Its process id.
         pid: u32,
-        /// Why it cannot be told from others.
+        /// The I/O error when identifying it.
         source: io::Error,
     },
-    /// A file that is written while enforcing.
+    /// A file written during enforcement cannot be written.
     #[error("{}: {source}; give a path that can be written", .path.display())]
     Write {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
     /// The worker could not be started, or ended before it had armed.
     #[error("the worker did not start: {0}")]
     Worker(String),
-    /// Something of the operating system.
+    /// An operation of the system failed.
     #[error("{what}: {source}")]
     System {
-        /// What was tried.
+        /// The operation that was tried.
         what: &'static str,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
 }
@@ -97,7 +97,7 @@ impl EnforceError {
     }
 }
 
-/// A path from the tree, whose name may hold anything, for one line of text.
+/// A path from the tree, with any bytes, escaped for one line of text.
 pub(crate) fn escaped(path: &Path) -> String {
     crate::words::plain(&path.to_string_lossy())
 }

@@ -1,50 +1,48 @@
-//! What is not enforced although it was asked for: a name and a number for each gap, and the degree
-//! that follows.
+//! Gaps in enforcement: a name and a number for each, and the resulting degree.
 
 use bakeoff_layers_base::manifest::Action;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A gap in what is enforced.
+/// Part of the requested enforcement that is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Gap {
-    /// Directories or files that could not be made immutable: they can change after they were opened,
-    /// and be renamed over each other.
+    /// Directories or files that could not be made immutable: they can change after they were opened, and be renamed
+    /// over each other.
     NotFrozen,
-    /// Files that somebody had open for writing when they were looked at: hashed at each open.
+    /// Files that were open for writing when checked: hashed at each open.
     WriterOpen,
     /// Files on a file system without leases: hashed at each open.
     NoLease,
-    /// Files for which no descriptor was left: hashed at each open.
+    /// Files without a free descriptor: hashed at each open.
     Descriptors,
-    /// Listed files for which the kernel took no mark: asked about by their directory only.
+    /// Listed files for which the kernel accepted no mark: only their directory's mark covers them.
     Marks,
     /// Mounts that were put on the tree after it was armed.
     MountedOver,
     /// The tree is open for changes, between two SIGHUPs.
     OpenForChanges,
-    /// The supervisor is gone: when the worker dies as well, nothing is enforced.
+    /// The supervisor is gone: if the worker dies as well, nothing is enforced.
     NoSupervisor,
-    /// The kernel lost events: those opens were not asked about.
+    /// The kernel lost events: those opens were not decided.
     KernelOverflow,
-    /// Symbolic links by which something else is opened than it seems, unseen.
+    /// Symbolic links that show another file under a listed name, unnoticed.
     Links,
     /// FIFOs and devices, which the kernel opens without asking.
     Special,
-    /// Directories too deep to be opened by their path: what is in and below them is not asked about.
+    /// Directories too deep to be opened by their path: opens in and below them are not decided.
     Deep,
-    /// The tree's path leads somewhere else now.
+    /// The tree's path leads elsewhere now.
     Moved,
-    /// Mounts of the tree whose files can change without passing them: overlays, networks, FUSE.
+    /// Mounts of the tree whose files can change behind them: overlays, network file systems, FUSE.
     Elsewhere,
     /// Listed files with set-user-id or set-group-id: their owner is not signed.
     Owners,
-    /// Files of which somebody held a page when they were looked at, so that a write that began before
-    /// may still land: hashed at each open.
+    /// Files with a page held by others when checked, so that an earlier write may still land: hashed at each open.
     Pinned,
-    /// Files that somebody held a write lease on when they were looked at: refused until he lets go.
+    /// Files under a write lease when checked: refused until its holder gives it up.
     Leased,
-    /// The manifest has expired since it was taken.
+    /// The manifest has expired since it was accepted.
     Expired,
 }
 
@@ -94,11 +92,11 @@ impl Gap {
     }
 }
 
-/// How many of each.
+/// Number of each gap.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
     counts: [AtomicU64; Gap::ALL.len()],
-    /// Something opened or closed since it was last asked.
+    /// Set when a gap opened or closed, cleared when it is asked.
     changed: AtomicBool,
 }
 
@@ -121,7 +119,7 @@ impl Gaps {
         }
     }
 
-    /// Whether something opened or closed since it was last taken.
+    /// Whether a gap opened or closed since it was last taken.
     pub(crate) fn is_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)
     }
@@ -134,7 +132,7 @@ impl Gaps {
         self.count(gap) > 0
     }
 
-    /// Whether anything is not enforced.
+    /// Whether there is any gap.
     pub(crate) fn any_open(&self) -> bool {
         self.open().next().is_some()
     }
@@ -148,7 +146,7 @@ impl Gaps {
         counts.filter(|(_, count)| *count > 0)
     }
 
-    /// What the layer does about wrong files: `full`, `partial` or `none`.
+    /// Degree of enforcement: `full`, `partial` or `none`.
     pub(crate) fn degree(&self, mode: Action) -> &'static str {
         match (mode, self.open().next()) {
             (Action::Log, _) => "none",
@@ -170,7 +168,7 @@ impl Gaps {
         line
     }
 
-    /// As lines of the status: every gap, also those that are closed.
+    /// Lines of the status: every gap, also those that are closed.
     pub(crate) fn text(&self, mode: Action) -> String {
         let mut text = format!("degree {}\n", self.degree(mode));
         for gap in Gap::ALL {

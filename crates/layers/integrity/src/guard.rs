@@ -1,8 +1,8 @@
-//! The immutable attribute: what was verified does not change, is not renamed and not removed while it
-//! is guarded, whatever the way to it, by whoever does not take the attribute off first.
+//! Immutable attribute on guarded files: a verified file cannot be changed, renamed or removed by any path, unless
+//! somebody takes the attribute off first.
 //!
-//! It is on disk and outlives a killed machine; [`thaw`] is the way out. What was immutable before is
-//! left as it was, also by a worker that comes after one that died: it goes by the time of the last change.
+//! The attribute is on disk and survives a crash of the machine; [`thaw`] removes it. Files that were immutable
+//! before keep it, also after a worker died: its successor goes by the time of the last change.
 
 use crate::error::EnforceError;
 use crate::leases::Key;
@@ -20,9 +20,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[derive(Debug)]
 pub(crate) struct Guard {
-    /// Freezing is wanted now.
+    /// Whether to freeze now.
     on: AtomicBool,
-    /// What became immutable since then is ours: a worker before this one did it.
+    /// Files made immutable since then are ours: an earlier worker froze them.
     adopt_since: Option<SystemTime>,
     frozen: Mutex<HashSet<Key>>,
 }
@@ -40,7 +40,7 @@ impl Guard {
         self.on.store(on, Ordering::SeqCst);
     }
 
-    /// Makes an inode immutable, if freezing is wanted and it was not done before.
+    /// Makes an inode immutable, if freezing is on and it is not frozen yet.
     pub(crate) fn freeze(&self, file: impl AsFd, key: Key) -> io::Result<()> {
         if !self.is_on() || self.frozen().contains(&key) {
             return Ok(());
@@ -52,29 +52,29 @@ impl Guard {
         inode::set_immutable(file, true)?;
         self.frozen().insert(key);
         if !self.is_on() {
-            // Whoever thaws everything may have passed here before it was noted.
+            // A concurrent thaw of everything may have passed before this one was recorded.
             self.thaw(file, key);
         }
         Ok(())
     }
 
-    /// Whether a worker before this one made it immutable: that was the last change.
+    /// Whether an earlier worker made it immutable: that was its last change.
     fn adopts(&self, file: impl AsFd) -> io::Result<bool> {
         let Some(since) = self.adopt_since else { return Ok(false) };
         Ok(UNIX_EPOCH + Duration::from_nanos(inode::facts(file)?.changed_unix_ns) >= since)
     }
 
-    /// Makes it changeable again, if it was made immutable here; says whether it was.
+    /// Makes it changeable again, if this guard froze it; returns whether it did.
     pub(crate) fn thaw(&self, file: impl AsFd, key: Key) -> bool {
         let was = self.frozen().remove(&key);
         if was {
-            // What cannot be changed back stays as it is, and `thaw` names it.
+            // A file that cannot be changed back stays immutable, and `thaw` names it.
             let _ = inode::set_immutable(file, false);
         }
         was
     }
 
-    /// It was made immutable here.
+    /// Whether this guard made it immutable.
     pub(crate) fn holds(&self, key: Key) -> bool {
         self.frozen().contains(&key)
     }
@@ -88,11 +88,11 @@ impl Guard {
     }
 }
 
-/// Makes every file and directory of a tree changeable again, whoever froze it: for a tree whose
-/// enforcement was killed. Returns how many were immutable.
+/// Makes every file and directory of a tree changeable again, whoever froze it: for a tree whose enforcement was
+/// killed. Returns the number of immutable ones.
 ///
 /// # Errors
-/// Something cannot be read or changed.
+/// A file cannot be read or changed.
 pub fn thaw(root: &Path) -> Result<u64, EnforceError> {
     let failed = |source| EnforceError::Root { path: root.to_owned(), source };
     let top = File::open(root).map_err(failed)?;

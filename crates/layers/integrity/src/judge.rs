@@ -1,7 +1,7 @@
-//! Which listed file an open file is, and whether it is as it should be.
+//! Check of an open file: finds its manifest entry and compares the two.
 //!
-//! Hot at a first open: facts, name, lease, hash, mark. Opens nothing by a path: whoever did so here
-//! would wait for itself. What is hashed was read from the disk: see [`let_go`].
+//! Hot at a first open: facts, name, lease, hash, mark. Opens nothing by a path, as that open would wait for itself.
+//! The hashed bytes come from the disk: see [`let_go`].
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
@@ -26,32 +26,32 @@ use std::sync::{Arc, MutexGuard};
 /// Bytes hashed at a time.
 const PART_BYTES: usize = 64 * 1024;
 
-/// What is known of an inode.
+/// Verdict on an inode.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Verdict {
     /// The entry that it was compared with.
     index: u32,
-    /// What is wrong with it, if anything is.
+    /// The fault, if there is one.
     wrong: Option<Wrong>,
 }
 
-/// Which file was opened.
+/// Identity of the opened file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Which {
-    /// A listed one.
+    /// A listed file.
     Listed(u32),
-    /// One that is not listed, by this path.
+    /// An unlisted file, with its path.
     Unlisted(String),
-    /// One that is not looked at.
+    /// A file below an excluded path.
     Excluded,
 }
 
-/// The turn to wait for events: given up by whoever needs more time.
+/// The turn to wait for events: a thread that needs more time gives it up.
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
 
-/// Finds out which file was opened: by its inode where that has one name which cannot change, else by
-/// its path where that can be trusted, else by its inode. Whatever it is: a device or a FIFO in the
-/// place of a file gives what nobody signed, too.
+/// Identifies the opened file: by its inode if that has only one, fixed name, else by its path if that can be
+/// trusted, else by its inode. A device or a FIFO in the place of a file also counts, as it gives unsigned content,
+/// too.
 pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> Which {
     if facts.kind == Kind::Dir {
         return Which::Excluded;
@@ -76,13 +76,13 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
     match (listed.of(key(facts)), enforcer.settings.unlisted) {
         (Some(index), _) if listed.agree(key(facts), index) => Which::Listed(index),
         (None, Unlisted::Allow) => Which::Excluded,
-        // Of two signed names that became one inode, either may be meant.
+        // If two signed names became one inode, either may be meant.
         _ => Which::Unlisted(path.to_string_lossy().into_owned()),
     }
 }
 
-/// The listed file that an inode is for sure. To ask the kernel for a path costs as much as the rest of
-/// what finds the file.
+/// The listed file, if the inode alone decides it. Asking the kernel for a path costs as much as the rest of the
+/// identification.
 fn fixed(enforcer: &Enforcer, listed: &Listed, facts: &Facts) -> Option<u32> {
     let closed = enforcer.freezes() && listed.exact && enforcer.guard.holds(key(facts));
     let closed = closed && !enforcer.gaps.is_open(Gap::NotFrozen);
@@ -94,7 +94,7 @@ fn path_of(file: &OwnedFd) -> PathBuf {
     std::fs::read_link(format!("/proc/self/fd/{}", file.as_raw_fd())).unwrap_or_default()
 }
 
-/// The verdict that is kept, if it is about the same entry or one that asks for the same.
+/// The kept verdict, if it is about the same entry or an equivalent one.
 pub(crate) fn remembered(
     enforcer: &Enforcer,
     listed: &Listed,
@@ -105,7 +105,7 @@ pub(crate) fn remembered(
     listed.are_alike(verdict.index, index).then_some(verdict.wrong)
 }
 
-/// Looks at a file; keeps the verdict if it can be kept. `None` when it changed twice meanwhile.
+/// Checks a file, and keeps the verdict if possible. `None` if the file changed twice meanwhile.
 pub(crate) fn look(
     enforcer: &Enforcer,
     listed: &Listed,
@@ -117,7 +117,7 @@ pub(crate) fn look(
     if facts.kind != Kind::File {
         return Some(Some(Wrong::NotAFile));
     }
-    // The disk is waited for.
+    // It may wait for the disk.
     *turn = None;
     for _ in 0..2 {
         let ticket = enforcer.verdicts.ticket(key(facts));
@@ -130,7 +130,7 @@ pub(crate) fn look(
         let unasked = wrong.is_none() && listed.agree(key(facts), index);
         let kept = ticket.keep(verdict, None, || !unasked || ask_no_more(enforcer, file, facts).is_ok());
         match kept {
-            // Frozen while it was looked at, it needs none from now on.
+            // Frozen meanwhile, it needs no lease from now on.
             Kept::Kept if !enforcer.guard.holds(key(facts)) => return Some(wrong),
             Kept::Stale => {}
             Kept::Kept | Kept::Full | Kept::Unmarked => {
@@ -143,9 +143,9 @@ pub(crate) fn look(
     None
 }
 
-/// Tells the kernel to open a file without asking. What was renamed into the tree has no mark of its own,
-/// and gets one first: otherwise the void of its verdict takes its last mark away, and an open a few
-/// microseconds later was seen not to be asked about (Linux 6.18, one in some thousand).
+/// Tells the kernel to open a file without asking. A file that was renamed into the tree has no mark of its own, and
+/// gets one first. Otherwise voiding its verdict would remove its last mark, and an open a few microseconds later was
+/// seen to pass unchecked (Linux 6.18, one in some thousand).
 fn ask_no_more(enforcer: &Enforcer, file: &OwnedFd, facts: &Facts) -> io::Result<()> {
     if !enforcer.is_read_only() && !enforcer.guard.holds(key(facts)) {
         enforcer.group.add(Mark::File, file)?;
@@ -153,8 +153,8 @@ fn ask_no_more(enforcer: &Enforcer, file: &OwnedFd, facts: &Facts) -> io::Result
     enforcer.group.add(Mark::Ignored, file)
 }
 
-/// Makes sure that nobody can write to the file without our knowing before, and that no write is on its
-/// way that began before; says whether it is so.
+/// Makes sure that nobody can write to the file without notice, and that no earlier write is still on its way;
+/// returns whether that holds.
 fn hold(enforcer: &Enforcer, file: &Arc<OwnedFd>, facts: &Facts) -> bool {
     let key = key(facts);
     let mut gap = if enforcer.is_read_only() { None } else { keep_writers_out(enforcer, file, key) };
@@ -170,8 +170,8 @@ fn keep_writers_out(enforcer: &Enforcer, file: &Arc<OwnedFd>, key: Key) -> Optio
     if enforcer.freezes() && enforcer.guard.freeze(&**file, key).is_err() {
         enforcer.gaps.add(Gap::NotFrozen);
     }
-    // Frozen, a file that nobody has open for writing stays so: it is enough to have seen that. A lease
-    // would cost every further open half a microsecond and us a descriptor.
+    // A frozen file that nobody has open for writing stays so: seeing that once is enough. A lease would cost every
+    // further open half a microsecond and us a descriptor.
     let taken = match enforcer.guard.holds(key) {
         true => no_writer(&**file).map_err(|error| NoLease::of(&error)),
         false => enforcer.leases.take(key, file),
@@ -183,10 +183,10 @@ fn keep_writers_out(enforcer: &Enforcer, file: &Arc<OwnedFd>, key: Key) -> Optio
     })
 }
 
-/// Whether nobody holds a page of the file, so that it is what is read from its disk from now on. Whoever
-/// began a read from elsewhere into a mapping of the file holds that page until the read ends, and then
-/// the file changes, long after mapping and descriptor are gone: no lease and no attribute tell of it. A
-/// page that nobody holds can be given up. While a file stays frozen it is enough to have seen that once.
+/// Whether nobody holds a page of the file, so that reads come from its disk from now on. A process that began a read
+/// from elsewhere into a mapping of the file holds that page until the read ends. Then the file changes, long after
+/// mapping and descriptor are gone, and no lease and no attribute shows it. A page that nobody holds can be dropped.
+/// While a file stays frozen, seeing that once is enough.
 pub(crate) fn let_go(enforcer: &Enforcer, file: &OwnedFd, key: Key) -> bool {
     let frozen = enforcer.guard.holds(key);
     if frozen && enforcer.was_let_go(key) {

@@ -1,8 +1,8 @@
-//! The leases that are held: one descriptor a verdict.
+//! Held leases: one descriptor a verdict.
 //!
-//! Taking and giving back exclude each other. Word of a break is addressed to a descriptor's number, and
-//! comes late when the file was closed meanwhile: it may then be about another file, under which a new
-//! lease was just taken. That one may be given back, too, but only together with its verdict.
+//! Taking and giving back exclude each other. The notice of a break names a descriptor's number, and comes late if
+//! the file was closed meanwhile. It may then hit another file, under which a new lease was just taken. That lease
+//! may be given back, too, but only together with its verdict.
 
 use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::lease;
@@ -13,14 +13,14 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// Device and inode.
 pub(crate) type Key = (u64, u64);
 
-/// Why there is no lease.
+/// Reasons for having no lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NoLease {
-    /// Somebody can write to the file.
+    /// Somebody has the file open for writing.
     Writer,
-    /// The file system has none.
+    /// The file system does not support leases.
     Unsupported,
-    /// As many are held as may be.
+    /// The limit on leases is reached.
     Full,
 }
 
@@ -53,16 +53,16 @@ impl Leases {
         }
         let taken = lease::take(file).map_err(|error| NoLease::of(&error));
         match taken {
-            // Word of a break that comes at once waits for the lock, and finds it.
+            // The notice of an immediate break waits for the lock, and finds it.
             Ok(()) => drop(held.insert(fd, (key, file.clone()))),
-            // There may have been one that is being asked back.
+            // There may be an old lease that is being broken.
             Err(_) if held.remove(&fd).is_some() => drop(lease::give_back(file)),
             Err(_) => {}
         }
         taken
     }
 
-    /// Gives one back once `void` has seen to it that nobody relies on it; says whether there was one.
+    /// Gives a lease back after `void` has dropped every use of it; returns whether there was one.
     pub(crate) fn give_back(&self, fd: RawFd, void: impl FnOnce(Key, &OwnedFd)) -> bool {
         let mut held = self.held();
         let Some((key, file)) = held.remove(&fd) else { return false };
@@ -100,8 +100,8 @@ mod tests {
     use std::os::unix::fs::MetadataExt;
     use std::time::Duration;
 
-    /// Late word of a break took away a lease that somebody had just taken anew: his verdict was kept, and
-    /// nobody had to ask before writing.
+    /// Once the late notice of a break removed a lease that was just taken anew: its verdict was kept, and a writer
+    /// did not have to ask.
     #[test]
     fn a_lease_that_is_taken_while_the_last_one_goes_stays() {
         let dir = tempfile::tempdir().unwrap();

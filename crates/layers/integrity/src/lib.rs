@@ -1,14 +1,14 @@
-//! The integrity layer: a file opens only if it is what a signed manifest says.
+//! Integrity layer: a file opens only if it matches a signed manifest.
 //!
-//! Measured side. Two processes: a worker that decides, and a supervisor above it ([`supervisor`]) that
-//! holds the same group of permission events, so that nothing opens unasked when the worker dies, and
-//! the same open files, so that the next worker decides what the dead one had read. Owns the decisions;
-//! digests, manifests and the discipline of kept verdicts are those of `layers/base`, system calls those
-//! of `sys`. docs/layers.md states the threat model, what each defence buys and what remains open.
+//! Measured side. Two processes: a worker decides, and a supervisor ([`supervisor`]) above it holds the same group of
+//! permission events, so that nothing opens unchecked when the worker dies. It also holds the same open files, so
+//! that the next worker decides the events that the dead one had read. Owns the decisions; digests, manifests and the
+//! cache of verdicts are those of `layers/base`, system calls those of `sys`. docs/layers.md states the threat model,
+//! what each defence buys and what remains open.
 //!
-//! A decision ends in a verdict that the kernel keeps as an ignore mark: such a file opens without
-//! asking until the verdict is void. A verdict is kept only under a read lease (nobody can write) or
-//! on a read-only file system, so that it is void before the file can change.
+//! A decision ends in a verdict that the kernel keeps as an ignore mark: such a file opens without asking until the
+//! verdict is void. A verdict is kept only under a read lease (nobody can write) or on a read-only file system, so
+//! that it is void before the file can change.
 
 #![forbid(unsafe_code)]
 

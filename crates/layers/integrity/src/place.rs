@@ -1,9 +1,9 @@
-//! Where the tree lies, as the kernel tells it now: what is mounted on it, whether anybody can write to it,
-//! whether its path still leads to it.
+//! Location of the tree as the kernel reports it now: mounts on it, whether anybody can write to it, and whether its
+//! path still leads to it.
 //!
-//! Cold: when mounts change, and every few seconds besides, since what another mount namespace does to
-//! a file system, and a renamed directory above the tree, are told to nobody. Asks no file system that
-//! is mounted on the tree: it need not answer.
+//! Cold: runs when mounts change, and also every few seconds, since nobody is told when another mount namespace
+//! changes a file system, or a directory above the tree is renamed. Makes no request to a file system that is mounted
+//! on the tree: it need not answer.
 
 use crate::tree::Tree;
 use bakeoff_layers_base::manifest::seal::is_below_any;
@@ -14,23 +14,23 @@ use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// What is known of the place.
+/// Findings about the location.
 #[derive(Debug)]
 pub(crate) struct Place {
     /// Nobody can write to any file of the tree: all its file systems are read-only, and on block devices.
     pub(crate) read_only: bool,
-    /// Mounts of the tree whose files can change without our hearing of it.
+    /// Mounts of the tree whose files can change without our notice.
     pub(crate) elsewhere: u64,
-    /// The tree's path leads to another directory now, or nowhere.
+    /// The tree's path now leads to another directory, or nowhere.
     pub(crate) moved: bool,
     /// Mounts that were put on the tree after it was armed.
     pub(crate) over: Vec<u64>,
 }
 
-/// Looks at the place of a tree.
+/// Looks at the location of a tree.
 ///
 /// # Errors
-/// `/proc` is not there.
+/// `/proc` is missing.
 pub(crate) fn look(tree: &Tree, exclude: &[String]) -> io::Result<Place> {
     let number = inode::mount_number(&tree.root)?;
     let mut mounts = mount::all()?;
@@ -54,14 +54,14 @@ fn is_looked_at(tree: &Tree, exclude: &[String], mount: &Mount) -> bool {
 /// Whether the tree's path leads to its root.
 fn leads_to(tree: &Tree) -> io::Result<bool> {
     let found = path_only(&tree.path)?;
-    // Another mount's file system is not asked.
+    // Another mount's file system must not be asked.
     if inode::mount_of(&found)? != inode::mount_of(&tree.root)? {
         return Ok(false);
     }
     Ok(inode::facts(found)?.inode == inode::facts(&tree.root)?.inode)
 }
 
-/// Opens it so that nobody is asked and nothing is waited for; no link is followed.
+/// Opens it without permission events and without waiting; follows no link.
 pub(crate) fn path_only(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)
 }

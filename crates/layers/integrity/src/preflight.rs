@@ -1,11 +1,11 @@
-//! What must not be guarded, and what a mode needs: looked at before anything is marked.
+//! Checks of the settings before anything is marked: trees that must not be guarded, and flags that a mode needs.
 
 use crate::error::EnforceError;
 use crate::settings::Settings;
 use bakeoff_layers_base::manifest::Action;
 use std::path::{Path, PathBuf};
 
-/// Refuses what would stop the machine or the guard itself.
+/// Refuses settings that would stop the machine or the guard itself.
 pub(crate) fn check(settings: &Settings) -> Result<(), EnforceError> {
     let failed = |source| EnforceError::Root { path: settings.root.clone(), source };
     let root = settings.root.canonicalize().map_err(failed)?;
@@ -51,7 +51,7 @@ fn own_files() -> Vec<PathBuf> {
     paths.map(PathBuf::from).collect()
 }
 
-/// Where a file is or will be, without symbolic links in its directory.
+/// Path of a file that need not exist, without symbolic links in its directory.
 fn resolved(file: &Path) -> PathBuf {
     if let Ok(path) = file.canonicalize() {
         return path;

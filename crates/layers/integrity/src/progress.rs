@@ -1,8 +1,8 @@
-//! What each arming thread is at, so that it can be said which file or directory holds it up.
+//! Progress of each arming thread, to report the file or directory that holds it up.
 //!
-//! Cold. Who reads a directory, or writes to a file, can keep its lock for as long as he likes: the kernel
-//! copies from or to his memory meanwhile, and that may be a file of his own FUSE file system. Whoever
-//! freezes it waits for that lock, and nothing can wake him.
+//! Cold. A process that reads a directory, or writes to a file, can hold its lock as long as it likes: the kernel
+//! copies from or to its memory meanwhile, which may be a file of its own FUSE file system. A thread that freezes the
+//! file waits for that lock, and nothing can wake it.
 
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
@@ -14,17 +14,17 @@ use std::time::{Duration, Instant};
 pub(crate) struct Progress(Mutex<HashMap<ThreadId, (String, Instant)>>);
 
 impl Progress {
-    /// The calling thread is at this one now.
+    /// Notes the path that the calling thread is working on.
     pub(crate) fn at(&self, path: &str) {
         self.threads().insert(thread::current().id(), (path.to_owned(), Instant::now()));
     }
 
-    /// The calling thread is done.
+    /// Notes that the calling thread is done.
     pub(crate) fn done(&self) {
         self.threads().remove(&thread::current().id());
     }
 
-    /// What some thread has been at for longer than `limit`; told of once.
+    /// Paths that some thread has been working on for longer than `limit`; each is reported once.
     pub(crate) fn held_up(&self, limit: Duration) -> Vec<String> {
         let mut threads = self.threads();
         let held: Vec<_> =

@@ -1,4 +1,4 @@
-//! What is looked at after it was allowed: the queue of `log` mode, where no open waits.
+//! Queue of `log` mode, where no open waits: files that were allowed and are checked afterwards.
 
 use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::inode::Facts;
@@ -6,15 +6,15 @@ use std::collections::VecDeque;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Condvar, Mutex};
 
-/// Files that wait to be looked at; each holds a descriptor.
+/// Limit on queued files; each holds a descriptor.
 const MAX_WAITING: usize = 128;
 
-/// A file that was opened and is to be looked at.
+/// An opened file to be checked.
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) file: Arc<OwnedFd>,
     pub(crate) facts: Facts,
-    /// In the manifest.
+    /// Its number in the manifest.
     pub(crate) index: u32,
 }
 
@@ -25,7 +25,7 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    /// Takes a job, or gives it back when too many wait.
+    /// Queues a job, or gives it back if the queue is full.
     pub(crate) fn put(&self, job: Job) -> Result<(), Job> {
         let mut waiting = lock(&self.waiting);
         if waiting.len() >= MAX_WAITING {

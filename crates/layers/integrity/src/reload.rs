@@ -1,7 +1,7 @@
-//! A newer manifest is taken without a gap: marks stay, and the old rules hold until the new ones do.
+//! Reload of the manifest without a gap: marks stay, and the old rules hold until the new ones do.
 //!
-//! On SIGHUP. With freezing, taking a newer manifest opens the tree for changes; SIGHUP with the same
-//! manifest again closes it.
+//! Runs on SIGHUP. With freezing, loading a newer manifest opens the tree for changes; SIGHUP with the same manifest
+//! again closes it.
 
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
@@ -16,8 +16,8 @@ use bakeoff_layers_base::manifest::{HighWater, Manifest, Refusal};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Reads the manifest; an older one than `seen` or than the high-water mark is refused, and one that has
-/// expired, unless it is version `seen` itself: that was taken in its time, and goes on.
+/// Reads the manifest. Refuses one that is older than `seen` or the high-water mark. An expired one is refused, too,
+/// except version `seen` itself: it was valid when accepted, and goes on.
 pub(crate) fn read(settings: &Settings, seen: u64) -> Result<Manifest, EnforceError> {
     let key = PublicKey::read(&settings.public_key)?;
     let marks = settings.high_water.as_deref().map(HighWater::at);
@@ -37,7 +37,7 @@ pub(crate) fn read(settings: &Settings, seen: u64) -> Result<Manifest, EnforceEr
     Ok(manifest)
 }
 
-/// What SIGHUP asks for; what is to be said of it.
+/// Handles SIGHUP; returns the message to print.
 pub(crate) fn reload(enforcer: &Enforcer) -> String {
     let listed = enforcer.listed();
     let version = listed.manifest.header().version;
@@ -55,7 +55,7 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     if frozen {
-        // First, so that from now on no verdict relies on names or files that stay as they are.
+        // First, so that from now on no verdict relies on stable names or files.
         enforcer.gaps.set(Gap::OpenForChanges, 1);
         tree::thaw(enforcer);
     }
@@ -65,7 +65,7 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
     format!("took version {version}{open}{odd}")
 }
 
-/// The tree was changed: what is there now is marked and frozen again.
+/// Closes the tree after changes: marks and freezes its present content again.
 fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
@@ -75,14 +75,14 @@ fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
     format!("version {version} goes on{}{odd}", if frozen { "; the tree is closed" } else { "" })
 }
 
-/// Puts all marks back that were taken away, and lets the kernel ask about everything again.
+/// Restores all removed marks, and lets the kernel ask about everything again.
 pub(crate) fn rouse(enforcer: &Enforcer) {
     take_rules(enforcer, tree::arm_again(enforcer));
 }
 
-/// Marks first, then the new rules, then the old verdicts go: at no time is a file opened unasked that
-/// the rules of that time would not allow. Returns what is to be said of something that must not be
-/// there: now that a server relies on us, it is a gap and no end.
+/// Sets the marks first, then the new rules, and then drops the old verdicts: at no time does a file open unchecked
+/// that the rules of that time would not allow. Returns a message about a file that must not be there. As a server
+/// relies on us now, it is a gap and not an error.
 fn take_rules(enforcer: &Enforcer, armed: Result<Listed, EnforceError>) -> String {
     match armed {
         Ok(mut listed) => {
@@ -92,7 +92,7 @@ fn take_rules(enforcer: &Enforcer, armed: Result<Listed, EnforceError>) -> Strin
             enforcer.void_all();
             odd.map_or(String::new(), |(path, what)| format!("; {}: {what}", escaped(&path)))
         }
-        // The root was marked before, so this is the kernel's want of memory: the old rules hold.
+        // The root was marked before, so the kernel is out of memory: the old rules hold.
         Err(_) => {
             enforcer.counters.add(Count::ReloadsRefused);
             String::new()

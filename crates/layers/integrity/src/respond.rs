@@ -1,5 +1,5 @@
-//! What follows from a wrong file beside the answer: it is counted by its path, the served processes
-//! are ended, the store is locked.
+//! Reactions to a wrong file besides the answer: its path is counted, the served processes are ended, the store is
+//! locked.
 //!
 //! Deciding threads only leave an order; the main thread carries it out, so that no open waits for it.
 
@@ -19,7 +19,7 @@ use std::sync::Mutex;
 /// Orders to the main thread.
 #[derive(Debug)]
 pub(crate) struct Orders {
-    /// The sternest that was not carried out yet, and about which file.
+    /// The sternest pending order, and its file.
     next: Mutex<Option<(Action, String)>>,
     wake: UnixStream,
     woken: UnixStream,
@@ -38,7 +38,7 @@ impl Orders {
         if next.as_ref().is_none_or(|(waiting, _)| *waiting < action) {
             *next = Some((action, path.to_owned()));
         }
-        // A full socket has woken the main thread already.
+        // A full socket has already woken the main thread.
         let _ = (&self.wake).write(b"!");
     }
 
@@ -55,7 +55,7 @@ impl AsFd for Orders {
     }
 }
 
-/// Counts a wrong file and orders what its action says; returns whether its open is allowed.
+/// Counts a wrong file and orders its action; returns whether its open is allowed.
 pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Wrong, action: Action) -> bool {
     enforcer.counters.violation(path, wrong);
     let action = action.min(enforcer.settings.mode);
@@ -65,7 +65,7 @@ pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Wrong, action: Actio
     action == Action::Log
 }
 
-/// Carries out what was ordered; for the main thread.
+/// Carries out the pending order; for the main thread.
 pub(crate) fn carry_out(enforcer: &Enforcer) -> Option<String> {
     let (action, path) = enforcer.orders.take()?;
     let path = plain(&path);
@@ -87,8 +87,8 @@ pub(crate) fn carry_out(enforcer: &Enforcer) -> Option<String> {
     Some(said)
 }
 
-/// Kills a process and all below it, if its number is still its own. Again until nothing is left: who
-/// forks meanwhile is found in the next turn.
+/// Kills a process and all its descendants, if its number is still its own. Repeats until nothing is left: children
+/// forked meanwhile are found in the next turn.
 fn end_tree(server: &Stat) -> u64 {
     const TURNS: usize = 20;
     let mut ended = 0;
@@ -101,7 +101,7 @@ fn end_tree(server: &Stat) -> u64 {
         if tree.is_empty() {
             break;
         }
-        // The root first: a server restarts the children that it sees dying.
+        // The root first: a server restarts children that die.
         for process in &tree {
             let sent = send(process.pid, process.start_ticks, Signal::Kill);
             ended += u64::from(sent.unwrap_or(false));

@@ -1,9 +1,9 @@
-//! Where nobody needs to be asked: a directory in which everything is right and frozen. Nothing in it
-//! can change, and nothing can come into it, so that its marks and those of its files are taken away;
-//! an open there costs what any other does.
+//! Removal of marks from settled directories, in which everything is right and frozen. Nothing in them can change,
+//! and nothing can be added, so that the marks of the directory and its files are removed; an open there costs as
+//! much as without enforcement.
 //!
-//! Cold. What is then no longer seen: that somebody who may do so took the immutable attribute off.
-//! While a gap is open, and when the manifest is read again, all marks are there.
+//! Cold. One event then goes unnoticed: a process with the right to do so takes the immutable attribute off. While a
+//! gap is open, and when the manifest is read again, all marks are there.
 
 use crate::enforcer::Enforcer;
 use crate::judge;
@@ -16,7 +16,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// Takes marks away that need not be. Returns how many files have none now; 0 while there is a gap.
+/// Removes marks that are not needed. Returns the number of files without one; 0 while there is a gap.
 pub(crate) fn rest(enforcer: &Enforcer) -> u64 {
     let _alone = enforcer.tree.alone();
     let listed = enforcer.listed();
@@ -27,7 +27,7 @@ pub(crate) fn rest(enforcer: &Enforcer) -> u64 {
     dirs.iter().filter_map(|dir| rest_dir(enforcer, &listed, dir)).sum()
 }
 
-/// How many files of a directory have no mark now, if they need none.
+/// Removes the marks of a directory's files, if they need none; returns their number.
 fn rest_dir(enforcer: &Enforcer, listed: &Listed, dir: &Path) -> Option<u64> {
     let top = inode::open_below(&enforcer.tree.root, dir, For::Listing).ok()?;
     if !enforcer.guard.holds(key(&inode::facts(&top).ok()?)) {
@@ -43,8 +43,8 @@ fn rest_dir(enforcer: &Enforcer, listed: &Listed, dir: &Path) -> Option<u64> {
     Some(files.len() as u64)
 }
 
-/// The files of a directory, if all that is in it is right and frozen. Directories below are looked at by
-/// themselves; a symbolic link that hides something is a gap.
+/// The files of a directory, if everything in it is right and frozen. Directories below are checked by themselves; a
+/// symbolic link that hides something is a gap.
 fn right_files(enforcer: &Enforcer, listed: &Listed, top: &OwnedFd, dir: &Path) -> Option<Vec<PathBuf>> {
     let mut files = Vec::new();
     for entry in list(top).ok()? {

@@ -1,9 +1,8 @@
-//! What both processes may do beyond what their user may, once the group of permission events is made; and
-//! which system calls they may make.
+//! Capabilities and system calls that both processes keep once the group of permission events is made.
 //!
-//! Cold. To mark files, to read events and to answer them the group's descriptor is enough, so the worker
-//! has no `CAP_SYS_ADMIN`. The supervisor keeps it for one thing: marks on mounts. Since its
-//! workers are copies of it, its table holds what they need to arm; a worker's is shorter, once it has armed.
+//! Cold. Marking files, reading events and answering them takes only the group's descriptor, so the worker has no
+//! `CAP_SYS_ADMIN`. The supervisor keeps it for one thing: marks on mounts. Since its workers are copies of it, its
+//! table also holds the calls that they need to arm; a worker's own table is shorter, once it has armed.
 
 use crate::error::EnforceError;
 use crate::settings::Settings;
@@ -13,11 +12,11 @@ use bakeoff_layers_base::plain::Place;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
 
-/// To read whatever is listed, to hold it and to freeze it, whoever owns it.
+/// For reading, holding and freezing any listed file, whoever owns it.
 const ALWAYS: [Capability; 4] =
     [Capability::DacReadSearch, Capability::Fowner, Capability::Lease, Capability::LinuxImmutable];
 
-/// Gives up all rights that these settings do not need, but for `further` ones.
+/// Gives up all capabilities that these settings do not need, except those in `further`.
 pub(crate) fn give_up(settings: &Settings, further: &[Capability]) -> Result<(), EnforceError> {
     let mut kept = [&ALWAYS, further].concat();
     if settings.stop_pid.is_some() {
@@ -31,12 +30,12 @@ pub(crate) fn give_up(settings: &Settings, further: &[Capability]) -> Result<(),
     Ok(())
 }
 
-/// One of the requests that are made of files: their attributes, whether reading waits.
+/// An allowed ioctl on files: their attributes, or non-blocking reads.
 const fn ioctl<const REQUEST: u32>() -> Rule {
     allow_if(libc::SYS_ioctl, const { &[Argument::int(1, u32::MAX, REQUEST)] })
 }
 
-/// To decide: events, files, marks, leases, attributes. What every open takes comes first.
+/// Calls for deciding: events, files, marks, leases, attributes. The calls of every open come first.
 const DECIDING: &[Rule] = &[
     allow(libc::SYS_read),
     allow(libc::SYS_write),
@@ -65,11 +64,11 @@ const DECIDING: &[Rule] = &[
     allow(libc::SYS_prlimit64),
 ];
 
-/// To end the server, with `--stop-pid`; the supervisor, its worker.
+/// Calls for ending the server, with `--stop-pid`, and for the supervisor to end its worker.
 const ENDING: &[Rule] =
     &[allow(libc::SYS_pidfd_open), allow(libc::SYS_pidfd_send_signal), allow(libc::SYS_kill)];
 
-/// Namespaces that a new process could have to itself, in which it would be root.
+/// Flags for new namespaces, in which a process would be root.
 const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWCGROUP
     | libc::CLONE_NEWUTS
@@ -78,7 +77,7 @@ const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u64;
 
-/// To start a worker, and what it does until it has armed: it gives up its own rights.
+/// Calls for starting a worker, and for the worker until it has armed: it gives up its own rights.
 const STARTING: &[Rule] = &[
     allow_if(libc::SYS_clone, &[Argument::long(0, NAMESPACES, 0)]),
     allow(libc::SYS_wait4),
@@ -103,7 +102,7 @@ pub(crate) fn confine_worker(settings: &Settings) -> Result<(), EnforceError> {
     confine(&[DECIDING, RUNTIME, CONNECTED, REPLACING, FACTS, ending])
 }
 
-/// The supervisor's calls, and all that its workers ever get.
+/// The supervisor's calls, which are also the most that its workers ever get.
 pub(crate) fn confine_supervisor() -> Result<(), EnforceError> {
     confine(&[DECIDING, RUNTIME, CONNECTED, REPLACING, FACTS, ENDING, STARTING])
 }

@@ -1,29 +1,29 @@
-//! What the user wants, checked for form by the command line.
+//! Settings of enforcement, from the command line, which has checked their form.
 
 use bakeoff_layers_base::manifest::Action;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How a tree is to be enforced.
+/// Settings for enforcing a tree.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The tree.
     pub root: PathBuf,
-    /// What it should be.
+    /// Path of its manifest.
     pub manifest: PathBuf,
-    /// Who says so.
+    /// Public key of its signer.
     pub public_key: PathBuf,
-    /// The most that is done about a wrong file.
+    /// Strongest reaction to a wrong file.
     pub mode: Action,
-    /// Where the newest version that was taken is kept; without it a restart may take an older one.
+    /// File for the newest accepted version; without it a restart may accept an older one.
     pub high_water: Option<PathBuf>,
-    /// Where the status is written.
+    /// Path of the status file.
     pub status: Option<PathBuf>,
-    /// Paths below the root that are not looked at.
+    /// Paths below the root that are not enforced.
     pub exclude: Vec<String>,
-    /// What becomes of files that are there and not listed.
+    /// Treatment of files that exist but are not listed.
     pub unlisted: Unlisted,
-    /// Whether a tree is armed in which symbolic links hide what is opened, or FIFOs or devices are.
+    /// Treatment of symbolic links that hide another file, of FIFOs and of devices.
     pub links: Links,
     /// Whether verified files are made immutable while they are guarded.
     pub freeze: bool,
@@ -31,37 +31,37 @@ pub struct Settings {
     pub ahead: bool,
     /// Longest time an open waits for a decision.
     pub time_limit: Duration,
-    /// What becomes of an open that waited so long, or found too many before it.
+    /// Treatment of an open that exceeded the time limit, or found the queue full.
     pub on_timeout: OnTimeout,
-    /// Root of the process tree that `stop` ends; it must be running when enforcing begins, so that its
-    /// number is told from the same number of a later process.
+    /// Root of the process tree that `stop` ends. It must be running at the start, so that it can be told from a
+    /// later process with the same number.
     pub stop_pid: Option<u32>,
     /// Key file of the store that `lock` locks.
     pub lock_store: Option<PathBuf>,
-    /// Most verdicts that are kept under a lease; fewer when descriptors are short.
+    /// Limit on verdicts kept under a lease; fewer when descriptors are short.
     pub keep: Option<usize>,
 }
 
-/// What becomes of files that are there and not listed.
+/// Treatment of files that exist but are not listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unlisted {
-    /// They are wrong.
+    /// They count as wrong.
     Deny,
-    /// They are not looked at.
+    /// They are ignored.
     Allow,
 }
 
-/// What becomes of symbolic links by which something else could be opened than it seems, and of what is
-/// opened without asking.
+/// Treatment of symbolic links that could show another file under a listed name, and of files that open without
+/// asking.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Links {
-    /// With one the tree is not armed, unless nothing is refused anyhow.
+    /// The tree is not armed with one in it, unless the mode refuses nothing anyway.
     Deny,
     /// They are a named gap.
     Allow,
 }
 
-/// What becomes of an open that could not be decided in time.
+/// Treatment of an open that could not be decided in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTimeout {
     /// As the mode says: allowed when it is `log`, refused otherwise.

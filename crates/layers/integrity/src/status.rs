@@ -1,4 +1,4 @@
-//! The status: lines `name value` in a file that is always whole.
+//! Status file of enforcement: lines `name value` in a file that is always complete.
 
 use crate::enforcer::Enforcer;
 use bakeoff_layers_base::plain::{For, Place};
@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-/// Everything that is known now.
+/// Text of the status.
 pub(crate) fn text(enforcer: &Enforcer) -> String {
     let listed = enforcer.listed();
     let settings = &enforcer.settings;
@@ -32,7 +32,7 @@ pub(crate) fn text(enforcer: &Enforcer) -> String {
     text
 }
 
-/// Writes it, whatever somebody may have put in its place.
+/// Writes the file, replacing whatever somebody put in its place.
 pub(crate) fn write(enforcer: &Enforcer, path: &Path) -> io::Result<()> {
     Place::of(path)?.replace(text(enforcer).as_bytes(), For::Readers)
 }

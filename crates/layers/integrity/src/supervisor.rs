@@ -1,13 +1,11 @@
-//! The supervisor: holds the group of permission events beside the worker, so that opens wait instead
-//! of passing when the worker dies, and starts the next, which decides what the dead one left.
+//! Supervisor of the worker: holds the group of permission events beside it, so that opens wait instead of passing
+//! when the worker dies, and starts the next, which decides the opens that the dead one left.
 //!
-//! Cold; sleeps in `poll`. It opens nothing below the tree for reading, and reads no event while a worker
-//! lives. It marks the mounts that the worker, who may not, tells it of.
-//! Worker and supervisor have one table of open files. So the files of opens that a worker had read are
-//! still open when it was killed, by the numbers that the kernel knows the opens by, and the next worker
-//! finds out what they are.
-//! While no worker lives, files with a verdict open unasked and all others wait: for as long as it
-//! takes to start one.
+//! Cold; sleeps in `poll`. It opens nothing below the tree for reading, and reads no event while a worker lives. It
+//! marks mounts that the worker, which may not, tells it of. Worker and supervisor share one table of open files. So
+//! the files of opens that a killed worker had read are still open, by the numbers that identify the opens in the
+//! kernel, and the next worker finds out what they are. While no worker lives, files with a verdict open without asking
+//! and all others wait: as long as it takes to start one.
 
 use crate::error::EnforceError;
 use crate::place::path_only;
@@ -31,24 +29,23 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A worker that says nothing for so long, beside its time limit, is ended: whoever opens waits for it.
+/// A worker that is silent for this long, beyond its time limit, is ended: opens wait for it.
 const SILENCE: Duration = Duration::from_secs(3);
-/// So many in a row that did not arm are not followed by another at once: everything is refused for a
-/// while.
+/// After so many workers in a row that did not arm the next one has to wait: everything is refused for a while.
 const UNARMED_DEATHS: u32 = 5;
-/// How long.
+/// Length of that while.
 const CLOSED: Duration = Duration::from_secs(10);
-/// An open that so many workers died of, or beside, is not tried again.
+/// An open is not tried again after so many workers died while it waited.
 const DEADLY: u64 = 3;
-/// How long a worker may take to leave nothing behind, or to read its manifest.
+/// Time limit for a worker to clean up, or to read its manifest.
 const ENDING: Duration = Duration::from_secs(60);
-/// How long a killed worker may take to be gone. One that waits in the kernel may not go at all.
+/// Time limit for a killed worker to be gone. One that waits in the kernel may not go at all.
 const DYING: Duration = Duration::from_secs(5);
-/// Longest packet of a worker that is read.
+/// Longest packet accepted from a worker.
 const PACKET_BYTES: usize = 8 * 1024;
 
-/// Enforces until SIGTERM or Ctrl-C. `say` is handed the line `armed ...`, once; `note` what happens
-/// later. For a process with one thread.
+/// Enforces until SIGTERM or Ctrl-C. `say` gets the line `armed ...`, once; `note` gets later messages. For a process
+/// with one thread.
 ///
 /// # Errors
 /// The tree cannot be guarded, or the first worker did not arm.
@@ -61,11 +58,11 @@ pub fn run(
     let server = settings.stop_pid.map(server).transpose()?;
     let signals = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1, libc::SIGCHLD])
         .map_err(EnforceError::system("signals"))?;
-    // Whoever is killed for want of memory should be another one. Without the right to say so the
-    // chance is as large as for any process.
+    // When memory runs out the kernel should kill another process. Without the right to say so the chance is as large
+    // as for any process.
     let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
-    // What cannot be frozen takes a descriptor a file, of a large site more than administrators allow a process; a file
-    // without one is hashed at each open.
+    // A file that cannot be frozen takes a descriptor; on a large site these are more than administrators allow a
+    // process. A file without one is hashed at each open.
     let _ = bakeoff_sys::rlimit::raise_open_files_beyond();
     let group = Group::new().map_err(EnforceError::Fanotify)?;
     rights::give_up(settings, &[Capability::SysAdmin])?;
@@ -109,7 +106,7 @@ pub fn run(
     }
 }
 
-/// The process with this number, told for ever from others that get the number later.
+/// The process with this number, identified so that a later one with the same number is told apart.
 fn server(pid: u32) -> Result<Stat, EnforceError> {
     process::stat(pid).map_err(|source| EnforceError::Server { pid, source })
 }
@@ -120,32 +117,32 @@ struct Supervisor<'a> {
     signals: Breaks,
     server: Option<Stat>,
     restarts: u64,
-    /// Workers in a row that died before they had armed.
+    /// Workers in a row that died before they were armed.
     unarmed: u32,
-    /// Of the manifest that is in force.
+    /// Version of the manifest in force.
     version: u64,
     /// Opens that the last worker had read.
     orphans: Vec<Open>,
-    /// When enforcing began.
+    /// Start of enforcement.
     began: SystemTime,
 }
 
 struct Worker {
     pid: u32,
     socket: UnixStream,
-    /// The supervisor's descriptors when it was started: all others are the worker's.
+    /// The supervisor's descriptors at the worker's start: all others are the worker's.
     own: Vec<RawFd>,
     heard: Instant,
     speaks: bool,
     armed: bool,
-    /// It was waited for, and its number may be another's.
+    /// It was reaped, so its number may be another process's.
     reaped: bool,
-    /// Why it could not.
+    /// Reason why it could not enforce.
     failed: Option<String>,
 }
 
 impl Worker {
-    /// How it ended, if it has.
+    /// Its exit, if it has ended.
     fn ending(&mut self) -> Option<Ending> {
         let reaped = process::reap_pid(self.pid).ok().flatten()?;
         self.reaped = true;
@@ -158,8 +155,8 @@ impl Worker {
         }
     }
 
-    /// Kills it, if it is not dead, and waits until it is gone; not for ever, as one that waits in the
-    /// kernel for a lock that somebody keeps does not go. It does nothing any more then.
+    /// Kills it, if it is not dead, and waits until it is gone. The wait is limited, as a worker that waits in the
+    /// kernel for a lock does not go. Such a worker does nothing any more.
     fn end_now(&mut self) {
         self.signal(Signal::SIGKILL);
         let began = Instant::now();
@@ -170,9 +167,9 @@ impl Worker {
 }
 
 enum End {
-    /// Somebody asked us to end.
+    /// We were asked to end.
     Asked,
-    /// It died, or was ended since it did not answer.
+    /// The worker died, or was ended because it did not answer.
     Died(String),
 }
 
@@ -205,7 +202,7 @@ impl Supervisor<'_> {
         Ok(Worker { pid, socket, own, heard, speaks: false, armed: false, reaped: false, failed: None })
     }
 
-    /// Hands signals on and what the worker says out, until it is gone or we are asked to end.
+    /// Forwards signals to the worker and its messages to `said`, until it is gone or we are asked to end.
     fn watch(&mut self, worker: &mut Worker, mut said: impl FnMut(&str)) -> Result<End, EnforceError> {
         loop {
             let mut ready = [
@@ -235,7 +232,7 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Everything that the worker has said.
+    /// Takes all messages of the worker.
     fn listen(&mut self, worker: &mut Worker, said: &mut impl FnMut(&str)) {
         let mut packet = [0; PACKET_BYTES];
         while let Ok(length @ 1..) = (&worker.socket).read(&mut packet) {
@@ -254,11 +251,11 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Opens on these mounts, which were put over the tree, are asked about from now on.
+    /// Marks these mounts, which were put over the tree: opens on them are decided from now on.
     fn cover(&self, numbers: &str) {
         let Ok(root) = self.settings.root.canonicalize() else { return };
         for mount in bakeoff_sys::mount::below(&root).unwrap_or_default() {
-            // Nobody is asked whether it may be opened so: the worker could be waiting for us.
+            // Opened without a permission event: the worker could be waiting for us.
             let Ok(top) = path_only(&mount.point) else { continue };
             let number = inode::mount_of(&top).map(|mount| mount.to_string()).unwrap_or_default();
             if numbers.split(' ').any(|over| over == number) {
@@ -267,8 +264,8 @@ impl Supervisor<'_> {
         }
     }
 
-    /// Makes sure that a worker is gone, and takes over the opens that it had read. Returns how many the
-    /// next one is to decide. The socket to it is closed by then: its number may be a file's of the next.
+    /// Makes sure that a worker is gone, and takes over the opens that it had read. Returns the number that the next
+    /// one has to decide. The socket to it is closed by then: the next worker may reuse its number for a file.
     fn bury(&mut self, mut worker: Worker) -> Result<usize, EnforceError> {
         worker.end_now();
         self.restarts += 1;
@@ -292,7 +289,7 @@ impl Supervisor<'_> {
         self.start()
     }
 
-    /// Answers everything without looking; nobody waits for ever.
+    /// Refuses everything for this time without looking, so that nobody waits for ever.
     fn refuse_for(&mut self, time: Duration) {
         let began = Instant::now();
         let allow = self.settings.mode == Action::Log || self.settings.allows_undecided();
@@ -312,13 +309,13 @@ impl Supervisor<'_> {
         }
     }
 
-    /// The first worker did not arm: nothing may stay behind.
+    /// Ends a first worker that did not arm: nothing may stay behind.
     fn close(&self, worker: &mut Worker) {
         worker.end_now();
         let _ = self.group.flush();
     }
 
-    /// Lets the worker take everything away; ends it when it does not.
+    /// Lets the worker clean up; ends it if it does not.
     fn end(&mut self, mut worker: Worker) -> Result<(), EnforceError> {
         worker.signal(Signal::SIGTERM);
         let began = Instant::now();
@@ -343,8 +340,8 @@ impl Supervisor<'_> {
     }
 }
 
-/// A file that is tried once more. Its position, from which nobody reads, counts the workers that died
-/// while its open waited.
+/// The file, if it may be tried again. Its position, which nobody reads from, counts the workers that died while its
+/// open waited.
 fn survivor(file: OwnedFd) -> Option<OwnedFd> {
     if inode::facts(&file).ok()?.kind != Kind::File {
         return None;

@@ -1,9 +1,8 @@
-//! The tree as it is on disk: its directories, its listed files, and the marks that make the kernel
-//! ask about them.
+//! Tree on disk: its directories, its listed files, and the marks that make the kernel ask about them.
 //!
-//! Cold, but for [`Listed::of`]. Every directory is marked, so that whatever appears in it is asked
-//! about, and every listed file by itself, so that it is asked about whatever the way to it: a hard
-//! link, another mount, a file handle.
+//! Cold, except for [`Listed::of`]. Every directory is marked, so that opens of new files in it are decided. Every
+//! listed file is marked by itself, so that its opens are decided by any path: a hard link, another mount, a file
+//! handle.
 
 use crate::enforcer::Enforcer;
 use crate::error::EnforceError;
@@ -24,15 +23,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
-/// Where the tree is.
+/// The guarded tree and its mounts.
 #[derive(Debug)]
 pub(crate) struct Tree {
-    /// Without symbolic links.
+    /// Path without symbolic links.
     pub(crate) path: PathBuf,
     pub(crate) root: File,
-    /// The mounts on which a path below `path` says which file it is.
+    /// The mounts on which a path below `path` identifies its file.
     mounts: RwLock<BTreeSet<u64>>,
-    /// Held by whoever arms the tree or takes the marks away.
+    /// Held while the tree is armed or its marks are removed.
     arming: Mutex<()>,
 }
 
@@ -47,7 +46,7 @@ impl Tree {
         Ok(Self { path, root, mounts: RwLock::default(), arming: Mutex::default() })
     }
 
-    /// Whether a path that was opened on this mount can be taken at its word.
+    /// Whether the path of a file opened on this mount can be trusted.
     pub(crate) fn knows_mount(&self, mount: u64) -> bool {
         read(&self.mounts).contains(&mount)
     }
@@ -61,18 +60,18 @@ impl Tree {
     }
 }
 
-/// A manifest, and which inodes its files were when it was taken.
+/// A manifest, with the inodes of its files when it was loaded.
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) manifest: Arc<Manifest>,
     inodes: HashMap<Key, u32>,
     /// Further names of the same inode.
     twice: HashMap<Key, Vec<u32>>,
-    /// The directories were frozen before the files were looked up: the inodes are those of the names.
+    /// Whether the directories were frozen before the files were looked up, so that inodes and names stay together.
     pub(crate) exact: bool,
-    /// Listed files that were not there.
+    /// Number of missing listed files.
     pub(crate) missing: u64,
-    /// What must not be in the tree, since nobody is asked about it, and why.
+    /// A file that must not be in the tree, as its opens cannot be decided, and why.
     pub(crate) odd: Option<(PathBuf, &'static str)>,
 }
 
@@ -81,12 +80,12 @@ impl Listed {
         Self { manifest, inodes: HashMap::new(), twice: HashMap::new(), exact: false, missing: 0, odd: None }
     }
 
-    /// The file that an inode was, by the first of its names.
+    /// The file with this inode, by the first of its names.
     pub(crate) fn of(&self, key: Key) -> Option<u32> {
         self.inodes.get(&key).copied()
     }
 
-    /// Whether all names of an inode ask for the same: only then may it be opened unasked.
+    /// Whether all names of an inode have equivalent entries: only then may it be opened without asking.
     pub(crate) fn agree(&self, key: Key, index: u32) -> bool {
         if self.of(key) == Some(index) && !self.twice.contains_key(&key) {
             return true;
@@ -96,7 +95,7 @@ impl Listed {
         first.chain(others).all(|other| self.are_alike(other, index))
     }
 
-    /// Whether two entries ask for the same.
+    /// Whether two entries are equivalent.
     pub(crate) fn are_alike(&self, one: u32, other: u32) -> bool {
         let wanted = |index: u32| {
             let entry = self.manifest.entry(index as usize);
@@ -125,7 +124,7 @@ pub(crate) fn arm(enforcer: &Enforcer, manifest: Arc<Manifest>) -> Result<Listed
     arm_with(enforcer, manifest, Mounts::Taken)
 }
 
-/// Puts all marks back that were taken away, and looks at what is there now.
+/// Restores all removed marks, and looks at the present content.
 ///
 /// # Errors
 /// As [`arm`].
@@ -163,8 +162,7 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
 /// Set-user-id and set-group-id.
 const SET_ID: u16 = 0o6000;
 
-/// Looks through a tree that is not frozen: what came since it was armed is marked, what must not be
-/// there is noted.
+/// Walks a tree that is not frozen: marks directories that came since it was armed, and notes forbidden files.
 pub(crate) fn look_again(enforcer: &Enforcer) {
     let _alone = enforcer.tree.alone();
     let frozen = enforcer.freezes() && !enforcer.gaps.is_open(Gap::NotFrozen);
@@ -179,16 +177,16 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
     note_odd(enforcer, &enforcer.listed().manifest, &dirs.walked);
 }
 
-/// Which mounts belong to the tree.
+/// Mounts that belong to the tree.
 #[derive(Clone, Copy)]
 enum Mounts {
-    /// Those that are there now: somebody has asked for the tree to be taken as it is.
+    /// The present mounts: the administrator asked to take the tree as it is.
     Taken,
-    /// Those that were taken before. What was put over the tree since is a gap, and stays one.
+    /// The earlier mounts. A mount put over the tree since is a gap, and stays one.
     Known,
 }
 
-/// What became of the directories.
+/// Result of arming the directories.
 #[derive(Default)]
 struct Dirs {
     walked: Walked,
@@ -196,11 +194,10 @@ struct Dirs {
     unfrozen: u64,
 }
 
-/// Marks and freezes every directory before it is listed: from then on nothing appears in it that is
-/// not in the list, and one turn is enough. Where something cannot be frozen there are more, until one
-/// finds nothing new.
+/// Marks and freezes every directory before it is listed: from then on nothing appears in it that is not in the list,
+/// and one turn is enough. If a directory cannot be frozen there are more turns, until one finds nothing new.
 fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
-    /// Whoever makes directories faster than they are looked at is found by the next look through the tree.
+    /// Directories made faster than this are found by the next walk through the tree.
     const TURNS: usize = 8;
     let mut known = HashSet::new();
     let mut dirs = Dirs::default();
@@ -232,7 +229,7 @@ fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
     dirs
 }
 
-/// Notes what no mark helps against. Returns the first of it.
+/// Notes files that no mark helps against. Returns the first one.
 fn note_odd(enforcer: &Enforcer, manifest: &Manifest, walked: &Walked) -> Option<(PathBuf, &'static str)> {
     let mut odd = enforcer.tree.odd(manifest, walked);
     let special = walked.special.len() as u64;
@@ -247,11 +244,11 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
     let known = |facts: &Facts| matches!(mounts, Mounts::Taken) || enforcer.tree.knows_mount(facts.mount);
     let regular =
         |file: &OwnedFd| inode::facts(file).ok().filter(|facts| facts.kind == Kind::File && known(facts));
-    // First to know what it is: to open a device for reading may do something.
+    // Opened first without reading, to learn its type: opening a device for reading may have effects.
     let mut file = inode::open_below(&enforcer.tree.root, Path::new(name), For::Knowing).ok()?;
     let mut facts = regular(&file)?;
     let mut frozen = !enforcer.freezes();
-    // Freezing takes a real descriptor; whoever reads the events lets our own opens pass.
+    // Freezing takes a real descriptor; the deciding threads allow our own opens.
     if enforcer.freezes() {
         match open_listed(enforcer, name) {
             Some(real) => {
@@ -276,15 +273,15 @@ fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> io::Result<()> {
     if enforcer.freezes() { enforcer.guard.freeze(file, key) } else { Ok(()) }
 }
 
-/// Takes the marks away, and then makes everything changeable again: what is put into the tree from now
-/// on opens, and nothing could be put into it before.
+/// Removes the marks, and then makes everything changeable again: files put into the tree from now on open, and
+/// nothing could be put into it before.
 pub(crate) fn disarm(enforcer: &Enforcer) {
     let _alone = enforcer.tree.alone();
     let _ = enforcer.group.flush();
     thaw_all(enforcer);
 }
 
-/// Makes everything changeable again, and leaves the marks.
+/// Makes everything changeable again, but keeps the marks.
 pub(crate) fn thaw(enforcer: &Enforcer) {
     let _alone = enforcer.tree.alone();
     thaw_all(enforcer);
@@ -313,9 +310,8 @@ fn thaw_all(enforcer: &Enforcer) {
     }
 }
 
-/// Opens a listed file to read it, if it can be without waiting for anybody; nobody's open waits for it,
-/// if it is kept and we die. One that somebody holds a write lease on is a gap until he lets go, as the
-/// kernel asks him to.
+/// Opens a listed file for reading, if that needs no waiting. Nobody's open waits for it, if it is kept and we die. A
+/// file under a write lease is a gap until the holder gives it up, as the kernel asks.
 pub(crate) fn open_listed(enforcer: &Enforcer, name: &str) -> Option<OwnedFd> {
     let path = Path::new(name);
     let error = match inode::open_below(&enforcer.tree.root, path, For::Reading) {
@@ -325,7 +321,7 @@ pub(crate) fn open_listed(enforcer: &Enforcer, name: &str) -> Option<OwnedFd> {
         }
         Err(error) => error.kind(),
     };
-    // Where a mark lies already the kernel has to open it for us first, cannot, and refuses our own open.
+    // If it has a mark already, the kernel has to open it for us first, fails, and refuses our own open.
     if matches!(error, io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) {
         let file = inode::open_below(&enforcer.tree.root, path, For::Knowing).ok()?;
         let facts = inode::facts(file).ok()?;

@@ -1,7 +1,7 @@
-//! Opens that were read from the kernel and are not decided yet, each with the time when it was read:
-//! until the tree is armed all of them, afterwards those that no thread is free for.
+//! Opens that were read from the kernel and are not decided yet, each with the time when it was read: all of them
+//! until the tree is armed, later those that find no free thread.
 //!
-//! Hot, but while nothing waits a look costs one load. Decides nothing.
+//! Hot, but while nothing waits a check costs one load. Decides nothing.
 
 use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::fanotify::Open;
@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 #[derive(Debug)]
 pub(crate) struct Waiting {
     opens: Mutex<VecDeque<(Open, Instant)>>,
-    /// How many they are.
+    /// Number of waiting opens.
     number: AtomicUsize,
-    /// Most of them: each holds a descriptor.
+    /// Limit on them: each holds a descriptor.
     limit: usize,
-    /// The tree is armed: they may be decided.
+    /// Whether the tree is armed, so that they may be decided.
     decided: AtomicBool,
     wake: UnixStream,
     woken: UnixStream,
@@ -39,7 +39,7 @@ impl Waiting {
         })
     }
 
-    /// Takes one that waits since then, or gives it back when too many do.
+    /// Adds an open that waits since that time, or gives it back if the limit is reached.
     pub(crate) fn put(&self, open: Open, since: Instant) -> Result<(), Open> {
         let mut opens = self.opens();
         if opens.len() >= self.limit {
@@ -50,7 +50,7 @@ impl Waiting {
         Ok(())
     }
 
-    /// The one that waits for longest, once they may be decided.
+    /// The one that waits longest, once they may be decided.
     pub(crate) fn next(&self) -> Option<(Open, Instant)> {
         if self.number.load(Ordering::Acquire) == 0 || !self.is_decided() {
             return None;
@@ -61,23 +61,23 @@ impl Waiting {
         next
     }
 
-    /// Takes out those that wait for longer than `limit`; they must be answered.
+    /// Removes those that wait for longer than `limit`; the caller must answer them.
     pub(crate) fn take_late(&self, limit: Duration) -> Vec<Open> {
         if self.number.load(Ordering::Acquire) == 0 {
             return Vec::new();
         }
         let mut opens = self.opens();
-        // In the order of their times: one that a dead worker left comes before all others.
+        // Sorted by time: one left by a dead worker comes before all others.
         let late = opens.iter().take_while(|(_, since)| since.elapsed() > limit).count();
         let taken = opens.drain(..late).map(|(open, _)| open).collect();
         self.number.store(opens.len(), Ordering::Release);
         taken
     }
 
-    /// From now on they may be decided.
+    /// Allows decisions from now on.
     pub(crate) fn decide(&self) {
         self.decided.store(true, Ordering::Release);
-        // Whoever waits for an event looks at them instead.
+        // The thread that waits for an event handles them instead.
         let _ = (&self.wake).write(b"!");
     }
 
@@ -85,7 +85,7 @@ impl Waiting {
         self.decided.load(Ordering::Acquire)
     }
 
-    /// Can be read once they may be decided.
+    /// Descriptor that becomes readable once they may be decided.
     pub(crate) fn as_woken(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }

@@ -1,7 +1,7 @@
-//! Looking through the tree: which directories and symbolic links there are, whatever their names.
+//! Walk through the tree: finds its directories and symbolic links, whatever their names.
 //!
-//! Cold. Opens directories and nothing else, of which nobody is asked. Goes by descriptors below the
-//! root, so that it stays in the tree that it began with, whatever becomes of the way to it.
+//! Cold. Opens directories and nothing else, which raises no permission event. Goes by descriptors below the root, so
+//! that it stays in the tree that it began with, even if the path to it changes.
 
 use crate::tree::Tree;
 use bakeoff_layers_base::manifest::Manifest;
@@ -18,30 +18,28 @@ use std::time::{Duration, Instant};
 /// Longest path that the kernel takes (`PATH_MAX` without its final zero).
 const MAX_PATH_BYTES: usize = 4095;
 
-/// Longest time for one walk: whoever makes directories faster than they are frozen could keep us for
-/// ever. Some million directories take so long.
+/// Time limit of one walk: a process that makes directories faster than they are frozen could keep us for ever. It is
+/// enough for some million directories.
 const MAX_TIME: Duration = Duration::from_secs(60);
 
-/// What there is.
+/// Result of a walk.
 #[derive(Debug, Default)]
 pub(crate) struct Walked {
-    /// Directories, the root as the empty path, each before what is below it.
+    /// Directories, the root as the empty path, each before everything below it.
     pub(crate) dirs: Vec<PathBuf>,
     /// Symbolic links.
     pub(crate) links: Vec<PathBuf>,
     /// FIFOs and devices. A socket cannot be opened.
     pub(crate) special: Vec<PathBuf>,
-    /// Directories so deep that they cannot be opened by their path: neither they nor what is below was
-    /// looked at.
+    /// Number of directories too deep to be opened by their path: neither they nor anything below was looked at.
     pub(crate) deep: u64,
     /// Directories that cannot be listed, or for which there was no time.
     pub(crate) closed: u64,
 }
 
 impl Tree {
-    /// Lists all directories but the excluded ones. `enter` is handed each before it is listed: where it
-    /// freezes the directory, nothing can appear in it afterwards that is not listed. Where it says no,
-    /// nothing is listed.
+    /// Lists all directories except the excluded ones. `enter` gets each before it is listed: if it freezes the
+    /// directory, nothing can appear in it afterwards that is not listed. If it returns false, nothing is listed.
     pub(crate) fn walk(&self, exclude: &[String], mut enter: impl FnMut(&Path, &OwnedFd) -> bool) -> Walked {
         let mut rest = vec![PathBuf::new()];
         let mut walked = Walked::default();
@@ -72,8 +70,8 @@ impl Tree {
         walked
     }
 
-    /// What must not be there, and why: nobody would be asked when it is opened, or not about what it
-    /// seems to be.
+    /// Files that must not be in the tree, and why: their opens raise no event, or one about another file than they
+    /// seem to.
     pub(crate) fn odd(&self, manifest: &Manifest, walked: &Walked) -> Vec<(PathBuf, &'static str)> {
         let special = walked.special.iter().map(|path| (path.clone(), SPECIAL));
         let links =
@@ -81,8 +79,8 @@ impl Tree {
         links.chain(special).collect()
     }
 
-    /// What is wrong with a symbolic link, if anything is. The kernel tells what was opened, not by
-    /// which link: one that stands for a listed name would show another file under it, unseen.
+    /// The fault of a symbolic link, if there is one. The kernel reports the opened file, not the link used: a link
+    /// in the place of a listed name would show another file under it, unnoticed.
     fn odd_link(&self, manifest: &Manifest, link: &Path) -> Option<&'static str> {
         let path = link.as_os_str().as_bytes();
         if manifest.find(path).is_some() {
@@ -95,10 +93,10 @@ impl Tree {
     }
 }
 
-/// Linux 6.18 asks nobody when one is opened, whatever the mark. Older ones may, and then it is refused.
+/// Linux 6.18 raises no event when one is opened, whatever the mark. Older kernels may, and then it is refused.
 const SPECIAL: &str = "a FIFO or a device";
 
-/// What stands in one directory.
+/// Sorts the entries of one directory.
 fn sort(entries: ReadDir, dir: &Path, exclude: &[String], rest: &mut Vec<PathBuf>, walked: &mut Walked) {
     for entry in entries {
         let Ok((entry, kind)) = entry.and_then(|entry| entry.file_type().map(|kind| (entry, kind))) else {

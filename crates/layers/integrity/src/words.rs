@@ -1,13 +1,12 @@
-//! Names from the tree as they may stand in lines that people and programs read.
+//! Escaping of names from the tree for lines that people and programs read.
 //!
-//! Whoever may make a file chooses its name: it may hold line ends, what a terminal obeys, or four
-//! kilobytes of text.
+//! The creator of a file chooses its name: it may hold line ends, control sequences for a terminal, or four kilobytes
+//! of text.
 
 /// Longest name, in bytes, that is written out.
 const MAX_BYTES: usize = 1000;
 
-/// A name in which nothing begins a new line, moves a cursor or turns the direction of text; the rest of
-/// a long one is left out.
+/// A name without characters that begin a new line, move a cursor or turn the direction of text; a long one is cut.
 pub(crate) fn plain(name: &str) -> String {
     let mut text = String::with_capacity(name.len().min(MAX_BYTES));
     for c in name.chars() {
@@ -24,7 +23,7 @@ pub(crate) fn plain(name: &str) -> String {
     text
 }
 
-/// Unseen, a line end of Unicode, or what turns the direction of text.
+/// Whether a character is invisible, a line end of Unicode, or turns the direction of text.
 const fn turns(c: char) -> bool {
     matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }

@@ -1,8 +1,8 @@
-//! The worker: arms the tree, starts the deciding threads, and keeps watch beside them.
+//! Worker process: arms the tree, starts the deciding threads, and does the main thread's work beside them.
 //!
-//! Its main thread hears of leases that are asked back, of signals, of mounts, of the supervisor's
-//! end; it answers opens whose time is over. It never opens anything below the tree, and nothing that
-//! could be waited for: arming, hashing and reloading have threads of their own.
+//! Its main thread handles lease breaks, signals, mount changes and the end of the supervisor, and answers opens that
+//! exceeded the time limit. It never opens anything below the tree, and never waits: arming, hashing and reloading
+//! have threads of their own.
 
 use crate::counters::Count;
 use crate::deciders::{self, gather};
@@ -29,28 +29,28 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant, SystemTime};
 
-/// What the supervisor hands to a worker.
+/// State passed from the supervisor to a worker.
 #[derive(Debug)]
 pub(crate) struct Inherited {
-    /// The group of permission events, which it holds, too.
+    /// The group of permission events, which the supervisor holds, too.
     pub(crate) group: Group,
-    /// Where it hears what we say: a packet for each thing.
+    /// Socket for our messages to it: a packet for each.
     pub(crate) supervisor: UnixStream,
     /// Its process id.
     pub(crate) supervisor_pid: u32,
-    /// Workers before this one that died.
+    /// Number of earlier workers, which died.
     pub(crate) restarts: u64,
     /// Opens that the last of them had read.
     pub(crate) orphans: Vec<Open>,
-    /// Version of the manifest that was in force then; 0 at first.
+    /// Version of the manifest then in force; 0 for the first worker.
     pub(crate) version: u64,
     /// Root of the process tree that `stop` ends.
     pub(crate) server: Option<Stat>,
-    /// When enforcing began.
+    /// Start of enforcement.
     pub(crate) began: SystemTime,
 }
 
-/// Enforces until SIGTERM; the process's exit code. Why it could not is said to the supervisor.
+/// Enforces until SIGTERM; returns the process's exit code. The supervisor gets the reason of a failure.
 pub(crate) fn run(settings: Settings, inherited: Inherited) -> i32 {
     let supervisor = inherited.supervisor.try_clone();
     match enforce(settings, inherited) {
@@ -97,16 +97,16 @@ fn enforce(settings: Settings, inherited: Inherited) -> Result<(), EnforceError>
     Ok(())
 }
 
-/// Waits until the clock of change times has moved on since enforcing began: what becomes immutable
-/// from now on is later than what was so before.
+/// Waits until the clock of change times has advanced since the start: files made immutable from now on have a later
+/// time than those that were immutable before.
 fn wait_for_tick(began: SystemTime) {
-    /// The slowest that Linux is built with.
+    /// The slowest tick that Linux is built with.
     const TICK: Duration = Duration::from_millis(10);
     let passed = SystemTime::now().duration_since(began).unwrap_or(TICK);
     std::thread::sleep(TICK.saturating_sub(passed));
 }
 
-/// The numbers of the workers before this one.
+/// Restores the counters of the earlier workers.
 fn restore(enforcer: &Enforcer, restarts: u64) {
     if let Some(path) = &enforcer.settings.status {
         enforcer.counters.restore(&read_back(path));
@@ -133,7 +133,8 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
     Ok(())
 }
 
-/// Looks through a tree that is not frozen, for ever. A thread of its own: what is mounted there need not answer.
+/// Walks a tree that is not frozen, again and again. In a thread of its own: a file system mounted there need not
+/// answer.
 fn look_through(enforcer: &Enforcer) {
     loop {
         std::thread::sleep(LOOK_THROUGH);
@@ -141,7 +142,7 @@ fn look_through(enforcer: &Enforcer) {
     }
 }
 
-/// The verdicts of a worker that died were kept under leases that died with it: the kernel asks again.
+/// Drops the kernel's marks for a dead worker's verdicts, whose leases died with it: the kernel asks again.
 fn forget_marks(enforcer: &Enforcer) {
     let listed = enforcer.listed();
     for entry in listed.manifest.entries() {
@@ -151,53 +152,53 @@ fn forget_marks(enforcer: &Enforcer) {
     }
 }
 
-/// The main thread's own.
+/// State of the main thread alone.
 struct Watch {
     enforcer: Arc<Enforcer>,
     breaks: Breaks,
     supervisor: UnixStream,
-    /// Can be read when the supervisor has ended.
+    /// Readable when the supervisor has ended.
     supervisors_end: OwnedFd,
-    /// Readable when a mount was made or taken off.
+    /// Readable when a mount was made or removed.
     mounts: File,
     supervised: bool,
-    /// SIGHUP came.
+    /// Whether SIGHUP came.
     reload: bool,
     status_written: Instant,
-    /// When the supervisor last heard from us.
+    /// Time of the last message to the supervisor.
     told: Instant,
-    /// When the place was last looked at.
+    /// Time of the last look at the location.
     placed: Instant,
-    /// There may be marks that need not be.
+    /// Whether there may be unneeded marks.
     may_rest: bool,
-    /// Marks were put back since there was a gap.
+    /// Whether marks were restored because of a gap.
     roused: bool,
-    /// When it was last looked whether somebody has let go of what he held.
+    /// Time of the last look for files released by others.
     looked_again: Instant,
 }
 
-/// The supervisor hears from us so often.
+/// Interval of messages to the supervisor.
 const HEARTBEAT: Duration = Duration::from_millis(500);
-/// The status is as old as this at most.
+/// Longest age of the status.
 const STATUS_AGE: Duration = Duration::from_millis(200);
-/// A tree that is not frozen is looked through so often.
+/// Interval of walks through a tree that is not frozen.
 const LOOK_THROUGH: Duration = Duration::from_secs(10);
-/// How long nobody may notice that the place of the tree is another one, where nothing tells of it.
+/// Longest time for which a changed location may go unnoticed, if no event reports it.
 const PLACE_AGE: Duration = Duration::from_secs(10);
-/// The same while nothing but a file system that is read-only keeps files from being changed.
+/// The same while only a read-only file system keeps files from being changed.
 const READ_ONLY_AGE: Duration = Duration::from_secs(1);
-/// Arming that is at one file for longer says which.
+/// Arming that takes longer for one file reports its name.
 const HELD_UP: Duration = Duration::from_secs(3);
-/// How often it is looked whether somebody has let go of a file.
+/// Interval of looks for files released by others.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
-/// How long a lease is waited for at the end, so that no file stays frozen: `fs.lease-break-time` is 45 s.
+/// Longest wait for a lease at the end, so that no file stays frozen: `fs.lease-break-time` is 45 s.
 const LEASES_END: Duration = Duration::from_secs(50);
 
 impl Watch {
     fn new(enforcer: Arc<Enforcer>, breaks: Breaks, supervisor: UnixStream) -> Result<Self, EnforceError> {
         let mounts =
             File::open("/proc/self/mountinfo").map_err(EnforceError::system("/proc/self/mountinfo"))?;
-        // Its socket does not tell: both processes have all descriptors in common.
+        // Its socket does not show that: both processes share all descriptors.
         let supervisors_end =
             process::end_of(enforcer.supervisor).map_err(EnforceError::system("the supervisor"))?;
         let now = Instant::now();
@@ -218,8 +219,8 @@ impl Watch {
         })
     }
 
-    /// Does something that may wait for others in a thread of its own, and goes on with the main thread's
-    /// work until it is done. None when it panicked.
+    /// Runs work that may wait for others in a thread of its own, and continues the main thread's work until it is
+    /// done. `None` if it panicked.
     fn beside<T: Send + 'static>(&mut self, work: impl FnOnce(&Enforcer) -> T + Send + 'static) -> Option<T> {
         let enforcer = self.enforcer.clone();
         let thread = std::thread::spawn(move || work(&enforcer));
@@ -236,14 +237,14 @@ impl Watch {
         thread.join().ok()
     }
 
-    /// Marks and freezes the tree. From then on what waits is decided.
+    /// Marks and freezes the tree. From then on waiting opens are decided.
     fn arm(&mut self, manifest: Arc<Manifest>, again: bool) -> Result<(), EnforceError> {
         let armed = self.beside(move |enforcer| -> Result<(), EnforceError> {
             let mut listed = tree::arm(enforcer, manifest)?;
             let odd = listed.odd.take();
             enforcer.replace_listed(listed);
             let strict = enforcer.settings.links == Links::Deny && enforcer.settings.mode != Action::Log;
-            // One worker after another must not end because of something that came meanwhile.
+            // A restarted worker must not end because of a file that came meanwhile.
             if let Some((path, what)) = odd.filter(|_| strict && !again) {
                 tree::disarm(enforcer);
                 return Err(EnforceError::Odd { path, what });
@@ -315,7 +316,7 @@ impl Watch {
         self.enforcer.ending.load(Ordering::Relaxed)
     }
 
-    /// Waits for something, and does what is due.
+    /// Waits for an event, and does the work that is due.
     fn turn(&mut self, longest: Duration) {
         let busy = self.enforcer.settings.time_limit / 4;
         let timeout = longest.min(busy).min(if self.is_status_due() { STATUS_AGE } else { longest });
@@ -357,15 +358,15 @@ impl Watch {
         }
     }
 
-    /// Marks that need not be are taken away as soon as everything was looked at and there is no gap, and
-    /// put back as soon as there is one. Never while a manifest is read again.
+    /// Removes unneeded marks as soon as everything was checked and there is no gap, and restores them as soon as
+    /// there is one. Never while a manifest is read again.
     fn rest_or_rouse(&mut self) {
         let resting = self.enforcer.unasked.load(Ordering::Relaxed) > 0;
         match self.enforcer.gaps.any_open() {
             true if resting => self.rouse(),
             false if self.may_rest => {
                 if self.roused {
-                    // What a mount lay over has no marks yet.
+                    // The directories that a mount covered have no marks yet.
                     self.rouse();
                     self.roused = false;
                 }
@@ -383,7 +384,7 @@ impl Watch {
         (self.roused, self.may_rest) = (true, true);
     }
 
-    /// Leases that are asked back, and signals.
+    /// Handles lease breaks and signals.
     fn hear(&mut self) {
         while let Ok(Some(arrived)) = self.breaks.next() {
             match arrived {
@@ -396,8 +397,7 @@ impl Watch {
         }
     }
 
-    /// Opens that waited too long for their thread, and those that no thread was free for; each by its own
-    /// time.
+    /// Answers opens that waited too long for their thread, or for a free one; each by its own time.
     fn answer_late(&mut self) {
         let enforcer = &self.enforcer;
         let limit = enforcer.settings.time_limit;
@@ -407,7 +407,7 @@ impl Watch {
             enforcer.counters.add(Count::Timeout);
             enforcer.answer(number, allow);
         });
-        // Somebody holds the turn while he waits for an event; if nobody does, all threads are at work.
+        // A thread holds the turn while it waits for an event; if none does, all threads are at work.
         if let Ok(_turn) = enforcer.turn.try_lock() {
             gather(enforcer);
         }
@@ -418,8 +418,8 @@ impl Watch {
         }
     }
 
-    /// A manifest that expires while it is enforced goes on: to refuse everything at a date would be an
-    /// outage, and to allow everything no protection. It is a gap.
+    /// Opens a gap if the manifest expires while it is enforced. Refusing everything at a date would be an outage,
+    /// and allowing everything no protection.
     fn look_at_the_date(&self) {
         let enforcer = &self.enforcer;
         let listed = enforcer.listed();
@@ -434,11 +434,11 @@ impl Watch {
         enforcer.gaps.set(Gap::Expired, u64::from(expired));
     }
 
-    /// Mounts that were put on the tree since it was armed are a gap, and asked about from now on; and
-    /// what else is known of the place may have changed.
+    /// Records mounts that were put on the tree since it was armed as a gap, and has them marked; updates everything
+    /// else known of the location.
     fn look_at_place(&mut self) {
         self.placed = Instant::now();
-        // Read to the end, it tells of the next change.
+        // Read to the end, it signals the next change.
         let mut again = &self.mounts;
         let _ = std::io::Seek::rewind(&mut again);
         let _ = again.read_to_end(&mut Vec::new());
@@ -448,13 +448,13 @@ impl Watch {
         enforcer.gaps.set(Gap::Elsewhere, place.elsewhere);
         enforcer.gaps.set(Gap::Moved, u64::from(place.moved));
         if !place.over.is_empty() {
-            // Whoever may mark a mount may do much else: that is the supervisor.
+            // The supervisor marks them: the right to mark a mount allows much else.
             let over: Vec<String> = place.over.iter().map(u64::to_string).collect();
             self.tell(&format!("over {}", over.join(" ")));
         }
         let before = enforcer.read_only.swap(place.read_only, Ordering::Relaxed);
         if before && !place.read_only {
-            // It can be written to from now on: no verdict holds that was kept without a lease.
+            // It can be written to from now on: verdicts kept without a lease are void.
             enforcer.void_all();
             enforcer.gaps.add(Gap::NotFrozen);
         }
@@ -469,7 +469,7 @@ impl Watch {
         let _ = (self.enforcer.counters.take_changed(), self.enforcer.gaps.take_changed());
         self.status_written = Instant::now();
         if let Some(path) = &self.enforcer.settings.status {
-            // What cannot be written now is written the next time; enforcement goes on.
+            // A failed write is repeated the next time; enforcement goes on.
             let _ = status::write(&self.enforcer, path);
         }
     }
@@ -482,7 +482,7 @@ impl Watch {
         tell(&self.supervisor, what);
     }
 
-    /// Leaves nothing behind: neither marks nor immutable files. Says so before the first open passes.
+    /// Cleans up: removes marks and immutable attributes. Says so before the first open passes.
     fn end(mut self) {
         let began = Instant::now();
         self.enforcer.ended.store(true, Ordering::Relaxed);
@@ -497,8 +497,8 @@ impl Watch {
     }
 }
 
-/// Says something to the supervisor: a packet, which comes whole or not at all, whatever stands in it.
-/// When he does not read, he does not need to know.
+/// Sends a message to the supervisor: a packet, which arrives whole or not at all, whatever its content. A supervisor
+/// that does not read does not need it.
 fn tell(mut supervisor: &UnixStream, what: &str) {
     let _ = supervisor.write(what.as_bytes());
 }

@@ -1,6 +1,6 @@
-//! What can be done to a file: the words of policies and logs.
+//! Kinds of access to a file: the words used in policies and logs.
 //!
-//! Measured side, pure. Each word stands for one or more rights of Landlock; `confine` knows which.
+//! Measured side, pure. Each word stands for one or more Landlock rights; `confine` has the table.
 
 use std::fmt;
 
@@ -49,7 +49,7 @@ impl Access {
         WORDS.iter().find(|(other, _)| *other == self).map_or("", |(_, word)| word)
     }
 
-    /// The kind of this word.
+    /// The kind for this word.
     pub fn of_word(word: &str) -> Option<Self> {
         WORDS.iter().find(|(_, other)| *other == word).map(|(access, _)| *access)
     }
@@ -73,19 +73,19 @@ impl Accesses {
         self.0 & access as u16 != 0
     }
 
-    /// What is in either.
+    /// The union of both.
     #[must_use]
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
-    /// What is in both.
+    /// The intersection of both.
     #[must_use]
     pub const fn common(self, other: Self) -> Self {
         Self(self.0 & other.0)
     }
 
-    /// What is in this one and not in the other.
+    /// The kinds in this set but not in the other.
     #[must_use]
     pub const fn without(self, other: Self) -> Self {
         Self(self.0 & !other.0)
@@ -96,7 +96,7 @@ impl Accesses {
         self.0 == 0
     }
 
-    /// What is in it, in the order in which it is printed.
+    /// Its kinds, in the order in which they are printed.
     pub fn iter(self) -> impl Iterator<Item = Access> {
         Access::all().filter(move |access| self.has(*access))
     }

@@ -1,18 +1,18 @@
-//! What a domain is given: a policy as the kernel is told of it, and the reasons for what follows.
+//! Grant of a domain: its policy in the form that the kernel gets, with the reason for each decision.
 //!
-//! Measured side, pure. Made by `policy`, carried out by `confine`, asked for reasons by `log`; whatever is not in it
-//! is refused.
+//! Measured side, pure. `policy` makes it, `confine` enforces it, `log` asks it for reasons; everything outside it is
+//! refused.
 
 use crate::access::{Access, Accesses};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// All that a domain may do.
+/// Everything that a domain may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grant {
     /// The domain's name.
     pub domain: String,
-    /// Files, by subtree, in the order of paths and each once: they are searched.
+    /// Files, by subtree, sorted by path and each once: they are searched.
     pub files: Vec<FileGrant>,
     /// TCP ports it may bind.
     pub listen: Vec<u16>,
@@ -20,46 +20,46 @@ pub struct Grant {
     pub connect: Vec<u16>,
     /// Whether it may change modes, owners, times and extended attributes, where their owner may.
     pub attributes: bool,
-    /// Every path of the policy that has a type, whether the domain may do anything there or not; in the order
-    /// of paths and each once.
+    /// Every path of the policy that has a type, whether or not the domain may do anything there; sorted by path and
+    /// each once.
     pub types: Vec<TypePath>,
-    /// Where the policy says so.
+    /// Lines of the policy that grant it.
     pub lines: Lines,
     /// The policy's file, as it was named.
     pub policy: String,
-    /// SHA-256 of the policy's text and of what was filled into it, in hex: of the text alone where nothing was.
+    /// SHA-256 of the policy's text and of the values filled into it, in hex: of the text alone if there are none.
     pub digest: String,
 }
 
-/// What may be done at and below a path.
+/// Accesses granted at and below a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileGrant {
     /// A file or a directory, absolute, without symbolic links.
     pub path: PathBuf,
-    /// What may be done there.
+    /// The granted accesses.
     pub accesses: Accesses,
     /// A rule for every directory below it as well: opens in a deep tree cost less, starting costs more.
     pub hot: bool,
-    /// The type whose path it is.
+    /// The type that this path belongs to.
     pub label: String,
-    /// The line of the policy that says so.
+    /// Line of the policy that grants it.
     pub line: usize,
 }
 
-/// A path with a type: it, and what lies below it and has no nearer one.
+/// A path with a type: it holds for everything below without a nearer one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TypePath {
     /// Absolute, without symbolic links.
     pub path: PathBuf,
     /// The type.
     pub label: String,
-    /// The line of the policy that says so.
+    /// Line of the policy that names it.
     pub line: usize,
-    /// Whether it was there when the policy was read. Nobody can be given what is not.
+    /// Whether it existed when the policy was read. A missing path cannot be granted.
     pub there: bool,
 }
 
-/// Lines of a domain; where a list is not written, the domain's.
+/// Lines of a domain; a list that is not written has the domain's line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Lines {
     /// Its name.
@@ -70,7 +70,7 @@ pub struct Lines {
     pub connect: usize,
 }
 
-/// What is done with a port.
+/// Use of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PortUse {
     /// TCP bind.
@@ -79,38 +79,38 @@ pub enum PortUse {
     Connect,
 }
 
-/// Whether something is granted, and why.
+/// Decision on an access, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Because<'a> {
-    /// Whether it is, and was there to be granted.
+    /// Whether it is granted, and existed.
     pub granted: bool,
-    /// The path's type; none where no path of the policy covers it, and for ports.
+    /// The path's type; `None` for ports, and where no path of the policy covers it.
     pub label: Option<&'a str>,
-    /// The rule of this domain that is nearest above the path, with what it holds.
+    /// The rule of this domain that is nearest above the path, with its contents.
     pub rule: Option<&'a FileGrant>,
-    /// All of it in a sentence, without a full stop.
+    /// The reason as a sentence, without a full stop.
     pub reason: String,
 }
 
 impl Grant {
-    /// The rules at a path and above it, the nearest first.
+    /// The rules at and above a path, the nearest first.
     pub fn rules(&self, path: &Path) -> impl Iterator<Item = &FileGrant> {
         let at = |above| self.files.binary_search_by(|file| file.path.as_path().cmp(above)).ok();
         path.ancestors().filter_map(at).filter_map(|index| self.files.get(index))
     }
 
-    /// What the kernel grants at a path: it adds up the rules of everything above.
+    /// Accesses that the kernel grants at a path: it adds up the rules of everything above.
     pub fn effective(&self, path: &Path) -> Accesses {
         self.rules(path).fold(Accesses::NONE, |all, file| all.with(file.accesses))
     }
 
-    /// The path with a type that is nearest above a path, or the path itself.
+    /// The nearest path with a type, at or above a path.
     pub fn typed(&self, path: &Path) -> Option<&TypePath> {
         let at = |above| self.types.binary_search_by(|typed| typed.path.as_path().cmp(above)).ok();
         path.ancestors().find_map(at).and_then(|index| self.types.get(index))
     }
 
-    /// Why the domain may do this at a path, or not.
+    /// The decision on this access at a path, with its reason.
     ///
     /// The path is absolute, without symbolic links, and the one that the kernel judges by: for [`Access::Create`],
     /// [`Access::Delete`] and [`Access::Rename`] the directory in which they happen.
@@ -142,7 +142,7 @@ impl Grant {
         Because { granted, label: typed.map(|typed| typed.label.as_str()), rule, reason }
     }
 
-    /// Why the domain may use a TCP port so, or not.
+    /// The decision on this use of a TCP port, with its reason.
     pub fn because_port(&self, kind: PortUse, port: u16) -> Because<'_> {
         let (ports, line, verb) = match kind {
             PortUse::Listen => (&self.listen, self.lines.listen, "listen on"),
@@ -158,7 +158,8 @@ impl Grant {
     }
 }
 
-/// A path as it stands in sentences: whoever may make a file chooses its name, and no name begins a new line.
+/// A path as printed in sentences: the creator of a file chooses its name, so it is escaped and never begins a new
+/// line.
 pub(crate) struct Name<'a>(pub(crate) &'a Path);
 
 impl fmt::Display for Name<'_> {

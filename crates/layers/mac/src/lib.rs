@@ -1,7 +1,7 @@
-//! Access control by domains: what a program may do is what its domain's policy says, enforced by the kernel.
+//! Access control by domains: a program may do what its domain's policy says, enforced by the kernel.
 //!
-//! Measured side. `policy` is pure: from text to what the kernel is told, and why. `confine` gives a process to
-//! the kernel. `log` reads what the kernel refused. `watch` sees without refusing. Prints nothing.
+//! Measured side. `policy` is pure: it turns text into grants and their reasons. `confine` puts a process into its
+//! domain. `log` reads the kernel's refusals. `watch` observes without refusing. Prints nothing.
 
 #![forbid(unsafe_code)]
 

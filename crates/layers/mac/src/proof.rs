@@ -1,8 +1,8 @@
-//! What a launcher says of a confined program, and what it proves to whoever was not there.
+//! Launcher's part of the status file: evidence of the confinement for processes that did not see it begin.
 //!
-//! Measured side, cold. Owns the lines of the status that do not change while the program runs, and the file as the
-//! launcher keeps it: from before it confines itself until it executes. From within the domain the file cannot be opened
-//! again, so it stays open until then.
+//! Measured side, cold. Owns the status lines that do not change while the program runs, and the file as the launcher
+//! keeps it: from before it confines itself until it executes. The file cannot be opened again from within the
+//! domain, so it stays open until then.
 
 use crate::confine::Granted;
 use crate::grant::Grant;
@@ -15,12 +15,12 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// What is done with what the policy does not grant.
+/// Treatment of accesses that the policy does not grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is refused.
+    /// They are refused.
     Enforce,
-    /// It happens, and is told.
+    /// They happen, and are logged.
     Permissive,
 }
 
@@ -33,7 +33,8 @@ impl fmt::Display for Mode {
     }
 }
 
-/// The same of a domain that refuses nothing. What is not watched is a gap: `ioctl`, and what goes to processes.
+/// The same for a domain that refuses nothing. Calls that are not watched are a gap: `ioctl`, and those to other
+/// processes.
 pub fn permissive_lines(grant: &Grant) -> String {
     let pid = std::process::id();
     let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
@@ -45,7 +46,8 @@ pub fn permissive_lines(grant: &Grant) -> String {
     )
 }
 
-/// What does not change while the program runs. `pid` with the ticks of its start names the process for ever.
+/// Lines that do not change while the program runs. `pid` with its start time in ticks identifies the process for
+/// ever.
 pub fn lines(mode: Mode, granted: &Granted) -> String {
     let pid = std::process::id();
     let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
@@ -67,18 +69,18 @@ pub fn lines(mode: Mode, granted: &Granted) -> String {
     text
 }
 
-/// How far the launcher has come.
+/// Progress of the launcher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// Nothing is in force.
     Starting,
-    /// In force, and tried; the program is executed now.
+    /// In force, and tested; the program is executed now.
     Armed,
     /// The program was not executed.
     Failed,
 }
 
-/// The launcher's status file: it is there, and stays open.
+/// The launcher's status file; it exists, and stays open.
 #[derive(Debug)]
 pub struct Kept {
     file: File,
@@ -86,25 +88,25 @@ pub struct Kept {
 }
 
 impl Kept {
-    /// Puts it there, in place of whatever has its name.
+    /// Creates the file, replacing whatever has its name.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The I/O error.
     pub fn new(path: &Path, lines: String) -> io::Result<Self> {
         let file = Place::of(path)?.replace_by(text(State::Starting, &lines).as_bytes(), For::Readers)?;
         Ok(Self { file, lines })
     }
 
-    /// Says how far it has come now, in one write: a reader sees the one or the other.
+    /// Writes the progress, in a single write: a reader sees either the old or the new.
     ///
     /// # Errors
-    /// What the system reports.
+    /// The I/O error.
     pub fn say(&self, state: State) -> io::Result<()> {
         self.file.write_all_at(text(state, &self.lines).as_bytes(), 0)
     }
 }
 
-/// Every word of a state is as long as the longest, so that one write puts one in place of another.
+/// Pads every state to the longest, so that one write replaces one by another.
 fn text(state: State, lines: &str) -> String {
     let word = match state {
         State::Starting => "starting",
@@ -114,10 +116,10 @@ fn text(state: State, lines: &str) -> String {
     format!("state {word}\n{lines}{:width$}", "", width = "starting".len() - word.len())
 }
 
-/// What is left of a protection, for whoever was not there when it began.
+/// Evidence of a running confinement, for a process that did not see it begin.
 ///
 /// # Errors
-/// Why it is not on: no status of it, another process's, one that is not confined.
+/// The reason why it is not on: no status of it, another process's, one that is not confined.
 pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
     let text = read_back(status);
     let told =

@@ -1,12 +1,12 @@
-//! The status file's text: what the launcher said of itself, what is missing, and counters that only rise.
+//! Text of the status file: the launcher's lines, gaps, and counters that only rise.
 //!
-//! Measured side, pure. Lines of a name and a value; writing them is the caller's.
+//! Measured side, pure. Lines of a name and a value; the caller writes them.
 
 use crate::access::Access;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// Where the domain is in its life.
+/// State of the domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// The launcher has not confined itself yet.
@@ -30,14 +30,14 @@ impl State {
     }
 }
 
-/// All that the file says.
+/// Content of the file.
 #[derive(Clone, Debug)]
 pub struct Status {
-    /// Where it is.
+    /// State of the domain.
     pub state: State,
-    /// Lines of the launcher, as it gave them.
+    /// Lines of the launcher, unchanged.
     pub fixed: Vec<String>,
-    /// Why refusals are not told, or were not for a time.
+    /// Reason why refusals are not logged, or were not for a time.
     pub no_log: Option<String>,
     counters: BTreeMap<String, u64>,
 }
@@ -56,17 +56,17 @@ impl Default for Status {
 }
 
 impl Status {
-    /// Counts so many more.
+    /// Raises a counter.
     pub fn add(&mut self, counter: &str, more: u64) {
         *self.counters.entry(counter.to_owned()).or_default() += more;
     }
 
-    /// Sets a counter that somebody else counts.
+    /// Sets a counter that is kept elsewhere.
     pub fn set(&mut self, counter: &str, value: u64) {
         self.counters.insert(counter.to_owned(), value);
     }
 
-    /// Counts on from what an earlier process has written.
+    /// Continues from the counters that an earlier process wrote.
     pub fn resume(&mut self, text: &str) {
         for (name, value) in text.lines().filter_map(|line| line.split_once(' ')) {
             if let (Some(counter), Ok(value)) = (self.counters.get_mut(name), value.parse()) {

@@ -1,28 +1,28 @@
-//! How many connections each class may have waiting: the bounds that the kernel holds queues against.
+//! Overload agent: computes how many connections each class may have waiting, the bounds that the kernel enforces.
 //!
-//! Measured side, pure: time and readings come in, bounds come out. Little's law: a queue of rate x delay is a delay. The
-//! rate is what the server took out of its queues while they were never seen empty, so an idle hour teaches nothing. What
-//! is refused, and why, is the kernel's affair. A daemon that ends leaves nothing of this behind.
+//! Measured side, pure: time and readings come in, bounds come out. Little's law: a queue of rate x delay is a delay.
+//! The rate is what the server took out of its queues while they were never seen empty, so an idle hour teaches
+//! nothing. The kernel decides what is refused, and why. A daemon that ends leaves nothing of this behind.
 
-/// No bound, as the kernel has it: as long as nothing was measured nothing is refused.
+/// No bound, in the kernel's form: as long as nothing was measured nothing is refused.
 pub const OPEN: u32 = 0;
-/// Fewer than so many in all are too few to keep a server busy between two of its looks.
+/// Lower limit of all bounds together: fewer would not keep a server busy between two of its looks.
 const FEWEST: f64 = 4.0;
 /// Time with waiting connections that makes one sample of the rate.
 const SAMPLE_NS: u64 = 100_000_000;
 /// Weight of a sample: a step in the rate is followed to nine tenths within ten samples, a second.
 const WEIGHT: f64 = 0.2;
-/// A stall raises the delay to so many times the target at most: a server that stands still earns no longer queue.
+/// Limit of the delay during a stall, as a multiple of the target: a server that stands still earns no longer queue.
 const MOST_STALL: u64 = 5;
-/// What is left of the longest stall a sample later: half of it after some four seconds.
+/// Part of the longest stall that remains after a sample: half of it after some four seconds.
 const FORGETTING: f64 = 63.0 / 64.0;
 
-/// What was seen at one look.
+/// State of the queues at one look.
 #[derive(Clone, Copy, Debug)]
 pub struct Reading<'a> {
-    /// When, in ns of any clock that does not go back.
+    /// Time in ns, of any monotonic clock.
     pub now_ns: u64,
-    /// Connections that were ever put into a queue.
+    /// Connections ever put into a queue.
     pub arrived: u64,
     /// Connections that wait in the queue of each class, from the highest to the lowest.
     pub queues: &'a [u32],
@@ -34,12 +34,12 @@ pub struct Agent {
     target_ns: u64,
     shares: Vec<f64>,
     last: Option<Last>,
-    /// A sample that is not whole yet: taken out of queues, in how much time.
+    /// Incomplete sample: connections taken out of queues, and the time for them.
     taken: u64,
     busy_ns: u64,
     /// Connections a second.
     rate: Option<f64>,
-    /// Since when connections wait and none was taken.
+    /// Time since connections wait and none was taken.
     stalled_ns: u64,
     longest_stall_ns: f64,
 }
@@ -52,8 +52,8 @@ struct Last {
 }
 
 impl Agent {
-    /// For a delay of `target_ns` in the queues; the share of the whole that each class may fill, in thousandths, from the
-    /// highest class to the lowest.
+    /// For a delay of `target_ns` in the queues; with the share of the whole that each class may fill, in
+    /// thousandths, from the highest class to the lowest.
     pub fn new(target_ns: u64, shares_thousandths: &[u16]) -> Self {
         let shares = shares_thousandths.iter().map(|share| f64::from(*share) / 1000.0).collect();
         Self {
@@ -68,7 +68,7 @@ impl Agent {
         }
     }
 
-    /// Takes one look into account. Readings that go back, as those of a server that was started anew, teach nothing.
+    /// Takes one look into account. Readings that go back, as after a restart of the server, teach nothing.
     pub fn look(&mut self, reading: Reading<'_>) {
         let waiting = reading.queues.iter().copied().map(u64::from).sum();
         let now = Last { now_ns: reading.now_ns, arrived: reading.arrived, waiting };
@@ -94,8 +94,8 @@ impl Agent {
         }
     }
 
-    /// The bound of each class: it may enter while fewer wait in its own and all higher queues. At least 1, so that an
-    /// empty queue is open to everybody; [`OPEN`] before the first measurement.
+    /// Bound of each class: a connection may enter while fewer wait in its own and all higher queues. At least 1, so
+    /// that an empty queue is open to everybody; [`OPEN`] before the first measurement.
     pub fn bounds(&self) -> Vec<u32> {
         let Some(rate) = self.rate else { return vec![OPEN; self.shares.len()] };
         let most = self.target_ns.saturating_mul(MOST_STALL) as f64;
@@ -104,7 +104,7 @@ impl Agent {
         self.shares.iter().map(|share| ((whole * share).ceil() as u32).max(1)).collect()
     }
 
-    /// What the server takes out of its queues while some wait, a second; `None` before it was measured.
+    /// Connections a second that the server takes out of non-empty queues; `None` before it was measured.
     pub const fn rate(&self) -> Option<f64> {
         self.rate
     }
@@ -116,7 +116,7 @@ mod tests {
 
     const MS: u64 = 1_000_000;
 
-    /// A look each 10 ms at a server that takes `each` of what waits.
+    /// Looks each 10 ms at a server that takes `each` of the waiting connections.
     fn seen(agent: &mut Agent, from: u64, looks: u64, each: u64) {
         for look in from..from + looks {
             agent.look(Reading { now_ns: look * 10 * MS, arrived: look * each, queues: &[3, 0, 7] });
@@ -159,7 +159,7 @@ mod tests {
     #[test]
     fn a_stall_raises_the_delay_and_a_server_that_stands_still_does_not() {
         let mut agent = Agent::new(20 * MS, &[1000]);
-        // 50 ms without one taken, then 50 at once: 1000/s in the mean.
+        // 50 ms without one taken, then 50 at once: 1000/s on average.
         let mut arrived = 0;
         for look in 0..100 {
             arrived += if look % 5 == 0 { 50 } else { 0 };

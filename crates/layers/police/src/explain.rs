@@ -1,6 +1,6 @@
-//! Which rule decides, and why, in sentences.
+//! Explanations: the deciding rule, and why, in sentences.
 //!
-//! Measured side, cold, pure. Asks the reference, so that what is said is what is done.
+//! Measured side, cold, pure. Asks the reference, so that explanation and enforcement agree.
 
 use crate::reference::head::head;
 use crate::reference::{Flow, Fragment, Outcome, Police, Seen, Segment, Syn};
@@ -9,16 +9,16 @@ use crate::rules::{Rules, not_plain};
 use bakeoff_units::PerSecond;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// What is done, and why.
+/// A decision, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Because {
-    /// Whether it is refused whatever the rate.
+    /// Whether it is refused at any rate.
     pub refused: bool,
     /// The sentence.
     pub reason: String,
 }
 
-/// A connection from `source` to `port`; without a destination rules with `to` hold for none.
+/// Decision on a connection from `source` to `port`; without a destination rules with `to` do not apply.
 pub fn connection(rules: &Rules, source: IpAddr, destination: Option<IpAddr>, port: u16) -> Because {
     let none: IpAddr =
         if source.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
@@ -54,7 +54,7 @@ pub fn connection(rules: &Rules, source: IpAddr, destination: Option<IpAddr>, po
     Because { refused: decision.outcome != Outcome::Pass, reason }
 }
 
-/// A request by its head, or by the first line of one.
+/// Decision on a request by its head, or by the first line of one.
 pub fn request(rules: &Rules, text: &str) -> Because {
     let whole = if text.contains("\r\n") { text.to_owned() } else { format!("{text}\r\nHost: x\r\n\r\n") };
     let table = &rules.table;
@@ -80,7 +80,7 @@ pub fn request(rules: &Rules, text: &str) -> Because {
     Because { refused: decision.outcome != Outcome::Pass, reason }
 }
 
-/// Why a head is not plain, as far as its first line tells.
+/// Reason why a head is not plain, as far as its first line tells.
 fn odd(text: &str) -> String {
     let mut words = text.split(' ');
     let target = words.nth(1).unwrap_or_default();
@@ -93,7 +93,7 @@ fn odd(text: &str) -> String {
     }
 }
 
-/// Which pattern of a request rule matched, and why that one.
+/// The matching pattern of a request rule, and why it was chosen.
 fn matched(rules: &Rules, id: RuleId) -> String {
     let of = |list: &[(Vec<u8>, RuleId)]| {
         let found = list.iter().find(|(_, rule)| *rule == id)?;
@@ -118,7 +118,7 @@ fn steered(class: &Class, unnamed: bool) -> String {
     format!("; class {}{lowest}, at the server's port {}", class.name, class.port)
 }
 
-/// What a rule does, and what it does above its rate.
+/// Action of a rule, and its action above its rate.
 fn done(rules: &Rules, rule: &Rule) -> String {
     let how = how(rule.refuse);
     let rates = match rule.action {
@@ -143,7 +143,7 @@ fn done(rules: &Rules, rule: &Rule) -> String {
     format!("{rates}{judged}{}", queued(rules, syn || class.is_some()))
 }
 
-/// What comes of queues, where they are bounded.
+/// Effect of queues, if they are bounded.
 fn queued(rules: &Rules, classed: bool) -> &'static str {
     if rules.table.overload.is_some() && classed {
         ", and is refused while the queue of its class is at its bound (counted as queue)"
@@ -152,7 +152,7 @@ fn queued(rules: &Rules, classed: bool) -> &'static str {
     }
 }
 
-/// A rate as it is written, with three digits: a second, a minute or an hour, whichever first has one whole.
+/// A rate in the form of the rules, with three digits: a second, a minute or an hour, whichever first has one whole.
 pub fn rate_in_words(rate: Rate) -> String {
     let units = [(1.0, "/s"), (60.0, "/min"), (3600.0, "/h")];
     let whole = |unit: &(f64, &str)| rate.per_second() * unit.0 >= 0.999;

@@ -1,10 +1,10 @@
-//! Service differentiation in the kernel, before a server that knows nothing of it: who may connect how often, in which
-//! class, and which requests are let through.
+//! Service differentiation in the kernel, before an unmodified server: connection rates by source, classes of
+//! connections, and filtering of requests.
 //!
-//! Measured side. `rules` is pure: from a text to a compiled table. `reference` is pure: what the kernel's programs decide
-//! by that table, in plain Rust; they are held against it. `explain` is pure: which rule decides, in a sentence. `agent` is
-//! pure: how many may wait. `kernel` loads the programs, `listeners` has the server's own sockets, `daemon` is the process
-//! that puts it all together. Prints nothing.
+//! Measured side. `rules` is pure: from text to a compiled table. `reference` is pure: the decisions of the kernel's
+//! programs by that table, in plain Rust, as an oracle for them. `explain` is pure: the deciding rule, in a sentence.
+//! `agent` is pure: bounds of the queues. `kernel` loads the programs, `listeners` has the server's own sockets,
+//! `daemon` is the process that combines all this. Prints nothing.
 
 #![forbid(unsafe_code)]
 

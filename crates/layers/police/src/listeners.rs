@@ -1,9 +1,9 @@
-//! The server's own listening sockets: where they are, who has them, taken from it, and how long they defer what has sent
-//! nothing.
+//! Server's own listening sockets: finding them and their owner, duplicating them from the server, and setting how
+//! long they defer silent connections.
 //!
-//! Measured side, cold. Owns what the kernel tells of listeners and the option TCP_DEFER_ACCEPT. A socket that was taken is the server's own, and
-//! the port stays taken as long as anybody has it: so none is kept here for longer than a call. What is done with sockets is
-//! the caller's. Decides nothing about connections.
+//! Measured side, cold. Owns the kernel's information on listeners and the option TCP_DEFER_ACCEPT. A taken socket is
+//! the server's own, and its port stays in use as long as anybody holds it: so none is kept here for longer than a
+//! call. The caller decides what to do with sockets. Decides nothing about connections.
 
 mod server;
 mod table;
@@ -18,51 +18,51 @@ use std::io;
 use std::os::fd::OwnedFd;
 use thiserror::Error;
 
-/// A connection that has sent nothing is handed out after so long all the same, s: sooner than servers give up on a request.
+/// Time in s after which a silent connection is accepted anyway: shorter than servers' time limits for a request.
 const DEFERRAL_S: u32 = 10;
 
-/// Why listeners cannot be had.
+/// Reasons for not getting listeners.
 #[derive(Debug, Error)]
 pub enum ListenError {
-    /// There is no such server.
+    /// The server does not exist.
     #[error("there is no process {pid} ({source}); give --server-pid the server's first process")]
     NoServer {
-        /// Its number.
+        /// Its process id.
         pid: u32,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
     /// The server's network cannot be entered.
     #[error("the network of process {pid} cannot be entered ({source}); start this as root")]
     Network {
-        /// The server's number.
+        /// The server's process id.
         pid: u32,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
-    /// A port of the rules.
+    /// A port of the rules has no listener.
     #[error(
         "nobody listens on port {port} ({what}); let the server listen there, or take the port out of [server]"
     )]
     Nobody {
-        /// Which.
+        /// The port.
         port: u16,
-        /// What the rules need it for.
+        /// Use of the port in the rules.
         what: String,
     },
-    /// A port of the rules that another process has.
+    /// Another process has a port of the rules.
     #[error(
         "port {port} ({what}) is not that of process {pid} or of one below it; give --server-pid the server's first process"
     )]
     Stranger {
-        /// Which.
+        /// The port.
         port: u16,
-        /// What the rules need it for.
+        /// Use of the port in the rules.
         what: String,
-        /// The server's number.
+        /// The server's process id.
         pid: u32,
     },
-    /// The kernel's table, or another process's descriptors.
+    /// The kernel's table, or another process's descriptors, cannot be read.
     #[error("cannot take the server's sockets: {0}; it needs root (CAP_SYS_PTRACE) and Linux 5.6")]
     System(#[from] io::Error),
 }
@@ -70,25 +70,25 @@ pub enum ListenError {
 /// A listening socket of the server's, taken from it.
 #[derive(Debug)]
 pub struct Taken {
-    /// Where it listens.
+    /// The listener.
     pub at: Listening,
-    /// The socket. To be dropped soon: the port stays taken as long.
+    /// The socket. To be dropped soon: the port stays in use as long.
     pub socket: OwnedFd,
 }
 
-/// A port of the rules, and what they need it for.
+/// A port of the rules, with its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Which.
+    /// The port.
     pub port: u16,
-    /// In words, for errors.
+    /// Its use in words, for errors.
     pub what: String,
 }
 
-/// Takes all sockets that listen on these ports, which are all that are there, from the server.
+/// Takes all sockets that listen on these ports from the server; `there` has all listeners on them.
 ///
 /// # Errors
-/// Some port has none, or none of the server's.
+/// A port has no listener, or none of the server's.
 pub fn take(server: &Server, wanted: &[Wanted], there: &[Listening]) -> Result<Vec<Taken>, ListenError> {
     let is_there = |wanted: &&Wanted| there.iter().any(|at| at.port == wanted.port);
     if let Some(missing) = wanted.iter().find(|wanted| !is_there(wanted)) {
@@ -104,19 +104,19 @@ pub fn take(server: &Server, wanted: &[Wanted], there: &[Listening]) -> Result<V
     }
 }
 
-/// What was set on which socket, so that it can be put back. The status has it, too: after a daemon that was killed the next
-/// one reads it there.
+/// Settings on sockets, so that they can be undone. They are also in the status, where the next daemon reads them
+/// after one was killed.
 #[derive(Debug, Default)]
 pub struct Deferrals {
-    /// By inode: what it was before, s.
+    /// By inode: the value before, in s.
     before: BTreeMap<u64, u32>,
 }
 
 impl Deferrals {
-    /// The word that begins its lines of the status: `deferral INODE SECONDS-BEFORE`.
+    /// First word of its lines of the status: `deferral INODE SECONDS-BEFORE`.
     const LINE: &str = "deferral ";
 
-    /// Of what an earlier daemon's status says, what still holds: those sockets are there. How many.
+    /// Takes over from an earlier daemon's status the settings on sockets that still exist; returns their number.
     pub fn inherit(&mut self, status: &str, there: &[Listening]) -> usize {
         let lines = status.lines().filter_map(|line| line.strip_prefix(Self::LINE)?.split_once(' '));
         let numbers = lines.filter_map(|(inode, before)| Some((inode.parse().ok()?, before.parse().ok()?)));
@@ -124,14 +124,14 @@ impl Deferrals {
         self.before.len()
     }
 
-    /// Sets it where it is not.
+    /// Sets the deferral on sockets without one.
     ///
     /// # Errors
-    /// What the kernel reports.
+    /// The kernel's error.
     pub fn set(&mut self, taken: &[Taken]) -> io::Result<()> {
         for Taken { at, socket } in taken {
             let now = deferral_s(socket)?;
-            // A server that defers by itself, as Apache does, knows for how long.
+            // A server that defers by itself, as Apache does, knows its own time.
             if now == 0 {
                 set_deferral(socket, DEFERRAL_S)?;
                 self.before.entry(at.inode).or_insert(now);
@@ -140,10 +140,10 @@ impl Deferrals {
         Ok(())
     }
 
-    /// Puts it back where it was set, and forgets these sockets.
+    /// Undoes the settings on these sockets, and forgets them.
     ///
     /// # Errors
-    /// What the kernel reports.
+    /// The kernel's error.
     pub fn put_back(&mut self, taken: &[Taken]) -> io::Result<()> {
         for Taken { at, socket } in taken {
             if let Some(before) = self.before.remove(&at.inode) {
@@ -158,12 +158,12 @@ impl Deferrals {
         self.before.retain(|inode, _| there.iter().any(|at| at.inode == *inode));
     }
 
-    /// Whether any is set.
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.before.is_empty()
     }
 
-    /// The lines that an earlier status has of it.
+    /// The lines on it in an earlier status.
     pub fn lines_of(status: &str) -> String {
         status.lines().filter(|line| line.starts_with(Self::LINE)).map(|line| format!("{line}\n")).collect()
     }

@@ -1,6 +1,6 @@
-//! Questions to the kernel that are answered by a list (`linux/netlink.h`).
+//! Netlink requests that the kernel answers by a list (`linux/netlink.h`).
 //!
-//! Measured side; asked a hundred times a second at most. Owns the heads of messages; what stands behind them is the caller's.
+//! Measured side; asked a hundred times a second at most. Owns the heads of messages; the caller owns the rest.
 
 use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
@@ -15,13 +15,13 @@ const DONE: u16 = 3;
 const ASKING: u16 = 0x301;
 /// Length of a message's head: length, type, flags, number, sender.
 const HEAD_BYTES: usize = 16;
-/// The kernel sends no longer ones here.
+/// Limit on a message: the kernel sends no longer ones here.
 const MOST_BYTES: usize = 32 << 10;
 
-/// Asks, in the network of the calling thread, and hands out each answer.
+/// Asks, in the network of the calling thread, and passes on each answer.
 ///
 /// # Errors
-/// A kernel that does not know such questions.
+/// The kernel does not know such requests.
 pub(crate) fn list(
     protocol: SockProtocol,
     kind: u16,
@@ -43,7 +43,7 @@ pub(crate) fn list(
     }
 }
 
-/// All of one packet; whether it was the last.
+/// Reads all of one packet; returns whether it was the last.
 fn read(mut packet: &[u8], each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     while let (Some(length), Some(kind)) = (word(packet, 0), half(packet, 4)) {
         let length = usize::try_from(length).unwrap_or(usize::MAX).max(HEAD_BYTES);
@@ -61,7 +61,7 @@ fn read(mut packet: &[u8], each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Four bytes at a place, and two.
+/// Four bytes at an offset, and two.
 pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }

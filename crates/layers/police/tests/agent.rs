@@ -1,7 +1,7 @@
-//! The agent before a simulated server: ten times what it can serve, and it serves whom it should.
+//! Overload agent before a simulated server under ten times its capacity: preferred clients are served.
 //!
-//! Virtual time, so the result is the same everywhere. The server takes 1 ms a connection and looks at its queues in turn,
-//! as nginx does; a client waits a second. What enters is decided as the kernel decides it.
+//! Virtual time, so the result is the same everywhere. The server takes 1 ms a connection and looks at its queues in
+//! turn, as nginx does; a client waits a second. Connections are admitted by the kernel's rule.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,13 +9,13 @@ use bakeoff_layers_police::agent::{Agent, OPEN, Reading};
 use std::collections::VecDeque;
 
 const CLASSES: usize = 3;
-/// Longest that a client waits, s.
+/// Longest wait of a client, in s.
 const PATIENCE: f64 = 1.0;
-/// A refusal in the kernel costs the server so much, s.
+/// Time that a refusal in the kernel costs the server, in s.
 const REFUSAL: f64 = 1e-6;
-/// Most that wait in one queue, nginx' backlog.
+/// Limit on one queue, nginx' backlog.
 const BACKLOG: usize = 511;
-/// The peak begins and ends, and all is over, s.
+/// Beginning and end of the peak, and of the run, in s.
 const UP: f64 = 20.0;
 const DOWN: f64 = 40.0;
 const END: f64 = 60.0;
@@ -36,14 +36,14 @@ impl Random {
     }
 }
 
-/// Server, clients and whoever bounds the queues.
+/// Server, clients and the agent that bounds the queues.
 struct World {
     random: Random,
     agent: Option<Agent>,
     queues: [VecDeque<f64>; CLASSES],
-    /// Whose turn it is.
+    /// Class whose turn it is.
     turn: usize,
-    /// When the server is done with what it has.
+    /// Time at which the server finishes its connection.
     free: f64,
     arrived: u64,
     next_look: f64,
@@ -51,13 +51,13 @@ struct World {
     seen: Seen,
 }
 
-/// What became of it.
+/// Results.
 #[derive(Default)]
 struct Seen {
-    /// Offered and served in time during the peak, its first two seconds left out.
+    /// Offered and served in time during the peak, without its first two seconds.
     offered: [u32; CLASSES],
     served: [u32; CLASSES],
-    /// The last wait above 50 ms in the peak and behind it, s after its beginning and its end.
+    /// The last wait above 50 ms in the peak and after it, s after its beginning and its end.
     late_up: f64,
     late_down: f64,
     refused_behind: u32,
@@ -106,7 +106,7 @@ impl World {
         self.seen
     }
 
-    /// What the server takes until then.
+    /// Serves connections until that time.
     fn serve(&mut self, until: f64) {
         loop {
             let mut order = (0..CLASSES).map(|step| (self.turn + step) % CLASSES);
@@ -136,7 +136,7 @@ impl World {
         }
     }
 
-    /// The daemon's: each 10 ms.
+    /// The daemon's look, each 10 ms.
     fn look(&mut self) {
         let queues: Vec<u32> = self.queues.iter().map(|queue| queue.len() as u32).collect();
         let now_ns = (self.next_look * 1e9) as u64;
@@ -186,7 +186,7 @@ fn ten_times_the_load_costs_neither_goodput_nor_the_preferred() {
     }
 }
 
-/// What the test above would see of a server without bounds: it can fail.
+/// Control: the test above would fail for a server without bounds.
 #[test]
 fn without_bounds_the_preferred_wait_behind_all_others() {
     let seen = World::new(None, 7919).run();

@@ -1,6 +1,6 @@
 //! Counters of a process, by name.
 //!
-//! Measured side, hot. They only rise, and are no meters of a comparison. Which there are is said in one table a process.
+//! Measured side, hot. They only rise, and are no meters of a comparison. Each process declares its own in one table.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// An enum of counters, and its `NAMES` as the status file has them.
 macro_rules! counts {
     ($($count:ident $name:literal),* $(,)?) => {
-        /// What is counted.
+        /// A counter.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Count { $($count),* }
 
@@ -19,7 +19,7 @@ macro_rules! counts {
 }
 pub(crate) use counts;
 
-/// A counter for each of some names; which is which is the caller's enum.
+/// Counters with names; the caller's enum gives their positions.
 #[derive(Debug)]
 pub(crate) struct Counters {
     names: &'static [&'static str],
@@ -31,14 +31,14 @@ impl Counters {
         Self { names, counts: names.iter().map(|_| AtomicU64::new(0)).collect() }
     }
 
-    /// Adds to the counter at a place.
+    /// Adds to the counter at a position.
     pub(crate) fn add(&self, place: usize, by: u64) {
         if let Some(count) = self.counts.get(place) {
             count.fetch_add(by, Ordering::Relaxed);
         }
     }
 
-    /// A line for each, its name behind a prefix.
+    /// A line for each, its name after a prefix.
     pub(crate) fn text(&self, prefix: &str) -> String {
         let mut text = String::new();
         for (name, count) in self.names.iter().zip(&self.counts) {

@@ -1,16 +1,16 @@
-//! Leases: who may keep what he was told, and until when.
+//! Leases: state machine that decides which clients may keep an answer, and for how long.
 //!
-//! Measured side, server process, hot: two steps of it a request. A pure state machine: time comes in as milliseconds,
-//! nothing is sent and nobody waits here. Owns the one rule: **a cached answer is used only while the server has promised
-//! to say when it ends**.
+//! Measured side, server process, hot: two steps of it a request. Pure: time comes in as milliseconds, nothing is
+//! sent and nobody waits here. Owns the one rule: **a cached answer is used only while the server has promised to say
+//! when it ends**.
 //!
-//! Whoever is answered holds a lease of the object. All leases of a session end with its term, which pings renew. A change
-//! first takes the leases of all others away: each is sent a break and owes an acknowledgement. Until all have come the change
-//! is not made, and until it is made nobody is answered about the object, but those who owe: they are answered without a lease,
-//! as a kernel may have to read a page before it can forget it. A session that owes is not renewed; so a change waits for a term at
-//! most, and then the session is over.
+//! A session that gets an answer holds a lease of the object. All leases of a session end with its term, which pings
+//! renew. A change first revokes the leases of all others: each is sent a break and owes an acknowledgement. Until
+//! all have come the change is not made, and until it is made no question about the object is answered, except those
+//! of sessions that owe. They are answered without a lease, as a kernel may have to read a page before it can forget
+//! it. A session that owes is not renewed; so a change waits for a term at most, and then the session is over.
 //!
-//! A server that has just started knows of no leases that its forerunner gave out: it makes no change for one term.
+//! A server that has just started does not know the leases of its predecessor: it makes no change for one term.
 
 use crate::frame::What;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -22,23 +22,23 @@ pub type Object = u64;
 /// A change's number.
 pub type Change = u64;
 
-/// An object that a change is about, and what of it.
+/// An object that a change is about, and the parts that change.
 pub type Key = (Object, What);
 
-/// What a session is told to forget.
+/// Break: a part of an object that a session must forget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Break {
-    /// Who.
+    /// The session.
     pub session: Session,
-    /// To be acknowledged by this.
+    /// Number for the acknowledgement.
     pub number: u64,
-    /// Which object.
+    /// The object.
     pub object: Object,
-    /// What of it.
+    /// The parts of it.
     pub what: What,
 }
 
-/// What becomes of a question.
+/// Result of asking a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
     /// It may be answered, and the answer kept.
@@ -51,12 +51,12 @@ pub enum Asked {
     Over,
 }
 
-/// What becomes of a change.
+/// Result of beginning a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begun {
-    /// These must be told; then, when it is settled, it may be made.
+    /// These sessions must be told; once it is settled, the change may be made.
     Change(Change, Vec<Break>),
-    /// An object of it is being changed, or it is too early.
+    /// An object of it is being changed, or it is too early after the start.
     Wait,
     /// The session is over.
     Over,
@@ -76,16 +76,16 @@ struct Pending {
     waits_for: usize,
 }
 
-/// In place of a session: whoever changes something past the server.
+/// In place of a session: a program that changes something past the server.
 pub const NOBODY: Session = 0;
 
 /// All leases of a server.
 #[derive(Debug)]
 pub struct Table {
     term_ms: u64,
-    /// From when on changes are made.
+    /// Time from which changes are made.
     changes_from_ms: u64,
-    /// The last number that was given out, of whatever.
+    /// The last number given to anything.
     last: u64,
     live: BTreeMap<Session, Live>,
     holders: HashMap<Object, BTreeSet<Session>>,
@@ -94,7 +94,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Without sessions, of a server that starts at `now_ms`.
+    /// A table without sessions, of a server that starts at `now_ms`.
     pub fn new(term_ms: u64, now_ms: u64) -> Self {
         Self {
             term_ms,
@@ -107,9 +107,9 @@ impl Table {
         }
     }
 
-    /// A new session, for one term.
+    /// Begins a session, for one term.
     pub fn open(&mut self, now_ms: u64) -> Session {
-        // A number that is taken is passed over: after four thousand million sessions they come again.
+        // Skips numbers in use: after four thousand million sessions they repeat.
         let session = loop {
             let next = (self.next() & u64::from(Session::MAX)) as Session;
             if next != NOBODY && !self.live.contains_key(&next) {
@@ -125,7 +125,8 @@ impl Table {
         session
     }
 
-    /// The session pings: how long it has now, or `None` when it is over. One that owes has no more than before.
+    /// Renews a session at its ping; returns the time left, or `None` if it is over. A session that owes gets no more
+    /// time.
     pub fn renew(&mut self, now_ms: u64, session: Session) -> Option<u64> {
         let live = self.live.get_mut(&session).filter(|live| live.ends_ms > now_ms)?;
         if live.owes.is_empty() {
@@ -134,7 +135,7 @@ impl Table {
         Some(live.ends_ms.saturating_sub(now_ms))
     }
 
-    /// The session asks about objects.
+    /// A question of a session about objects.
     pub fn ask(&mut self, now_ms: u64, session: Session, objects: &[Object]) -> Asked {
         let Some(live) = self.live.get_mut(&session).filter(|live| live.ends_ms > now_ms) else {
             return Asked::Over;
@@ -161,7 +162,8 @@ impl Table {
         asked
     }
 
-    /// The session wants to change objects; each is named once. [`NOBODY`]'s are changed already, so it does not wait for its turn.
+    /// Begins a session's change of objects; each is named once. [`NOBODY`]'s are changed already, so they do not
+    /// wait their turn.
     pub fn begin(&mut self, now_ms: u64, session: Session, keys: &[Key]) -> Begun {
         let is_made = session == NOBODY;
         if !is_made && self.live.get(&session).is_none_or(|live| live.ends_ms <= now_ms) {
@@ -193,14 +195,14 @@ impl Table {
         Begun::Change(change, breaks)
     }
 
-    /// The session keeps nothing of an object any more.
+    /// Drops a session's lease of an object.
     pub fn release(&mut self, session: Session, object: Object) {
         if self.live.get_mut(&session).is_some_and(|live| live.holds.remove(&object)) {
             self.unhold(session, object);
         }
     }
 
-    /// A break is acknowledged. One that nobody was sent changes nothing.
+    /// Acknowledges a break. An unknown number changes nothing.
     pub fn acknowledge(&mut self, session: Session, number: u64) {
         let owed = self.live.get_mut(&session).and_then(|live| live.owes.remove(&number));
         if let Some((change, _)) = owed {
@@ -208,19 +210,19 @@ impl Table {
         }
     }
 
-    /// Nobody holds what it changes.
+    /// Whether nobody else holds an object of the change.
     pub fn is_settled(&self, change: Change) -> bool {
         self.pending.get(&change).is_none_or(|pending| pending.waits_for == 0)
     }
 
-    /// It was made, or failed.
+    /// Ends a change, made or failed.
     pub fn finish(&mut self, change: Change) {
         for object in self.pending.remove(&change).into_iter().flat_map(|pending| pending.objects) {
             self.changing.remove(&object);
         }
     }
 
-    /// The session is over: it says so, or its term is.
+    /// Ends a session.
     pub fn end(&mut self, session: Session) {
         let Some(live) = self.live.remove(&session) else { return };
         live.holds.iter().for_each(|object| self.unhold(session, *object));
@@ -229,7 +231,7 @@ impl Table {
         }
     }
 
-    /// Ends the sessions whose term is over, and says which, and whether they owed.
+    /// Ends the sessions whose term is over; returns them, and whether they owed.
     pub fn expire(&mut self, now_ms: u64) -> Vec<(Session, bool)> {
         let over = self.live.iter().filter(|(_, live)| live.ends_ms <= now_ms);
         let over: Vec<_> = over.map(|(session, live)| (*session, !live.owes.is_empty())).collect();
@@ -237,13 +239,13 @@ impl Table {
         over
     }
 
-    /// When something may come about that nobody says: a term is over, or the first change may be made.
+    /// Time of the next event that comes by the clock alone: a term ends, or the first change may be made.
     pub fn next_ms(&self, now_ms: u64) -> Option<u64> {
         let first = Some(self.changes_from_ms).filter(|from| *from > now_ms);
         self.live.values().map(|live| live.ends_ms).chain(first).min()
     }
 
-    /// Sessions that there are.
+    /// Number of sessions.
     pub fn sessions(&self) -> usize {
         self.live.len()
     }

@@ -1,8 +1,8 @@
-//! Where it may listen and connect, and how frames come in.
+//! Receiving of frames with time limits, and the addresses allowed without credentials.
 //!
-//! Measured side, both processes, hot. Without credentials anybody who reaches the server may do everything: so only this machine,
-//! and 198.18.0.0/15, which is for tests of networks (RFC 2544) and is routed nowhere. Owns the time limits: a frame that
-//! was begun must end, and a connection must say what it is for.
+//! Measured side, both processes, hot. Without credentials anybody who reaches the server may do everything. So it
+//! allows only this machine, and 198.18.0.0/15, which is for tests of networks (RFC 2544) and is routed nowhere. Owns
+//! the time limits: a frame that was begun must end, and a connection must state its purpose.
 
 use crate::frame::{HEAD_BYTES, Head, MOST_BODY_BYTES};
 use crate::refusal::Refusal;
@@ -12,12 +12,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How often a wait looks at its time limit.
+/// Interval at which a wait checks its time limit.
 const TICK: Duration = Duration::from_millis(500);
-/// Room for a frame without data.
+/// Buffer size of a frame without data.
 const USUAL_BYTES: usize = 8192;
 
-/// Whether something without credentials may be reached there.
+/// Whether a server without credentials may be reached at this address.
 pub fn is_for_tests(address: SocketAddr) -> bool {
     match address.ip() {
         IpAddr::V4(ip) => ip.is_loopback() || matches!(ip.octets(), [198, 18 | 19, ..]),
@@ -25,45 +25,45 @@ pub fn is_for_tests(address: SocketAddr) -> bool {
     }
 }
 
-/// Why a connection gives no more frames.
+/// Reasons why a connection gives no more frames.
 #[derive(Debug, Error)]
 pub enum Cut {
     /// The other side closed it, between two frames.
     #[error("the connection was closed")]
     Closed,
-    /// It closed or stopped in the middle of a frame.
+    /// The other side closed or stopped in the middle of a frame.
     #[error("a frame was begun and did not end in time")]
     HalfFrame,
-    /// It said nothing in time.
+    /// The other side sent nothing in time.
     #[error("nothing was said in time")]
     Silent,
-    /// What came is no frame.
+    /// The data is no frame.
     #[error(transparent)]
     Frame(#[from] Refusal),
-    /// The kernel's.
+    /// An I/O error.
     #[error(transparent)]
     Io(#[from] io::Error),
 }
 
-/// Frames of a connection.
+/// Reader of a connection's frames.
 #[derive(Debug)]
 pub struct Receiver {
     stream: Stream,
     coming: Coming,
-    /// The longest body that is waited for.
+    /// Limit on the length of a body.
     most_body_bytes: u32,
-    /// Bytes that came and were not handed out.
+    /// Received bytes that are not handed out yet.
     buffer: Vec<u8>,
     filled: usize,
-    /// Of them, those of the frame that is looked at.
+    /// Length of the current frame among them.
     current: usize,
 }
 
 impl Receiver {
-    /// Of a connection that is there.
+    /// For an open connection.
     ///
     /// # Errors
-    /// What setting it up reports.
+    /// The I/O error of setting it up.
     pub fn new(stream: Stream) -> io::Result<Self> {
         stream.socket().set_nodelay(true)?;
         stream.socket().set_read_timeout(Some(TICK))?;
@@ -71,15 +71,15 @@ impl Receiver {
         Ok(Self { stream, coming, most_body_bytes: MOST_BODY_BYTES, buffer, filled: 0, current: 0 })
     }
 
-    /// The same, and longer bodies are refused: what a stranger announces shall not cost much.
+    /// Limits bodies to a shorter length: a stranger's announcement shall not cost much.
     pub fn limit(&mut self, most_body_bytes: u32) {
         self.most_body_bytes = most_body_bytes;
     }
 
-    /// Waits until both sides know each other, where they must.
+    /// Completes the TLS handshake, if there is one.
     ///
     /// # Errors
-    /// They do not, in time.
+    /// It failed, or not in time.
     pub fn shake_hands(&mut self, limit: Duration) -> Result<(), Cut> {
         let began = Instant::now();
         loop {
@@ -95,13 +95,13 @@ impl Receiver {
         }
     }
 
-    /// To write to.
+    /// The connection, for writing.
     pub const fn stream(&self) -> &Stream {
         &self.stream
     }
 
-    /// Waits for the next frame: `silence` is the longest until it begins, `whole` from then on. Its head; its body is
-    /// [`body`](Self::body).
+    /// Waits for the next frame: at most `silence` until it begins, and `whole` from then on. Returns its head; its
+    /// body is [`body`](Self::body).
     ///
     /// # Errors
     /// There is none.
@@ -135,12 +135,12 @@ impl Receiver {
         }
     }
 
-    /// The body of the frame that came last.
+    /// Body of the last frame.
     pub fn body(&self) -> &[u8] {
         self.buffer.get(HEAD_BYTES..self.current).unwrap_or_default()
     }
 
-    /// The head, if its frame is whole; else there is room for the rest of it.
+    /// The head, if its frame is complete; otherwise makes room for the rest of it.
     fn take(&mut self) -> Result<Option<Head>, Refusal> {
         let Some(bytes) = self.buffer.get(..HEAD_BYTES).filter(|_| self.filled >= HEAD_BYTES) else {
             return Ok(None);

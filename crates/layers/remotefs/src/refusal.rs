@@ -1,6 +1,7 @@
-//! Why something is not done, besides what the kernel says.
+//! Refusals of client and server, beyond the kernel's errors.
 //!
-//! Measured side. Each "no" has its name here, which is its counter's label and, as a number, travels with the answer.
+//! Measured side. Each refusal has a name here, which is its counter's label, and a number, which is sent with the
+//! answer.
 
 use nix::errno::Errno;
 use thiserror::Error;
@@ -8,7 +9,7 @@ use thiserror::Error;
 /// The enum, a sentence for each, and its label.
 macro_rules! refusals {
     ($($refusal:ident $label:tt $sentence:tt)*) => {
-        /// Why not.
+        /// Reason for a refusal.
         #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
         pub enum Refusal {
             $(
@@ -26,7 +27,7 @@ macro_rules! refusals {
 }
 
 refusals! {
-    // What came is no frame; the connection is closed.
+    // Malformed frames; the connection is closed.
     FrameTooLarge "frame-too-large" "a frame of more than a mebibyte was announced"
     UnknownKind "unknown-kind" "a frame has a kind that there is not, or not in this direction"
     OtherVersion "other-version" "the other side speaks another version"
@@ -39,46 +40,46 @@ refusals! {
     NoHello "no-hello" "a connection did not say in time what it is for"
     HelloOutOfTurn "hello-out-of-turn" "HELLO is the first that is said on a connection, and is said once"
     WrongClass "wrong-class" "this is not said on this kind of connection"
-    // The session, or another, is over.
+    // This session, or another, is over.
     OtherBoot "other-boot" "the server was started anew since; begin a new session"
     SessionOver "session-over" "the session is over; begin a new one"
     TermOver "term-over" "a session was not heard of for its term"
     AckMissing "ack-missing" "a session did not acknowledge a break within its term"
-    // Who is not let in. What is wrong with credentials has names of its own (`credentials::Refusal`).
+    // Clients that are not let in. Faults of credentials have names of their own (`credentials::Refusal`).
     NoCertificate "no-certificate" "a connection showed no certificate; who mounts with a session shows one"
     TlsRefused "tls-refused" "there was no TLS 1.3 handshake, or not with this protocol"
     NoLeaf "no-leaf" "the server has no leaf of its own; whoever runs it must log in"
     OtherKey "other-key" "a connection has another key than the session that it names"
-    // What is not allowed.
+    // Operations that are not allowed.
     Denied "denied" "the access list or a link of the chain does not let this session do that; `remotefs why` says which"
     Linked "linked" "the file has names that nobody has looked up yet, which may be sterner; look them up first"
     RulesBelow "rules-below" "rules name something below that directory, and would not move with it"
     OverLimit "over-limit" "more would be written than a link of the chain lets be written"
-    // Too much at a time.
+    // Limits exceeded.
     TooManyConnections "too-many-connections" "there are too many connections; try again later"
     TooManyOfSession "too-many-of-session" "the session has too many connections"
     TooManyOfPrincipal "too-many-of-principal" "the principal has too many connections"
     TooManyObjects "too-many-objects" "the session knows too many objects; it must forget some"
-    // What is not exported.
+    // Objects that are not exported.
     SpecialFile "special-file" "devices, FIFOs and sockets are not exported"
     OtherFileSystem "other-file-system" "another file system is mounted there, and is not exported"
     NoObject "no-object" "there is no such object, or no more"
-    // What cannot be written down is not done.
+    // Decisions that cannot be logged.
     AuditFull "audit-full" "the audit log takes no more: its disk is full, or too slow; nothing new is decided until it takes what is waiting"
 }
 
 impl Refusal {
-    /// The number under which it travels: 0 is no refusal.
+    /// Its number in answers: 0 is no refusal.
     pub const fn number(self) -> u32 {
         self as u32 + 1
     }
 
-    /// The name under which it is counted.
+    /// Label of its counter.
     pub fn label(self) -> &'static str {
         Self::LABELS.get(self as usize).copied().unwrap_or_default()
     }
 
-    /// What a program gets.
+    /// Error that a program gets.
     pub const fn errno(self) -> Errno {
         match self {
             Self::NoObject | Self::SessionOver | Self::OtherBoot => Errno::ESTALE,

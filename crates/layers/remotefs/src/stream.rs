@@ -1,9 +1,10 @@
-//! A connection that frames go over: plain, or TLS.
+//! Stream of a connection: plain TCP, or TLS.
 //!
-//! Measured side, both processes, hot. One thread reads and any may write, as a session's callback connection wants it.
-//! Under TLS both directions are one state machine, behind a lock that nobody holds while he waits for the socket: the reader reads what is
-//! encrypted into a buffer of his own, and takes the lock to have it decrypted; a writer has a chunk encrypted under the lock, and
-//! sends it when he has let go. Who sends is another lock, taken first, as records go out in the order of their numbers.
+//! Measured side, both processes, hot. One thread reads and any may write, as a session's callback connection
+//! requires. Under TLS both directions are one state machine, behind a lock that nobody holds while waiting for the
+//! socket. The reader reads encrypted data into a buffer of its own, and takes the lock to have it decrypted; a
+//! writer has a chunk encrypted under the lock, and sends it after releasing it. Sending has another lock, taken
+//! first, as records go out in the order of their numbers.
 
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::key::PublicKey;
@@ -13,7 +14,7 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::{Arc, Mutex};
 
-/// What is encrypted at once: the other side decrypts it while the next is encrypted. Also what is read at once.
+/// Size of a chunk to encrypt: the other side decrypts it while the next is encrypted. Also the size of a read.
 const CHUNK_BYTES: usize = 64 << 10;
 
 /// A connection. Its clones are the same one.
@@ -30,20 +31,20 @@ enum Kind {
 struct Secured {
     socket: TcpStream,
     tls: Mutex<Connection>,
-    /// What goes out now.
+    /// Encrypted bytes being sent.
     sending: Mutex<Vec<u8>>,
 }
 
-/// Who is at the other end: the certificate that it showed, and the key in it, which it proved to have.
+/// Identity of the other side: the certificate that it showed, and the key in it, which it proved to have.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// In DER.
+    /// The certificate, in DER.
     pub leaf: Vec<u8>,
     /// Its key.
     pub key: PublicKey,
 }
 
-/// What came encrypted and is not decrypted yet.
+/// Received bytes that are not decrypted yet.
 #[derive(Debug, Default)]
 pub(crate) struct Coming {
     bytes: Vec<u8>,
@@ -60,25 +61,25 @@ impl Stream {
     /// With TLS, at the server.
     ///
     /// # Errors
-    /// The configuration is none.
+    /// The configuration is invalid.
     pub fn server(socket: TcpStream, config: Arc<ServerConfig>) -> io::Result<Self> {
         let tls = ServerConnection::new(config).map_err(io::Error::other)?;
         Ok(Self::secured(socket, tls.into()))
     }
 
-    /// With TLS, at the client. Whom the server must prove to be the configuration of `tls` knows.
+    /// With TLS, at the client. The configuration of `tls` has the server's expected identity.
     pub fn client(socket: TcpStream, tls: ClientConnection) -> Self {
         Self::secured(socket, tls.into())
     }
 
     fn secured(socket: TcpStream, mut tls: Connection) -> Self {
-        // What is written is sent at once, whatever its size.
+        // Writes are sent at once, whatever their size.
         tls.set_buffer_limit(None);
         let (tls, sending) = (Mutex::new(tls), Mutex::default());
         Self(Arc::new(Kind::Secured(Box::new(Secured { socket, tls, sending }))))
     }
 
-    /// The socket: its time limits, and its end.
+    /// The socket, for its time limits and its shutdown.
     pub fn socket(&self) -> &TcpStream {
         match &*self.0 {
             Kind::Plain(socket) => socket,
@@ -86,7 +87,7 @@ impl Stream {
         }
     }
 
-    /// Sends all of it.
+    /// Sends all bytes.
     ///
     /// # Errors
     /// Some of it may have been sent; nothing may be sent after it.
@@ -97,7 +98,7 @@ impl Stream {
         }
     }
 
-    /// Some of what came; nothing when the other side is done.
+    /// Reads some bytes; none when the other side is done.
     pub(crate) fn read(&self, coming: &mut Coming, room: &mut [u8]) -> io::Result<usize> {
         match &*self.0 {
             Kind::Plain(socket) => (&*socket).read(room),
@@ -105,7 +106,7 @@ impl Stream {
         }
     }
 
-    /// One step of the handshake; whether it is over. It waits for the socket once at most.
+    /// One step of the handshake; returns whether it is over. It waits for the socket once at most.
     pub(crate) fn shake_hands(&self, coming: &mut Coming) -> io::Result<bool> {
         let Kind::Secured(secured) = &*self.0 else { return Ok(true) };
         secured.send(&[])?;
@@ -115,7 +116,7 @@ impl Stream {
         };
         match shaken {
             Some(true) => return Ok(true),
-            // Who names no protocol is taken by rustls.
+            // rustls accepts a client that names no protocol.
             Some(false) => return Err(io::Error::new(ErrorKind::InvalidData, Error::NoApplicationProtocol)),
             None => {}
         }
@@ -125,7 +126,7 @@ impl Stream {
         secured.decrypt(coming).map(|_| false)
     }
 
-    /// Who is at the other end, once the handshake is over; nobody on a plain one.
+    /// Identity of the other side, once the handshake is over; `None` on a plain connection.
     pub fn peer(&self) -> Option<Peer> {
         let Kind::Secured(secured) = &*self.0 else { return None };
         let tls = lock(&secured.tls);
@@ -135,7 +136,7 @@ impl Stream {
 }
 
 impl Secured {
-    /// Sends a chunk, and what TLS has to say of its own.
+    /// Sends a chunk, and TLS's own messages.
     fn send(&self, chunk: &[u8]) -> io::Result<()> {
         let mut out = lock(&self.sending);
         out.clear();
@@ -149,7 +150,7 @@ impl Secured {
         (&self.socket).write_all(&out)
     }
 
-    /// Waits for the socket once at most, so that the caller looks at his time limits however slowly a record comes.
+    /// Waits for the socket once at most, so that the caller checks its time limits however slowly a record comes.
     fn read(&self, coming: &mut Coming, room: &mut [u8]) -> io::Result<usize> {
         let mut waited = false;
         loop {
@@ -169,7 +170,7 @@ impl Secured {
         }
     }
 
-    /// Decrypts some of what came; how much of it was taken.
+    /// Decrypts some of the received bytes; returns how many were consumed.
     fn decrypt(&self, coming: &mut Coming) -> io::Result<usize> {
         let (taken, answers) = {
             let mut tls = lock(&self.tls);
@@ -178,7 +179,7 @@ impl Secured {
         };
         if answers {
             let sent = self.send(&[]);
-            // Why it was refused says more than that nobody wanted to hear it.
+            // The reason of the refusal says more than the failure to send it.
             return taken.and_then(|taken| sent.map(|()| taken));
         }
         taken

@@ -1,4 +1,4 @@
-//! Frames: what is said is what is heard, in one way only, whatever comes.
+//! Frames: each message has exactly one encoding, and any input is decoded to it or refused.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
@@ -15,7 +15,7 @@ fn parts(frame: &[u8]) -> (Head, &[u8]) {
     (head, &frame[HEAD_BYTES..])
 }
 
-/// All kinds of requests, made of these numbers and names.
+/// All kinds of requests, built from these numbers and names.
 fn requests<'b>(n: [u64; 3], flags: (bool, bool), names: [&'b [u8]; 2], bytes: &'b [u8]) -> Vec<Request<'b>> {
     let [object, offset, number] = n;
     let (directory, length) = (object, (number % (1 << 20)) as u32);
@@ -98,7 +98,7 @@ fn name() -> impl Strategy<Value = Vec<u8>> {
         .prop_filter("no dots", |name| name != b"." && name != b"..")
 }
 
-/// Numbers at the edges, too; offsets that a file can have.
+/// Numbers, also at the edges; offsets that a file can have.
 fn number() -> impl Strategy<Value = u64> {
     prop_oneof![Just(0), Just(1), Just(u64::MAX), any::<u64>()]
 }
@@ -143,7 +143,7 @@ proptest! {
         }
     }
 
-    /// One way to say a thing: a frame with anything changed is refused, or says something else, and says it in its own one way.
+    /// Each message has one encoding: a changed frame is refused, or is another message in its own single encoding.
     #[test]
     fn whatever_comes_is_refused_or_means_just_that(
         which in 0_usize..22,

@@ -1,5 +1,5 @@
-//! Leases under all sorts of interleavings, in virtual time: nobody is told, or keeps, what is older than what anybody
-//! was told before; and every change ends.
+//! Leases under random interleavings, in virtual time: no client gets, or keeps, anything older than any client was
+//! told before; and every change ends.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
@@ -12,26 +12,26 @@ const TERM_MS: u64 = 100;
 const OBJECTS: u64 = 2;
 const CLIENTS: usize = 3;
 
-/// What may happen next.
+/// Possible events.
 #[derive(Clone, Debug)]
 enum Step {
-    /// A client reads: from its cache while it may, else it asks.
+    /// A client reads: from its cache if it may, otherwise it asks.
     Read(usize, Object),
-    /// The server reads for a question that it was allowed to answer, and sends.
+    /// The server reads for a question that it may answer, and sends the answer.
     Answer(usize),
-    /// The oldest answer on its way arrives.
+    /// The oldest answer in transit arrives.
     Arrive(usize),
     /// A client begins to change objects.
     Change(usize, Vec<Object>),
-    /// The server makes a change that is settled, and answers.
+    /// The server makes a settled change, and answers.
     Make,
-    /// The oldest break on its way is heard, and acknowledged.
+    /// The oldest break in transit is received, and acknowledged.
     Hear(usize),
-    /// The client says that it lives. Its ping may be lost, as may the answer.
+    /// The client pings. The ping may be lost, as may the answer.
     Ping(usize, bool),
-    /// Time goes by.
+    /// Time passes.
     Wait(u64),
-    /// The client is gone, for ever or until it comes back with nothing kept.
+    /// The client vanishes, for ever or until it returns with nothing kept.
     Anew(usize),
 }
 
@@ -59,14 +59,14 @@ struct OnItsWay {
     object: Object,
     version: u64,
     leased: bool,
-    /// Breaks the client had heard when it asked.
+    /// Number of breaks received when it asked.
     asked_at: u64,
 }
 
 #[derive(Debug, Default)]
 struct Client {
     session: Session,
-    /// The kernel may believe until then.
+    /// Time until which the kernel may keep it.
     until_ms: u64,
     cache: HashMap<Object, (u64, u64)>,
     allowed: VecDeque<(Object, bool, u64)>,
@@ -80,7 +80,7 @@ struct World {
     now_ms: u64,
     table: Table,
     clients: Vec<Client>,
-    /// What the server has, and the newest that anybody was told.
+    /// Versions at the server, and the newest version told to anybody.
     versions: BTreeMap<Object, u64>,
     told: BTreeMap<Object, u64>,
     changes: VecDeque<(Change, Session, Vec<Object>, u64)>,
@@ -108,7 +108,7 @@ impl World {
         Client { session, until_ms: self.now_ms + TERM_MS, ..Client::default() }
     }
 
-    /// Somebody is told a version: nobody was told a newer one before.
+    /// A client is told a version: nobody was told a newer one before.
     fn tell(&mut self, object: Object, version: u64) {
         let newest = self.told.get_mut(&object).unwrap();
         assert!(version >= *newest, "object {object}: {version} is told after {newest}");
@@ -144,7 +144,7 @@ impl World {
                 if answer.leased && broken <= answer.asked_at {
                     client.cache.insert(answer.object, (answer.version, client.until_ms));
                 }
-                // It was asked before it came, so it may be older than what others heard meanwhile.
+                // It was asked before it came, so it may be older than others' answers meanwhile.
                 let newest = self.told.get_mut(&answer.object).unwrap();
                 *newest = (*newest).max(answer.version);
             }
@@ -195,7 +195,7 @@ impl World {
         for object in objects {
             let version = self.versions[&object] + 1;
             self.versions.insert(object, version);
-            // Who made it knows it, and keeps nothing older.
+            // The client that made it knows it, and keeps nothing older.
             for client in self.clients.iter_mut().filter(|client| client.session == session) {
                 client.cache.remove(&object);
                 client.heard += 1;
@@ -206,7 +206,7 @@ impl World {
         self.table.finish(change);
     }
 
-    /// Whoever was silent for too long begins anew once he notices.
+    /// A client that was silent for too long begins anew once it notices.
     fn expire(&mut self) {
         for (session, _) in self.table.expire(self.now_ms) {
             let at = self.clients.iter().position(|client| client.session == session).unwrap();
@@ -214,7 +214,7 @@ impl World {
             assert!(until <= self.now_ms, "a session ends while its client believes in it");
             let kept = std::mem::take(&mut self.clients[at].cache);
             self.clients[at] = self.fresh();
-            // What it kept is past its time by itself.
+            // Its cache has expired by itself.
             assert!(kept.values().all(|(_, until)| *until <= self.now_ms));
         }
     }
@@ -233,7 +233,7 @@ proptest! {
             });
             prop_assert!(late.is_none(), "a change waits for longer than a term: {late:?}");
         }
-        // Whatever is under way comes to an end by time alone.
+        // Everything in progress ends by time alone.
         world.take(&Step::Wait(TERM_MS));
         while !world.changes.is_empty() {
             let before = world.changes.len();

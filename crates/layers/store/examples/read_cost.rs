@@ -1,5 +1,5 @@
-//! What reading the same files through several mounts costs: wall time, CPU and bytes that came from a
-//! disk, of the reader and of the daemons behind.
+//! Cost of reading the same files through several mounts: wall time, CPU and bytes from a disk, for the reader and
+//! the daemons behind.
 //!
 //!     read_cost [--cold] [--rounds N] [--files N] [--threads N] NAME=DIR[:PID] ...
 //!

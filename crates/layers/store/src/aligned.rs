@@ -1,21 +1,21 @@
-//! Buffers that begin at a multiple of the page size, as reads past the page cache need them.
+//! Page-aligned buffers, as reads past the page cache need them.
 //!
-//! Measured side, hot path. Safe code: the buffer is one page longer than asked for, and the window
-//! in it that begins on a page is handed out.
+//! Measured side, hot path. Safe code: the buffer is one page longer than requested, and the window in it that begins
+//! on a page is lent out.
 
 use zeroize::Zeroize;
 
 /// Address and length that any device takes for direct I/O.
 pub(crate) const PAGE_BYTES: usize = 4096;
 
-/// A reusable buffer whose window begins on a page. Wiped when it goes: it may hold plain text.
+/// A reusable buffer whose window begins on a page. Wiped when dropped: it may hold plain text.
 #[derive(Debug, Default)]
 pub(crate) struct Aligned {
     bytes: Vec<u8>,
 }
 
 impl Aligned {
-    /// A window of `length` bytes; what is in it is left over from the last use.
+    /// A window of `length` bytes, with content left over from the last use.
     pub(crate) fn window(&mut self, length: usize) -> &mut [u8] {
         let wanted = length + PAGE_BYTES;
         if self.bytes.len() < wanted {

@@ -1,4 +1,4 @@
-//! Keys of one vault and the sealing and opening of its blocks.
+//! Keys of one vault, and the encryption and decryption of its blocks.
 //!
 //! Measured side; `open` is the hot path of cold reads. Owns the derivation of keys and the form of
 //! nonces. AES-256-GCM of aws-lc: 3 to 4.8 GB/s a core where the `aes-gcm` crate made 0.45 (Xeon with
@@ -23,7 +23,7 @@ use zeroize::Zeroizing;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct NotGenuine;
 
-/// The keys of one vault. The library wipes them when they go.
+/// The keys of one vault. The library wipes them when they are dropped.
 #[derive(Debug)]
 pub(crate) struct Cipher {
     blocks: LessSafeKey,
@@ -48,8 +48,7 @@ impl Cipher {
         tag.as_ref().try_into().map_err(|_| Unspecified)
     }
 
-    /// Decrypts a whole block as it lies on disk into `plain`, which is left unfit for use when the
-    /// block is not genuine.
+    /// Decrypts a whole block as it lies on disk into `plain`; if the block is not genuine, `plain` is unusable.
     pub(crate) fn open(&self, block: u64, on_disk: &[u8], plain: &mut [u8]) -> Result<(), NotGenuine> {
         let (sealed, tag) = on_disk.split_last_chunk::<TAG_BYTES>().ok_or(NotGenuine)?;
         self.blocks
@@ -94,14 +93,14 @@ impl Cipher {
     }
 }
 
-/// The name of a store key, which tells nothing of it.
+/// Identifier of a store key, which reveals nothing of it.
 pub(crate) fn key_id(key: &StoreKey) -> Result<[u8; KEY_ID_BYTES], Unspecified> {
     let mut id = [0; KEY_ID_BYTES];
     derive(key, b"", b"bakeoff store key id 1", &mut id)?;
     Ok(id)
 }
 
-/// A password for another program that encrypts, from which nothing of the store key follows.
+/// A password for another encrypting program; nothing of the store key follows from it.
 pub(crate) fn password(key: &StoreKey, purpose: &[u8]) -> Result<Zeroizing<String>, Unspecified> {
     let mut bytes = SecretBytes::zeroed(32).map_err(|_| Unspecified)?;
     derive(key, b"", purpose, &mut bytes)?;

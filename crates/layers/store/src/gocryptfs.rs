@@ -1,9 +1,9 @@
-//! gocryptfs under the store's key: for data that changes.
+//! Mount of gocryptfs under the store's key: for data that changes.
 //!
-//! Measured side, a process of its own above gocryptfs. Owns the password, which follows from the
-//! store's key and is handed over on standard input, and the life of the mount. What gocryptfs
-//! promises is its own: it authenticates blocks and binds them to their file, hides names and not
-//! sizes, and cannot tell an older state of the directory from the newest.
+//! Measured side, a process of its own above gocryptfs. Owns the password, which follows from the store's key and is
+//! passed on standard input, and the life of the mount. gocryptfs's own guarantees differ: it authenticates blocks
+//! and binds them to their file, hides names but not sizes, and cannot tell an older state of the directory from the
+//! newest.
 
 use crate::cipher::password;
 use crate::mount::is_locked;
@@ -22,14 +22,14 @@ use zeroize::Zeroizing;
 
 /// The program.
 const PROGRAM: &str = "gocryptfs";
-/// The password has 256 random bits: stretching it would add nothing, so the least there is.
+/// Cost of stretching the password: the least, as its 256 random bits need none.
 const SCRYPT: &str = "10";
-/// What it prints when it serves.
+/// Text that gocryptfs prints when it serves.
 const READY: &str = "mounted and ready";
-/// How long gocryptfs may take to mount.
+/// Time limit for gocryptfs to mount.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// How to mount.
+/// Options of the mount.
 #[derive(Debug)]
 pub struct Options {
     /// The sealed key; when it gets locked, gocryptfs is ended.
@@ -38,21 +38,21 @@ pub struct Options {
     pub keeper: Option<Command>,
 }
 
-/// Why nothing was mounted.
+/// Reasons for not mounting, or ending.
 #[derive(Debug, Error)]
 pub enum GocryptfsError {
-    /// The program is not there or failed.
+    /// The program is missing or failed.
     #[error("{PROGRAM} {what}: {error}; is the package {PROGRAM} installed?")]
     Program {
-        /// What it should do.
+        /// Its task.
         what: &'static str,
-        /// Why not.
+        /// The I/O error.
         error: io::Error,
     },
     /// It ended with an exit code other than 0; its own message stands above.
     #[error("{PROGRAM} {what} ended with {code:?}; what it said stands above")]
     Failed {
-        /// What it should do.
+        /// Its task.
         what: &'static str,
         /// Its exit code; `None` after a signal.
         code: Option<i32>,
@@ -60,22 +60,22 @@ pub enum GocryptfsError {
     /// It did not mount in time.
     #[error("{PROGRAM} has not mounted after {PATIENCE:?}; it was ended")]
     Slow,
-    /// The mount point.
+    /// The mount point cannot be used.
     #[error(transparent)]
     Mount(#[from] MountError),
     /// The cipher library failed.
     #[error("the cipher library failed; is the processor's random source there?")]
     Cipher,
-    /// The store was locked while it was mounted: a vault would stay and refuse, this cannot.
+    /// The store was locked while it was mounted: a vault would stay and refuse reads, gocryptfs cannot.
     #[error("the store was locked; {PROGRAM} was ended")]
     Locked,
 }
 
-/// Mounts the directory `cipher` on `at`, making it one of gocryptfs first when it is none, until
-/// SIGTERM, SIGINT, a lock, or an unmount.
+/// Mounts the directory `cipher` on `at`, initialising it for gocryptfs first if needed, until SIGTERM, SIGINT, a
+/// lock, or an unmount.
 ///
 /// # Errors
-/// When it could not be mounted, or was locked.
+/// It could not be mounted, or was locked.
 pub fn serve(
     cipher: &Path,
     at: &Path,
@@ -136,20 +136,20 @@ fn spawn(
     Ok(child)
 }
 
-/// gocryptfs in the foreground; ended and unmounted when this goes.
+/// gocryptfs in the foreground; ended and unmounted when dropped.
 struct Running {
     at: PathBuf,
     child: Child,
 }
 
 impl Running {
-    /// Waits until gocryptfs says that it is ready. The mount is there a little sooner, but its FUSE library then
-    /// still opens a file on it, and who makes a file at that moment waits with it for ever.
+    /// Waits until gocryptfs says that it is ready. The mount exists a little sooner, but its FUSE library then still
+    /// opens a file on it, and a process that creates a file at that moment waits with it for ever.
     fn mounted(&mut self) -> Result<(), GocryptfsError> {
         let (told, ready) = channel();
         let lines = self.child.stdout.take().map(BufReader::new);
         std::thread::spawn(move || {
-            // Read to the end: what it says later must not fill the pipe.
+            // Read to the end: its later output must not fill the pipe.
             for line in lines.into_iter().flat_map(BufRead::lines).map_while(Result::ok) {
                 if line.contains(READY) {
                     let _ = told.send(());
@@ -175,7 +175,7 @@ impl Running {
                 return Ok(End::Unmounted);
             }
             if is_locked(sealed) {
-                // Ended at once: its memory holds the key. What is open fails from now on.
+                // Killed at once: its memory holds the key. Open files fail from now on.
                 let _ = self.child.kill();
                 self.end();
                 return Err(GocryptfsError::Locked);

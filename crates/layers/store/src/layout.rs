@@ -1,9 +1,9 @@
-//! The vault file as bytes: its header, and where its blocks lie.
+//! Vault file format: the header, and the positions of blocks.
 //!
-//! Measured side, cold; fed by whoever can write the file. Pure: bytes in, fields out. The header's
-//! open part says which key is needed and how large the blocks are; the sealed part (counts of
-//! bytes and files) is one authenticated ciphertext whose additional data is the open part, so no bit
-//! of either can change. Everything else in the header's page is zero, and checked to be.
+//! Measured side, cold; anybody who can write the file controls this input. Pure: bytes in, fields out. The header's
+//! open part says which key is needed and how large the blocks are. The sealed part (counts of bytes and files) is
+//! one authenticated ciphertext whose additional data is the open part, so no bit of either can change. Everything
+//! else in the header's page is zero, and checked to be.
 //!
 //! The file is one page of header and then `blocks` blocks of equal size, each ciphertext and tag.
 //! The plain bytes of all blocks in order are one stream: the contents of all files in the order of
@@ -19,10 +19,10 @@ pub(crate) const HEADER_BYTES: usize = 4096;
 pub(crate) const TAG_BYTES: usize = 16;
 /// Bytes of a vault's id: drawn at random for each seal.
 pub(crate) const VAULT_ID_BYTES: usize = 32;
-/// Bytes of the name of a store key: derived from it, tells wrong keys from damaged headers.
+/// Bytes of the identifier of a store key: derived from it, it tells wrong keys from damaged headers.
 pub(crate) const KEY_ID_BYTES: usize = 16;
 
-/// What every vault begins with: the last bytes notice transfers that change line ends.
+/// First bytes of every vault: the last ones reveal transfers that change line ends.
 const MAGIC: [u8; 16] = *b"bakeoff vault\r\n\x1a";
 const FORMAT: u16 = 2;
 /// AES-256-GCM, keys by HKDF-SHA-256.
@@ -65,8 +65,7 @@ impl BlockSize {
         plain_bytes.div_ceil(self.payload_bytes() as u64)
     }
 
-    /// Where in the stream a file of `size` bytes begins when the one before it ends at `next`; `None`
-    /// when it would end past what can be counted.
+    /// Start in the stream of a file of `size` bytes, if the one before it ends at `next`; `None` on overflow.
     pub(crate) fn place(self, next: u64, size: u64) -> Option<u64> {
         let payload = self.payload_bytes() as u64;
         let within = next % payload;
@@ -78,7 +77,7 @@ impl BlockSize {
         begins.checked_add(size).map(|_| begins)
     }
 
-    /// Where a block begins in the file; saturates, which is past any end.
+    /// Offset of a block in the file; saturates, which is past any end.
     pub fn offset_of(self, block: u64) -> u64 {
         block.saturating_mul(self.disk_bytes() as u64).saturating_add(HEADER_BYTES as u64)
     }
@@ -91,7 +90,7 @@ pub struct Header {
     pub block: BlockSize,
     /// Drawn at random when the vault was sealed; its keys are derived with it.
     pub vault_id: [u8; VAULT_ID_BYTES],
-    /// Which store key the vault was sealed with.
+    /// Identifier of the store key that sealed the vault.
     pub key_id: [u8; KEY_ID_BYTES],
     /// Rises with each seal under the same store key.
     pub sequence: u64,
@@ -101,7 +100,7 @@ pub struct Header {
     pub(crate) sealed: [u8; SEALED_BYTES + TAG_BYTES],
 }
 
-/// What the sealed part says.
+/// Content of the sealed part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Extent {
     /// Bytes of the stream that hold files, gaps between them included; they begin at block 0.
@@ -112,7 +111,7 @@ pub(crate) struct Extent {
     pub(crate) sealed_at_s: u64,
 }
 
-/// Why a header is none.
+/// Reasons why a header is invalid.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum HeaderError {
     /// Shorter than a header, or another kind of file.
@@ -121,16 +120,16 @@ pub enum HeaderError {
     /// A newer bakeoff wrote it.
     #[error("the vault's format is not known; read it with the bakeoff that made it")]
     UnknownFormat,
-    /// Another cipher.
+    /// An unknown cipher.
     #[error("the vault's cipher is not known; read it with the bakeoff that made it")]
     UnknownCipher,
-    /// A field that no vault has.
+    /// A field with an invalid value.
     #[error("the vault's header is damaged")]
     Damaged,
 }
 
 impl Header {
-    /// The header's page.
+    /// The bytes of the header's page.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut page = [0; HEADER_BYTES];
         let (open, rest) = page.split_at_mut(OPEN_BYTES);
@@ -141,7 +140,7 @@ impl Header {
         page
     }
 
-    /// The open part: what the sealed part is bound to.
+    /// The open part, which the sealed part is bound to.
     pub(crate) fn open_part(&self) -> [u8; OPEN_BYTES] {
         let mut out = Vec::with_capacity(OPEN_BYTES);
         out.extend_from_slice(&MAGIC);
@@ -162,7 +161,7 @@ impl Header {
     /// Reads a header's page. Nothing is authenticated yet.
     ///
     /// # Errors
-    /// Names what is wrong.
+    /// The fault.
     pub fn decode(page: &[u8]) -> Result<Self, HeaderError> {
         let page: &[u8; HEADER_BYTES] =
             page.first_chunk().filter(|page| page.starts_with(&MAGIC)).ok_or(HeaderError::NotAVault)?;
@@ -188,7 +187,7 @@ impl Header {
         })
     }
 
-    /// How long the file must be; `None` when no file can be so long.
+    /// Required length of the file; `None` on overflow.
     pub fn file_bytes(&self) -> Option<u64> {
         let body = self.blocks.checked_mul(self.block.disk_bytes() as u64)?;
         body.checked_add(HEADER_BYTES as u64)
@@ -214,7 +213,7 @@ impl Extent {
     }
 }
 
-/// `N` bytes from `at`; zeros where the bytes are too short, which the callers' array types rule out.
+/// `N` bytes from `at`; zeros if the bytes are too short, which the callers' array types rule out.
 fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
 }

@@ -1,14 +1,13 @@
-//! The store: a sealed, encrypted, read-only image of a tree in one file, and its mount.
+//! Store: a sealed, encrypted, read-only image of a tree in one file, and its mount.
 //!
-//! Measured side. Sealing and verifying are cold; [`Vault::read`] and [`mount`] are hot, but for
-//! files that the kernel has in its page cache. Owns the vault's format, its keys below the store
-//! key, and the FUSE daemon. Does not decide who gets the store key (`bakeoff-layers-base`, release)
-//! and does not print (`layers/cli` does).
+//! Measured side. Sealing and verifying are cold; [`Vault::read`] and [`mount`] are hot, except for files in the
+//! kernel's page cache. Owns the vault's format, its keys below the store key, and the FUSE daemon. Does not decide
+//! who gets the store key (`bakeoff-layers-base`, release) and does not print (`layers/cli` does).
 //!
-//! What a vault promises: whoever has the store key reads exactly what was sealed, or gets EIO. Who
-//! has not sees the total size rounded up, the vault's id, its sequence number and which vaults share
-//! a key; no names, no sizes, no contents. An older vault as a whole is a right vault: only the
-//! sequence number that the release remembers tells it from the newest.
+//! Guarantees of a vault: a reader with the store key reads exactly the sealed bytes, or gets EIO. Without the key
+//! one sees the total size rounded up, the vault's id, its sequence number and which vaults share a key; no names, no
+//! sizes, no contents. An older vault as a whole is a valid vault: only the sequence number that the release
+//! remembers tells it from the newest.
 
 #![forbid(unsafe_code)]
 

@@ -1,13 +1,13 @@
-//! Why a vault is not opened, and why bytes are not given out.
+//! Reasons for not opening a vault, and for not returning bytes of one.
 //!
-//! Measured side. Each "no" has its name here; of a mounted vault the name is also the counter's label.
+//! Measured side. Each refusal has its name here; for a mounted vault the name is also the counter's label.
 
 use crate::layout::HeaderError;
 use crate::tree::TreeError;
 use std::io;
 use thiserror::Error;
 
-/// Why a vault was not opened.
+/// Reason for not opening a vault.
 #[derive(Debug, Error)]
 pub enum OpenError {
     /// The file could not be read.
@@ -24,24 +24,24 @@ pub enum OpenError {
     /// The header does not authenticate.
     #[error("the vault's header was changed after sealing; take a copy that was not")]
     HeaderNotGenuine,
-    /// The file ends too early.
+    /// The file is too short.
     #[error("the vault is cut short: it has {is} bytes and was sealed with {was}; copy it again")]
     Truncated {
         /// Bytes of the file.
         is: u64,
-        /// Bytes it was sealed with.
+        /// Bytes when it was sealed.
         was: u64,
     },
-    /// The file goes on behind its end.
+    /// The file has data behind its end.
     #[error("the vault has {extra} bytes behind its end; copy it again")]
     Appended {
-        /// Bytes too many.
+        /// Number of extra bytes.
         extra: u64,
     },
-    /// The blocks that hold the list of files are not right.
+    /// The blocks with the list of files are refused.
     #[error("the vault's list of files cannot be read: {0}")]
     List(ReadRefusal),
-    /// The list of files is none; whoever sealed it used another program.
+    /// The list of files is malformed; another program sealed it.
     #[error("the vault's list of files is wrong: {0}")]
     Tree(#[from] TreeError),
     /// A vault older than the newest that was mounted with this key.
@@ -51,7 +51,7 @@ pub enum OpenError {
     RolledBack {
         /// This vault's sequence number.
         is: u64,
-        /// The highest that was mounted.
+        /// The highest one that was mounted.
         newest: u64,
     },
     /// The cipher library failed.
@@ -59,7 +59,7 @@ pub enum OpenError {
     Cipher,
 }
 
-/// Why bytes were not given out. The reader gets EIO.
+/// Reason for not returning bytes. The reader gets EIO.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum ReadRefusal {
     /// A block's tag is wrong: flipped, moved, replayed.
@@ -77,7 +77,7 @@ pub enum ReadRefusal {
 }
 
 impl ReadRefusal {
-    /// The name under which it is counted.
+    /// Label of its counter.
     pub fn label(self) -> &'static str {
         match self {
             Self::BlockNotGenuine(_) => "block-not-genuine",

@@ -1,8 +1,8 @@
-//! The vault's file as something that is read at offsets.
+//! Vault file for reads at offsets, past the page cache or through it.
 //!
-//! Measured side, hot path of cold reads. Owns the choice whether the kernel keeps the encrypted
-//! bytes. Read past the page cache (the usual) they are not kept: the plain text is in the page cache
-//! of the mount already, and under a memory limit a second copy of everything would push it out.
+//! Measured side, hot path of cold reads. Owns the choice whether the kernel keeps the encrypted bytes. Past the page
+//! cache (the default) they are not kept: the plain text is in the page cache of the mount already, and under a
+//! memory limit a second copy of everything would push it out.
 
 use crate::aligned::PAGE_BYTES;
 use nix::libc::O_DIRECT;
@@ -29,8 +29,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Opens the file for reading; falls back to the page cache where the file system knows no
-    /// other way.
+    /// Opens the file for reading; falls back to the page cache if the file system has no other way.
     pub(crate) fn open(path: &Path, caching: Caching) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         options.read(true);
@@ -51,13 +50,13 @@ impl Source {
         self.bytes
     }
 
-    /// How it is really read.
+    /// The mode really in use.
     pub(crate) fn caching(&self) -> Caching {
         self.caching
     }
 
-    /// Fills `window` from `offset`; returns how much of it the file had. Both must be multiples of
-    /// the page size, which a vault's blocks are.
+    /// Fills `window` from `offset`; returns the number of bytes that the file had. Both must be multiples of the
+    /// page size, as a vault's blocks are.
     pub(crate) fn read(&self, window: &mut [u8], offset: u64) -> io::Result<usize> {
         debug_assert!(offset.is_multiple_of(PAGE_BYTES as u64) && window.len().is_multiple_of(PAGE_BYTES));
         let mut filled = 0;

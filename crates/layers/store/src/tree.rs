@@ -1,7 +1,7 @@
-//! The tree a vault holds: its nodes in memory, and as bytes.
+//! Tree of a vault: its nodes in memory, and their encoding.
 //!
-//! Measured side; look-ups are warm, the parser is cold. The bytes are parsed only after their tag
-//! was right, and still nothing in them is believed: whoever has the store key may have made them.
+//! Measured side; look-ups are warm, the parser is cold. The bytes are parsed only after their tag was right, and
+//! still nothing in them is trusted: a malicious holder of the store key may have made them.
 //!
 //! The order carries the structure. Nodes stand breadth first, children of a directory together and
 //! sorted by name; so a directory needs only the number of its children, a file only its size, and
@@ -18,14 +18,14 @@
 use crate::layout::BlockSize;
 use thiserror::Error;
 
-/// Longest name the kernel takes.
+/// Longest name that the kernel accepts.
 const MAX_NAME_BYTES: usize = 255;
-/// Longest target of a link the kernel takes.
+/// Longest target of a link that the kernel accepts.
 const MAX_TARGET_BYTES: u64 = 4095;
 /// A node without its name.
 const FIXED_BYTES: usize = 33;
 
-/// A node's place in its tree; 0 is the root.
+/// Number of a node in its tree; 0 is the root.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct NodeId(pub u32);
 
@@ -34,7 +34,7 @@ impl NodeId {
     pub const ROOT: Self = Self(0);
 }
 
-/// What a node is.
+/// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -45,10 +45,10 @@ pub enum Kind {
     Link,
 }
 
-/// What `stat` tells of a node.
+/// Attributes of a node, as `stat` reports them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Permission bits, with set-user-id, set-group-id and sticky.
     pub mode: u16,
@@ -62,8 +62,8 @@ pub struct Node {
     pub mtime_ns: u32,
     /// Bytes of a file, children of a directory, bytes of a link's target.
     pub size: u64,
-    /// Where a file's bytes begin in the stream; the first child's number of a directory; where a
-    /// link's target begins among the texts.
+    /// Start of a file's bytes in the stream; number of the first child of a directory; start of a link's target
+    /// among the texts.
     at: u64,
     parent: u32,
     name_at: u32,
@@ -79,7 +79,7 @@ pub struct Tree {
     data_bytes: u64,
 }
 
-/// Why bytes are no tree.
+/// Reasons why bytes are no tree.
 #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
 pub enum TreeError {
     /// The bytes end within a node, or more nodes are announced than can follow.
@@ -88,22 +88,22 @@ pub enum TreeError {
     /// Bytes behind the last node.
     #[error("the list of files has bytes behind its end")]
     TrailingData,
-    /// A kind, mode or time that no file has.
+    /// An invalid kind, mode or time.
     #[error("a file has a kind, mode or time that there is not")]
     BadField,
     /// An empty name, `.`, `..`, or one with `/` or a zero byte.
     #[error("a file has a name that there cannot be")]
     BadName,
-    /// Names of a directory that are not in order, or one that is there twice.
+    /// Names of a directory that are not sorted, or a duplicate.
     #[error("names are not in order, or one stands twice")]
     Unordered,
-    /// Directories that have more or fewer children than there are nodes; a root that is none.
+    /// Directories with more or fewer children than there are nodes; a root that is no directory.
     #[error("directories and files do not add up to a tree")]
     NoTree,
-    /// Files that do not end where the header says, or hold more than can be.
+    /// Files that do not end at the position in the header, or exceed what can be counted.
     #[error("the sizes of the files do not add up to what the header says")]
     WrongTotal,
-    /// A link without a target, or with one that is too long.
+    /// A link without a target, or with too long a one.
     #[error("a link has a target that there cannot be")]
     BadTarget,
 }
@@ -123,7 +123,7 @@ pub(crate) struct Found {
 }
 
 impl Tree {
-    /// A node, or `None` when there is none of this number.
+    /// The node with this number, or `None`.
     pub fn node(&self, id: NodeId) -> Option<&Node> {
         self.nodes.get(id.0 as usize)
     }
@@ -161,7 +161,7 @@ impl Tree {
         }
     }
 
-    /// The directory that holds a node; the root is its own.
+    /// The parent of a node; the root is its own.
     pub fn parent(&self, node: &Node) -> NodeId {
         NodeId(node.parent)
     }
@@ -179,7 +179,7 @@ impl Tree {
         Some(NodeId((self.first_child(parent) + at) as u32))
     }
 
-    /// Where a file's bytes begin in the stream; `None` for what is no file.
+    /// Start of a file's bytes in the stream; `None` for other kinds.
     pub fn data_at(&self, node: &Node) -> Option<u64> {
         (node.kind == Kind::File).then_some(node.at)
     }
@@ -244,11 +244,11 @@ pub(crate) fn encode(found: &[Found]) -> Vec<u8> {
 }
 
 impl Tree {
-    /// Reads a tree. `block` says where files begin in the stream, and `stream_bytes` is where the header
-    /// says that they end.
+    /// Reads a tree. `block` determines where files begin in the stream, and `stream_bytes` is their end according to
+    /// the header.
     ///
     /// # Errors
-    /// Names the first thing that is wrong.
+    /// The first fault.
     pub fn decode(bytes: &[u8], block: BlockSize, stream_bytes: u64) -> Result<Self, TreeError> {
         let mut reader = Reader { rest: bytes };
         let count = u32::from_le_bytes(reader.take()?) as usize;
@@ -277,7 +277,7 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Tells children their parents, and sees that names are in order.
+    /// Sets the parents of children, and checks that names are sorted.
     fn adopt(&mut self) -> Result<(), TreeError> {
         for parent in 0..self.nodes.len() {
             let Some(node) = self.nodes.get(parent).copied() else { continue };
@@ -287,7 +287,7 @@ impl Tree {
                 return Err(TreeError::Unordered);
             }
             let first = self.first_child(&node);
-            // Children stand behind their parent, or a directory could be its own ancestor.
+            // Children come behind their parent, or a directory could be its own ancestor.
             if !list.is_empty() && first <= parent {
                 return Err(TreeError::NoTree);
             }
@@ -300,7 +300,7 @@ impl Tree {
     }
 }
 
-/// Where the next child and the next byte of data will be.
+/// Positions of the next child and the next byte of data.
 struct Places {
     next_child: u64,
     next_byte: u64,

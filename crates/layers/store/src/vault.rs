@@ -1,8 +1,8 @@
-//! An open vault: any stretch of its plain bytes, or a refusal.
+//! Open vault: reads any range of its plain bytes, or refuses.
 //!
-//! Measured side, hot path of cold reads, many threads. Owns the way from (file, offset, length) to
-//! blocks and back. Not one byte of a read is given out when one of its blocks is not genuine.
-//! Memory is the tree and, a thread, two buffers as large as the largest read.
+//! Measured side, hot path of cold reads, many threads. Owns the way from (file, offset, length) to blocks and back.
+//! Not one byte of a read is returned if one of its blocks is not genuine. Memory is the tree and, for each thread,
+//! two buffers as large as the largest read.
 
 use crate::aligned::Aligned;
 use crate::cipher::{Cipher, key_id};
@@ -17,8 +17,8 @@ use std::path::Path;
 use std::sync::{Arc, RwLock};
 use zeroize::Zeroize;
 
-/// Largest piece that is read and opened at once; longer reads take several. No request of the kernel
-/// is longer, and each thread keeps a buffer for it.
+/// Largest piece that is read and decrypted at once; longer reads take several. No request of the kernel is longer,
+/// and each thread keeps a buffer for it.
 pub(crate) const PIECE_BYTES: usize = 256 << 10;
 
 /// An open vault.
@@ -32,7 +32,7 @@ pub struct Vault {
     tree: Tree,
 }
 
-/// What a vault holds, for people.
+/// Summary of a vault's contents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contents {
     /// Files.
@@ -43,14 +43,14 @@ pub struct Contents {
     pub links: u64,
     /// Bytes of all files.
     pub data_bytes: u64,
-    /// When it was sealed, seconds since 1970.
+    /// Time of sealing, seconds since 1970.
     pub sealed_at_s: u64,
 }
 
 /// Reads a vault's header without a key. Nothing of it is authenticated.
 ///
 /// # Errors
-/// When the file cannot be read or is no vault.
+/// The file cannot be read or is no vault.
 pub fn summary(path: &Path) -> Result<(Header, u64), OpenError> {
     let source = Source::open(path, Caching::Page)?;
     Ok((read_header(&source)?, source.bytes()))
@@ -60,7 +60,7 @@ impl Vault {
     /// Opens a vault: header, length and list of files are checked; data is checked as it is read.
     ///
     /// # Errors
-    /// Names what is wrong, before any of it was believed.
+    /// The fault, before anything faulty was used.
     pub fn open(path: &Path, key: &StoreKey, caching: Caching) -> Result<Self, OpenError> {
         let source = Source::open(path, caching)?;
         let header = read_header(&source)?;
@@ -95,12 +95,12 @@ impl Vault {
         &self.header
     }
 
-    /// How the encrypted bytes are really read.
+    /// The mode in which the encrypted bytes are really read.
     pub fn caching(&self) -> Caching {
         self.source.caching()
     }
 
-    /// What it holds.
+    /// Summary of its contents.
     pub fn contents(&self) -> Contents {
         let count = |kind| self.tree.nodes().filter(|(_, node)| node.kind == kind).count() as u64;
         Contents {
@@ -126,7 +126,7 @@ impl Vault {
     /// at the file's end. Returns the number of blocks that were opened.
     ///
     /// # Errors
-    /// With the reason, and `out` empty.
+    /// The reason; `out` is empty.
     pub fn read(
         &self,
         file: NodeId,
@@ -143,7 +143,7 @@ impl Vault {
         self.read_stream(at.saturating_add(offset), length, out)
     }
 
-    /// Tries the blocks from `first` up to, not including, `last`; `buffer` is overwritten.
+    /// Checks the blocks from `first` up to, not including, `last`; `buffer` is overwritten.
     pub(crate) fn try_blocks(&self, first: u64, last: u64, buffer: &mut Vec<u8>) -> Result<(), ReadRefusal> {
         buffer.clear();
         let payload = self.header.block.payload_bytes() as u64;
@@ -163,7 +163,7 @@ impl Vault {
         Ok(list)
     }
 
-    /// Any stretch of the stream. On a refusal `out` is wiped.
+    /// Reads any range of the stream. On a refusal `out` is wiped.
     fn read_stream(&self, at: u64, length: u64, out: &mut Vec<u8>) -> Result<u64, ReadRefusal> {
         let cipher = read(&self.cipher).clone();
         let cipher = cipher.ok_or(ReadRefusal::Locked)?;
@@ -184,7 +184,7 @@ impl Vault {
         Ok(blocks)
     }
 
-    /// Reads the blocks that hold `from..to` with one system call and opens them.
+    /// Reads the blocks that contain `from..to` with one system call and decrypts them.
     fn piece(
         &self,
         cipher: &Cipher,
@@ -211,7 +211,7 @@ impl Vault {
     }
 }
 
-/// Opens a block and appends part of it: whole blocks straight into `out`, parts by way of `plain`.
+/// Decrypts a block and appends part of it: whole blocks straight into `out`, parts through `plain`.
 fn open_part(
     cipher: &Cipher,
     size: BlockSize,

@@ -1,7 +1,7 @@
-//! Every block of a vault tried, whatever is mounted.
+//! Verification of every block of a vault, mounted or not.
 //!
-//! Measured side, cold. Padding counts too: a vault with a flipped bit anywhere is not what was
-//! sealed. Names the files that cannot be read whole.
+//! Measured side, cold. Padding counts too: a vault with a flipped bit anywhere differs from what was sealed. Names
+//! the files that cannot be read completely.
 
 use crate::refusal::ReadRefusal;
 use crate::vault::Vault;
@@ -10,19 +10,19 @@ use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
-/// Blocks that are tried together; one by one only when they refuse.
+/// Blocks that are checked together; one by one only when they are refused.
 const RUN: u64 = 64;
 
-/// What is wrong with a vault.
+/// Damage of a vault.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// Blocks that are refused, in order.
+    /// Refused blocks, in order.
     pub blocks: Vec<(u64, ReadRefusal)>,
-    /// Files that lie in one of them, in the vault's order; their paths below the root.
+    /// Files with such a block, in the vault's order; their paths below the root.
     pub files: Vec<String>,
 }
 
-/// Tries every block. The header and the list of files were right when the vault was opened.
+/// Checks every block. Opening the vault has already checked the header and the list of files.
 pub fn verify(vault: &Vault) -> Damage {
     let next = AtomicU64::new(0);
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get) * 2;

@@ -1,4 +1,4 @@
-//! A vault in the hands of somebody who can write it, but has no key.
+//! Attacks on a vault by somebody who can write it, but has no key.
 //!
 //! Every attack must end in a refusal with a name, and never in a byte that was not sealed there.
 

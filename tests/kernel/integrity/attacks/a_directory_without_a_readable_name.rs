@@ -1,5 +1,4 @@
-//! A directory whose name is not UTF-8 was not marked: what somebody put there was opened, under degree
-//! `full`.
+//! Regression: a directory whose name is not UTF-8 got no mark, so files planted there opened under degree `full`.
 
 use crate::site::{EPERM, Site, may_run, open};
 use std::ffi::OsStr;

@@ -1,5 +1,5 @@
-//! Only regular files were asked about: a FIFO or a device in the tree was opened, whatever it gave, under
-//! degree `full`. Linux 6.18 asks about no other, so that they must not be there.
+//! Regression: only opens of regular files raised events, so a FIFO or a device in the tree opened under degree
+//! `full`, whatever it delivered. Linux 6.18 raises none for other files, so they must not be in the tree.
 
 use crate::site::{Site, may_run};
 use std::fs;

@@ -1,12 +1,12 @@
-//! A symbolic link in the place of a signed file, or on the way to it, showed another file under the
-//! signed name: the kernel tells what was opened, not by which link.
+//! Regression: a symbolic link in the place of a signed file, or on the way to it, showed another file under the
+//! signed name. The kernel reports the opened file, not the link used.
 
 use crate::site::{Mounted, Site, may_run, open, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// A sealed tree, and beside it what an attacker would like to show.
+/// A sealed tree, and beside it the attacker's files.
 fn site() -> Site {
     let site = Site::tampered(&[]);
     fs::create_dir(site.path("evil")).unwrap();
@@ -36,7 +36,7 @@ fn such_a_link_ends_arming_with_a_sentence_that_names_it() {
         ("a", "b", "b: a symbolic link in the place of a signed file"),
         ("../evil", "sub", "sub: a symbolic link on the way to signed files"),
         ("/etc/passwd", "sub/p", "sub/p: a symbolic link that leads out of the tree"),
-        // Whoever may rename what is above the tree leads it elsewhere.
+        // An attacker who may rename a directory above the tree leads it elsewhere.
         ("../site/a", "new", "new: a symbolic link that leads out of the tree"),
         ("nothing", "new\nnoted", "new\\u{a}noted: a symbolic link that leads nowhere"),
     ] {
@@ -44,7 +44,7 @@ fn such_a_link_ends_arming_with_a_sentence_that_names_it() {
         let said = site.refusal(&["--mode", "deny"]);
         assert!(said.contains(what) && said.contains("--links allow"), "{said}");
     }
-    // What leads to what is signed, by the inside, hides nothing.
+    // A link to a signed file, by a path inside, hides nothing.
     let site = link(Path::new("sub/../a"), "new");
     assert_eq!(site.enforce(&["--mode", "deny"]).degree(), "full");
 }
@@ -60,7 +60,7 @@ fn taken_on_it_is_a_gap_and_one_that_comes_later_is_found() {
     assert_eq!((guard.degree().as_str(), guard.number("gap-links")), ("partial", 1), "{}", guard.armed);
     assert_eq!(guard.end(), Some(0));
     fs::remove_file(site.file("p")).unwrap();
-    // Nothing is refused: nothing is a reason not to start.
+    // The mode refuses nothing: no link is a reason not to start.
     let guard = site.enforce(&["--mode", "deny", "--no-freeze"]);
     assert_eq!(guard.number("gap-links"), 0);
     fs::remove_file(site.file("b")).unwrap();
@@ -71,6 +71,6 @@ fn taken_on_it_is_a_gap_and_one_that_comes_later_is_found() {
     guard.wait_for("gap-mounted-over", 1);
     guard.wait_for("gap-links", 1);
     assert_eq!(guard.number("gap-mounted-over"), 1, "a look through the tree takes nothing on");
-    // The same look through the tree has marked what came since.
+    // The same walk through the tree has marked new files.
     wait_until("a mark", || open(&site.file("later/x")).is_err());
 }

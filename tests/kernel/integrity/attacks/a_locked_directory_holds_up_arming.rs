@@ -1,6 +1,6 @@
-//! Who may list a directory of the tree can keep its lock for as long as he likes: the kernel copies names
-//! into his memory meanwhile, which is a file of his own file system. Freezing the directory waits for the
-//! lock, and nobody was told why nothing happened; the whole worker could not even be killed.
+//! Regression: arming hung silently on a locked directory, and the whole worker could not even be killed. An attacker
+//! who may list a directory of the tree can keep its lock as long as they like: the kernel copies names into their
+//! memory meanwhile, which is a file of their own file system. Freezing the directory waits for the lock.
 
 use crate::site::{Attacker, EPERM, Site, may_run, open, wait_until};
 

@@ -1,6 +1,5 @@
-//! The end of a manifest's validity was looked at when it was read, and never again: it was enforced as
-//! `full` for as long as the process ran. When its worker died later, the next one refused the manifest,
-//! and with it every file.
+//! Regression: a manifest's expiry was checked only when it was read, so it was enforced as `full` for as long as the
+//! process ran. When its worker died later, the next one refused the manifest, and with it every file.
 
 use crate::site::{EPERM, Site, kill, may_run, open, wait_until};
 use bakeoff_layers_base::digest::Algorithm;

@@ -1,5 +1,5 @@
-//! The worker told the supervisor what happened in lines, with names of the tree in them. A name with a
-//! line end began another line: a command of the worker, or an entry of the log.
+//! Regression: the worker reported to the supervisor in lines, with names of the tree in them. A name with a line end
+//! began another line: a command of the worker, or an entry of the log.
 
 use crate::site::{EPERM, Server, Site, may_run, open, wait_until};
 use std::fs;

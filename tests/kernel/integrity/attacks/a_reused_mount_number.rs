@@ -1,4 +1,4 @@
-//! A mount that was known was taken off, and another one got its number: what lay there was opened unasked.
+//! Regression: a known mount was removed, and another one got its number, so files on it opened unchecked.
 
 use crate::site::{EPERM, Mounted, Site, Thawed, may_run, open, wait_until};
 use std::fs;
@@ -21,7 +21,7 @@ fn a_mount_with_the_number_of_one_that_was_known_is_asked_about() {
         |path: &std::path::Path| bakeoff_sys::inode::mount_number(fs::File::open(path).unwrap()).unwrap();
     let before = number(&sub);
     site.seal(1, &[]);
-    // What is frozen there is not found any more at the end.
+    // Frozen files there cannot be found any more at the end.
     let _good = Thawed(site.path("good"));
     let guard = site.enforce(&["--mode", "deny"]);
     assert_eq!(
@@ -29,7 +29,7 @@ fn a_mount_with_the_number_of_one_that_was_known_is_asked_about() {
         ("good sub/c", "full")
     );
     drop(known);
-    // The lowest free number is the next one's, unless somebody else mounts something just then.
+    // The lowest free number is the next mount's, unless somebody else mounts something just then.
     let _over = Mounted::bind(&site.path("evil"), &sub);
     println!("mount {before}, then {}", number(&sub));
     guard.wait_for("gap-mounted-over", 1);

@@ -1,5 +1,5 @@
-//! `stop` ended whatever had the number of the server, also when the server had ended long ago and its
-//! number belonged to another process.
+//! Regression: `stop` ended any process with the number of the server, also when the server had ended long ago and
+//! its number belonged to another process.
 
 use crate::site::{EPERM, Server, Site, may_run, open, wait_until};
 use std::fs;
@@ -22,7 +22,7 @@ fn a_process_that_got_the_servers_number_is_not_killed() {
     assert_eq!(guard.number("stopped"), 0);
 }
 
-/// A process with this number: the kernel is told to go on counting just before it.
+/// A process with this number: the kernel is set to count on from just before it.
 fn takes_over(pid: u32) -> Server {
     let mut found = None;
     wait_until("a process with the same number", || {

@@ -1,6 +1,6 @@
-//! A direct read from the attacker's own file system went into a page of a file of the tree. He let go of
-//! mapping and descriptor, the lease was granted, the file frozen and hashed, and `full` printed. Then
-//! the read ended, and the file, immutable, had his content: in memory and on the disk.
+//! Regression: a direct read from the attacker's own file system went into a page of a file of the tree. The attacker
+//! dropped mapping and descriptor, the lease was granted, the file frozen and hashed, and `full` printed. Then the
+//! read ended, and the immutable file had the attacker's content: in memory and on the disk.
 
 use crate::site::{Attacker, EPERM, Site, may_run, open, wait_until};
 
@@ -21,7 +21,7 @@ fn a_write_begun_before_arming_is_a_gap_and_is_seen_when_it_lands() {
     assert_eq!(open(&site.file("a")), Err(EPERM));
 }
 
-/// What is right is full again once nobody holds its pages, without anybody opening it.
+/// A right file is fully enforced again once nobody holds its pages, without anybody opening it.
 #[test]
 fn a_page_that_was_let_go_of_is_no_gap_any_more() {
     if !may_run("a_page_that_was_let_go_of_is_no_gap_any_more") {

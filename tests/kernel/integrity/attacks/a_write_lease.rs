@@ -1,11 +1,11 @@
-//! Who owns one file of the tree may take a write lease on it. The kernel's own open of the file, for the
-//! event of anybody's open, waited for him: up to 45 s, with the turn of all others. After 8 s the worker
-//! was killed, and its successor hung in the same place.
+//! Regression: the owner of one file of the tree took a write lease on it. The kernel's own open of the file, for the
+//! event of anybody's open, waited for the owner: up to 45 s, with the turn of all others. After 8 s the worker was
+//! killed, and its successor hung in the same place.
 
 use crate::site::{Attacker, EPERM, Site, may_run, open, wait_until};
 use std::time::{Duration, Instant};
 
-/// Opens a file, takes a write lease on it, and does not let go when he is asked to.
+/// Opens a file, takes a write lease on it, and does not release it on request.
 const LEASE: &str = "
 import fcntl, os, signal, sys
 signal.signal(signal.SIGIO, signal.SIG_IGN)
@@ -17,7 +17,7 @@ print('leased', flush=True)
 sys.stdin.readline()
 ";
 
-/// Far below the 45 s after which the kernel takes a lease away.
+/// Far below the 45 s after which the kernel breaks a lease.
 const AT_ONCE: Duration = Duration::from_secs(30);
 
 fn attacker(site: &Site) -> Attacker {
@@ -55,7 +55,7 @@ fn a_lease_after_arming_holds_nobody_up() {
         return;
     }
     let site = Site::tampered(&[]);
-    // He opened the file before; nobody has looked at it yet.
+    // The attacker opened the file before; nobody has checked it yet.
     let mut attacker = attacker(&site);
     let guard = site.enforce(&["--mode", "deny", "--no-ahead"]);
     let worker = guard.pids()[1];

@@ -1,4 +1,4 @@
-//! What lay deeper than a path can be long was neither marked nor frozen, under degree `full`.
+//! Regression: directories deeper than the longest path were neither marked nor frozen, under degree `full`.
 
 use crate::site::{Site, may_run, python};
 

@@ -1,5 +1,5 @@
-//! Directories that were made between the listing of the tree and its freezing had no mark: what was
-//! put there opened for good, under degree `full`.
+//! Regression: directories made between the listing of the tree and its freezing had no mark, so files planted there
+//! opened for good, under degree `full`.
 
 use crate::site::{Site, layers, may_run, open, wait_until};
 use std::fs;
@@ -8,27 +8,26 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
-/// Directories of the tree: they take arming the longer, the more there are.
+/// Directories of the tree: the more there are, the longer arming takes.
 const DIRS: usize = 100;
-/// Most that one planter plants, so that arming comes to an end beside it.
+/// Limit of one planter, so that arming comes to an end beside it.
 const MOST: usize = 400;
 
-/// Puts files into new directories, of the tree and of those that it made, until it is told to stop. Ends
-/// with their paths.
+/// Plants files in new directories, of the tree and of those that it made, until it is stopped. Returns their paths.
 struct Planter {
     stop: Arc<AtomicBool>,
     thread: JoinHandle<Vec<PathBuf>>,
 }
 
 impl Planter {
-    /// `planted` is handed each file as soon as it is there.
+    /// `planted` gets each file as soon as it exists.
     fn start(site: &Site, name: &str, mut planted: impl FnMut(&PathBuf) + Send + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let (stopped, name) = (stop.clone(), name.to_owned());
         let mut places: Vec<PathBuf> = (0..DIRS).map(|number| site.file(&format!("d{number}"))).collect();
         let thread = std::thread::spawn(move || {
             let mut files = Vec::new();
-            // As good as random, and the same every time.
+            // Pseudo-random, and the same every time.
             let mut state = 1_u64;
             while !stopped.load(Ordering::Relaxed) && files.len() < MOST {
                 state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
@@ -53,8 +52,8 @@ impl Planter {
     }
 }
 
-/// Plants during start, renewal and end, and tries to open what was planted. Returns how many files
-/// were planted, and how many opened.
+/// Plants during start, renewal and end, and tries to open the planted files. Returns the numbers of planted and of
+/// opened files.
 fn round() -> (usize, usize) {
     let site = Site::new();
     for number in 0..DIRS {
@@ -83,7 +82,7 @@ fn round() -> (usize, usize) {
     let planted = planter.end();
     wrong += opened(&planted);
     files.extend(planted);
-    // At the end all may be opened, but not before it is said.
+    // At the end all may be opened, but not before the status says so.
     let (status, early) = (site.path("status"), Arc::new(AtomicBool::new(false)));
     let noticed = early.clone();
     let planter = Planter::start(&site, "end", move |file| {

@@ -1,5 +1,5 @@
-//! Two signed names that were made one inode: by a way whose path tells nothing, the content of one was
-//! opened under the name of the other.
+//! Regression: two signed names were made one inode. By a way whose path says nothing, the content of one was opened
+//! under the name of the other.
 
 use crate::site::{EPERM, Mounted, Site, may_run, open};
 use std::fs;

@@ -1,5 +1,5 @@
-//! When all deciding threads were busy for the length of the time limit, everything that waited was
-//! refused, also what had come a moment ago: 97 right opens after 2.9 s of 5 s.
+//! Regression: when all deciding threads were busy for the length of the time limit, every waiting open was refused,
+//! also one that had come a moment ago: 97 right opens after 2.9 s of 5 s.
 
 use crate::site::{Site, may_run, open};
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -14,8 +14,8 @@ fn an_open_is_refused_only_when_it_waited_for_the_time_limit_itself() {
     if !may_run("an_open_is_refused_only_when_it_waited_for_the_time_limit_itself") {
         return;
     }
-    // On one core there are two deciding threads, and two large files keep them busy: reading a hole needs
-    // no disk, and digesting it takes its time.
+    // On one core there are two deciding threads, and two large files keep them busy: reading a hole needs no disk,
+    // and hashing it takes time.
     let mut one = CpuSet::new();
     let allowed = nix::sched::sched_getaffinity(Pid::from_raw(0)).unwrap();
     let core = (0..CpuSet::count()).find(|core| allowed.is_set(*core).unwrap_or(false)).unwrap();

@@ -1,4 +1,4 @@
-//! "Read-only" was believed of the whole tree, of any file system, and for ever.
+//! Regression: "read-only" was believed of the whole tree, of any file system, and for ever.
 
 use crate::site::{EPERM, Guard, Mounted, Site, may_run, open, wait_until};
 use std::fs;
@@ -9,7 +9,7 @@ fn run(program: &str, arguments: &[&str]) {
     assert!(done.status.success(), "{program}: {}", String::from_utf8_lossy(&done.stderr));
 }
 
-/// A loop device that can be written to, as a disk can.
+/// A writable loop device, like a disk.
 struct Disk(String);
 
 impl Disk {
@@ -48,7 +48,7 @@ fn a_file_system_that_somebody_remounts_is_believed_no_more() {
     let guard = site.enforce(&["--mode", "deny"]);
     assert_eq!((guard.degree().as_str(), guard.number("frozen")), ("full", 0), "{}", guard.armed);
     assert_eq!(open(&site.file("b")).unwrap(), "good b");
-    // In a mount namespace of its own: nobody else is told.
+    // In a mount namespace of its own: no other process is notified.
     let change = "mount -o remount,rw \"$1\" && printf 'evil b' > \"$1/b\"";
     run("unshare", &["-m", "sh", "-c", change, "sh", &site.text("site")]);
     wait_until("partial", || guard.degree() == "partial" && guard.number("gap-not-frozen") > 0);
@@ -62,7 +62,7 @@ fn a_mount_that_can_be_written_to_makes_the_whole_tree_so() {
         return;
     }
     let (_disk, site, _mounted) = disk();
-    // It was there before: no mount over the tree.
+    // It existed before: no mount over the tree.
     let _inner = Mounted::new(&["-t", "tmpfs", "tmpfs"], &site.file("inner"));
     let guard = site.enforce(&["--mode", "deny"]);
     assert_eq!(guard.degree(), "partial", "{}", guard.armed);

@@ -1,5 +1,5 @@
-//! A new worker decided before it had armed: 8 to 10 of 18 opens of an intact tree were refused as
-//! `unlisted`, `stop` killed the server, `lock` locked the store. And what the dead one had read was
+//! Regression: a new worker decided before it had armed. 8 to 10 of 18 opens of an intact tree were refused as
+//! `unlisted`, `stop` killed the server, `lock` locked the store. And opens that the dead worker had read were
 //! refused unseen.
 
 use crate::site::{DEADLINE, EPERM, Server, Site, kill, may_run, open, wait_until};
@@ -49,7 +49,7 @@ fn no_right_file_is_refused_however_often_the_worker_dies() {
             })
             .collect();
         for death in 0..DEATHS {
-            // The first two of three die as soon as they have threads that read what waits, before they have
+            // The first two of three die as soon as they have threads that read waiting events, before they have
             // armed or at that moment; the third when it has armed and everything is verified.
             let worker = child_of(supervisor);
             if death % 3 == 2 {
@@ -81,7 +81,7 @@ fn no_right_file_is_refused_however_often_the_worker_dies() {
     assert_eq!(guard.degree(), "full");
 }
 
-/// The worker that lives now.
+/// The present worker.
 fn child_of(supervisor: u32) -> u32 {
     let began = Instant::now();
     loop {
@@ -95,12 +95,12 @@ fn child_of(supervisor: u32) -> u32 {
     }
 }
 
-/// Neither ended nor, for the moment that takes, being waited for.
+/// Whether it has neither ended nor, at this moment, is being reaped.
 fn is_alive(pid: u32) -> bool {
     bakeoff_sys::process::stat(pid).is_ok_and(|stat| !"ZXx".contains(stat.state))
 }
 
-/// What the dead one had read is decided by what it is, not let through.
+/// Opens that the dead worker had read are decided by their file, not let through.
 #[test]
 fn a_wrong_file_that_waited_when_the_worker_died_is_refused() {
     if !may_run("a_wrong_file_that_waited_when_the_worker_died_is_refused") {
@@ -123,7 +123,7 @@ fn a_wrong_file_that_waited_when_the_worker_died_is_refused() {
         let path = site.file(name);
         std::thread::spawn(move || fs::File::open(path).map(drop).map_err(|error| error.raw_os_error()))
     });
-    // One at least is being looked at.
+    // At least one is being checked.
     wait_until("a file to be looked at", || has_open(worker, &site.path("site")));
     kill(worker, "-KILL");
     assert_eq!(openers.map(|opener| opener.join().unwrap()), [Ok(()), Err(Some(EPERM))]);

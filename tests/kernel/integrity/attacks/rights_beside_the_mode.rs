@@ -1,5 +1,5 @@
-//! File capabilities give rights that the permission bits do not show, and were not looked at; nor is
-//! the owner, whose rights a set-user-id file gives.
+//! Regression: file capabilities, which give rights beyond the permission bits, were not checked; nor is the owner,
+//! whose rights a set-user-id file gives.
 
 use crate::site::{EPERM, Site, layers, may_run, open};
 use std::fs;

@@ -1,4 +1,5 @@
-//! What the administrator had made immutable was changeable after the end, if a worker had died meanwhile.
+//! Regression: a file that the administrator had made immutable was changeable after the end, if a worker had died
+//! meanwhile.
 
 use crate::site::{Site, Thawed, is_frozen, kill, may_run, wait_until};
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! The directory above the tree was renamed or mounted over: the server opened another tree, under
+//! Regression: the directory above the tree was renamed or mounted over, and the server opened another tree, under
 //! degree `full`.
 
 use crate::site::{Mounted, Site, may_run, open, wait_until};

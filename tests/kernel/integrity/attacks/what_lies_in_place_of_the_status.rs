@@ -1,5 +1,5 @@
-//! Whoever may write to the directory of the status laid a link there, and root's worker wrote over what it
-//! leads to; or a FIFO, and both workers hung: the one that wrote, and the next, which read it.
+//! Regression: an attacker with write access to the directory of the status placed a link there, and root's worker
+//! overwrote its target; or a FIFO, and both workers hung: the one that wrote, and the next, which read it.
 
 use crate::site::{Site, kill, may_run, wait_until};
 use nix::sys::stat::Mode;

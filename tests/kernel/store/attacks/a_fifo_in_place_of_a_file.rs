@@ -1,4 +1,4 @@
-//! A FIFO where the daemon opens its status or looks for its lock held it up for ever.
+//! Regression: a FIFO in place of the daemon's status or lock blocked it for ever.
 
 use crate::support::{Site, can_mount, command, until};
 use nix::sys::stat::Mode;
@@ -26,7 +26,7 @@ fn a_fifo_in_place_of_the_status_or_the_lock_holds_nobody_up() {
     fifo("status");
     let mount = site.mount();
     assert_eq!(mount.state(), "state mounted");
-    // As a lock it counts: what is there cannot be told from one.
+    // It counts as a lock, as it cannot be told from one.
     fifo("site.vault.key.locked");
     until("the daemon notices", || mount.state() == "state locked");
     drop(mount);

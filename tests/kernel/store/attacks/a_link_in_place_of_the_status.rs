@@ -1,5 +1,5 @@
-//! Whoever may write to the directory of the status laid a link where it was written, and root's daemon wrote
-//! over what the link leads to.
+//! Regression: an attacker with write access to the directory of the status placed a link there, and root's daemon
+//! overwrote its target.
 
 use crate::support::{Site, assert_done, can_mount};
 use std::fs;

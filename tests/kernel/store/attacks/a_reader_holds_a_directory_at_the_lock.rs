@@ -1,6 +1,7 @@
-//! A reader reads a directory of the mount into a page of his own FUSE file, which he does not deliver: he
-//! holds the directory's lock, and whoever takes a name out of it waits. The daemon took names and contents
-//! away in turns, so what stood behind that name was read on: 1 MB of plain text 2 s after the lock.
+//! Regression: a reader delayed the lock of a store. It reads a directory of the mount into a page of its own FUSE
+//! file, which it does not deliver, and so holds the directory's lock, which dropping a name needs. The daemon
+//! dropped names and contents alternately, so contents after that name stayed readable: 1 MB of plain text 2 s after
+//! the lock.
 
 use crate::support::{PATIENCE, Site, assert_done, can_mount, text_of, until};
 use fuser::{
@@ -20,7 +21,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 const BYTES: usize = 64 << 10;
 const FOREVER: Duration = Duration::from_secs(1000);
 
-/// One file whose content comes when its owner lets it.
+/// A file whose content comes when its owner lets it.
 struct Withheld {
     asked: Mutex<Sender<()>>,
     let_go: Mutex<Receiver<()>>,
@@ -89,7 +90,7 @@ getdents64 = 217 if os.uname().machine == 'x86_64' else 61
 ctypes.CDLL(None).syscall(getdents64, os.open(sys.argv[1], os.O_RDONLY), ctypes.c_void_p(at), size)
 ";
 
-/// A process that lists a directory and holds its lock, until this goes.
+/// A process that lists a directory and holds its lock, until dropped.
 struct Holder {
     at: PathBuf,
     let_go: Option<Sender<()>>,
@@ -131,7 +132,7 @@ fn an_open_file_is_refused_after_a_lock_though_a_reader_holds_its_directory() {
     assert!(took < PATIENCE / 2, "{took:?}");
 }
 
-/// How long after a lock a file that was read before was read on.
+/// Time after a lock for which a cached file stayed readable.
 fn locked_until_refused() -> Duration {
     let site = Site::new();
     let mount = site.mount();
@@ -151,7 +152,7 @@ fn locked_until_refused() -> Duration {
         large.read_at(&mut [0; 4096], at).expect_err("plain text after the lock");
     }
     until("the status says so", || mount.state() == "state locked" && mount.dropped() == "contents");
-    // When the directory is free again, its names go, too.
+    // When the directory is free again, its names are dropped, too.
     drop(holder);
     until("all is dropped", || mount.dropped() == "names");
     took

@@ -1,5 +1,5 @@
-//! The key was given out for any manifest of the admin: an empty one, that of another tree, the right one of
-//! another directory; and a high version of another one locked the right one out.
+//! Regression: the key was released for any manifest of the admin: an empty one, another tree's, the right one of
+//! another directory. And a high version of another manifest locked the right one out.
 
 use crate::support::{Site, assert_done};
 use std::fs;
@@ -33,14 +33,14 @@ fn state(site: &Site, manifest: &str, root: &str) -> Vec<String> {
     ["--manifest", &manifest, "--pub", &public, "--root", &root].map(str::to_owned).to_vec()
 }
 
-/// A command with the vault, the key file and these flags behind it.
+/// A command with the vault, the key file and these flags appended.
 fn store(site: &Site, command: &[&str], flags: &[String]) -> Output {
     let (vault, key) = (site.text("site.vault"), site.text("key"));
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     site.layers(&[command, &[&vault, "--key-file", &key], &flags].concat())
 }
 
-/// What `verify` says, which needs the key as `mount` does; empty when it got it.
+/// Message of `verify`, which needs the key as `mount` does; empty if it got the key.
 fn says(site: &Site, flags: &[String]) -> String {
     String::from_utf8(store(site, &["verify"], flags).stderr).unwrap()
 }
@@ -53,13 +53,13 @@ fn another_manifest_of_the_same_admin_is_refused_and_never_locks_the_right_one_o
     let said = with("another", "other");
     assert!(said.contains("bound to the one of") && said.contains("/bin"), "{said}");
     assert!(with("empty", "bin").contains("names no file"), "{}", with("empty", "bin"));
-    // The right files in another place, while those that run are others.
+    // The right files in another place, while other ones are in use.
     fs::create_dir(site.path("copy")).unwrap();
     fs::copy(site.path("bin/server"), site.path("copy/server")).unwrap();
     assert!(with("good", "copy").contains("--root is"), "{}", with("good", "copy"));
     // None of them raised the version that counts.
     assert_eq!(with("good", "bin"), "");
-    // A newer one of the same name is taken wherever it was sealed, and the older one is refused from then on.
+    // A newer one of the same name is accepted wherever it was sealed, and the older one is refused from then on.
     fs::write(site.path("bin/server"), "a newer server").unwrap();
     fs::copy(site.path("bin/server"), site.path("copy/server")).unwrap();
     manifest(&site, "copy", "newer", &["--number", "6", "--name", &site.text("bin")]);

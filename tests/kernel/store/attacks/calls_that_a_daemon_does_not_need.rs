@@ -1,13 +1,13 @@
-//! A hole in a daemon was worth everything that its user may do: executing programs, opening files, sockets,
-//! tracing. Which calls are refused is tried in `layers/base` and `layers/store`, where the tables are; here it
-//! is that both processes live under them, in all threads.
+//! Regression: a hole in a daemon gave everything that its user may do: executing programs, opening files, sockets,
+//! tracing. Tests in `layers/base` and `layers/store`, beside the tables, cover the refused calls; this one checks
+//! that both processes are filtered, in all threads.
 
 use crate::support::{Site, can_mount, until};
 use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 use std::fs;
 
-/// The kernel's word for each thread: 2 is a filter.
+/// Whether each thread has a filter, which is 2 in the kernel's status.
 fn filtered(process: Pid) -> Vec<bool> {
     let tasks = fs::read_dir(format!("/proc/{process}/task")).unwrap();
     let of = |task: fs::DirEntry| {
@@ -26,7 +26,7 @@ fn every_thread_of_daemon_and_keeper_is_under_a_filter() {
     let mut mount = site.mount();
     mount.read("img/large.bin").unwrap();
     let threads = filtered(Pid::from_raw(mount.daemon.id() as i32));
-    // Those that serve, the one that waits, and the one for signals.
+    // The serving threads, the waiting one, and the one for signals.
     assert!(threads.len() >= 4 && threads.iter().all(|filtered| *filtered), "{threads:?}");
     let keeper = mount.children()[0];
     until("the keeper waits", || filtered(keeper) == [true]);

@@ -1,5 +1,5 @@
-//! Keys stayed in the daemon's memory: on its stack, where they had been moved from, and in freed parts of its
-//! heap, after a lock, too.
+//! Regression: keys stayed in the daemon's memory: on its stack, from where they had been moved, and in freed parts
+//! of its heap, after a lock, too.
 
 use crate::support::{Mount, Site, assert_done, can_mount, until};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
@@ -11,7 +11,7 @@ use std::os::unix::fs::FileExt;
 
 const PAGE: usize = 4096;
 
-/// How often each of these stands in what the daemon can write to; a half of it counts, too.
+/// Number of occurrences of each secret in the daemon's writable memory; half of one counts, too.
 fn found<const N: usize>(mount: &Mount, secrets: [&[u8]; N]) -> [usize; N] {
     let process = mount.daemon.id();
     let memory = File::open(format!("/proc/{process}/mem")).unwrap();
@@ -30,7 +30,7 @@ fn found<const N: usize>(mount: &Mount, secrets: [&[u8]; N]) -> [usize; N] {
         let (begin, end) = range.split_once('-').unwrap();
         let [begin, end] = [begin, end].map(|hex| u64::from_str_radix(hex, 16).unwrap());
         let mut part = vec![0; 1 << 20];
-        // Each part begins where the one before has a rest that a secret may go over.
+        // Each part begins in the overlap with the one before, as a secret may cross the border.
         for at in (begin..end).step_by(part.len() - PAGE) {
             let length = part.len().min((end - at) as usize);
             let Ok(read) = memory.read_at(&mut part[..length], at) else { break };
@@ -74,11 +74,11 @@ fn after_a_lock_no_key_is_in_the_daemons_memory() {
 
     let mount = site.mount();
     mount.read("img/large.bin").unwrap();
-    // A name of a file is there, so we know how to look; what the vault's key was derived from is gone.
+    // A file name is found, so the search works; the secret that the vault's key was derived from is gone.
     let [name, file, file_raw, store, _] = found(&mount, secrets);
     assert!(name > 0);
     assert_eq!([file, file_raw, store], [0; 3], "a key in digits, in bytes, the store's");
-    // Where the processor has instructions for it the key stands as it is, and can be looked for.
+    // Code that uses AES instructions keeps the key unchanged in memory, so it can be searched for.
     #[cfg(target_arch = "x86_64")]
     assert!(found(&mount, secrets)[4] > 0, "the block key, which is in use");
 

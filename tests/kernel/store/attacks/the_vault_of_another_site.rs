@@ -1,5 +1,5 @@
-//! Whoever can write the disk put the vault of one site, with its sealed key, in place of another's: both open
-//! under the same key file, and one site served the other's content.
+//! Regression: an attacker with write access to the disk put the vault of one site, with its sealed key, in place of
+//! another's. Both open under the same key file, so one site served the other's content.
 
 use crate::support::{Site, assert_done};
 use std::fs;
@@ -23,9 +23,9 @@ fn vaults_under_one_key_cannot_be_exchanged() {
     }
     let said = verify(&[]);
     assert!(said.contains("the one of the vault other.vault, not of site.vault"), "{said}");
-    // Whoever renamed it says so.
+    // An administrator who renamed it says so.
     assert_eq!(verify(&["--name", "other.vault"]), "");
-    // One sealed key is one vault's.
+    // A sealed key belongs to one vault.
     let shared = seal("third.vault", &["--sealed", &site.text("other.vault.key")]);
     assert_eq!(shared.status.code(), Some(3));
     assert!(!site.path("third.vault").exists());

@@ -1,8 +1,7 @@
-//! What an agent must not forget: which transfers it endorsed and who gave them, who logged in with which key, and what was
-//! taken back.
+//! Persistent state of an agent: endorsed transfers with their givers, keys that logged in, and revocations.
 //!
-//! Measured side, cold. A file of lines, each on the disk before its question is answered. Lines are only added; those whose time is
-//! over are left out when the agent starts. Half a line at the end was never answered for, and is left out, too.
+//! Measured side, cold. A file of lines, each on the disk before its question is answered. Lines are only added;
+//! expired ones are removed when the agent starts. Half a line at the end was never answered, and is removed, too.
 
 use crate::files::of_hex;
 use crate::message::MOST_BYTES;
@@ -18,32 +17,32 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
 use std::path::Path;
 
-/// Longest file: all that may be kept, with room.
+/// Longest file: everything that may be kept, with room.
 const MOST_FILE_BYTES: u64 = 64 << 20;
-/// Most transfers and keys that are kept.
+/// Limit on kept transfers and keys.
 const MOST_KEPT: usize = 100_000;
-/// Most that may be taken back at a time: as much as one message tells, at some 40 bytes each.
+/// Limit on revocations in force: as many as fit into one message, at some 40 bytes each.
 const MOST_REVOKED: usize = MOST_BYTES / 40;
-/// The end of what has none.
+/// Expiry of entries without one.
 const NEVER: u64 = u64::MAX;
 
-/// All of it.
+/// The file with its content in memory.
 #[derive(Debug)]
 pub(super) struct Book {
     file: File,
     kept: Kept,
 }
 
-/// What the lines say.
+/// Content of the file.
 #[derive(Debug, Default)]
 struct Kept {
-    /// Of each transfer, whose key gave it, and until when it is good.
+    /// Key of the giver and expiry of each transfer.
     endorsed: HashMap<Serial, (Hash, u64)>,
-    /// Of each name, the keys that logged in, and until when their identities are good.
+    /// Keys that logged in under each name, with the expiry of their identities.
     seen: HashMap<Name, Vec<(Hash, u64)>>,
-    /// What is taken back, and until when that matters.
+    /// Revoked items, with the time until which they matter.
     revoked: HashMap<Item, u64>,
-    /// How much was taken back, ever.
+    /// Number of revocations ever made.
     epoch: u64,
 }
 
@@ -56,10 +55,10 @@ enum Line<'a> {
 }
 
 impl Book {
-    /// Opens it, or begins one; leaves out what is over.
+    /// Opens the file, or creates it; removes expired lines.
     ///
     /// # Errors
-    /// It cannot be read or written, or a line is none of ours.
+    /// It cannot be read or written, or a line is malformed.
     pub(super) fn open(path: &Path, now_unix_s: u64) -> io::Result<Self> {
         let text = match plain::read(path, MOST_FILE_BYTES) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData)?,
@@ -84,12 +83,12 @@ impl Book {
         Ok(Self { file, kept })
     }
 
-    /// How much was taken back, ever.
+    /// Number of revocations ever made.
     pub(super) fn epoch(&self) -> u64 {
         self.kept.epoch
     }
 
-    /// All that is taken back, in an order that stays.
+    /// All revoked items, in a stable order.
     pub(super) fn revoked(&self) -> Vec<Item> {
         let mut items: Vec<Item> = self.kept.revoked.keys().copied().collect();
         items.sort_by_key(|item| match item {
@@ -99,7 +98,7 @@ impl Book {
         items
     }
 
-    /// How much of it there is.
+    /// Number of revoked items.
     pub(super) fn count(&self) -> usize {
         self.kept.revoked.len()
     }
@@ -108,7 +107,7 @@ impl Book {
         self.kept.revoked.contains_key(item)
     }
 
-    /// Whose key gave this transfer, as it was endorsed, and until when it is good.
+    /// Key of the giver of an endorsed transfer, and its expiry.
     pub(super) fn giver(&self, serial: Serial) -> Option<(Hash, u64)> {
         self.kept.endorsed.get(&serial).copied()
     }
@@ -118,10 +117,10 @@ impl Book {
         self.kept.seen.get(name).into_iter().flatten().map(|(key, _)| *key)
     }
 
-    /// Keeps who gave a transfer.
+    /// Records the giver of a transfer.
     pub(super) fn endorse(&mut self, serial: Serial, giver_key: Hash, until_unix_s: u64) -> Result<(), No> {
         match self.kept.endorsed.get(&serial) {
-            // The number is another's: whoever came first has it.
+            // The number belongs to another giver: the first one keeps it.
             Some((known, _)) if *known != giver_key => Err(No::NotYours),
             Some(_) => Ok(()),
             None => {
@@ -131,14 +130,14 @@ impl Book {
         }
     }
 
-    /// Keeps with which key somebody logged in.
+    /// Records the key of a login.
     pub(super) fn see(&mut self, name: &Name, key: Hash, until_unix_s: u64) -> Result<(), No> {
         let known = self.kept.seen.get(name).into_iter().flatten().any(|(known, _)| *known == key);
         let room = self.kept.seen.len() < MOST_KEPT;
         if known { Ok(()) } else { self.append(room, &[Line::Seen(name, key, until_unix_s)]) }
     }
 
-    /// Takes things back; the epoch after it.
+    /// Revokes items; returns the new epoch.
     pub(super) fn revoke(&mut self, items: &[(Item, Option<u64>)]) -> Result<u64, No> {
         let new = items.iter().filter(|(item, _)| !self.is_revoked(item));
         let lines: Vec<Line<'_>> =
@@ -148,7 +147,7 @@ impl Book {
         Ok(self.epoch())
     }
 
-    /// First the disk, then memory: what is answered is kept.
+    /// First the disk, then memory: every answer is persistent.
     fn append(&mut self, room: bool, lines: &[Line<'_>]) -> Result<(), No> {
         if !room {
             return Err(No::Full);
@@ -158,7 +157,7 @@ impl Book {
         let end = self.file.metadata().map_err(|_| No::NotKept)?.len();
         let written = self.file.write_all(text.as_bytes()).and_then(|()| self.file.sync_data());
         if written.is_err() {
-            // Nothing may stand behind half a line.
+            // Nothing may follow half a line.
             let _ = self.file.set_len(end);
             let _ = io::Seek::seek(&mut self.file, io::SeekFrom::Start(end));
             return Err(No::NotKept);
@@ -171,7 +170,7 @@ impl Book {
 }
 
 impl Kept {
-    /// What a line says; `None` where it is none.
+    /// Adds the content of a line; `None` if it is malformed.
     fn add(&mut self, line: &str) -> Option<()> {
         let words: Vec<&str> = line.split(' ').collect();
         match words.as_slice() {
@@ -206,7 +205,7 @@ impl Kept {
         self.seen.retain(|_, keys| !keys.is_empty());
     }
 
-    /// All lines. What is taken back counts in the epoch when it is read again, so that many less stand in its line.
+    /// All lines. Revocations raise the epoch when they are read again, so the epoch's line has as many fewer.
     fn text(&self) -> String {
         let mut text = String::new();
         Line::Epoch(self.epoch.saturating_sub(self.revoked.len() as u64)).put(&mut text);
@@ -225,7 +224,7 @@ impl Kept {
 
 impl Line<'_> {
     fn put(&self, text: &mut String) {
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         let _ = match self {
             Self::Epoch(epoch) => writeln!(text, "epoch {epoch}"),
             Self::Endorsed(serial, key, until) => writeln!(text, "endorsed {serial} {} {until}", to_hex(key)),

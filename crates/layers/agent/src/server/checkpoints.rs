@@ -1,9 +1,10 @@
-//! The last checkpoint of each server's audit log: whoever cuts a log off, or puts an older copy back, cannot do so here.
+//! Last checkpoint of each server's audit log, as a witness against logs that were cut off or replaced by an older
+//! copy.
 //!
-//! Measured side, agent process, cold. A file for each server, `checkpoints/NAME`, with the signed note as it came: it can be
-//! copied and given to anybody. What contradicts it is kept beside it, `NAME.refused`, and from then on nothing is taken of
-//! that server until the administrator has looked, and moved both away: a log that was put back is longer again in an hour,
-//! and nobody would know.
+//! Measured side, agent process, cold. A file for each server, `checkpoints/NAME`, with the signed note as received:
+//! it can be copied and given to anybody. A note that contradicts it is kept beside it, `NAME.refused`. From then on
+//! no note of that server is accepted until the administrator has looked, and moved both away: a replaced log is
+//! longer again in an hour, and nobody would notice.
 
 use crate::files::{self, FileError};
 use crate::message::MOST_BYTES;
@@ -17,12 +18,12 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// All of them.
+/// Directory of all checkpoints.
 #[derive(Debug)]
 pub(super) struct Checkpoints(PathBuf);
 
 impl Checkpoints {
-    /// In the agent's directory.
+    /// Opens it in the agent's directory.
     pub(super) fn below(dir: &Path) -> Result<Self, FileError> {
         let path = dir.join("checkpoints");
         match DirBuilder::new().recursive(true).mode(0o700).create(&path) {
@@ -31,7 +32,7 @@ impl Checkpoints {
         }
     }
 
-    /// The note that is kept of a server; empty where there is none.
+    /// The kept note of a server; empty if there is none.
     pub(super) fn kept(&self, server: &Name) -> Result<String, No> {
         match plain::read(&self.0.join(server.to_string()), MOST_BYTES as u64) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| No::NotKept),
@@ -40,7 +41,7 @@ impl Checkpoints {
         }
     }
 
-    /// Keeps a note that the server signed with this key, where its log goes on from the one before.
+    /// Keeps a note that the server signed with this key, if its log continues from the one before.
     pub(super) fn keep(&self, server: &Name, key: PublicKey, note: &str) -> Result<(), No> {
         let keys = Keys { server: server.clone(), keys: vec![key] };
         let said = Checkpoint::open(note, &keys).map_err(No::NotItsCheckpoint)?.0;

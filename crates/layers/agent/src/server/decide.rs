@@ -1,7 +1,7 @@
-//! What an agent answers: leafs, statuses, what is taken back.
+//! Decisions of an agent: leafs, statuses, revocations.
 //!
-//! Measured side, agent process, fed by strangers. Owns the decisions and nothing of sockets: who asks comes in as the key that
-//! TLS has proven, and what time it is as seconds since 1970.
+//! Measured side, agent process, fed by strangers. Owns the decisions and no sockets: the caller passes the asker's
+//! key, which TLS has proven, and the time as seconds since 1970.
 
 use super::book::Book;
 use super::checkpoints::Checkpoints;
@@ -22,9 +22,9 @@ use std::time::Duration;
 
 /// Longest life of a leaf.
 const MOST_LIFE_S: u64 = 24 * 60 * 60;
-/// Life of a status: so long what is taken back goes on where nobody hears of it.
+/// Life of a status: for so long a revoked transfer still works at servers that hear of no revocations.
 const STATUS_LIFE_S: u64 = 60 * 60;
-/// How far a server's clock may be behind the one here.
+/// Allowance for a server's clock that is behind ours.
 const SKEW_S: u64 = 30;
 
 /// An agent.
@@ -37,7 +37,7 @@ pub(super) struct Agent {
     groups: Mutex<Groups>,
     book: Mutex<Book>,
     checkpoints: Mutex<Checkpoints>,
-    /// Something was taken back.
+    /// Signals a new revocation.
     changed: Condvar,
 }
 
@@ -62,12 +62,12 @@ impl Agent {
         }
     }
 
-    /// Other groups from now on.
+    /// Replaces the groups.
     pub(super) fn regroup(&self, groups: Groups) {
         *lock(&self.groups) = groups;
     }
 
-    /// Answers whoever has proven to have this key.
+    /// Answers a client that has proven to have this key.
     pub(super) fn answer(&self, peer: PublicKey, question: &Question, now_unix_s: u64) -> Result<Answer, No> {
         match question {
             Question::Login { shown, seconds } => self.login(peer, shown, *seconds, now_unix_s),
@@ -79,19 +79,19 @@ impl Agent {
         }
     }
 
-    /// All that is taken back.
+    /// All revoked items.
     pub(super) fn epoch(&self) -> Answer {
         let book = self.book();
         Answer::Epoch(book.epoch(), book.revoked())
     }
 
-    /// How much was taken back, ever, and how much of it matters still.
+    /// Number of revocations ever made, and of those still in force.
     pub(super) fn size(&self) -> (u64, usize) {
         let book = self.book();
         (book.epoch(), book.count())
     }
 
-    /// Waits until more was taken back than this, or for so long: how much it is.
+    /// Waits until there are more revocations than `epoch`, or for `most`; returns their number.
     pub(super) fn wait(&self, epoch: u64, most: Duration) -> u64 {
         let waited = self.changed.wait_timeout_while(self.book(), most, |book| book.epoch() == epoch);
         waited.unwrap_or_else(PoisonError::into_inner).0.epoch()
@@ -127,7 +127,7 @@ impl Agent {
         Ok(Answer::Kept(note.to_owned()))
     }
 
-    /// The identities of this domain, of which the last is that of who asks.
+    /// The identities of this domain, of which the last is the asker's.
     fn of_peer(&self, peer: PublicKey, shown: &Hello, now_unix_s: u64) -> Result<Vec<Identity>, No> {
         let (name, _) = shown.identities.last().ok_or(No::Malformed)?;
         if *name.domain() != self.domain {
@@ -140,7 +140,7 @@ impl Agent {
         }
     }
 
-    /// The identities of this domain among those shown, in their order; each good and not taken back.
+    /// The identities of this domain among those shown, in their order; each is valid and not revoked.
     fn identities(&self, shown: &Hello, now_unix_s: u64) -> Result<Vec<Identity>, No> {
         let mut opened: Vec<Identity> = Vec::new();
         for (name, statement) in shown.identities.iter().filter(|(name, _)| *name.domain() == self.domain) {
@@ -157,7 +157,7 @@ impl Agent {
             if now_unix_s >= identity.until_unix_s {
                 return Err(Refusal::Expired(of()).into());
             }
-            // A role stands with its owner, who was looked at before it.
+            // A role depends on its owner, who was checked before it.
             if owner.is_none() && !self.roll.has(name, identity.key) {
                 return Err(No::NotEnrolled(name.clone()));
             }
@@ -187,7 +187,7 @@ impl Agent {
                 good.push(link.clone());
                 link
             } else {
-                // What others gave is theirs to endorse; it says by which key the next is signed.
+                // Another domain endorses its own links; this one only says which key signs the next.
                 Transfer::peek(statement)?
             };
             before = Some((link, hash(statement)));
@@ -209,7 +209,7 @@ impl Agent {
         Ok(Answer::Status(status.seal(&self.key)?))
     }
 
-    /// Refused when a statement or its key was taken back.
+    /// Refuses a revoked statement or key.
     fn stands(&self, serial: Serial, key: Hash, of: impl Fn() -> String) -> Result<(), No> {
         let book = self.book();
         match book.is_revoked(&Item::Serial(serial)) || book.is_revoked(&Item::Key(key)) {
@@ -221,7 +221,7 @@ impl Agent {
     fn revoke(&self, peer: PublicKey, what: &What) -> Result<Answer, No> {
         let mut book = self.book();
         let own = peer.thumbprint();
-        // Who has the agent's key may do all that the agent may.
+        // The holder of the agent's key may do everything that the agent may.
         let may = |giver: Option<Hash>| peer == self.key.public() || giver == Some(own);
         let (may, items) = match what {
             What::Item(item @ Item::Serial(serial)) => {

@@ -1,6 +1,6 @@
-//! Who is in which group: a text that the agent's administrator keeps.
+//! Group memberships: a text kept by the agent's administrator.
 //!
-//! Measured side, cold, pure. A line a group: its name, then those of its members.
+//! Measured side, cold, pure. A line a group: its name, then the names of its members.
 
 use bakeoff_layers_credentials::name::{Domain, Kind, Name};
 use std::collections::HashMap;
@@ -10,10 +10,10 @@ use std::collections::HashMap;
 pub(super) struct Groups(HashMap<Name, Vec<Name>>);
 
 impl Groups {
-    /// From a text, for a domain.
+    /// Reads a text, for a domain.
     ///
     /// # Errors
-    /// The first line that is none, and why.
+    /// The first malformed line, and why.
     pub(super) fn read(text: &str, domain: &Domain) -> Result<Self, String> {
         let mut all = HashMap::<Name, Vec<Name>>::new();
         for (index, line) in text.lines().enumerate() {
@@ -38,7 +38,7 @@ impl Groups {
         Ok(Self(all))
     }
 
-    /// Those that somebody is in.
+    /// Groups of a member.
     pub(super) fn of(&self, member: &Name) -> &[Name] {
         self.0.get(member).map_or(&[], Vec::as_slice)
     }

@@ -1,9 +1,9 @@
-//! The on-line agent of a domain, until SIGTERM: it counter-signs identities for hours, endorses transfers, and says what was
-//! taken back.
+//! On-line agent of a domain: a daemon that counter-signs identities for hours, endorses transfers, and announces
+//! revocations.
 //!
-//! Measured side, a process of its own, fed by strangers. A thread a connection, as those are few and ask seldom; one accepts, one
-//! waits for signals and writes the status. Owns the life of the process and of connections; what is answered is
-//! `decide`'s.
+//! Measured side, a process of its own until SIGTERM, fed by strangers. A thread a connection, as those are few and
+//! ask seldom; one accepts, one waits for signals and writes the status. Owns the life of the process and of
+//! connections; `decide` owns the answers.
 
 mod book;
 mod checkpoints;
@@ -45,72 +45,72 @@ use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Connections at a time, each with a thread.
+/// Limit on connections, each with a thread.
 const MOST_CONNECTIONS: usize = 64;
-/// Of them, those that only listen.
+/// Limit on those of them that are subscriptions.
 const MOST_SUBSCRIBERS: usize = 48;
-/// Until TLS has come about; until a question is there, whole; and for an answer to be taken.
+/// Time limit for the TLS handshake, for a whole question, and for taking an answer.
 const WITHIN: Duration = Duration::from_secs(10);
-/// How often subscribers hear that the agent is there.
+/// Interval of signs of life to subscribers.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
-/// How to serve.
+/// Options of the agent.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// The agent's directory, as `authority::init` made it.
     pub dir: PathBuf,
-    /// Where to listen.
+    /// Address to listen on.
     pub listen: SocketAddr,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
 }
 
-/// Why there is no agent.
+/// Reasons for not serving.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// A file of its directory.
+    /// A file of its directory cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
-    /// Its bundle.
+    /// Its bundle cannot be used.
     #[error(transparent)]
     Trust(#[from] TrustError),
-    /// Its key and certificate.
+    /// Its key and certificate cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Its key is none of those that its bundle pins.
+    /// Its bundle does not pin its key.
     #[error("{}: no certificate in the bundle is over agent.key; bring back the key, or have a bundle made for this one", .0.display())]
     NotPinned(PathBuf),
-    /// Several domains, or none.
+    /// Its directory has several domains, or none.
     #[error("{}: not the directory of one domain's agent; `bakeoff layer ca init` makes one", .0.display())]
     NoDomain(PathBuf),
-    /// The groups.
+    /// The file of groups is malformed.
     #[error("{}: {why}", path.display())]
     Groups {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
-    /// What it must not forget.
+    /// Its persistent state cannot be used.
     #[error("{}: {error}", path.display())]
     Book {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// The address.
+    /// The address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
     /// The status file.
     #[error(transparent)]
     Status(#[from] StatusError),
-    /// Signals, threads.
+    /// Signals or threads failed.
     #[error("cannot serve: {0}")]
     Process(#[from] io::Error),
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Server {
     agent: Agent,
     config: Arc<ServerConfig>,
@@ -119,10 +119,10 @@ struct Server {
     counts: Mutex<BTreeMap<String, u64>>,
 }
 
-/// Serves until SIGTERM or SIGINT; `ready` hears where, `note` what was found at SIGHUP.
+/// Serves until SIGTERM or SIGINT; passes the address to `ready`, and findings at SIGHUP to `note`.
 ///
 /// # Errors
-/// When it could not begin.
+/// It could not begin.
 pub fn serve(
     options: &Options,
     ready: impl FnOnce(SocketAddr),
@@ -150,7 +150,7 @@ pub fn serve(
             Ok(_) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
         }
-        // A disk that is full leaves the old one.
+        // A full disk leaves the old one.
         let _ = status.write(server.status("listening", address));
     }
     let _ = status.write(server.status("ended", address));
@@ -236,9 +236,9 @@ impl Host for Server {
     }
 }
 
-/// A connection, until its end; why, if somebody is to blame.
+/// Serves a connection until its end; returns a reason if the client is to blame.
 fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
-    // Whoever is gone without a word holds no thread for long.
+    // A client that vanished silently holds no thread for long.
     let _ = setsockopt(&stream, sockopt::TcpUserTimeout, &10_000);
     let mut channel = Channel::serving(stream, server.config.clone(), WITHIN).map_err(|_| No::NoHandshake)?;
     if channel.tls().alpn_protocol() != Some(tls::AGENT) {
@@ -295,7 +295,7 @@ fn say_no(channel: &mut Channel<ServerConnection>, no: No) -> Result<(), No> {
     Err(no)
 }
 
-/// Tells one who listens, until he is gone.
+/// Sends notices to a subscriber until it is gone.
 fn subscribed(server: &Server, channel: &mut Channel<ServerConnection>, first: &Answer) -> Result<(), No> {
     if server.subscribers.fetch_add(1, Ordering::Relaxed) >= MOST_SUBSCRIBERS {
         server.subscribers.fetch_sub(1, Ordering::Relaxed);

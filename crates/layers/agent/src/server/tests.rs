@@ -1,4 +1,4 @@
-//! Conversations with an agent, without sockets: who asks what by which key, and what is answered.
+//! Conversations with an agent, without sockets: questions with the asker's key, and the expected answers.
 
 use super::*;
 use crate::authority::{self, Terms};
@@ -19,7 +19,7 @@ struct Stage {
     bundles: Bundles,
 }
 
-/// Somebody with a key, and an identity over it.
+/// A person with a key, and an identity over it.
 struct Person {
     name: Name,
     key: SecretKey,
@@ -48,7 +48,7 @@ impl Stage {
         Person { name, key, identity }
     }
 
-    /// What is answered, or the name of the reason why not.
+    /// The answer, or the name of the refusal.
     fn ask(&self, by: &SecretKey, question: Question) -> Result<Answer, &'static str> {
         self.agent.answer(by.public(), &question, NOW).map_err(|no| no.name())
     }
@@ -93,7 +93,7 @@ fn agent(dir: &tempfile::TempDir, bundles: &Bundles) -> Agent {
     )
 }
 
-/// What alice hands to bob for the file server.
+/// Alice's transfer to bob for the file server.
 fn given(giver: &Person, receiver: &Person, held: Option<&[u8]>, hops: u8) -> (Serial, Vec<u8>) {
     let scope = Scope { path: Prefix::default(), operations: Operations::ALL, most_bytes: None };
     let wish = Wish {
@@ -145,7 +145,7 @@ fn a_leaf_is_given_to_the_key_of_an_identity_with_its_groups_and_for_a_day_at_mo
     }
 }
 
-/// Whoever has the CA's key certifies what he likes; the agent's roll is elsewhere, and says nothing of it.
+/// A thief of the CA's key can certify any name; the agent's roll is elsewhere, and does not have it.
 #[test]
 fn a_thief_of_the_cas_key_alone_gets_neither_leaf_nor_status() {
     let stage = Stage::new();
@@ -217,7 +217,7 @@ fn a_chain_is_endorsed_link_by_link_and_what_was_taken_back_no_more() {
         0,
     );
     assert_eq!(stage.endorse(&hello(&alice, &[(&alice, &forged)])).unwrap_err(), "bad-signature");
-    // Bob takes back his own, which is not what alice gave.
+    // Bob revokes his own, which is not the one that alice gave.
     let serial = |serial| What::Item(Item::Serial(serial));
     assert_eq!(stage.revoke(&bob.key, serial(first)).unwrap_err(), "not-yours");
     assert_eq!(stage.revoke(&carol.key, serial(second)).unwrap_err(), "not-yours");
@@ -235,7 +235,7 @@ fn things_are_taken_back_by_their_owners_and_by_who_has_the_agents_key() {
     let [alice, bob] = ["alice", "bob"].map(|name| stage.person(&format!("user:{name}@home.example")));
     let admin = crate::read_secret_key(&stage.dir.path().join("ca/ola/agent.key")).unwrap();
     let (serial, unseen) = given(&alice, &bob, None, 0);
-    // Nobody has asked for a status of it yet: the number alone says nothing, what alice signed does.
+    // Nobody has asked for its status yet: the number alone proves nothing, alice's signed transfer does.
     assert_eq!(stage.revoke(&alice.key, What::Item(Item::Serial(serial))).unwrap_err(), "not-yours");
     assert_eq!(stage.revoke(&bob.key, What::Transfer(unseen.clone())).unwrap_err(), "not-yours");
     assert_eq!(stage.revoke(&alice.key, What::Transfer(unseen.clone())), Ok(Answer::Done(1)));
@@ -249,13 +249,13 @@ fn things_are_taken_back_by_their_owners_and_by_who_has_the_agents_key() {
     assert_eq!(stage.revoke(&bob.key, What::Item(key)).unwrap_err(), "not-yours");
     assert_eq!(stage.revoke(&alice.key, What::Item(key)), Ok(Answer::Done(3)));
     assert_eq!(stage.login(&alice.key, &[&alice], 900).unwrap_err(), "revoked");
-    // The same after a start.
+    // The same after a restart.
     let again = agent(&stage.dir, &stage.bundles);
     assert_eq!(again.epoch(), stage.agent.epoch());
     assert!(matches!(again.epoch(), Answer::Epoch(3, items) if items.len() == 3));
     assert_eq!(stage.agent.wait(2, Duration::from_secs(9)), 3, "there is more already");
     assert_eq!(stage.agent.wait(3, Duration::ZERO), 3);
-    // Who waits is woken, and not by the end of his time.
+    // A waiting thread is woken, and not by its timeout.
     let begun = std::time::Instant::now();
     let woken = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| stage.agent.wait(3, Duration::from_secs(120)));
@@ -265,7 +265,7 @@ fn things_are_taken_back_by_their_owners_and_by_who_has_the_agents_key() {
     assert!(woken == 4 && begun.elapsed() < Duration::from_secs(60), "{woken}");
 }
 
-/// A checkpoint of a log with so many records, whose last link is made of one byte.
+/// A checkpoint of a log with so many records, whose last link is one byte repeated.
 fn note(server: &Person, size: u64, link: u8) -> String {
     Checkpoint(Chain { size, link: [link; 32] }).sign(&server.name, &server.key)
 }
@@ -289,7 +289,7 @@ fn the_checkpoint_of_a_log_never_goes_back_and_never_to_another_log() {
         assert_eq!(keep(&files, &note(&files, size, link)), Ok(()), "{size}");
         assert_eq!(kept(&files), told(&note(&files, size, link)));
     }
-    // Of another server, with its key or one's own, or shown by who has not the key; and changed.
+    // Of another server, with its key or one's own, or shown without the key; and changed.
     assert_eq!(keep(&files, &note(&mail, 10, 1)), Err("not-its-checkpoint"));
     let stolen = Person { name: files.name.clone(), ..stage.person("node:thief@home.example") };
     assert_eq!(keep(&mail, &note(&stolen, 10, 1)), Err("not-its-checkpoint"));
@@ -307,7 +307,7 @@ fn the_checkpoint_of_a_log_never_goes_back_and_never_to_another_log() {
         assert_eq!(keep(&files, &note(&files, 7, 7)), Err("checkpoint-went-back"));
         assert_eq!(keep(&files, &note(&files, 10, 2)), Err("checkpoint-forked"));
     }
-    // It is longer than before soon; what contradicts it is not forgotten for that, and not at the next start.
+    // It is soon longer than before; the contradiction is still remembered, also after the next start.
     assert_eq!(keep(&files, &note(&files, 11, 3)), Err("checkpoint-disputed"));
     assert_eq!(kept(&files), told(&note(&files, 10, 1)));
     assert_eq!(keep(&mail, &note(&mail, 1, 1)), Ok(()), "another server");

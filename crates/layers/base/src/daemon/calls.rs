@@ -1,18 +1,18 @@
-//! System calls that every daemon needs, whatever it serves: parts of the tables that daemons live under.
+//! System calls that every daemon needs: building blocks of the seccomp tables of the daemons.
 //!
-//! Measured side. A table names calls and how they may be made ([`bakeoff_sys::seccomp`]); what is not
-//! named is refused. None of these parts lets a process execute a program, reach another process or the
-//! network, open a file that is there, or have memory that is executable.
+//! Measured side. A table names the allowed calls and their allowed arguments ([`bakeoff_sys::seccomp`]); every other
+//! call is refused. None of these parts lets a process execute a program, reach another process or the network, open
+//! an existing file, or get executable memory.
 
 use bakeoff_sys::seccomp::{Argument, Rule, allow, allow_if, unknown};
 
-/// Not to be executed.
+/// Memory that is not executable.
 const NO_CODE: &[Argument] = &[Argument::long(2, libc::PROT_EXEC as u64, 0)];
 
-/// A thread of this process: memory, handlers of signals and all else are shared.
+/// A thread of this process: it shares memory, signal handlers and all else.
 const THREAD: u64 = (libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_THREAD) as u64;
 
-/// What the C library and Rust's do by themselves: memory, locks, threads, time, signals, the end.
+/// Calls that the C library and Rust's runtime make by themselves: memory, locks, threads, time, signals, exit.
 pub const RUNTIME: &[Rule] = &[
     allow(libc::SYS_futex),
     allow(libc::SYS_close),
@@ -46,13 +46,13 @@ pub const RUNTIME: &[Rule] = &[
     allow(libc::SYS_exit_group),
 ];
 
-/// Facts about files, by a path or a descriptor; nothing is opened.
+/// Metadata of files, by a path or a descriptor; opens nothing.
 pub const FACTS: &[Rule] = &[allow(libc::SYS_statx), allow(libc::SYS_fstat), allow(libc::SYS_newfstatat)];
 
-/// A new file that nobody had before.
+/// Creation of a file that does not exist yet.
 const NEW: u32 = (libc::O_CREAT | libc::O_EXCL) as u32;
 
-/// To put a file in place of another ([`crate::plain::Place`]).
+/// Replacing a file by another ([`crate::plain::Place`]).
 pub const REPLACING: &[Rule] = &[
     allow(libc::SYS_write),
     allow_if(libc::SYS_openat, &[Argument::int(2, NEW, NEW)]),
@@ -63,7 +63,7 @@ pub const REPLACING: &[Rule] = &[
     allow(libc::SYS_fsync),
 ];
 
-/// To speak over sockets that are connected: no address is named.
+/// Traffic on connected sockets, without naming an address.
 pub const CONNECTED: &[Rule] = &[
     allow(libc::SYS_read),
     allow(libc::SYS_recvfrom),
@@ -82,7 +82,7 @@ mod tests {
     use std::io;
     use std::process::Command;
 
-    /// What a thread under all these parts gets; it lives on.
+    /// Runs `work` in a thread under all these parts, and returns its result; the test itself stays unconfined.
     fn tried<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
         let under = move || {
             Filter::new(&[RUNTIME, FACTS, REPLACING, CONNECTED]).apply_to_this_thread().unwrap();

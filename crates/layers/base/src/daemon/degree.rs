@@ -1,17 +1,17 @@
-//! How far what was asked of a layer is enforced, in the words of its status.
+//! Degree to which a layer enforces its configuration, in the words of its status file.
 //!
 //! Measured side, pure.
 
 use std::fmt;
 
-/// How far.
+/// Degree of enforcement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Degree {
-    /// Wholly, but for what the documentation says of every kernel.
+    /// Completely, except for what the documentation says of every kernel.
     Full,
-    /// In part, and why only in part.
+    /// In part, with the reason.
     Partial(String),
-    /// Not at all, and why.
+    /// Not at all, with the reason.
     None(String),
 }
 

@@ -1,6 +1,6 @@
-//! Connections, each attended by a thread of its own, and no more at a time than there may be.
+//! TCP listener with one thread a connection and a limit on the number of connections.
 //!
-//! Measured side, hot once a connection. What is said on one, and how long it may last, is the host's.
+//! Measured side, hot once a connection. The host decides the protocol and how long a connection may last.
 
 use super::mount::STATUS_DELAY;
 use std::io;
@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use thiserror::Error;
 
-/// Nobody can be let in.
+/// The address cannot be listened on.
 #[derive(Debug, Error)]
 #[error("cannot listen on {address}: {error}")]
 pub struct ListenError {
@@ -18,34 +18,34 @@ pub struct ListenError {
     error: io::Error,
 }
 
-/// Listens; and where, as port 0 is any.
+/// Listens, and returns the address that it got, as port 0 means any port.
 ///
 /// # Errors
-/// What the kernel reports.
+/// The kernel's error.
 pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ListenError> {
     let bound = TcpListener::bind(address).and_then(|listener| Ok((listener.local_addr()?, listener)));
     bound.map(|(at, listener)| (listener, at)).map_err(|error| ListenError { address, error })
 }
 
-/// Who attends to connections.
+/// Server that handles the connections.
 pub trait Host: Send + Sync + 'static {
-    /// How many there may be at a time.
+    /// Limit on connections at a time.
     const MOST: usize;
 
-    /// How many there are.
+    /// Number of connections at present.
     fn connected(&self) -> &AtomicUsize;
 
-    /// Attends to one until its end.
+    /// Serves one connection until its end.
     fn attend(&self, stream: TcpStream);
 
-    /// One was sent away, as there are so many already.
+    /// Called when a connection was turned away because of the limit.
     fn send_away(&self);
 }
 
-/// Lets in who comes, from a thread of its own, as long as the host is there.
+/// Accepts connections in a thread of its own, as long as the host exists.
 ///
 /// # Errors
-/// There is no thread.
+/// The thread cannot be started.
 pub fn open<H: Host>(listener: TcpListener, host: Weak<H>) -> io::Result<()> {
     thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &host)).map(drop)
 }
@@ -55,7 +55,7 @@ fn accept<H: Host>(listener: &TcpListener, host: &Weak<H>) {
         let Some(host) = host.upgrade() else { return };
         match stream {
             Ok(stream) => take(&host, stream),
-            // No descriptors: they come back when connections go.
+            // Out of descriptors: they come back when connections close.
             Err(_) => thread::sleep(STATUS_DELAY),
         }
     }

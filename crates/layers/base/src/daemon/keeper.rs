@@ -1,10 +1,10 @@
-//! A process that unmounts for the daemon, which may not, also when that was killed.
+//! Keeper process that unmounts for a daemon without the right to unmount, also after the daemon was killed.
 //!
-//! Measured side, a process of its own that sleeps in one read. It holds the end of a pair of sockets
-//! whose other end only the daemon has. When the daemon says that it is over, or is gone, however it
-//! went, the read ends; if the very mount of the daemon is still there, it is taken away. Without it, every
-//! process that touches the mount point would get ENOTCONN until somebody unmounts. It may unmount, and make
-//! hardly another system call; without root it starts fusermount3 for that, and no filter can say that it may start nothing else.
+//! Measured side, a process of its own that sleeps in one read. It holds one end of a socket pair, and only the
+//! daemon has the other. The read ends when the daemon says that it is done, or is gone for any reason. If that
+//! daemon's own mount is still there, the keeper unmounts it. Without the keeper, every process that touches the
+//! mount point would get ENOTCONN until somebody unmounts. The keeper may unmount, and make hardly any other system
+//! call. Without root it starts fusermount3 for that, and no filter can limit it to this one program.
 
 use super::{calls, point};
 use bakeoff_sys::seccomp::{Filter, Rule, allow};
@@ -32,10 +32,10 @@ pub struct Keeper {
 }
 
 impl Keeper {
-    /// Starts it, if there is a command for it. It gets the mount point as its last argument.
+    /// Starts the keeper, if there is a command for it. The mount point is appended as its last argument.
     ///
     /// # Errors
-    /// What starting a process reports.
+    /// The error of starting a process.
     pub fn start(command: Option<Command>, at: &Path) -> io::Result<Self> {
         let Some(mut command) = command else { return Ok(Self { socket: None, child: None }) };
         let (own, theirs) = UnixStream::pair()?;
@@ -45,19 +45,19 @@ impl Keeper {
         Ok(Self { socket: Some(own), child: Some(child) })
     }
 
-    /// Whether there is one.
+    /// Whether a keeper runs.
     pub fn is_there(&self) -> bool {
         self.child.is_some()
     }
 
-    /// Tells it which device the mount is.
+    /// Tells the keeper the device number of the mount.
     pub fn tell(&mut self, device: Option<u64>) {
         if let (Some(socket), Some(device)) = (&mut self.socket, device) {
             let _ = writeln!(socket, "{}:{}", major(device), minor(device));
         }
     }
 
-    /// Lets it unmount, and ends it; whether files were open, or `None` when it is gone or could not.
+    /// Has the keeper unmount and ends it. Returns whether files were open, or `None` if it is gone or failed.
     pub fn unmount(&mut self) -> Option<bool> {
         let mut socket = self.socket.take()?;
         socket.shutdown(Shutdown::Write).ok()?;
@@ -80,19 +80,19 @@ impl Drop for Keeper {
     }
 }
 
-/// What it answers.
+/// The keeper's answers.
 const BUSY: &str = "busy";
 const DONE: &str = "done";
 
-/// All that it does once it waits: read, look at the mounts, take one off, answer.
+/// All calls of a waiting keeper: read, look at the mounts, unmount, answer.
 const CALLS: &[Rule] =
     &[allow(libc::SYS_read), allow(libc::SYS_write), allow(libc::SYS_lseek), allow(libc::SYS_umount2)];
 
-/// The keeper's whole life: waits for the daemon's end, then takes its mount away if it is there, and
-/// says whether files were open.
+/// Main function of the keeper: waits for the daemon's end, then unmounts if the mount is there, and answers whether
+/// files were open.
 ///
 /// # Errors
-/// When the mount is there and cannot be taken away, or the kernel takes no filter of system calls.
+/// The mount is there and cannot be unmounted, or the kernel refuses the filter of system calls.
 pub fn keeper_main(at: &Path) -> io::Result<()> {
     for signal in [SIGTERM, SIGINT] {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
@@ -106,7 +106,7 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
     daemon.read_to_string(&mut device)?;
     let mut there = || {
         let mut text = Vec::new();
-        // Read anew from its beginning it tells the mounts of now.
+        // After a rewind the file shows the present mounts.
         mounts.rewind()?;
         mounts.read_to_end(&mut text)?;
         Ok::<_, io::Error>(is_mounted(&text, device.trim_end(), at))

@@ -1,8 +1,8 @@
-//! What a layer needs as a process of its own: a mount point, the life of a mount, a keeper who takes it off,
-//! a door for connections, few rights, few system calls, a status and the degree in it.
+//! Building blocks of a layer's daemon: mount point, life of a mount, keeper that unmounts, listener, minimal rights
+//! and system calls, status file and the degree in it.
 //!
-//! Measured side, cold. Names no layer: what is mounted, what is served and what the status says is the
-//! caller's. Prints nothing.
+//! Measured side, cold. Names no layer: the caller decides what is mounted, what is served and what the status says.
+//! Prints nothing.
 
 pub mod calls;
 pub mod degree;

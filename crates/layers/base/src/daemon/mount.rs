@@ -1,6 +1,6 @@
-//! The life of a mount: what its daemon waits for, how it ended, and why it did not come about.
+//! Life of a mount: the events its daemon waits for, how it ended, and errors at its start.
 //!
-//! Measured side, cold. What is mounted and who answers the kernel is the caller's.
+//! Measured side, cold. The caller decides what is mounted and answers the kernel.
 
 use super::point::{Mounted, PointError, Taken};
 use super::status::StatusError;
@@ -13,28 +13,28 @@ use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
-/// How late a status file may be. Ten wake-ups a second cost about a ten-thousandth of a core.
+/// Longest delay of a status file. Ten wake-ups a second cost about a ten-thousandth of a core.
 pub const STATUS_DELAY: Duration = Duration::from_millis(100);
 
-/// What the thread hears that waits for the end of a daemon.
+/// Event for the thread that waits for the end of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// SIGTERM or SIGINT.
     Signal,
-    /// What was served is gone.
+    /// The served file system is gone.
     Over,
 }
 
-/// What became of a mount that was ready.
+/// End of a mount that was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     /// A signal came; everything is unmounted.
     Signal,
-    /// A signal came while files were open. The mount is out of sight; what is open gets ENOTCONN.
+    /// A signal came while files were open. The mount is detached; the open files get ENOTCONN.
     SignalBusy,
     /// Somebody else unmounted.
     Unmounted,
-    /// A signal came, and the keeper, who alone may unmount, was gone. The mount is there still, dead.
+    /// A signal came, but the keeper, which alone may unmount, was gone. The dead mount is still there.
     Left,
 }
 
@@ -48,16 +48,16 @@ impl From<Taken> for End {
     }
 }
 
-/// What the caller may say when the mount is ready.
+/// Facts for the caller's message once the mount is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// A mount whose daemon was dead was cleared away.
+    /// A dead daemon's mount was cleared away before.
     pub cleared: bool,
-    /// How far the kernel reads ahead; `None` where it could not be raised.
+    /// Read-ahead of the kernel; `None` where it could not be raised.
     pub read_ahead_kib: Option<u32>,
 }
 
-/// Why nothing was mounted.
+/// Reasons for not mounting anything.
 #[derive(Debug, Error)]
 pub enum MountError {
     /// The mount point.
@@ -69,9 +69,9 @@ pub enum MountError {
         path.display()
     )]
     Fuse {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
     /// The status file.
@@ -88,7 +88,7 @@ pub enum MountError {
 /// Sends an event for each SIGTERM and SIGINT.
 ///
 /// # Errors
-/// What the kernel reports.
+/// The kernel's error.
 pub fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
@@ -101,7 +101,7 @@ pub fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
     Ok(())
 }
 
-/// Waits until a mount ends, and takes it off, which `last` comes before; does `meanwhile` every [`STATUS_DELAY`].
+/// Waits until a mount ends and unmounts it, after a call of `last`; calls `meanwhile` every [`STATUS_DELAY`].
 pub fn wait(
     mut mount: Mounted,
     events: &Receiver<Event>,

@@ -1,7 +1,7 @@
-//! The mount point: made ready, and left as it was.
+//! Mount point: prepared before mounting, and left as it was found.
 //!
-//! Measured side, cold. Owns unmounting. A mount whose daemon was killed is taken away before a new
-//! one is made. Without root the kernel unmounts for nobody: then fusermount3 does, which may.
+//! Measured side, cold. Owns unmounting. The mount of a killed daemon is removed before a new one is made. Without
+//! root the kernel does not unmount; then fusermount3 does, which may.
 
 use super::keeper::Keeper;
 use bakeoff_sys::inode::facts;
@@ -17,43 +17,43 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use thiserror::Error;
 
-/// Why there is no mount point.
+/// Reasons for having no mount point.
 #[derive(Debug, Error)]
 pub enum PointError {
     /// The mount point cannot be used.
     #[error("cannot mount on {}: {error}", path.display())]
     Unfit {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// A mount whose daemon is dead, and we may not take it away.
+    /// A mount whose daemon is dead, and which we may not unmount.
     #[error(
         "{} is a mount whose daemon is dead, and it cannot be unmounted ({error}); as root: umount -l {}",
         path.display(),
         path.display()
     )]
     Dead {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
 }
 
-/// What became of a mount that was to be taken off.
+/// Result of unmounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Taken {
-    /// It is gone.
+    /// The mount is gone.
     Off,
-    /// Files were open: it is out of sight, and what is open gets ENOTCONN.
+    /// Files were open: the mount is detached, and the open files get ENOTCONN.
     OutOfSight,
-    /// It is there still, dead: the keeper, who alone may unmount, was gone.
+    /// The dead mount is still there: the keeper, which alone may unmount, was gone.
     Left,
 }
 
-/// A mount of ours; unmounts when it goes.
+/// A mount of ours; unmounts when dropped.
 #[derive(Debug)]
 pub struct Mounted {
     at: PathBuf,
@@ -62,7 +62,8 @@ pub struct Mounted {
 }
 
 impl Mounted {
-    /// What was mounted there just now. Where there is a keeper it unmounts: this process may not, or has given it up.
+    /// The mount that was just made at this path. If there is a keeper, it unmounts: this process may not, or gave up
+    /// the right.
     pub fn new(at: PathBuf, keeper: Keeper) -> Self {
         Self { at, keeper, gone: false }
     }
@@ -72,14 +73,14 @@ impl Mounted {
         self.keeper.tell(device(&self.at));
     }
 
-    /// Unmounts. When files are open the mount is only taken out of sight, and this says so.
+    /// Unmounts. If files are open the mount is only detached, and the result says so.
     pub fn unmount(&mut self) -> Taken {
         self.gone = true;
         let busy = if self.keeper.is_there() { self.keeper.unmount() } else { Some(unmount(&self.at)) };
         busy.map_or(Taken::Left, |busy| if busy { Taken::OutOfSight } else { Taken::Off })
     }
 
-    /// Somebody else unmounted.
+    /// Whether somebody else unmounted.
     pub fn is_gone(&mut self) {
         self.gone = true;
     }
@@ -93,7 +94,7 @@ impl Drop for Mounted {
     }
 }
 
-/// Unmounts; when files are open it takes the mount out of sight and ends its connection, and says so.
+/// Unmounts. If files are open it detaches the mount, ends its connection, and returns true.
 pub fn unmount(at: &Path) -> bool {
     let taken = umount2(at, MntFlags::empty());
     if taken == Err(Errno::EPERM) {
@@ -101,24 +102,24 @@ pub fn unmount(at: &Path) -> bool {
     }
     let busy = taken == Err(Errno::EBUSY);
     if busy {
-        // By force, so that whoever waits for an answer gets an error. It may be the daemon itself:
+        // By force, so that processes waiting for an answer get an error. One of them may be the daemon itself:
         // gocryptfs opens a file of its own mount as it starts, and could not even be killed there.
         let _ = umount2(at, MntFlags::MNT_FORCE | MntFlags::MNT_DETACH);
     }
     busy
 }
 
-/// Has fusermount3 do it, which unmounts for whoever mounted; whether it did.
+/// Has fusermount3 unmount, which may do so for the user who mounted; whether it did.
 fn fusermount(at: &Path, how: &[&str]) -> bool {
     let mut command = Command::new("fusermount3");
     command.args(how).arg("--").arg(at).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
-/// The mount point's full path, and whether a dead mount was taken away from it.
+/// The mount point's full path, and whether a dead mount was removed from it.
 ///
 /// # Errors
-/// It is no directory, or a dead mount that we may not take away.
+/// It is no directory, or a dead mount that we may not remove.
 pub fn prepare(at: &Path) -> Result<(PathBuf, bool), PointError> {
     let unfit = |error| PointError::Unfit { path: at.to_owned(), error };
     let cleared = clear_dead(at)?;
@@ -129,7 +130,7 @@ pub fn prepare(at: &Path) -> Result<(PathBuf, bool), PointError> {
 }
 
 fn clear_dead(at: &Path) -> Result<bool, PointError> {
-    // Not `stat`: the kernel may still have the answer of the dead daemon.
+    // Not `stat`: the kernel may still cache the answer of the dead daemon.
     match statvfs(at) {
         Err(Errno::ENOTCONN) => match umount2(at, MntFlags::MNT_DETACH) {
             Err(Errno::EPERM) if fusermount(at, &["-u", "-z"]) => Ok(true),
@@ -140,15 +141,15 @@ fn clear_dead(at: &Path) -> Result<bool, PointError> {
     }
 }
 
-/// The device number of what is mounted there. Its daemon is not asked, which may wait for something else.
+/// Device number of the mount. Does not ask its daemon, which may be blocked.
 pub fn device(at: &Path) -> Option<u64> {
     let place = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(at).ok()?;
     let device = facts(place).ok()?.device;
     Some(makedev(device >> 32, device & u64::from(u32::MAX)))
 }
 
-/// FUSE mounts begin with the kernel's default of 128 KiB, which costs a round trip each. Without
-/// root it stays.
+/// FUSE mounts begin with a read-ahead of 128 KiB, the kernel's default, and each costs a round trip. Without root it
+/// stays.
 pub fn raise_read_ahead(at: &Path, kib: u32) -> Option<u32> {
     let device = device(at)?;
     let (major, minor) = (major(device), minor(device));

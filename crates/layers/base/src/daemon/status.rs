@@ -1,8 +1,8 @@
-//! The status file: what a daemon is and has counted, as lines of a name and a value.
+//! Status file of a daemon: its state and counters, as lines of a name and a value.
 //!
-//! Measured side. Written under another name and renamed, so that a reader sees a whole one; not
-//! synced, as it says nothing after a crash. Only when something changed, so that an idle daemon does
-//! nothing. It may lie where others can write ([`crate::plain`]). What it says is the caller's.
+//! Measured side. Written under another name and renamed, so that a reader never sees half a file; not synced, as it
+//! means nothing after a crash. Written only when something changed, so that an idle daemon does nothing. It may lie
+//! where others can write ([`crate::plain`]). The caller decides what it says.
 
 use crate::plain::{self, For, Place};
 use std::fs::File;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
-/// The longest that is read back: one may have a line for each file of a tree.
+/// Size limit when reading one back: it may have a line for each file of a tree.
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The status file, or none.
@@ -18,13 +18,12 @@ const MOST_BYTES: u64 = 64 << 20;
 pub struct StatusFile {
     place: Option<Place>,
     written: String,
-    /// What was written last: as long as it is open nothing else has its inode.
+    /// The file written last: as long as it is open no other file has its inode.
     last: Option<File>,
 }
 
 impl StatusFile {
-    /// At this path, if there is to be one. Its directory is opened once: what becomes of the path later
-    /// does not matter.
+    /// Opens the directory of this path once, if there is to be a file; later changes to the path do not matter.
     ///
     /// # Errors
     /// There is no such directory.
@@ -32,7 +31,7 @@ impl StatusFile {
         Ok(Self { place: path.map(Place::of).transpose()?, written: String::new(), last: None })
     }
 
-    /// Opens it and writes it for the first time, so that a path that cannot be written is found out before anything is done.
+    /// Opens it and writes it for the first time, so that an unwritable path is found before anything else is done.
     ///
     /// # Errors
     /// It cannot be written.
@@ -41,10 +40,10 @@ impl StatusFile {
         begun.map_err(|error| StatusError::new(path, error))
     }
 
-    /// Writes it, if it would say something else than before.
+    /// Writes the file if its text changed.
     ///
     /// # Errors
-    /// What writing reports; the old one is left.
+    /// The I/O error; the old file stays.
     pub fn write(&mut self, text: String) -> io::Result<()> {
         let Some(place) = &self.place else { return Ok(()) };
         if text != self.written {
@@ -54,19 +53,19 @@ impl StatusFile {
         Ok(())
     }
 
-    /// What is there now counts as written by us: another process of ours was the last to write.
+    /// Treats the present file as our own: another process of ours wrote it last.
     pub fn take_over(&mut self) {
         self.last = None;
     }
 
-    /// Whether somebody else has written it since: whoever began later, under the same name.
+    /// Whether another process wrote it since: one that began later, under the same name.
     pub fn is_anothers(&self) -> bool {
         let (Some(place), Some(last)) = (&self.place, &self.last) else { return false };
         place.is_anothers(last)
     }
 }
 
-/// A status file that there is to be cannot be written.
+/// The requested status file cannot be written.
 #[derive(Debug, Error)]
 #[error("cannot write the status file {}: {error}", path.display())]
 pub struct StatusError {
@@ -75,16 +74,16 @@ pub struct StatusError {
 }
 
 impl StatusError {
-    /// Of this path.
+    /// For this path.
     pub fn new(path: Option<&Path>, error: io::Error) -> Self {
         Self { path: path.unwrap_or(Path::new("")).to_owned(), error }
     }
 }
 
-/// Whether a status file could be written there, if there is to be one: tried, and taken away again.
+/// Tests whether a status file could be written there, if there is to be one, and removes it again.
 ///
 /// # Errors
-/// Why not.
+/// It could not be written.
 pub fn try_writing(path: Option<&Path>) -> io::Result<()> {
     path.map_or(Ok(()), |path| Place::of(path)?.try_writing())
 }
@@ -94,7 +93,7 @@ pub fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))
 }
 
-/// What an earlier process left there; nothing where there is no regular file.
+/// Text left by an earlier process; empty if there is no regular file.
 pub fn read_back(path: &Path) -> String {
     plain::read(path, MOST_BYTES).map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

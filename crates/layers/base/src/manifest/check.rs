@@ -1,7 +1,7 @@
-//! A tree compared with a manifest, and two manifests with each other.
+//! Comparison of a tree with a manifest, and of two manifests.
 //!
-//! Cold. Owns the names of what can be wrong with a file ([`Wrong`]), which an enforcing process uses
-//! as labels of its counters, too.
+//! Cold. Owns the names of the faults of a file ([`Wrong`]), which an enforcing process also uses as labels of its
+//! counters.
 
 use super::seal::{self, Scan};
 use super::{Entry, Manifest};
@@ -13,7 +13,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// What is wrong with a file.
+/// Fault of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Wrong {
     /// Other content of the same length.
@@ -30,7 +30,7 @@ pub enum Wrong {
     Unlisted,
     /// Listed, and cannot be read.
     Unreadable,
-    /// Whoever executes it gets rights that nobody signed (`setcap`).
+    /// Executing it gives rights that nobody signed (`setcap`).
     Capabilities,
 }
 
@@ -62,12 +62,12 @@ impl Wrong {
     }
 }
 
-/// A file that is not as it should be.
+/// A file that differs from the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Finding {
     /// Below the tree's root.
     pub path: String,
-    /// What is wrong.
+    /// The fault.
     pub wrong: Wrong,
 }
 
@@ -108,9 +108,9 @@ pub fn listed(manifest: &Manifest, root: &Path) -> Vec<Finding> {
 /// Checks one file by its path; the last part may not be a symbolic link.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The file's fault.
 pub fn file(path: &Path, entry: &Entry<'_>, algorithm: Algorithm) -> Result<(), Wrong> {
-    // Without O_NONBLOCK a fifo in the file's place would hold us up.
+    // Without O_NONBLOCK a FIFO in the file's place would block us.
     let flags = libc_flags();
     let opened = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file: File = opened.map_err(|error| match error.kind() {
@@ -132,7 +132,7 @@ pub fn file(path: &Path, entry: &Entry<'_>, algorithm: Algorithm) -> Result<(), 
     }
 }
 
-/// What can be told without reading the file.
+/// Faults that the metadata alone shows.
 fn about(metadata: &Metadata, entry: &Entry<'_>) -> Result<(), Wrong> {
     if !metadata.is_file() {
         return Err(Wrong::NotAFile);
@@ -151,16 +151,16 @@ const fn libc_flags() -> i32 {
     libc::O_NOFOLLOW | libc::O_NONBLOCK
 }
 
-/// How two manifests differ.
+/// Difference between two manifests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Difference {
-    /// Of the file.
+    /// Path of the file.
     pub path: String,
-    /// What happened to it.
+    /// The change.
     pub change: Change,
 }
 
-/// What became of a file from one manifest to the next.
+/// Change of a file from one manifest to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Change {
     /// It is new.
@@ -185,7 +185,7 @@ impl Change {
     }
 }
 
-/// What is different in `new`, in the order of the paths.
+/// Differences of `new` from `old`, in the order of the paths.
 pub fn diff(old: &Manifest, new: &Manifest) -> Vec<Difference> {
     let mut found = Vec::new();
     let (mut left, mut right) = (0, 0);

@@ -1,13 +1,12 @@
-//! The newest version that was taken from each key, on disk: an older manifest is a rollback.
+//! Newest manifest version accepted for each key, kept on disk: an older manifest is a rollback.
 //!
-//! Whoever can write the file can undo it; a back end with a counter in hardware would not have that
-//! hole.
+//! Anybody who can write the file can undo it; a back end with a counter in hardware would close that hole.
 
 use crate::plain::{self, For, Place};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Longest that is read; a line for each key has some 30 bytes.
+/// Size limit when reading; a line for each key has some 30 bytes.
 const MOST_BYTES: u64 = 1 << 20;
 
 /// A file of lines `KEY VERSION`.
@@ -16,27 +15,27 @@ pub struct HighWater {
     path: PathBuf,
 }
 
-/// Why the mark is not known or not kept.
+/// Errors of reading or raising the mark.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum HighWaterError {
     /// The file cannot be read or written.
     #[error("{}: {source}; the newest version cannot be kept there: give another file", .path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
     /// The file is not one of ours.
     #[error("{}: line {line} is not a key and a version; look who changed it, then remove the file to begin anew", .path.display())]
     Format {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
         /// Counted from 1.
         line: usize,
     },
-    /// The file is there, and not whole: it is never written so.
+    /// The file is cut short: this code never writes it so.
     #[error("{}: empty or cut short, as it is never written; look who changed it, then remove the file to begin anew", .0.display())]
     Cut(PathBuf),
 }
@@ -47,7 +46,7 @@ impl HighWater {
         Self { path: path.to_owned() }
     }
 
-    /// The newest version of this key that was taken; 0 when none was.
+    /// The newest accepted version for this key; 0 if there is none.
     ///
     /// # Errors
     /// The file is there and cannot be read.

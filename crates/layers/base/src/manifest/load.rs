@@ -1,47 +1,47 @@
-//! A manifest from its file: bytes, signature, and only then its content.
+//! Reading a manifest from its file: bytes, then signature, and only then content.
 
 use super::signature::PublicKey;
 use super::{Manifest, Refusal, parse};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-/// Longest signature file that is read; minisign's have about 300 bytes.
+/// Size limit of a signature file; minisign's have about 300 bytes.
 const MAX_SIGNATURE_BYTES: u64 = 8 * 1024;
 
-/// Under which conditions a manifest is taken.
+/// Conditions for accepting a manifest.
 #[derive(Clone, Debug)]
 pub struct Trust<'a> {
-    /// Who must have signed it.
+    /// Key that must have signed it.
     pub key: &'a PublicKey,
-    /// The time by which it may have expired, in seconds since 1970.
+    /// Time at which it must not have expired, in seconds since 1970.
     pub now_unix_s: u64,
-    /// The newest version that was taken before.
+    /// Newest version accepted before.
     pub seen_version: u64,
 }
 
-/// Why there is no manifest.
+/// Reasons for having no manifest.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
     /// A file cannot be read.
     #[error("{}: {source}; a manifest and its signature, of the same name with .minisig behind it, are needed", .path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
     /// It was read, and refused.
     #[error("{}: refused ({}): {refusal}", .path.display(), .refusal.name())]
     Refused {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
 }
 
-/// Where the signature of a manifest lies, for us and for minisign.
+/// Path of a manifest's signature, for us and for minisign.
 pub fn signature_path(manifest: &Path) -> PathBuf {
     let mut path = manifest.as_os_str().to_owned();
     path.push(".minisig");
@@ -51,12 +51,12 @@ pub fn signature_path(manifest: &Path) -> PathBuf {
 /// Reads a manifest and its signature.
 ///
 /// # Errors
-/// A file that cannot be read; or it is refused, by name.
+/// A file cannot be read, or it is refused, by name.
 pub fn load(path: &Path, trust: &Trust<'_>) -> Result<Manifest, LoadError> {
     load_signed(path, trust).map(|(manifest, _)| manifest)
 }
 
-/// The same, with the text of its signature, which was verified.
+/// The same, with the text of its verified signature.
 ///
 /// # Errors
 /// As [`load`].
@@ -70,7 +70,7 @@ pub fn load_signed(path: &Path, trust: &Trust<'_>) -> Result<(Manifest, String),
     Ok((manifest, signature))
 }
 
-/// The same from bytes that were read before.
+/// The same from bytes already read.
 ///
 /// # Errors
 /// It is refused, by name.
@@ -90,7 +90,7 @@ pub fn from_bytes(bytes: Vec<u8>, signature: &str, trust: &Trust<'_>) -> Result<
     Ok(manifest)
 }
 
-/// What parsing does to bytes that nobody signed: for the fuzz target and for benchmarks.
+/// Parses bytes without checking their signature: for the fuzz target and for benchmarks.
 ///
 /// # Errors
 /// It is refused, by name.

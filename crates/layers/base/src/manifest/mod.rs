@@ -1,9 +1,8 @@
-//! Signed manifests: what an administrator says a tree of files is.
+//! Signed manifests: an administrator's signed list of the files of a tree.
 //!
-//! Measured side, cold, but for [`Manifest::find`]. Owns the format and everything that is done to it:
-//! sealing a tree ([`seal`]), signing ([`signature`]), reading ([`load`]), comparing ([`check`]). A
-//! signature is verified over the bytes before anything in them is looked at; what is wrong with a
-//! manifest has a name ([`Refusal`]).
+//! Measured side, cold, except for [`Manifest::find`]. Owns the format and all operations on it: sealing a tree
+//! ([`seal`]), signing ([`signature`]), reading ([`load`]), comparing ([`check`]). The signature is verified over the
+//! bytes before anything in them is looked at. Every reason for refusing a manifest has a name ([`Refusal`]).
 //!
 //! The format is lines of text, so that `less`, `diff` and `minisign` can read it:
 //!
@@ -39,17 +38,17 @@ use crate::digest::{Algorithm, Digest};
 use std::fmt;
 use std::str::FromStr;
 
-/// What is to be done when a file is not what the manifest says, at most: the enforcing process has a
-/// mode, too, and the milder of the two counts.
+/// Strongest reaction to a file that differs from the manifest. The enforcing process has a mode, too, and the milder
+/// of the two counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Action {
-    /// Say so.
+    /// Report it.
     Log,
     /// Refuse to open it.
     Deny,
     /// End the served processes as well.
     Stop,
-    /// Lock the keys of the store as well. What is not said otherwise.
+    /// Lock the keys of the store as well. The default.
     #[default]
     Lock,
 }
@@ -88,22 +87,22 @@ impl FromStr for Action {
 #[error("unknown action; there are log, deny, stop and lock")]
 pub struct UnknownAction;
 
-/// What is said of one file.
+/// A manifest's entry for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'a> {
-    /// Of its content.
+    /// Digest of its content.
     pub digest: Digest,
     /// Its length.
     pub size_bytes: u64,
     /// Its permission bits, `0o7777` at most.
     pub mode: u16,
-    /// The most that is done about it.
+    /// Strongest reaction to a fault.
     pub action: Action,
-    /// Where it lies below the tree's root.
+    /// Path below the tree's root.
     pub path: &'a str,
 }
 
-/// A manifest whose signature was verified and whose every line was read.
+/// A manifest with a verified signature and only well-formed lines.
 ///
 /// It keeps its bytes and an index of eight bytes a file.
 pub struct Manifest {
@@ -112,7 +111,7 @@ pub struct Manifest {
     lines: Vec<Line>,
 }
 
-/// Where an entry is.
+/// Position of an entry in the text.
 #[derive(Clone, Copy)]
 struct Line {
     /// First byte of the line.
@@ -128,22 +127,22 @@ impl fmt::Debug for Manifest {
 }
 
 impl Manifest {
-    /// What stands before the files.
+    /// The lines before the files.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// How many files it names.
+    /// Number of files.
     pub const fn len(&self) -> usize {
         self.lines.len()
     }
 
-    /// It names none.
+    /// Whether it lists no files.
     pub const fn is_empty(&self) -> bool {
         self.lines.is_empty()
     }
 
-    /// How files are digested.
+    /// Digest algorithm of its files.
     pub const fn algorithm(&self) -> Algorithm {
         self.header.algorithm
     }

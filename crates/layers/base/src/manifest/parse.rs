@@ -1,6 +1,6 @@
-//! Bytes whose signature was verified become a [`Manifest`], or are refused by name.
+//! Parser of manifests: bytes with a verified signature become a [`Manifest`], or are refused by name.
 //!
-//! Cold, but a million lines of it must take well below a second: no allocation a line.
+//! Cold, but a million lines must take well below a second: no allocation a line.
 
 use super::{Action, Entry, Header, Line, Manifest, Refusal, path};
 use crate::digest::Digest;
@@ -8,14 +8,14 @@ use crate::digest::Digest;
 /// Reads a manifest.
 ///
 /// # Errors
-/// Whatever is not exactly as [`super::text`] writes it.
+/// Anything that [`super::text`] would not write in exactly this form.
 pub(super) fn parse(text: Vec<u8>) -> Result<Manifest, Refusal> {
     if u32::try_from(text.len()).is_err() {
         return Err(Refusal::TooLarge);
     }
     let mut rest = Rest { text: &text, at: 0, line: 0 };
     let (header, files) = head(&mut rest)?;
-    // A line has 75 bytes at least: a count that the text cannot hold reserves nothing.
+    // A line has at least 75 bytes: a count that the text cannot hold reserves nothing.
     let mut lines = Vec::with_capacity(files.min(text.len() / 75 + 1));
     let mut before: Option<&[u8]> = None;
     for _ in 0..files {
@@ -36,13 +36,13 @@ pub(super) fn parse(text: Vec<u8>) -> Result<Manifest, Refusal> {
     let manifest = Manifest { header, text, lines };
     path::twins(manifest.len(), |index| {
         let line = manifest.lines.get(index).copied().unwrap_or(Line { start: 0, before_path: 0 });
-        // It was UTF-8 a moment ago.
+        // Already checked to be UTF-8.
         std::str::from_utf8(manifest.path(line)).unwrap_or_default()
     })?;
     Ok(manifest)
 }
 
-/// The lines that are left.
+/// Unread lines.
 struct Rest<'a> {
     text: &'a [u8],
     at: usize,
@@ -89,7 +89,7 @@ fn head(rest: &mut Rest<'_>) -> Result<(Header, usize), Refusal> {
     Ok((Header { version, created_unix_s, not_after_unix_s, key_id, algorithm }, files as usize))
 }
 
-/// What is wrong with a line whose number is not known here.
+/// Fault of a line whose number is not known here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     Field(&'static str),
@@ -145,7 +145,7 @@ fn field(rest: &[u8]) -> Result<(&[u8], &[u8]), Wrong> {
     }
 }
 
-/// Decimal digits, no sign, no zero in front: one spelling a number.
+/// Decimal digits without sign or leading zero: one spelling a number.
 fn number(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() || (digits.len() > 1 && digits.first() == Some(&b'0')) {
         return None;

@@ -1,6 +1,6 @@
-//! Which paths a manifest may name, and which two are twins.
+//! Rules for paths in a manifest, and detection of twins: paths that some file systems take for one.
 //!
-//! Hot while a manifest is read: once a file. Paths of ASCII alone take no allocation.
+//! Hot while a manifest is read: once a file. ASCII paths take no allocation.
 
 use super::Refusal;
 use std::collections::hash_map::RandomState;
@@ -68,8 +68,8 @@ fn folded_hash(state: &RandomState, path: &str) -> u64 {
     hasher.finish()
 }
 
-/// Both cases and all spellings of a letter become one. Upper case first: it writes out what has no
-/// small letter of its own (`ß` and `ss`).
+/// Maps both cases and all spellings of a letter to one. Upper case first: it spells out letters without a small
+/// letter of their own (`ß` and `ss`).
 fn fold(path: &str) -> String {
     if path.is_ascii() {
         return path.to_ascii_lowercase();

@@ -1,6 +1,6 @@
-//! Why a manifest is not taken: a name for each reason, which is also the counter's label.
+//! Reasons for refusing a manifest: each has a name, which is also the counter's label.
 
-/// What is wrong with a manifest or its signature.
+/// Fault of a manifest or its signature.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Refusal {
@@ -16,24 +16,24 @@ pub enum Refusal {
     /// Longer than four GiB.
     #[error("longer than 4 GiB")]
     TooLarge,
-    /// The first line is another one.
+    /// Unknown first line.
     #[error("not a manifest of format 1: its first line is not `bakeoff-manifest 1`")]
     UnknownFormat,
-    /// A digest that is not known here.
+    /// Unknown digest algorithm.
     #[error("line {line}: an unknown digest algorithm; there are blake3 and sha256")]
     UnknownAlgorithm {
         /// Counted from 1.
         line: usize,
     },
-    /// A line that is not what it should be.
+    /// A malformed line.
     #[error("line {line}: {what} expected")]
     Malformed {
         /// Counted from 1.
         line: usize,
-        /// What should have been there.
+        /// The expected content.
         what: &'static str,
     },
-    /// Fewer files than it says.
+    /// Fewer files than the header says.
     #[error("cut short: fewer files than its head says")]
     CutShort,
     /// Something behind the last file.
@@ -42,18 +42,18 @@ pub enum Refusal {
     /// The header names another key than the one that signed.
     #[error("its head names another key than the one that signed it")]
     KeyMismatch,
-    /// Its time is over.
+    /// It has expired.
     #[error("expired: it was good until {not_after} s after 1970; sign a new one")]
     Expired {
         /// Seconds since 1970.
         not_after: u64,
     },
-    /// A newer one was taken before.
+    /// A newer one was accepted before.
     #[error("rolled back: version {version}, and {seen} was taken before; sign a newer one")]
     RolledBack {
         /// Its version.
         version: u64,
-        /// The newest that was taken.
+        /// Newest accepted version.
         seen: u64,
     },
     /// The path before is the same.
@@ -62,25 +62,25 @@ pub enum Refusal {
         /// Counted from 1.
         line: usize,
     },
-    /// Paths are not in order.
+    /// Paths are not sorted.
     #[error("line {line}: a path that should stand before the one above it")]
     Unsorted {
         /// Counted from 1.
         line: usize,
     },
-    /// A path that leads upwards.
+    /// A path with `..`.
     #[error("line {line}: `..` in a path")]
     ParentPath {
         /// Counted from 1.
         line: usize,
     },
-    /// A path from the root.
+    /// An absolute path.
     #[error("line {line}: an absolute path")]
     AbsolutePath {
         /// Counted from 1.
         line: usize,
     },
-    /// A path with an empty part or `.`, or none at all, or a longer one than Linux opens.
+    /// A path with an empty part or `.`, an empty path, or one longer than Linux opens.
     #[error("line {line}: an empty part, `.` or more than 4095 bytes in a path")]
     OddPath {
         /// Counted from 1.

@@ -1,6 +1,6 @@
-//! A tree becomes the entries of a manifest: listed once, then hashed on all cores.
+//! Sealing: lists a tree once, then hashes its files on all cores into the entries of a manifest.
 //!
-//! Cold. What changes while it is read is noticed and refused, never sealed half old and half new.
+//! Cold. A file that changes while it is read is noticed and refused, never sealed half old and half new.
 
 use super::load::signature_path;
 use super::{Action, Entry, Header, Manifest, Refusal, load, signature, write};
@@ -15,44 +15,43 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// What a manifest shall say beside the files.
+/// Header fields and options of a new manifest.
 #[derive(Clone, Debug)]
 pub struct Sealing {
-    /// How files are digested.
+    /// Digest algorithm.
     pub algorithm: Algorithm,
-    /// Larger than that of the manifest before.
+    /// Must be larger than that of the previous manifest.
     pub version: u64,
     /// Now, in seconds since 1970.
     pub created_unix_s: u64,
-    /// Until when it is good, in seconds since 1970.
+    /// Expiry, in seconds since 1970.
     pub not_after_unix_s: u64,
-    /// The most that is done about any of the files.
+    /// Strongest reaction to a fault in any of the files.
     pub action: Action,
-    /// Paths below the root that are left out, with all that is below them.
+    /// Paths below the root that are left out, with everything below them.
     pub exclude: Vec<String>,
-    /// What the manifest is of, the same for each newer version; the directory's full path when `None`.
+    /// Name of the tree, the same for each newer version; `None` for the directory's full path.
     pub name: Option<Name>,
 }
 
-/// Why a tree is not sealed.
+/// Reasons for not sealing a tree.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SealError {
-    /// Something cannot be read.
+    /// A file or directory cannot be read.
     #[error("{}: {source}; everything below the directory must be readable, or be left out with --exclude", .path.display())]
     Read {
-        /// What.
+        /// The path.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
-    /// Neither directory nor a file that a manifest can say everything about, and not a symbolic link
-    /// that stays inside.
+    /// Neither a directory, nor a file that a manifest can fully describe, nor a symbolic link that stays inside.
     #[error("{}: {what}; remove it, or leave it out with --exclude", .path.display())]
     Odd {
-        /// Where.
+        /// The path.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file or link.
         what: &'static str,
     },
     /// It is being written to.
@@ -67,19 +66,19 @@ pub enum SealError {
     /// The manifest cannot be written.
     #[error("{}: {source}; give a path that can be written", .path.display())]
     Write {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
 }
 
-/// What lies below a root.
+/// Contents of a tree.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Scan {
     /// Regular files, in the order of their paths' bytes.
     pub files: Vec<String>,
-    /// Directories, the root as the empty path, each before what is below it.
+    /// Directories, the root as the empty path, each before everything below it.
     pub dirs: Vec<String>,
     /// Symbolic links that stay inside the tree.
     pub links: usize,
@@ -88,7 +87,7 @@ pub struct Scan {
 /// Lists a tree.
 ///
 /// # Errors
-/// Something that cannot be read, or that a manifest cannot name.
+/// A file that cannot be read, or that a manifest cannot name.
 pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, SealError> {
     let root = &root.canonicalize().map_err(|source| SealError::Read { path: root.to_owned(), source })?;
     let mut found = Scan::default();
@@ -140,8 +139,8 @@ pub fn is_below_any(path: &str, tops: &[String]) -> bool {
     })
 }
 
-/// What is wrong with a symbolic link, if anything is. What it leads to is checked under its own path; a
-/// link to the outside would serve what nobody signed. `root` must be without symbolic links.
+/// The fault of a symbolic link, if any. Its target is checked under its own path; a link to the outside would serve
+/// unsigned content. `root` must be without symbolic links.
 pub fn odd_link(root: &Path, link: &Path) -> Option<&'static str> {
     const OUT: &str = "a symbolic link that leads out of the tree: what is there is not signed";
     const NOWHERE: &str = "a symbolic link that leads nowhere";
@@ -156,8 +155,8 @@ pub fn odd_link(root: &Path, link: &Path) -> Option<&'static str> {
     }
 }
 
-/// Whether a path stays below the root by its words: a way that leaves the tree and comes back can be
-/// led astray outside.
+/// Whether a path, taken by its words alone, stays below the root: a path that leaves the tree and comes back could
+/// be led astray outside.
 fn stays_below(root: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(root) else { return false };
     let mut depth = 0_usize;
@@ -175,15 +174,15 @@ fn stays_below(root: &Path, path: &Path) -> bool {
     })
 }
 
-/// How many threads hash.
+/// Number of hashing threads.
 pub(super) fn threads() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Hashes a tree: the bytes of its manifest.
+/// Hashes a tree; returns the bytes of its manifest.
 ///
 /// # Errors
-/// As [`scan`]; or something changes meanwhile.
+/// As [`scan`]; or a file changes meanwhile.
 pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, SealError> {
     let Scan { files, .. } = scan(root, &sealing.exclude)?;
     let facts = hash_all(root, &files, sealing.algorithm)?;
@@ -211,7 +210,7 @@ pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, Seal
 /// Seals a tree and writes manifest and signature, each whole or not at all.
 ///
 /// # Errors
-/// As [`tree`]; what was sealed would be refused (twins); a file cannot be written.
+/// As [`tree`]; the result would be refused (twins); a file cannot be written.
 pub fn seal(root: &Path, sealing: &Sealing, key: &SecretKey, out: &Path) -> Result<Manifest, SealError> {
     let text = tree(root, sealing, signature::id_of(key))?;
     let manifest = load::parse_unverified(text.clone()).map_err(SealError::Refused)?;
@@ -222,24 +221,23 @@ pub fn seal(root: &Path, sealing: &Sealing, key: &SecretKey, out: &Path) -> Resu
     };
     let comment = format!("bakeoff manifest, version {}{NAMED}{name}", sealing.version);
     let signature = signature::sign(&text, key, &comment)?;
-    // The signature first: between the two renames an old manifest has a new signature and is
-    // refused, which is the safe one of the two orders to be caught in.
+    // The signature first: between the two renames an old manifest has a new signature and is refused, which is the
+    // safer state to be interrupted in.
     write_whole(&signature_path(out), signature.as_bytes())?;
     write_whole(out, &text)?;
     Ok(manifest)
 }
 
-/// In the comment of a signature, before the manifest's name.
+/// Text in the comment of a signature before the manifest's name.
 const NAMED: &str = ", of ";
 
-/// What a manifest is of, by the comment that is signed with it. To be believed once the signature was
-/// verified.
+/// Name of a manifest, from the comment that is signed with it. Trustworthy only after the signature was verified.
 pub fn name_in(signature: &str) -> Option<Name> {
     let signature = minisign_verify::Signature::decode(signature).ok()?;
     signature.trusted_comment().split_once(NAMED).and_then(|(_, name)| Name::read(name))
 }
 
-/// What is found out about a file.
+/// Facts about a file.
 #[derive(Clone, Copy)]
 struct Facts {
     digest: Digest,
@@ -301,7 +299,7 @@ fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, SealError> {
     Ok(Facts { digest, size_bytes, mode })
 }
 
-/// What changes when a file is written to or its attributes are changed.
+/// Fields that change when a file or its attributes are written.
 fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
     (metadata.ino(), metadata.ctime(), metadata.ctime_nsec(), metadata.len())
 }

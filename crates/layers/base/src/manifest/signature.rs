@@ -1,4 +1,4 @@
-//! Signatures in minisign's format: `minisign -Vm site.manifest -p admin.pub` checks them, too.
+//! Signatures in minisign's format; `minisign -Vm site.manifest -p admin.pub` verifies them, too.
 
 use super::Refusal;
 use crate::key::{KeyError, SecretKey};
@@ -13,7 +13,7 @@ pub struct PublicKey {
 }
 
 impl PublicKey {
-    /// Reads a file as minisign writes it.
+    /// Reads a public key file in minisign's format.
     ///
     /// # Errors
     /// It cannot be read, or is no key.
@@ -46,10 +46,10 @@ impl PublicKey {
         self.id
     }
 
-    /// Whether `signature` is this key's, of exactly these bytes.
+    /// Verifies that `signature` is this key's, over exactly these bytes.
     ///
     /// # Errors
-    /// By name, what is wrong with it.
+    /// The signature's fault, by name.
     pub fn verify(&self, bytes: &[u8], signature: &str) -> Result<(), Refusal> {
         use minisign_verify::Error;
         let signature =
@@ -67,8 +67,8 @@ pub fn id_of(secret: &SecretKey) -> u64 {
     key_id(secret.keynum())
 }
 
-/// The bytes of the public half, if the secret half is really there: it is tried, since a file that
-/// calls itself a secret key could hold the public half and nothing else.
+/// The bytes of the public half, if the secret half is really there. It is tested by signing, since a file that calls
+/// itself a secret key could hold the public half and nothing else.
 pub fn proven_public(secret: &SecretKey) -> Option<[u8; 32]> {
     const TRY: &[u8] = b"bakeoff: is this half there?";
     let own = minisign::PublicKey::from_secret_key(secret).ok()?;
@@ -80,7 +80,7 @@ pub fn proven_public(secret: &SecretKey) -> Option<[u8; 32]> {
 /// Signs bytes: the text of a signature file.
 ///
 /// # Errors
-/// The machine gives no random numbers.
+/// The system has no random numbers.
 pub fn sign(bytes: &[u8], secret: &SecretKey, trusted_comment: &str) -> Result<String, KeyError> {
     let made = minisign::sign(None, secret, bytes, Some(trusted_comment), None);
     made.map(|signature| signature.into_string()).map_err(|error| KeyError::Making(error.to_string()))

@@ -1,24 +1,24 @@
-//! A manifest as text.
+//! Text form of a manifest: its header and lines.
 
 use super::{Action, Entry};
 use crate::digest::Algorithm;
 
-/// What stands before the files.
+/// Lines before the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// Counts up with each new manifest; an older one is refused once a newer one was taken.
+    /// Rises with each new manifest; an older one is refused once a newer one was accepted.
     pub version: u64,
-    /// When it was made, in seconds since 1970.
+    /// Creation time, in seconds since 1970.
     pub created_unix_s: u64,
-    /// Until when it is good, in seconds since 1970.
+    /// Expiry, in seconds since 1970.
     pub not_after_unix_s: u64,
-    /// Number of the key that signs it, as minisign writes it.
+    /// Number of the signing key, as minisign writes it.
     pub key_id: u64,
-    /// How the files are digested.
+    /// Digest algorithm of the files.
     pub algorithm: Algorithm,
 }
 
-/// The bytes that are signed. The entries must be in the order of their paths.
+/// The bytes to sign. The entries must be in the order of their paths.
 pub fn text<'a>(header: &Header, entries: impl ExactSizeIterator<Item = Entry<'a>>) -> Vec<u8> {
     let mut text = format!(
         "bakeoff-manifest 1\nversion {}\ncreated {}\nnot-after {}\nkey {:016X}\ndigest {}\nfiles {}\n",

@@ -1,7 +1,7 @@
-//! The state of the machine as a signed manifest of its long-lived files tells it.
+//! Measurement of the machine's state: its long-lived files compared with their signed manifest.
 //!
-//! Measured side, cold: reads every file of the set once. Owns nothing but the order: the signature
-//! first, then the files. Rollback is the key's place's to refuse, which remembers the newest version.
+//! Measured side, cold: reads every file of the set once. Owns only the order: first the signature, then the files.
+//! Refusing a rollback is the job of the key's place, which remembers the newest version.
 
 use super::{Refusal, State};
 use crate::manifest::check;
@@ -11,19 +11,18 @@ use crate::manifest::signature::PublicKey;
 use crate::name::Name;
 use std::path::Path;
 
-/// Compares the files below `root` with a manifest that `public` signed. Files that are not listed do
-/// not count: the set is what the manifest names, and one that names none says nothing.
+/// Compares the files below `root` with a manifest that `public` signed. Files that are not listed do not count: the
+/// manifest defines the set, and an empty one proves nothing.
 ///
 /// # Errors
-/// The manifest cannot be read, is refused by name, is empty, or does not say what it is of: then nothing
-/// was measured.
+/// The manifest cannot be read, is refused by name, is empty, or does not name its tree: then nothing was measured.
 pub fn measure(manifest: &Path, public: &PublicKey, root: &Path, now_unix_s: u64) -> Result<State, Refusal> {
     let trust = Trust { key: public, now_unix_s, seen_version: 0 };
     let (found, signature) = load_signed(manifest, &trust)?;
     if found.is_empty() {
         return Err(Refusal::EmptyManifest(manifest.to_owned()));
     }
-    // Signed with the rest: verified just now.
+    // Signed with the rest, so it was just verified.
     let name = name_in(&signature).ok_or_else(|| Refusal::NamelessManifest(manifest.to_owned()))?;
     let root = root.canonicalize().map_err(|error| Refusal::Io { path: root.to_owned(), error })?;
     let mut wrong: Vec<String> =

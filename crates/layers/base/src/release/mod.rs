@@ -1,14 +1,13 @@
-//! Key release: a store's key is given out only to a machine in the state its owner asked for.
+//! Key release: a store's key is given out only to a machine in the state that its owner demands.
 //!
-//! Measured side, cold: once when a store is mounted. Owns the trait that every place a key can be
-//! kept in must satisfy (`tests/release` is its contract), the words of its refusals, and the one
-//! place there is today: a file, wrapped under a passphrase or a key file ([`SealedFile`]). The state
-//! of the machine is what [`measure`] finds.
+//! Measured side, cold: once when a store is mounted. Owns the trait for every place that can keep a key
+//! (`tests/release` is its contract), the words of its refusals, and the only place there is today: a file, wrapped
+//! under a passphrase or a key file ([`SealedFile`]). [`measure`] finds the state of the machine.
 //!
-//! What a file buys: a stolen disk without the passphrase or key file yields nothing, and an honest
-//! machine notices a changed set of programs or an older manifest before the key is out. What it
-//! cannot: keep root, who can put back all the files, from undoing a lock or a counter. A chip that
-//! counts and measures by itself can; it would be one more implementation of this trait.
+//! A sealed file protects a stolen disk: without the passphrase or key file it yields nothing. An honest machine also
+//! notices a changed set of programs or an older manifest before the key is out. It cannot keep root, who can restore
+//! all the files, from undoing a lock or a counter. A chip that counts and measures by itself can; it would be one
+//! more implementation of this trait.
 
 mod measure;
 mod sealed;
@@ -30,22 +29,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use thiserror::Error;
 
-/// The key of a store: 32 bytes in locked memory, wiped when the last copy of it goes.
+/// The key of a store: 32 bytes in locked memory, wiped when its last copy is dropped.
 #[derive(Clone)]
 pub struct StoreKey(Arc<SecretBytes>);
 
 impl StoreKey {
-    /// A new one from the kernel's random numbers.
+    /// A new key from the kernel's random numbers.
     ///
     /// # Errors
-    /// When there are none, or no memory may be locked.
+    /// There are no random numbers, or no memory may be locked.
     pub fn generate() -> Result<Self, Refusal> {
         let mut bytes = SecretBytes::zeroed(32).map_err(Refusal::Memory)?;
         rand::fill(&mut bytes).map_err(|_| Refusal::Cipher)?;
         Ok(Self(Arc::new(bytes)))
     }
 
-    /// One that is known.
+    /// A known key.
     ///
     /// # Errors
     /// No memory may be locked.
@@ -68,44 +67,44 @@ impl fmt::Debug for StoreKey {
 /// The admin's public key: 32 bytes of Ed25519.
 pub type AdminKey = [u8; 32];
 
-/// What a key is bound to: what must be so before it is given out.
+/// Conditions that a key is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The one vault that it opens.
+    /// The only vault that it opens.
     pub vault: Name,
     /// The manifest of the long-lived set; `None` asks for the secret alone.
     pub manifest: Option<Wanted>,
 }
 
-/// The manifest that must verify. Another one is refused, though the same admin signed it.
+/// The manifest that must verify. Another one is refused, even if the same admin signed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// Who must have signed it.
+    /// Key that must have signed it.
     pub admin: AdminKey,
-    /// What it says that it is of.
+    /// Name that it must carry.
     pub name: Name,
-    /// The directory that its paths are below.
+    /// Directory that its paths are below.
     pub root: Name,
     /// Its lowest version.
     pub least_version: u64,
 }
 
-/// What was measured of the machine.
+/// Measured state of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nothing.
+    /// Not measured.
     Unmeasured,
     /// The long-lived set was compared with a manifest whose signature is right.
     Measured {
-        /// Whose signature it is.
+        /// Key of the signature.
         admin: AdminKey,
-        /// What the manifest says that it is of.
+        /// Name that the manifest carries.
         name: Name,
-        /// The directory that was looked at.
+        /// Directory that was compared.
         root: Name,
         /// The manifest's version.
         version: u64,
-        /// Paths of the set that are not as the manifest says.
+        /// Paths of the set that differ from the manifest.
         wrong: Vec<String>,
     },
 }
@@ -131,18 +130,17 @@ impl Counter {
 
 /// A place that keeps a store key and gives it out only in the right state.
 pub trait Release {
-    /// Keeps a key under a policy; what was kept before is gone.
+    /// Keeps a key under a policy; replaces the previous one.
     ///
     /// # Errors
-    /// When it cannot be kept.
+    /// It cannot be kept.
     fn keep(&mut self, key: &StoreKey, policy: Policy) -> Result<(), Refusal>;
 
-    /// Gives the key of this vault out if the secret is right, nothing is locked and the state is what the
-    /// policy asks for. The version of a measured state counts from then on as the newest: no other manifest
-    /// ever raises it.
+    /// Gives out the key of this vault if the secret is right, nothing is locked and the state satisfies the policy.
+    /// The version of a measured state counts from then on as the newest: no other manifest ever raises it.
     ///
     /// # Errors
-    /// With the first thing that is not right.
+    /// The first condition that fails.
     fn release(&mut self, vault: &Name, state: &State) -> Result<StoreKey, Refusal>;
 
     /// Notes that this number was seen; it must not be lower than any before.
@@ -154,39 +152,39 @@ pub trait Release {
     /// The highest number seen.
     ///
     /// # Errors
-    /// When it is lost or was changed.
+    /// The number is lost or was changed.
     fn newest(&mut self, counter: Counter) -> Result<u64, Refusal>;
 
-    /// No key is given out from now on, until it is unlocked. Needs no secret.
+    /// Locks: no key is given out until it is unlocked. Needs no secret.
     ///
     /// # Errors
-    /// When it cannot be noted.
+    /// The lock cannot be recorded.
     fn lock(&mut self, reason: &str) -> Result<(), Refusal>;
 
-    /// Ends a lock; needs the secret. For a key that is bound to an admin it needs him, too: the secret
-    /// may lie on the machine that was locked, so that it mounts without a person. `admin` is a public key
-    /// whose secret half the caller was shown.
+    /// Ends a lock; needs the secret. A key that is bound to an admin needs the admin, too: the secret may lie on the
+    /// locked machine, so that it mounts without a person. `admin` is a public key whose secret half the caller was
+    /// shown.
     ///
     /// # Errors
-    /// When the secret or the admin is not the right one.
+    /// The secret or the admin is not the right one.
     fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), Refusal>;
 }
 
-/// Why a key was not given out, or not kept.
+/// Reasons for not giving out, or not keeping, a key.
 #[derive(Debug, Error)]
 pub enum Refusal {
-    /// The sealed key is not there.
+    /// The sealed key does not exist.
     #[error(
         "{} is not there: without the sealed key nobody can read the vault. Bring it back from a copy, or seal the tree again",
         .0.display()
     )]
     KeyLost(PathBuf),
-    /// The sealed key is not what was written.
+    /// The sealed key was changed since it was written.
     #[error("{} is damaged ({what}). Bring it back from a copy", path.display())]
     Damaged {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Its fault.
         what: &'static str,
     },
     /// The sealed key was made when keys were not yet bound to a vault.
@@ -200,12 +198,12 @@ pub enum Refusal {
         "the sealed key is the one of the vault {wanted}, not of {is}: each vault has a key of its own; if it was renamed, say --name {wanted}"
     )]
     WrongVault {
-        /// What was asked for.
+        /// The requested vault.
         is: Name,
-        /// What the key is bound to.
+        /// The vault that the key is bound to.
         wanted: Name,
     },
-    /// A manifest was given, and the key asks for none.
+    /// A manifest was given, but the key asks for none.
     #[error(
         "the store's key was made without a manifest, so --manifest would protect nothing; leave it out, or move the sealed key away with its .memory and seal the tree again with the manifest"
     )]
@@ -215,23 +213,23 @@ pub enum Refusal {
         "the manifest is of {is}, and the store's key is bound to the one of {wanted}; if it is a newer one of the same, seal it with --name {wanted}"
     )]
     WrongManifest {
-        /// What it says that it is of.
+        /// Name that it carries.
         is: Name,
-        /// What the key is bound to.
+        /// Name that the key is bound to.
         wanted: Name,
     },
     /// The manifest was compared with another directory.
     #[error("--root is {is}, and the store's key is bound to {wanted}")]
     WrongRoot {
-        /// What was looked at.
+        /// Directory that was compared.
         is: Name,
-        /// What the key is bound to.
+        /// Directory that the key is bound to.
         wanted: Name,
     },
-    /// A manifest of no file.
+    /// A manifest that lists no file.
     #[error("{} names no file, so nothing would be measured; seal what the key is to be bound to", .0.display())]
     EmptyManifest(PathBuf),
-    /// A manifest that does not say what it is of.
+    /// A manifest that does not carry a name.
     #[error(
         "{} does not say what it is of, so another one could stand in for it; seal it again: bakeoff layer integrity seal",
         .0.display()
@@ -246,7 +244,7 @@ pub enum Refusal {
     /// Wrong passphrase or key file.
     #[error("the {0} is not the one that the store's key was sealed with")]
     WrongSecret(&'static str),
-    /// The wrap does not open although the secret is right.
+    /// The wrapped key does not open although the secret is right.
     #[error("{} was changed after it was written. Bring it back from a copy", .0.display())]
     Altered(PathBuf),
     /// Locked.
@@ -257,7 +255,7 @@ pub enum Refusal {
         "the store's key is given out only with a signed manifest of the long-lived files; name it with --manifest, --pub and --root"
     )]
     Unmeasured,
-    /// Locked, and to be unlocked by the admin that the key is bound to.
+    /// Locked, and only the admin that the key is bound to can unlock it.
     #[error(
         "the store's key is bound to an admin, and it is for him to unlock it: give his secret key with --key FILE, and take it off this machine again"
     )]
@@ -268,36 +266,36 @@ pub enum Refusal {
     /// An older manifest or vault.
     #[error("{what} {is} is older than {what} {newest}, which was used before; use the newest")]
     RolledBack {
-        /// What of: `manifest` or `vault`.
+        /// `manifest` or `vault`.
         what: &'static str,
-        /// The number that was given.
+        /// The given number.
         is: u64,
-        /// The highest that was seen.
+        /// The highest number seen.
         newest: u64,
     },
-    /// Files of the long-lived set are not as the manifest says.
+    /// Files of the long-lived set differ from the manifest.
     #[error("{first}{} not as the manifest says; the store's key stays sealed", and_more(*more))]
     LongLivedChanged {
         /// The first of them.
         first: String,
-        /// How many others.
+        /// Number of the others.
         more: usize,
     },
     /// The file that remembers the newest numbers is gone.
     #[error("{} is not there, so an older vault could not be told from the newest. Bring it back from a copy, or begin anew: bakeoff layer store unlock", .0.display())]
     MemoryLost(PathBuf),
-    /// The key file's permissions.
+    /// The key file's permissions are too wide.
     #[error("{} can be read by others than its owner; chmod 600 it, and think about who has read it", .0.display())]
     OpenKeyFile(PathBuf),
-    /// The key file is none.
+    /// The file is no key file.
     #[error("{} is no key file: 64 hexadecimal digits and a line end. Make one: bakeoff layer store keygen", .0.display())]
     NoKeyFile(PathBuf),
     /// Reading or writing failed.
     #[error("{}: {error}", path.display())]
     Io {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
     /// The cipher library failed.
@@ -313,7 +311,7 @@ fn and_more(more: usize) -> String {
 }
 
 impl Refusal {
-    /// The name under which it is counted.
+    /// Label of its counter.
     pub fn label(&self) -> &'static str {
         match self {
             Self::KeyLost(_) => "key-lost",
@@ -344,10 +342,10 @@ impl Refusal {
     }
 }
 
-/// Whether a policy is content with a vault and a state; the counter is the place's own business.
+/// Whether a vault and a state satisfy a policy; the counter is left to the place.
 ///
 /// # Errors
-/// With the first thing that is not right.
+/// The first condition that fails.
 pub fn judge(policy: &Policy, vault: &Name, state: &State) -> Result<Option<u64>, Refusal> {
     if *vault != policy.vault {
         return Err(Refusal::WrongVault { is: vault.clone(), wanted: policy.vault.clone() });

@@ -1,8 +1,8 @@
-//! A store key kept in a file.
+//! Store key sealed in a file.
 //!
-//! Measured side, cold. Owns three files: the wrap (`NAME`), the memory of the newest numbers
-//! (`NAME.memory`), and the lock (`NAME.locked`), whose mere presence refuses. The lock needs no
-//! secret, so that a layer that finds a violation can set it; taking it away does.
+//! Measured side, cold. Owns three files: the wrapped key (`NAME`), the memory of the newest numbers (`NAME.memory`),
+//! and the lock (`NAME.locked`), whose mere presence refuses. Locking needs no secret, so that a layer that finds a
+//! violation can do it; unlocking does.
 
 use super::secret::{Secret, Stretch, derive};
 use super::text::{self, Memory, NoWrap, WrapHead};
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// The longest reason for a lock that is read.
+/// Size limit when reading the reason of a lock.
 const MOST_BYTES: u64 = 4096;
 
 /// A sealed key in a file, and the secret that opens it.
@@ -31,7 +31,7 @@ pub struct SealedFile {
     wrapping: Option<([u8; 16], Arc<SecretBytes>)>,
 }
 
-/// The wrap as it was read.
+/// The wrapped key as it was read.
 struct Wrap {
     head: WrapHead,
     wrapped: text::Wrapped,
@@ -44,7 +44,7 @@ impl SealedFile {
         Self { path: path.to_owned(), secret, wrapping: None }
     }
 
-    /// Whether there is a sealed key.
+    /// Whether the sealed key exists.
     pub fn exists(path: &Path) -> bool {
         path.exists()
     }
@@ -57,16 +57,15 @@ impl SealedFile {
     /// Locks without the secret.
     ///
     /// # Errors
-    /// When the lock cannot be written.
+    /// The lock cannot be written.
     pub fn lock_file(path: &Path, reason: &str) -> Result<(), Refusal> {
         write_whole(&Self::lock_path(path), &format!("{}\n", reason.replace('\n', " ")))
     }
 
-    /// Whether there is a lock: anything that has its name is one. Opens nothing, so nothing in its place
-    /// can hold us up.
+    /// Whether there is a lock: any file of that name is one. Opens nothing, so nothing in its place can block us.
     ///
     /// # Errors
-    /// When that cannot be told: then nothing is given out.
+    /// That cannot be determined: then nothing is given out.
     pub fn is_locked(path: &Path) -> io::Result<bool> {
         match fs::symlink_metadata(Self::lock_path(path)) {
             Ok(_) => Ok(true),
@@ -75,10 +74,10 @@ impl SealedFile {
         }
     }
 
-    /// Why it is locked, if it is.
+    /// The reason of the lock, if there is one.
     ///
     /// # Errors
-    /// When that cannot be told: then nothing is given out.
+    /// That cannot be determined: then nothing is given out.
     pub fn locked(path: &Path) -> Result<Option<String>, Refusal> {
         let lock = Self::lock_path(path);
         if !Self::is_locked(path).map_err(|error| Refusal::Io { path: lock.clone(), error })? {
@@ -91,7 +90,7 @@ impl SealedFile {
     /// The policy as it stands in the file; authenticated only by a release.
     ///
     /// # Errors
-    /// When there is none.
+    /// There is none.
     pub fn policy(&self) -> Result<Policy, Refusal> {
         Ok(self.read_wrap()?.head.policy)
     }
@@ -129,7 +128,7 @@ impl SealedFile {
         Ok(key)
     }
 
-    /// The key, and the policy, which is genuine: the key was bound to it.
+    /// The key, and the policy, which is authentic: the key was bound to it.
     fn open_wrap(&mut self) -> Result<(StoreKey, Policy), Refusal> {
         let wrap = self.read_wrap()?;
         let wrapping = self.wrapping(&wrap.head)?;
@@ -259,7 +258,7 @@ impl Release for SealedFile {
     }
 }
 
-/// What a memory that is begun anew knows of the manifest.
+/// Lowest version of the manifest in a newly begun memory.
 fn least_version(policy: &Policy) -> u64 {
     policy.manifest.as_ref().map_or(0, |wanted| wanted.least_version)
 }
@@ -301,7 +300,7 @@ fn read_text(path: &Path, missing: impl Fn() -> Refusal) -> Result<String, Refus
     }
 }
 
-/// Synced, and all at once: the file is the old one or the new one.
+/// Writes atomically and synced: the file is the old one or the new one.
 fn write_whole(path: &Path, text: &str) -> Result<(), Refusal> {
     Place::of(path)
         .and_then(|place| place.replace(text.as_bytes(), For::Owner))

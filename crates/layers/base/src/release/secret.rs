@@ -1,8 +1,8 @@
-//! What a sealed key is wrapped under: a passphrase or a key file.
+//! Secret that wraps a sealed key: a passphrase or a key file.
 //!
-//! Measured side, cold. Owns how a wrapping key is made of either. Argon2id with the second
-//! recommended setting of RFC 9106 (64 MiB, three passes; one lane, as the store's user may have one
-//! core), which makes a guess cost what the machine can bear, not what the attacker's can.
+//! Measured side, cold. Owns how a wrapping key is derived from either. Argon2id with the second recommended setting
+//! of RFC 9106 (64 MiB, three passes; one lane, as the store's user may have one core). It makes a guess as expensive
+//! as the owner's machine can bear.
 
 use super::Refusal;
 use argon2::{Algorithm, Argon2, Params, Version};
@@ -19,7 +19,7 @@ use zeroize::{Zeroize, Zeroizing};
 /// Bytes of a key file's key; the file has twice as many digits.
 pub const KEY_FILE_BYTES: usize = 32;
 
-/// How a passphrase is stretched.
+/// Cost parameters of stretching a passphrase.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stretch {
     pub(super) memory_kib: u32,
@@ -30,20 +30,20 @@ pub(super) struct Stretch {
 impl Stretch {
     /// RFC 9106, section 4, second choice, on one lane.
     pub(super) const USUAL: Self = Self { memory_kib: 65_536, passes: 3, lanes: 1 };
-    /// A sealed key that asks for more was not written by us, and would only eat memory.
+    /// Limit on these parameters: we never write a sealed key with more, and it would only eat memory.
     pub(super) const MOST: Self = Self { memory_kib: 1 << 20, passes: 16, lanes: 16 };
 }
 
-/// What the owner knows or has.
+/// Secret of the owner.
 pub enum Secret {
-    /// Something typed.
+    /// A typed passphrase.
     Passphrase(SecretBytes),
     /// The key of a key file.
     KeyFile(SecretBytes),
 }
 
 impl Secret {
-    /// A passphrase, without the line end it may have been typed with. What was handed in is wiped.
+    /// A passphrase, without the line end it may have been typed with. The buffer passed in is wiped.
     ///
     /// # Errors
     /// No memory may be locked for it.
@@ -57,14 +57,14 @@ impl Secret {
     /// Reads a key file that only its owner may read.
     ///
     /// # Errors
-    /// When it cannot be read, others can read it, or it is none.
+    /// It cannot be read, others can read it, or it is no key file.
     pub fn key_file(path: &Path) -> Result<Self, Refusal> {
         let failed = |error| Refusal::Io { path: path.to_owned(), error };
         let file = File::open(path).map_err(failed)?;
         if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
             return Err(Refusal::OpenKeyFile(path.to_owned()));
         }
-        // What fills the room may go on behind it.
+        // A full buffer means that the file may be longer.
         let mut room = SecretBytes::zeroed(2 * KEY_FILE_BYTES + 8).map_err(Refusal::Memory)?;
         let length = read_all(&file, &mut room).map_err(failed)?;
         let mut key = SecretBytes::zeroed(KEY_FILE_BYTES).map_err(Refusal::Memory)?;
@@ -100,7 +100,7 @@ impl Secret {
     }
 }
 
-/// Reads until the file's end, or until there is no more room; how much it was.
+/// Reads to the end of the file, or until the buffer is full; returns the number of bytes.
 fn read_all(mut file: &File, room: &mut [u8]) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {
@@ -129,7 +129,7 @@ pub(super) fn derive(secret: &[u8], salt: &[u8], purpose: &[u8], out: &mut [u8])
 /// Writes a new key file that only its owner may read; there must be none.
 ///
 /// # Errors
-/// When it is there, or cannot be written.
+/// The file exists, or cannot be written.
 pub fn make_key_file(path: &Path) -> Result<(), Refusal> {
     let mut key = Zeroizing::new([0_u8; KEY_FILE_BYTES]);
     rand::fill(key.as_mut_slice()).map_err(|_| Refusal::Cipher)?;

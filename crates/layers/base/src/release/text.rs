@@ -1,8 +1,8 @@
-//! The two text files of a sealed key: the wrap, and what is remembered.
+//! The two text files of a sealed key: the wrapped key, and the memory of the newest numbers.
 //!
-//! Measured side, cold; fed by whoever can write the files. Lines of a word and its value, in one
-//! order, nothing else. The last line closes the file: it holds the wrapped key or the check, both
-//! computed over all lines before it as they stand.
+//! Measured side, cold; anybody who can write the files controls this input. Lines of a word and its value, in one
+//! order, nothing else. The last line closes the file: it holds the wrapped key or the check, both computed over all
+//! lines before it as they stand.
 
 use super::secret::Stretch;
 use super::{AdminKey, Policy, Wanted};
@@ -10,18 +10,18 @@ use crate::hex::{from_hex, to_hex};
 use crate::name::Name;
 
 const WRAP_TITLE: &str = "bakeoff sealed key 2";
-/// Of wraps that were bound neither to a vault nor to one manifest.
+/// Title of wraps that were bound neither to a vault nor to one manifest.
 const OLD_TITLE: &str = "bakeoff sealed key 1";
-/// What the key is for: none of another purpose is ever taken for it.
+/// Purpose of the key: a key of another purpose is never taken for it.
 const PURPOSE: &str = "store";
 const MEMORY_TITLE: &str = "bakeoff release memory 1";
 
-/// Why a text is no wrap.
+/// Reasons why a text is no wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoWrap {
     /// Made before keys were bound to what they open.
     Old,
-    /// This is wrong with it.
+    /// Its fault.
     Damaged(&'static str),
 }
 
@@ -139,7 +139,7 @@ impl Memory {
     }
 }
 
-/// Reads what is remembered: the numbers, the check, and the text it is over.
+/// Reads the memory: the numbers, the check, and the text that the check covers.
 pub(super) fn read_memory(text: &str) -> Result<(Memory, [u8; 32], &str), &'static str> {
     let (head_text, last) = split_last(text)?;
     let mut lines = head_text.lines();

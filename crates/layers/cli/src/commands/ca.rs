@@ -1,6 +1,6 @@
-//! `bakeoff layer ca ...`: a domain, the names it certifies, and the bundles by which domains know each other.
+//! `bakeoff layer ca ...`: making a domain, certifying names, and exchanging trust bundles.
 //!
-//! Glue. Owns the flags and what is printed; keys and files are `bakeoff-layers-agent`'s.
+//! Glue. Owns the flags and the output; `bakeoff-layers-agent` owns keys and files.
 
 use super::delegate::SKEW_S;
 use super::passphrase::PassphraseArgs;
@@ -112,7 +112,7 @@ pub(crate) struct ImportArgs {
     trust: PathBuf,
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Init(args) => init(&args),

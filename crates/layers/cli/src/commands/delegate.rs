@@ -1,4 +1,4 @@
-//! `delegate`: a part of one's rights for somebody else, for a time.
+//! `delegate`: gives a part of the user's rights to somebody else, for a time.
 
 use super::login::{SessionArgs, of_file, read};
 use super::moment;
@@ -18,7 +18,7 @@ use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// How far the clock of a server may be behind the one here, in seconds.
+/// Allowance for a server's clock that is behind ours, in seconds.
 pub(super) const SKEW_S: u64 = 30;
 
 #[derive(Args, Debug)]
@@ -86,18 +86,18 @@ pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// All that the receiver has to show, and the number of what is new in it.
+/// Everything that the receiver has to show, and the number of the new transfer.
 pub(super) fn hand_on(session: &Session, wish: &Wish) -> Result<(Hello, Serial), Failure> {
     let serial = Serial::random().map_err(Failure::failed)?;
     let mut shown = session.handing_on();
     let held = shown.chain.last().map(|(_, held)| held.as_slice());
     let made = Transfer::give(wish, session.name(), session.key(), held, serial).map_err(Failure::usage)?;
     shown.chain.push((session.name().clone(), made));
-    // As its receiver reads it: too long a chain is found here.
+    // Read back as by its receiver: too long a chain is found here.
     Hello::read(&shown.write()).map(|shown| (shown, serial)).map_err(Failure::usage)
 }
 
-/// To whom, and his key: from an identity that is good here, or a bare key.
+/// Name and key of the receiver: from an identity that is valid here, or a bare key.
 fn receiver(path: &Path, bundles: &Bundles) -> Result<(Option<Name>, PublicKey), Failure> {
     let bytes = read(path)?;
     if bytes.starts_with(b"-----BEGIN") {

@@ -1,4 +1,4 @@
-//! `login` and `logout`: a session begun, and ended.
+//! `login` and `logout`: begin and end a session.
 
 use super::moment;
 use super::passphrase::PassphraseArgs;
@@ -66,7 +66,7 @@ impl SessionArgs {
 
 pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
     let (key, identity, transfer) = papers(args)?;
-    // Whoever says his own name means its place; any other is a directory that is yet to be made.
+    // The user's own name means its default place; any other argument is a directory that is yet to be made.
     let dir = match &args.session {
         Some(dir) if session::named(dir).as_ref() != Some(&args.name) => dir.clone(),
         _ => session::place(&args.name).map_err(of_session)?,
@@ -84,7 +84,7 @@ pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// A key, what is said of it, and what was handed to it.
+/// A key, its identities, and the transfer to it.
 fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure> {
     if let Some(dir) = &args.role {
         let role = role::open(dir, &args.name, secret(&args.passphrase)?).map_err(Failure::failed)?;
@@ -114,7 +114,7 @@ pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What `delegate` wrote.
+/// The file that `delegate` wrote.
 pub(super) fn delegated(path: &Path) -> Result<Hello, Failure> {
     let shown = Hello::read(&read(path)?).map_err(|why| of_file(path, why))?;
     if shown.chain.is_empty() { Err(of_file(path, "nothing is delegated by it")) } else { Ok(shown) }

@@ -1,4 +1,4 @@
-//! One file a command.
+//! Commands of `bakeoff-layers`, one file each.
 
 pub(crate) mod audit;
 pub(crate) mod ca;

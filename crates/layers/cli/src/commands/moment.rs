@@ -1,9 +1,9 @@
-//! Moments and spans of time, as people type them.
+//! Parsers of times and durations as people type them.
 
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{SignedDuration, Timestamp, Zoned};
 
-/// The next moment that is meant, in seconds since 1970: `18:00`, `2026-12-24`, `2026-12-24T18:00`, or with its offset.
+/// The next such time, in seconds since 1970: `18:00`, `2026-12-24`, `2026-12-24T18:00`, or with its offset.
 pub(crate) fn until(text: &str) -> Result<u64, String> {
     let now = Zoned::now();
     let moment = read(text, &now).filter(|moment| *moment > now.timestamp());
@@ -11,20 +11,20 @@ pub(crate) fn until(text: &str) -> Result<u64, String> {
     seconds.ok_or_else(|| "no moment to come; write 18:00, 2026-12-24 or 2026-12-24T18:00".to_owned())
 }
 
-/// A span, in seconds: `8h`, `15m`.
+/// A duration, in seconds: `8h`, `15m`.
 pub(crate) fn seconds(text: &str) -> Result<u64, String> {
     let span = text.parse::<SignedDuration>().ok().filter(|span| span.subsec_nanos() == 0);
     let seconds = span.and_then(|span| u64::try_from(span.as_secs()).ok()).filter(|seconds| *seconds > 0);
     seconds.ok_or_else(|| "no time in whole seconds; write 8h or 15m".to_owned())
 }
 
-/// By the clock and calendar of this place; a time without a date is today's, or tomorrow's when it is over.
+/// By the local clock and calendar; a time without a date is today's, or tomorrow's if it is over.
 fn read(text: &str, now: &Zoned) -> Option<Timestamp> {
     if let Ok(moment) = text.parse() {
         return Some(moment);
     }
     let here = |moment: DateTime| Some(moment.to_zoned(now.time_zone().clone()).ok()?.timestamp());
-    // What has a date and a time is read as either alone, too: so it comes first.
+    // Text with a date and a time also parses as either alone: so it comes first.
     if let Ok(moment) = text.parse::<DateTime>() {
         return here(moment);
     }

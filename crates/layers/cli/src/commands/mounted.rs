@@ -1,6 +1,6 @@
-//! What commands that mount have in common: what is said of a mount, and the process that takes it off.
+//! Parts shared by commands that mount: messages on a mount, and the keeper process that unmounts.
 //!
-//! Glue. The mount's life is `bakeoff_layers_base::daemon::mount`'s.
+//! Glue. `bakeoff_layers_base::daemon::mount` owns the life of a mount.
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -10,7 +10,7 @@ use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is not as one would expect of a mount that is ready.
+/// Warnings about a mount that is ready.
 pub(super) fn warn(ready: Ready) {
     if ready.cleared {
         terminal::complain("a mount whose daemon was dead was taken away first");
@@ -20,7 +20,7 @@ pub(super) fn warn(ready: Ready) {
     }
 }
 
-/// How it ended.
+/// Message and exit code for the end of a mount.
 pub(super) fn ended(end: End, at: &Path) -> Result<Exit, Failure> {
     match end {
         End::Signal => {}
@@ -49,7 +49,7 @@ pub(crate) struct KeeperArgs {
     at: PathBuf,
 }
 
-/// That command.
+/// Runs the keeper.
 pub(super) fn keeper(args: &KeeperArgs) -> Result<Exit, Failure> {
     keeper_main(&args.at).map_err(Failure::failed)?;
     Ok(Exit::Done)

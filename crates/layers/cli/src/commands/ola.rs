@@ -27,7 +27,7 @@ pub(crate) struct ServeArgs {
     status: Option<PathBuf>,
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     let Command::Serve(ServeArgs { dir, listen, status }) = command;
     let options = Options { dir, listen, status };

@@ -1,4 +1,4 @@
-//! Passphrases come from a file: nothing is asked for, so that a layer starts without a person.
+//! Passphrases from files: nothing prompts for one, so that a layer starts without a person.
 
 use crate::exit::Failure;
 use clap::Args;
@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
-/// The longest file that is read.
+/// Longest file that is read.
 const MOST_BYTES: usize = 4096;
 
 /// Where a passphrase comes from.
@@ -22,7 +22,7 @@ impl PassphraseArgs {
     /// The first line without its end, if a file was given.
     pub(crate) fn read(&self) -> Result<Option<String>, Failure> {
         let Some(path) = &self.passphrase_file else { return Ok(None) };
-        // With room for any passphrase at once: what grows leaves copies behind.
+        // Large enough for any passphrase at once: a growing buffer would leave copies behind.
         let mut text = Zeroizing::new(String::with_capacity(MOST_BYTES));
         let file = File::open(path).map(|file| file.take(MOST_BYTES as u64));
         file.and_then(|mut file| file.read_to_string(&mut text)).map_err(|error| {

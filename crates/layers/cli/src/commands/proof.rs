@@ -1,4 +1,4 @@
-//! `proof` of a layer: whether it protects a process, and how far.
+//! `proof` of a layer: whether it protects a process, and to which degree.
 
 use crate::exit::Exit;
 use crate::terminal;
@@ -15,7 +15,8 @@ pub(crate) struct ProofArgs {
     status: PathBuf,
 }
 
-/// `of`: the degree that a layer's status proves for a process, or why it proves none.
+/// Prints the result of `of`: the degree that a layer's status proves for a process, or the reason why it proves
+/// none.
 pub(crate) fn proof(args: &ProofArgs, of: fn(u32, &Path) -> Result<String, String>) -> Exit {
     match of(args.pid, &args.status) {
         Ok(degree) => {

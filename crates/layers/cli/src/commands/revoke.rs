@@ -1,4 +1,4 @@
-//! `revoke`: what was handed on, or a key, counts no more.
+//! `revoke`: takes back a delegation or a key.
 
 use super::login::{SessionArgs, delegated, of_agent};
 use crate::exit::{Exit, Failure};
@@ -46,7 +46,7 @@ pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What is meant, and whose it is, where that is known.
+/// Object of the revocation, and its domain, if that is known.
 fn what(text: &str) -> Result<(What, Option<Domain>), Failure> {
     if let Some(item) = item(text) {
         return Ok((What::Item(item), None));

@@ -1,4 +1,4 @@
-//! `role create`: a part of one's rights under a key of its own.
+//! `role create`: makes a role with a part of the user's rights and a key of its own.
 
 use super::delegate::{SKEW_S, WhatArgs, hand_on};
 use super::login::SessionArgs;
@@ -39,7 +39,7 @@ pub(crate) struct CreateArgs {
     session: SessionArgs,
 }
 
-/// What opens a role's key.
+/// The secret that opens a role's key.
 pub(super) fn secret(passphrase: &PassphraseArgs) -> Result<Secret, Failure> {
     let words = passphrase
         .read()?
@@ -47,7 +47,7 @@ pub(super) fn secret(passphrase: &PassphraseArgs) -> Result<Secret, Failure> {
     Secret::passphrase(words.into_bytes()).map_err(Failure::failed)
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     let Command::Create(args) = command;
     let (session, now) = (args.session.open()?, now_unix_s());
@@ -72,7 +72,7 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         let made = role::certify(&args.out, (&name, key), session.key(), &transfer, times);
         made.map(|()| serial).map_err(Failure::failed)
     });
-    // Without papers the key is of no use, and in the way of the next attempt.
+    // Without statements the key is useless, and in the way of the next attempt.
     let serial = papers.inspect_err(|_| drop(fs::remove_dir_all(&args.out)))?;
     terminal::say(&format!("{}: {name}, serial {serial}", args.out.display()));
     Ok(Exit::Done)

@@ -1,43 +1,43 @@
-//! The chain: each record's link holds all records before it.
+//! Hash chain of the audit log: each record's link covers all records before it.
 //!
-//! Measured side, hot: one BLAKE3 of some 400 bytes a record. Owns heads and frames of segments.
+//! Measured side, hot: one BLAKE3 of some 400 bytes a record. Owns the heads of segments and the frames of records.
 
 use super::record::{Decision, MOST_BYTES};
 
-/// A BLAKE3 over the link before and a record.
+/// A BLAKE3 over the previous link and a record.
 pub type Link = [u8; 32];
 
 const MAGIC: &[u8; 16] = b"bakeoff-audit/1\n";
 /// Bytes of a segment's head.
 pub const HEAD_BYTES: usize = 16 + 8 + 32;
-/// Bytes before a record, and behind it.
+/// Bytes of a frame before its record (length) and behind it (link).
 pub(super) const LENGTH_BYTES: usize = 4;
 pub(super) const LINK_BYTES: usize = 32;
 
-/// Where a log ends.
+/// End of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chain {
-    /// How many records there are.
+    /// Number of records.
     pub size: u64,
-    /// The link of the last; before the first, the hash of the origin.
+    /// Link of the last record; before the first, the hash of the origin.
     pub link: Link,
 }
 
-/// A record that is longer than one may be: a path of hundreds of long names.
+/// A record that exceeds the limit: a path of hundreds of long names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("a record of the audit log would be longer than {} bytes", MOST_BYTES)]
 pub struct TooLong;
 
 impl Chain {
-    /// Of a log with this origin, before its first record.
+    /// An empty log with this origin.
     pub fn start(origin: &str) -> Self {
         Self { size: 0, link: *blake3::hash(origin.as_bytes()).as_bytes() }
     }
 
-    /// Adds a record: its frame is put behind `out`.
+    /// Adds a record: appends its frame to `out`.
     ///
     /// # Errors
-    /// It is too long; then nothing was added.
+    /// It is too long; then nothing is added.
     pub fn add(&mut self, decision: &Decision, unwritten: u64, out: &mut Vec<u8>) -> Result<(), TooLong> {
         let record = decision.write(self.size, unwritten);
         let length =
@@ -49,12 +49,12 @@ impl Chain {
         Ok(())
     }
 
-    /// The head of a segment that goes on from here.
+    /// Head of a segment that continues from here.
     pub fn head(&self) -> Vec<u8> {
         [MAGIC.as_slice(), &self.size.to_le_bytes(), &self.link].concat()
     }
 
-    /// Where a segment goes on from, by its head; and what follows the head.
+    /// The end that a segment continues from, by its head; and the bytes behind the head.
     pub fn of_head(segment: &[u8]) -> Option<(Self, &[u8])> {
         let (size, rest) = segment.strip_prefix(MAGIC)?.split_first_chunk()?;
         let (link, frames) = rest.split_first_chunk()?;

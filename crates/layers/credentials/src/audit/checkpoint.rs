@@ -1,8 +1,8 @@
-//! Checkpoints: how long a log was and which link its last record had, signed by its server.
+//! Checkpoints of an audit log: its number of records and last link, signed by its server.
 //!
 //! Measured side, cold, pure. Written as signed notes (<https://c2sp.org/signed-note>, with the text of
-//! <https://c2sp.org/tlog-checkpoint>), which others can read and countersign; the hash is our link, not the root of a tree:
-//! who looks at a log has all of it.
+//! <https://c2sp.org/tlog-checkpoint>), which others can read and countersign. The hash is our link, not the root of
+//! a tree: a reader of the log always has all of it.
 
 use super::chain::{Chain, Link};
 use crate::key::{PublicKey, SecretKey, hash};
@@ -13,50 +13,50 @@ use base64::engine::general_purpose::STANDARD;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a signature line begins with.
+/// Start of a signature line.
 const DASH: &str = "\u{2014} ";
-/// Ed25519, as notes number algorithms.
+/// Ed25519, by the algorithm numbers of notes.
 const ED25519: u8 = 1;
-/// Bytes that name a key before a signature.
+/// Bytes that identify a key before a signature.
 const ID_BYTES: usize = 4;
-/// Most keys that a server had in turn.
+/// Limit on the keys that a server had one after the other.
 const MOST_KEYS: usize = 1000;
 
-/// A checkpoint whose signature was verified, or that is yet to be signed.
+/// A checkpoint with a verified signature, or one that is yet to be signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checkpoint(pub Chain);
 
-/// Why it is none.
+/// Reasons for refusing a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoCheckpoint {
-    /// Not written as one.
+    /// Malformed.
     #[error(
         "not a checkpoint: three lines, an empty one, and lines of signatures; take the file that the server wrote"
     )]
     Malformed,
-    /// Of another log.
+    /// It belongs to another log.
     #[error("a checkpoint of the log {}, not of this one; take one that this server wrote", .0.escape_debug())]
     OtherLog(String),
-    /// By none of the server's keys.
+    /// It is signed by none of the server's keys.
     #[error(
         "signed by none of the keys that this log names; it is another server's, or somebody made the log anew with a key of his own"
     )]
     OtherKey,
-    /// By one of them, but not these bytes.
+    /// It is signed by one of them, but over other bytes.
     #[error("its signature is not right; it was changed")]
     BadSignature,
 }
 
-/// Whose a log is, and by which keys its checkpoints are verified.
+/// Owner of a log, and the keys that verify its checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keys {
     /// The server.
     pub server: Name,
-    /// Its keys, in the order in which it had them.
+    /// Its keys, in the order of their use.
     pub keys: Vec<PublicKey>,
 }
 
-/// They are none.
+/// The text does not list the keys of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "not the keys of a log: a line for each, as <https://c2sp.org/signed-note> writes verifier keys, all of one server"
@@ -64,7 +64,7 @@ pub struct Keys {
 pub struct NoKeys;
 
 impl Checkpoint {
-    /// As a note that the server signs.
+    /// Writes a note signed by the server.
     pub fn sign(&self, server: &Name, key: &SecretKey) -> String {
         let origin = origin(server);
         let text = format!("{origin}\n{}\n{}\n", self.0.size, STANDARD.encode(self.0.link));
@@ -72,10 +72,10 @@ impl Checkpoint {
         format!("{text}\n{DASH}{origin} {}\n", STANDARD.encode(signature))
     }
 
-    /// From a note, which one of the keys must have signed.
+    /// Reads a note, which one of the keys must have signed.
     ///
     /// # Errors
-    /// It is another's, or was changed.
+    /// It is another server's, or was changed.
     pub fn open(note: &str, keys: &Keys) -> Result<Self, NoCheckpoint> {
         let origin = origin(&keys.server);
         let (text, signatures) = note.rsplit_once("\n\n").ok_or(NoCheckpoint::Malformed)?;
@@ -87,10 +87,10 @@ impl Checkpoint {
         Self::peek(note)
     }
 
-    /// What a note says, whoever signed it: for one that was opened when it came.
+    /// Reads a note without checking its signature: for one that was verified when it came.
     ///
     /// # Errors
-    /// It is none.
+    /// It is malformed.
     pub fn peek(note: &str) -> Result<Self, NoCheckpoint> {
         let (text, _) = note.rsplit_once("\n\n").ok_or(NoCheckpoint::Malformed)?;
         let lines: Vec<&str> = text.lines().collect();
@@ -102,7 +102,8 @@ impl Checkpoint {
     }
 }
 
-/// Looks for a signature line of a known key; a wrong one of a known key refuses the note, those of others do nothing.
+/// Looks for a valid signature line of a known key; an invalid one of a known key refuses the note, and other keys'
+/// do not count.
 fn signed(text: &str, signatures: &str, origin: &str, keys: &[PublicKey]) -> Result<(), NoCheckpoint> {
     let mut found = false;
     for line in signatures.lines() {
@@ -120,7 +121,7 @@ fn signed(text: &str, signatures: &str, origin: &str, keys: &[PublicKey]) -> Res
     if found { Ok(()) } else { Err(NoCheckpoint::OtherKey) }
 }
 
-/// Which log: the server's name as a path, without blanks and plus signs.
+/// Origin of a log: the server's name as a path, without blanks and plus signs.
 pub(super) fn origin(server: &Name) -> String {
     format!("{}/{}/{}/audit", server.domain(), server.kind().word(), server.local())
 }
@@ -132,13 +133,13 @@ fn id(origin: &str, key: &PublicKey) -> [u8; ID_BYTES] {
 }
 
 impl Keys {
-    /// Where its log begins.
+    /// The empty log of this server.
     pub fn start(&self) -> Chain {
         Chain::start(&origin(&self.server))
     }
 
     fn line(text: &str) -> Option<(Name, PublicKey)> {
-        // The last part may have a plus sign in it.
+        // The last part may contain a plus sign.
         let (origin, rest) = text.split_once('+')?;
         let (hex, key) = rest.split_once('+')?;
         let name = Name::of_uri(&format!("spiffe://{}", origin.strip_suffix("/audit")?))?;

@@ -1,6 +1,6 @@
-//! Evidence: what decisions stand on, as bytes, each known by its SHA-256.
+//! Evidence for decisions in the audit log: the bytes that they rest on, each identified by its SHA-256.
 //!
-//! Measured side, cold: made once for a HELLO and once for a change of rules. Texts are those that people write, so
+//! Measured side, cold: made once for a HELLO and once for a change of rules. Texts are kept as people wrote them, so
 //! that `sha256sum` finds the file that an administrator has.
 
 use crate::bundle::{Bundle, Bundles};
@@ -15,24 +15,24 @@ use bakeoff_layers_base::hex::{from_hex, to_hex};
 use ciborium::Value;
 use rustls_pki_types::CertificateDer;
 
-/// Longest HELLO with its leaf: HELLO as long as a frame may be, which is refused for it.
+/// Longest HELLO with its leaf: a HELLO may be as long as a frame, and is then refused for it.
 const MOST_SHOWN: usize = 2 << 20;
 
-/// Something that decisions stand on.
+/// A piece of evidence.
 #[derive(Clone, Copy, Debug)]
 pub enum Evidence<'a> {
-    /// What somebody shows.
+    /// Leaf and HELLO of a client.
     Shown {
         /// The leaf, in DER.
         leaf: &'a [u8],
-        /// HELLO, as it came.
+        /// HELLO, unchanged.
         hello: &'a [u8],
     },
     /// The text of an access list.
     Acl(&'a str),
     /// A trust bundle.
     Bundle(&'a Bundle),
-    /// All that was taken back.
+    /// The revocations in force.
     Revoked(&'a Revoked),
 }
 
@@ -50,14 +50,15 @@ impl Evidence<'_> {
     }
 }
 
-/// Leaf and HELLO of evidence; what is wrong with HELLO is the verifier's to say.
+/// Leaf and HELLO of evidence; the verifier judges the HELLO.
 pub(super) fn shown(bytes: &[u8]) -> Option<(Vec<u8>, Result<Hello, Refusal>)> {
     let value = cbor::read(bytes, MOST_SHOWN, &Piece::of("what was shown")).ok()?;
     let [leaf, hello]: [Value; 2] = value.into_array().ok()?.try_into().ok()?;
     Some((leaf.into_bytes().ok()?, Hello::read(&hello.into_bytes().ok()?)))
 }
 
-/// Who a leaf names, if an agent that is known here signed it: of whom a refusal is told, and what he showed kept.
+/// The name in a leaf, if an agent that is known here signed it: only then is a refusal logged by name, with its
+/// evidence.
 pub fn peer(leaf: &[u8], bundles: &Bundles, now_unix_s: u64) -> Option<Name> {
     let (der, of) = (CertificateDer::from(leaf), Piece::of("the leaf"));
     let bundle = bundles.get(&domain_of(&der, &of).ok()?)?;

@@ -1,7 +1,7 @@
-//! Reading a log: every record in turn, and all that is wrong, with its place.
+//! Reader of an audit log: every record in turn, and every fault with its place.
 //!
-//! Measured side, cold, pure, fed by whoever could write to the log. Goes on behind what is wrong with the link that
-//! stands there, so that one changed record is one finding.
+//! Measured side, cold, pure; anybody who could write to the log controls its input. After a fault it continues with
+//! the link that it finds there, so that one changed record is one finding.
 
 use super::chain::{Chain, HEAD_BYTES, LENGTH_BYTES, LINK_BYTES, Link, link};
 use super::checkpoint::Checkpoint;
@@ -9,35 +9,35 @@ use super::record::{MOST_BYTES, Record};
 use std::fmt;
 use std::ops::Range;
 
-/// Most findings: what follows the last of them is not looked at.
+/// Limit on findings: the log is not read beyond the last of them.
 pub const MOST_FINDINGS: usize = 100;
 
-/// Something wrong at a place.
+/// A fault at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// In which segment.
+    /// Number of the segment.
     pub segment: u64,
-    /// At which byte of it.
+    /// Byte offset in it.
     pub offset: u64,
-    /// What.
+    /// The fault.
     pub wrong: Wrong,
 }
 
-/// What is wrong.
+/// Kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// Not the head of a segment.
+    /// The head of a segment is malformed.
     #[error("this is no segment of an audit log: its head is missing or was changed")]
     NoHead,
-    /// A segment that does not hang on the one before it.
+    /// A segment that does not continue the one before it.
     #[error(
         "this segment does not go on from record {0}, where what is before it ends; the first one begins with the server's name"
     )]
     OtherStart(u64),
-    /// A record that is not the one of its link.
+    /// A record that does not match its link.
     #[error("record {0} does not hang on what is before it: it, its link, or those before it were changed")]
     Changed(u64),
-    /// Records that are not there.
+    /// Missing records.
     #[error("records {first} to {last} were removed")]
     Removed {
         /// The first.
@@ -50,21 +50,21 @@ pub enum Wrong {
         "record {found} stands where record {expected} should, which stands further on: they were swapped"
     )]
     Swapped {
-        /// Which should be here.
+        /// Number of the record expected here.
         expected: u64,
-        /// Which is.
+        /// Number of the record found here.
         found: u64,
     },
-    /// A record that was there before.
+    /// A record that occurred before.
     #[error("record {0} stands here once more")]
     Repeated(u64),
-    /// Under the right link, and no record.
+    /// A record with the right link and malformed content.
     #[error("record {0} cannot be read, though its link is right: another version of the server wrote it")]
     Unreadable(u64),
-    /// A length that no record has: where the next begins is not known.
+    /// An impossible length: the next record cannot be found.
     #[error("the length of record {0} was changed; what follows in this segment was not looked at")]
     Length(u64),
-    /// A record that was begun, and more behind it.
+    /// A half-written record with more behind it.
     #[error("record {0} ends in its middle, and the log goes on in another segment")]
     HalfWithin(u64),
     /// Fewer records than a checkpoint says.
@@ -72,9 +72,9 @@ pub enum Wrong {
         "the log ends with {have} records, and a checkpoint says that there were {said}: its end was cut off"
     )]
     Cut {
-        /// How many there are.
+        /// Number of records in the log.
         have: u64,
-        /// How many there were.
+        /// Number in the checkpoint.
         said: u64,
     },
     /// Other records than a checkpoint says.
@@ -90,34 +90,34 @@ impl fmt::Display for Finding {
     }
 }
 
-/// A record at the end that was begun: its server was killed, or writes at this moment.
+/// A half-written record at the end: its server was killed, or is writing at this moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Half {
-    /// At which byte of the last segment.
+    /// Byte offset in the last segment.
     pub offset: u64,
-    /// How many bytes of it there are.
+    /// Number of its bytes that are there.
     pub bytes: u64,
 }
 
 /// Reads segments in their order.
 #[derive(Debug)]
 pub struct Reader {
-    /// Where the records read so far end.
+    /// End of the records read so far.
     chain: Chain,
-    /// The link that the last record should have had, where it has another.
+    /// The link that the last record should have, if it has another.
     instead: Option<Link>,
     checkpoints: Vec<Checkpoint>,
     findings: Vec<Finding>,
     segment: u64,
-    /// How many bytes that segment has.
+    /// Number of bytes in that segment.
     length: u64,
     half: Option<Half>,
-    /// Numbers that were stepped over and stand further on.
+    /// Skipped numbers that occur further on.
     later: Vec<Range<u64>>,
 }
 
 impl Reader {
-    /// From where a log begins, or a segment in it; the log is held against these checkpoints.
+    /// Starts at the beginning of a log, or of a segment in it; compares the log with these checkpoints.
     pub fn new(from: Chain, checkpoints: Vec<Checkpoint>) -> Self {
         let mut reader = Self {
             chain: from,
@@ -133,7 +133,7 @@ impl Reader {
         reader
     }
 
-    /// Reads a segment; `each` gets its records, those beside which something is wrong among them.
+    /// Reads a segment; `each` gets its records, faulty ones included.
     pub fn segment(&mut self, number: u64, bytes: &[u8], mut each: impl FnMut(Record)) {
         if let Some(half) = self.half.take() {
             self.found(half.offset, Wrong::HalfWithin(self.chain.size));
@@ -161,7 +161,7 @@ impl Reader {
         }
     }
 
-    /// Where the log ends, and what is wrong with it.
+    /// End of the log, and all findings.
     pub fn end(mut self) -> (Chain, Option<Half>, Vec<Finding>) {
         let have = self.chain.size;
         let cut =
@@ -176,7 +176,7 @@ impl Reader {
         self.findings.push(Finding { segment: self.segment, offset, wrong });
     }
 
-    /// Whether something hangs on this link: the one that stands there, or the one that should.
+    /// Whether a record follows on this link: the one found there, or the one that should be there.
     fn hangs(&self, before: &Link) -> bool {
         self.chain.link == *before || self.instead.as_ref() == Some(before)
     }
@@ -213,7 +213,7 @@ impl Reader {
         record
     }
 
-    /// The record of this number has this link.
+    /// Advances past the record of this number, with this link.
     fn step(&mut self, number: u64, link: Link, offset: u64) {
         self.chain = Chain { size: number.saturating_add(1), link };
         self.compare(offset);
@@ -237,9 +237,9 @@ struct Frame<'a> {
 
 enum Next<'a> {
     Frame(Frame<'a>, &'a [u8]),
-    /// The bytes end before it does; or a crash left nothing but zeros.
+    /// The bytes end before the record does; or a crash left nothing but zeros.
     Half,
-    /// No record is so long.
+    /// An impossible length.
     Odd,
 }
 
@@ -258,7 +258,7 @@ fn take(bytes: &[u8]) -> Next<'_> {
     parts.map_or(Next::Half, |(record, link, behind)| Next::Frame(Frame { record, link }, behind))
 }
 
-/// Whether a record has lost its number: the next one is the next, and hangs on it.
+/// Whether a record has only a wrong number: the next one has the next number, and its link follows from this one.
 fn is_renumbered(number: u64, frame: &Frame<'_>, behind: &[u8]) -> bool {
     let hangs = matches!(take(behind), Next::Frame(next, _) if link(&frame.link, next.record) == next.link);
     hangs && following(behind).next() == number.checked_add(1)
@@ -269,7 +269,7 @@ fn following(mut bytes: &[u8]) -> impl Iterator<Item = u64> {
     std::iter::from_fn(move || match take(bytes) {
         Next::Frame(frame, behind) => {
             bytes = behind;
-            // Zero stands for what cannot be read: nobody looks for it further on.
+            // Zero stands for an unreadable record: it is not searched for further on.
             Some(Record::read(frame.record).map_or(0, |record| record.number))
         }
         Next::Half | Next::Odd => None,

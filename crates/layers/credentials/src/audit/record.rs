@@ -1,7 +1,7 @@
-//! Records: what was decided, about whom, by what.
+//! Records of the audit log: a decision, its principal, and the evidence for it.
 //!
-//! Measured side, hot when written: once for each decision that is not kept already. Owns which field is where. A record
-//! names what it stands on by hashes ([`super::Evidence`]); who it is about is said in words, too.
+//! Measured side, hot when written: once for each decision that is not cached. Owns the layout of the fields. A
+//! record names its evidence by hashes ([`super::Evidence`]); the principal is also written in words.
 
 use crate::cbor;
 use crate::grant::Rights;
@@ -16,48 +16,48 @@ use std::sync::Arc;
 
 /// Longest record.
 pub const MOST_BYTES: usize = 256 * 1024;
-/// The refusal of what neither list nor chain grants; others are told and not replayed.
+/// The refusal for a right that neither list nor chain grants; other refusals are logged but not replayed.
 pub const DENIED: &str = "denied";
 
 /// An object's names, from the root down.
 pub type Path = Vec<Vec<u8>>;
 
-/// What was in force when something was decided.
+/// Rules in force at a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct InForce {
-    /// How often this had changed since the server began.
+    /// Number of changes since the server began.
     pub epoch: u64,
     /// The access list.
     pub acl: Hash,
     /// The trust bundles.
     pub bundles: Vec<Hash>,
-    /// What was taken back.
+    /// The revocations.
     pub revoked: Hash,
 }
 
-/// Something decided.
+/// A decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// When, in seconds since 1970: the moment that the verifier was told.
+    /// Time in seconds since 1970, as given to the verifier.
     pub time_unix_s: u64,
     /// The session's number at the server.
     pub session: u32,
-    /// Who: what the leaf names, where it could be verified.
+    /// Principal: the name in the leaf, if it could be verified.
     pub peer: Option<Name>,
-    /// Leaf and HELLO; `None` where the leaf is nobody's who is known here: strangers cannot fill the disk.
+    /// Leaf and HELLO; `None` if nobody known here signed the leaf: strangers cannot fill the disk.
     pub shown: Option<Hash>,
-    /// By which rules.
+    /// The rules in force.
     pub force: Arc<InForce>,
-    /// What.
+    /// The decision itself.
     pub about: About,
 }
 
-/// What was decided.
+/// Subject and result of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum About {
     /// HELLO: let in.
     Admitted {
-        /// When the grant ends, in seconds since 1970.
+        /// End of the grant, in seconds since 1970.
         until_unix_s: u64,
     },
     /// HELLO: not let in.
@@ -65,25 +65,27 @@ pub enum About {
         /// The name of the refusal.
         refusal: Cow<'static, str>,
     },
-    /// Something asked of an object.
+    /// A request for an object.
     Object {
-        /// The names by which the server knows it: one, or more of a file with hard links, which must all be let.
+        /// The names by which the server knows it: one, or several for a file with hard links. All of them must grant
+        /// it.
         paths: Vec<Path>,
-        /// What was asked.
+        /// The requested operations.
         asked: Operations,
-        /// What the session may do with it: kept, and used until the grant ends or the rules change.
+        /// Rights of the session to it: cached, and used until the grant ends or the rules change.
         rights: Rights,
-        /// What came of it.
+        /// The result.
         outcome: Outcome,
     },
 }
 
-/// What came of a question.
+/// Result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Allowed.
     Allowed {
-        /// The line of the access list that lets the first operation asked be done at the first path; 0 when nothing is asked.
+        /// The line of the access list that grants the first requested operation at the first path; 0 if nothing is
+        /// requested.
         line: u64,
     },
     /// Refused.
@@ -98,13 +100,13 @@ pub enum Outcome {
 pub struct Record {
     /// Its number, from 0.
     pub number: u64,
-    /// How many refusals of strangers before it were not written, as there were too many a second.
+    /// Number of strangers' refusals before it that were not written, as there were too many a second.
     pub unwritten: u64,
-    /// What it tells.
+    /// The decision.
     pub decision: Decision,
 }
 
-/// Places of the fields.
+/// Keys of the fields.
 mod field {
     pub(super) const NUMBER: i64 = 1;
     pub(super) const UNWRITTEN: i64 = 2;
@@ -126,7 +128,7 @@ mod field {
 }
 
 impl Decision {
-    /// As the bytes of a record of this number.
+    /// The bytes of a record with this number.
     pub(super) fn write(&self, number: u64, unwritten: u64) -> Vec<u8> {
         let force = &*self.force;
         let hash = |hash: &Hash| Value::Bytes(hash.to_vec());
@@ -165,7 +167,7 @@ impl Decision {
 }
 
 impl Record {
-    /// From bytes, if they are one, written in the one way that it can be.
+    /// Reads a record; accepts only its one canonical form.
     pub fn read(record: &[u8]) -> Option<Self> {
         let value = cbor::read(record, MOST_BYTES, &Piece::of("the record")).ok()?;
         let mut fields = Fields(value.into_map().ok()?);
@@ -190,7 +192,7 @@ impl Record {
     }
 }
 
-/// What a record says, while it is taken out field by field.
+/// Fields of a record, taken out one by one.
 struct Fields(Vec<(Value, Value)>);
 
 impl Fields {

@@ -1,7 +1,8 @@
-//! Replay: every decision of a log is made again, from the evidence that was kept, at the moment that it was made.
+//! Replay of an audit log: each decision is made again, from the kept evidence, for the time at which it was made.
 //!
-//! Measured side, cold, pure. Finds where a server decided otherwise than its rules say: by a fault of its own, or by
-//! somebody's hand. That the peer had the key of the leaf, and that all was written down, is the server's word.
+//! Measured side, cold, pure. Finds decisions that contradict the rules, by a fault of the server or by tampering.
+//! Only the server's word stands for two facts: that the peer had the key of the leaf, and that everything was
+//! logged.
 
 use super::evidence::shown;
 use super::record::{About, DENIED, Decision, InForce, Outcome, Path, Record};
@@ -18,49 +19,49 @@ use std::collections::HashMap;
 use std::fmt;
 use std::rc::Rc;
 
-/// How a decision differs from the one made again.
+/// Difference between a logged decision and the replayed one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Difference {
-    /// Evidence is not there.
+    /// Missing evidence.
     #[error("evidence {} ({what}) is not there; bring it back from a copy", to_hex(.hash))]
     EvidenceMissing {
-        /// Of what kind.
+        /// Kind of the evidence.
         what: &'static str,
-        /// Which.
+        /// Its hash.
         hash: Hash,
     },
-    /// Evidence is not what it was.
+    /// Evidence that does not match its hash.
     #[error("evidence {} ({what}) was changed; bring it back from a copy", to_hex(.hash))]
     EvidenceChanged {
-        /// Of what kind.
+        /// Kind of the evidence.
         what: &'static str,
-        /// Which.
+        /// Its hash.
         hash: Hash,
     },
-    /// Evidence is not what its kind is.
+    /// Malformed evidence.
     #[error("evidence {} cannot be read as {what}; another version of the server wrote it", to_hex(.hash))]
     EvidenceUnreadable {
-        /// Of what kind.
+        /// Kind of the evidence.
         what: &'static str,
-        /// Which.
+        /// Its hash.
         hash: Hash,
     },
-    /// Somebody was let in, or had rights, of whom nothing is kept.
+    /// Somebody was let in, or had rights, without kept evidence.
     #[error("somebody was let in without anything that he showed being kept")]
     NothingShown,
-    /// Let in who is to be refused.
+    /// Let in, though the rules refuse it.
     #[error("let in, and now refused as {now}")]
     LetIn {
-        /// By which name.
+        /// Name of the refusal.
         now: &'static str,
     },
-    /// Refused who is to be let in.
+    /// Refused, though the rules let it in.
     #[error("refused as {recorded}, and now let in")]
     KeptOut {
-        /// By which name.
+        /// Name of the refusal.
         recorded: String,
     },
-    /// Refused by another name.
+    /// Refused under another name.
     #[error("refused as {recorded}, and now as {now}")]
     Refusal {
         /// The name in the log.
@@ -71,39 +72,39 @@ pub enum Difference {
     /// Another principal.
     #[error("recorded as {}, and now {now}", .recorded.as_ref().map_or_else(|| "nobody".to_owned(), Name::to_string))]
     Peer {
-        /// Who, in the log.
+        /// Name in the log.
         recorded: Option<Name>,
-        /// Who it is.
+        /// Name found.
         now: Name,
     },
-    /// A grant that ends at another moment.
+    /// A grant with another end.
     #[error("granted until {recorded}, and now until {now} (seconds since 1970)")]
     Until {
-        /// In the log.
+        /// The value in the log.
         recorded: u64,
-        /// Found.
+        /// The value found.
         now: u64,
     },
     /// Other rights.
     #[error("rights were {}, and now are {}", Told(.recorded), Told(.now))]
     Rights {
-        /// In the log.
+        /// The value in the log.
         recorded: Rights,
-        /// Found.
+        /// The value found.
         now: Rights,
     },
-    /// Allowed what the rights do not hold.
+    /// Allowed, without the rights for it.
     #[error("{asked} was allowed, and the rights are {}", Told(.now))]
     Allowed {
-        /// What was asked.
+        /// The requested operations.
         asked: Operations,
         /// The rights.
         now: Rights,
     },
-    /// Refused what the rights hold.
+    /// Refused, though the rights suffice.
     #[error("{asked} was refused as {}, and the rights are {}", DENIED, Told(.now))]
     Refused {
-        /// What was asked.
+        /// The requested operations.
         asked: Operations,
         /// The rights.
         now: Rights,
@@ -111,17 +112,17 @@ pub enum Difference {
     /// Another rule.
     #[error("allowed by line {recorded} of the access list, and now by line {now}")]
     Line {
-        /// In the log.
+        /// The value in the log.
         recorded: u64,
-        /// Found.
+        /// The value found.
         now: u64,
     },
 }
 
-/// What was shown, bundles and what was taken back: what a grant stands on.
+/// Base of a grant: what was shown, bundles, revocations.
 type Stand = (Hash, Vec<Hash>, Hash);
 
-/// Makes decisions again; what it has looked at it keeps.
+/// Replays decisions; caches the evidence that it has parsed.
 pub struct Replay<'a> {
     server: &'a Name,
     /// Evidence by its hash.
@@ -129,11 +130,11 @@ pub struct Replay<'a> {
     acls: HashMap<Hash, Rc<Acl>>,
     bundles: HashMap<Vec<Hash>, Rc<Bundles>>,
     revoked: HashMap<Hash, Rc<Revoked>>,
-    /// Who was let in with what he showed, by these rules, and from when on that is known.
+    /// Grants by their base, with the time from which on each is known.
     grants: HashMap<Stand, (u64, Rc<Grant>)>,
-    /// Refusals of strangers: there is nothing to make them again from.
+    /// Number of strangers' refusals: there is no evidence to replay them from.
     pub strangers: u64,
-    /// Refusals for reasons beside rights, of which the rights alone were looked at.
+    /// Number of refusals for reasons other than rights; only their rights were checked.
     pub beside: u64,
 }
 
@@ -144,7 +145,7 @@ impl fmt::Debug for Replay<'_> {
 }
 
 impl<'a> Replay<'a> {
-    /// Of the log of this server.
+    /// For the log of this server.
     pub fn new(server: &'a Name, fetch: &'a dyn Fn(&Hash) -> Option<Vec<u8>>) -> Self {
         Self {
             server,
@@ -158,7 +159,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Makes a decision again.
+    /// Replays a decision.
     ///
     /// # Errors
     /// The first difference.
@@ -170,7 +171,7 @@ impl<'a> Replay<'a> {
                 Ok(())
             }
             About::NotAdmitted { refusal } => match self.grant(decision)? {
-                // By the clock of an agent, which is not kept.
+                // It depends on an agent's clock, which is not kept.
                 Ok(_) if Refusal::ClockSkew(String::new()).name() == refusal => {
                     self.strangers += 1;
                     Ok(())
@@ -201,7 +202,7 @@ impl<'a> Replay<'a> {
     ) -> Result<(), Difference> {
         let grant = self.grant(decision)?;
         let acl = self.acl(&decision.force.acl)?;
-        // Who is refused by now has no rights to any object.
+        // A client that is refused now has no rights to any object.
         let now = grant.as_ref().map_or_else(|_| Rights::default(), |grant| rights(grant, &acl, paths));
         if let Ok(grant) = &grant {
             same_peer(decision, grant)?;
@@ -231,7 +232,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// What is granted to who shows this, at that moment and by those rules; or the name of the refusal.
+    /// The grant for this evidence, at that time and by those rules; or the name of the refusal.
     fn grant(&mut self, decision: &Decision) -> Result<Result<Rc<Grant>, &'static str>, Difference> {
         let seen = decision.shown.ok_or(Difference::NothingShown)?;
         let InForce { bundles, revoked, .. } = &*decision.force;
@@ -281,7 +282,7 @@ impl<'a> Replay<'a> {
         Ok(revoked)
     }
 
-    /// Evidence, if it is what its hash says.
+    /// Reads evidence, and checks that it matches its hash.
     fn fetch<T>(
         &self,
         of: &Hash,
@@ -303,7 +304,7 @@ fn same_peer(decision: &Decision, grant: &Grant) -> Result<(), Difference> {
     Err(Difference::Peer { recorded: decision.peer.clone(), now: grant.acts_as.clone() })
 }
 
-/// What may be done with an object under all of its names.
+/// Rights to an object under all of its names.
 fn rights(grant: &Grant, acl: &Acl, paths: &[Path]) -> Rights {
     let each = paths.iter().map(|path| grant.rights(acl, path));
     let all = |one: Rights, other: Rights| Rights {

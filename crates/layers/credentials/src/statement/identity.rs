@@ -1,4 +1,4 @@
-//! Identities: a domain says whose a key is, for weeks; or somebody says so of a role of his.
+//! Identities: a domain, or the owner of a role, certifies the name of a key, for weeks.
 //!
 //! Measured side, pure.
 
@@ -10,18 +10,18 @@ use ciborium::Value;
 
 const LABEL: &[u8] = b"bakeoff-identity/1";
 
-/// What an identity says.
+/// Content of an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
-    /// Who.
+    /// The name.
     pub name: Name,
-    /// Whose key this is.
+    /// The key that it certifies.
     pub key: PublicKey,
     /// Its number.
     pub serial: Serial,
-    /// From when on it is good, in seconds since 1970.
+    /// Start of its validity, in seconds since 1970.
     pub from_unix_s: u64,
-    /// From when on it is no longer good, in seconds since 1970.
+    /// End of its validity, in seconds since 1970.
     pub until_unix_s: u64,
 }
 
@@ -44,18 +44,18 @@ impl Identity {
         Self::read(&made, &self.name, &[key.public()], of).map(|_| made)
     }
 
-    /// From bytes that say to be of this name, which one of `keys` must have signed.
+    /// Opens bytes that claim this name, which one of `keys` must have signed.
     ///
     /// # Errors
-    /// It is refused, by name; whether it is good now is another question.
+    /// It is refused, by name; whether it is valid now is not checked.
     pub fn open(bytes: &[u8], name: &Name, keys: &[PublicKey]) -> Result<Self, Refusal> {
         Self::read(bytes, name, keys, Piece::of("the identity").by(name))
     }
 
-    /// Whose name and key bytes say to be, whoever signed them.
+    /// Name and key that the bytes claim, whoever signed them.
     ///
     /// # Errors
-    /// They say nothing.
+    /// They are malformed.
     pub fn peek(bytes: &[u8]) -> Result<(Name, PublicKey), Refusal> {
         let mut claims = peek(bytes, Piece::of("the identity"))?;
         Ok((claims.take(2, name)?, claims.take(8, confirmed)?))
@@ -88,7 +88,7 @@ impl Identity {
     }
 }
 
-/// Who signs the identity of this name, as it stands in it.
+/// Name of the signer of this name's identity, as it stands in it.
 fn signer(name: &Name) -> String {
     name.owner().map_or_else(|| name.domain().to_string(), |owner| owner.to_string())
 }

@@ -1,9 +1,9 @@
 //! Statements: claims (RFC 8392) under a signature (COSE_Sign1, RFC 9052).
 //!
-//! Measured side, pure, fed by strangers. Owns the envelope, which is the same for all, and how claims are taken out of
-//! it. The signature is checked over the bytes as they came before any claim is looked at; what kind of statement it is
-//! is signed with it (`external_aad`), so that none can stand for another. A claim that nobody takes out is refused: it
-//! could be a restriction.
+//! Measured side, pure, fed by strangers. Owns the envelope, which is common to all, and the extraction of claims.
+//! The signature is checked over the received bytes before any claim is looked at. The kind of a statement is signed
+//! with it (`external_aad`), so that none can stand for another. A claim that no reader extracts is refused: it could
+//! be a restriction.
 
 mod identity;
 mod status;
@@ -40,7 +40,7 @@ fn open<'a>(label: &[u8], bytes: &[u8], keys: &[PublicKey], of: Piece<'a>) -> Re
     Claims::read(statement.payload.as_deref().unwrap_or_default(), of)
 }
 
-/// The same without asking who signed: for its holder, who wants to know what is in it.
+/// The same without checking the signature: for its holder, who wants to see its content.
 fn peek<'a>(bytes: &[u8], of: Piece<'a>) -> Result<Claims<'a>, Refusal> {
     Claims::read(envelope(bytes, &of)?.payload.as_deref().unwrap_or_default(), of)
 }
@@ -76,7 +76,7 @@ fn seal(
     statement.to_tagged_vec().map_err(|_| of.refuse(Refusal::Malformed))
 }
 
-/// What a statement says, while it is taken out claim by claim.
+/// Claims of a statement, extracted one by one.
 struct Claims<'a> {
     left: Vec<(Value, Value)>,
     of: Piece<'a>,
@@ -90,14 +90,14 @@ impl<'a> Claims<'a> {
         }
     }
 
-    /// Takes out a claim that must be there and be what `read` reads.
+    /// Extracts a claim that must be present and be accepted by `read`.
     fn take<T>(&mut self, label: i64, read: impl FnOnce(Value) -> Option<T>) -> Result<T, Refusal> {
         let at = self.left.iter().position(|(key, _)| *key == Value::from(label));
         let value = at.map(|at| self.left.remove(at).1);
         value.and_then(read).ok_or_else(|| self.of.refuse(Refusal::Malformed))
     }
 
-    /// The same of a list of 1 to `most`.
+    /// The same for a list of 1 to `most`.
     fn list<T>(
         &mut self,
         label: i64,
@@ -112,7 +112,7 @@ impl<'a> Claims<'a> {
         read.ok_or_else(|| self.of.refuse(Refusal::Malformed))
     }
 
-    /// All that is known was taken out: nothing may be left.
+    /// Checks that no claim is left: an unknown one is refused.
     fn end(self) -> Result<(), Refusal> {
         if self.left.is_empty() { Ok(()) } else { Err(self.of.refuse(Refusal::UnknownClaim)) }
     }
@@ -130,7 +130,7 @@ pub(crate) fn name(value: Value) -> Option<Name> {
     value.as_text()?.parse().ok()
 }
 
-/// What may be null.
+/// Makes a reader that also accepts null.
 pub(crate) fn or_null<T>(read: impl FnOnce(Value) -> Option<T>) -> impl FnOnce(Value) -> Option<Option<T>> {
     move |value| if value.is_null() { Some(None) } else { read(value).map(Some) }
 }
@@ -151,7 +151,7 @@ fn text(value: impl std::fmt::Display) -> Value {
     Value::Text(value.to_string())
 }
 
-/// Whether it is now between two moments, in seconds since 1970; the second is the first that is outside.
+/// Checks that it is now within two times, in seconds since 1970; the second is the first one outside.
 pub(crate) fn within(from: u64, until: u64, now: u64, of: &Piece<'_>) -> Result<(), Refusal> {
     if now < from {
         return Err(of.refuse(Refusal::NotYetValid));

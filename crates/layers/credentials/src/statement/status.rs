@@ -1,6 +1,6 @@
-//! Statuses: an on-line agent says which transfers of its domain are good, for hours.
+//! Statuses: an on-line agent states which transfers of its domain are good, for hours.
 //!
-//! Measured side, pure. One signature endorses all links of a chain that its domain gave.
+//! Measured side, pure. One signature endorses all links of a chain that the agent's domain gave.
 
 use super::{Piece, bytes, open, seal, text, uint};
 use crate::key::{PublicKey, SecretKey, Serial};
@@ -9,24 +9,24 @@ use crate::refusal::Refusal;
 use ciborium::Value;
 
 const LABEL: &[u8] = b"bakeoff-status/1";
-/// Most transfers that one status names.
+/// Limit on transfers that one status names.
 const MOST_GOOD: usize = 64;
-/// Claims of ours.
+/// Our private claims.
 const GOOD: i64 = -70010;
 const EPOCH: i64 = -70011;
 
-/// What a status says.
+/// Content of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Status {
-    /// Whose agent says so.
+    /// Domain of the agent.
     pub domain: Domain,
-    /// When, in seconds since 1970.
+    /// Time at which it was made, in seconds since 1970.
     pub made_unix_s: u64,
-    /// From when on it says nothing any more, in seconds since 1970.
+    /// End of its validity, in seconds since 1970.
     pub until_unix_s: u64,
-    /// Which transfers are good.
+    /// The good transfers.
     pub good: Vec<Serial>,
-    /// How many revocations the agent knew of.
+    /// Number of revocations known to the agent.
     pub epoch: u64,
 }
 
@@ -48,10 +48,10 @@ impl Status {
         Self::read(&made, &self.domain, &[key.public()], of).map(|_| made)
     }
 
-    /// From bytes that say to be of this domain, which one of its agents' `keys` must have signed.
+    /// Opens bytes that claim this domain, which one of its agents' `keys` must have signed.
     ///
     /// # Errors
-    /// It is refused, by name; whether it is good now is another question.
+    /// It is refused, by name; whether it is valid now is not checked.
     pub fn open(bytes: &[u8], domain: &Domain, keys: &[PublicKey]) -> Result<Self, Refusal> {
         Self::read(bytes, domain, keys, Piece::of("the status").by(domain))
     }

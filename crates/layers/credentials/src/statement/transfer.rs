@@ -1,7 +1,7 @@
-//! Transfers: somebody hands a part of his rights to another key, for a time.
+//! Transfers: a principal delegates part of its rights to another key, for a time.
 //!
-//! Measured side, pure. Owns what a transfer says and that the next is narrower than the one it hangs on; verifiers and
-//! givers ask the same function.
+//! Measured side, pure. Owns the content of a transfer, and the rule that it is narrower than the one it follows
+//! from; verifiers and givers call the same function.
 
 use super::{Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint};
 use crate::key::{Hash, PublicKey, SecretKey, Serial, hash};
@@ -13,29 +13,29 @@ use ciborium::Value;
 use std::fmt;
 
 const LABEL: &[u8] = b"bakeoff-transfer/1";
-/// Most servers or domains that it is for.
+/// Limit on servers or domains that it is for.
 const MOST_AUDIENCES: usize = 16;
-/// Most grants in it.
+/// Limit on grants in it.
 const MOST_GRANTS: usize = 16;
-/// Most times that it may be handed on.
+/// Limit on the number of times it may be handed on.
 pub(crate) const MOST_HOPS: u8 = 8;
-/// Claims of ours, in the range for private use (RFC 8392 section 9.1).
+/// Our private claims, in the range for private use (RFC 8392 section 9.1).
 const GRANTS: i64 = -70001;
 const HOPS: i64 = -70002;
 const PARENT: i64 = -70003;
 const GIVER_KEY: i64 = -70004;
 
-/// Which servers it is for.
+/// Servers that a transfer is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audience {
-    /// This one.
+    /// One server.
     Server(Name),
-    /// All of a domain.
+    /// All servers of a domain.
     Domain(Domain),
 }
 
 impl Audience {
-    /// Of a name, or of `*.` and a domain.
+    /// From a name, or from `*.` and a domain.
     pub fn parse(text: &str) -> Option<Self> {
         match text.strip_prefix("*.") {
             Some(domain) => domain.parse().ok().map(Self::Domain),
@@ -60,14 +60,14 @@ impl fmt::Display for Audience {
     }
 }
 
-/// What is handed on: operations on a path and all below it.
+/// Unit of delegation: operations on a path and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope {
-    /// Where.
+    /// The path.
     pub path: Prefix,
-    /// What.
+    /// The operations.
     pub operations: Operations,
-    /// The most that may be written by it, in bytes; no limit when `None`.
+    /// Limit on bytes written by it; `None` for no limit.
     pub most_bytes: Option<u64>,
 }
 
@@ -96,45 +96,45 @@ impl Scope {
     }
 }
 
-/// What somebody wants to hand on.
+/// Request for a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Wish {
-    /// To whom, if he has a name that is known.
+    /// Name of the receiver, if it is known.
     pub receiver: Option<Name>,
-    /// To whom: who has this key.
+    /// Key of the receiver.
     pub key: PublicKey,
-    /// For which servers.
+    /// Servers that it is for.
     pub audience: Vec<Audience>,
-    /// What.
+    /// The delegated scopes.
     pub grants: Vec<Scope>,
-    /// From when on, in seconds since 1970.
+    /// Start, in seconds since 1970.
     pub from_unix_s: u64,
-    /// From when on no longer, in seconds since 1970.
+    /// End, in seconds since 1970.
     pub until_unix_s: u64,
-    /// How often the receiver may have it handed on.
+    /// Number of times that the receiver may have it handed on.
     pub hops: u8,
 }
 
-/// What a transfer says.
+/// Content of a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
-    /// Who hands on.
+    /// The giver.
     pub giver: Name,
-    /// With which key: its thumbprint.
+    /// Thumbprint of the giver's key.
     pub giver_key: Hash,
-    /// What, to whom, how long.
+    /// Scopes, receiver and times.
     pub wish: Wish,
     /// Its number.
     pub serial: Serial,
-    /// The SHA-256 of the giver's own transfer, if he hands on what was handed to him.
+    /// SHA-256 of the giver's own transfer, if the giver hands on delegated rights.
     pub parent: Option<Hash>,
 }
 
 impl Transfer {
-    /// Hands on: what the giver has himself, or a part of the transfer that he holds.
+    /// Makes a transfer of the giver's own rights, or of a part of the transfer that the giver holds.
     ///
     /// # Errors
-    /// What would be refused by everybody is not made: wider or longer than what is held, or handed to somebody else.
+    /// Every verifier would refuse it: wider or longer than the held one, or the held one belongs to another.
     pub fn give(
         wish: &Wish,
         giver: &Name,
@@ -159,27 +159,27 @@ impl Transfer {
             given.is_narrower(&held, &of)?;
         }
         let made = seal(LABEL, given.claims(), key, &of)?;
-        // What is made is what is read again: limits and forms stand in the reader alone.
+        // Reads the result back: limits and forms stand in the reader alone.
         Self::read(&made, giver, key.public(), of).map(|_| made)
     }
 
-    /// From bytes that this giver must have signed with this key.
+    /// Opens bytes that this giver must have signed with this key.
     ///
     /// # Errors
-    /// It is refused, by name; whether it is good now and hangs on another are other questions.
+    /// It is refused, by name; whether it is valid now and follows from another is not checked.
     pub fn open(bytes: &[u8], giver: &Name, key: PublicKey) -> Result<Self, Refusal> {
         Self::read(bytes, giver, key, Piece::of("the transfer").by(giver))
     }
 
-    /// What bytes say, whoever signed them: for who was handed them, or hands them on.
+    /// Content of bytes, whoever signed them: for its receiver, who may hand it on.
     ///
     /// # Errors
-    /// They say nothing.
+    /// They are malformed.
     pub fn peek(bytes: &[u8]) -> Result<Self, Refusal> {
         Self::of_claims(peek(bytes, Piece::of("the transfer"))?)
     }
 
-    /// The same, as a piece of what is shown.
+    /// The same, as a piece of the shown credentials.
     pub(crate) fn read(
         statement: &[u8],
         giver: &Name,
@@ -201,7 +201,7 @@ impl Transfer {
         self.wish.audience.iter().any(|audience| audience.holds(server))
     }
 
-    /// Refused unless it hands on no more than `held` does, for no longer.
+    /// Refuses it unless it hands on no more than `held` does, for no longer.
     pub(crate) fn is_narrower(&self, held: &Self, of: &Piece<'_>) -> Result<(), Refusal> {
         let inside = |own: &Scope| held.wish.grants.iter().any(|held| own.is_within(held));
         if self.wish.hops >= held.wish.hops || !self.wish.grants.iter().all(inside) {
@@ -252,7 +252,7 @@ impl Transfer {
     }
 }
 
-/// What the scopes of one transfer leave of everything, at a path.
+/// Operations and byte limit that the scopes of one transfer leave at a path.
 pub(crate) fn left(scopes: &[Scope], path: &[impl AsRef<[u8]>]) -> (Operations, Option<u64>) {
     let here = || scopes.iter().filter(|scope| scope.path.covers(path));
     let operations = here().fold(Operations::NONE, |all, scope| all.or(scope.operations));

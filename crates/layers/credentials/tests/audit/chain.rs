@@ -1,4 +1,4 @@
-//! Records changed, removed, swapped, cut off; logs that were made anew.
+//! Tampering with an audit log: records changed, removed, swapped, cut off, and whole logs made anew.
 
 use crate::world::{Log, NOW, World};
 use bakeoff_layers_credentials::Revoked;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 
 const RECORDS: u64 = 12;
 
-/// A log of some records, which need not be right.
+/// A log of some records, which need not be valid.
 fn log(world: &World) -> Log {
     let mut log = Log::new(&world.keys());
     let force = log.force(7, "/ allow any@home.example read\n", &world.bundles, &Revoked::default());
@@ -39,7 +39,7 @@ fn log(world: &World) -> Log {
     log
 }
 
-/// What is wrong with a segment, and how it ends.
+/// Findings in a segment, and its end.
 fn read(
     bytes: &[u8],
     keys: &Keys,
@@ -127,7 +127,7 @@ fn a_log_that_was_made_anew_is_found_by_a_checkpoint_from_elsewhere() {
     let world = World::new();
     let log = log(&world);
     let elsewhere = Checkpoint(log.ends[7]);
-    // Whoever can write to the log leaves a record out, and makes all links anew; he has no key to sign by.
+    // An attacker who can write to the log omits a record and makes all links anew, but has no key to sign with.
     let records = read(&log.bytes(), &world.keys(), &[]).3;
     let anew = |kept: &dyn Fn(u64) -> bool| {
         let mut anew = Log::new(&world.keys());
@@ -182,7 +182,7 @@ fn a_crash_at_any_byte_leaves_a_half_record_and_nothing_wrong() {
         assert_eq!((end, half), (log.ends[10], (rest > 0).then_some(rest)));
         assert_eq!(wrong, []);
     }
-    // A file system that had grown the file, and not yet written to it.
+    // A file system extended the file before writing to it.
     let grown = [&bytes[..bytes.len() - last], &vec![0; last]].concat();
     assert_eq!(read(&grown, &world.keys(), &[]).1, Some(last as u64));
 }
@@ -190,7 +190,7 @@ fn a_crash_at_any_byte_leaves_a_half_record_and_nothing_wrong() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever lies in the directory is read to its end, and no more is found than is told.
+    /// Any content of the directory is read to its end, and no more is found than is reported.
     #[test]
     fn arbitrary_bytes_are_read_without_harm(head: bool, size: u64, bytes: Vec<u8>) {
         let keys = Keys { server: "node:files@home.example".parse().unwrap(), keys: Vec::new() };

@@ -1,4 +1,4 @@
-//! The audit log under attack, and replayed. What is wrong is found, where it is, and nothing else.
+//! Audit log under attack, and replayed. Every fault is found at its place, and nothing else.
 
 #![allow(clippy::unwrap_used)] // a world that cannot be made has failed the test
 

@@ -1,4 +1,4 @@
-//! Decisions made again: the same where nothing was changed, and every planted wrong one found.
+//! Replay of decisions: the same results without changes, and every planted wrong decision found.
 
 use crate::world::{Decider, Handed, Log, NOW, World};
 use bakeoff_layers_credentials::audit::{
@@ -9,7 +9,7 @@ use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_credentials::{Item, Revoked};
 use std::collections::HashSet;
 
-/// Numbers without order, the same each time (xorshift64*).
+/// Pseudo-random numbers, the same each time (xorshift64*).
 struct Random(u64);
 
 impl Random {
@@ -32,7 +32,7 @@ fn path(names: &[&str]) -> Path {
     names.iter().map(|name| name.as_bytes().to_vec()).collect()
 }
 
-/// A log of a thousand decisions and more, of all kinds.
+/// A log of more than a thousand decisions of all kinds.
 fn random_log(world: &World) -> Log {
     let mut random = Random(20_261_125);
     let mut log = Log::new(&world.keys());
@@ -90,7 +90,7 @@ fn replayed(world: &World, log: &Log) -> Vec<(u64, Difference)> {
     records(world, log).into_iter().filter_map(again).collect()
 }
 
-/// The same log, with decisions changed by who writes it: its links are right.
+/// The same log, with decisions changed by its writer: its links are right.
 fn lying(world: &World, log: &Log, lie: impl Fn(u64, &mut Decision)) -> Log {
     let mut other = Log::new(&world.keys());
     other.evidence.clone_from(&log.evidence);
@@ -120,7 +120,7 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
         assert!(kinds.contains(kind), "{kind} did not come up: {kinds:?}");
     }
 
-    // Somebody is let do what he may not.
+    // Somebody gets a right without being entitled to it.
     let refused = |record: &&Record| {
         matches!(&record.decision.about, About::Object { outcome: Outcome::Refused { .. }, .. })
     };
@@ -144,7 +144,7 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
         matches!(replayed(&world, &allowed).as_slice(), [(number, Difference::Allowed { .. })] if *number == victim)
     );
 
-    // Somebody is let in who was taken back.
+    // Somebody with revoked credentials is let in.
     let revoked = |record: &&Record| matches!(&record.decision.about, About::NotAdmitted { refusal } if refusal == "revoked");
     let victim = records.iter().find(revoked).unwrap().number;
     let let_in = lying(&world, &log, |number, decision| {
@@ -162,7 +162,7 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
     assert_eq!(replayed(&world, &hidden), [(victim, Difference::NothingShown)]);
 }
 
-/// Alice may read, and asks once to read and once to write.
+/// Alice may read. She asks once to read and once to write.
 fn small_log(world: &World) -> (Log, Decision) {
     let mut log = Log::new(&world.keys());
     let revoked = Revoked::default();

@@ -1,4 +1,4 @@
-//! A domain with some people in it, a server, and a log in memory, as a server writes it.
+//! Test world: a domain with some people, a server, and a log in memory as a server writes it.
 
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{
@@ -17,7 +17,7 @@ use bakeoff_layers_credentials::{Revoked, verify};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// When all of it happens, in seconds since 1970.
+/// Time of all events, in seconds since 1970.
 pub(crate) const NOW: u64 = 1_800_000_000;
 
 pub(crate) struct Person {
@@ -36,7 +36,7 @@ pub(crate) struct World {
     pub(crate) people: Vec<Person>,
 }
 
-/// A chain of transfers of which each link hands on these operations below this path.
+/// A chain of transfers, each of which hands on these operations below this path.
 pub(crate) struct Handed {
     pub(crate) through: Vec<usize>,
     pub(crate) path: &'static str,
@@ -85,7 +85,7 @@ impl World {
         Keys { server: self.server.clone(), keys: vec![self.server_key.public()] }
     }
 
-    /// What somebody shows: a leaf, and HELLO.
+    /// Leaf and HELLO of a person.
     pub(crate) fn shown(&self, who: usize, groups: &[Name], handed: Option<&Handed>) -> (Vec<u8>, Vec<u8>) {
         let person = &self.people[who];
         let order = Order {
@@ -146,7 +146,7 @@ pub(crate) struct Log {
     chain: Chain,
     head: Vec<u8>,
     pub(crate) frames: Vec<Vec<u8>>,
-    /// Where it ended after each record.
+    /// End of the log after each record.
     pub(crate) ends: Vec<Chain>,
     pub(crate) evidence: HashMap<Hash, Vec<u8>>,
 }
@@ -197,7 +197,7 @@ impl Log {
     }
 }
 
-/// What a server decides by, and decides.
+/// Rules of a server, and its decisions.
 pub(crate) struct Decider<'a> {
     pub(crate) world: &'a World,
     pub(crate) acl: &'a str,
@@ -206,7 +206,7 @@ pub(crate) struct Decider<'a> {
 }
 
 impl Decider<'_> {
-    /// HELLO comes: it is written down, and what was granted is given back.
+    /// Handles a HELLO: logs the decision and returns the grant.
     pub(crate) fn session(
         &self,
         log: &mut Log,
@@ -235,7 +235,7 @@ impl Decider<'_> {
         granted.ok().map(|grant| (grant, decision))
     }
 
-    /// Something is asked of an object.
+    /// Handles a request for an object.
     pub(crate) fn asked(
         &self,
         (grant, begun): &(Grant, Decision),

@@ -1,5 +1,5 @@
-//! Statements and leafs by somebody who has a key and keeps no rules. Written after RFC 9052 and RFC 5280, without the code
-//! that is tried and without its library for COSE.
+//! Forger of statements and leafs that break the rules. Written after RFC 9052 and RFC 5280, without the code under
+//! test and without its library for COSE.
 
 use bakeoff_layers_credentials::key::SecretKey;
 use ciborium::Value;
@@ -12,7 +12,7 @@ pub(crate) const HEADER: &[u8] = &[0xa1, 0x01, 0x27];
 
 pub(crate) type Claims = Vec<(Value, Value)>;
 
-/// What a statement is made of.
+/// Parts of a statement.
 #[derive(Clone)]
 pub(crate) struct Parts {
     pub(crate) header: Vec<u8>,
@@ -61,7 +61,7 @@ pub(crate) fn cbor(value: &Value) -> Vec<u8> {
     bytes
 }
 
-/// A statement with other claims, signed anew.
+/// A statement with changed claims, signed again.
 pub(crate) fn lie(
     statement: &[u8],
     label: &str,
@@ -77,12 +77,12 @@ pub(crate) fn lie(
     parts.signed(label, key)
 }
 
-/// One claim becomes another.
+/// Replaces one claim.
 pub(crate) fn set(claims: &mut Claims, label: i64, value: impl Into<Value>) {
     claims.iter_mut().find(|(key, _)| *key == Value::from(label)).unwrap().1 = value.into();
 }
 
-/// A leaf in which something became something else of the same length, signed anew.
+/// A leaf with some bytes replaced by others of the same length, signed again.
 pub(crate) fn leaf(der: &[u8], agent: &SecretKey, from: &[u8], to: &[u8]) -> Vec<u8> {
     assert_eq!((from.len(), &der[..2], &der[4..6]), (to.len(), &[0x30, 0x82][..], &[0x30, 0x82][..]));
     let end = 8 + usize::from(u16::from_be_bytes([der[6], der[7]]));

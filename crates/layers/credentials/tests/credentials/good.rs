@@ -1,4 +1,4 @@
-//! What is good, what it comes to, and when it ends.
+//! Valid credentials: the rights they give, and when they end.
 
 use crate::forger::{IDENTITY, lie, set};
 use crate::world::{DAY, Link, MINUTE, NOW, Person, Shown, World, scope};
@@ -10,7 +10,7 @@ use bakeoff_layers_credentials::operation::Operation;
 use bakeoff_layers_credentials::statement::{Identity, Status, Transfer};
 use bakeoff_layers_credentials::{Item, verify_node};
 
-/// What a grant's operations at a path are under a list, as words.
+/// A grant's operations at a path under a list, as words.
 fn may(grant: &Grant, acl: &str, path: &[&str]) -> String {
     grant.rights(&Acl::of_text(acl, "acl").unwrap(), path).operations.to_string()
 }
@@ -87,8 +87,8 @@ fn each_domain_endorses_and_takes_back_what_its_own_gave() {
     assert_eq!(own.verify().map_err(|refusal| refusal.name()).err(), Some("revoked"));
 }
 
-/// The rule: groups are the peer's, so nobody hands on what he has through a group. Were it otherwise, a list of names in a
-/// leaf of the giver's, which the server never sees, would have to be believed.
+/// The rule: groups are the peer's, so a right that comes from a group cannot be handed on. Otherwise the server
+/// would have to believe a list of names in a leaf of the giver's, which it never sees.
 #[test]
 fn what_somebody_has_through_a_group_he_cannot_hand_on() {
     let world = World::new();
@@ -123,7 +123,7 @@ fn what_somebody_has_through_a_group_he_cannot_hand_on() {
         nobody.reason,
         "no rule of acl lets user:alice@home.example acl here; ask who keeps that list"
     );
-    // His own groups are his, with a chain or without.
+    // Bob's own groups count, with a chain or without.
     assert_eq!(may(&verified(&[&first], &world.bob, &staff), text, &["p"]), "read,list");
 }
 
@@ -202,7 +202,7 @@ fn a_client_knows_its_server_by_name() {
     assert_eq!(verify(&leaf, name, NOW + 15 * MINUTE), Err("expired"));
     let mail = world.home.person("node:mail@home.example");
     assert_eq!(verify(&world.home.leaf(&mail, &[]), name, NOW), Err("wrong-holder"));
-    // By another domain's agent, of another domain's, of none that is known.
+    // By another domain's agent, for another domain, for an unknown one.
     assert_eq!(verify(&world.partner.leaf(&world.carol, &[]), name, NOW), Err("not-its-domain"));
     assert_eq!(verify(&leaf, &"node:files@partner.example".parse().unwrap(), NOW), Err("not-its-domain"));
     assert_eq!(verify(&leaf, &"node:files@other.example".parse().unwrap(), NOW), Err("unknown-domain"));

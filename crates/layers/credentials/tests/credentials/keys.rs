@@ -1,4 +1,4 @@
-//! Stolen keys, of which one alone is not enough, and bundles, in which they are pinned.
+//! Stolen keys, of which one alone is not enough; and bundles, which pin keys.
 
 use crate::forger;
 use crate::world::{DAY, House, NOW, Person, Shown, World, key};
@@ -22,7 +22,7 @@ fn the_ca_s_key_alone_lets_nobody_in() {
     let logs_in =
         world.shows(&world.home, &world.alice, &[]).with(|shown| shown.leaf = agent.leaf(&thief, &[]));
     assert_eq!(refused(&logs_in), "bad-signature");
-    // Or he hands to somebody who has a leaf; but no agent says that it is good.
+    // Or the thief hands on to somebody with a leaf; but no agent endorses it.
     let given = thief.gives(&world.mallory, None, |_| {});
     let hands = world.shows(&world.partner, &world.mallory, &[&given]).with(|shown| {
         shown.hello.identities = vec![thief.shown()];
@@ -42,7 +42,7 @@ fn the_agent_s_key_alone_lets_nobody_in() {
         let shown = world.shows(&world.home, &world.alice, &[]).with(|shown| shown.leaf = leaf);
         assert_eq!(refused(&shown), name);
     }
-    // Statuses it can make as it likes; but it is alice's key that gives.
+    // It can make any status; but giving takes alice's key.
     let given = thief.gives(&world.mallory, None, |_| {});
     assert_eq!(refused(&world.shows(&world.partner, &world.mallory, &[&given])), "bad-signature");
 }
@@ -60,7 +60,7 @@ fn an_ancestor_does_not_speak_for_a_descendant() {
         shown.bundles = bundles;
     });
     assert_eq!(refused(&shown), "bad-signature");
-    // Nor does a leaf of another domain's agent count, whatever is written in it.
+    // Nor does a leaf of another domain's agent count, whatever it says.
     let beside = House::new("some.example");
     let leaf = beside.leaf(&beside.person("user:alice@some.example"), &[]);
     let leaf = forger::leaf(&leaf, &beside.agent, b"//some.example/", b"//home.example/");

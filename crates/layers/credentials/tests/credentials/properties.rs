@@ -1,4 +1,4 @@
-//! What must hold for any chain, list and flipped byte, against models that know nothing of the code.
+//! Properties of any chain, list and flipped byte, against models that are independent of the code.
 
 use crate::world::{Link, Person, World, scope};
 use bakeoff_layers_credentials::acl::Acl;
@@ -37,7 +37,7 @@ fn universe() -> Vec<Letters> {
     all
 }
 
-/// A grant as it is drawn: path, bits, most bytes.
+/// A random grant: path, bits, byte limit.
 type Drawn = (Letters, u8, Option<u64>);
 
 fn made((path, bits, most_bytes): &Drawn) -> Scope {
@@ -45,7 +45,7 @@ fn made((path, bits, most_bytes): &Drawn) -> Scope {
     Scope { operations, most_bytes: *most_bytes, ..scope(&text_of(path), "all", None) }
 }
 
-/// What a grant is narrowed by: which of those that are held, further down, with fewer operations and bytes.
+/// A random narrowing: which of the held grants, further down, with fewer operations and bytes.
 type Narrowing = (prop::sample::Index, Letters, u8, Option<u64>);
 
 fn narrowed(held: &[Drawn], (which, below, bits, most_bytes): &Narrowing) -> Drawn {
@@ -71,14 +71,14 @@ fn chain() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
     })
 }
 
-/// Of one link at a path: whether it lets one do something, and the most that may be written by it.
+/// One link at a path: whether it grants an operation, and its byte limit.
 fn lets(link: &[Drawn], path: &[&str], operation: Operation) -> (bool, u64) {
     let here = link.iter().filter(|(own, bits, _)| path.starts_with(own) && bits & operation as u8 != 0);
     let most_bytes: Vec<u64> = here.map(|(_, _, most_bytes)| most_bytes.unwrap_or(u64::MAX)).collect();
     (!most_bytes.is_empty(), most_bytes.into_iter().max().unwrap_or(0))
 }
 
-/// A rule as it is drawn: path, whether it is `only`, for whom, bits.
+/// A random rule: path, whether it is `only`, for which name, bits.
 type Rule = (Letters, bool, usize, u8);
 
 fn rules() -> impl Strategy<Value = Vec<Rule>> {
@@ -99,7 +99,7 @@ fn compiled(rules: &[Rule]) -> Acl {
     Acl::of_text(&rules.iter().map(line).collect::<String>(), "acl").unwrap()
 }
 
-/// From the object up: what rules there say, until one says that what is above does not count.
+/// Rights from the rules at the object and upwards, until an `only` cuts off the ones above.
 fn decided(rules: &[Rule], path: &[&str], who: &[usize]) -> u8 {
     let mut bits = 0;
     for length in (0..=path.len()).rev() {
@@ -156,7 +156,7 @@ proptest! {
             for operation in Operation::ALL {
                 let line = decision.line(operation);
                 prop_assert_eq!(line.is_some(), decision.operations.has(operation));
-                // The line that is named is one that lets him; and none that is nearer does.
+                // The named line grants it, and no nearer line does.
                 let Some(named) = line.map(|line| &rules[line - 1]) else { continue };
                 let good = |rule: &&Rule| {
                     path.starts_with(&rule.0) && who.contains(&rule.2) && rule.3 & operation as u8 != 0
@@ -168,7 +168,7 @@ proptest! {
     }
 }
 
-/// There is no byte that nobody looks at.
+/// Every byte counts.
 #[test]
 fn no_byte_of_what_is_shown_can_be_another() {
     let shown = WORLD.handed();

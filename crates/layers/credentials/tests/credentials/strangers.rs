@@ -1,4 +1,4 @@
-//! Strangers as judges: what openssl says of leafs and signatures, and pycose of statements.
+//! Foreign implementations as judges: openssl reads leafs and signatures, pycose reads statements.
 
 use crate::forger::{IDENTITY, Parts, STATUS, TRANSFER};
 use crate::world::{House, MINUTE, NOW, World, scope};
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Whether a program does what it is asked for, or else the reason is printed.
+/// Whether a program runs as asked; otherwise prints the reason.
 fn has(test: &str, program: &Path, words: &[&str], reason: &str) -> bool {
     let there = Command::new(program).args(words).output().is_ok_and(|output| output.status.success());
     if !there {
@@ -34,7 +34,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Files that go, and openssl among them.
+/// A temporary directory for the files of openssl.
 struct Yard(tempfile::TempDir);
 
 impl Yard {
@@ -48,7 +48,7 @@ impl Yard {
         path
     }
 
-    /// Whether openssl is content, and what it says.
+    /// Whether openssl succeeds, and its output.
     fn openssl(&self, words: &[&str]) -> (bool, String) {
         let output = Command::new("openssl").args(words).current_dir(self.0.path()).output().unwrap();
         let said = [output.stdout, output.stderr].concat();
@@ -91,7 +91,7 @@ fn openssl_takes_a_leaf_for_its_time_under_its_own_agent_alone() {
     }
 }
 
-/// A statement of each kind, with its label and whose key signed it.
+/// A statement of each kind, with its label and the key that signed it.
 fn statements(world: &World) -> [(&'static str, Vec<u8>, PublicKey); 3] {
     let link = world.alice.gives(&world.bob, None, |wish| {
         wish.grants = vec![scope("/", "list", None), scope("/p/q", "read,write", Some(5))];

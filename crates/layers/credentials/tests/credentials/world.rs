@@ -1,4 +1,5 @@
-//! A made-up world: two domains, each with its CA and agent, people, a role and a server. `examples/costs.rs` uses it, too.
+//! Test world: two domains, each with its CA and agent, people, a role and a server. `examples/costs.rs` uses it,
+//! too.
 
 use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
 use bakeoff_layers_credentials::grant::Grant;
@@ -40,17 +41,17 @@ impl House {
         Self { domain, ca, agent, root }
     }
 
-    /// Somebody whom its CA certified.
+    /// A person certified by its CA.
     pub(crate) fn person(&self, name: &str) -> Person {
         Person::new(name, &self.ca)
     }
 
-    /// For a quarter of an hour, since a minute.
+    /// A leaf valid for a quarter of an hour, since a minute ago.
     pub(crate) fn leaf(&self, person: &Person, groups: &[&str]) -> Vec<u8> {
         self.leaf_over(person, &person.statement, groups)
     }
 
-    /// The same over a person's key, with anything for an identity.
+    /// The same over a person's key, with any bytes for an identity.
     pub(crate) fn leaf_over(&self, person: &Person, statement: &[u8], groups: &[&str]) -> Vec<u8> {
         let groups: Vec<Name> = groups.iter().map(|group| group.parse().unwrap()).collect();
         let (from_unix_s, until_unix_s) = (NOW - MINUTE, NOW + 15 * MINUTE);
@@ -59,7 +60,7 @@ impl House {
         leaf::make(&order, &self.domain, &self.agent).unwrap()
     }
 
-    /// Its agent's word for transfers, for half an hour.
+    /// Its agent's status of transfers, for half an hour.
     pub(crate) fn status(&self, good: &[Serial], change: impl FnOnce(&mut Status)) -> (Domain, Vec<u8>) {
         let mut status = Status {
             domain: self.domain.clone(),
@@ -91,7 +92,7 @@ impl House {
     }
 }
 
-/// Somebody with a key and an identity for two months.
+/// A person with a key and an identity for two months.
 pub(crate) struct Person {
     pub(crate) name: Name,
     pub(crate) key: SecretKey,
@@ -118,7 +119,7 @@ impl Person {
         (self.name.clone(), self.statement.clone())
     }
 
-    /// Hands to somebody: /p for an hour if nothing is changed, or as much as is held.
+    /// Hands on to somebody: /p for an hour unless changed, or everything that is held.
     pub(crate) fn gives(&self, to: &Person, held: Option<&Link>, change: impl FnOnce(&mut Wish)) -> Link {
         let mut wish = Wish {
             receiver: Some(to.name.clone()),
@@ -140,7 +141,7 @@ impl Person {
     }
 }
 
-/// A transfer, and what its giver wished.
+/// A transfer, and its giver's wish.
 pub(crate) struct Link {
     pub(crate) giver: Name,
     pub(crate) wish: Wish,
@@ -161,7 +162,7 @@ pub(crate) struct World {
     pub(crate) bob: Person,
     /// A role of alice.
     pub(crate) editor: Person,
-    /// Of the partner's, as mallory is.
+    /// A person of the partner domain, like mallory.
     pub(crate) carol: Person,
     pub(crate) mallory: Person,
     /// A server at home.
@@ -184,7 +185,7 @@ impl World {
         }
     }
 
-    /// Somebody of a domain shows his leaf and a chain, which alice began and which is endorsed at home.
+    /// A member of a domain shows a leaf and a chain, which alice began and her agent endorsed.
     pub(crate) fn shows(&self, house: &House, holder: &Person, links: &[&Link]) -> Shown {
         let serials: Vec<Serial> = links.iter().map(|link| link.serial).collect();
         let endorsed = (!serials.is_empty()).then(|| self.home.status(&serials, |_| {}));
@@ -203,14 +204,14 @@ impl World {
         }
     }
 
-    /// Alice hands to bob, he to carol, who shows it. Nothing is wrong with it.
+    /// Alice hands on to bob, he to carol, who shows it. Nothing is wrong with it.
     pub(crate) fn handed(&self) -> Shown {
         let first = self.alice.gives(&self.bob, None, |_| {});
         let second = self.bob.gives(&self.carol, Some(&first), |_| {});
         self.shows(&self.partner, &self.carol, &[&first, &second])
     }
 
-    /// Alice hands on through so many links. The last of those that get it shows it.
+    /// Alice hands on through so many links. The last receiver shows it.
     pub(crate) fn handed_through(&self, links: usize) -> Shown {
         let people: Vec<Person> =
             (0..links).map(|number| self.home.person(&format!("user:u{number}@home.example"))).collect();
@@ -224,7 +225,7 @@ impl World {
     }
 }
 
-/// All that a server is shown and knows.
+/// Everything that a server is shown and knows.
 #[derive(Clone)]
 pub(crate) struct Shown {
     pub(crate) leaf: Vec<u8>,
@@ -233,7 +234,7 @@ pub(crate) struct Shown {
     pub(crate) revoked: Revoked,
     pub(crate) server: Name,
     pub(crate) now_unix_s: u64,
-    /// Of the links, in their order.
+    /// Serial numbers of the links, in their order.
     pub(crate) serials: Vec<Serial>,
 }
 

@@ -1,8 +1,8 @@
-//! System calls that no domain makes, whatever its policy says: what Landlock does not judge and what would lead
-//! around it.
+//! System calls that every domain refuses, whatever its policy: operations that Landlock does not judge, or that
+//! would bypass it.
 //!
-//! Measured side, pure. Owns the tables and why each call is in one; [`bakeoff_sys::seccomp`] knows how they are put to
-//! the kernel. Everything else is allowed, as the programs are not ours.
+//! Measured side, pure. Owns the tables and the reason for each call in them; [`bakeoff_sys::seccomp`] installs them
+//! in the kernel. Every other call is allowed, as the programs are not ours.
 
 use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow_if, refuse, refuse_if, unknown};
 use libc::c_long;
@@ -12,13 +12,14 @@ pub(super) fn filter(attributes: bool) -> Filter {
     Filter::refusing(NEWEST, &tables(attributes))
 }
 
-/// One that refuses nothing: what the domain's would refuse waits until somebody has seen it, as does what is `watched`.
+/// A filter that refuses nothing: calls that the domain's filter would refuse, and those in `watched`, wait for the
+/// supervisor.
 pub(crate) fn watching(attributes: bool, watched: &[Rule]) -> Filter {
     Filter::watching(NEWEST, &tables(attributes), watched)
 }
 
-/// Whether a call is refused only where a domain may not change attributes. `ioctl`, which waits for more, is taken for
-/// one.
+/// Whether a call is refused only where a domain may not change attributes. `ioctl`, which also waits for other
+/// reasons, is counted as one.
 pub(crate) fn changes_attributes(number: c_long) -> bool {
     ATTRIBUTES.iter().any(|rule| rule.number() == number)
 }
@@ -29,7 +30,7 @@ fn tables(attributes: bool) -> Vec<&'static [Rule]> {
     [&kept, change].concat()
 }
 
-/// The last call that was judged, `file_setattr` of Linux 6.17: what is newer is unknown. From 424 on numbers are the
+/// The newest call that was judged, `file_setattr` of Linux 6.17; newer ones are unknown. From 424 on numbers are the
 /// same on all architectures; those that the C library's table lacks are here.
 const NEWEST: c_long = 469;
 const FCHMODAT2: c_long = 452;
@@ -44,11 +45,11 @@ const fn is(index: u8, value: u32) -> Argument {
     Argument::int(index, u32::MAX, value)
 }
 
-/// Their arguments lie in memory, where a filter cannot see them. Programs fall back to an older call.
+/// Calls whose arguments lie in memory, where a filter cannot see them. Programs fall back to an older call.
 const UNSEEN: &[Rule] = &[unknown(libc::SYS_clone3), unknown(libc::SYS_openat2)];
 
-/// The two ways in which a file that may only be read could be cut off: Landlock is not asked about truncation, since
-/// it would have to walk to the root at every open. Access mode 3, for neither reading nor writing, asks it nothing.
+/// Two ways to truncate a file that may only be read. Landlock is not asked about truncation, since it would have to
+/// walk to the root at every open. It is asked nothing at all for access mode 3, neither reading nor writing.
 const READ_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_RDONLY) as u32;
 const NEITHER_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
 const TRUNCATING: &[Rule] = &[
@@ -70,8 +71,8 @@ const TCP: Argument = is(2, libc::IPPROTO_TCP as u32);
 const ANY_PROTOCOL: Argument = is(2, 0);
 const FAST_OPEN: u32 = libc::MSG_FASTOPEN as u32;
 
-/// Landlock's rules are of TCP's bind and connect alone: not of UDP, MPTCP, SCTP, SMC, raw, packets, netlink, vsock,
-/// nor of the connect in `sendto` (fast open). SMC can also be put over a TCP socket (`TCP_ULP`).
+/// Landlock's rules cover TCP's bind and connect alone: not UDP, MPTCP, SCTP, SMC, raw, packet, netlink or vsock
+/// sockets, nor the connect in `sendto` (fast open). SMC can also be put over a TCP socket (`TCP_ULP`).
 const SOCKETS: &[Rule] = &[
     allow_if(libc::SYS_socket, &[UNIX]),
     allow_if(libc::SYS_socket, &[IP4, STREAM, ANY_PROTOCOL]),
@@ -96,7 +97,7 @@ const NAMESPACE: u32 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWPID
     | libc::CLONE_NEWNET) as u32;
 
-/// Another view of files, processes or the network; and handles, which name a file without its path.
+/// Calls for another view of files, processes or the network; and handles, which name a file without its path.
 const NAMESPACES: &[Rule] = &[
     allow_if(libc::SYS_clone, &[Argument::int(0, NAMESPACE, 0)]),
     refuse(libc::SYS_clone),
@@ -120,7 +121,7 @@ const NAMESPACES: &[Rule] = &[
     refuse(libc::SYS_open_by_handle_at),
 ];
 
-/// Code that has no path to judge by, and calls that are made in other ways than by calling.
+/// Calls for code that has no path to judge by, and ways to make calls other than by calling.
 const CODE: &[Rule] = &[
     refuse(libc::SYS_memfd_create),
     refuse(libc::SYS_memfd_secret),
@@ -132,13 +133,13 @@ const CODE: &[Rule] = &[
     refuse(libc::SYS_userfaultfd),
 ];
 
-/// The first argument is a process: oneself is 0.
+/// Argument check: the first argument is a process, and 0 is the caller.
 const ONESELF: &[Argument] = &[is(0, 0)];
-/// Which kind of number, and the number: of a process, and oneself.
+/// Argument check: the kind of number is a process, and its number is the caller.
 const OWN_NICENESS: &[Argument] = &[is(0, libc::PRIO_PROCESS), is(1, 0)];
 const OWN_IO: &[Argument] = &[is(0, 1), is(1, 0)];
 
-/// Other processes, and what is told about files that others use. Signals are Landlock's.
+/// Calls on other processes, and notifications about files that others use. Landlock judges signals.
 const OTHERS: &[Rule] = &[
     refuse(libc::SYS_ptrace),
     refuse(libc::SYS_process_vm_readv),
@@ -164,7 +165,7 @@ const OTHERS: &[Rule] = &[
     refuse(libc::SYS_sched_setparam),
     allow_if(libc::SYS_sched_setattr, ONESELF),
     refuse(libc::SYS_sched_setattr),
-    // Its name in the kernel's log would be another.
+    // It would change the process's name in the kernel's log.
     refuse_if(libc::SYS_prctl, &[is(0, libc::PR_SET_MM as u32)]),
     #[cfg(target_arch = "x86_64")]
     refuse(libc::SYS_inotify_init),
@@ -173,7 +174,7 @@ const OTHERS: &[Rule] = &[
     refuse(libc::SYS_perf_event_open),
 ];
 
-/// Memory, semaphores and messages by a number or name that is no path; keys.
+/// Memory, semaphores and messages named by a number or a name that is no path; keys.
 const IPC: &[Rule] = &[
     refuse(libc::SYS_shmget),
     refuse(libc::SYS_shmat),
@@ -193,7 +194,7 @@ const IPC: &[Rule] = &[
     refuse(libc::SYS_keyctl),
 ];
 
-/// The whole machine. Nobody without capabilities gets far with these; they are refused where one would.
+/// Calls on the whole machine. They mostly fail without capabilities; they are refused for a process that has some.
 const MACHINE: &[Rule] = &[
     refuse(libc::SYS_kexec_load),
     refuse(libc::SYS_kexec_file_load),
@@ -217,7 +218,7 @@ const MACHINE: &[Rule] = &[
     refuse(libc::SYS_ioperm),
 ];
 
-/// What is typed into the terminal that started the program is run by the shell behind it.
+/// Requests that type into the terminal that started the program: the shell behind it would run the input.
 const IOCTLS: &[Rule] = &[
     refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCSTI as u32)]),
     refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCLINUX as u32)]),
@@ -230,7 +231,7 @@ const SET_EXTENDED: u32 = 0x401c_5820;
 const ENABLE_VERITY: u32 = 0x4080_6685;
 const SET_ENCRYPTION: u32 = 0x800c_6613;
 
-/// Modes, owners, times, extended attributes and flags: Landlock judges none of them.
+/// Calls for modes, owners, times, extended attributes and flags: Landlock judges none of them.
 const ATTRIBUTES: &[Rule] = &[
     #[cfg(target_arch = "x86_64")]
     refuse(libc::SYS_chmod),

@@ -1,9 +1,10 @@
-//! What a domain must refuse, tried before the program is: protection is believed when it has refused something.
+//! Canaries of a domain: forbidden accesses that the launcher tries, and must be refused, before it runs the program.
+//! Protection is believed only when it has refused something.
 //!
-//! Measured side, cold: start alone. Owns what is planted and tried. It is tried by the launcher itself, once it is
-//! in the domain: it is the very process that becomes the program. A file without a name is planted where the policy
-//! grants something less than all, and a port where it grants none. Each attempt succeeds first, outside; else it would
-//! say nothing.
+//! Measured side, cold: start alone. Owns the planted objects and the attempts. The launcher itself tries them once
+//! it is in the domain: it is the very process that becomes the program. A nameless file is planted where the policy
+//! grants less than all, and a port where it grants none. Each attempt succeeds first, outside; otherwise its refusal
+//! would prove nothing.
 
 use crate::access::Access;
 use crate::confine::ConfineError;
@@ -15,27 +16,27 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-/// What will be tried.
+/// Attempts to make inside the domain.
 #[derive(Debug, Default)]
 pub(super) struct Canary {
     attempts: Vec<Attempt>,
-    /// They stay while they are needed.
+    /// Planted files, kept open as long as they are needed.
     planted: Vec<File>,
     listener: Option<TcpListener>,
-    /// What the kernel says of this process: each read asks anew, and opening it is refused by then.
+    /// The kernel's status of this process: each read is fresh, and it could not be opened any more inside.
     status: Option<File>,
 }
 
 #[derive(Debug)]
 enum Attempt {
-    /// To open this path for reading, or for writing.
+    /// Open this path for reading, or for writing.
     Open { path: PathBuf, writing: bool, what: String },
-    /// To connect to this TCP port.
+    /// Connect to this TCP port.
     Connect(u16),
 }
 
 impl Canary {
-    /// Nothing is planted: what the kernel says of the process is all.
+    /// No attempts: only the kernel's status of the process is checked.
     pub(super) fn of_calls() -> Self {
         Self { status: File::open("/proc/self/status").ok(), ..Self::default() }
     }
@@ -58,17 +59,17 @@ impl Canary {
         canary
     }
 
-    /// Whether nothing was found that could be tried.
+    /// Whether there is nothing to try.
     pub(super) fn is_untried(&self) -> bool {
         self.attempts.is_empty()
     }
 
-    /// How many things will be tried.
+    /// Number of attempts.
     pub(super) fn attempts(&self) -> usize {
         self.attempts.len()
     }
 
-    /// In the domain: everything must be refused.
+    /// Inside the domain: everything must be refused.
     pub(super) fn hold(&self) -> Result<(), ConfineError> {
         for attempt in &self.attempts {
             let outcome = match attempt.made() {
@@ -81,7 +82,7 @@ impl Canary {
         Ok(())
     }
 
-    /// After the last step: the kernel says of this process what it was told, and these capabilities at most.
+    /// After the last step: the kernel's status shows the settings of this process, and at most these capabilities.
     pub(super) fn settled(&self, kept: u64) -> Result<(), ConfineError> {
         let Some(mut status) = self.status.as_ref() else { return Ok(()) };
         let mut text = String::new();
@@ -123,7 +124,7 @@ impl Canary {
     }
 
     fn plant_port(&mut self, grant: &Grant) {
-        // The kernel chooses a free port; that all of a few are granted happens in no policy that means anything.
+        // The kernel chooses a free port; no sensible policy grants all of these few.
         for _ in 0..4 {
             let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)) else { return };
             let Ok(address) = listener.local_addr() else { return };
@@ -135,7 +136,7 @@ impl Canary {
         }
     }
 
-    /// If it is possible outside.
+    /// Adds the attempt if it succeeds outside.
     fn add(&mut self, attempt: Attempt) -> bool {
         let possible = attempt.made().is_ok();
         if possible {

@@ -1,15 +1,15 @@
-//! Why nothing was started.
+//! Errors that keep a program from being started in a domain.
 //!
-//! Measured side, cold. Each is a sentence of what was tried, what the system said, and what to do.
+//! Measured side, cold. Each is a sentence with the attempted step, the system's error, and what to do.
 
 use crate::confine::rights::NEEDED_ABI;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a program was not started. Whatever it is, the program did not run.
+/// Reason why a program was not started. In each case it did not run.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
-    /// What was inherited could not be closed.
+    /// The inherited descriptors could not be closed.
     #[error(
         "cannot close the descriptors that were inherited: {0}; a domain needs close_range (Linux 5.9), and leave to \
          call it"
@@ -31,7 +31,7 @@ pub enum ConfineError {
          take a newer kernel, or give --allow-none to take what there is"
     )]
     TooOld {
-        /// What it has.
+        /// ABI of this kernel.
         abi: u32,
     },
     /// A rule was not taken.
@@ -48,7 +48,7 @@ pub enum ConfineError {
         /// The kernel's word.
         why: String,
     },
-    /// There are sixteen rulesets one on another already.
+    /// The process is under sixteen rulesets already.
     #[error(
         "this process is under 16 Landlock rulesets already, one on another, and the kernel takes no more: start the \
          program from fewer sandboxes"
@@ -57,13 +57,13 @@ pub enum ConfineError {
     /// Capabilities could not be given up.
     #[error("cannot give up capabilities: {0}")]
     Capabilities(#[source] io::Error),
-    /// What must be refused was not.
+    /// An access that must be refused was possible.
     #[error(
         "the domain does not hold: {what}, which its policy does not grant, {outcome}; this kernel's Landlock cannot be \
          relied upon"
     )]
     Canary {
-        /// What was tried.
+        /// The attempt.
         what: String,
         /// `was possible`, or another error than a refusal.
         outcome: String,
@@ -76,13 +76,13 @@ pub enum ConfineError {
     /// The status could not be written.
     #[error("cannot write the status {path}: {why}", path = .path.display())]
     Status {
-        /// Where.
+        /// The path.
         path: PathBuf,
         /// The system's word.
         #[source]
         why: io::Error,
     },
-    /// What is refused would not be told.
+    /// Refusals would not be reported.
     #[error("cannot keep the log: {0}")]
     Log(#[source] io::Error),
     /// The program could not be executed. Nothing of it ran.
@@ -95,7 +95,7 @@ pub enum ConfineError {
         /// The kernel's word.
         #[source]
         why: io::Error,
-        /// What to look at.
+        /// Advice on what to check.
         hint: &'static str,
     },
 }

@@ -1,9 +1,9 @@
-//! The directories below a path of a hot type: each gets a rule of its own, so that an open finds one at once and
+//! Walk over the directories below a hot path: each gets a rule of its own, so that an open finds one at once and
 //! does not walk up.
 //!
-//! Measured side, cold: start alone. Owns the walk. It is made among files that others may move meanwhile, and a rule
-//! holds for a directory wherever it is: so none is followed out of the tree, over a link or into another mount, whose
-//! files the rule above does not grant at their other place.
+//! Measured side, cold: start alone. Owns the walk. Others may move the files meanwhile, and a rule holds for a
+//! directory wherever it is. So the walk leaves the tree neither over a link nor into another mount, whose files the
+//! rule above does not grant at their other place.
 
 use nix::dir::{Dir, Type};
 use nix::errno::Errno;
@@ -14,11 +14,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-/// The most directories that get a rule, of all hot types together: about 3 s of starting.
+/// Limit on directories with a rule, over all hot types: about 3 s of starting.
 pub const MOST_DIRECTORIES: usize = 100_000;
 
-/// Calls `rule` with each directory below `root`, nearest first, at most `most`; how many. One that cannot be read or
-/// is gone again stays with the rule above it.
+/// Calls `rule` with each directory below `root`, nearest first, at most `most`; returns their number. A directory
+/// that cannot be read or has vanished is left to the rule above it.
 pub(super) fn below<E>(
     root: BorrowedFd<'_>,
     most: usize,
@@ -37,7 +37,7 @@ pub(super) fn below<E>(
         }
         for entry in dir.iter().flatten() {
             let name = entry.file_name().to_bytes();
-            // Some file systems do not tell: opening it as a directory does.
+            // Some file systems do not report the type: opening it as a directory does.
             let may_be_one = matches!(entry.file_type(), Some(Type::Directory) | None);
             if may_be_one && name != b"." && name != b".." && waiting.len() <= most {
                 waiting.push_back(path.join(OsStr::from_bytes(name)));

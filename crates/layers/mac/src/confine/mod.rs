@@ -1,14 +1,14 @@
-//! A process is given to the kernel: from a grant to a program that runs with nothing else.
+//! Confinement of a process: the steps from a grant to a program that runs with nothing else.
 //!
-//! Measured side, cold: it runs once, in the process that becomes the program, which has one thread. Owns the order of
-//! the steps, and that none is left out: only what has gone through all of them can execute.
+//! Measured side, cold: it runs once, in the single-threaded process that becomes the program. Owns the order of the
+//! steps, and that none is left out: only a process that has gone through all of them can execute.
 //!
-//! 1. [`close_inherited`]: nothing is open but 0, 1, 2 and what was asked for.
-//! 2. [`Prepared::of`]: paths are opened and become rules; what must be refused later is planted, and tried.
-//! 3. [`Prepared::enter`]: no new privileges, no capabilities, Landlock, what was planted is refused now, seccomp.
+//! 1. [`close_inherited`]: only descriptors 0, 1, 2 and the requested ones stay open.
+//! 2. [`Prepared::of`]: paths are opened and become rules; canaries are planted, and tried.
+//! 3. [`Prepared::enter`]: no new privileges, no capabilities, Landlock, canaries are refused now, seccomp.
 //! 4. [`Confined::execute`]: the program, with the same process id.
 //!
-//! Each failure ends it before the program; nothing is undone, as the process ends.
+//! Each failure ends it before the program runs; nothing is undone, as the process ends.
 
 pub(crate) mod calls;
 mod canary;
@@ -33,39 +33,39 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// How little a kernel may hold the domain by.
+/// Kernel features that a domain may do without.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Least {
-    /// The program starts on a kernel without Landlock, too, or with an old one.
+    /// The program also starts on a kernel without Landlock, or with an old one.
     pub allow_none: bool,
-    /// The kernel is taken for one with no newer Landlock than this ABI; 0 is none at all.
+    /// Treats the kernel as one with no newer Landlock than this ABI; 0 is none at all.
     pub most_abi: Option<u32>,
 }
 
-/// What a domain was given, and what it is held by.
+/// A domain's grant as enforced, and by which mechanisms.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Granted {
     /// Its name.
     pub domain: String,
     /// Digest of its policy.
     pub digest: String,
-    /// Of the kernel's Landlock; without it only capabilities and system calls are limited.
+    /// The kernel's Landlock ABI; without it only capabilities and system calls are limited.
     pub abi: Option<u32>,
-    /// Rules that the kernel was told.
+    /// Number of rules in the kernel.
     pub rules: usize,
-    /// Of these, of directories below hot paths.
+    /// Number of these that are for directories below hot paths.
     pub directories: usize,
-    /// What could not be granted.
+    /// Paths that could not be granted.
     pub not_granted: Vec<NotGranted>,
-    /// What it is not held by, by name.
+    /// Gaps in enforcement, by name.
     pub gaps: Vec<Gap>,
 }
 
-/// So many paths are named in a degree; the status has all.
+/// Number of paths that a degree names; the status has all.
 const NAMED: usize = 3;
 
 impl Granted {
-    /// How far it is enforced.
+    /// Degree of enforcement.
     pub fn degree(&self) -> Degree {
         if self.abi.is_none() {
             return Degree::None("this kernel has no Landlock".to_owned());
@@ -96,11 +96,11 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Opens what the grant names and makes rules of it.
+    /// Opens the paths of the grant and makes rules of them.
     ///
     /// # Errors
-    /// The kernel has no Landlock or one that is too old, and that is not allowed; or it does not take a rule. A path
-    /// that is gone is no error: it is left out, and named.
+    /// The kernel has no Landlock or one that is too old, and that is not allowed; or it refuses a rule. A missing
+    /// path is no error: it is left out, and named.
     pub fn of(grant: &'a Grant, least: Least) -> Result<Self, ConfineError> {
         let kernel = match Kernel::here(least.most_abi) {
             Ok(kernel) if kernel.abi() < NEEDED_ABI && !least.allow_none => {
@@ -130,16 +130,16 @@ impl<'a> Prepared<'a> {
         Ok(Self { grant, granted, rules, canary })
     }
 
-    /// What it will be.
+    /// The grant as it will be enforced.
     pub fn granted(&self) -> &Granted {
         &self.granted
     }
 
-    /// From now on this process is in the domain, whatever comes. Whoever is `heard` by a reader of his own tells it how
-    /// often he was refused something himself; to all others the kernel does not tell that.
+    /// Puts this process into the domain for good. A launcher with a reader of its own (`heard`) reports to it the
+    /// number of refusals it met itself; for other launchers the kernel does not log those.
     ///
     /// # Errors
-    /// A step was refused, or what must be refused was not.
+    /// A step was refused, or an access that must be refused was possible.
     pub fn enter(self, heard: bool) -> Result<Confined, ConfineError> {
         let kept = capabilities(self.grant);
         keep_only(kept).map_err(ConfineError::Capabilities)?;
@@ -148,14 +148,14 @@ impl<'a> Prepared<'a> {
             rules.enforce(heard)?;
             self.canary.hold()?;
         }
-        // The last, as it refuses what the steps before need.
+        // Comes last, as it refuses calls that the steps before need.
         calls::filter(self.grant.attributes).apply().map_err(ConfineError::SystemCalls)?;
         self.canary.settled(kept.iter().fold(0, |mask, capability| mask | 1 << *capability as u64))?;
         Ok(Confined { domain: self.granted.domain, refused })
     }
 }
 
-/// Ports below 1024 are the superuser's: of a domain that listens on one, and of no other.
+/// Ports below 1024 need a capability: only a domain that listens on one keeps it.
 fn capabilities(grant: &Grant) -> &'static [Capability] {
     if grant.listen.iter().any(|port| *port < 1024) { &[Capability::NetBindService] } else { &[] }
 }
@@ -168,7 +168,7 @@ pub struct Confined {
 }
 
 impl Confined {
-    /// What this process was refused by now, as it tried what must be.
+    /// Number of refusals that this process met so far, as it tried its canaries.
     pub const fn refused(&self) -> usize {
         self.refused
     }

@@ -1,6 +1,6 @@
-//! What the words of policies are to Landlock, and what of it a kernel has.
+//! Landlock rights for the access words of policies, and the gaps that older kernels leave.
 //!
-//! Measured side, pure but for asking the kernel's version. Owns the table and which gap an older kernel leaves.
+//! Measured side, pure except for asking the kernel's version. Owns the table and the gap of each older ABI.
 
 use crate::access::{Access, Accesses};
 use crate::confine::ConfineError;
@@ -10,7 +10,7 @@ use landlock::{ABI, Access as _, AccessFs, AccessNet, BitFlags, Scope, make_bitf
 /// The first ABI with rules for TCP ports (Linux 6.7): a domain needs them.
 pub const NEEDED_ABI: u32 = 4;
 
-/// Something that a domain is meant to be held by and is not.
+/// Part of a domain's protection that this kernel does not enforce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Gap {
     /// Any TCP port can be bound and connected to: ABI below 4.
@@ -19,11 +19,11 @@ pub enum Gap {
     NoIoctl,
     /// Signals and abstract sockets reach processes outside: ABI below 6 (Linux 6.12).
     NoScopes,
-    /// Refusals are not logged: ABI below 7 (Linux 6.15). They are refusals all the same.
+    /// Refusals are not logged: ABI below 7 (Linux 6.15). They are still refused.
     NoLog,
     /// Paths of the policy that could not be granted.
     NotGranted,
-    /// Nothing was found that the domain may not do, so nothing could be tried.
+    /// No forbidden access was found, so none could be tried.
     NoCanary,
 }
 
@@ -40,8 +40,8 @@ impl Gap {
         }
     }
 
-    /// Why it makes the degree `partial`; none of one that takes nothing from the protection, and of paths, which are
-    /// told by name.
+    /// Reason why it makes the degree `partial`; `None` for a gap that weakens nothing, and for paths, which are
+    /// reported by name.
     pub(crate) fn reason(self) -> Option<&'static str> {
         match self {
             Self::NoTcp => Some("this kernel's Landlock has no rules for TCP ports"),
@@ -53,14 +53,14 @@ impl Gap {
     }
 }
 
-/// What a kernel can judge.
+/// Landlock features of a kernel.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Kernel {
     abi: u32,
 }
 
 impl Kernel {
-    /// This one, or as if it were no newer than `most`; 0 is one without Landlock.
+    /// This kernel, limited to `most`; 0 is one without Landlock.
     pub(super) fn here(most: Option<u32>) -> Result<Self, ConfineError> {
         let abi = bakeoff_sys::landlock::abi().map_err(|why| ConfineError::NoLandlock { why })?;
         match most.map_or(abi, |most| abi.min(most)) {
@@ -77,13 +77,14 @@ impl Kernel {
         ABI::from(i32::try_from(self.abi).unwrap_or(i32::MAX))
     }
 
-    /// All that is refused where no rule grants it. Truncation is not: it would be asked about at every open, and a
-    /// rule that grants reading only would never end the kernel's walk to the root (`calls` refuses its other ways).
+    /// Rights that are refused unless a rule grants them. Truncation is not among them: it would be asked about at
+    /// every open, and a rule that grants reading only would never end the kernel's walk to the root (`calls` refuses
+    /// its other ways).
     pub(super) fn files(self) -> BitFlags<AccessFs> {
         AccessFs::from_all(self.known()) & !AccessFs::Truncate
     }
 
-    /// UDP is not among them: `calls` refuses it whole.
+    /// UDP is not among them: `calls` refuses it completely.
     pub(super) fn ports(self) -> BitFlags<AccessNet> {
         AccessNet::from_all(self.known()) & make_bitflags!(AccessNet::{BindTcp | ConnectTcp})
     }
@@ -97,7 +98,7 @@ impl Kernel {
         self.abi >= 7
     }
 
-    /// What is missing for this domain.
+    /// Gaps of this kernel for this domain.
     pub(super) fn gaps(self, grant: &Grant) -> Vec<Gap> {
         let ioctl_matters = grant.files.iter().any(|file| !file.accesses.has(Access::Ioctl));
         let missing = [
@@ -109,14 +110,15 @@ impl Kernel {
         missing.into_iter().filter_map(|(is_missing, gap)| is_missing.then_some(gap)).collect()
     }
 
-    /// What these words grant at a path; of those that are for directories nothing at a file.
+    /// Rights of these words at a path; at a file, none of those that are for directories.
     pub(super) fn rights(self, accesses: Accesses, of_directory: bool) -> BitFlags<AccessFs> {
         let all = accesses.iter().fold(BitFlags::EMPTY, |all, access| all | rights(access)) & self.files();
         if of_directory { all } else { all & AccessFs::from_file(self.known()) }
     }
 }
 
-/// Devices are never made. Writing to a socket by its path is connecting to it, which kernels from ABI 9 on judge.
+/// Devices can never be created. Writing to a socket by its path is connecting to it, which kernels from ABI 9 on
+/// judge.
 fn rights(access: Access) -> BitFlags<AccessFs> {
     match access {
         Access::Read => AccessFs::ReadFile.into(),

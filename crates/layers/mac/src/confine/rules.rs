@@ -1,7 +1,8 @@
-//! A domain's rules as one Landlock ruleset.
+//! Landlock ruleset of a domain.
 //!
-//! Measured side, cold: start alone. Owns how a grant becomes rules, and what could not be granted. One ruleset a
-//! domain, never a stack: each one more is asked at every open, and a process may be under sixteen.
+//! Measured side, cold: start alone. Owns how a grant becomes rules, and the list of paths that could not be granted.
+//! One ruleset a domain, never a stack: the kernel asks each of them at every open, and a process may be under at
+//! most sixteen.
 
 use crate::confine::ConfineError;
 use crate::confine::hot::{self, MOST_DIRECTORIES};
@@ -17,26 +18,26 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-/// A path that the domain was not given, and why. It is refused, so the program may miss something; nothing is open
+/// A path that the domain was not given, and why. It is refused, so the program may lack something; nothing is open
 /// that should not be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NotGranted {
-    /// Path and line of the policy.
+    /// Path, with its line in the policy.
     pub what: String,
-    /// Why not.
+    /// The reason.
     pub why: String,
 }
 
-/// What the kernel was told, not yet in force.
+/// A ruleset as the kernel has it, not yet in force.
 #[derive(Debug)]
 pub(super) struct Rules {
     kernel: Kernel,
     ruleset: RulesetCreated,
     /// Rules of all kinds.
     pub(super) rules: usize,
-    /// Of these, of directories below hot paths.
+    /// Of these, rules of directories below hot paths.
     pub(super) directories: usize,
-    /// What was left out.
+    /// Paths that were left out.
     pub(super) not_granted: Vec<NotGranted>,
 }
 
@@ -102,8 +103,9 @@ impl Rules {
         taken.map_err(|error| ConfineError::Rule { what: what.to_owned(), why: error.to_string() })
     }
 
-    /// From now on, for the calling thread and all that comes of it. Where the launcher is `heard` the kernel tells what
-    /// it is refused itself, too: with the first refusal the domain is named, so that its end is told as well.
+    /// Enforces the rules from now on, for the calling thread and all its descendants. For a launcher that is `heard`
+    /// the kernel also logs the launcher's own refusals: the first one names the domain, so that its end is logged as
+    /// well.
     pub(super) fn enforce(self, heard: bool) -> Result<(), ConfineError> {
         let logs = self.kernel.logs();
         let ruleset = if logs { told(self.ruleset, heard) } else { Ok(self.ruleset) };
@@ -121,7 +123,7 @@ impl Rules {
     }
 }
 
-/// Nothing is granted yet. What the kernel does not know is not asked of it, so all that is asked must be taken.
+/// An empty ruleset. It asks only for rights that the kernel knows, so the kernel must accept all of them.
 fn created(kernel: Kernel) -> Result<RulesetCreated, RulesetError> {
     let mut ruleset =
         Ruleset::default().set_compatibility(CompatLevel::HardRequirement).handle_access(kernel.files())?;
@@ -138,7 +140,7 @@ fn told(ruleset: RulesetCreated, heard: bool) -> Result<RulesetCreated, RulesetE
     ruleset.log_new_exec(true)?.log_same_exec(heard)
 }
 
-/// The policy's links were followed when it was read: what is one now was put there since.
+/// The policy's links were followed when it was read: a link found now was put there since.
 fn opened(file: &FileGrant) -> io::Result<(OwnedFd, bool)> {
     let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
     let opened = File::from(open(&file.path, flags, Mode::empty())?);

@@ -1,6 +1,7 @@
-//! Log and status of one domain, written together.
+//! Log and status file of one domain, written together.
 //!
-//! Measured side. A full disk ends neither what is watched nor who watches: what could not be written is counted.
+//! Measured side. A full disk ends neither the watched program nor the reader: lines that could not be written are
+//! counted.
 
 use super::lines::{Lines, Verdict};
 use super::wanted::Wanted;
@@ -14,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How long after a change the status may say the old.
+/// Longest time after a change for which the status may be out of date.
 pub(crate) const STATUS_DELAY: Duration = Duration::from_millis(100);
 
-/// What is seen of a domain, and where that goes.
+/// A domain to read about, and the output files.
 #[derive(Debug)]
 pub struct Reading {
-    /// Domain, policy, reasons.
+    /// Domain, policy and reasons.
     pub grant: Grant,
     /// The status file.
     pub status: Option<PathBuf>,
@@ -28,18 +29,18 @@ pub struct Reading {
     pub out: Option<PathBuf>,
 }
 
-/// Why nothing is read.
+/// Reasons for not reading.
 #[derive(Debug, Error)]
 pub enum ReadError {
-    /// The kernel does not tell us.
+    /// The kernel does not give us its audit records.
     #[error("cannot read the kernel's audit: {0}; it needs root, and a kernel with audit (CONFIG_AUDIT)")]
     Audit(io::Error),
     /// The status file or the log.
     #[error("{}: {error}; name a file in a directory that can be written to", path.display())]
     File {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
     /// The system.
@@ -47,7 +48,7 @@ pub enum ReadError {
     System(#[from] io::Error),
 }
 
-/// What is kept.
+/// State of log and status.
 pub(crate) struct Book {
     pub(crate) status: Status,
     lines: Lines,
@@ -66,7 +67,7 @@ impl Book {
         Ok(Self { status: Status::default(), lines: Lines::new(grant, out), file, written: Instant::now() })
     }
 
-    /// Counts and tells things that were wanted at once.
+    /// Counts and logs accesses that were attempted at once.
     pub(crate) fn note(
         &mut self,
         verdict: Verdict,
@@ -87,7 +88,7 @@ impl Book {
         }
     }
 
-    /// Writes what is due by now, a few times a second; at the `end` all of it.
+    /// Writes the lines that are due by now, a few times a second; at the `end` all of them.
     pub(crate) fn turn(&mut self, end: bool) {
         if end || self.written.elapsed() >= STATUS_DELAY {
             let written = self.lines.turn(Instant::now(), end);
@@ -96,8 +97,8 @@ impl Book {
         }
     }
 
-    /// Writes the status, if it says something else by now and is ours: a program that was started anew with the same
-    /// file has it for itself, and the end of the one before is no news of it.
+    /// Writes the status, if it changed and is ours: a program that was restarted with the same file owns it, and the
+    /// end of the previous run must not overwrite it.
     pub(crate) fn write(&mut self) {
         self.written = Instant::now();
         if self.file.is_anothers() {
@@ -107,13 +108,13 @@ impl Book {
         self.count(written);
     }
 
-    /// Goes on where another process of ours, which was killed, left off.
+    /// Continues from the status left by another process of ours that was killed.
     pub(crate) fn succeed(&mut self, left: &str) {
         self.status.resume(left);
         self.file.take_over();
     }
 
-    /// How long nothing can be due, if nothing more happens.
+    /// Time for which nothing can be due, if nothing more happens.
     pub(crate) fn rest(&self) -> Option<Duration> {
         (self.written.elapsed() < STATUS_DELAY).then_some(STATUS_DELAY)
     }

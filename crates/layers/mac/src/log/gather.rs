@@ -1,22 +1,22 @@
-//! Records put together: what was refused, to whom, in a domain of ours.
+//! Assembly of the kernel's audit records into refusals of our domains.
 //!
-//! Measured side, pure but for `/proc`, where the parents of a process are looked up. A refusal is a record; the
-//! process and its program stand in another with the same serial number, if the kernel watches the process's calls.
-//! Else the domain's first process stands for it.
+//! Measured side, pure except for `/proc`, where the parents of a process are looked up. A refusal is one record. The
+//! process and its program are in another with the same serial number, if the kernel audits the process's calls.
+//! Otherwise the domain's first process stands for it.
 
 use super::record::{Record, Told};
 use super::wanted::Wanted;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
-/// So many calls may be told in pieces at a time; of the oldest what is known is used.
+/// Limit on calls with missing records; the oldest is then reported as far as it is known.
 const MOST_PENDING: usize = 256;
-/// Processes and domains that are remembered; a fork bomb must not fill our memory.
+/// Limit on remembered processes and domains; a fork bomb must not fill our memory.
 const MOST_REMEMBERED: usize = 4096;
-/// Parents that are looked at until one is known.
+/// Limit on parents looked up to find a known one.
 const MOST_PARENTS: usize = 64;
 
-/// Which domains are ours.
+/// The domains that count as ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// Those of this launcher.
@@ -25,27 +25,27 @@ pub enum Whose {
     Any,
 }
 
-/// What happened.
+/// Event of a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The kernel refused something.
     Refused {
-        /// When, in milliseconds since 1970.
+        /// Time in milliseconds since 1970.
         t_ms: u64,
-        /// To which process, where that is known.
+        /// The process, if it is known.
         pid: Option<u32>,
-        /// What it executed.
+        /// Path of its program.
         exe: Option<PathBuf>,
-        /// What was missing, all of it at once.
+        /// The missing rights, all at once.
         wanted: Vec<Wanted>,
     },
-    /// A process was refused a call and was gone before anybody could ask whose it is.
+    /// A process was refused a call and was gone before its domain could be looked up.
     Unclaimed,
     /// Somebody has changed the audit's settings.
     Changed,
 }
 
-/// Puts records together.
+/// Assembles records.
 #[derive(Debug)]
 pub struct Gather {
     whose: Whose,
@@ -72,17 +72,17 @@ struct Pending {
 /// A refused call: process, program, number.
 type Call = (u32, PathBuf, u32);
 
-/// Whether a process belongs to a domain of ours.
+/// Relation of a process to our domains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kin {
     Ours,
     Others,
-    /// It is gone.
+    /// The process is gone.
     Unknown,
 }
 
 impl Gather {
-    /// `own` is the executable that launchers have.
+    /// `own` is the executable of launchers.
     pub fn new(whose: Whose, own: &Path) -> Self {
         let members = match whose {
             Whose::Launcher(pid) => HashSet::from([pid]),
@@ -92,7 +92,7 @@ impl Gather {
         Self { whose, own: own.to_owned(), domains, members, pending, gone: false }
     }
 
-    /// Whether a domain of ours is known, and not gone.
+    /// Whether a domain of ours is known and alive.
     pub fn has_domain(&self) -> bool {
         !self.domains.is_empty()
     }
@@ -102,12 +102,12 @@ impl Gather {
         self.gone && self.domains.is_empty()
     }
 
-    /// Whether more pieces of a call are waited for.
+    /// Whether more records of a call are awaited.
     pub fn is_pending(&self) -> bool {
         !self.pending.is_empty()
     }
 
-    /// Takes a record; what is whole by now is handed to `tell`.
+    /// Takes a record; passes every complete event to `tell`.
     pub fn take(&mut self, record: Record, mut tell: impl FnMut(Event)) {
         let Record { t_ms, serial, told } = record;
         match told {
@@ -115,12 +115,12 @@ impl Gather {
                 self.of(t_ms, serial, &mut tell).refused.push((domain, wanted))
             }
             Told::Call { pid, exe, call } => {
-                // At once: it may be gone when the other pieces have come.
+                // At once: it may be gone by the time the other records come.
                 let kin = self.kin(pid, None);
                 self.of(t_ms, serial, &mut tell).call = Some(((pid, exe, call), kin));
             }
             Told::Process { pid, parent, exe } => {
-                // Of the system's calls only those are kept of which something else was told before.
+                // Of the audited calls only those are kept that an earlier record belongs to.
                 if let Some(pending) = self.pending.iter_mut().find(|pending| pending.serial == serial) {
                     pending.process = Some((pid, parent, exe));
                 }
@@ -140,7 +140,7 @@ impl Gather {
         }
     }
 
-    /// Nothing more comes at the moment: what is pending is as whole as it gets.
+    /// Treats pending events as complete, as no more records come at the moment.
     pub fn flush(&mut self, mut tell: impl FnMut(Event)) {
         while let Some(pending) = self.pending.pop_front() {
             self.tell(pending, &mut tell);
@@ -161,7 +161,7 @@ impl Gather {
         &mut self.pending[at]
     }
 
-    /// A domain is ours if a launcher made it: a program that confines itself further has executed something else.
+    /// A domain is ours if a launcher made it: a program that confines itself further runs another executable.
     fn meet(&mut self, domain: u64, pid: u32, exe: &Path) {
         let ours = match self.whose {
             Whose::Launcher(launcher) => launcher == pid,
@@ -211,10 +211,10 @@ impl Gather {
         }
     }
 
-    /// Whether a process is one of ours: seccomp's records name no domain, so its parents must.
+    /// Whether a process is one of ours: seccomp's records name no domain, so its parents have to tell.
     fn kin(&mut self, pid: u32, parent: Option<u32>) -> Kin {
         let above = |pid| bakeoff_sys::process::stat(pid).ok().map(|stat| stat.parent);
-        // It may be gone by now, and the record has its parent.
+        // It may be gone by now, but the record has its parent.
         let first = parent.or_else(|| above(pid));
         let mut line = std::iter::once(pid).chain(std::iter::successors(first, |pid| above(*pid)));
         let member = line
@@ -233,8 +233,8 @@ impl Gather {
     }
 }
 
-/// A process's own directory in `/proc` has its number, which differs in each run and tells nothing. Where it is not
-/// known which process asked it may be another's.
+/// A process's own directory in `/proc` has its number, which differs in each run and says nothing. If the process is
+/// not known it may be another's directory.
 fn of_a_process(wanted: Wanted, pid: u32, known: bool) -> Wanted {
     let Wanted::File(access, path) = wanted else { return wanted };
     let of = |rest: &Path| {
@@ -274,7 +274,7 @@ mod tests {
         record(serial, Told::Domain { domain, pid, exe: exe.into() })
     }
 
-    /// Who was refused what, in the order in which it is told.
+    /// Process and refused accesses, in the order in which they are reported.
     fn told(whose: Whose, records: impl IntoIterator<Item = Record>) -> Vec<String> {
         let mut gather = Gather::new(whose, Path::new(OWN));
         let mut told = Vec::new();
@@ -302,7 +302,7 @@ mod tests {
             process(2, 12, "/bin/sh"),
             record(2, Told::End),
             record(1, Told::End),
-            // Calls are not watched: of the domain's first process, or of another one.
+            // Calls are not audited: of the domain's first process, or of another one.
             refused(3, 7, "/proc/10/maps"),
             refused(4, 7, "/proc/11/maps"),
             record(9, Told::Gone { domain: 7 }),
@@ -330,9 +330,9 @@ mod tests {
         let parent = std::os::unix::process::parent_id();
         assert_eq!(told(Whose::Launcher(parent), [call(own)]), [format!("{own} call 165")]);
         assert_eq!(told(Whose::Launcher(u32::MAX), [call(own)]), [] as [&str; 0]);
-        // Gone already, and whose it was nobody knows.
+        // Gone already, and its domain is unknown.
         assert_eq!(told(Whose::Launcher(10), [call(u32::MAX - 1)]), ["unclaimed"]);
-        // Gone already, but the kernel told its parent.
+        // Gone already, but the kernel named its parent.
         let orphan = [call(u32::MAX - 1), process(1, u32::MAX - 1, "/bin/mount")];
         assert_eq!(told(Whose::Launcher(10), orphan), [format!("{} call 165", u32::MAX - 1)]);
     }

@@ -1,7 +1,7 @@
-//! The log: a line of JSON for what was refused, at most one in ten seconds for the same thing.
+//! Log of refusals: lines of JSON, at most one in ten seconds for the same access.
 //!
-//! Measured side. The first of a kind is written at once, the others of its ten seconds as one line with their number.
-//! Of more different things than can be told apart only the kind of access is kept, so that whoever asks for a
+//! Measured side. The first of a kind is written at once, the others of its ten seconds as one line with their
+//! number. Beyond a limit on distinct accesses only the kind of access is kept, so that a program that asks for a
 //! million names fills neither the memory nor the disk.
 
 use super::wanted::Wanted;
@@ -13,22 +13,22 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// For so long the same thing is one line.
+/// Time window in which the same access is one line.
 const WINDOW: Duration = Duration::from_secs(10);
-/// Different things that are told apart in that time.
+/// Limit on distinct accesses in that window.
 const MOST_KINDS: usize = 1024;
 
-/// What became of it.
+/// Outcome of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Verdict {
-    /// It was refused.
+    /// Refused.
     Denied,
-    /// It went on; enforcing would refuse it.
+    /// Allowed; enforcing would refuse it.
     WouldDeny,
 }
 
-/// Writes lines.
+/// Writer of log lines.
 pub struct Lines {
     grant: Grant,
     out: Option<File>,
@@ -36,14 +36,14 @@ pub struct Lines {
     seq: u64,
 }
 
-/// Of one thing, since its first line.
+/// Window of one access, since its first line.
 struct Window {
     began: Instant,
     more: u64,
     last: Last,
 }
 
-/// The last process that wanted it.
+/// The last process that attempted it.
 #[derive(Clone)]
 struct Last {
     t_ms: u64,
@@ -74,15 +74,15 @@ struct Line<'a> {
 }
 
 impl Lines {
-    /// Of the domain with this grant, to this file, if there is to be one.
+    /// For the domain with this grant, into this file, if there is one.
     pub fn new(grant: Grant, out: Option<File>) -> Self {
         Self { grant, out, windows: HashMap::new(), seq: 0 }
     }
 
-    /// Somebody wanted something. `t_ms` is in milliseconds since 1970.
+    /// Notes an access. `t_ms` is in milliseconds since 1970.
     ///
     /// # Errors
-    /// What writing reports.
+    /// The error of writing.
     pub fn note(
         &mut self,
         (verdict, wanted): (Verdict, Wanted),
@@ -111,10 +111,10 @@ impl Lines {
         }
     }
 
-    /// Writes what was gathered for ten seconds; at the `end` whatever was gathered.
+    /// Writes the windows that have ended; at the `end` all of them.
     ///
     /// # Errors
-    /// What writing reports.
+    /// The error of writing.
     pub fn turn(&mut self, now: Instant, end: bool) -> io::Result<()> {
         let over = |window: &mut Window| end || now.duration_since(window.began) >= WINDOW;
         let closed: Vec<_> = self.windows.extract_if(|_, window| over(window)).collect();
@@ -161,7 +161,7 @@ impl Lines {
     }
 }
 
-/// The path's type, and what is missing, with the rule that is nearest.
+/// The path's type, and the missing right with the nearest rule.
 fn why(grant: &Grant, wanted: &Wanted) -> (Option<String>, String) {
     let told = match wanted {
         Wanted::File(access, path) => grant.because(path, *access),

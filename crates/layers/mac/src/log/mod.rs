@@ -1,8 +1,8 @@
-//! What a domain was refused, or would have been: lines of a log, and counters of a status.
+//! Log and status of a domain: accesses that were refused, or would have been.
 //!
-//! Measured side, in a process of its own beside what is confined. `record` takes the kernel's records apart, `gather`
-//! puts those of one refusal together, `lines` writes and counts, `switch` has the audit on while anybody of ours
-//! reads, `reader` is the process, `start` its start before a launcher confines itself. Refuses nothing.
+//! Measured side, in a process of its own beside the confined program. `record` parses the kernel's records, `gather`
+//! assembles those of one refusal, `lines` writes and counts, `switch` keeps the kernel's audit on while a reader of
+//! ours lives, `reader` is the process, `start` starts it before a launcher confines itself. Refuses nothing.
 
 mod book;
 mod gather;

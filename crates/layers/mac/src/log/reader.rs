@@ -1,8 +1,8 @@
-//! The process that reads what the kernel refused, and keeps log and status.
+//! Reader process: reads the kernel's refusals and keeps log and status.
 //!
-//! Measured side, a process of its own; cold unless something is refused. It holds nothing of what is confined but a
-//! descriptor that tells when the launcher's process ends, and a socket over which the launcher, until it executes the
-//! program, tells what it did. Refuses nothing: when it dies what is enforced stays, and only the log ends.
+//! Measured side, a process of its own; cold unless something is refused. Of the confined program it holds only two
+//! things: a descriptor that signals the end of the launcher's process, and a socket over which the launcher reports
+//! its steps until it executes the program. Refuses nothing: when it dies enforcement stays, and only the log ends.
 
 use super::book::{Book, ReadError, Reading, STATUS_DELAY};
 use super::gather::{Event, Gather, Whose};
@@ -26,19 +26,19 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// How often the audit's settings are looked at.
+/// Interval between checks of the audit's settings.
 const LOOK: Duration = Duration::from_secs(1);
-/// For so long pieces of a refusal are waited for.
+/// Longest wait for the missing records of a refusal.
 const PIECES: Duration = Duration::from_millis(50);
-/// After the launcher's process: how long records of its end are waited for, where a domain had none, or may have
-/// lost the one that says it is gone.
+/// Longest wait for records after the launcher's process has ended, if a domain had none, or may have lost the one
+/// that announces its end.
 const GRACE: Duration = Duration::from_secs(1);
-/// Records that are read before the status is looked after again.
+/// Limit on records read before the status is looked after again.
 const TURN: usize = 4096;
-/// More than a launcher has to tell.
+/// Limit on the bytes that a launcher sends.
 const MOST_TOLD: usize = 64 << 10;
 
-/// Reads what every launcher's domains are refused, until SIGTERM. `say` is told once that records are read from now on.
+/// Reads the refusals of every launcher's domains, until SIGTERM. Calls `say` once reading has begun.
 ///
 /// # Errors
 /// Nothing can be read or written.
@@ -49,7 +49,7 @@ pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
     })
 }
 
-/// The same for one launcher, which waits at the other end of a socket, until its domain is gone. `ready` is done once
+/// The same for one launcher, which waits at the other end of a socket, until its domain is gone. Calls `ready` once
 /// all files are open.
 pub(super) fn read_of(
     reading: Reading,
@@ -64,7 +64,7 @@ pub(super) fn read_of(
         Whose::Any => None,
     };
     let (records, switch) = sources().map_err(ReadError::Audit)?;
-    // Only once the status is known to be writable is anything given up.
+    // Rights are given up only once the status is known to be writable.
     let tried = || status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
     Rights::least(&[Capability::AuditControl], tried).give_up()?;
     let mut reader = Reader {
@@ -83,9 +83,9 @@ pub(super) fn read_of(
     Ok(reader.run()?)
 }
 
-/// The records, with the audit on.
+/// The audit records, with the audit switched on.
 fn sources() -> io::Result<(Records, Switch)> {
-    // Records are told in the kernel's first network namespace only.
+    // The kernel sends records in its first network namespace only.
     let there = Namespace::open(Path::new("/proc/1/ns/net")).and_then(|first| first.run(Records::subscribe));
     Ok((there.unwrap_or_else(|_| Records::subscribe())?, Switch::on()?))
 }
@@ -102,30 +102,30 @@ struct Reader {
     records: Records,
     switch: Switch,
     signals: SignalFd,
-    /// Tells when the launcher's process ends.
+    /// Signals the end of the launcher's process.
     launcher: Option<OwnedFd>,
     told: Told,
     /// Records that the kernel dropped as we were too slow.
     dropped: u64,
-    /// Since when the launcher's process is gone.
+    /// Time at which the launcher's process was found gone.
     gone: Option<Instant>,
 }
 
-/// What came from the launcher.
+/// Input from the launcher.
 #[derive(Default)]
 struct Told {
-    /// Until it executes the program, or is gone.
+    /// Open until the launcher executes the program, or is gone.
     socket: Option<UnixStream>,
     text: String,
-    /// Since when it waits for an answer, and how many refusals are its own.
+    /// Time since it waits for an answer, and its number of own refusals.
     asks: Option<(Instant, usize)>,
-    /// Refusals so far that are its own.
+    /// Its own refusals so far.
     own: usize,
     answered: bool,
 }
 
 impl Told {
-    /// The first whole line, and what comes behind it.
+    /// The first complete line, and the rest.
     fn next_line(&self) -> Option<(String, String)> {
         self.text.split_once('\n').map(|(line, rest)| (line.to_owned(), rest.to_owned()))
     }
@@ -138,7 +138,7 @@ impl Told {
 }
 
 impl Reader {
-    /// The first status, and the word for which a launcher waits.
+    /// Writes the first status, and sends the word that the launcher waits for.
     fn begin(&mut self) -> io::Result<()> {
         match &mut self.told.socket {
             None => self.book.status.state = State::Armed,
@@ -172,7 +172,7 @@ impl Reader {
         }
     }
 
-    /// Sleeps until something is to be done; whether somebody asked us to end.
+    /// Sleeps until there is work; returns whether we were asked to end.
     fn wait(&mut self) -> io::Result<bool> {
         let busy = self.gone.is_some() || self.told.asks.is_some();
         let time = match self.book.rest() {
@@ -187,7 +187,7 @@ impl Reader {
             add(self.records.as_fd());
             self.told.socket.iter().for_each(|socket| add(socket.as_fd()));
             if poll(&mut ready, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO)) == Ok(0) {
-                // Pieces that have not come by now do not come.
+                // Records that have not come by now will not come.
                 self.flush();
                 return Ok(false);
             }
@@ -201,7 +201,7 @@ impl Reader {
         Ok(ended && self.signals.read_signal()?.is_some())
     }
 
-    /// Whether there are no more records now.
+    /// Takes the pending records; returns whether there are no more now.
     fn take_records(&mut self) -> io::Result<bool> {
         let mut events = Vec::new();
         let mut drained = false;
@@ -237,14 +237,14 @@ impl Reader {
             Event::Changed => return self.look(),
         };
         if self.launcher.is_some() && !self.told.answered {
-            // The program does not run yet: the launcher tries what must be refused.
+            // The program does not run yet: these are the launcher's canaries.
             self.told.own += 1;
             return;
         }
         self.book.note(Verdict::Denied, (t_ms, pid, exe.as_deref()), wanted);
     }
 
-    /// Whether the audit is still on, and what it lost.
+    /// Checks whether the audit is still on, and how many records it lost.
     fn look(&mut self) {
         match self.switch.look() {
             Ok((on, lost)) => {
@@ -257,7 +257,7 @@ impl Reader {
         }
     }
 
-    /// What the launcher tells, until it executes the program.
+    /// Reads the launcher's messages, until it executes the program.
     fn hear(&mut self) {
         let Some(socket) = &mut self.told.socket else { return };
         let mut buffer = [0; 4096];
@@ -287,8 +287,8 @@ impl Reader {
         }
     }
 
-    /// Once all refusals that are the launcher's own have come, the status says what it told, and it may go on. Not for
-    /// ever: one may have been lost.
+    /// Answers once all of the launcher's own refusals have come: then the status has its lines, and it may go on.
+    /// Gives up after a time, as a record may have been lost.
     fn answer(&mut self, drained: bool) {
         let Some((since, own)) = self.told.asks else { return };
         if drained {
@@ -317,7 +317,7 @@ impl Reader {
         now.duration_since(gone) >= GRACE && (unsure || !self.gather.has_domain()) || self.gather.is_gone()
     }
 
-    /// The audit is as it was before anybody reads that this is over.
+    /// Restores the audit before anybody reads that this has ended.
     fn end(mut self) {
         self.flush();
         self.look();

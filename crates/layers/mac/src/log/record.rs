@@ -1,8 +1,8 @@
-//! The kernel's records of refusals, taken apart.
+//! Parser of the kernel's audit records of refusals.
 //!
-//! Measured side, pure. Paths and names in them are chosen by whoever is confined: whatever is not as expected is no
-//! record of ours. Text that is not plain comes as hex digits, so neither a blank nor a quote in a name can be taken
-//! for the end of a field.
+//! Measured side, pure. The confined program chooses the paths and names in them: a record of unexpected form is no
+//! record of ours. The kernel writes text that is not plain as hex digits, so neither a blank nor a quote in a name
+//! can be taken for the end of a field.
 
 use super::wanted::{Wanted, accesses};
 use std::ffi::OsString;
@@ -19,34 +19,34 @@ mod kind {
     pub(super) const LANDLOCK_DOMAIN: u16 = 1424;
 }
 
-/// A record. Those of one system call have one serial number.
+/// An audit record. Those of one system call have the same serial number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// When, in milliseconds since 1970.
+    /// Time in milliseconds since 1970.
     pub t_ms: u64,
-    /// Its number.
+    /// Its serial number.
     pub serial: u64,
-    /// What it tells.
+    /// Its content.
     pub told: Told,
 }
 
-/// What a record tells.
+/// Content of an audit record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Told {
     /// Landlock refused something to a process of this domain.
     Refused {
         /// The domain's number in the kernel.
         domain: u64,
-        /// What was missing.
+        /// The missing rights.
         wanted: Vec<Wanted>,
     },
-    /// The first refusal of this domain tells who made it.
+    /// The creator of this domain; sent with the domain's first refusal.
     Domain {
         /// Its number.
         domain: u64,
         /// The process that confined itself.
         pid: u32,
-        /// What that process executed then.
+        /// Path of that process's program at that time.
         exe: PathBuf,
     },
     /// The last process of the domain is gone.
@@ -58,27 +58,27 @@ pub enum Told {
     Call {
         /// The process.
         pid: u32,
-        /// What it executes.
+        /// Path of its program.
         exe: PathBuf,
         /// The call's number.
         call: u32,
     },
-    /// Which process the other records with this serial number are of.
+    /// The process of the other records with this serial number.
     Process {
         /// Its number.
         pid: u32,
         /// Its parent's.
         parent: u32,
-        /// What it executes.
+        /// Path of its program.
         exe: PathBuf,
     },
-    /// Nothing more has this serial number.
+    /// End of the records with this serial number.
     End,
     /// Somebody has changed the audit's settings.
     Changed,
 }
 
-/// The record with this text; `None` for what we do not need or is not as it should be.
+/// The record with this text; `None` if we do not need it or it is malformed.
 pub fn parse(kind: u16, text: &[u8]) -> Option<Record> {
     let (head, rest) = cut(text.strip_prefix(b"audit(")?, b"):")?;
     let (time, serial) = cut(head, b":")?;
@@ -115,7 +115,7 @@ fn told(kind: u16, fields: &Fields<'_>) -> Option<Told> {
     })
 }
 
-/// What was missing. A right that we do not know, of a later kernel, is told by the kernel's word.
+/// The missing rights. A right of a later kernel that we do not know keeps the kernel's word.
 fn wanted(fields: &Fields<'_>) -> Option<Vec<Wanted>> {
     let words = std::str::from_utf8(fields.find("blockers")?).ok()?.split(',');
     let (files, others) = accesses(words);
@@ -156,7 +156,7 @@ impl<'a> Fields<'a> {
         let value = self.find(name)?;
         let bytes = match value.strip_prefix(b"\"") {
             Some(quoted) => quoted.strip_suffix(b"\"")?.to_vec(),
-            // As of a thread of the kernel.
+            // As for a thread of the kernel.
             None if value == b"(null)" => Vec::new(),
             None => value.chunks(2).map(byte).collect::<Option<_>>()?,
         };
@@ -174,7 +174,7 @@ fn number<T: std::str::FromStr>(digits: &[u8]) -> Option<T> {
     std::str::from_utf8(digits).ok()?.parse().ok()
 }
 
-/// What stands before and behind the first of these.
+/// The parts before and behind the first occurrence of `at`.
 fn cut<'a>(text: &'a [u8], at: &[u8]) -> Option<(&'a [u8], &'a [u8])> {
     let begins = text.windows(at.len()).position(|window| window == at)?;
     Some((text.get(..begins)?, text.get(begins + at.len()..)?))
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
     use crate::access::Access::{self, Create, Delete, Exec, Read, Rename, Write};
 
-    /// Real ones, as Linux 6.18 wrote them; longer ones are cut.
+    /// Real records, as Linux 6.18 wrote them; longer ones are cut.
     const READ: &str = "audit(1795580520.207:9): domain=1ae45966f blockers=fs.read_file path=\"/srv/no/f\" dev=\"vda\" ino=10141957";
     const HEX: &str = "audit(1795580520.207:10): domain=1ae45966f blockers=fs.read_file path=2F7372762F6E6F2F612022620A63 dev=\"vda\" ino=10141958";
     const ALLOCATED: &str = "audit(1795580520.195:8): domain=1ae45966f status=allocated mode=enforcing pid=19219 uid=0 exe=\"/usr/bin/python3.11\" comm=\"python3\"";
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(refused("fs.truncate"), files(&[Write]));
         assert_eq!(refused("fs.remove_file,fs.make_reg"), files(&[Create, Delete]));
         assert_eq!(refused("fs.make_reg,fs.refer"), files(&[Create, Rename]));
-        // A link to where more could be done names all that is missing.
+        // A link to a place with more rights names all that is missing.
         assert_eq!(refused("fs.execute,fs.write_file,fs.make_char,fs.make_block,fs.refer"), files(&[Rename]));
         assert_eq!(refused("fs.make_char,fs.make_block"), files(&[Rename]));
         assert_eq!(refused("fs.make_char"), files(&[Create]));
@@ -260,7 +260,7 @@ mod tests {
         for text in ["", "audit(", "audit(1.2)", "audit(1.2:3):", "audit(x.2:3): domain=1", &READ[..76]] {
             assert_eq!(parse(1423, text.as_bytes()), None, "{text}");
         }
-        // A name cannot forge a field: a quote or a blank in it makes hex digits of it.
+        // A name cannot forge a field: the kernel writes one with a quote or a blank as hex digits.
         assert_eq!(refused("fs.read_file"), files(&[Read]));
         assert_eq!(parse(1423, HEX.replace("2F73", "2F7").as_bytes()), None);
         assert_eq!(parse(1, READ.as_bytes()), None);

@@ -1,8 +1,9 @@
-//! A reader of its own for a launcher, started before it confines itself.
+//! Start of a launcher's own reader process, before the launcher confines itself.
 //!
-//! Measured side, cold. Owns the start, and what launcher and reader tell each other over a socket: the reader that it
-//! reads, the launcher what it has become, the reader that it has written that down. The reader is a copy of the
-//! launcher that is nobody's child: what the launcher becomes may wait for its children, and does not know this one.
+//! Measured side, cold. Owns the start, and the messages between launcher and reader over a socket. The reader says
+//! that it reads, the launcher reports its domain, and the reader confirms that it has written that down. The reader
+//! is a copy of the launcher that is nobody's child: the program that the launcher becomes may wait for its children,
+//! and must not find it.
 
 use super::Reading;
 use super::gather::Whose;
@@ -18,33 +19,35 @@ use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// How long a reader may take to answer.
+/// Time limit for an answer of the reader.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What the reader says: records are read from now on, or why it does not start; the status has what it was told.
+/// Message of the reader: reading has begun. In its place comes the reason for not starting; later, that the status
+/// is written.
 pub(crate) const READING: &str = "reading\n";
 pub(crate) const WRITTEN: &str = "written\n";
-/// What the launcher says: behind the lines of the status how many refusals were its own; that it could not execute.
+/// Message of the launcher behind the lines of the status: the number of its own refusals; or that it could not
+/// execute.
 pub(super) const CONFINED: &str = "confined ";
 pub(super) const FAILED: &str = "failed";
 
-/// Whether this process may read the kernel's audit, and switch it on.
+/// Checks that this process may read the kernel's audit, and switch it on.
 ///
 /// # Errors
-/// Why not.
+/// It may not, with the reason.
 pub fn is_allowed() -> io::Result<()> {
     Audit::open()?.settings().map(drop)
 }
 
-/// The launcher's end. Dropped before [`confined`](Self::confined) it says that nothing was run.
+/// The launcher's end. If dropped before [`confined`](Self::confined) it says that nothing was run.
 #[derive(Debug)]
 pub struct Reader(UnixStream);
 
 impl Reader {
-    /// Starts it, for this process, and waits until it reads: what is refused from now on is told.
+    /// Starts a reader for this process, and waits until it reads: refusals are logged from now on.
     ///
     /// # Errors
-    /// It cannot be started, or why it does not read.
+    /// It cannot be started, or does not read, with the reason.
     pub fn start(reading: Reading) -> io::Result<Self> {
         let (own, theirs) = UnixStream::pair()?;
         let launcher = std::process::id();
@@ -56,8 +59,8 @@ impl Reader {
         Ok(started)
     }
 
-    /// The domain is in force, these lines are what the status says of it, and the launcher itself was refused so many
-    /// things, which are not counted. When it returns the status says so, and the program may be executed.
+    /// Reports that the domain is in force, with its lines for the status and the number of the launcher's own
+    /// refusals, which are not counted. When it returns the status says so, and the program may be executed.
     ///
     /// # Errors
     /// The reader is gone: there is no log any more.
@@ -66,14 +69,14 @@ impl Reader {
         hear(&self.0, WRITTEN)
     }
 
-    /// The program was not executed. When it returns the status says so, if it can be written.
+    /// Reports that the program was not executed. When it returns the status says so, if it can be written.
     pub fn failed(mut self) {
         let told = self.0.write_all(format!("{FAILED}\n").as_bytes());
         let _ = told.and_then(|()| hear(&self.0, WRITTEN));
     }
 }
 
-/// Waits for a word from the other end.
+/// Waits for a message from the other end.
 pub(crate) fn hear(socket: &UnixStream, wanted: &str) -> io::Result<()> {
     let mut line = String::new();
     BufReader::new(socket).read_line(&mut line)?;
@@ -84,7 +87,7 @@ pub(crate) fn hear(socket: &UnixStream, wanted: &str) -> io::Result<()> {
     }
 }
 
-/// Does `child` in a copy of this process that is nobody's child. For a process with one thread.
+/// Runs `child` in a copy of this process that is nobody's child. For a process with one thread.
 pub(crate) fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
     let between = i32::try_from(fork(|| fork(child).map_or(1, |_| 0))?).map_err(io::Error::other)?;
     match waitpid(Pid::from_raw(between), None)? {
@@ -93,7 +96,7 @@ pub(crate) fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
     }
 }
 
-/// The reader's whole life.
+/// Main function of the reader.
 fn life(reading: Reading, launcher: u32, socket: &UnixStream) -> io::Result<()> {
     let nowhere = alone(socket)?;
     let read =
@@ -104,8 +107,8 @@ fn life(reading: Reading, launcher: u32, socket: &UnixStream) -> io::Result<()> 
     read.map_err(io::Error::other)
 }
 
-/// Nothing of the launcher's is held any more but this socket, and its directory and standard error until
-/// [`let_go`]. Returns what is read and written to in their place.
+/// Closes everything inherited from the launcher except this socket and, until [`let_go`], its working directory and
+/// standard error. Returns the null device that replaced standard input and output.
 pub(crate) fn alone(socket: &UnixStream) -> io::Result<File> {
     own_session()?;
     close_inherited(&[socket.as_raw_fd()])?;
@@ -115,13 +118,13 @@ pub(crate) fn alone(socket: &UnixStream) -> io::Result<File> {
     Ok(nowhere)
 }
 
-/// Once the paths that are meant in the launcher's directory are open.
+/// Gives up directory and standard error, once the files named relative to the launcher's directory are open.
 pub(crate) fn let_go(nowhere: &File) -> io::Result<()> {
     dup2_stderr(nowhere)?;
     Ok(chdir("/")?)
 }
 
-/// Tells the launcher, which waits, why not.
+/// Reports an error to the waiting launcher.
 pub(crate) fn complain(mut socket: &UnixStream, error: &dyn std::error::Error) {
     let _ = writeln!(socket, "{}", error.to_string().replace('\n', " "));
 }

@@ -1,9 +1,9 @@
-//! The kernel's audit is on while a reader of ours lives, and as it was when the last one ends.
+//! Switch of the kernel's audit: on while a reader of ours lives, and restored when the last one ends.
 //!
-//! Measured side, cold. It is the machine's, not ours: what it was set to is written down before it is changed, in a
-//! file that all readers lock a byte of, so that two runs at a time do not switch it off for each other. A reader that
-//! was killed leaves file and audit as they are, and the next reader to end puts them back. What somebody else has
-//! set meanwhile stays: a daemon that came, or a lock.
+//! Measured side, cold. The audit belongs to the machine, not to us. Its settings are saved before they are changed,
+//! in a file of which all readers lock a byte, so that of two runs at a time none switches it off for the other. A
+//! killed reader leaves file and audit as they are, and the next reader to end restores them. Settings that somebody
+//! else changed meanwhile stay: those of a daemon, or a lock.
 
 use bakeoff_sys::audit::{Audit, Settings};
 use nix::errno::Errno;
@@ -13,14 +13,14 @@ use std::io::{self, Read, Seek};
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
-/// Where all readers of this machine meet; empty after a restart, as the audit's settings are.
+/// File shared by all readers of this machine; empty after a restart, as the audit's settings are.
 const MEETING: &str = "/run/bakeoff-audit";
-/// Byte of the file that is locked to change something.
+/// Byte of the file that is locked while settings change.
 const CHANGES: i64 = 0;
 /// Byte that each reader shares for as long as it lives.
 const LIVES: i64 = 1;
-/// Records that may wait while it is ours. Where calls are watched a refusal has five, and the kernel's own limit is
-/// 64: a dozen refusals within a millisecond were too many. About 500 bytes each.
+/// Limit on waiting records while the audit is ours. Where calls are audited a refusal has five, and the kernel's own
+/// limit is 64: a dozen refusals within a millisecond were too many. About 500 bytes each.
 const BACKLOG_LIMIT: u32 = 8192;
 
 /// The audit, on.
@@ -28,7 +28,7 @@ const BACKLOG_LIMIT: u32 = 8192;
 pub(super) struct Switch {
     audit: Audit,
     meeting: File,
-    /// Records that had been lost before.
+    /// Records that were lost before.
     lost: u32,
 }
 
@@ -56,7 +56,7 @@ impl Switch {
         own.changing(|own| {
             let before = own.audit.settings()?;
             if before.enabled == 0 {
-                // What a killed reader found counts, not what it left.
+                // The settings that a killed reader saved count, not those it left.
                 if own.before()?.is_none() {
                     own.meeting.write_all_at(format!("{}\n", before.backlog_limit).as_bytes(), 0)?;
                 }
@@ -69,9 +69,10 @@ impl Switch {
         Ok(own)
     }
 
-    /// Once its audit was on the kernel watches the calls of every process that is started, also when it is off again:
-    /// 200 ns a call, until the machine is started anew. Where nobody has rules nobody reads that, and a rule keeps it
-    /// from being done; it stays. A kernel that cannot watch calls does not take it, and does not need it.
+    /// Keeps the kernel from auditing every call. Once its audit was on the kernel does so for every process that is
+    /// started, also when it is off again: 200 ns a call, until the machine restarts. Without rules nobody reads
+    /// that, and one rule prevents it; the rule stays. A kernel that cannot audit calls refuses it, and does not need
+    /// it.
     fn spare_calls(&self, before: Settings) -> io::Result<()> {
         if before.daemon == 0 && self.audit.rules()? == 0 {
             let _ = self.audit.never_watch_calls();
@@ -79,10 +80,10 @@ impl Switch {
         Ok(())
     }
 
-    /// Whether it is on, and how many records it has lost since.
+    /// Whether the audit is on, and the number of records lost since.
     ///
     /// # Errors
-    /// What the kernel reports.
+    /// The kernel's error.
     pub(super) fn look(&self) -> io::Result<(bool, u64)> {
         let Settings { enabled, lost, .. } = self.audit.settings()?;
         Ok((enabled != 0, lost.wrapping_sub(self.lost).into()))
@@ -91,7 +92,7 @@ impl Switch {
     fn restore(&mut self) -> io::Result<()> {
         self.changing(|own| {
             if lock(&own.meeting, LIVES, libc::F_WRLCK, false).is_err() {
-                // Another one reads.
+                // Another reader still lives.
                 return lock(&own.meeting, LIVES, libc::F_UNLCK, false);
             }
             if let Some(backlog_limit) = own.before()? {
@@ -105,7 +106,7 @@ impl Switch {
         })
     }
 
-    /// The limit that stood there when it was off.
+    /// The saved backlog limit, from when the audit was off.
     fn before(&mut self) -> io::Result<Option<u32>> {
         let mut text = String::new();
         self.meeting.rewind()?;
@@ -113,7 +114,7 @@ impl Switch {
         Ok(text.trim_end().parse().ok())
     }
 
-    /// Nobody else changes anything meanwhile.
+    /// Runs `work` while nobody else changes the settings.
     fn changing(&mut self, work: impl FnOnce(&mut Self) -> io::Result<()>) -> io::Result<()> {
         lock(&self.meeting, CHANGES, libc::F_WRLCK, true)?;
         let worked = work(self);
@@ -134,7 +135,7 @@ impl Drop for Switch {
     }
 }
 
-/// Locks a byte for this open file, or lets go of it; ends with the file, also when we are killed.
+/// Locks or unlocks a byte for this open file; the lock ends with the file, also when we are killed.
 fn lock(file: &File, byte: i64, kind: i32, wait: bool) -> io::Result<()> {
     let wanted = libc::flock {
         l_type: kind as libc::c_short,

@@ -1,4 +1,4 @@
-//! What somebody wanted to do, as the kernel tells it.
+//! The denied access named in an audit record.
 //!
 //! Measured side, pure.
 
@@ -6,25 +6,25 @@ use crate::access::{Access, Accesses};
 use std::fmt;
 use std::path::PathBuf;
 
-/// Something that is allowed or not.
+/// An access that is allowed or denied.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Wanted {
-    /// One kind of access to a file. What is made, removed or renamed is told of the directory it lies in.
+    /// One kind of access to a file. Creating, removing and renaming name the directory in which they happen.
     File(Access, PathBuf),
     /// One kind of access to more files than are told apart.
     Files(Access),
-    /// A TCP port of its own.
+    /// Binding a TCP port.
     Bind(u16),
-    /// Somebody's TCP port.
+    /// Connecting to a TCP port.
     Connect(u16),
-    /// To reach beyond the domain: `signal`, `abstract_unix_socket`, and what later kernels name.
+    /// Reaching beyond the domain: `signal`, `abstract_unix_socket`, and names of later kernels.
     Scope(String),
     /// A system call, by its number.
     Call(u32),
 }
 
 impl Wanted {
-    /// One word for what was wanted, with no place.
+    /// One word for the access, without the path.
     pub fn word(&self) -> &str {
         match self {
             Self::File(access, _) | Self::Files(access) => access.word(),
@@ -35,7 +35,7 @@ impl Wanted {
         }
     }
 
-    /// Its counter of refusals.
+    /// Name of its counter of refusals.
     pub fn counter(&self) -> String {
         match self {
             Self::File(access, _) | Self::Files(access) => format!("denied.fs.{}", access.word()),
@@ -59,10 +59,10 @@ impl fmt::Display for Wanted {
     }
 }
 
-/// The kinds of access that the kernel's words stand for, and the words that are none.
+/// The kinds of access that the kernel's words stand for, and the words that stand for none.
 ///
-/// It names all that a directory lacks, devices too, which nobody may make, when something would be moved or linked to
-/// where more may be done with it: what is missing there is the right to move it.
+/// When a file would be moved or linked to a place with more rights, the kernel names every right that the directory
+/// lacks, even for devices, which no domain may create. The missing right is then to move it.
 pub(super) fn accesses<'a>(words: impl Iterator<Item = &'a str> + Clone) -> (Accesses, Vec<&'a str>) {
     let has = |word: &str| words.clone().any(|other| other == word);
     if has("fs.make_char") && has("fs.make_block") {

@@ -1,7 +1,7 @@
-//! From a file's sections to what each domain is given, with everything that is wrong between them.
+//! Compiler of policies: from a file's sections to the grant of each domain, with all faults between sections.
 //!
-//! Measured side, pure: it is told what lies at paths. What it finds is judged by what the kernel will do, not by
-//! what is written.
+//! Measured side, pure: the caller tells it what lies at paths. It judges by what the kernel will do, not by what is
+//! written.
 
 use super::disk::{Kind, Seen};
 use super::fault::{Faults, Wrong};
@@ -12,14 +12,14 @@ use crate::grant::{FileGrant, Grant, Lines, Name, TypePath};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// A path with its type and what is there.
+/// A path with its type and its kind.
 struct Typed {
     path: TypePath,
     kind: Kind,
     hot: bool,
 }
 
-/// What every domain of a file is given. `policy` and `digest` are the caller's to fill.
+/// Grants of all domains of a file. The caller fills in `policy` and `digest`.
 pub(super) fn compile(file: &File, look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> Vec<Grant> {
     let typed = typed(&file.types, look, faults);
     let labels: Vec<&str> = file.types.iter().map(|found| found.name.as_str()).collect();
@@ -49,7 +49,7 @@ pub(super) fn compile(file: &File, look: &dyn Fn(&Path) -> Seen, faults: &mut Fa
     grants
 }
 
-/// All typed paths, each once, in the order of paths.
+/// All typed paths, each once, sorted.
 fn typed(types: &[Type], look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> Vec<Typed> {
     let mut found: BTreeMap<PathBuf, Typed> = BTreeMap::new();
     for (of, (written, line)) in types.iter().flat_map(|of| of.paths.iter().map(move |path| (of, path))) {
@@ -88,7 +88,7 @@ fn typed(types: &[Type], look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> V
     found.into_values().collect()
 }
 
-/// A path as it is written, and what it is where symbolic links lead elsewhere.
+/// A path as written, followed by its target if symbolic links lead elsewhere.
 fn both(written: &Path, path: &Path) -> String {
     if written == path {
         Name(path).to_string()
@@ -121,7 +121,7 @@ fn grant(domain: &Domain, typed: &[Typed]) -> Grant {
     }
 }
 
-/// What only a directory can be asked, granted on types that have only files.
+/// Finds accesses for directories only that are granted on types that have only files.
 fn only_files(domain: &Domain, typed: &[Typed], faults: &mut Faults) {
     let inside = Accesses::from_iter([Access::List, Access::Create, Access::Delete, Access::Rename]);
     for allow in domain.allow.iter().filter(|allow| allow.accesses != Accesses::any()) {
@@ -137,7 +137,7 @@ fn only_files(domain: &Domain, typed: &[Typed], faults: &mut Faults) {
     }
 }
 
-/// Types inside others, where the domain gets more than is written.
+/// Finds types inside others, where the domain gets more than is written.
 fn nested(domain: &Domain, grant: &Grant, faults: &mut Faults) {
     for typed in &grant.types {
         let allow = domain.allow.iter().find(|allow| allow.label == typed.label);
@@ -158,7 +158,7 @@ fn nested(domain: &Domain, grant: &Grant, faults: &mut Faults) {
     }
 }
 
-/// An assertion held against what each domain gets.
+/// Checks an assertion against the grant of each domain.
 fn broken(never: &Never, grants: &[Grant], faults: &mut Faults) {
     for grant in grants.iter().filter(|grant| never.domain == "*" || never.domain == grant.domain) {
         for typed in grant.types.iter().filter(|typed| typed.label == never.label) {

@@ -1,28 +1,28 @@
-//! What is at a path: the one thing of a policy that its text does not tell.
+//! Look-up of a policy's paths on disk: the only facts that its text does not contain.
 //!
-//! Measured side, cold. Looks, and changes nothing.
+//! Measured side, cold. Reads only; changes nothing.
 
 use std::path::{Path, PathBuf};
 
-/// What is at a path.
+/// State of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// The path without symbolic links, as far as it is there.
+    /// The path without symbolic links, as far as it exists.
     pub path: PathBuf,
-    /// What is there.
+    /// Kind of the object.
     pub kind: Kind,
 }
 
-/// What can be at a path.
+/// Kinds of objects at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file, a device, a socket.
     File,
     /// A directory.
     Directory,
-    /// Nothing, or nothing that may be looked at.
+    /// Nothing, or nothing that we may look at.
     Nothing,
-    /// Something of the process that looks: another thing for each.
+    /// An object of the looking process: another one for each process.
     OfEachProcess,
 }
 
@@ -37,7 +37,7 @@ pub fn see(path: &Path) -> Seen {
     }
 }
 
-/// The path with what is there of it without symbolic links.
+/// The path with the existing part of it without symbolic links.
 fn as_far_as_it_goes(path: &Path) -> PathBuf {
     let above = path.ancestors().skip(1).find_map(|above| Some((above, above.canonicalize().ok()?)));
     let rest = above.as_ref().and_then(|(above, _)| path.strip_prefix(above).ok());

@@ -1,61 +1,61 @@
-//! What can be wrong with a policy, each with a name of its own.
+//! Faults of a policy, each with a name of its own.
 //!
 //! Measured side, pure. Every fault says where, what, and what to do about it.
 
 use bakeoff_layers_base::fault;
 
-/// Something wrong at a place.
+/// A fault at a place.
 pub type Fault = fault::Fault<Wrong>;
-/// Faults as they are found.
+/// Faults found so far.
 pub(super) type Faults = fault::Faults<Wrong>;
 
-/// What is wrong.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// The text is no TOML.
     NotToml,
-    /// A key, access, type or domain that there is not.
+    /// An unknown key, access, type or domain.
     Unknown,
-    /// A value of another type than its key's.
+    /// A value of the wrong type for its key.
     OfAnotherType,
-    /// A key that must be there.
+    /// A required key is missing.
     KeyMissing,
     /// No domain in the whole policy.
     NoDomain,
-    /// A name that cannot stand in a line of words.
+    /// A name that does not fit into a line of words.
     OddName,
-    /// An allow or never of no access.
+    /// An allow or never without any access.
     NoAccess,
-    /// `{NAME}` that nobody filled.
+    /// A `{NAME}` without a value.
     Unfilled,
     /// A pattern in place of a path.
     Pattern,
-    /// A path that depends on where one stands.
+    /// A path relative to the working directory.
     NotAbsolute,
-    /// `/proc/self` and what leads there.
+    /// `/proc/self` and links to it.
     OfEachProcess,
     /// Not a port.
     NoPort,
-    /// One path, two types.
+    /// One path with two types.
     TwoTypes,
     /// A type inside another, of which a domain gets more than is written.
     Nested,
     /// An assertion that does not hold.
     Broken,
-    /// One file under two names, of two types.
+    /// One file with names in two types.
     HardLink,
     /// Warning: a type that no domain and no assertion names.
     Unused,
-    /// Warning: a path that is not there.
+    /// Warning: a path that does not exist.
     NotThere,
-    /// Warning: what only a directory can be asked, granted on files alone.
+    /// Warning: an access for directories only, granted on files alone.
     OnlyFiles,
-    /// Warning: a directory that was to be walked and could not be read.
+    /// Warning: a directory that could not be read during the walk.
     Unread,
 }
 
 impl Wrong {
-    /// Whether a domain can be made all the same.
+    /// Whether a domain can still be made.
     pub const fn is_warning(self) -> bool {
         matches!(self, Self::Unused | Self::NotThere | Self::OnlyFiles | Self::Unread)
     }

@@ -1,6 +1,6 @@
-//! A policy as it is typed: every key, with its line; names not yet looked up, paths not yet looked at.
+//! A policy file as typed: every key with its line; names and paths are not yet looked up.
 //!
-//! Measured side, pure. Goes on after a fault, so that all are told at once.
+//! Measured side, pure. Continues after a fault, so that all are reported at once.
 
 use super::Lets;
 use super::fault::{Faults, Wrong};
@@ -25,7 +25,7 @@ pub(super) struct File {
 pub(super) struct Type {
     pub(super) name: String,
     pub(super) line: usize,
-    /// Filled, absolute, each with its line.
+    /// Paths with values filled in, absolute, each with its line.
     pub(super) paths: Vec<(String, usize)>,
     pub(super) hot: bool,
 }
@@ -41,7 +41,7 @@ pub(super) struct Domain {
     pub(super) attributes: bool,
 }
 
-/// What a domain may do to a type.
+/// Accesses of a domain to a type.
 #[derive(Debug)]
 pub(super) struct Allow {
     pub(super) label: String,
@@ -49,7 +49,7 @@ pub(super) struct Allow {
     pub(super) line: usize,
 }
 
-/// A list of ports; without a line where it is not written.
+/// A list of ports; without a line if it is not written.
 #[derive(Debug, Default)]
 pub(super) struct Ports {
     pub(super) ports: Vec<u16>,
@@ -65,7 +65,7 @@ pub(super) struct Never {
     pub(super) line: usize,
 }
 
-/// Keys with what they are.
+/// Keys with their meaning.
 const KEYS: [(&str, &str); 12] = [
     ("types", "a table: write [types], and below it NAME = [\"/path\"]"),
     ("paths", "a list of paths: write [\"/path\"], or { paths = [\"/path\"], hot = true }"),
@@ -93,19 +93,19 @@ pub(super) fn read(text: &str, lets: &Lets, faults: &mut Faults) -> File {
     let mut lines = BTreeSet::new();
     for error in &errors {
         let line = reader.line(&error.span().unwrap_or_default());
-        // The reader's next guesses on a line follow from the first.
+        // The parser's further guesses on a line follow from the first.
         if lines.insert(line) {
             reader.faults.add(line, Wrong::NotToml, error.message().to_owned());
         }
     }
-    // What is missing after a mistake of form would be told as missing from the policy.
+    // After a syntax error missing keys would be reported wrongly.
     if errors.is_empty() { reader.file(table.get_ref()) } else { File::default() }
 }
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
 struct Reader<'r> {
-    /// Where lines end.
+    /// Byte offsets of line ends.
     starts: Vec<usize>,
     lets: &'r Lets,
     faults: &'r mut Faults,
@@ -245,7 +245,7 @@ impl Reader<'_> {
         Ports { ports, line: Some(line) }
     }
 
-    /// With `{NAME}` filled.
+    /// The text with its `{NAME}`s filled in.
     fn fill(&mut self, text: &str, line: usize) -> Option<String> {
         let mut parts = text.split('{');
         let mut filled = parts.next().unwrap_or_default().to_owned();
@@ -336,7 +336,7 @@ impl Reader<'_> {
     }
 }
 
-/// Whether what follows a brace is a name and the brace that closes.
+/// Whether the text behind a brace is a name and the closing brace.
 fn begins_with_name(after: &str) -> bool {
     after.split_once('}').is_some_and(|(name, _)| is_name(name))
 }

@@ -1,11 +1,11 @@
-//! What is filled into a policy from outside: `--let NAME=VALUE`.
+//! Variables of a policy, set from outside by `--let NAME=VALUE`.
 //!
 //! Measured side, pure.
 
 use bakeoff_layers_base::word::is_name;
 use std::collections::BTreeMap;
 
-/// What `{NAME}` in paths and ports stands for.
+/// Values of `{NAME}` in paths and ports.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lets(BTreeMap<String, String>);
 
@@ -13,7 +13,7 @@ impl Lets {
     /// From words `NAME=VALUE`.
     ///
     /// # Errors
-    /// A word that is no such thing, or a name that is given twice.
+    /// A word of another form, or a name that is given twice.
     pub fn of_words(words: &[String]) -> Result<Self, String> {
         let mut lets = BTreeMap::new();
         for word in words {
@@ -26,12 +26,12 @@ impl Lets {
         Ok(Self(lets))
     }
 
-    /// What a name stands for.
+    /// The value of a name.
     pub(super) fn value(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// All of them, in the order of names.
+    /// All of them, sorted by name.
     pub(super) fn pairs(&self) -> impl Iterator<Item = (&str, &str)> {
         self.0.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }

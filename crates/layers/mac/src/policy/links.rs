@@ -1,4 +1,4 @@
-//! Hard links that join two types: a file would be judged by whichever name is opened.
+//! Check for hard links that join two types: the name by which such a file is opened would decide its rights.
 //!
 //! Measured side, cold: walks whole trees, follows no symbolic link, changes nothing.
 
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// File systems of the kernel's own, without end and without hard links.
+/// The kernel's own file systems, endless and without hard links.
 const NO_FILES: [&str; 2] = ["/proc", "/sys"];
 
 /// Looks through the trees of all types.
@@ -29,7 +29,7 @@ struct Walk<'w> {
     grant: &'w Grant,
     /// Devices that are left out.
     strange: Vec<u64>,
-    /// A name of each file that has several.
+    /// One name of each file that has several.
     names: HashMap<(u64, u64), PathBuf>,
     faults: &'w mut Faults,
 }
@@ -48,7 +48,7 @@ impl Walk<'_> {
             });
             match listed {
                 Ok(children) => left.extend(children),
-                // What went away meanwhile joins nothing.
+                // A file that vanished meanwhile joins nothing.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let sentence = format!("{}: {error}; its hard links were not looked at", Name(&path));

@@ -1,7 +1,7 @@
-//! Policies: from text to what a domain is given, and why.
+//! Policies: from text to the grants of domains, with their reasons.
 //!
-//! Measured side, cold, pure but for `disk` and `links`. Owns the language, its faults, and which rights are
-//! effective. Never tells the kernel.
+//! Measured side, cold, pure except for `disk` and `links`. Owns the language, its faults, and the effective rights.
+//! Never talks to the kernel's access control.
 
 mod compile;
 pub mod disk;
@@ -22,7 +22,7 @@ use disk::Seen;
 use fault::Faults;
 use std::path::Path;
 
-/// A policy with nothing wrong.
+/// A policy without faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
     file: String,
@@ -32,21 +32,21 @@ pub struct Policy {
     warnings: Vec<Fault>,
 }
 
-/// Why there is no policy, no domain or no access.
+/// Reasons for having no policy, no domain or no access.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// The file.
+    /// The file cannot be read.
     #[error("{path}: {why}; give a policy as docs/layers.md has it")]
     Unreadable {
-        /// Which.
+        /// Path of the file.
         path: String,
         /// The system's word.
         why: std::io::Error,
     },
-    /// All that is wrong with it, in the order of its lines.
+    /// All its faults, in the order of lines.
     #[error("the policy has faults:\n{}", Lines(.0))]
     Wrong(Vec<Fault>),
-    /// A domain that there is not.
+    /// An unknown domain.
     #[error("{0}")]
     NoDomain(String),
 }
@@ -55,7 +55,7 @@ impl Policy {
     /// Reads a policy and looks at what lies at its paths.
     ///
     /// # Errors
-    /// The file cannot be read, or all that is wrong with it.
+    /// The file cannot be read, or all its faults.
     pub fn read(path: &Path, lets: &Lets) -> Result<Self, PolicyError> {
         let name = path.display().to_string();
         let unreadable = |why| PolicyError::Unreadable { path: name.clone(), why };
@@ -63,10 +63,10 @@ impl Policy {
         Self::of_text(&text, &name, lets, &disk::see)
     }
 
-    /// The policy of a text, from a file of this name, where `look` tells what lies at paths.
+    /// Reads a policy from text, with the name of its file; `look` tells what lies at paths.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All its faults.
     pub fn of_text(
         text: &str,
         name: &str,
@@ -87,27 +87,27 @@ impl Policy {
         Ok(Self { file: name.to_owned(), digest, grants, assertions: file.nevers.len(), warnings })
     }
 
-    /// What may be done all the same, and is probably not meant.
+    /// Warnings: allowed, but probably not meant.
     pub fn warnings(&self) -> &[Fault] {
         &self.warnings
     }
 
-    /// SHA-256 of the text and what was filled into it, in hex.
+    /// SHA-256 of the text and the values filled into it, in hex.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// What each domain is given.
+    /// Grants of all domains.
     pub fn grants(&self) -> &[Grant] {
         &self.grants
     }
 
-    /// How many assertions hold.
+    /// Number of assertions that hold.
     pub const fn assertions(&self) -> usize {
         self.assertions
     }
 
-    /// What a domain is given.
+    /// Grant of a domain.
     ///
     /// # Errors
     /// There is no such domain.
@@ -121,7 +121,7 @@ impl Policy {
     /// Walks the trees of all types for hard links that join two types.
     ///
     /// # Errors
-    /// All of them. Otherwise warnings of directories that could not be read.
+    /// All of those links. Otherwise returns warnings of directories that could not be read.
     pub fn check_trees(&self) -> Result<Vec<Fault>, PolicyError> {
         let mut faults = Faults::of(self.file.clone());
         if let Some(grant) = self.grants.first() {
@@ -134,7 +134,7 @@ impl Policy {
 /// The accesses of words like `read list`, or `any`.
 ///
 /// # Errors
-/// What is wrong with the first word that is none.
+/// The fault of the first unknown word.
 pub fn accesses(text: &str) -> Result<Accesses, String> {
     let (accesses, wrong) = words::accesses(text);
     wrong.into_iter().next().map_or(Ok(accesses), |(_, sentence)| Err(sentence))

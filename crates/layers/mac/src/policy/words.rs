@@ -1,4 +1,4 @@
-//! Words of policies: accesses, and what was meant by a word that there is not.
+//! Access words of policies, and suggestions for unknown words.
 //!
 //! Measured side, pure.
 
@@ -6,7 +6,7 @@ use super::fault::Wrong;
 use crate::access::{Access, Accesses};
 use bakeoff_layers_base::word;
 
-/// Words that other access control knows and Landlock does not, or that stand elsewhere here.
+/// Words of other access control systems that Landlock lacks, or that are written elsewhere here.
 const ELSEWHERE: [(&[&str], &str); 6] = [
     (&["append"], "Landlock has no append: `write` lets it write anywhere in a file"),
     (
@@ -26,7 +26,7 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
     (&["view"], "domains have no file system of their own: put a mount namespace around the run"),
 ];
 
-/// The accesses of words like `read list`, or `any`; with everything that is wrong with them.
+/// The accesses of words like `read list`, or `any`; with all faults.
 pub(super) fn accesses(text: &str) -> (Accesses, Vec<(Wrong, String)>) {
     let mut all = Accesses::NONE;
     let mut wrong = Vec::new();
@@ -47,7 +47,7 @@ pub(super) fn accesses(text: &str) -> (Accesses, Vec<(Wrong, String)>) {
     (all, wrong)
 }
 
-/// A word that there is not, with what was meant, in a sentence.
+/// Sentence on an unknown word, with a suggestion.
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     let help = word::said_of(word, &ELSEWHERE).or_else(|| word::near_miss(word, known));
     word::unknown(what, word, known, help)

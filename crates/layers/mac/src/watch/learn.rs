@@ -1,7 +1,7 @@
-//! A program runs watched, and what it did becomes a policy.
+//! Learning a policy: a program runs watched, and its accesses become the policy.
 //!
-//! Measured side. Owns the run: the program is a child, whose standard output goes where standard error does, as the
-//! policy is printed. What becomes of what was seen is `policy`'s.
+//! Measured side. Owns the run: the program is a child whose standard output goes to standard error, as the policy is
+//! printed. `policy` turns the observed accesses into text.
 
 use super::needs::{Stage, WATCHED, leads_elsewhere, needs};
 use super::observed::Observed;
@@ -24,19 +24,19 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What was learnt.
+/// Result of learning.
 #[derive(Clone, Debug)]
 pub struct Learnt {
     /// A policy with one domain.
     pub policy: String,
-    /// How the program ended, if not with 0.
+    /// End of the program, unless it was with 0.
     pub ended: Option<String>,
-    /// Calls that were looked at.
+    /// Number of calls that were looked at.
     pub calls: u64,
 }
 
-/// Runs a program until it and all that it has started are gone, and writes a policy of a domain with this name. For a
-/// process with one thread. SIGTERM and Ctrl-C are handed on to the program.
+/// Runs a program until it and all its descendants are gone, and writes a policy with one domain of this name. For a
+/// process with one thread. SIGTERM and Ctrl-C are passed on to the program.
 ///
 /// # Errors
 /// The program cannot be watched.
@@ -64,7 +64,7 @@ pub fn learn(mut command: Command, domain: &str) -> io::Result<Learnt> {
     Ok(Learnt { policy: seen.policy(domain, &program, &what_is), ended, calls })
 }
 
-/// The child, which is watched from now on.
+/// Main function of the child, which is watched from now on.
 fn watched(socket: &UnixStream) -> io::Result<()> {
     let listener = Listener::from(watching(false, WATCHED).listen()?);
     listener.hand_over(socket)?;
@@ -118,7 +118,7 @@ fn note(seen: &mut Seen, call: &Call, needed: Option<Vec<Stage>>) {
     }
 }
 
-/// Whether a path is a directory; nothing where nothing is, or nothing that a policy can name.
+/// Whether a path is a directory; `None` if it does not exist, or a policy cannot name it.
 fn what_is(path: &Path) -> Option<bool> {
     fs::symlink_metadata(path).ok().filter(|about| !about.is_symlink()).map(|about| about.is_dir())
 }

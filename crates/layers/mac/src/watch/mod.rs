@@ -1,8 +1,9 @@
-//! What a program does, seen without refusing anything: permissive domains, and policies that are learnt.
+//! Observation of a program without refusing anything: permissive domains and learnt policies.
 //!
-//! Measured side, hot and dear: a watched call waits until another process has looked at it. `needs` knows what the
-//! kernel would ask about a call, `observed` looks at the process that makes it, `supervise` answers, and outlives being
-//! killed, `learn` makes a policy. Never refuses: what cannot be looked at goes on, and is counted.
+//! Measured side, hot and expensive: a watched call waits until another process has looked at it. `needs` knows which
+//! accesses the kernel would check for a call, `observed` looks at the process that makes it, `supervise` answers and
+//! survives being killed, `learn` makes a policy. Never refuses: a call that cannot be looked at goes on, and is
+//! counted.
 
 mod learn;
 mod needs;

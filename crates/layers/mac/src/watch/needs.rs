@@ -1,7 +1,8 @@
-//! What the kernel would ask the domain's rules about a call, told as its log tells refusals.
+//! Accesses that a system call needs, in the words of the kernel's log of refusals.
 //!
-//! Measured side, hot. Owns which calls are watched, and what each needs. A call needs its stages one after the other:
-//! where one is refused the kernel ends it, and asks no more. What fails anyway, as there is nothing, needs nothing.
+//! Measured side, hot. Owns the list of watched calls, and the needs of each. A call needs its stages one after the
+//! other: the kernel ends it at the first refused one, and checks no more. A call that fails anyway, for a missing
+//! file, needs nothing.
 
 use super::observed::{Name, Observed, There};
 use crate::access::Access::{self, Create, Delete, Exec, List, Read, Rename, Write};
@@ -13,8 +14,8 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// The calls about which Landlock is asked, but `ioctl`, which is made far too often, and those that signal. All others
-/// that wait are ones that no domain may make.
+/// Calls that Landlock checks, except `ioctl`, which is far too frequent, and those that signal. All other watched
+/// calls are ones that no domain may make.
 pub(super) const WATCHED: &[Rule] = &[
     watch(libc::SYS_openat),
     watch(libc::SYS_unlinkat),
@@ -47,28 +48,28 @@ pub(super) const WATCHED: &[Rule] = &[
     watch(libc::SYS_rename),
 ];
 
-/// Things that are asked about at once.
+/// Accesses that are checked at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stage {
     pub(super) wanted: Vec<Wanted>,
-    /// What is moved or linked to another directory.
+    /// A file moved or linked to another directory.
     pub(super) moved: Option<Moved>,
 }
 
-/// A file or directory that gets another directory above it: refused, too, if more may be done with it there.
+/// A file or directory that gets another parent: refused, too, if it would gain rights there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Moved {
-    /// What.
+    /// Its path.
     pub(super) path: PathBuf,
     is_dir: bool,
     /// Its directory.
     pub(super) from: PathBuf,
-    /// The other one.
+    /// The new directory.
     pub(super) to: PathBuf,
 }
 
 impl Stage {
-    /// What the kernel would name if the domain may do only this.
+    /// Accesses that the kernel would name as missing under this grant.
     fn lacking(self, grant: &Grant) -> Vec<Wanted> {
         match self.moved {
             Some(moved) if moved.gains(grant) => stage(&[Rename], &moved.from)
@@ -99,7 +100,7 @@ fn is_granted(grant: &Grant, wanted: &Wanted) -> bool {
     }
 }
 
-/// What a call needs; `None` when it could not be looked at.
+/// Needs of a call; `None` if it could not be looked at.
 pub(super) fn needs(who: Observed, call: &Call) -> Option<Vec<Stage>> {
     let int = |index: usize| call.arguments[index] as i32;
     let at = |dir: usize| Some(Name { dir: int(dir), text: who.text(call.arguments[dir + 1])? });
@@ -133,7 +134,7 @@ pub(super) fn needs(who: Observed, call: &Call) -> Option<Vec<Stage>> {
     })
 }
 
-/// Whether it leads to another root, or other mounts.
+/// Whether a call leads to another root, or other mounts.
 pub(super) fn leads_elsewhere(call: &Call) -> bool {
     const LEADING: [libc::c_long; 8] = [
         libc::SYS_chroot,
@@ -156,13 +157,13 @@ fn asked(wanted: Wanted) -> Stage {
     Stage { wanted: vec![wanted], moved: None }
 }
 
-/// At one place, all at once.
+/// Accesses at one place, all at once.
 fn stage(accesses: &[Access], path: &Path) -> Stage {
     let wanted = accesses.iter().map(|access| Wanted::File(*access, path.to_owned()));
     Stage { wanted: wanted.collect(), moved: None }
 }
 
-/// From one directory to another, with what each must grant.
+/// A move from one directory to another, with the accesses needed in each.
 fn moved(there: There, from: (PathBuf, &[Access]), to: (PathBuf, &[Access])) -> Stage {
     let wanted = [stage(from.1, &from.0).wanted, stage(to.1, &to.0).wanted].concat();
     let is_dir = there.is_dir();
@@ -180,7 +181,7 @@ fn opened(who: Observed, call: &Call, name: &Name, flags: i32) -> Vec<Stage> {
     if has(libc::O_PATH) {
         return Vec::new();
     }
-    // The filter comes before all rules.
+    // The seccomp filter comes before all rules.
     if has(libc::O_TRUNC) && !accesses.contains(&Write) {
         return vec![forbidden(call)];
     }
@@ -239,7 +240,7 @@ fn renamed(who: Observed, from: &Name, to: &Name, keeps: bool) -> Vec<Stage> {
     vec![moved(there, (source, &[Delete, Rename]), (folder, gets))]
 }
 
-/// The program, then what the kernel opens to run it: the interpreter of a script, the loader.
+/// The program, then the files that the kernel opens to run it: the interpreter of a script, the loader.
 fn executed(who: Observed, name: &Name) -> Vec<Stage> {
     let mut stages = Vec::new();
     let mut next = who.find(name, true);
@@ -250,12 +251,12 @@ fn executed(who: Observed, name: &Name) -> Vec<Stage> {
     stages
 }
 
-/// A script's, of a script's, ...: the kernel follows five; and a loader.
+/// Limit on interpreters: a script's, its interpreter's, ... (the kernel follows five); and a loader.
 const MOST_INTERPRETERS: usize = 6;
-/// Of a program so much is read: what the kernel reads of a script is less, and loaders are named near the beginning.
+/// Bytes read of a program: the kernel reads fewer of a script, and loaders are named near the beginning.
 const MOST_HEAD: usize = 4096;
 
-/// What a program names as its interpreter.
+/// The interpreter that a program names.
 fn interpreter(program: &Path) -> Option<Vec<u8>> {
     let mut head = [0; MOST_HEAD];
     let length = File::open(program).ok()?.read_at(&mut head, 0).ok()?;
@@ -279,7 +280,7 @@ fn interpreter(program: &Path) -> Option<Vec<u8>> {
     Some(name.strip_suffix(b"\0").unwrap_or(name).to_vec())
 }
 
-/// A TCP port, or the name of a socket that is made. UDP is not: its sockets are refused.
+/// A TCP port, or the path of a socket to be created. UDP is not covered: its sockets are refused.
 fn addressed(who: Observed, call: &Call, wanted: fn(u16) -> Wanted) -> Option<Vec<Stage>> {
     let length = usize::try_from(call.arguments[2]).ok()?.min(size_of::<libc::sockaddr_un>());
     let address = who.bytes(call.arguments[1], length)?;
@@ -296,7 +297,7 @@ fn addressed(who: Observed, call: &Call, wanted: fn(u16) -> Wanted) -> Option<Ve
     })
 }
 
-/// What of a call's needs is missing first, if anything.
+/// The first missing needs of a call, if any.
 pub(super) fn missing(stages: Vec<Stage>, grant: &Grant) -> Vec<Wanted> {
     let mut lacking = stages.into_iter().map(|stage| stage.lacking(grant));
     lacking.find(|lacking| !lacking.is_empty()).unwrap_or_default()

@@ -1,8 +1,8 @@
-//! The process that makes a watched call: its memory, its paths, its sockets.
+//! View of the process that makes a watched call: its memory, its paths, its sockets.
 //!
-//! Measured side, hot. Looks through the other's own root, directory and descriptors in `/proc`, as the kernel will when
-//! the call goes on. What is found may be another at the next moment: whoever decides asks afterwards whether the call
-//! waits still, so that it was at least the same process; what another thread of it has changed is not seen.
+//! Measured side, hot. Looks through that process's own root, directory and descriptors in `/proc`, as the kernel
+//! will when the call goes on. A finding may be out of date a moment later. So the caller asks afterwards whether the
+//! call still waits, which shows that it was at least the same process; changes by another of its threads go unseen.
 
 use bakeoff_sys::notify::{file_of, read_memory};
 use nix::fcntl::{OFlag, open};
@@ -15,30 +15,30 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
-/// The longest path that a call takes.
+/// Longest path that a call accepts.
 const MOST_BYTES: usize = libc::PATH_MAX as usize;
-/// Nearly all are shorter, and lie on one page.
+/// Nearly all paths are shorter, and lie on one page.
 const FEW_BYTES: usize = 256;
 
 /// A thread that waits in a call.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Observed {
     pub(super) thread: u32,
-    /// Its root may be another than ours. As long as it is ours nobody asks `/proc`, which takes a fifth of the time.
+    /// Its root may differ from ours. If not, `/proc` need not be asked, which takes a fifth of the time.
     pub(super) elsewhere: bool,
 }
 
-/// A path as a call names it: the descriptor of the directory in which it is meant, and its text.
+/// A path as a call names it: descriptor of the directory it is relative to, and text.
 #[derive(Debug)]
 pub(super) struct Name {
     pub(super) dir: i32,
     pub(super) text: Vec<u8>,
 }
 
-/// What is there.
+/// The object at a path.
 #[derive(Debug)]
 pub(super) struct There {
-    /// Where, without links.
+    /// Its path, without links.
     pub(super) path: PathBuf,
     kind: SFlag,
     mode: Mode,
@@ -59,7 +59,7 @@ impl There {
 }
 
 impl Observed {
-    /// The text at an address, up to its zero.
+    /// The zero-terminated text at an address.
     pub(super) fn text(self, address: u64) -> Option<Vec<u8>> {
         let mut text = vec![0; FEW_BYTES];
         let mut read = read_memory(self.thread, address, &mut text).ok()?;
@@ -71,7 +71,7 @@ impl Observed {
         Some(text)
     }
 
-    /// Bytes at an address, as many as there are of so many.
+    /// Bytes at an address, up to `most`.
     pub(super) fn bytes(self, address: u64, most: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; most];
         let read = read_memory(self.thread, address, &mut bytes).ok()?;
@@ -79,7 +79,7 @@ impl Observed {
         Some(bytes)
     }
 
-    /// What has this name; nothing is opened but its place.
+    /// The object of this name; opens only its location (`O_PATH`).
     pub(super) fn find(self, name: &Name, follow: bool) -> Option<There> {
         let link = if follow { OFlag::empty() } else { OFlag::O_NOFOLLOW };
         let at = open(&self.way(name)?, OFlag::O_PATH | OFlag::O_CLOEXEC | link, Mode::empty()).ok()?;
@@ -88,7 +88,7 @@ impl Observed {
         Some(There { path: self.path(&at)?, kind, mode: Mode::from_bits_truncate(about.st_mode) })
     }
 
-    /// The directory in which something has or gets this name, and the name there.
+    /// The parent directory of this name, and the name there.
     pub(super) fn folder(self, name: &Name) -> Option<(PathBuf, OsString)> {
         let text = name.text.strip_suffix(b"/").unwrap_or(&name.text);
         let at = text.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
@@ -110,12 +110,12 @@ impl Observed {
         line.and_then(|line| line.trim().parse().ok()).unwrap_or(self.thread)
     }
 
-    /// What it executes.
+    /// Path of its program.
     pub(super) fn exe(self) -> Option<PathBuf> {
         fs::read_link(format!("/proc/{}/exe", self.thread)).ok()
     }
 
-    /// A path on which we find what the other would. `self` would be us.
+    /// Path by which we reach what the other process would. `self` would mean us.
     fn way(self, Name { dir, text }: &Name) -> Option<PathBuf> {
         let own = format!("/proc/{}", self.thread);
         for (begin, stands_for) in
@@ -140,7 +140,7 @@ impl Observed {
         Some(path_of([from.as_bytes(), text].concat()))
     }
 
-    /// Where something is, as the log tells it; nothing for what has no place, as a pipe.
+    /// Path of an object, as the log writes it; `None` for one without a path, as a pipe.
     fn path(self, at: &OwnedFd) -> Option<PathBuf> {
         let path = fs::read_link(format!("/proc/self/fd/{}", at.as_raw_fd())).ok()?;
         if !path.starts_with("/proc") {

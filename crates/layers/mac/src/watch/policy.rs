@@ -1,8 +1,9 @@
-//! A policy of what was seen: few types, no more than was needed where that can be said shortly.
+//! Generator of a policy from observed accesses: few types, and no more rights than needed where that can be said
+//! shortly.
 //!
-//! Measured side, pure: what lies where is asked of a function. Programs and libraries are one type, `/proc` another;
-//! files are named one by one until there are many, and then by their directory; what is made or removed is granted on
-//! the directory in which that happened. A path inside another that is granted gets what the kernel will give it anyway.
+//! Measured side, pure: a function tells what lies where. Programs and libraries are one type, `/proc` another. Files
+//! are named one by one until there are many, and then by their directory. Creating and removing are granted on the
+//! directory in which they happened. A path inside another granted one gets what the kernel will give it anyway.
 
 use crate::access::Access::{Create, Delete, Exec, Ioctl, List, Read, Rename, Write};
 use crate::access::Accesses;
@@ -11,34 +12,34 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// So many files of a directory with the same accesses are named as the directory.
+/// From this number on, files of a directory with the same accesses are named as the directory.
 const MANY: usize = 4;
-/// Directories so near the root hold what belongs to many, and do not stand for their files.
+/// Directories so near the root are shared by many programs, and do not stand for their files.
 const SHALLOW: usize = 2;
-/// What comes with the system, where it is only read and executed.
+/// The system's directories, if they are only read and executed.
 const SYSTEM: [&str; 5] = ["/usr", "/lib", "/lib64", "/bin", "/sbin"];
 /// Trees that differ in each run.
 const MOVING: [&str; 4] = ["/proc", "/sys", "/dev/shm", "/dev/pts"];
-/// Examples of what was seen in a comment.
+/// Number of observed examples in a comment.
 const EXAMPLES: usize = 3;
 
-/// What a program did.
+/// Observed accesses of a program.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     files: BTreeMap<PathBuf, Accesses>,
     listen: BTreeSet<u16>,
     connect: BTreeSet<u16>,
-    /// System calls that no domain may make, with how often.
+    /// System calls that no domain may make, with their number.
     calls: BTreeMap<u32, u64>,
-    /// Something was moved from a directory to another.
+    /// Moves from one directory to another.
     pub(super) moves: BTreeSet<(PathBuf, PathBuf)>,
-    /// Modes, owners, times or extended attributes were changed.
+    /// Whether modes, owners, times or extended attributes were changed.
     pub(super) attributes: bool,
-    /// Calls that could not be looked at.
+    /// Number of calls that could not be looked at.
     pub(super) unseen: u64,
 }
 
-/// A path of the policy, with what is granted there and what was seen of it.
+/// Paths of the policy, with the granted accesses.
 type Entries = BTreeMap<PathBuf, Accesses>;
 
 impl Seen {
@@ -55,7 +56,7 @@ impl Seen {
         }
     }
 
-    /// A policy with one domain; `what_is` tells whether there is a directory at a path, or something else, or nothing.
+    /// A policy with one domain; `what_is` tells whether a path is a directory, something else, or missing.
     pub(super) fn policy(
         &self,
         domain: &str,
@@ -87,7 +88,7 @@ impl Seen {
         text + &self.remarks()
     }
 
-    /// What cannot be granted path by path.
+    /// Comments on accesses that cannot be granted path by path.
     fn remarks(&self) -> String {
         let mut text = String::new();
         if self.attributes {
@@ -102,7 +103,7 @@ impl Seen {
         text
     }
 
-    /// Paths that a policy can name, each with what was done there.
+    /// Paths that a policy can name, each with its accesses.
     fn entries(&self, what_is: &dyn Fn(&Path) -> Option<bool>) -> Entries {
         let made = |folder: &Path| {
             self.files.get(folder).is_some_and(|all| all.has(Create) || all.has(Delete) || all.has(Rename))
@@ -125,7 +126,7 @@ impl Seen {
             add(&mut entries, place, all);
         }
         for (from, to) in &self.moves {
-            // What is moved must not gain by it.
+            // A moved file must not gain rights by it.
             if let (Some(one), Some(other)) = (entries.get(from).copied(), entries.get(to).copied()) {
                 add(&mut entries, from.clone(), other);
                 add(&mut entries, to.clone(), one);
@@ -146,12 +147,12 @@ fn add(entries: &mut Entries, path: PathBuf, all: Accesses) {
     *entry = entry.with(all);
 }
 
-/// Whether a policy can say it: patterns and blanks are none.
+/// Whether a policy can name the path: patterns and blanks are excluded.
 fn is_plain(path: &Path) -> bool {
     path.to_str().is_some_and(|text| text.chars().all(|c| c.is_alphanumeric() || "/-_.+@,:=~%".contains(c)))
 }
 
-/// Many of one directory become the directory, from the deepest on.
+/// Replaces many files of one directory by the directory, from the deepest on.
 fn gathered(mut entries: Entries) -> Entries {
     let depth = |path: &Path| path.components().count();
     let deepest = entries.keys().map(|path| depth(path)).max().unwrap_or(0);
@@ -170,7 +171,7 @@ fn gathered(mut entries: Entries) -> Entries {
     entries
 }
 
-/// What is granted above holds below: it is said, or the path is left out where it adds nothing.
+/// Grants from above hold below: adds them, or leaves the path out if it adds nothing.
 fn nested(entries: Entries) -> Entries {
     let mut kept = Entries::new();
     for (path, all) in entries {
@@ -200,7 +201,7 @@ fn types(entries: &Entries) -> BTreeMap<String, (Accesses, Vec<PathBuf>)> {
     types
 }
 
-/// One word for where a path lies.
+/// One word for the area of a path.
 fn area(path: &Path) -> String {
     let fixed = [
         ("/proc", "proc"),
@@ -226,7 +227,7 @@ mod tests {
     use crate::policy::disk::{Kind, Seen as Found};
     use crate::policy::{Lets, Policy};
 
-    /// A policy of accesses to paths, of which those with a slash at the end are directories; and it has no fault.
+    /// A policy of accesses to paths; paths with a slash at the end are directories. Checks that it has no fault.
     fn policy(seen: &Seen, there: &[&str]) -> String {
         let folders =
             |path: &Path| there.iter().any(|one| Path::new(one) != path && Path::new(one).starts_with(path));

@@ -1,9 +1,10 @@
-//! The processes that look at the calls of a permissive domain.
+//! Supervisor of a permissive domain: the processes that look at its watched calls.
 //!
-//! Measured side, hot. Two: a worker that answers, and a keeper that holds the same listener, so that calls wait instead
-//! of failing when the worker is killed, and starts the next. When the keeper is killed the worker becomes one. A call
-//! that a worker had received and not answered would wait for ever: its number is one more than the last that was noted
-//! down, and the next worker lets it go on. Only when both are killed at once do watched calls fail, with ENOSYS.
+//! Measured side, hot. Two processes. A worker answers. A keeper holds the same listener, so that calls wait instead
+//! of failing when the worker is killed, and starts the next worker. When the keeper is killed the worker becomes
+//! one. A call that a worker had received and not answered would wait for ever: its number is one more than the last
+//! one noted, and the next worker lets it go on. Only when both are killed at once do watched calls fail, with
+//! ENOSYS.
 
 use super::needs::{WATCHED, leads_elsewhere, missing, needs};
 use super::observed::Observed;
@@ -28,7 +29,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often what is gathered for the log is looked at, when nothing happens.
+/// Interval at which gathered log lines are checked when nothing happens.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The launcher's end.
@@ -48,11 +49,11 @@ impl Watch {
         Ok(Self(own))
     }
 
-    /// From now on this process is watched, and whatever it starts; these lines are what the status says of it. When it
-    /// returns the program may be executed.
+    /// Watches this process and all its descendants from now on; `lines` go into the status. When it returns the
+    /// program may be executed.
     ///
     /// # Errors
-    /// No process is there that would look, or the kernel takes no filter.
+    /// The supervisor is gone, or the kernel refuses the filter.
     pub fn enter(&mut self, attributes: bool, lines: &str) -> io::Result<()> {
         self.0.write_all(format!("{}\n\n", lines.trim_end()).as_bytes())?;
         hear(&self.0, READING)?;
@@ -62,7 +63,7 @@ impl Watch {
     }
 }
 
-/// The keeper's whole life, which begins as the launcher's copy.
+/// Main function of the keeper, which begins as a copy of the launcher.
 fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
     let nowhere = alone(socket)?;
     let (grant, status) = (reading.grant.clone(), reading.status.clone().unwrap_or_default());
@@ -71,7 +72,7 @@ fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
     let mut book =
         Book::open(reading).inspect_err(|error| complain(socket, error)).map_err(io::Error::other)?;
     let_go(&nowhere)?;
-    // Who ends the program's processes, and asks all of them, must not end us before them.
+    // A signal to all of the program's processes must not end us before them.
     SigSet::all().thread_block()?;
     let mut told = socket;
     told.write_all(READING.as_bytes())?;
@@ -92,10 +93,10 @@ struct Worker {
     listener: Listener,
     grant: Grant,
     book: Book,
-    /// The number of the last call that was received: eight bytes, of which all workers have the same.
+    /// Number of the last received call: eight bytes in a file shared by all workers.
     last: File,
     status: PathBuf,
-    /// Somebody who is watched may have another root than we have.
+    /// Whether a watched process may have another root than we have.
     elsewhere: bool,
 }
 
@@ -113,12 +114,12 @@ impl Worker {
         }
     }
 
-    /// Takes over from one that was killed.
+    /// Takes over from a killed worker.
     fn succeed(&mut self) {
         let mut number = [0; 8];
         if self.last.read_exact_at(&mut number, 0).is_ok() {
             let number = u64::from_ne_bytes(number);
-            // One was being answered, or the next was received: of both there may be none.
+            // One call was being answered, or the next was received: either may not exist.
             let left =
                 [number, number.wrapping_add(1)].into_iter().filter(|id| self.listener.go_on(*id).is_ok());
             let left = left.count() as u64;
@@ -127,7 +128,7 @@ impl Worker {
         }
         self.book.status.add("restarts", 1);
         self.book.write();
-        // What the other knew of it is gone.
+        // The killed worker's knowledge of it is lost.
         self.elsewhere = true;
     }
 
@@ -159,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// The keeper was killed: this process is the next.
+    /// Becomes the keeper, as that was killed.
     fn stand_alone(&mut self) -> io::Result<()> {
         self.book.status.add("restarts", 1);
         self.book.write();
@@ -171,7 +172,7 @@ impl Worker {
         self.elsewhere |= leads_elsewhere(call);
         let who = Observed { thread: call.thread, elsewhere: self.elsewhere };
         let needed = needs(who, call);
-        // What was read was another's if it does not wait any more.
+        // If the call no longer waits, the data was another process's.
         if !self.listener.is_waiting(call.id) {
             return Ok(());
         }

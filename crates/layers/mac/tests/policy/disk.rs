@@ -1,4 +1,4 @@
-//! Policies of real trees: links of both kinds, what is not there, files that cannot be read.
+//! Policies of real trees: links of both kinds, missing paths, unreadable files.
 
 use bakeoff_layers_mac::policy::disk::{Kind, see};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError, Wrong};
@@ -75,7 +75,7 @@ fn a_policy_that_cannot_be_read_is_told_as_such() {
 #[test]
 fn a_directory_that_cannot_be_read_is_told() {
     let dir = tree();
-    // Deeper than a path can say, which refuses root, too.
+    // Deeper than a path can be long, which stops root, too.
     let name = "n".repeat(250);
     let mut at = fs::File::open(dir.path().join("a")).unwrap();
     for _ in 0..20 {

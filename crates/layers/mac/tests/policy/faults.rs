@@ -1,9 +1,9 @@
-//! Every fault by itself: the line, the name, and what is said to do about it.
+//! Every fault of a policy by itself: its line, its name, and its advice.
 
 use crate::policy;
 use bakeoff_layers_mac::policy::{Fault, PolicyError, Wrong};
 
-/// What is wrong, what is written after the sound part, how many lines below it, what is said.
+/// Fault, text after the sound part, number of lines below it, message.
 const CASES: [(Wrong, &str, usize, &str); 33] = [
     (Wrong::NotToml, "[domain", 1, "unclosed table"),
     (Wrong::Unknown, "[domian.x]", 1, "there is no key `domian`; did you mean `domain`?"),
@@ -60,7 +60,7 @@ const CASES: [(Wrong, &str, usize, &str); 33] = [
     ),
 ];
 
-/// With all that the others refer to, and nothing wrong: `site` is used, as is `log`.
+/// The base policy, without fault, with everything that the cases refer to: `site` is used, as is `log`.
 const SOUND: &str = "[types]\nsite = [\"/real/site\"]\nlog = { paths = [\"/var/log\"] }\n\
     [domain.web]\nallow = { site = \"read list\", log = \"any\" }\n";
 
@@ -80,7 +80,7 @@ fn each_fault_is_told_by_itself_with_its_line_and_what_to_do() {
         let found = faults(&format!("{SOUND}{text}\n"));
         assert_eq!(found.len(), 1, "{text}: {found:#?}");
         let fault = &found[0];
-        // What is nested is told where it is granted: by web, before.
+        // A nested type is reported where it is granted: by web, before.
         let line = if line == 0 { 5 } else { before + line };
         assert_eq!((fault.wrong, fault.line), (wrong, line), "{text}: {fault}");
         assert!(fault.sentence.contains(said), "{text}: {fault}");
@@ -111,7 +111,7 @@ fn an_assertion_is_held_against_what_the_kernel_will_grant() {
         )
     };
     let any = "domain = \"*\"\ntype = \"x\"\naccess = \"read delete\"";
-    // Not a word of x: it is the rule around that breaks it.
+    // Not a word of x: the rule around it is at fault.
     let found = faults(&with("site = \"read\"", any));
     let wrongs: Vec<Wrong> = found.iter().map(|fault| fault.wrong).collect();
     assert_eq!(wrongs, [Wrong::Nested, Wrong::Broken]);

@@ -1,4 +1,4 @@
-//! Policies: each fault by itself, effective rights against an oracle, reasons in words, real trees.
+//! Tests of policies: each fault by itself, effective rights against an oracle, reasons in words, real trees.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
@@ -11,7 +11,8 @@ use bakeoff_layers_mac::policy::disk::{Kind, Seen};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
 use std::path::{Path, PathBuf};
 
-/// A disk on which `/link` leads to `/real`, `/gone` is not there, what has a dot is a file, and all else is a directory.
+/// A disk on which `/link` leads to `/real`, `/gone` is missing, a name with a dot is a file, and all else is a
+/// directory.
 fn look(path: &Path) -> Seen {
     let kind = match path {
         path if path.starts_with("/gone") => Kind::Nothing,

@@ -1,5 +1,5 @@
-//! Effective rights and assertions of random policies against an oracle that knows nothing but what Landlock's
-//! documentation says: walk from the path to the root, and add up.
+//! Effective rights and assertions of random policies against an oracle that follows only Landlock's documentation:
+//! walk from the path to the root, and add up.
 
 use crate::policy;
 use bakeoff_layers_mac::access::{Access, Accesses};
@@ -14,9 +14,9 @@ const KINDS: [Access; 3] = [Access::Read, Access::Write, Access::Create];
 /// A policy before it is text: paths are short lists of letters.
 #[derive(Clone, Debug)]
 struct Made {
-    /// Of each type its paths.
+    /// Paths of each type.
     types: Vec<Vec<Vec<char>>>,
-    /// Of each domain, for each type, which of `KINDS` as bits; 0 is not written.
+    /// For each domain and type, bits into `KINDS`; 0 is not written.
     domains: Vec<Vec<u8>>,
     /// Domain (or all), type, bits.
     nevers: Vec<(Option<usize>, usize, u8)>,
@@ -83,7 +83,7 @@ fn universe() -> Vec<Vec<char>> {
     all.split_off(1)
 }
 
-/// What walking up comes to: the nearest type, and everything that was granted on the way.
+/// Result of walking up: the nearest type, and everything granted on the way.
 fn walk(types: &BTreeMap<Vec<char>, usize>, allow: &[u8], path: &[char]) -> (Option<usize>, u8) {
     let (mut label, mut bits) = (None, 0);
     for length in (1..=path.len()).rev() {
@@ -108,7 +108,7 @@ fn by_path(made: &Made) -> Option<BTreeMap<Vec<char>, usize>> {
     Some(types)
 }
 
-/// Whether nothing is wrong: everywhere what is granted is what is written, and no assertion is broken.
+/// Whether there is no fault: everywhere the granted is what is written, and no assertion is broken.
 fn is_right(made: &Made, types: &BTreeMap<Vec<char>, usize>) -> bool {
     universe().iter().all(|path| {
         made.domains.iter().enumerate().all(|(index, allow)| {

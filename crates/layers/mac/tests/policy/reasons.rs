@@ -1,4 +1,4 @@
-//! Why something is granted or not, in words; what is filled in; what a policy is known by.
+//! Reasons for decisions in words, values filled into a policy, and its digest.
 
 use crate::policy;
 use bakeoff_layers_mac::access::Access;

@@ -1,8 +1,8 @@
-//! From nothing to armed, so that what fails leaves nothing: everything is loaded and attached in mode `off`, and one store puts
-//! it in force.
+//! Arming of the daemon: everything is loaded and attached in mode `off`, and one store puts it in force, so that a
+//! failure leaves nothing behind.
 //!
-//! Measured side, cold. The order: rules, server, its network, its sockets, programs, steering, interfaces, what is set on
-//! sockets, in force, rights given up.
+//! Measured side, cold. The order: rules, server, its network, its sockets, programs, steering, interfaces, socket
+//! options, in force, rights given up.
 
 use super::interfaces::Interfaces;
 use super::life::Armed;
@@ -57,12 +57,12 @@ pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError>
     Ok(programs.attach_classes(network)?)
 }
 
-/// Whether connections that have sent nothing are to wait in the kernel: only where requests are refused there.
+/// Whether silent connections are to wait in the kernel: only if requests are refused there.
 pub(super) fn defers(table: &Table, mode: Mode) -> bool {
     mode == Mode::Enforce && table.has_requests()
 }
 
-/// Two daemons that write one status would each put back what the other has set.
+/// Refuses a second daemon: two that write one status would each undo the other's settings.
 fn refuse_twice(left: &str) -> Result<(), DaemonError> {
     living(left).map_or(Ok(()), |pid| Err(DaemonError::Twice(pid)))
 }

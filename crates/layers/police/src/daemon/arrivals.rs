@@ -1,27 +1,28 @@
-//! How many connections came into the server's queues.
+//! Estimated number of connections that entered the server's queues.
 //!
-//! Measured side, pure. Nobody counts that. The programs count SYNs and segments of our ports: what is no head, of no body and not
-//! refused is a SYN that was let through, or of something that cannot be read, as TLS. The kernel counts connections that were
-//! made, of all servers of the network. Each is too many where something else goes on as well; the smaller one is taken.
+//! Measured side, pure. No counter has this number. The programs count SYNs and segments of our ports. Those that are
+//! no head, not of a body and not refused are SYNs that were let through, or unreadable segments, as of TLS. The
+//! kernel counts established connections, but of all servers of the network. Each is too high if something else goes
+//! on as well, so the smaller one is taken.
 
 use crate::kernel::Counters;
 
-/// Looks between two new beginnings: so that what one of both had too much of is not held against it for ever.
+/// Number of looks after which both counts begin anew, so that an excess of one does not stay for ever.
 const LOOKS: u32 = 100;
 
-/// Both counts, from a beginning on.
+/// Both counts since their last beginning.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrivals {
     begin: Option<(u64, u64)>,
-    /// Up to the beginning.
+    /// Connections before that beginning.
     before: u64,
     looks: u32,
-    /// Heads that were refused, as far as rules have told.
+    /// Refused heads, as last reported by rules.
     refused_heads: u64,
 }
 
 impl Arrivals {
-    /// The number of all, from the programs' counts and that of connections that were made; it only rises.
+    /// Number of all connections, from the programs' counts and the number of established connections; it only rises.
     pub(super) fn of(&mut self, counters: &Counters, made: u64) -> u64 {
         let Counters { packets, heads, bodies, refused, .. } = counters;
         let refused: u64 = refused.iter().sum();
@@ -36,7 +37,7 @@ impl Arrivals {
         came
     }
 
-    /// How many heads were refused: told by rules, and so less often than all else.
+    /// Sets the number of refused heads, which rules report less often than everything else.
     pub(super) fn refused_heads(&mut self, refused: u64) {
         self.refused_heads = refused;
     }
@@ -65,7 +66,7 @@ mod tests {
         let mut arrivals = Arrivals::default();
         arrivals.of(&counters(0, 0, 0), 0);
         assert_eq!(arrivals.of(&counters(400, 50, 0), 50), 50);
-        // 10 requests were refused by their rule; their connections were made.
+        // 10 requests were refused by their rule; their connections were established.
         arrivals.refused_heads(10);
         assert_eq!(arrivals.of(&counters(420, 60, 10), 60), 60);
     }

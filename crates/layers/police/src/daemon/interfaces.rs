@@ -1,4 +1,4 @@
-//! Which interfaces are looked at: those that were named, or all that can be; and what became of them.
+//! Interfaces with our programs: those that were named, or all suitable ones; and which of them lack the programs.
 //!
 //! Measured side, cold. In the network of the calling thread.
 
@@ -9,7 +9,8 @@ use nix::sys::socket::SockProtocol;
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 
-/// The question `RTM_GETLINK`, and a `struct ifinfomsg` before attributes in question and answers: how long, where the number is.
+/// The question `RTM_GETLINK`; length of the `struct ifinfomsg` before attributes in question and answers, and offset
+/// of the number.
 const GET_LINK: u16 = 18;
 const ABOUT_BYTES: usize = 16;
 const NUMBER: usize = 4;
@@ -17,20 +18,20 @@ const NUMBER: usize = 4;
 const NAME: u16 = 3;
 const MASTER: u16 = 10;
 
-/// Interfaces with our programs, and those without that should have them.
+/// Interfaces with our programs, and those that should have them.
 #[derive(Debug)]
 pub(super) struct Interfaces {
-    /// Those that were named; empty: all.
+    /// Named interfaces; empty means all.
     named: Vec<String>,
     xdp: bool,
-    /// By name: its number.
+    /// Number of each interface, by name.
     attached: BTreeMap<String, u32>,
-    /// Not of a kind that can be looked at, or refused by the kernel: not tried again as long as they are there.
+    /// Unsuitable ones, or refused by the kernel: not tried again as long as they exist.
     left_out: BTreeMap<String, u32>,
 }
 
 impl Interfaces {
-    /// Attaches to all that were named, or to all that can be.
+    /// Attaches to all named interfaces, or to all suitable ones.
     pub(super) fn attach(named: &[String], xdp: bool, programs: &mut Programs) -> Result<Self, DaemonError> {
         let (attached, left_out) = (BTreeMap::new(), BTreeMap::new());
         let mut own = Self { named: named.to_vec(), xdp, attached, left_out };
@@ -48,7 +49,7 @@ impl Interfaces {
         if own.attached.is_empty() { Err(DaemonError::NoInterface) } else { Ok(own) }
     }
 
-    /// Attaches to those that have come, or come back, since the last look; sentences about what happened.
+    /// Attaches to interfaces that came, or came back, since the last look; returns sentences about it.
     pub(super) fn look(&mut self, programs: &mut Programs) -> Vec<String> {
         let Ok(there) = there() else { return Vec::new() };
         let mut said = Vec::new();
@@ -78,12 +79,12 @@ impl Interfaces {
         said
     }
 
-    /// With our programs.
+    /// Interfaces with our programs.
     pub(super) fn names(&self) -> impl Iterator<Item = &str> {
         self.attached.keys().map(String::as_str)
     }
 
-    /// There, or named and not there, and without.
+    /// Interfaces without our programs, existing or only named.
     pub(super) fn missing(&self) -> Vec<&str> {
         let named = self.named.iter().filter(|name| !self.attached.contains_key(*name));
         let others = self.left_out.keys().filter(|name| !self.named.contains(name));
@@ -91,7 +92,7 @@ impl Interfaces {
     }
 
     fn one(&self, name: &str, programs: &mut Programs) -> Result<(), KernelError> {
-        // Loopback's packets never were in a driver.
+        // Loopback's packets never pass a driver.
         if self.xdp && name != "lo" { programs.attach_xdp(name) } else { programs.attach(name) }
     }
 
@@ -105,14 +106,14 @@ impl Interfaces {
     }
 }
 
-/// An interface that there is.
+/// An existing interface.
 struct There {
     number: u32,
-    /// Part of a bridge or bond: what comes in through it comes in through that a second time.
+    /// Whether it is part of a bridge or bond: its packets come in through that a second time.
     has_master: bool,
 }
 
-/// All interfaces, by name. Not from /sys, which is that of the network in which it was mounted.
+/// All interfaces, by name. Not from /sys, which shows the network in which it was mounted.
 fn there() -> Result<BTreeMap<String, There>, DaemonError> {
     let mut found = BTreeMap::new();
     let read = |answer: &[u8]| found.extend(parse(answer));

@@ -1,4 +1,4 @@
-//! The armed daemon: signals, looks, status, end.
+//! Main loop of the armed daemon: signals, looks, status, end.
 //!
 //! Measured side, cold. One thread, which sleeps in `poll`.
 
@@ -21,19 +21,19 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-/// Between two looks at all of it.
+/// Interval of looks at everything.
 const LOOK: Duration = Duration::from_millis(100);
-/// While connections wait and bounds are to be set: a server's stalls are seen to so much.
+/// The same while connections wait and bounds are to be set: the precision with which a server's stalls are seen.
 const BUSY_LOOK: Duration = Duration::from_millis(10);
-/// Between two statuses; more where counters of many rules take longer than one part in [`SHARE`] of it to read.
+/// Interval of statuses; longer if reading the counters of many rules takes more than one part in [`SHARE`] of it.
 const STATUS: Nanos = Nanos::from_millis(100);
 const SHARE: u64 = 50;
-/// Between two looks at listeners, where nothing hangs on their queues: each takes some 0.3 ms.
+/// Interval of looks at listeners, if no bounds depend on their queues: each takes some 0.3 ms.
 const LISTENERS: Nanos = Nanos::from_millis(200);
-/// Between two looks at interfaces.
+/// Interval of looks at interfaces.
 const INTERFACES: Nanos = Nanos::from_millis(250);
 
-/// The signals that are waited for; blocked from now on.
+/// Descriptor of the signals, which are blocked from now on.
 pub(super) fn signals() -> Result<SignalFd, DaemonError> {
     let wanted: SigSet = [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP].into_iter().collect();
     let taken = wanted
@@ -42,7 +42,7 @@ pub(super) fn signals() -> Result<SignalFd, DaemonError> {
     taken.map_err(|errno| DaemonError::system("signals")(errno.into()))
 }
 
-/// Until somebody asks it to end.
+/// Runs until it is asked to end.
 pub(super) fn live(
     mut armed: Armed<'_>,
     signals: &SignalFd,
@@ -62,7 +62,7 @@ pub(super) fn live(
     }
 }
 
-/// All that lives as long as the daemon. Dropped: the kernel has nothing of it.
+/// Everything that lives as long as the daemon. When dropped, nothing stays in the kernel.
 pub(super) struct Armed<'s> {
     settings: &'s Settings,
     table: Table,
@@ -71,7 +71,7 @@ pub(super) struct Armed<'s> {
     interfaces: Interfaces,
     agent: Option<Agent>,
     file: StatusFile,
-    /// As long as it is held the kernel measures.
+    /// Makes the kernel measure run times while it is open.
     timer: Option<OwnedFd>,
     clock: MonotonicClock,
     has_classes: bool,
@@ -80,7 +80,7 @@ pub(super) struct Armed<'s> {
     bounds: Vec<u32>,
     reloads: u64,
     reloads_refused: u64,
-    /// When status, interfaces and listeners are due.
+    /// Next times of status, interfaces and listeners.
     status_due: Nanos,
     interfaces_due: Nanos,
     listeners_due: Nanos,
@@ -117,7 +117,7 @@ impl<'s> Armed<'s> {
         }
     }
 
-    /// What is said once it is ready.
+    /// Line to print once it is ready.
     pub(super) fn told(&self) -> String {
         let interfaces: Vec<&str> = self.interfaces.names().collect();
         let (rules, classes) = (self.table.rules.len(), self.table.classes.len());
@@ -131,7 +131,7 @@ impl<'s> Armed<'s> {
         let time = if waits { BUSY_LOOK } else { LOOK };
         let mut ready = vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN)];
         ready.extend(self.watch.end().map(|end| PollFd::new(end, PollFlags::POLLIN)));
-        // An error is as good as nothing that came.
+        // An error counts like a timeout.
         let _ = poll(&mut ready, PollTimeout::try_from(time).unwrap_or(PollTimeout::ZERO));
     }
 
@@ -157,7 +157,7 @@ impl<'s> Armed<'s> {
         }
     }
 
-    /// Takes the queues into account, and tells the kernel what follows.
+    /// Reads the queues, and sets the resulting bounds in the kernel.
     fn bound(&mut self, now: Nanos, there: &[Listening]) {
         self.queues = self.watch.queues(there);
         let Some(agent) = &mut self.agent else { return };
@@ -170,7 +170,7 @@ impl<'s> Armed<'s> {
         }
     }
 
-    /// Other rules; with faults the old ones stay.
+    /// Loads new rules; with faults the old ones stay.
     fn reload(&mut self, note: &mut impl FnMut(&str)) {
         match self.take_rules() {
             Ok(()) => {
@@ -195,7 +195,7 @@ impl<'s> Armed<'s> {
         self.programs.swap(&table)?;
         if let Err(error) = self.watch.take_on(ready, defers(&table, self.settings.mode), &mut self.programs)
         {
-            // What was in force a moment ago fits.
+            // These were in force a moment ago, so they fit.
             self.programs.swap(&self.table)?;
             return Err(error.into());
         }
@@ -209,7 +209,7 @@ impl<'s> Armed<'s> {
         Ok(())
     }
 
-    /// Takes everything away that it has put anywhere; then the status says so.
+    /// Removes everything that it has attached or set; then the status says so.
     fn end(mut self, note: &mut impl FnMut(&str)) {
         if let Err(error) = self.watch.put_back() {
             note(&format!("TCP_DEFER_ACCEPT stays on the server's sockets: {error}"));
@@ -251,7 +251,7 @@ impl<'s> Armed<'s> {
         }
     }
 
-    /// What was counted is worth more than a status of zeros: without it the old one stays.
+    /// Text of the status. Without counters there is none, and the old one stays: it is worth more than zeros.
     fn text(&mut self, state: &'static str) -> Option<String> {
         let counters = self.programs.counters().ok()?;
         self.arrivals.refused_heads(refused_heads(&self.table, &counters));
@@ -259,9 +259,9 @@ impl<'s> Armed<'s> {
     }
 }
 
-/// By rules of requests.
+/// Number of heads refused by rules for requests.
 fn refused_heads(table: &Table, counters: &Counters) -> u64 {
-    // They stand behind those of sources.
+    // These come after the rules for sources.
     let first = table.sources.iter().map(|source| usize::from(source.rule.0) + 1).max().unwrap_or(0);
     counters.rules.iter().skip(first).map(RuleCount::refused).sum()
 }

@@ -1,9 +1,9 @@
-//! `run`: the layer as a process, from arming to its end.
+//! Daemon of `run`: the layer as a process, from arming to its end.
 //!
-//! Measured side, cold: what decides is in the kernel. It looks ten times a second, and a hundred times while connections
-//! wait and bounds are to be set. Owns the order of arming, the signals, the status, the rights that are given up. Prints
-//! nothing. However it ends, the kernel has nothing of it any more; what it set on the server's sockets is put back at an end
-//! that was asked for, and after another by the next daemon with the same status file.
+//! Measured side, cold: the kernel decides. The daemon looks ten times a second, and a hundred times while
+//! connections wait and bounds are to be set. Owns the order of arming, the signals, the status, and giving up
+//! rights. Prints nothing. However it ends, nothing stays in the kernel. Its settings on the server's sockets are
+//! undone at a requested end, and otherwise by the next daemon with the same status file.
 
 mod arm;
 mod arrivals;
@@ -23,7 +23,7 @@ use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
 
-/// What was asked for.
+/// Settings of the daemon.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// The rules; SIGHUP reads them again.
@@ -32,66 +32,66 @@ pub struct Settings {
     pub server_pid: u32,
     /// The status file.
     pub status: Option<PathBuf>,
-    /// What is done with what is decided.
+    /// Whether decisions are enforced.
     pub mode: Mode,
-    /// Through which packets come; empty: all there are.
+    /// Interfaces whose packets are decided; empty means all.
     pub interfaces: Vec<String>,
-    /// SYNs are decided in the driver, too.
+    /// Whether SYNs are also decided in the driver.
     pub xdp: bool,
-    /// The kernel measures how long programs run.
+    /// Whether the kernel measures the run time of programs.
     pub count_time: bool,
 }
 
-/// Why nothing is policed.
+/// Reasons for not policing.
 #[derive(Debug, Error)]
 pub enum DaemonError {
-    /// The rules.
+    /// The rules are faulty.
     #[error(transparent)]
     Rules(#[from] RulesError),
-    /// The server's sockets.
+    /// The server's sockets cannot be used.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The kernel.
+    /// The kernel refused something.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// The status file.
+    /// The status file cannot be written.
     #[error("{}: {source}; name a file in a directory that can be written to", path.display())]
     Status {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         source: io::Error,
     },
-    /// Another one writes this status.
+    /// Another daemon writes this status.
     #[error("process {0} polices with this status file already; end it first (kill {0})")]
     Twice(u32),
-    /// No interface that could be looked at.
+    /// There is no suitable interface.
     #[error(
         "there is no interface of Ethernet or loopback in the server's network; name one with --interface"
     )]
     NoInterface,
-    /// The system.
+    /// An operation of the system failed.
     #[error("{what}: {source}")]
     System {
-        /// What was done.
+        /// The operation.
         what: &'static str,
-        /// Why not.
+        /// The I/O error.
         source: io::Error,
     },
 }
 
 impl DaemonError {
-    /// For `map_err`.
+    /// Conversion for `map_err`.
     fn system(what: &'static str) -> impl FnOnce(io::Error) -> Self {
         move |source| Self::System { what, source }
     }
 }
 
-/// Polices until SIGTERM or Ctrl-C. `say` is handed the line `armed ...`, once; `note` what happens later. For a process with
+/// Polices until SIGTERM or Ctrl-C. `say` gets the line `armed ...`, `note` gets later messages. For a process with
 /// one thread.
 ///
 /// # Errors
-/// Why it did not begin: nothing is attached then, and the status says `failed`.
+/// It could not begin: nothing is attached then, and the status says `failed`.
 pub fn run(
     settings: &Settings,
     mut say: impl FnMut(&str),

@@ -1,15 +1,15 @@
-//! What is left of the protection, for whoever was not there when it began.
+//! Evidence of a running daemon, for a process that did not see it begin.
 //!
-//! Measured side, cold. The programs live as long as the daemon does, so a status of a living daemon is proof of them.
+//! Measured side, cold. The programs live as long as the daemon does, so the status of a living daemon proves them.
 
 use bakeoff_layers_base::daemon::status::{read_back, value};
 use bakeoff_sys::process;
 use std::path::Path;
 
-/// The degree, as the status of a daemon says it that lives and is `pid` or below it.
+/// Degree in the status of a living daemon that is `pid` or a descendant.
 ///
 /// # Errors
-/// Why there is nothing: no status, another process's, a daemon that has ended.
+/// The reason why there is none: no status, another process's, a daemon that has ended.
 pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
     let text = read_back(status);
     let told = |name: &str| value(&text, name).ok_or(format!("{} has no line `{name}`", status.display()));

@@ -1,5 +1,5 @@
-//! What the daemon may do once it is armed: read what was counted, change tables, and do again what a restart of the server or
-//! a new interface asks for.
+//! Capabilities and system calls of the armed daemon: for reading counters, changing tables, and following a
+//! restarted server or a new interface.
 //!
 //! Measured side, cold.
 
@@ -10,8 +10,8 @@ use bakeoff_layers_base::plain::Place;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
 
-/// Maps and programs; to attach them to an interface that comes later; the sockets of a server that was started anew, whoever
-/// it runs as.
+/// For maps and programs, for attaching them to an interface that comes later, and for the sockets of a restarted
+/// server, whatever user it runs as.
 const KEPT: [Capability; 5] = [
     Capability::Bpf,
     Capability::NetAdmin,
@@ -20,7 +20,7 @@ const KEPT: [Capability; 5] = [
     Capability::DacReadSearch,
 ];
 
-/// Gives up everything else, and every system call that is not needed any more.
+/// Gives up all other capabilities, and every system call that is no longer needed.
 pub(super) fn give_up(settings: &Settings) -> Result<(), DaemonError> {
     let written = || settings.status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
     Rights::least(&KEPT, written).give_up().map_err(DaemonError::system("giving up capabilities"))?;
@@ -29,7 +29,7 @@ pub(super) fn give_up(settings: &Settings) -> Result<(), DaemonError> {
     Filter::new(&[CALLS, RUNTIME, FACTS, REPLACING]).apply().map_err(DaemonError::system(WHAT))
 }
 
-/// Opened for reading.
+/// Argument check: opened for reading only.
 const READING: &[Argument] = &[Argument::int(2, libc::O_ACCMODE as u32, libc::O_RDONLY as u32)];
 
 /// A socket of one family, to ask for interfaces.
@@ -37,7 +37,7 @@ const fn socket<const FAMILY: u32>() -> Rule {
     allow_if(libc::SYS_socket, const { &[Argument::int(0, u32::MAX, FAMILY)] })
 }
 
-/// What the loop does, most often first.
+/// Calls of the main loop, roughly by frequency.
 const CALLS: &[Rule] = &[
     allow(libc::SYS_read),
     allow_if(libc::SYS_openat, READING),
@@ -52,12 +52,12 @@ const CALLS: &[Rule] = &[
     #[cfg(target_arch = "x86_64")]
     allow(libc::SYS_readlink),
     allow(libc::SYS_fcntl),
-    // Sockets of the server: taken, and how long they defer.
+    // Sockets of the server: taking them, and their TCP_DEFER_ACCEPT.
     allow(libc::SYS_pidfd_open),
     allow(libc::SYS_pidfd_getfd),
     allow(libc::SYS_getsockopt),
     allow(libc::SYS_setsockopt),
-    // Interfaces and listeners that there are.
+    // Lists of interfaces and listeners.
     socket::<{ libc::AF_NETLINK as u32 }>(),
     socket::<{ libc::AF_UNIX as u32 }>(),
     allow(libc::SYS_bind),

@@ -1,6 +1,6 @@
-//! The status: what the daemon says of itself and what the programs counted, as lines of a name and a value.
+//! Status file of the daemon: its own state and the programs' counters, as lines of a name and a value.
 //!
-//! Measured side, pure but for what it says of a daemon that did not begin.
+//! Measured side, pure, except for the status of a daemon that did not begin.
 
 use super::{DaemonError, Settings};
 use crate::kernel::{Counters, Mode, Runs};
@@ -13,19 +13,19 @@ use bakeoff_sys::process;
 use bakeoff_units::Nanos;
 use std::fmt::Write as _;
 
-/// Packets without one head among them, after which a port is taken for one of TLS: several connections' worth.
+/// Number of packets without a head among them after which a port counts as TLS: several connections' worth.
 const HEADLESS: u64 = 100;
 
-/// What is open, by name; each is a line `gap-NAME VALUE`.
+/// Gaps in enforcement, by name; each is a line `gap-NAME VALUE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Gaps {
-    /// Ports of classes on which nobody of the server listens: their connections go where they would without classes.
+    /// Ports of classes without a listener of the server: connections go where they would without classes.
     pub(super) listeners: Vec<u16>,
-    /// Interfaces that are not looked at.
+    /// Interfaces without our programs.
     pub(super) interfaces: Vec<String>,
 }
 
-/// All that the status says.
+/// Content of the status.
 pub(super) struct Report<'r> {
     pub(super) state: &'static str,
     pub(super) mode: Mode,
@@ -34,15 +34,15 @@ pub(super) struct Report<'r> {
     pub(super) interfaces: Vec<&'r str>,
     pub(super) gaps: &'r Gaps,
     pub(super) counters: &'r Counters,
-    /// And when they were counted, by the monotonic clock: written anew even where nothing ran.
+    /// Run counters, with the time of reading them by the monotonic clock: written again even if nothing ran.
     pub(super) runs: Option<(Runs, Nanos)>,
-    /// A number a class.
+    /// A number for each class.
     pub(super) queues: &'r [u32],
     pub(super) bounds: &'r [u32],
     pub(super) restarts: u64,
     pub(super) reloads: u64,
     pub(super) reloads_refused: u64,
-    /// Of sockets with TCP_DEFER_ACCEPT by us, as they are written.
+    /// Lines on sockets with our TCP_DEFER_ACCEPT.
     pub(super) deferrals: String,
 }
 
@@ -66,14 +66,14 @@ impl Report<'_> {
         }
     }
 
-    /// Rules for requests, and packets, and not one request among them that could be read.
+    /// Whether there are rules for requests, and packets, but no readable request among them.
     fn is_tls(&self) -> bool {
         let Counters { packets, heads, refused, .. } = self.counters;
         let let_in = packets.saturating_sub(refused.iter().sum());
         self.table.has_requests() && *heads == 0 && let_in >= HEADLESS
     }
 
-    /// The whole file.
+    /// Text of the file.
     pub(super) fn text(&self) -> String {
         let pid = std::process::id();
         let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
@@ -145,17 +145,17 @@ const fn word(mode: Mode) -> &'static str {
     }
 }
 
-/// A daemon that did not begin says why, where it can.
+/// Writes the reason for not beginning, if possible.
 pub(super) fn failed(settings: &Settings, error: &DaemonError) {
     if matches!(error, DaemonError::Twice(_)) {
         return;
     }
     let why = error.to_string().replace('\n', " ");
-    // What a daemon that was killed has set is still to be put back.
+    // Settings left by a killed daemon still have to be undone.
     let left =
         settings.status.as_deref().map(|path| Deferrals::lines_of(&read_back(path))).unwrap_or_default();
     let text = format!("state failed\ndegree none: {why}\nmode {}\n{left}", word(settings.mode));
-    // Whoever started it is told the same on standard error.
+    // The same message goes to standard error.
     let _ = StatusFile::open(settings.status.as_deref()).and_then(|mut file| file.write(text));
 }
 

@@ -1,7 +1,7 @@
-//! The server's sockets, as long as the daemon lives: which take which class, and what happens when they go.
+//! Watch over the server's sockets: which take which class, and what happens when they go.
 //!
-//! Measured side, cold. When they are gone connections pass as if there were no classes; the kernel has forgotten the sockets
-//! by itself. Looked for anew as soon as the kernel's table of listeners says something else.
+//! Measured side, cold. Without them connections pass as if there were no classes; the kernel has forgotten the
+//! sockets by itself. They are looked for again as soon as the kernel's table of listeners changes.
 
 use crate::kernel::{KernelError, Listener, Programs};
 use crate::listeners::{Deferrals, ListenError, Listening, Server, Taken, Wanted, listening, take};
@@ -9,7 +9,7 @@ use crate::rules::table::Table;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// A port on which the server listens for us.
+/// A port on which the server has to listen for us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
     wanted: Wanted,
@@ -21,19 +21,19 @@ struct Place {
 pub(super) struct Watch {
     server: Server,
     places: Vec<Place>,
-    /// What was there at the last look, without the lengths of queues.
+    /// Listeners at the last look, without the lengths of queues.
     inodes: Vec<u64>,
     /// Ports without a socket of the server's.
     pub(super) gone: Vec<u16>,
-    /// What is set on sockets.
+    /// Settings on sockets.
     pub(super) deferrals: Deferrals,
-    /// Whether it is to be.
+    /// Whether connections are to be deferred.
     defers: bool,
-    /// How often the server was another process.
+    /// Number of times that the server was replaced by another process.
     pub(super) restarts: u64,
 }
 
-/// Sockets that are ready to be steered to; to be dropped soon.
+/// Sockets that are ready for steering; to be dropped soon.
 pub(super) struct Ready {
     places: Vec<Place>,
     taken: Vec<Taken>,
@@ -41,7 +41,7 @@ pub(super) struct Ready {
 }
 
 impl Watch {
-    /// Of a server with all ports of the table; what an earlier daemon has left set is known from its status.
+    /// For a server with all ports of the table; the status of an earlier daemon tells the settings that it left.
     pub(super) fn begin(server: Server, table: &Table, left: &str) -> Result<(Self, Ready), ListenError> {
         let mut watch = Self {
             server,
@@ -58,7 +58,7 @@ impl Watch {
         Ok((watch, ready))
     }
 
-    /// All sockets that a table asks for. Changes nothing.
+    /// All sockets that a table needs. Changes nothing.
     pub(super) fn find(&self, table: &Table) -> Result<Ready, ListenError> {
         let places = places(table);
         let wanted: Vec<Wanted> = places.iter().map(|place| place.wanted.clone()).collect();
@@ -67,8 +67,8 @@ impl Watch {
         Ok(Ready { places, taken, inodes: there.iter().map(|at| at.inode).collect() })
     }
 
-    /// Has the kernel steer to them, and makes them defer what has sent nothing, or not. What was set on sockets that are
-    /// not asked for any more is put back.
+    /// Steers to these sockets, and sets their deferral as required. Settings on sockets that are no longer needed
+    /// are undone.
     pub(super) fn take_on(
         &mut self,
         ready: Ready,
@@ -87,7 +87,7 @@ impl Watch {
         Ok(())
     }
 
-    /// Who listens now; when it is not what was there before, the server's are taken anew. Sentences about what happened.
+    /// The present listeners; if they changed, the server's are taken again. Adds sentences about it.
     pub(super) fn look(
         &mut self,
         programs: &mut Programs,
@@ -129,7 +129,7 @@ impl Watch {
         self.gone = gone;
     }
 
-    /// Puts back what was set on sockets that are there still.
+    /// Undoes the settings on sockets that still exist.
     pub(super) fn put_back(&mut self) -> io::Result<()> {
         if self.deferrals.is_empty() {
             return Ok(());
@@ -139,7 +139,7 @@ impl Watch {
         self.deferrals.put_back(&taken)
     }
 
-    /// Connections that wait, a number a class.
+    /// Number of waiting connections of each class.
     pub(super) fn queues(&self, there: &[Listening]) -> Vec<u32> {
         let of = |place: &Place| {
             there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum::<u32>()
@@ -151,13 +151,13 @@ impl Watch {
         self.server.pid()
     }
 
-    /// Ready when the server ends; nothing once it is gone.
+    /// Descriptor that becomes ready when the server ends; `None` once it is gone.
     pub(super) fn end(&self) -> Option<BorrowedFd<'_>> {
         self.server.is_there().then(|| self.server.end())
     }
 }
 
-/// Why sockets are not used.
+/// Reasons for not using sockets.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum WatchError {
     #[error(transparent)]
@@ -180,7 +180,8 @@ fn ports(places: &[Place]) -> Vec<u16> {
     places.iter().map(|place| place.wanted.port).collect()
 }
 
-/// Without classes the public ports; with them the classes' own, from highest to lowest, and nobody need listen on a public one.
+/// Without classes the public ports; with them the classes' own, from highest to lowest, and no listener is needed on
+/// a public one.
 fn places(table: &Table) -> Vec<Place> {
     let place = |port, what, class| Place { wanted: Wanted { port, what }, class };
     if table.classes.is_empty() {

@@ -1,6 +1,7 @@
-//! The patterns `*x*` as one automaton, so that a path is read once however many there are.
+//! Automaton of all patterns `*x*`, so that a path is read once however many there are.
 //!
-//! Measured side, cold, pure. Aho and Corasick, 1975, with all steps worked out beforehand: paths are ASCII, so a state has 128.
+//! Measured side, cold, pure. Aho and Corasick, 1975, with all steps computed beforehand: paths are ASCII, so a state
+//! has 128.
 
 /// States that the map holds: one for each byte of all patterns, and the first.
 pub(super) const STATES: usize = 4_096;
@@ -10,14 +11,14 @@ pub(super) const STATES: usize = 4_096;
 pub(super) struct State {
     /// The state after a byte.
     pub(super) next: [u16; 128],
-    /// The first pattern that ends here, by its place in the file.
+    /// The first pattern that ends here, by its position in the file.
     pub(super) pattern: Option<u16>,
 }
 
-/// Nothing is expected here.
+/// No step of its own.
 const NOWHERE: u16 = u16::MAX;
 
-/// Its states, the first one first; `None` where there are more than the map holds.
+/// Its states, the first one first; `None` if there are more than the map holds.
 pub(super) fn states(patterns: &[&[u8]]) -> Option<Vec<State>> {
     let mut states = vec![State { next: [NOWHERE; 128], pattern: None }];
     for (place, pattern) in patterns.iter().enumerate() {
@@ -43,8 +44,8 @@ pub(super) fn states(patterns: &[&[u8]]) -> Option<Vec<State>> {
     Some(states)
 }
 
-/// Fills in the steps that lead back, shallow states first: where a state has no step of its own it is that of the longest
-/// end of what was read that another pattern begins with.
+/// Fills in the steps that lead back, shallow states first: a state without a step of its own takes that of the
+/// longest suffix of the text read so far that is a prefix of another pattern.
 fn complete(states: &mut [State]) {
     let mut waiting = std::collections::VecDeque::from([(0_usize, 0_usize)]);
     while let Some((at, shorter)) = waiting.pop_front() {

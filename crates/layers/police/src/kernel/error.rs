@@ -1,10 +1,10 @@
-//! What the kernel lacks, and what it refused.
+//! Kernel errors: missing features, and refusals.
 //!
 //! Measured side, cold.
 
 use thiserror::Error;
 
-/// What is missing, so that nothing can be loaded here: the reason of `none: REASON`.
+/// Missing feature, so that nothing can be loaded here: the reason of `none: REASON`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
     /// The kernel was built without BPF, or something forbids the call.
@@ -30,18 +30,18 @@ impl std::fmt::Display for Missing {
     }
 }
 
-/// Why something could not be done to the kernel.
+/// Reason why something could not be done in the kernel.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// Something is missing here.
+    /// A feature is missing here.
     #[error("{0}")]
     Missing(Missing),
     /// The verifier refused a program: a fault of this version, or a kernel it was not tried on.
     #[error("the kernel refuses the program {program}: {last}")]
     Verifier {
-        /// Which one.
+        /// Name of the program.
         program: &'static str,
-        /// The last line of what the verifier says.
+        /// The last line of the verifier's log.
         last: String,
     },
     /// An interface that is not there.
@@ -56,19 +56,19 @@ pub enum KernelError {
     /// A program could not be attached.
     #[error("cannot attach to {place}: {why}")]
     Attach {
-        /// An interface, or the network namespace.
+        /// The interface, or the network namespace.
         place: String,
-        /// What the kernel said.
+        /// The kernel's error.
         why: String,
     },
     /// More than the maps hold.
     #[error("{what}: {wanted}, and the loaded programs hold {most}; end this police and start it anew")]
     Full {
-        /// Of what.
+        /// The kind of entries.
         what: &'static str,
-        /// How many there are.
+        /// Their number.
         wanted: usize,
-        /// How many fit.
+        /// The limit.
         most: usize,
     },
     /// A call to a map failed.
@@ -76,7 +76,7 @@ pub enum KernelError {
     Map {
         /// Its name in `police.bpf.c`.
         map: &'static str,
-        /// What the kernel said.
+        /// The kernel's error.
         why: String,
     },
 }

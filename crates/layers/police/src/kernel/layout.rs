@@ -1,23 +1,23 @@
-//! How the structures of `police.bpf.c` lie in memory: the only place that knows, besides the C.
+//! Memory layout of the structures of `police.bpf.c`: the only place with this knowledge, besides the C.
 //!
-//! Measured side, cold, pure. The machine's own byte order, but addresses and ports as they are on the wire.
+//! Measured side, cold, pure. The machine's own byte order, except for addresses and ports, which are as on the wire.
 
 use super::automaton::State;
 use crate::rules::Prefix;
 use crate::rules::table::{Action, Refuse, Rule};
 use std::net::IpAddr;
 
-/// Classes and sockets of each that there is room for.
+/// Limit on classes, and on sockets of each.
 pub(super) const CLASSES: usize = crate::rules::table::CLASSES_MAX;
 pub(super) const SOCKETS: usize = 16;
-/// Reasons that a rule's tally has room for.
+/// Number of reasons in a rule's tally.
 pub(super) const REASONS: usize = crate::reference::Reason::ALL.len();
-/// Places of `events`.
+/// Names of the entries of `events`.
 pub(super) const EVENTS: [&str; 6] = ["packets", "heads", "odd", "bodies", "unseen", "would-refuse"];
 /// No class, no rule.
 const NO_CLASS: u8 = 0xff;
 pub(super) const NO_RULE: u32 = u32::MAX;
-/// The table of sources in which a destination's own table is looked up.
+/// Number of the source table in which a destination's own table is looked up.
 pub(super) const DESTINATIONS: usize = 0xff;
 /// Bytes of a path's key behind its length.
 const PATH_KEY: usize = 256;
@@ -32,7 +32,7 @@ pub(super) type ControlBytes = [u8; 120];
 pub(super) type Tally = [u64; 8];
 pub(super) type Ports = [u8; 2 * 65_536];
 
-/// `struct side`: what a table has besides maps.
+/// `struct side`: the part of a table besides maps.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Side {
     pub(super) seed: [u64; 2],
@@ -78,14 +78,14 @@ impl Control {
     }
 }
 
-/// Parts one behind the other, and then zeros.
+/// Concatenated parts, padded with zeros.
 fn laid<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
     let mut bytes = [0; N];
     bytes.iter_mut().zip(parts.concat()).for_each(|(place, byte)| *place = byte);
     bytes
 }
 
-/// Where a rule's state lies: its bucket, its counters, and the number of its prefixes' buckets.
+/// State of a rule: its bucket, its counters, and the number of its prefixes' buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) bucket: u32,
@@ -115,7 +115,7 @@ pub(super) fn rule(rule: &Rule, place: Place) -> RuleBytes {
     laid(&[&rate, &per, &places, &last])
 }
 
-/// The key of a prefix in a trie of addresses, and how many of its bits count.
+/// Key of a prefix in a trie of addresses, and the number of its significant bits.
 pub(super) enum AddressKey {
     V4(u32, Key4),
     V6(u32, Key6),
@@ -131,7 +131,7 @@ pub(super) fn address_key(prefix: Prefix, slot: usize, table: usize) -> AddressK
     }
 }
 
-/// `struct path_key` and how many of its bits count; `None` where the path is too long for any that is read.
+/// `struct path_key` and the number of its significant bits; `None` if the path is longer than any that is read.
 pub(super) fn path_key(path: &[u8], slot: usize) -> Option<(u32, PathKey)> {
     let bits = 64 + 8 * path.len() as u32;
     (path.len() <= PATH_KEY - 8).then(|| (bits, laid(&[&(slot as u64).to_ne_bytes(), path])))
@@ -153,7 +153,7 @@ pub(super) fn exact_key(path: &[u8], seed: [u64; 2]) -> ExactKey {
     laid(&[&hash[0].to_ne_bytes(), &hash[1].to_ne_bytes()])
 }
 
-/// `struct row`; `rules` by a pattern's place.
+/// `struct row`; `rules` by a pattern's position.
 pub(super) fn row(state: &State, rules: &[u16]) -> Row {
     let rule =
         |place: u16| rules.get(usize::from(place)).map(|rule| u32::from(place) << 16 | u32::from(*rule));

@@ -1,6 +1,6 @@
-//! The maps of the loaded programs, typed, and a table's way into them and out again.
+//! Typed maps of the loaded programs, and filling and emptying them for a table.
 //!
-//! Measured side, cold. Everything of one table bears its slot; nothing else is touched by filling or emptying one.
+//! Measured side, cold. Every entry of a table has its slot; filling or emptying touches nothing else.
 
 use super::KernelError;
 use super::automaton;
@@ -33,7 +33,7 @@ pub(super) struct Maps {
     pub(super) listeners: SockMap<MapData>,
 }
 
-/// What was put in for one table, so that it can be taken out.
+/// Entries of one table, so that they can be removed.
 #[derive(Default)]
 pub(super) struct Filled {
     v4: Vec<Key<Key4>>,
@@ -47,13 +47,13 @@ pub(super) fn failed(map: &'static str) -> impl Fn(MapError) -> KernelError {
     move |error| KernelError::Map { map, why: said(&error) }
 }
 
-/// What is behind an error, in one line.
+/// An error and its causes, in one line.
 pub(super) fn said(error: &dyn std::error::Error) -> String {
     error.source().map_or_else(|| error.to_string(), |cause| format!("{error}: {}", said(cause)))
 }
 
 impl Maps {
-    /// Takes them from what was loaded.
+    /// Takes the maps from the loaded object.
     pub(super) fn of(ebpf: &mut Ebpf) -> Result<Self, KernelError> {
         Ok(Self {
             control: taken(ebpf, ".bss.control")?,
@@ -71,7 +71,7 @@ impl Maps {
         })
     }
 
-    /// Seen by the programs from the next packet on.
+    /// Sets the control structure, which the programs see from the next packet on.
     pub(super) fn set_control(&mut self, control: &Control) -> Result<(), KernelError> {
         self.control.set(0, control.bytes(), 0).map_err(failed("control"))
     }
@@ -80,7 +80,7 @@ impl Maps {
         self.ports.set(0, ports, 0).map_err(failed("ports"))
     }
 
-    /// Puts a table in. What is there already stays in `filled` if it fails.
+    /// Inserts a table. If it fails, `filled` has the entries that were inserted.
     pub(super) fn fill(
         &mut self,
         table: &Table,
@@ -96,7 +96,7 @@ impl Maps {
             self.exact.insert(key, u32::from(id.0), 0).map_err(failed("exact"))?;
             filled.exact.push(key);
         }
-        // One that is longer than what is read of a path begins none.
+        // A prefix longer than the part of a path that is read never matches.
         let keys = table.prefixes.iter().filter_map(|(path, id)| Some((layout::path_key(path, slot)?, id)));
         for ((bits, key), id) in keys {
             let key = Key::new(bits, key);
@@ -138,7 +138,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Returns the flags of destinations that are named.
+    /// Inserts the sources; returns the flags of named destinations.
     fn fill_sources(&mut self, table: &Table, slot: usize, filled: &mut Filled) -> Result<u32, KernelError> {
         let mut flags = 0;
         for (number, destination) in table.by_destination().iter().enumerate() {
@@ -183,7 +183,7 @@ impl Maps {
         Ok(())
     }
 
-    /// Takes a table out; what is no longer there is no failure.
+    /// Removes a table; a missing entry is no error.
     pub(super) fn empty(&mut self, filled: Filled) {
         for key in &filled.v4 {
             let _gone = self.sources4.remove(key);
@@ -205,7 +205,7 @@ impl Maps {
         Ok(counts.iter().sum())
     }
 
-    /// What a rule let through, then what it refused, by reason.
+    /// The number that a rule let through, then its refusals by reason.
     pub(super) fn tally(&self, counter: u32) -> Result<Tally, KernelError> {
         let mut sum = Tally::default();
         for tally in self.counts.get(&counter, 0).map_err(failed("counts"))?.iter() {

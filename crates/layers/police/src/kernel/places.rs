@@ -1,4 +1,5 @@
-//! Where the state of each rule lies, so that it outlives a table: counters by the rule's name, buckets by name and rates.
+//! Allocation of map entries to rules, so that their state outlives a table: counters by the rule's name, buckets by
+//! name and rates.
 //!
 //! Measured side, cold, pure.
 
@@ -6,7 +7,7 @@ use super::layout::Place;
 use crate::rules::table::{Action, Per, Rule};
 use std::collections::BTreeMap;
 
-/// Places of an array that are taken, by whom.
+/// Entries of an array in use, with their users.
 #[derive(Debug)]
 struct Pool<K> {
     taken: BTreeMap<K, u32>,
@@ -18,7 +19,7 @@ impl<K: Ord + Clone> Pool<K> {
         Self { taken: BTreeMap::new(), free: (0..most).rev().collect() }
     }
 
-    /// Its place, and whether it is a new one; `None` where all are taken.
+    /// Entry of a key, and whether it is a new one; `None` if all are in use.
     fn of(&mut self, key: K) -> Option<(u32, bool)> {
         if let Some(place) = self.taken.get(&key) {
             return Some((*place, false));
@@ -34,20 +35,21 @@ impl<K: Ord + Clone> Pool<K> {
     }
 }
 
-/// What a bucket is kept for: the rule of this name with these rates.
+/// Key of a bucket: the name of a rule, with its rates.
 type Rated = (String, [u64; 5]);
 
-/// Places of all rules.
+/// Entries of all rules.
 #[derive(Debug)]
 pub(super) struct Places {
     counters: Pool<String>,
     buckets: Pool<Rated>,
-    /// The number of each bucket's prefixes: never given twice, since entries of an old one stay until they are forgotten.
+    /// Number of each bucket's prefixes: never given twice, since entries of an old one stay until they are
+    /// forgotten.
     per: BTreeMap<u32, u32>,
     next_per: u32,
 }
 
-/// Where a rule's state lies, and what of it must be emptied first.
+/// Entries of a rule, and which of them must be cleared first.
 pub(super) struct Placed {
     pub(super) place: Place,
     pub(super) fresh_bucket: bool,
@@ -59,7 +61,7 @@ impl Places {
         Self { counters: Pool::new(most), buckets: Pool::new(most), per: BTreeMap::new(), next_per: 0 }
     }
 
-    /// A rule's; `None` where there is no room.
+    /// Entries of a rule; `None` if there is no room.
     pub(super) fn of(&mut self, rule: &Rule) -> Option<Placed> {
         let (counter, fresh_counter) = self.counters.of(rule.name.clone())?;
         let (bucket, fresh_bucket) = self.buckets.of(rated(rule))?;
@@ -71,7 +73,7 @@ impl Places {
         Some(Placed { place: Place { bucket, counter, per }, fresh_bucket, fresh_counter })
     }
 
-    /// Gives the places of all other rules free.
+    /// Frees the entries of all other rules.
     pub(super) fn keep_only(&mut self, rules: &[Rule]) {
         let names: std::collections::BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
         let rates: std::collections::BTreeSet<Rated> = rules.iter().map(rated).collect();
@@ -79,7 +81,7 @@ impl Places {
         self.buckets.keep(|key| rates.contains(key));
     }
 
-    /// Where a rule's counters are.
+    /// Entry of a rule's counters.
     pub(super) fn counter(&self, name: &str) -> Option<u32> {
         self.counters.taken.get(name).copied()
     }

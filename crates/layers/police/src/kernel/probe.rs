@@ -1,6 +1,6 @@
-//! What this machine has.
+//! Probe for the kernel features and rights that the layer needs.
 //!
-//! Measured side, cold. Makes nothing that stays.
+//! Measured side, cold. Leaves nothing behind.
 
 use super::{KernelError, Missing};
 use aya::maps::{Array, MapData, MapError};
@@ -11,10 +11,10 @@ use std::path::Path;
 /// `ARPHRD_ETHER`, `ARPHRD_LOOPBACK`.
 const ETHERNET: [u16; 2] = [1, 772];
 
-/// What is missing here, the first of it.
+/// Probes this machine.
 ///
 /// # Errors
-/// That.
+/// The first missing feature.
 pub fn probe() -> Result<(), Missing> {
     match Array::<MapData, u32>::create(1, 0) {
         Ok(_map) => {}
@@ -32,7 +32,8 @@ pub fn probe() -> Result<(), Missing> {
     if Path::new("/sys/kernel/btf/vmlinux").exists() { Ok(()) } else { Err(Missing::Btf) }
 }
 
-/// Whether the thread has the capabilities; a map is given to whoever asks where `kernel.unprivileged_bpf_disabled` is 0.
+/// Whether the thread has the capabilities. Making a map proves nothing if `kernel.unprivileged_bpf_disabled` is 0:
+/// then any process may.
 fn may_load() -> bool {
     let status = std::fs::read_to_string("/proc/thread-self/status").unwrap_or_default();
     let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));

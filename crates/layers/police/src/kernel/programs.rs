@@ -1,4 +1,4 @@
-//! Programs in the kernel, and what they are attached to.
+//! Programs in the kernel, and their attachments.
 //!
 //! Measured side, cold.
 
@@ -13,17 +13,17 @@ use aya::{Ebpf, EbpfError, include_bytes_aligned};
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
-/// `bpf/police.bpf.c`, compiled; `make bpf` makes it anew.
+/// `bpf/police.bpf.c`, compiled by `make bpf`.
 static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/police.bpf.o");
 
-/// What is done with what is decided.
+/// Treatment of decisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// It is done.
+    /// They are enforced.
     Enforce,
-    /// It is counted, and nothing is refused.
+    /// They are counted, and nothing is refused.
     Log,
-    /// Nothing is decided: every packet passes at once. Nothing is steered either.
+    /// There are none: every packet passes at once. Nothing is steered either.
     Off,
 }
 
@@ -32,11 +32,11 @@ pub enum Mode {
 pub struct Listener<'s> {
     /// The class.
     pub class: u8,
-    /// The socket, of whatever process.
+    /// The socket, from any process.
     pub socket: BorrowedFd<'s>,
 }
 
-/// Programs in the kernel. Dropped: all gone.
+/// Programs in the kernel. When dropped, all are removed.
 pub struct Programs {
     pub(super) ebpf: Ebpf,
     maps: Maps,
@@ -48,10 +48,11 @@ pub struct Programs {
     steered: BTreeSet<u32>,
 }
 
-/// Has the kernel measure how long all BPF programs of the machine run, while the descriptor is held. Needs `CAP_SYS_ADMIN`.
+/// Makes the kernel measure the run time of all BPF programs of the machine, while the descriptor is open. Needs
+/// `CAP_SYS_ADMIN`.
 ///
 /// # Errors
-/// What the kernel says.
+/// The kernel's error.
 pub fn count_time() -> Result<OwnedFd, KernelError> {
     let place = "the kernel's count of run times".to_owned();
     aya::sys::enable_stats(Stats::RunTime).map_err(|why| KernelError::Attach { place, why: said(&why) })
@@ -61,7 +62,7 @@ impl Programs {
     /// Loads everything and fills the maps. Nothing is attached.
     ///
     /// # Errors
-    /// What is missing, what the verifier said, or a table that does not fit.
+    /// A missing feature, the verifier's message, or a table that does not fit.
     pub fn load(table: &Table, mode: Mode) -> Result<Self, KernelError> {
         super::probe().map_err(KernelError::Missing)?;
         let mut ebpf = Ebpf::load(OBJECT).map_err(refused_object)?;
@@ -88,11 +89,11 @@ impl Programs {
         Ok(programs)
     }
 
-    /// Which sockets take connections of which class, all of them anew: what is not named any more is forgotten. The first of a
-    /// class is given the connections; the lengths of all its queues are added.
+    /// Sets the sockets of each class, replacing all former ones. The first of a class gets the connections; the
+    /// lengths of all its queues are added.
     ///
     /// # Errors
-    /// Too many sockets, or what the kernel says of one.
+    /// Too many sockets, or the kernel's error for one.
     pub fn steer(&mut self, sockets: &[Listener<'_>]) -> Result<(), KernelError> {
         let mut places = BTreeSet::new();
         for listener in sockets {
@@ -102,7 +103,7 @@ impl Programs {
             places.insert(place);
         }
         for gone in self.steered.difference(&places) {
-            // The kernel has taken out those that were closed.
+            // The kernel has removed those that were closed.
             let _gone = self.maps.listeners.clear_index(gone);
         }
         let most = places.iter().map(|place| place % SOCKETS as u32 + 1).max();
@@ -111,19 +112,20 @@ impl Programs {
         self.maps.set_control(&self.control)
     }
 
-    /// Gives new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`).
+    /// Steers new connections to the sockets of their class, in a network namespace (`/proc/self/ns/net`).
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn attach_classes(&mut self, namespace: impl AsFd) -> Result<(), KernelError> {
         let attached = lookup(&mut self.ebpf)?.attach(namespace);
         attached.map(|_| ()).map_err(unattached("the network namespace"))
     }
 
-    /// Looks at what comes in through an interface of the calling thread's network namespace: both stages, by tcx.
+    /// Decides the packets that come in through an interface of the calling thread's network namespace: both stages,
+    /// by tcx.
     ///
     /// # Errors
-    /// No such interface, one that is not Ethernet's, or what the kernel says.
+    /// The interface does not exist or is not Ethernet's, or the kernel's error.
     pub fn attach(&mut self, interface: &str) -> Result<(), KernelError> {
         super::probe::interface(interface)?;
         let attached =
@@ -131,7 +133,7 @@ impl Programs {
         attached.map(|_| ()).map_err(unattached(interface))
     }
 
-    /// As [`Self::attach`], and SYNs whose rule drops them are refused in the driver, by native XDP.
+    /// As [`Self::attach`], and SYNs whose rule drops them are also refused in the driver, by native XDP.
     ///
     /// # Errors
     /// As there, or the driver has no native XDP: nothing is attached then.
@@ -149,11 +151,11 @@ impl Programs {
         Ok(())
     }
 
-    /// Puts another table in force: each packet is decided by the old one or by the new one. Counters stay with the name of
-    /// their rule, buckets with name and rates. Where classes have changed, [`Self::steer`] follows.
+    /// Puts another table in force: each packet is decided by the old one or by the new one. Counters stay with the
+    /// name of their rule, buckets with name and rates. Where classes have changed, [`Self::steer`] follows.
     ///
     /// # Errors
-    /// A table that does not fit, or what the kernel says of a map: the old table is in force then.
+    /// A table that does not fit, or the kernel's error for a map: the old table stays in force then.
     pub fn swap(&mut self, table: &Table) -> Result<(), KernelError> {
         let slot = 1 - self.control.slot;
         self.maps.empty(std::mem::take(&mut self.filled[slot]));
@@ -168,7 +170,7 @@ impl Programs {
             return Err(why);
         }
         self.table = table.clone();
-        // Where it cannot be known that no packet is decided by the old table any more, it stays until the next swap.
+        // If it is unknown whether packets are still decided by the old table, that stays until the next swap.
         if bakeoff_sys::bpf::wait_for_programs().is_ok() {
             self.maps.empty(std::mem::take(&mut self.filled[1 - slot]));
             self.places.keep_only(&self.table.rules);
@@ -185,38 +187,39 @@ impl Programs {
         self.maps.set_ports(&self.ports)
     }
 
-    /// Another mode, from the next packet on.
+    /// Sets the mode, from the next packet on.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_mode(&mut self, mode: Mode) -> Result<(), KernelError> {
         self.control.mode = number(mode);
         self.maps.set_control(&self.control)
     }
 
-    /// How many may wait when one of a class comes, in its queue and those above it; 0 and `u32::MAX`: no bound.
+    /// Bound of each class on the connections in its queue and those above it when a new one comes; 0 and `u32::MAX`:
+    /// no bound.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_bounds(&mut self, bounds: &[u32]) -> Result<(), KernelError> {
         let bound = |class: usize| bounds.get(class).copied().filter(|bound| *bound < u32::MAX).unwrap_or(0);
         self.control.bounds = std::array::from_fn(bound);
         self.maps.set_control(&self.control)
     }
 
-    /// The time by which buckets are decided, in ns, in place of the kernel's `CLOCK_MONOTONIC`; for tests.
+    /// Sets a time for deciding buckets, in ns, in place of the kernel's `CLOCK_MONOTONIC`; for tests.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn set_clock(&mut self, now_ns: Option<u64>) -> Result<(), KernelError> {
         self.control.clock_ns = now_ns.unwrap_or(0);
         self.maps.set_control(&self.control)
     }
 
-    /// What was counted so far.
+    /// The counters.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn counters(&self) -> Result<Counters, KernelError> {
         let mut counters = self.totals()?;
         for rule in &self.table.rules {
@@ -228,10 +231,10 @@ impl Programs {
         Ok(counters)
     }
 
-    /// The same without rules: takes no longer for many of them.
+    /// The same without rules: its time does not depend on their number.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn totals(&self) -> Result<Counters, KernelError> {
         let mut counters = Counters::default();
         let Counters { packets, heads, odd, bodies, unseen, would_refuse, .. } = &mut counters;
@@ -244,10 +247,10 @@ impl Programs {
         Ok(counters)
     }
 
-    /// Runs of all programs, as the kernel counted them while [`count_time`] was held.
+    /// Runs of all programs, counted by the kernel while [`count_time`]'s descriptor was open.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn runs(&self) -> Result<Runs, KernelError> {
         let mut runs = Runs::default();
         for (_, program) in self.ebpf.programs() {
@@ -301,7 +304,7 @@ fn refused_object(error: EbpfError) -> KernelError {
     KernelError::Verifier { program: "police", last: said(&error) }
 }
 
-/// What the verifier says last, before its count of what it read.
+/// The verifier's last message, before its statistics.
 fn verifier(program: &'static str) -> impl Fn(ProgramError) -> KernelError {
     move |error| match &error {
         ProgramError::LoadError { io_error, .. } if io_error.raw_os_error() == Some(libc::EPERM) => {

@@ -1,6 +1,6 @@
-//! Programs run on packets that nobody sent.
+//! Trial runs of programs on synthetic packets.
 //!
-//! Measured side, cold. For tests and benches: what is decided, and what it costs, without a network.
+//! Measured side, cold. For tests and benches: measures decisions and their cost without a network.
 
 use super::KernelError;
 use super::maps::said;
@@ -8,21 +8,21 @@ use super::programs::{Programs, not_there};
 use aya::programs::{ProgramError, SchedClassifier, TestRun, TestRunOptions, TestRunResult, Xdp};
 use std::time::Duration;
 
-/// Which program.
+/// Program to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Program {
     /// Both stages.
     Police,
-    /// Both stages, SYNs asked before.
+    /// Both stages, with SYNs decided before.
     Heads,
     /// SYNs, in the driver.
     Flood,
 }
 
-/// How a run ended.
+/// Result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trial {
-    /// What the program returned: of tcx -1 (goes on) or 2 (dropped), of XDP 2 (goes on) or 1 (dropped).
+    /// Return value of the program: of tcx -1 (goes on) or 2 (dropped), of XDP 2 (goes on) or 1 (dropped).
     pub verdict: i32,
     /// The packet afterwards.
     pub packet: Vec<u8>,
@@ -34,10 +34,11 @@ pub struct Trial {
 const ROOM: usize = 256;
 
 impl Programs {
-    /// Runs a program on a packet, `repeat` times. What it sends leaves by the loopback of the calling thread's network namespace.
+    /// Runs a program on a packet, `repeat` times. Packets that it sends leave by the loopback of the calling
+    /// thread's network namespace.
     ///
     /// # Errors
-    /// What the kernel says.
+    /// The kernel's error.
     pub fn run_on(&self, program: Program, packet: &[u8], repeat: u32) -> Result<Trial, KernelError> {
         let mut out = vec![0; packet.len() + ROOM];
         let options = TestRunOptions {

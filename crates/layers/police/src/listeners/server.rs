@@ -1,7 +1,7 @@
-//! The server: its first process and all below it, and who has taken its place when it is gone.
+//! Server process: the first process and its descendants, and its successor when it is gone.
 //!
-//! Measured side, cold. Told from others for ever by number and start. A server that is started anew is another process: it is
-//! known again by the program and by the port.
+//! Measured side, cold. Number and start time identify a process for ever. A restarted server is another process: it
+//! is recognised by its program and by the port.
 
 use super::{ListenError, Listening, Taken};
 use bakeoff_sys::namespace::Namespace;
@@ -12,12 +12,13 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-/// What a process runs, by which a server is known again.
+/// Executable of a process, by which a server is recognised.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Program(PathBuf);
 
 impl Program {
-    /// Of a process. A program whose file was replaced meanwhile, as by an upgrade, is the one of that path still.
+    /// For a process. An executable that was replaced meanwhile, as by an upgrade, still counts as the one of its
+    /// path.
     fn of(pid: u32) -> io::Result<Self> {
         let path = fs::read_link(format!("/proc/{pid}/exe"))?;
         let text = path.to_string_lossy();
@@ -25,7 +26,7 @@ impl Program {
     }
 }
 
-/// A server that runs, or did.
+/// A server that runs, or ran.
 #[derive(Debug)]
 pub struct Server {
     stat: Stat,
@@ -34,10 +35,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// The one whose first process has this number.
+    /// The server whose first process has this number.
     ///
     /// # Errors
-    /// There is no such process, or it may not be looked at.
+    /// There is no such process, or it may not be inspected.
     pub fn of(pid: u32) -> Result<Self, ListenError> {
         let found = || {
             let end = process::end_of(pid)?;
@@ -51,7 +52,7 @@ impl Server {
         self.stat.pid
     }
 
-    /// Ready, as far as `poll` says, once it has ended.
+    /// Descriptor that `poll` reports as ready once it has ended.
     pub fn end(&self) -> BorrowedFd<'_> {
         self.end.as_fd()
     }
@@ -62,7 +63,7 @@ impl Server {
         process::stat(self.stat.pid).is_ok_and(is_it)
     }
 
-    /// Puts the calling thread into its network, if it is another.
+    /// Moves the calling thread into its network, if that is another.
     ///
     /// # Errors
     /// It may not be entered.
@@ -77,10 +78,10 @@ impl Server {
         entered().map_err(|source| ListenError::Network { pid: self.stat.pid, source })
     }
 
-    /// Copies of its sockets among these; those that others have are left out.
+    /// Duplicates of its sockets among these; other processes' sockets are left out.
     ///
     /// # Errors
-    /// `/proc` is not there.
+    /// `/proc` is missing.
     pub fn sockets(&self, there: &[Listening]) -> io::Result<Vec<Taken>> {
         let below = process::descendants(self.stat.pid)?;
         let pids = [self.stat.pid].into_iter().chain(below.iter().map(|stat| stat.pid));
@@ -97,7 +98,8 @@ impl Server {
         Ok(taken)
     }
 
-    /// Who listens on its ports now that it is gone: a process with the same program, the first of its kind.
+    /// Successor of a server that is gone: a process with the same program that listens on its ports, the topmost of
+    /// its kind.
     pub fn successor(&self, there: &[Listening]) -> Option<Self> {
         let all = process::scan().ok()?;
         let is_kin = |pid: u32| Program::of(pid).is_ok_and(|program| program == self.program);
@@ -109,7 +111,7 @@ impl Server {
     }
 }
 
-/// Which of these sockets a process has, and by which number.
+/// Those of these sockets that a process has, with its descriptor numbers.
 fn held(pid: u32, there: &[Listening]) -> Vec<(i32, Listening)> {
     let Ok(entries) = fs::read_dir(format!("/proc/{pid}/fd")) else { return Vec::new() };
     let of = |entry: fs::DirEntry| {

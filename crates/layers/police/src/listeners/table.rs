@@ -1,5 +1,5 @@
-//! Who listens, as the kernel's sock_diag tells it (`linux/inet_diag.h`): it goes through listeners alone, where `/proc/net/tcp`
-//! goes through the table of all connections each time.
+//! Table of listening sockets, from the kernel's sock_diag (`linux/inet_diag.h`): it walks listeners alone, while
+//! `/proc/net/tcp` walks the table of all connections each time.
 //!
 //! Measured side; asked a hundred times a second at most. Owns the messages.
 
@@ -10,9 +10,10 @@ use std::io;
 
 /// Type of questions and answers, `SOCK_DIAG_BY_FAMILY`.
 const BY_FAMILY: u16 = 20;
-/// Of a `struct inet_diag_req_v2`: family, protocol, two bytes of extensions, states, then a socket that is not looked at.
+/// Length of a `struct inet_diag_req_v2`: family, protocol, two bytes of extensions, states, then a socket that is
+/// ignored.
 const QUESTION_BYTES: usize = 56;
-/// Of a `struct inet_diag_msg`, and where in it port, length of the queue and inode are.
+/// Length of a `struct inet_diag_msg`, and offsets of port, length of the queue and inode in it.
 const ANSWER_BYTES: usize = 72;
 const PORT: usize = 4;
 const WAITING: usize = 56;
@@ -23,17 +24,17 @@ const LISTEN: u32 = 1 << 10;
 /// A listening socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Listening {
-    /// Where.
+    /// The port.
     pub port: u16,
     /// IPv6, which may take IPv4 as well.
     pub is_v6: bool,
     /// Its number among sockets.
     pub inode: u64,
-    /// Connections that nobody has taken yet.
+    /// Connections that nobody has accepted yet.
     pub waiting: u32,
 }
 
-/// Who listens on these ports, in the network of the calling thread; in order of inodes.
+/// Listeners on these ports, in the network of the calling thread; sorted by inode.
 ///
 /// # Errors
 /// A kernel without sock_diag (CONFIG_INET_DIAG).
@@ -57,16 +58,16 @@ fn parse(answer: &[u8], is_v6: bool) -> Option<Listening> {
     Some(Listening { port, is_v6, inode: word(answer, INODE)?.into(), waiting: word(answer, WAITING)? })
 }
 
-/// Connections that were ever made to listeners in the network of the calling thread, all of them.
+/// Number of connections ever made to listeners in the network of the calling thread.
 ///
 /// # Errors
-/// `/proc` is not there, or has no such number.
+/// `/proc` is missing, or has no such number.
 pub fn made() -> io::Result<u64> {
     let text = fs::read_to_string("/proc/thread-self/net/snmp")?;
     passive_opens(&text).ok_or_else(|| io::Error::other("/proc/net/snmp has no PassiveOpens"))
 }
 
-/// Of two lines that begin with `Tcp:`: names, then numbers.
+/// Value from two lines that begin with `Tcp:`: names, then numbers.
 fn passive_opens(text: &str) -> Option<u64> {
     let mut lines = text.lines().filter(|line| line.starts_with("Tcp:")).map(str::split_ascii_whitespace);
     let (mut names, mut numbers) = (lines.next()?, lines.next()?);

@@ -1,7 +1,8 @@
-//! Buckets: the generic cell rate algorithm with one word of state.
+//! Rate limiter buckets: the generic cell rate algorithm with one word of state.
 //!
-//! Measured side, pure. The word is the theoretical arrival time (TAT) of the next arrival, in ns: a bucket that was idle for
-//! years is the same as a fresh one, so nothing is ever refilled. ITU-T I.371; a token bucket of `burst` tokens.
+//! Measured side, pure. The word is the theoretical arrival time (TAT) of the next arrival, in ns: a bucket that was
+//! idle for years is the same as a fresh one, so nothing is ever refilled. ITU-T I.371; a token bucket of `burst`
+//! tokens.
 
 use crate::rules::table::Rate;
 

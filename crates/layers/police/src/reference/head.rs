@@ -1,7 +1,7 @@
-//! Whether a request begins in a segment, whether its head is plain, and where the next one can begin.
+//! HTTP request heads in TCP segments: whether one begins, whether it is plain, and where the next can begin.
 //!
-//! Measured side, pure, fed by strangers. Strict: what two servers could read in two ways is not plain. Reads no more than
-//! [`READ`] bytes, so what a longer head holds behind them is taken to be one whole head without a body.
+//! Measured side, pure, fed by strangers. Strict: a head that two servers could read in two ways is not plain. Reads
+//! no more than [`READ`] bytes, so the rest of a longer head is assumed to be one whole head without a body.
 
 use crate::rules::not_plain;
 use crate::rules::table::READ;
@@ -12,20 +12,20 @@ use std::cmp::Ordering;
 pub struct Head<'p> {
     /// The path without its query, where the head is plain.
     pub plain: Option<&'p [u8]>,
-    /// What comes after it.
+    /// Next data after it.
     pub after: After,
 }
 
-/// What comes after a head.
+/// Next data after a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum After {
     /// The next request begins in the next segment.
     Head,
-    /// A body, which ends so many bytes behind the beginning of the segment: more than the segment has.
+    /// A body, which ends at this offset from the start of the segment: beyond its end.
     Body(u32),
-    /// A body whose length is not known: chunked, or not said within what is read.
+    /// A body of unknown length: chunked, or not stated within the part that is read.
     Unseen,
-    /// What a server would make of it is not known: split, pipelined, or of another form.
+    /// A server's reading of it is unknown: split, pipelined, or of another form.
     Odd,
 }
 
@@ -34,8 +34,8 @@ const METHOD_MAX: usize = 15;
 /// Digits of a Content-Length: lengths stay below 2^30, as sequence numbers are compared within 2^31.
 const DIGITS_MAX: usize = 9;
 
-/// Whether a segment begins as requests do: capital letters and a space or, as some servers take it, a tab, or the segment ends
-/// before it; or with an end of line, which servers skip.
+/// Whether a segment begins like a request: with capital letters and a space or, as some servers accept, a tab, or it
+/// ends before that; or with an end of line, which servers skip.
 pub fn begins(payload: &[u8]) -> bool {
     let letters = payload.iter().take(METHOD_MAX + 1).take_while(|byte| byte.is_ascii_uppercase()).count();
     match payload.get(letters) {
@@ -73,16 +73,16 @@ pub fn head(payload: &[u8]) -> Head<'_> {
     }
 }
 
-/// A head that ends beyond what is read.
+/// A head that ends beyond the part that is read.
 struct Cut {
-    /// The segment has more than what is read.
+    /// The segment is longer than the part that is read.
     more: bool,
-    /// Its method brings a body.
+    /// Its method has a body.
     body: bool,
 }
 
 impl Cut {
-    /// What comes after, when the head itself is odd.
+    /// Next data, if the head itself is odd.
     const fn odd(&self) -> After {
         match (self.more, self.body) {
             (false, _) => After::Odd,
@@ -91,13 +91,13 @@ impl Cut {
         }
     }
 
-    /// The head: one that the segment does not hold whole is split, and odd.
+    /// The head: one that is not whole in the segment is split, and odd.
     fn head<'p>(&self, plain: Option<&'p [u8]>) -> Head<'p> {
         Head { plain: plain.filter(|_| self.more), after: self.odd() }
     }
 }
 
-/// What is behind a word; `Some(None)` where bytes end within it, `None` where others stand.
+/// The bytes behind a word; `Some(None)` if they end within it, `None` if they differ.
 fn expect<'p>(bytes: &'p [u8], word: &[u8]) -> Option<Option<&'p [u8]>> {
     match bytes.strip_prefix(word) {
         Some(behind) => Some(Some(behind)),
@@ -105,7 +105,7 @@ fn expect<'p>(bytes: &'p [u8], word: &[u8]) -> Option<Option<&'p [u8]>> {
     }
 }
 
-/// The method, and what is behind its space.
+/// The method, and the bytes behind its space.
 fn method(read: &[u8]) -> Option<(&[u8], &[u8])> {
     let letters = read.iter().take_while(|byte| byte.is_ascii_uppercase()).count();
     let (method, behind) = read.split_at(letters);
@@ -117,13 +117,13 @@ const fn has_body(method: &[u8]) -> bool {
     matches!(method, b"POST" | b"PUT" | b"PATCH")
 }
 
-/// The path of a target that can be read in one way only.
+/// The path of an unambiguous target.
 fn plain_path(target: &[u8]) -> Option<&[u8]> {
     let path = target.split(|byte| *byte == b'?').next().unwrap_or(target);
     not_plain(path).is_none().then_some(path)
 }
 
-/// What the fields say of a body.
+/// Body according to the fields.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     Unsaid,
@@ -131,7 +131,7 @@ enum Body {
     Unclear,
 }
 
-/// Goes through the fields; `at` is where they begin in the segment.
+/// Goes through the fields, which begin at `at`.
 fn fields<'p>(
     payload: usize,
     mut at: usize,
@@ -162,7 +162,7 @@ fn fields<'p>(
     }
 }
 
-/// What is known of the body after one more field.
+/// State of the body after one more field.
 fn said(before: Body, line: &[u8]) -> Body {
     let begins = |name: &[u8]| line.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name));
     if begins(b"transfer-encoding") {
@@ -182,7 +182,7 @@ fn said(before: Body, line: &[u8]) -> Body {
     }
 }
 
-/// A head that was read to its end, `at`.
+/// Result for a head that was read to its end, `at`.
 fn whole<'p>(payload: usize, at: usize, body: Body, plain: Option<&'p [u8]>, cut: &Cut) -> Head<'p> {
     let more = (payload - at) as u64;
     let odd = Head { plain: None, after: After::Odd };

@@ -1,12 +1,13 @@
-//! What the kernel's programs decide, in plain Rust: the oracle they are held against.
+//! Reference model of the kernel programs' decisions, in plain Rust: the oracle that they are tested against.
 //!
-//! Measured side, pure: time, queues and packets come in, decisions go out. Simple before fast; never forgets a connection or
-//! a prefix, where the kernel's maps drop what was longest unused.
+//! Measured side, pure: time, queues and packets come in, decisions go out. Simple before fast; never forgets a
+//! connection or a prefix, while the kernel's maps drop the least recently used.
 //!
-//! A SYN: nothing that it brings is read, so it must not where there are rules for requests; then the source's rule, its `per`
-//! bucket, its own bucket, then the queue of its class. A segment with payload: is it of a body, does a request begin in it, is
-//! its head plain; then the rule of its path, or that of what is odd; its bucket; where the rule names a class, that class's
-//! queue. What a bucket let pass and a later one refused has taken from the bucket.
+//! A SYN with data is refused if there are rules for requests, as nothing in it is read. Then come the source's rule,
+//! its `per` bucket, its own bucket, and the queue of its class. A segment with payload: is it of a body, does a
+//! request begin in it, is its head plain? Then comes the rule of its path, or that for odd heads; its bucket; and,
+//! if the rule names a class, that class's queue. A packet that one bucket let pass and a later one refused has still
+//! taken from the first.
 
 mod bucket;
 pub mod head;
@@ -21,40 +22,40 @@ use head::{After, Head};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
-/// The rules at work.
+/// State of the rules.
 #[derive(Clone, Debug)]
 pub struct Police {
     table: Table,
-    /// Queues and bounds, as they are when the next packet comes.
+    /// Queues and bounds at the time of the next packet.
     pub load: Load,
     own: Vec<Bucket>,
     per: HashMap<(RuleId, Prefix), Bucket>,
     flows: HashMap<Flow, Within>,
 }
 
-/// What is known of a connection; nothing is kept of one whose next segment begins a request.
+/// State of a connection; none is kept for one whose next segment begins a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
-    /// All before this sequence number is of a body.
+    /// Everything before this sequence number is of a body.
     Body(u32),
-    /// In a body without a known end: what begins as requests do may be one.
+    /// In a body without a known end: data that looks like a request may be one.
     Unseen,
-    /// Where requests begin is not known: any segment may hold one.
+    /// Starts of requests are unknown: any segment may hold one.
     Odd,
 }
 
-/// What a segment is, and the path of a plain head.
+/// Kind of a segment, and the path of a plain head.
 type Told<'p> = (Seen, Option<&'p [u8]>);
 
 impl Police {
-    /// With fresh buckets, no queues and no connections.
+    /// With full buckets, no queues and no connections.
     pub fn new(table: &Table) -> Self {
         let own = vec![Bucket::default(); table.rules.len()];
         let (per, flows) = (HashMap::new(), HashMap::new());
         Self { table: table.clone(), load: Load::default(), own, per, flows }
     }
 
-    /// Other rules. A rule of the same name and rates keeps its buckets, connections stay known.
+    /// Loads other rules. A rule of the same name and rates keeps its buckets; connections stay known.
     pub fn swap(&mut self, table: &Table) {
         let before = std::mem::replace(self, Self::new(table));
         let same = |rule: &Rule| {
@@ -71,7 +72,7 @@ impl Police {
         (self.load, self.flows) = (before.load, before.flows);
     }
 
-    /// Decides about a SYN; `now_ns` from any clock that does not go back.
+    /// Decides about a SYN; `now_ns` from any monotonic clock.
     pub fn syn(&mut self, now_ns: u64, syn: &Syn) -> Decision {
         let class = self.table.lowest();
         let pass =
@@ -113,7 +114,7 @@ impl Police {
         Decision { seen, rule, class, outcome, unseen }
     }
 
-    /// The rule of a source: of all that hold the longest source, then the longest destination.
+    /// The rule of a source: of all matching ones the longest source decides, then the longest destination.
     pub fn source(&self, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
         let mut holding: Vec<_> = self.table.sources.iter().collect();
         holding.retain(|rule| rule.prefix.holds(source) && rule.to.is_none_or(|to| to.holds(destination)));
@@ -135,7 +136,7 @@ impl Police {
         self.table.ports.contains(&port)
     }
 
-    /// What a segment is; afterwards what is known of its connection is as after it.
+    /// Kind of a segment; updates the state of its connection.
     fn told<'p>(&mut self, segment: &Segment<'p>) -> Told<'p> {
         let Segment { flow, sequence, payload, first } = *segment;
         if !self.ours(flow.port) {
@@ -171,7 +172,7 @@ impl Police {
         (if plain.is_some() { Seen::Plain } else { Seen::Odd }, plain)
     }
 
-    /// Why a rule's action refuses, if it does.
+    /// The refusal of a rule's action, if it refuses.
     fn refusal(&mut self, rule: Option<RuleId>, now_ns: u64, source: IpAddr) -> Option<Reason> {
         let id = rule?;
         let rule = self.table.rule(id)?;

@@ -1,4 +1,4 @@
-//! What comes in and what is decided.
+//! Packets and decisions of the reference model.
 //!
 //! Measured side, pure.
 
@@ -8,27 +8,27 @@ use std::net::IpAddr;
 /// A TCP segment that asks for a connection: SYN without ACK.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Syn {
-    /// Who asks whom. What was known of an earlier connection of these ends is forgotten.
+    /// Its ends. An earlier connection of the same ends is forgotten.
     pub flow: Flow,
     /// Whether the packet is whole.
     pub fragment: Fragment,
-    /// Whether it brings data (TCP Fast Open), or a later fragment may.
+    /// Whether it carries data (TCP Fast Open), or a later fragment may.
     pub data: bool,
 }
 
-/// Which part of a fragmented packet.
+/// Part of a fragmented packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fragment {
     /// Not fragmented, or the first with a whole TCP head.
     #[default]
     Whole,
-    /// The first, and the TCP head is not whole: never let through to a port of ours.
+    /// The first, with an incomplete TCP head: never let through to a port of ours.
     CutHead,
-    /// Not the first: no TCP head in it. Lets through.
+    /// Not the first, so without a TCP head: let through.
     Later,
 }
 
-/// Both ends of a connection, as its packets to the server have them.
+/// Both ends of a connection, as in its packets to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Flow {
     /// The client's address.
@@ -44,14 +44,14 @@ pub struct Flow {
 /// A TCP segment of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Segment<'p> {
-    /// Whose.
+    /// Its connection.
     pub flow: Flow,
     /// The sequence number of its first byte.
     pub sequence: u32,
     /// Its whole payload; no more than [`crate::rules::table::READ`] bytes of it are read.
     pub payload: &'p [u8],
-    /// Whether nothing of the connection was seen before: the server's kernel still has only a request for it. False where that
-    /// cannot be told.
+    /// Whether nothing of the connection was seen before: the server's kernel still has only a request for it. False
+    /// if that is unknown.
     pub first: bool,
 }
 
@@ -60,26 +60,28 @@ pub struct Segment<'p> {
 pub struct Load {
     /// Connections that wait to be accepted.
     pub queues: Vec<u32>,
-    /// How many may wait when one of this class comes, in its queue and those above it; 0 lets through: not yet measured.
+    /// Limit on the connections in its queue and those above it when one of this class comes; 0 lets through: not yet
+    /// measured.
     pub bounds: Vec<u32>,
 }
 
-/// What is done with a packet, and why.
+/// Decision on a packet, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// What the packet is.
+    /// Kind of the packet.
     pub seen: Seen,
-    /// The rule that was asked.
+    /// The rule that applies.
     pub rule: Option<RuleId>,
     /// The class: of a SYN to a port with classes always; of a head only where its rule names one.
     pub class: Option<u8>,
-    /// What is done.
+    /// The action.
     pub outcome: Outcome,
-    /// A body without a known end begins, so plain heads are not seen in this connection from here on: counted as `unseen`.
+    /// Whether a body without a known end begins, so plain heads are not seen in this connection from here on:
+    /// counted as `unseen`.
     pub unseen: bool,
 }
 
-/// What a packet is.
+/// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// To a port that is not ours.
@@ -92,25 +94,25 @@ pub enum Seen {
     Odd,
     /// Known to be of a body: counted as `bodies`.
     Body,
-    /// Anything else of a connection: goes on with what was begun before, or has no payload.
+    /// Any other segment of a connection: continues earlier data, or has no payload.
     Rest,
 }
 
-/// What is done with a packet.
+/// Action on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Let through.
     Pass,
     /// Refused.
     Refuse {
-        /// Why.
+        /// The reason.
         reason: Reason,
-        /// How.
+        /// The way of refusing.
         how: Refuse,
     },
 }
 
-/// Why something is refused: the label of its counter.
+/// Reason of a refusal: the label of its counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
     /// The rule's bucket was empty.
@@ -123,9 +125,9 @@ pub enum Reason {
     Queue,
     /// A first fragment without a whole TCP head.
     Fragment,
-    /// Others changed the bucket each time: in the kernel only.
+    /// Others changed the bucket at each attempt: in the kernel only.
     LostRace,
-    /// A SYN that brings data, where there are rules for requests: nobody here reads it.
+    /// A SYN with data, if there are rules for requests: nobody here reads it.
     SynData,
 }
 

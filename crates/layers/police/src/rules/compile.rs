@@ -1,4 +1,4 @@
-//! From what is typed to the table, with everything that is wrong between its parts.
+//! Compiler of rules: from the typed file to the table, with all faults between its parts.
 //!
 //! Measured side, pure.
 
@@ -13,7 +13,7 @@ use super::value;
 use super::words::unknown;
 use std::collections::{BTreeSet, HashMap};
 
-/// The table of a file; whole only when nothing is wrong.
+/// The table of a file; complete only without faults.
 pub(super) fn compile(file: &File, faults: &mut Faults) -> Table {
     let mut table = Table::default();
     match &file.server {
@@ -84,7 +84,7 @@ fn overload(file: &File, faults: &mut Faults) -> Option<Overload> {
     let mut shares: Vec<u16> = Vec::new();
     for (index, name) in names.iter().enumerate() {
         let share = written.iter().find(|(other, _)| other == name).map(|(_, share)| *share);
-        // Unsaid: half of what the class above may fill.
+        // Default: half of the share of the class above.
         let halved = 1.0 / f64::from(1_u32 << index.min(CLASSES_MAX));
         let thousandths = (share.and_then(|(share, _)| share).unwrap_or(halved) * 1000.0).round() as u16;
         match (share, shares.last()) {
@@ -180,7 +180,7 @@ fn per(entry: &Entry, rate: Option<Rate>, faults: &mut Faults) -> Option<Per> {
     Some(Per { length, rate: each })
 }
 
-/// Puts a rule where it is looked up.
+/// Puts a rule into its look-up tables.
 fn place(table: &mut Table, entry: &Entry, rule: RuleId) {
     match (entry.section, entry.source, &entry.path) {
         (Section::Odd, _, _) => table.odd = Some(rule),
@@ -241,7 +241,7 @@ fn too_many(table: &Table, file: &File, faults: &mut Faults) {
 }
 
 impl Entry {
-    /// The rule's name; unique among those that are complete.
+    /// The rule's name; unique among complete ones.
     fn name(&self) -> String {
         let source = self.source.map(|(source, _)| source.to_string()).unwrap_or_default();
         let path = self.path.as_ref().map(|((text, _), _)| text.as_str()).unwrap_or_default();
@@ -253,7 +253,7 @@ impl Entry {
         }
     }
 
-    /// Whether what it is about is known: what has a fault is not told to be there twice.
+    /// Whether its subject is known: a faulty rule is not also reported as a duplicate.
     fn is_complete(&self) -> bool {
         match self.section {
             Section::From => self.source.is_some() && self.to.is_some() == self.has("to"),

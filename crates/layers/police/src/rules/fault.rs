@@ -1,32 +1,32 @@
-//! What can be wrong with rules, each with a name of its own.
+//! Faults of rules, each with a name of its own.
 //!
 //! Measured side, pure. Every fault says where, what, and what to do about it.
 
 use bakeoff_layers_base::fault;
 
-/// Something wrong at a place.
+/// A fault at a place.
 pub type Fault = fault::Fault<Wrong>;
-/// Faults as they are found.
+/// Faults found so far.
 pub(super) type Faults = fault::Faults<Wrong>;
 
-/// What is wrong.
+/// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrong {
     /// The text is no TOML.
     NotToml,
-    /// A key, class or word that there is not.
+    /// An unknown key, class or word.
     Unknown,
-    /// A value of another type than its key's.
+    /// A value of the wrong type for its key.
     OfAnotherType,
-    /// A key or section that must be there.
+    /// A required key or section is missing.
     KeyMissing,
-    /// A name that cannot stand in a line of words.
+    /// A name that does not fit into a line of words.
     OddName,
     /// Not a port.
     NoPort,
     /// A class's port that clients connect to.
     PublicPort,
-    /// One prefix, path or port, two rules or classes.
+    /// One prefix, path or port with two rules or classes.
     Twice,
     /// Not a prefix.
     NoPrefix,
@@ -34,26 +34,26 @@ pub enum Wrong {
     HostBits,
     /// An IPv4 address written as one of IPv6.
     Mapped,
-    /// A source and a destination that are not of one family.
+    /// A source and a destination of different families.
     OtherFamily,
     /// A number outside its range.
     OutOfRange,
-    /// What says something of a rate, without one.
+    /// A key about a rate, without one.
     NoRate,
-    /// A path that no plain head has.
+    /// A path that no plain head can have.
     NeverMatches,
-    /// `*` where it cannot stand.
+    /// `*` at an invalid position.
     Pattern,
-    /// A way to refuse that the stage does not have.
+    /// A way of refusing that the stage lacks.
     OtherStage,
     /// More than the kernel's maps hold.
     TooMany,
-    /// Warning: buckets for prefixes that let each take all.
+    /// Warning: buckets for prefixes that let each take everything.
     EachIsAll,
 }
 
 impl Wrong {
-    /// Whether the rules can be used all the same.
+    /// Whether the rules can still be used.
     pub const fn is_warning(self) -> bool {
         matches!(self, Self::EachIsAll)
     }

@@ -1,6 +1,6 @@
-//! Rules as they are typed: every section and its keys, with lines; names not yet looked up.
+//! A rules file as typed: every section and its keys, with lines; names are not yet looked up.
 //!
-//! Measured side, pure. What is missing was missing or has a fault that was told.
+//! Measured side, pure. Missing values were absent or had a fault that was reported.
 
 use super::Prefix;
 use super::path::Pattern;
@@ -30,7 +30,7 @@ pub(super) struct Server {
 pub(super) struct Overload {
     pub(super) line: usize,
     pub(super) target: Option<Nanos>,
-    /// Of each class that is named; without a number where that has a fault.
+    /// Share of each named class; without a number if that is faulty.
     pub(super) shares: Option<Vec<(String, At<Option<f64>>)>>,
     pub(super) when: Option<When>,
 }
@@ -50,14 +50,14 @@ pub(super) struct Entry {
     pub(super) each: Option<At<PerSecond>>,
     pub(super) each_burst: Option<At<u64>>,
     pub(super) refuse: Option<Refuse>,
-    /// The keys that stand there, also with faults.
+    /// The keys that are present, faulty ones included.
     pub(super) written: BTreeSet<String>,
 }
 
 /// A value and its line.
 pub(super) type At<T> = (T, usize);
 
-/// Where a rule stands.
+/// Section of a rule.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Section {
     #[default]
@@ -67,7 +67,7 @@ pub(super) enum Section {
 }
 
 impl Section {
-    /// The keys that it may have.
+    /// Its allowed keys.
     pub(super) const fn keys(self) -> &'static [&'static str] {
         match self {
             Self::From => &["source", "to", "class", "rate", "burst", "per", "each", "each-burst", "refuse"],
@@ -76,7 +76,7 @@ impl Section {
         }
     }
 
-    /// As it is written.
+    /// Its text.
     pub(super) const fn head(self) -> &'static str {
         match self {
             Self::From => "[[from]]",
@@ -85,7 +85,7 @@ impl Section {
         }
     }
 
-    /// How it can refuse.
+    /// Its ways of refusing.
     pub(super) const fn refusals(self) -> &'static [Refuse] {
         match self {
             Self::From => &[Refuse::Drop, Refuse::Reset],
@@ -95,7 +95,7 @@ impl Section {
 }
 
 impl Entry {
-    /// Whether a key stands there.
+    /// Whether a key is present.
     pub(super) fn has(&self, key: &str) -> bool {
         self.written.contains(key)
     }

@@ -1,6 +1,6 @@
 //! Rules: from a text to a compiled table.
 //!
-//! Measured side, cold, pure. Owns the language, its faults and the table. Never tells the kernel.
+//! Measured side, cold, pure. Owns the language, its faults and the table. Never talks to the kernel.
 
 mod compile;
 mod fault;
@@ -22,29 +22,29 @@ use fault::Faults;
 use std::path::Path;
 use table::Table;
 
-/// Rules with nothing wrong.
+/// Rules without faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// Their file, as it was named.
     pub file: String,
-    /// What they are compiled to.
+    /// The compiled table.
     pub table: Table,
-    /// What may be done all the same, and is probably not meant.
+    /// Warnings: allowed, but probably not meant.
     pub warnings: Vec<Fault>,
 }
 
-/// Why there are no rules.
+/// Reasons for having no rules.
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
-    /// The file.
+    /// The file cannot be read.
     #[error("{path}: {why}; give rules as docs/layers.md has them")]
     Unreadable {
-        /// Which.
+        /// Path of the file.
         path: String,
         /// The system's word.
         why: std::io::Error,
     },
-    /// All that is wrong with them, in the order of lines.
+    /// All their faults, in the order of lines.
     #[error("the rules have faults:\n{}", Lines(.0))]
     Wrong(Vec<Fault>),
 }
@@ -53,17 +53,17 @@ impl Rules {
     /// Reads rules.
     ///
     /// # Errors
-    /// The file cannot be read, or all that is wrong with it.
+    /// The file cannot be read, or all its faults.
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let name = path.display().to_string();
         let text = std::fs::read_to_string(path);
         Self::of_text(&text.map_err(|why| RulesError::Unreadable { path: name.clone(), why })?, &name)
     }
 
-    /// The rules of a text, from a file of this name.
+    /// Reads rules from text, with the name of their file.
     ///
     /// # Errors
-    /// All that is wrong with it.
+    /// All its faults.
     pub fn of_text(text: &str, name: &str) -> Result<Self, RulesError> {
         let mut faults = Faults::of(name.to_owned());
         let file = read::read(text, &mut faults);

@@ -1,8 +1,8 @@
-//! Paths that can be read in one way only, and patterns of them.
+//! Unambiguous paths, and patterns of them.
 //!
 //! Measured side, pure, fed by strangers and by the file.
 
-/// Why a path, without its query, is not plain, if it is not: some server would read it as another one.
+/// Reason why a path, without its query, is not plain, if so: some server would read it as another one.
 pub fn not_plain(path: &[u8]) -> Option<&'static str> {
     let mut parts = path.split(|byte| *byte == b'/').skip(1).peekable();
     if !path.starts_with(b"/") {
@@ -22,19 +22,19 @@ pub fn not_plain(path: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// What a rule's path stands for.
+/// Pattern of a rule's path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Pattern {
-    /// This one.
+    /// This path.
     Exact(Vec<u8>),
-    /// All that begin so, the last byte is `/`.
+    /// All paths with this prefix; the last byte is `/`.
     Prefix(Vec<u8>),
-    /// All that hold this.
+    /// All paths that contain this.
     Contains(Vec<u8>),
 }
 
 impl Pattern {
-    /// Reads `/x`, `/x/*` or `*x*`; `None` where `*` stands elsewhere.
+    /// Reads `/x`, `/x/*` or `*x*`; `None` if `*` stands elsewhere.
     pub(super) fn of(text: &str) -> Option<Self> {
         let part = |text: &str| (!text.is_empty() && !text.contains('*')).then(|| text.as_bytes().to_vec());
         if let Some(begin) =
@@ -55,14 +55,14 @@ impl Pattern {
         }
     }
 
-    /// Why no plain path can match, if none can.
+    /// Reason why no plain path can match, if so.
     pub(super) fn never(&self) -> Option<&'static str> {
         match self {
             _ if self.bytes().contains(&b'?') => {
                 Some("holds `?`, and paths are compared without their query")
             }
             Self::Exact(path) | Self::Prefix(path) => not_plain(path),
-            // In surroundings that are plain.
+            // In plain surroundings.
             Self::Contains(part) => not_plain(&[b"/x", part.as_slice(), b"x"].concat()),
         }
     }

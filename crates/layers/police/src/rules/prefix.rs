@@ -5,7 +5,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An address and how many of its bits count; the others are 0.
+/// An address and the number of its significant bits; the others are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Prefix {
     address: IpAddr,
@@ -13,7 +13,7 @@ pub struct Prefix {
 }
 
 impl Prefix {
-    /// The prefix of this length that an address is in; `None` where the address has fewer bits.
+    /// The prefix of this length that contains an address; `None` if the address has fewer bits.
     pub fn of(address: IpAddr, length: u8) -> Option<Self> {
         let address = match address {
             IpAddr::V4(v4) if length <= 32 => {
@@ -34,7 +34,7 @@ impl Prefix {
         self.address
     }
 
-    /// How many bits count: 0 to 32, or 0 to 128.
+    /// Number of significant bits: 0 to 32, or 0 to 128.
     pub const fn length(self) -> u8 {
         self.length
     }

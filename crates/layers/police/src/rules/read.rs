@@ -1,6 +1,6 @@
-//! From a text to what is typed in it.
+//! Parser of rules: from text to the typed file.
 //!
-//! Measured side, pure. Goes on after a fault, so that all are told at once.
+//! Measured side, pure. Continues after a fault, so that all are reported at once.
 
 use super::fault::{Faults, Wrong};
 use super::file::{At, Entry, File, Overload, Section, Server};
@@ -13,7 +13,7 @@ use std::ops::Range;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-/// Keys with what they are.
+/// Keys with their meaning.
 const KEYS: [(&str, &str); 20] = [
     ("server", "a table: write [server], and below it listen = 80"),
     ("listen", "a port that clients connect to, or a list of them: write listen = 80"),
@@ -52,19 +52,19 @@ pub(super) fn read(text: &str, faults: &mut Faults) -> File {
     let mut lines = BTreeSet::new();
     for error in &errors {
         let line = reader.line(&error.span().unwrap_or_default());
-        // The reader's next guesses on a line follow from the first.
+        // The parser's further guesses on a line follow from the first.
         if lines.insert(line) {
             reader.faults.add(line, Wrong::NotToml, error.message());
         }
     }
-    // What is missing after a mistake of form would be told as missing from the file.
+    // After a syntax error missing keys would be reported wrongly.
     if errors.is_empty() { reader.file(table.get_ref()) } else { File::default() }
 }
 
 type Value<'t> = Spanned<DeValue<'t>>;
 
 struct Reader<'r> {
-    /// Where lines end.
+    /// Byte offsets of line ends.
     starts: Vec<usize>,
     faults: &'r mut Faults,
 }

@@ -1,20 +1,20 @@
-//! The compiled rules: what the reference decides by, and what the kernel's maps are filled with.
+//! Compiled rules: input of the reference, and content of the kernel's maps.
 //!
-//! Measured side, cold, pure. Types only, and what follows from them; the text is `file`'s, what is wrong with it `check`'s.
+//! Measured side, cold, pure. Types only, and derived values; `file` has the text, and `compile` its faults.
 
 use super::prefix::Prefix;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-/// Most rules of a table, as the kernel's maps hold them.
+/// Limit on rules of a table, from the kernel's maps.
 pub const RULES_MAX: usize = 16_384;
-/// Most classes of a server.
+/// Limit on classes of a server.
 pub const CLASSES_MAX: usize = 8;
-/// Most different destinations that rules name.
+/// Limit on different destinations in rules.
 pub const DESTINATIONS_MAX: usize = 64;
-/// Most sources in all destinations together: a source that names none counts in each.
+/// Limit on sources in all destinations together: a source without one counts in each.
 pub const SOURCES_MAX: usize = 65_536;
-/// Most bytes of all `*contains*` patterns together: one automaton holds them, a state a byte and one to begin with.
+/// Limit on bytes of all `*contains*` patterns together: one automaton holds them, a state a byte and an initial one.
 pub const CONTAINS_BYTES_MAX: usize = 4_095;
 /// Bytes of a segment's payload that are read.
 pub const READ: usize = 252;
@@ -24,21 +24,21 @@ pub const PATH_MAX: usize = READ - 4 - 8;
 /// Compiled rules. An index into `rules` is a rule's id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Table {
-    /// What clients connect to, in order.
+    /// Public ports, in order.
     pub ports: Vec<u16>,
-    /// From highest to lowest; a class's number is its place. Empty: the server's queue is as it was.
+    /// From highest to lowest; a class's number is its position. Empty: the server's queue is unchanged.
     pub classes: Vec<Class>,
     /// All rules.
     pub rules: Vec<Rule>,
-    /// The SYN stage: of all that hold, the longest source decides, and of equal sources the longest destination.
+    /// The SYN stage: of all matching ones, the longest source decides, and of equal sources the longest destination.
     pub sources: Vec<Source>,
     /// The head stage: whole paths, without a query.
     pub exact: Vec<(Vec<u8>, RuleId)>,
-    /// What paths begin with, `/x/` of `/x/*`; the longest decides.
+    /// Prefixes of paths, `/x/` of `/x/*`; the longest decides.
     pub prefixes: Vec<(Vec<u8>, RuleId)>,
-    /// What paths contain, `x` of `*x*`; the first decides.
+    /// Parts of paths, `x` of `*x*`; the first decides.
     pub contains: Vec<(Vec<u8>, RuleId)>,
-    /// What becomes of heads that are not plain; without it they pass and are counted.
+    /// Rule for heads that are not plain; without it they pass and are counted.
     pub odd: Option<RuleId>,
     /// Bounds of queues; without it nobody is refused for one.
     pub overload: Option<Overload>,
@@ -46,7 +46,7 @@ pub struct Table {
     pub digest: String,
 }
 
-/// A rule's place in [`Table::rules`].
+/// A rule's index in [`Table::rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
 
@@ -55,7 +55,7 @@ pub struct RuleId(pub u16);
 pub struct Class {
     /// Its name: letters, digits, `-`, `_`.
     pub name: String,
-    /// Where the server itself listens for it.
+    /// Port on which the server itself listens for it.
     pub port: u16,
 }
 
@@ -66,33 +66,33 @@ pub struct Rule {
     pub name: String,
     /// Its line in the file, from 1.
     pub line: u32,
-    /// What is done first.
+    /// The first action.
     pub action: Action,
-    /// The class of a connection, or the one whose bound a request is held against.
+    /// The class of a connection, or the one whose bound applies to a request.
     pub class: Option<u8>,
-    /// How it is refused.
+    /// The way of refusing.
     pub refuse: Refuse,
     /// A bucket for each prefix, before the rule's own.
     pub per: Option<Per>,
 }
 
-/// What a rule does before classes come in.
+/// Action of a rule, before classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Lets through.
     Pass,
-    /// Lets through what conforms to a rate.
+    /// Lets through arrivals that conform to a rate.
     Police(Rate),
     /// Refuses always.
     Refuse,
 }
 
-/// A rate, as GCRA has it.
+/// A rate in the form of GCRA.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rate {
-    /// From one conforming arrival to the next, in ns; not 0.
+    /// Interval between two conforming arrivals, in ns; not 0.
     pub interval_ns: u64,
-    /// How much earlier one may come, in ns: `(burst - 1) * interval`; below 2^61.
+    /// Time by which one may come early, in ns: `(burst - 1) * interval`; below 2^61.
     pub tolerance_ns: u64,
 }
 
@@ -102,7 +102,7 @@ impl Rate {
         1e9 / self.interval_ns as f64
     }
 
-    /// How many may come at once.
+    /// Number of arrivals that may come at once.
     pub const fn burst(self) -> u64 {
         match self.tolerance_ns.checked_div(self.interval_ns) {
             Some(more) => more + 1,
@@ -120,7 +120,7 @@ pub struct Per {
     pub rate: Rate,
 }
 
-/// How something is refused.
+/// Way of refusing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Refuse {
     /// In silence; SYNs only.
@@ -134,7 +134,7 @@ pub enum Refuse {
 }
 
 impl Refuse {
-    /// As it is written.
+    /// Its word in the rules.
     pub const fn word(self) -> &'static str {
         match self {
             Self::Drop => "drop",
@@ -148,26 +148,27 @@ impl Refuse {
 /// A source of the SYN stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// Who connects.
+    /// Addresses of clients.
     pub prefix: Prefix,
-    /// To which addresses, of the same family; without it all.
+    /// Addresses of the server, of the same family; `None` for all.
     pub to: Option<Prefix>,
-    /// What is done.
+    /// The rule for these.
     pub rule: RuleId,
 }
 
 /// Bounds of queues.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Overload {
-    /// How long one may wait in the queue, in ns.
+    /// Longest time in the queue, in ns.
     pub target_ns: u64,
-    /// How much of the bound each class may fill, in thousandths, not above the class before it; as many as classes.
+    /// Share of the bound that each class may fill, in thousandths, not above the class before it; one for each
+    /// class.
     pub shares: Vec<u16>,
-    /// When rates hold.
+    /// Times at which rates apply.
     pub when: When,
 }
 
-/// When rates hold.
+/// Times at which rates apply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum When {
     /// Always.
@@ -176,12 +177,12 @@ pub enum When {
     Overload,
 }
 
-/// The sources that hold for connections to one destination, each source once: what one table of a trie is filled with.
+/// The sources for connections to one destination, each source once: content of one table of a trie.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
-    /// Of all whose prefix holds, the longest is taken; `None` where none holds.
+    /// The longest matching prefix is taken; `None` if none matches.
     pub to: Option<Prefix>,
-    /// Longest first decides.
+    /// The longest matching one decides.
     pub sources: Vec<(Prefix, RuleId)>,
 }
 
@@ -191,18 +192,18 @@ impl Table {
         self.rules.get(usize::from(id.0))
     }
 
-    /// The class of a connection whose rule names none, or that no rule is about: the lowest; `None` without classes.
+    /// Class of a connection without a rule, or whose rule names none: the lowest; `None` without classes.
     pub fn lowest(&self) -> Option<u8> {
         self.classes.len().checked_sub(1).map(|last| last as u8)
     }
 
-    /// Whether there is anything to be said of requests.
+    /// Whether there are rules for requests.
     pub fn has_requests(&self) -> bool {
         !(self.exact.is_empty() && self.prefixes.is_empty() && self.contains.is_empty()) || self.odd.is_some()
     }
 
-    /// The same rules by destination, so that a lookup of the destination and then one of the source decide. The first has no
-    /// destination; then shorter prefixes before longer ones.
+    /// The same rules by destination, so that a lookup of the destination and then one of the source decide. The
+    /// first has no destination; then shorter prefixes before longer ones.
     pub fn by_destination(&self) -> Vec<Destination> {
         let mut named: Vec<Prefix> = self.sources.iter().filter_map(|source| source.to).collect();
         named.sort_by_key(|to| (to.length(), to.address()));
@@ -227,7 +228,7 @@ impl Table {
 }
 
 impl Source {
-    /// Whether it holds for every address of a destination.
+    /// Whether it applies to every address of a destination.
     fn holds_in(&self, to: Option<Prefix>) -> bool {
         match (self.to, to) {
             (None, None) => true,

@@ -1,6 +1,6 @@
-//! Values as they are typed: prefixes, rates, bursts, paths, times.
+//! Parsers of typed values: prefixes, rates, bursts, paths, times.
 //!
-//! Measured side, pure. Each is what was meant, or a fault with what to do.
+//! Measured side, pure. Each gives a value, or a fault with what to do.
 
 use super::Prefix;
 use super::fault::Wrong;
@@ -13,7 +13,7 @@ use std::ops::RangeInclusive;
 /// A fault without its place.
 pub(super) type Bad = (Wrong, String);
 
-/// Bursts that can be meant; with the slowest rate a tolerance stays below 2^62 ns.
+/// Sensible bursts; with the slowest rate a tolerance stays below 2^62 ns.
 const BURSTS: RangeInclusive<i64> = 1..=1_000_000;
 /// The fastest rate, and the shortest interval: 1 us.
 const FASTEST: f64 = 1e6;
@@ -69,14 +69,14 @@ pub(super) fn rate(text: &str) -> Result<PerSecond, Bad> {
     }
 }
 
-/// How many at once.
+/// A burst: number of arrivals at once.
 pub(super) fn burst(number: i64) -> Result<u64, Bad> {
     let help = "write 1 to 1000000; 1 lets none come early";
     let good = u64::try_from(number).ok().filter(|_| BURSTS.contains(&number));
     good.ok_or_else(|| (Wrong::OutOfRange, format!("a burst of {number} is out of range: {help}")))
 }
 
-/// What a rate and a burst are for a bucket. Without a burst: as many as a second lets in, at least 1.
+/// A rate and a burst in the form of a bucket. Default burst: the arrivals of a second, at least 1.
 pub(super) fn compiled(rate: PerSecond, burst: Option<u64>) -> Rate {
     let interval_ns = (1e9 / rate.get()).round() as u64;
     let burst = burst.unwrap_or_else(|| (rate.get().ceil() as u64).max(1));
@@ -112,7 +112,7 @@ pub(super) fn target(text: &str) -> Result<Nanos, Bad> {
     Some(target).filter(good).ok_or_else(|| bad("out of range"))
 }
 
-/// `/x`, `/x/*` or `*x*`, of which some plain path can be.
+/// `/x`, `/x/*` or `*x*` that some plain path can match.
 pub(super) fn pattern(text: &str) -> Result<Pattern, Bad> {
     let shown = text.escape_debug();
     let pattern = Pattern::of(text).ok_or_else(|| {

@@ -1,10 +1,10 @@
-//! Words of rules: what was meant by one that there is not.
+//! Suggestions for unknown words of rules.
 //!
 //! Measured side, pure.
 
 use bakeoff_layers_base::word;
 
-/// Words that others know and these rules do not, or that stand elsewhere here.
+/// Words of other systems that these rules lack, or that are written elsewhere here.
 const ELSEWHERE: [(&[&str], &str); 5] = [
     (&["cookie", "header", "host", "method"], "requests are told apart by path alone: write path"),
     (&["per", "source"], "it belongs to [[from]], where addresses are judged"),
@@ -13,7 +13,7 @@ const ELSEWHERE: [(&[&str], &str); 5] = [
     (&["delay", "nodelay", "queue"], "nothing is held back here: what does not conform is refused"),
 ];
 
-/// A word that there is not, with what was meant, in a sentence.
+/// Sentence on an unknown word, with a suggestion.
 pub(super) fn unknown(what: &str, word: &str, known: &[&str]) -> String {
     let help = word::near_miss(word, known).or_else(|| word::said_of(word, &ELSEWHERE));
     word::unknown(what, word, known, help)

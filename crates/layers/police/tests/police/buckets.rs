@@ -1,4 +1,4 @@
-//! Buckets against two statements of their own: the law of any window, and a bucket of tokens.
+//! Buckets against two independent definitions: the law of any window, and a token bucket.
 
 use bakeoff_layers_police::reference::Bucket;
 use bakeoff_layers_police::rules::table::Rate;
@@ -32,7 +32,8 @@ proptest! {
         }
     }
 
-    /// Tokens in ns: full it holds `burst * interval`, an arrival takes an interval, and what was refused takes nothing.
+    /// Tokens in ns: a full bucket has `burst * interval`, an arrival takes an interval, and a refused one takes
+    /// nothing.
     #[test]
     fn it_is_a_bucket_of_tokens(rate in any_rate(), gaps in prop::collection::vec(0_u64..3_000, 1..200)) {
         let full = rate.burst() * rate.interval_ns;

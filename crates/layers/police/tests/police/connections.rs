@@ -1,4 +1,4 @@
-//! Whole connections: the corpus of ways around, and streams cut anywhere against a server's own reading of them.
+//! Whole connections: a corpus of evasions, and streams cut anywhere against a server's own reading of them.
 
 use crate::heads::slow;
 use crate::{flow, police, segment, syn};
@@ -9,7 +9,7 @@ use proptest::prelude::*;
 const RULES: &str = "[[request]]\npath = \"/noaccess\"\nrefuse = \"reset\"\n";
 const R: &str = " HTTP/1.1\r\nHost: x\r\n\r\n";
 
-/// What each segment of a connection is, the segments one behind the other.
+/// Decisions on the segments of a connection, which follow each other.
 fn told(police: &mut Police, mut sequence: u32, first: bool, parts: &[&[u8]]) -> Vec<Decision> {
     parts
         .iter()
@@ -23,7 +23,7 @@ fn told(police: &mut Police, mut sequence: u32, first: bool, parts: &[&[u8]]) ->
         .collect()
 }
 
-/// The same wherever numbers begin, and wrap.
+/// Kinds of these segments, for sequence numbers that begin anywhere, and wrap.
 fn seen(first: bool, parts: &[&str]) -> Vec<Seen> {
     let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
     let from =
@@ -70,13 +70,13 @@ fn no_way_around_is_anything_but_odd() {
         (&["GET /a HTTP/1.1\nHost: x\n\nGET /noaccess HTTP/1.1\n\n"], &[Odd]),
         (&["PRI * HTTP/2.0\r\n\r\n", "frames"], &[Odd, Odd]),
         (&["GET /a HTTP/1.1\r\nContent-Length: 5\r\n\r\n", &format!("12345{whole}")], &[Odd, Odd]),
-        // A body is no head, whatever it looks like; what stands behind it is one.
+        // A body is no head, whatever it looks like; data behind it is one.
         (&[&post(60), &format!("{whole:.<60}"), &whole], &[Plain, Body, Plain]),
         (&[&post(30), &whole[..20], &whole[..10], &ok], &[Plain, Body, Body, Plain]),
         (&[&post(3), &format!("123{whole}"), "x"], &[Plain, Odd, Odd]),
         (&[&format!("{}123{whole}", post(3))], &[Odd]),
         (&[&format!("{}123", post(3)), &whole], &[Plain, Plain]),
-        // Without a known end: what begins as a head does may be one.
+        // Without a known end: data that looks like a head may be one.
         (&[chunked, "5\r\nabcde\r\n", &whole, "x"], &[Plain, Rest, Odd, Rest]),
         // A body that claims to begin another one is not believed.
         (&[chunked, &post(999_999), &whole], &[Plain, Odd, Odd]),
@@ -117,7 +117,7 @@ fn a_connection_becomes_unseen_once() {
     assert_eq!(unseen, [true, false, false, false]);
 }
 
-/// Requests with their bytes, as a client that keeps to the rules of HTTP writes them, also chunked and pipelined.
+/// Requests with their bytes, as a client within the rules of HTTP writes them, also chunked and pipelined.
 fn requests() -> impl Strategy<Value = Vec<Vec<u8>>> {
     let looks = || {
         prop::sample::select(
@@ -139,8 +139,8 @@ fn requests() -> impl Strategy<Value = Vec<Vec<u8>>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 
-    /// Wherever a stream is cut: the segment in which a request begins is judged by its own path, or is odd, or the connection was
-    /// said to be unseen; and nothing of a body is judged as a plain head.
+    /// Wherever a stream is cut, the segment in which a request begins is judged by its own path, or is odd, or the
+    /// connection was reported as unseen; and no part of a body is judged as a plain head.
     #[test]
     fn no_request_slips_through_and_no_body_is_one(requests in requests(), cuts in prop::collection::vec(0.0_f64..1.0, 0..4), whole in any::<bool>()) {
         let mut begins = Vec::new();

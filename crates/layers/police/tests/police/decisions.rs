@@ -1,4 +1,4 @@
-//! Rates, buckets for prefixes, classes, queues, swapped rules; and that what is explained is what is done.
+//! Decisions: rates, buckets for prefixes, classes, queues, swapped rules; and explanations that agree with them.
 
 use crate::{SERVER, police, rules, segment, syn, table};
 use bakeoff_layers_police::explain::{connection, request};
@@ -69,7 +69,7 @@ fn each_prefix_has_a_bucket_before_that_of_all() {
         "its own is fresh, and what another's refused has taken nothing from all"
     );
     assert_eq!(told(0, "10.0.2.1"), Some(Reason::Rate), "of all three");
-    // What its own let pass and that of all refused has taken from its own.
+    // An arrival that its own bucket let pass and the common one refused has taken from its own.
     assert_eq!([told(0, "10.0.2.1"), told(0, "10.0.2.1")], [Some(Reason::Rate), Some(Reason::RatePer)]);
     assert_eq!(told(SECOND, "10.0.2.1"), None);
 }

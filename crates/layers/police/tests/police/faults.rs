@@ -1,10 +1,10 @@
-//! Every fault by itself: the line, the name, and what is said to do about it.
+//! Every fault of rules by itself: its line, its name, and its advice.
 
 use crate::{SERVER, faults, rules};
 use bakeoff_layers_police::rules::Wrong;
 use std::fmt::Write;
 
-/// What is wrong, what is written after the sound part, how many lines below it, what is said.
+/// Fault, text after the sound part, number of lines below it, message.
 const CASES: [(Wrong, &str, usize, &str); 52] = [
     (Wrong::NotToml, "[odd", 1, "unclosed table"),
     (Wrong::Unknown, "[[form]]", 1, "there is no key `form`; did you mean `from`?"),

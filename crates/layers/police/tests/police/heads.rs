@@ -1,10 +1,10 @@
-//! Plain or odd, against a second parser that reads whole heads slowly.
+//! Plain and odd heads, against a second parser that reads whole heads slowly.
 
 use bakeoff_layers_police::reference::head::{After, begins, head};
 use bakeoff_layers_police::rules::table::READ;
 use proptest::prelude::*;
 
-/// A head that is plain, as it is said in the documents: its path, its length, its Content-Length where it can have one.
+/// A plain head by the definition in the documents: its path, its length, its Content-Length if it can have one.
 pub(crate) fn slow(bytes: &[u8]) -> Option<(String, usize, u32)> {
     let text = bytes.is_ascii().then(|| std::str::from_utf8(bytes).ok())??;
     let (whole, _) = text.split_once("\r\n\r\n")?;
@@ -42,7 +42,7 @@ pub(crate) fn slow(bytes: &[u8]) -> Option<(String, usize, u32)> {
     (plain && (bytes.len() - end) as u64 <= u64::from(length)).then(|| (path.to_owned(), end, length))
 }
 
-/// Heads of pieces, most of which are right.
+/// Heads made of pieces, most of which are right.
 fn pieces() -> impl Strategy<Value = Vec<u8>> {
     let one = |words: &'static [&'static str]| prop::sample::select(words);
     let target = prop::collection::vec(
@@ -117,7 +117,7 @@ proptest! {
         prop_assume!(bytes.len() <= READ);
         let found = head(&bytes);
         let expected = slow(&bytes);
-        // A body without an end is the one thing that is plain here and has no length there.
+        // A body without an end is the only thing that is plain here and has no length there.
         if found.after != After::Unseen {
             let path = found.plain.map(|path| String::from_utf8(path.to_vec()).unwrap());
             prop_assert_eq!(path, expected.as_ref().map(|(path, ..)| path.clone()));

@@ -1,4 +1,5 @@
-//! Rules and the reference from outside: each fault by itself, the table, and properties against statements of their own.
+//! Rules and the reference model from outside: each fault by itself, the table, and properties against independent
+//! definitions.
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
@@ -15,7 +16,7 @@ use bakeoff_layers_police::rules::table::Table;
 use bakeoff_layers_police::rules::{Fault, Rules, RulesError};
 use std::net::IpAddr;
 
-/// With classes, and nothing wrong.
+/// A server section with classes, without faults.
 const SERVER: &str = "[server]\nlisten = 80\nclasses = { high = 8200, low = 8201 }\n";
 
 fn rules(text: &str) -> Rules {

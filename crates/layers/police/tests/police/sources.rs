@@ -1,4 +1,4 @@
-//! Which source decides, against a comparison bit by bit.
+//! Matching of sources, against a comparison bit by bit.
 
 use bakeoff_layers_police::reference::Police;
 use bakeoff_layers_police::rules::Prefix;
@@ -6,7 +6,7 @@ use bakeoff_layers_police::rules::table::{Action, Refuse, Rule, RuleId, Source, 
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// Addresses of few bits, so that prefixes nest and meet.
+/// Addresses of few bits, so that prefixes nest and coincide.
 fn address(six: bool, bits: u32) -> IpAddr {
     if six { Ipv6Addr::from_bits(u128::from(bits) << 96).into() } else { Ipv4Addr::from_bits(bits).into() }
 }
@@ -25,7 +25,7 @@ fn holds(prefix: Prefix, address: IpAddr) -> bool {
     prefix_bits.len() == address_bits.len() && prefix_bits[..length] == address_bits[..length]
 }
 
-/// Whether of IPv6, bits, length; bits and length of the destination.
+/// Whether it is IPv6, bits, length; bits and length of the destination.
 type Typed = (bool, u32, u8, Option<(u32, u8)>);
 
 fn table_of(sources: &[Typed]) -> Table {
@@ -51,7 +51,7 @@ fn table_of(sources: &[Typed]) -> Table {
     table
 }
 
-/// By lengths from the longest down: the first that is there.
+/// By lengths from the longest down: the first match.
 fn slow(table: &Table, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
     let lengths =
         (0..=32_u8).rev().flat_map(|source| (0..=33_u8).rev().map(move |to| (source, to.checked_sub(1))));
@@ -64,7 +64,7 @@ fn slow(table: &Table, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
     })
 }
 
-/// As the kernel does: the destination's table, then the source in it.
+/// Like the kernel: the destination's table, then the source in it.
 fn by_destination(table: &Table, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
     let tables = table.by_destination();
     let named = tables.iter().filter(|of| of.to.is_none_or(|to| holds(to, destination)));

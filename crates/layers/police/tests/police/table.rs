@@ -1,4 +1,4 @@
-//! What a file is compiled to.
+//! Compilation of a rules file into its table.
 
 use crate::rules;
 use bakeoff_layers_police::explain::{connection, rate_in_words, request};

@@ -1,18 +1,19 @@
-//! Contents of small files that came with their names, until they are read.
+//! Contents of small files that came with their names, kept until they are read.
 //!
-//! Measured side, client process, hot while the kernel's caches are cold. They are given to the kernel once, which keeps them itself
-//! then. Owns what makes them old besides what others do (that a break says): a change of this mount's own, of which nobody tells
-//! it. What was asked before such a change is over is not kept.
+//! Measured side, client process, hot while the kernel's caches are cold. They are given to the kernel once, which
+//! then caches them itself. Others' changes arrive as breaks; this module owns the other reason for dropping them: a
+//! change of this mount's own, which nobody reports. An answer is not kept if such a change ended after it was
+//! requested.
 
 use super::kernel::Asked;
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-/// Files at a time: names of which nobody reads the contents do not pile up.
+/// Limit on files: unread contents do not pile up.
 const MOST: usize = 1024;
 
-/// Changes of this mount's own so far.
+/// Number of changes by this mount.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Changes(u64);
 
@@ -22,17 +23,17 @@ struct Inner {
     kept: HashMap<u64, (Vec<u8>, Asked)>,
 }
 
-/// Those that are here.
+/// The kept contents.
 #[derive(Debug, Default)]
 pub(super) struct Contents(Mutex<Inner>);
 
 impl Contents {
-    /// How many changes there were when something is asked.
+    /// Number of changes at the time of a request.
     pub(super) fn changes(&self) -> Changes {
         lock(&self.0).changes
     }
 
-    /// Keeps what was asked for at that time.
+    /// Keeps the contents of an answer, with the time of its request.
     pub(super) fn keep(&self, object: u64, bytes: &[u8], (since, changes): (Asked, Changes)) {
         let mut inner = lock(&self.0);
         if bytes.is_empty() || inner.changes != changes {
@@ -44,12 +45,12 @@ impl Contents {
         inner.kept.insert(object, (bytes.to_vec(), since));
     }
 
-    /// Those of an object, once, and when they were asked for.
+    /// Removes the contents of an object; returns them with the time of their request.
     pub(super) fn take(&self, object: u64) -> Option<(Vec<u8>, Asked)> {
         lock(&self.0).kept.remove(&object)
     }
 
-    /// This mount has changed an object.
+    /// Notes that this mount has changed an object.
     pub(super) fn changed(&self, object: u64) {
         let mut inner = lock(&self.0);
         inner.changes.0 += 1;

@@ -1,6 +1,6 @@
-//! What the client counts: questions of the kernel, bytes, breaks, sessions.
+//! Counters of the client: requests of the kernel, bytes, breaks, sessions.
 //!
-//! Measured side, hot. What the kernel answers from its caches never comes here; that it does not is what these prove.
+//! Measured side, hot. Requests that the kernel answers from its caches never come here, which these counters prove.
 
 use crate::counters::{Counters, counts};
 

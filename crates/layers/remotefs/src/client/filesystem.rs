@@ -1,11 +1,12 @@
-//! The kernel's questions about the mount, answered.
+//! FUSE file system of the mount: answers to the kernel's requests.
 //!
-//! Measured side, client process, many threads; hot while the kernel's caches are cold. What may be kept the kernel keeps, for as
-//! long as it is told with each answer; here is only what it has not asked for yet ([`Contents`]). Opening is answered with
-//! ENOSYS, which is FUSE's way of saying that no open need be told, and so is flushing: every `write` is at the server when it returns, so `close` has nothing to wait for. (Write-back
-//! would leave size and times to the kernel, which then would not see what others append.)
+//! Measured side, client process, many threads; hot while the kernel's caches are cold. The kernel caches all that it
+//! may, for the time given with each answer; here is only what it has not asked for yet ([`Contents`]). Opening is
+//! answered with ENOSYS, FUSE's way to say that opens need not be reported. So is flushing: every `write` is at the
+//! server when it returns, so `close` has nothing to wait for. (Write-back would leave size and times to the kernel,
+//! which then would not see others' appends.)
 //!
-//! Whatever it is at the server, here everything belongs to whoever mounted it.
+//! Whatever its owner at the server, here everything belongs to the user who mounted it.
 
 use super::BACKGROUND;
 use super::contents::Contents;
@@ -32,19 +33,19 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Numbers are never used again.
+/// Inode numbers are never reused.
 const GENERATION: Generation = Generation(0);
-/// Bytes of entries that are asked for at once: what the kernel takes at most.
+/// Bytes of entries requested at once: the most that the kernel accepts.
 const LIST_BYTES: u32 = 64 << 10;
-/// What is asked of the kernel where it offers it.
+/// Features requested from the kernel where it offers them.
 const WANTED: [InitFlags; 7] = [
     InitFlags::FUSE_PARALLEL_DIROPS,
     InitFlags::FUSE_CACHE_SYMLINKS,
     InitFlags::FUSE_NO_OPEN_SUPPORT,
     InitFlags::FUSE_NO_OPENDIR_SUPPORT,
-    // Before each read attributes are looked at, when their time is over, and pages go when these are others.
+    // Before each read the kernel checks attributes that have expired, and drops pages if these changed.
     InitFlags::FUSE_AUTO_INVAL_DATA,
-    // Locks are asked for, and refused: the kernel's own would hold on this host alone.
+    // Locks come to us, and are refused: the kernel's own would hold on this host alone.
     InitFlags::FUSE_POSIX_LOCKS,
     InitFlags::FUSE_FLOCK_LOCKS,
 ];
@@ -57,7 +58,7 @@ pub(super) struct Filesystem {
     answers: Answers,
     contents: Contents,
     owner: (u32, u32),
-    /// Who hears that the mount is gone.
+    /// Gets the event that the mount is gone.
     over: Sender<Event>,
 }
 
@@ -67,7 +68,7 @@ impl Filesystem {
         Self { link, kernel, tally, answers: Answers::default(), contents: Contents::default(), owner, over }
     }
 
-    /// Asks for what is about an object, and gets attributes.
+    /// Asks a question about an object that is answered by attributes.
     fn attributes(&self, question: &Question<'_>) -> Result<(Attributes, bool), Errno> {
         self.link.ask(question, |answer| match answer {
             Answer::Attributes { attributes, leased, .. } => Ok((attributes, leased)),
@@ -75,7 +76,7 @@ impl Filesystem {
         })
     }
 
-    /// The same, for the kernel, of an object that it knows.
+    /// The same for the kernel, about an object that it knows.
     fn known(&self, question: &Question<'_>) -> Result<(Duration, FileAttr), Errno> {
         let since = self.kernel.now();
         let (attributes, leased) = self.attributes(question)?;
@@ -83,7 +84,7 @@ impl Filesystem {
         Ok((self.believed(holds), self.attr(&attributes)))
     }
 
-    /// Asks for, or makes, an object by name. How long its attributes may be believed, and its name.
+    /// Looks up, or makes, an object by name. Returns how long the kernel may keep its attributes, and its name.
     fn told(&self, question: &Question<'_>) -> Result<(Duration, Duration, FileAttr), Errno> {
         let since = self.kernel.now();
         let (attributes, leased) = self.attributes(question)?;
@@ -146,12 +147,12 @@ impl Filesystem {
         }
     }
 
-    /// The one who mounted it owns everything, and nobody else can.
+    /// Whether these are the mount's owner, who owns everything; nobody else can.
     fn is_owned(&self, uid: Option<u32>, gid: Option<u32>) -> bool {
         uid.is_none_or(|uid| uid == self.owner.0) && gid.is_none_or(|gid| gid == self.owner.1)
     }
 
-    /// What decides about a name: the text of a symbolic link that is there for a moment.
+    /// Answers a question why, as the text of a short-lived symbolic link.
     fn why(&self, directory: u64, name: &[u8]) -> Result<FileAttr, Errno> {
         let name = (!name.is_empty()).then(|| Name::of(name)).transpose().map_err(|_| Errno::EINVAL)?;
         let text = self.link.ask(&Question::Why { object: directory, name }, |answer| match answer {
@@ -163,7 +164,7 @@ impl Filesystem {
         Ok(self.attr(&Attributes { object, size, names: 1, mode: 0o777, kind: Kind::Link, ..ABSENT }))
     }
 
-    /// Contents that came with the name, if they may be believed still.
+    /// Contents that came with the name, if they are still valid.
     fn kept(&self, object: u64, offset: u64) -> Option<Vec<u8>> {
         let (bytes, since) = self.contents.take(object)?;
         let may = offset == 0 && !self.link.left().is_zero() && self.kernel.holds(object, since);
@@ -183,7 +184,7 @@ impl fuser::Filesystem for Filesystem {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for flag in WANTED {
             let there = config.add_capabilities(flag);
-            // Without it old pages would be read on and on.
+            // Without it old pages would be read for ever.
             if flag == InitFlags::FUSE_AUTO_INVAL_DATA && there.is_err() {
                 return Err(io::ErrorKind::Unsupported.into());
             }
@@ -398,7 +399,7 @@ impl fuser::Filesystem for Filesystem {
             self.contents.changed(attr.ino.0);
         }
         match made {
-            // There is one time for both here.
+            // FUSE has a single time for both here.
             Ok((believed, named, attr)) => reply.created(
                 &believed.min(named),
                 &attr,
@@ -440,7 +441,7 @@ impl fuser::Filesystem for Filesystem {
             }
         });
         match (read, reply) {
-            // It was read while somebody changes it: the page was needed, and goes again.
+            // It was read while somebody changes it: the page was needed, and is dropped again.
             (Ok(false), _) => drop(self.kernel.drop_pages(object.0)),
             (Err(error), Some(reply)) => reply.error(error),
             _ => {}
@@ -461,7 +462,7 @@ impl fuser::Filesystem for Filesystem {
     ) {
         self.tally.add(Count::Writes, 1);
         let _writing = self.kernel.writes(object.0);
-        // Pages that were changed through a mapping know where they belong.
+        // Pages that were changed through a mapping have an offset of their own.
         let append = flags.0 & libc::O_APPEND != 0 && !how.contains(WriteFlags::FUSE_WRITE_CACHE);
         let question = Question::Write { object: object.0, offset, append, bytes: data };
         let written = self.link.ask(&question, |answer| match answer {
@@ -498,7 +499,7 @@ impl fuser::Filesystem for Filesystem {
             let Answer::Entries { bytes, .. } = answer else { return Err(Errno::EIO) };
             for entry in entries(bytes) {
                 let entry = entry.map_err(|_| Errno::EIO)?;
-                // The number is found when the name is looked up; here it must only not be 0.
+                // The real number comes when the name is looked up; here it only must not be 0.
                 if reply.add(INodeNo(entry.cookie), entry.cookie, file_type(entry.kind), entry.name.os()) {
                     break;
                 }
@@ -547,7 +548,7 @@ impl fuser::Filesystem for Filesystem {
         _: bool,
         reply: ReplyEmpty,
     ) {
-        // Whoever closes a file unlocks it, whether he locked it or not.
+        // Closing a file unlocks it, whether it was locked or not.
         match kind == libc::F_UNLCK {
             true => reply.ok(),
             false => reply.error(Errno::ENOLCK),
@@ -598,7 +599,7 @@ fn file_type(kind: Kind) -> FileType {
     }
 }
 
-/// What an absent name stands for: a number of 0 says that it is not there.
+/// Attributes of a missing name: number 0 says so.
 const ABSENT: Attributes = Attributes {
     object: 0,
     size: 0,

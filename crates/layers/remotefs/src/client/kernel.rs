@@ -1,13 +1,15 @@
-//! What the kernel has been told, and how it is made to forget.
+//! Kernel's caches of the mount: a record of what it was told, and its invalidation.
 //!
-//! Measured side, client process. Answers and breaks cross: a break may come for what is on its way to the kernel. So each
-//! question notes the moment at which it was asked, and what was broken since is given to the kernel without a time in
-//! which it may be believed; and what is on its way is counted as told before it goes, so that a break waits for it.
+//! Measured side, client process. Answers and breaks can cross: a break may come for an answer on its way to the
+//! kernel. So each question notes the time at which it was asked, and an answer about an object broken since gets no
+//! time for which the kernel may keep it. An answer on its way also counts as told before it goes, so that a break
+//! waits for it.
 //!
-//! A break must not wait for anything that may wait for another client, or two of them wait for each other. Attributes go without
-//! a lock: from then on every `read` asks first. Names go all at once (`FUSE_NOTIFY_INC_EPOCH`, Linux 6.16), as forgetting a single one
-//! would wait for whoever holds its directory. Pages may be locked: a thread of its own drops them, and is waited for only
-//! shortly. On an older kernel names are not kept at all.
+//! A break must not wait for anything that may wait for another client, or two of them wait for each other.
+//! Attributes are dropped without a lock: from then on every `read` asks first. Names are dropped all at once
+//! (`FUSE_NOTIFY_INC_EPOCH`, Linux 6.16), as dropping a single one would wait for the holder of its directory. Pages
+//! may be locked: a thread of its own drops them, and a break waits for it only shortly. On an older kernel names are
+//! not kept at all.
 
 use crate::frame::What;
 use bakeoff_layers_base::locks::lock;
@@ -24,31 +26,32 @@ use std::time::Duration;
 /// Codes of `linux/fuse.h`.
 const INVALIDATE_INODE: i32 = 2;
 const NEXT_EPOCH: i32 = 8;
-/// A page is locked while it is read or written. One that is locked for longer waits for a change, which may wait for us.
+/// Longest wait for a locked page: one is locked while it is read or written. A longer lock waits for a change, which
+/// may wait for us.
 const PAGES: Duration = Duration::from_millis(100);
-/// How often, and how long each time, an inode is waited for that is on its way to the kernel.
+/// Number and length of waits for an inode that is on its way to the kernel.
 const ARRIVING: (u32, Duration) = (50, Duration::from_micros(200));
-/// Breaks that are remembered one by one.
+/// Limit on breaks that are remembered one by one.
 const MOST_BROKEN: usize = 10_000;
-/// At the end, for all pages to go; one that is locked longer waits for an answer that does not come.
+/// Longest wait at the end, for all pages to be dropped; a page locked longer waits for an answer that does not come.
 const EMPTYING: Duration = Duration::from_secs(5);
 
-/// A moment between two breaks.
+/// A point in time between two breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Asked(u64);
 
 #[derive(Debug, Default)]
 struct Seen {
-    /// How often the kernel was told of each object.
+    /// Number of times that the kernel was told of each object.
     told: HashMap<u64, u64>,
-    /// When each was broken last.
+    /// Time at which each was last broken.
     broken: HashMap<u64, u64>,
-    /// All that is not among them was broken at this time at the latest.
+    /// Latest time at which any other object was broken.
     floor: u64,
     now: u64,
 }
 
-/// Pages of an object are to be dropped; the sender goes when they are.
+/// Object whose pages are to be dropped; the sender is dropped afterwards.
 type Job = (u64, Sender<()>);
 
 /// The kernel's side of the mount.
@@ -59,7 +62,7 @@ pub(super) struct Kernel {
     seen: Mutex<Seen>,
     dropper: Sender<Job>,
     jobs: Mutex<Option<Receiver<Job>>>,
-    /// Writes under way, by object.
+    /// Number of writes in progress, by object.
     writing: Mutex<HashMap<u64, u32>>,
 }
 
@@ -76,7 +79,7 @@ impl Kernel {
         }
     }
 
-    /// The mount is there: over its device the kernel is told to forget. Before anything is asked.
+    /// Opens the mount's device for invalidations. Called before anything is asked.
     pub(super) fn is_there(self: &Arc<Self>, device: BorrowedFd<'_>) -> io::Result<()> {
         let device = File::from(device.try_clone_to_owned()?);
         let _ = self.device.set(device);
@@ -92,29 +95,29 @@ impl Kernel {
         Ok(())
     }
 
-    /// Whether it may keep names.
+    /// Whether the kernel may keep names.
     pub(super) fn keeps_names(&self) -> bool {
         self.keeps_names.load(Ordering::Relaxed)
     }
 
-    /// When a question is asked.
+    /// The time of a question.
     pub(super) fn now(&self) -> Asked {
         Asked(lock(&self.seen).now)
     }
 
-    /// Whether what was asked at that time holds still.
+    /// Whether an answer to a question of that time is still valid.
     pub(super) fn holds(&self, object: u64, since: Asked) -> bool {
         lock(&self.seen).holds(object, since)
     }
 
-    /// The kernel will be told of an object once more. As [`holds`](Self::holds).
+    /// Counts that the kernel is told of an object once more. Result as of [`holds`](Self::holds).
     pub(super) fn tell(&self, object: u64, since: Asked) -> bool {
         let mut seen = lock(&self.seen);
         *seen.told.entry(object).or_insert(0) += 1;
         seen.holds(object, since)
     }
 
-    /// The kernel has forgotten an object.
+    /// Counts that the kernel has forgotten an object.
     pub(super) fn forgot(&self, object: u64, count: u64) {
         let mut seen = lock(&self.seen);
         if let Some(told) = seen.told.get_mut(&object) {
@@ -125,13 +128,13 @@ impl Kernel {
         }
     }
 
-    /// A write of an object is under way, until this goes.
+    /// Counts a write of an object, until the result is dropped.
     pub(super) fn writes(&self, object: u64) -> Writing<'_> {
         *lock(&self.writing).entry(object).or_insert(0) += 1;
         Writing { kernel: self, object }
     }
 
-    /// Makes the kernel forget what it knows of an object. When this returns nothing old is given to whoever asks.
+    /// Makes the kernel forget what it knows of an object. When this returns no reader gets anything old.
     pub(super) fn break_it(&self, object: u64, what: What) {
         let is_known = {
             let mut seen = lock(&self.seen);
@@ -146,14 +149,14 @@ impl Kernel {
         }
         if what.contents || what.names {
             let done = self.drop_pages(object);
-            // A page that a write of our own holds: it goes when that is done.
+            // A write of our own holds the page: it is dropped when that is done.
             if !lock(&self.writing).contains_key(&object) {
                 let _ = done.recv_timeout(PAGES);
             }
         }
     }
 
-    /// Makes it forget everything: nobody says any more when something ends.
+    /// Makes the kernel forget everything: nobody will announce changes any more.
     pub(super) fn break_all(&self) {
         let known: Vec<u64> = {
             let mut seen = lock(&self.seen);
@@ -167,14 +170,14 @@ impl Kernel {
         known.iter().for_each(|object| drop(self.drop_pages(*object)));
     }
 
-    /// The same at the end: waits until all pages are gone.
+    /// The same at the end: waits until all pages are dropped.
     pub(super) fn empty(&self) {
         self.break_all();
-        // They go in their order.
+        // Jobs are done in order.
         let _ = self.drop_pages(super::ROOT).recv_timeout(EMPTYING);
     }
 
-    /// Has an object's pages dropped; the receiver hears nothing, and ends when they are.
+    /// Has an object's pages dropped; the receiver gets nothing, and ends when that is done.
     pub(super) fn drop_pages(&self, object: u64) -> Receiver<()> {
         let (done, ends) = channel();
         let _ = self.dropper.send((object, done));
@@ -185,7 +188,7 @@ impl Kernel {
         self.notify(NEXT_EPOCH, &[])
     }
 
-    /// Not there can mean not there yet: the answer that makes it is on its way.
+    /// A missing inode may not exist yet: the answer that makes it is on its way.
     fn drop_attributes(&self, object: u64, tries: u32) {
         for _ in 0..tries {
             match self.invalidate(object, -1) {
@@ -195,7 +198,7 @@ impl Kernel {
         }
     }
 
-    /// Attributes, and pages from `offset` on; none when it is negative.
+    /// Invalidates attributes, and pages from `offset` on; no pages if it is negative.
     fn invalidate(&self, object: u64, offset: i64) -> io::Result<()> {
         let mut body = [0; 24];
         body[..8].copy_from_slice(&object.to_ne_bytes());
@@ -203,7 +206,7 @@ impl Kernel {
         self.notify(INVALIDATE_INODE, &body)
     }
 
-    /// `struct fuse_out_header` with no request's number, and a body.
+    /// Sends `struct fuse_out_header` without a request number, and a body.
     fn notify(&self, code: i32, body: &[u8]) -> io::Result<()> {
         let Some(mut device) = self.device.get() else { return Err(ErrorKind::NotConnected.into()) };
         let mut message = Vec::with_capacity(16 + body.len());
@@ -230,7 +233,7 @@ impl Seen {
     }
 }
 
-/// A write under way.
+/// A write in progress.
 #[derive(Debug)]
 pub(super) struct Writing<'k> {
     kernel: &'k Kernel,

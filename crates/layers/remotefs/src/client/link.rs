@@ -1,12 +1,14 @@
-//! The way to the server: a session, its signs of life, and connections for questions.
+//! Link to the server: a session, its pings, and connections for questions.
 //!
-//! Measured side, client process, hot. Owns the time for which the kernel may believe what it is told: it ends before the server's
-//! does, as it counts from when a ping was *sent*. A thread that has a question takes a connection, writes, reads the answer and
-//! gives the connection back; there are as many as threads ask at a time. One more connection is the session's: on it breaks come,
-//! and are acknowledged by a thread that waits for no other. A session's first small questions go there, too ([`Ride`]): who reads one
-//! file of a server makes one connection. What is asked first on a connection goes with HELLO, if it may be asked twice.
+//! Measured side, client process, hot. Owns the time for which the kernel may keep answers. It ends before the
+//! server's time does, as it counts from when a ping was *sent*. A thread with a question takes a connection, writes,
+//! reads the answer and gives the connection back; there are as many connections as threads that ask at a time. One
+//! more connection is the session's: it carries breaks, which a thread acknowledges that waits for no other. A
+//! session's first small questions go there, too ([`Ride`]): reading one file of a server takes one connection. The
+//! first question of a connection goes with HELLO, if it may be asked twice.
 //!
-//! When it is lost the kernel is made to forget everything, and a new session begins. Questions wait for it, for a while.
+//! When the link is lost the kernel is made to forget everything, and a new session begins. Questions wait for it,
+//! for a while.
 
 use super::Shown;
 use super::counters::{Count, Tally};
@@ -31,47 +33,47 @@ use std::thread;
 use std::time::{Duration, Instant};
 use thiserror::Error;
 
-/// How long a question waits for a server that is away.
+/// Time for which a question waits for a server that is away.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long a connection may take to be made, and a frame from its first byte to its last.
+/// Time limit for making a connection, and for a frame from its first byte to its last.
 const CONNECTING: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(60);
-/// Between two attempts.
+/// Pause between two attempts.
 const PAUSE: Duration = Duration::from_millis(50);
-/// The same where one did not take the other: other credentials may be there by and by.
+/// The same if one side refused the other: other credentials may be there later.
 const REFUSED: Duration = Duration::from_secs(2);
-/// How often credentials are looked at anew, in terms: leafs live for minutes.
+/// Interval of checks for new credentials, in terms: leafs live for minutes.
 const RENEWED_TERMS: u64 = 3;
-/// Connections that are kept while nobody asks.
+/// Limit on idle connections.
 const MOST_IDLE: usize = 15;
-/// Questions of a session that go on its callback connection, before it has another.
+/// Number of a session's questions that go on its callback connection, before it has another.
 const RIDES: u32 = 4;
-/// So long a first session's connection is heard by those who ask, and a break may have to wait.
+/// Time for which the asking threads read a first session's connection, and a break may have to wait.
 const YOUNG: Duration = Duration::from_millis(20);
-/// The longest that such an answer may take.
+/// Time limit for such an answer.
 const ANSWER: Duration = Duration::from_secs(20);
-/// What was gathered for a server before it is asked anything is shown to it for so long.
+/// Longest time for which credentials, gathered before the first question, are used.
 const GATHERED: Duration = Duration::from_secs(30);
 
-/// Why there is no session.
+/// Reasons for having no session.
 #[derive(Debug, Error)]
 pub(super) enum Lost {
-    /// Nobody is there, or says something else.
+    /// The server cannot be reached, or does not speak the protocol.
     #[error(transparent)]
     Unreachable(#[from] io::Error),
-    /// One of both could not prove who it is.
+    /// One side could not prove its identity.
     #[error("{0}")]
     Unproven(String),
-    /// Ours are not there, or are none.
+    /// Our credentials are missing, or malformed.
     #[error("{0}")]
     NothingToShow(String),
-    /// The server does not take them.
+    /// The server refuses our credentials.
     #[error("{sentence}")]
     Refused { name: String, sentence: String },
 }
 
 impl Lost {
-    /// Under which name, where credentials are why.
+    /// Name of the refusal, if credentials are the reason.
     fn name(&self) -> Option<&str> {
         match self {
             Self::Refused { name, .. } => Some(name),
@@ -103,25 +105,25 @@ struct Live {
     session: Session,
     boot: u64,
     term_ms: u64,
-    /// Which of our sessions: the first is 1.
+    /// Number of the session among ours: the first is 1.
     ours: u64,
     says: Arc<Mutex<Stream>>,
-    /// What was shown last; shared, as each question takes a copy of the session.
+    /// Credentials shown last; shared, as each question takes a copy of the session.
     told: Arc<Told>,
 }
 
-/// What is shown to a server.
+/// Credentials shown to a server.
 #[derive(Clone, Debug, Default)]
 struct Told {
-    /// By which the server is known, and we are; none without credentials.
+    /// Our TLS identity, and the server's expected one; `None` without credentials.
     tls: Option<Arc<ClientConfig>>,
     leaf: Vec<u8>,
-    /// Until when that is good, in seconds since 1970.
+    /// Their expiry, in seconds since 1970.
     leaf_until_unix_s: Option<u64>,
     credentials: Vec<u8>,
 }
 
-/// That, and the beginning of a conversation with the server.
+/// The credentials, and the beginning of a TLS connection to the server.
 type Gathered = (Told, Option<ClientConnection>);
 
 /// A connection for questions.
@@ -129,25 +131,25 @@ type Gathered = (Told, Option<ClientConnection>);
 struct Connection {
     receiver: Receiver,
     out: Vec<u8>,
-    /// Of which of our sessions.
+    /// Number of our session.
     ours: u64,
 }
 
-/// An answer, where it came.
+/// Result of waiting for an answer.
 enum Heard {
     Here(Head, Connection),
     Beside(Head, Vec<u8>),
 }
 
-/// Where the answer goes to a question that was asked on the callback connection.
+/// Receiver of the answer to a question on the callback connection.
 type Ride = Sender<(Head, Vec<u8>)>;
 type Rides = mpsc::Receiver<(Head, Vec<u8>)>;
 
-/// Why there is no answer.
+/// Reasons for having no answer.
 enum Unheard {
-    /// Nothing was asked.
+    /// The question was not sent.
     No(Errno),
-    /// Whether it was done nobody knows.
+    /// It is unknown whether it was carried out.
     Cut,
 }
 
@@ -157,17 +159,17 @@ impl From<Cut> for Unheard {
     }
 }
 
-/// How the first session is begun.
+/// Progress of the first session.
 #[derive(Debug, Default)]
 enum Start {
-    /// Its connection is heard by the thread for it.
+    /// Its thread reads its connection.
     #[default]
     Heard,
-    /// By the first question.
+    /// The first question will begin it.
     Delayed,
-    /// Its connection is with a question that waits.
+    /// A waiting question reads its connection.
     Asked,
-    /// Its connection is with nobody, for a moment; or it could not be begun.
+    /// Nobody reads its connection at the moment; or it could not be begun.
     Young(Option<(Receiver, Live)>),
 }
 
@@ -179,23 +181,23 @@ struct State {
     start: Start,
     ride: Option<Ride>,
     rides_left: u32,
-    /// For the first session, and since when it is there.
+    /// Credentials for the first session, with the time of their gathering.
     gathered: Option<(Instant, Gathered)>,
-    /// Why there is no session.
+    /// Reason for having no session.
     lost: Option<String>,
     is_over: bool,
-    /// By which name the credentials were refused last; nothing may be read or done then.
+    /// Name of the last refusal of the credentials; nothing may be read or done then.
     refused: Option<String>,
-    /// By which name the server ended the session before.
+    /// Name of the refusal with which the server ended the last session.
     ended_as: Option<String>,
 }
 
-/// The way to a server.
+/// The link to a server.
 pub(super) struct Link {
     server: SocketAddr,
     shown: Option<Shown>,
     started: Instant,
-    /// Until when the kernel may believe what it is told, in milliseconds since `started`.
+    /// Time until which the kernel may keep answers, in milliseconds since `started`.
     until_ms: AtomicU64,
     state: Mutex<State>,
     changed: Condvar,
@@ -204,7 +206,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Begins a session, or has the first question begin it; and the threads that keep it.
+    /// Begins a session, or leaves that to the first question; and starts the threads that keep it.
     pub(super) fn open(
         server: SocketAddr,
         (shown, is_delayed): (Option<Shown>, bool),
@@ -240,12 +242,12 @@ impl Link {
         Ok(link)
     }
 
-    /// How long the kernel may believe what it is told now.
+    /// Time for which the kernel may keep an answer given now.
     pub(super) fn left(&self) -> Duration {
         Duration::from_millis(self.until_ms.load(Ordering::Relaxed).saturating_sub(self.now_ms()))
     }
 
-    /// Asks, and reads the answer.
+    /// Asks a question, and reads the answer.
     pub(super) fn ask<T>(
         &self,
         request: &Request<'_>,
@@ -260,7 +262,7 @@ impl Link {
                 Err(Unheard::Cut) => return Err(Errno::EIO),
             };
             let read = match heard.answer() {
-                // Nothing was done: whatever it is may be asked again.
+                // Nothing was done: any question may be asked again.
                 Ok(Answer::Error { refusal, .. }) if is_of_session(refusal) => {
                     thread::sleep(PAUSE);
                     continue;
@@ -269,7 +271,7 @@ impl Link {
                     Err(Errno::from_i32(i32::try_from(errno).unwrap_or(nix::libc::EIO)))
                 }
                 Ok(answer) => read(answer),
-                // It was done, and what is said of it is no frame.
+                // It was done, but the answer is malformed.
                 Err(_) => return Err(Errno::EIO),
             };
             if let Heard::Here(_, connection) = heard {
@@ -292,7 +294,8 @@ impl Link {
         Ok(Heard::Here(head, connection))
     }
 
-    /// Begins the first session, if that is for a question to do; where its answer comes, if it could go with HELLO.
+    /// Begins the first session, if that is left to a question; returns the receiver of the answer, if the question
+    /// could go with HELLO.
     fn first(&self, request: &Request<'_>) -> Option<Rides> {
         let rides = {
             let mut state = self.lock();
@@ -314,7 +317,7 @@ impl Link {
         rides
     }
 
-    /// Asks on the callback connection, if the session is young; where the answer comes.
+    /// Asks on the callback connection, if the session is young; returns the receiver of the answer.
     fn ride(&self, request: &Request<'_>) -> Option<Rides> {
         let (live, rides, young) = {
             let mut state = self.lock();
@@ -338,19 +341,19 @@ impl Link {
         Some(rides)
     }
 
-    /// Hears the connection until the answer has come: another thread would have to be woken for it.
+    /// Reads the connection until the answer has come: another thread would have to be woken for it.
     fn hear_answer(&self, (mut receiver, live): (Receiver, Live)) {
         while self.lock().ride.is_some() && self.hear_once(&mut receiver, &live).is_ok() {}
         self.leave(Some((receiver, live)));
     }
 
-    /// Leaves the young session's connection to whoever asks next, or to the thread that hears it.
+    /// Leaves the young session's connection to the next question, or to the thread that reads it.
     fn leave(&self, young: Option<(Receiver, Live)>) {
         self.lock().start = Start::Young(young);
         self.changed.notify_all();
     }
 
-    /// Says that the kernel has forgotten an object.
+    /// Tells the server that the kernel has forgotten an object.
     pub(super) fn forgot(&self, object: u64, count: u64) {
         let live = self.lock().live.clone();
         if let Some(live) = live {
@@ -358,7 +361,7 @@ impl Link {
         }
     }
 
-    /// The mount is gone: the session ends.
+    /// Ends the session, as the mount is gone.
     pub(super) fn end(&self) {
         let mut state = self.lock();
         state.is_over = true;
@@ -370,7 +373,7 @@ impl Link {
         self.changed.notify_all();
     }
 
-    /// A new session, after `last`, of which nothing is kept; its first question may go with HELLO.
+    /// Begins a new session, after `last`, of which nothing is kept; its first question may go with HELLO.
     fn begin(&self, last: Option<&Live>, question: Option<&Request<'_>>) -> Result<(Receiver, Live), Lost> {
         let sent_ms = self.now_ms();
         let (session, boot) = last.map_or((0, 0), |last| (last.session, last.boot));
@@ -394,7 +397,7 @@ impl Link {
         Ok((receiver, live))
     }
 
-    /// What is shown now.
+    /// The present credentials.
     fn told(&self) -> Result<Told, Lost> {
         let Some(shown) = &self.shown else { return Ok(Told::default()) };
         let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
@@ -405,21 +408,21 @@ impl Link {
         Ok(Told { tls, leaf: holder.leaf, leaf_until_unix_s, credentials })
     }
 
-    /// The same, ready to be said.
+    /// The same, with a TLS connection begun.
     fn gather(&self) -> Result<Gathered, Lost> {
         let told = self.told()?;
         let tls = self.tls(&told)?;
         Ok((told, tls))
     }
 
-    /// What is said first under TLS, keys for it among it; nothing without credentials.
+    /// First message of TLS with its keys; `None` without credentials.
     fn tls(&self, told: &Told) -> Result<Option<ClientConnection>, Lost> {
         let Some(config) = &told.tls else { return Ok(None) };
         let made = ClientConnection::new(config.clone(), ServerName::from(self.server.ip()));
         made.map(Some).map_err(|error| Lost::Unreachable(io::Error::other(error)))
     }
 
-    /// Shows what is new before the old ends, so that what is open stays open.
+    /// Shows new credentials before the old expire, so that open files stay open.
     fn renew(&self) {
         let mut term_ms = 0;
         loop {
@@ -450,7 +453,7 @@ impl Link {
         }
     }
 
-    /// Connects and says what for, and asks what may be asked at once; boot, session and term.
+    /// Connects, says HELLO, and asks the first question if possible; returns boot, session and term.
     fn hello(
         &self,
         hello: &Request<'_>,
@@ -489,8 +492,8 @@ impl Link {
         }
     }
 
-    /// What a session's beginning took: until there was a connection, until both knew each other, until the server had looked at
-    /// the credentials and said so.
+    /// Counts the time of each step of a session's beginning: the connection, the TLS handshake, and the server's
+    /// check of the credentials.
     fn count_steps(&self, moments: [Instant; 4]) {
         let counts = [Count::ConnectNs, Count::HandshakeNs, Count::VerifyNs];
         for (count, step) in counts.into_iter().zip(moments.windows(2)) {
@@ -499,7 +502,7 @@ impl Link {
         }
     }
 
-    /// Hears what the server says, and begins anew when it says nothing any more.
+    /// Reads what the server sends, and begins a new session when it falls silent.
     fn keep(&self, first: Option<(Receiver, Live)>) {
         let mut next = first.or_else(|| self.arrived());
         let mut last = None;
@@ -526,7 +529,8 @@ impl Link {
         }
     }
 
-    /// Waits for the session that the first question begins, and until nobody asks there any more; none when it could not.
+    /// Waits for the session that the first question begins, and until no question uses it any more; `None` if it
+    /// could not be begun.
     fn arrived(&self) -> Option<(Receiver, Live)> {
         let is_away = |state: &mut State| !state.is_over && !matches!(state.start, Start::Young(_));
         let waited = self.changed.wait_while(self.lock(), is_away);
@@ -538,19 +542,19 @@ impl Link {
         }
     }
 
-    /// Why there is no session. Who is not let in says so at once to whoever asks; who comes too late waits.
+    /// Records why there is no session. A refusal fails waiting questions at once; otherwise they go on waiting.
     fn note(&self, lost: &Lost) {
         let mut state = self.lock();
         state.lost = Some(lost.to_string());
         if let Some(name) = lost.name() {
-            // Who was shown out may have nothing to show any more: why he was says more.
+            // A client that was expelled may have nothing left to show: the server's reason says more.
             let name = state.ended_as.clone().unwrap_or_else(|| name.to_owned());
             state.refused = Some(name);
             self.changed.notify_all();
         }
     }
 
-    /// Between two attempts.
+    /// Waits between two attempts.
     fn pause(&self, lost: &Lost) {
         self.note(lost);
         let pause = match lost {
@@ -560,23 +564,23 @@ impl Link {
         drop(self.changed.wait_timeout_while(self.lock(), pause, |state| !state.is_over));
     }
 
-    /// Why there is no session now, for whoever looks at the status: a name where credentials were refused, and a sentence.
+    /// Reason why there is no session now, for the status: a name if credentials were refused, and a sentence.
     pub(super) fn trouble(&self) -> (Option<String>, Option<String>) {
         let state = self.lock();
         (state.refused.clone(), state.lost.clone())
     }
 
-    /// Until when the leaf is good by which the session was begun or renewed, in seconds since 1970.
+    /// Expiry of the leaf by which the session was begun or renewed, in seconds since 1970.
     pub(super) fn leaf_until_unix_s(&self) -> Option<u64> {
         self.lock().live.as_ref()?.told.leaf_until_unix_s
     }
 
-    /// Whether there is nobody any more whose session it is.
+    /// Whether the session's user has logged out.
     pub(super) fn is_logged_out(&self) -> bool {
         self.shown.as_ref().is_some_and(|shown| (shown.is_over)())
     }
 
-    /// What the kernel was told may end without our hearing of it.
+    /// Handles the loss of the server: changes are no longer announced to us.
     fn lose(&self) {
         let mut state = self.lock();
         state.live = None;
@@ -605,15 +609,15 @@ impl Link {
             }
             _ => {
                 let ride = self.lock().ride.take().ok_or(Cut::Closed)?;
-                // Who asked may have waited too long.
+                // The asking thread may have given up.
                 let _ = ride.send((head, receiver.body().to_vec()));
             }
         }
         Ok(())
     }
 
-    /// The kernel may believe what it is told for `left_ms` from then on, less a tenth of a term: its clock has ticks, and an answer may lie
-    /// about for a moment before it gets there.
+    /// Lets the kernel keep answers for `left_ms` from then on, less a tenth of a term: its clock has ticks, and an
+    /// answer may be delayed before it gets there.
     fn until(&self, sent_ms: u64, left_ms: u64, term_ms: u64) {
         let until = sent_ms.saturating_add(left_ms).saturating_sub(term_ms / 10);
         self.until_ms.store(until, Ordering::Relaxed);
@@ -635,8 +639,8 @@ impl Link {
         }
     }
 
-    /// A connection of the session, how long an answer on it may take, and whether it was asked already: a change waits for a term
-    /// before it is begun, and for one while it is made.
+    /// A connection of the session, the time limit of an answer on it, and whether the request was sent on it
+    /// already. A change waits up to a term before it begins, and up to another while it is made.
     fn connection(
         &self,
         request: &Request<'_>,
@@ -691,7 +695,7 @@ impl Link {
 }
 
 impl Live {
-    /// A session whose server does not listen any more is found out where it is heard.
+    /// A session whose server does not listen any more is noticed by its reader.
     fn say(&self, request: &Request<'_>) {
         let mut out = Vec::new();
         request.put(&mut out);
@@ -700,7 +704,7 @@ impl Live {
 }
 
 impl State {
-    /// The next answer on the callback connection is somebody's; where he gets it.
+    /// Receiver for the next answer on the callback connection.
     fn rides(&mut self) -> Rides {
         let (ride, rides) = mpsc::channel();
         self.ride = Some(ride);

@@ -1,8 +1,8 @@
-//! The client: a remote directory, mounted until SIGTERM.
+//! Client: a remote directory, mounted until SIGTERM.
 //!
-//! Measured side, a process of its own. Owns the life of the mount: it begins when the server has answered, or before if that is
-//! wished, it is taken off by a keeper when this process may not or was killed. One thread waits here; the threads of the session answer the kernel. Prints
-//! nothing; the caller's hook says that it is ready.
+//! Measured side, a process of its own. Owns the life of the mount. It begins when the server has answered, or before
+//! if so requested. A keeper unmounts it if this process may not or was killed. One thread waits here; the threads of
+//! the session answer the kernel. Prints nothing; the caller's hook says that it is ready.
 
 mod contents;
 mod counters;
@@ -41,89 +41,90 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 use thiserror::Error;
 
-/// The export's number, which is also what FUSE calls the root.
+/// Number of the export, which is also FUSE's number of the root.
 const ROOT: u64 = 1;
-/// How far the kernel reads ahead in a file.
+/// Read-ahead of the kernel in a file.
 const READ_AHEAD_KIB: u32 = 1024;
-/// Requests the kernel may have under way besides those that somebody waits for.
+/// Limit on background requests of the kernel, which no process waits for.
 const BACKGROUND: u16 = 64;
-/// Threads that answer, for each core: most of the time they wait for the server. Each may have a connection, of which a session
-/// has sixteen at most.
+/// Answering threads a core: most of the time they wait for the server. Each may have a connection, of which a
+/// session has sixteen at most.
 const THREADS_PER_CORE: usize = 2;
 const MOST_THREADS: usize = 15;
 
-/// How to mount.
+/// Options of the mount.
 pub struct Options {
-    /// The server; without credentials on this machine, or in a network for tests.
+    /// Address of the server; without credentials on this machine, or in a test network.
     pub server: SocketAddr,
-    /// Nobody may change anything through it.
+    /// Whether changes through the mount are refused.
     pub read_only: bool,
-    /// The server is connected to when something is asked of it, and not before.
+    /// Whether to connect only at the first request.
     pub delay_connect: bool,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
-    /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one was killed.
+    /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one
+    /// was killed.
     pub keeper: Option<Command>,
-    /// Who mounts, and which server it must be; without them anybody mounts whatever answers.
+    /// Identities of the user and of the server; without them anybody mounts whatever answers.
     pub credentials: Option<Shown>,
 }
 
-/// By what a server knows who mounts, and by what it is known itself.
+/// Credentials of the user, and the server's expected identity.
 pub struct Shown {
-    /// Who the server must be.
+    /// Name of the server.
     pub server: Name,
-    /// Whose word counts.
+    /// Bundles of the trusted domains.
     pub bundles: Arc<Bundles>,
-    /// What is shown to it, asked for anew for each session: leafs live for minutes.
+    /// Gives the credentials to show, anew for each session: leafs live for minutes.
     pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
-    /// Whether who mounts has logged out: then the mount ends, and all that the kernel keeps of it.
+    /// Whether the user has logged out: then the mount ends, and the kernel's caches of it.
     pub is_over: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
-/// Why nothing was mounted.
+/// Reasons for not mounting.
 #[derive(Debug, Error)]
 pub enum MountError {
-    /// Whoever answers there could say anything.
+    /// Without credentials any server there could give any answer.
     #[error(
         "without credentials it connects to 127.0.0.1, ::1 or 198.18.0.0/15 alone, and {0} is none of them"
     )]
     OpenNetwork(SocketAddr),
-    /// There is no server.
+    /// The server cannot be reached.
     #[error(
         "cannot reach a server at {server}: {error}; is `remotefs serve` running there? If it closes connections \
          at once it may have too many: refused.too-many-connections of its status"
     )]
     Server {
-        /// Where.
+        /// The address.
         server: SocketAddr,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// One of both could not prove who it is.
+    /// One side could not prove its identity.
     #[error(
         "the server at {server} is not who it must be, or does not take the key of this session: {error}; look whether --as-server names \
          it, and whether the trust bundles on both sides are those of now"
     )]
     Unproven {
-        /// Where.
+        /// The address.
         server: SocketAddr,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// There is nothing to show.
+    /// There are no credentials to show.
     #[error("cannot use the session: {0}")]
     NothingToShow(String),
-    /// The server does not take what is shown.
+    /// The server refuses the credentials.
     #[error("the server at {server} does not let this session in ({name}): {sentence}")]
     Refused {
-        /// Where.
+        /// The address.
         server: SocketAddr,
         /// The refusal's name.
         name: String,
-        /// What is wrong, and what to do.
+        /// The fault, and what to do.
         sentence: String,
     },
-    /// What any mount may fail at.
+    /// The mount failed for another reason.
     #[error(transparent)]
     Mount(#[from] mount::MountError),
 }
@@ -140,7 +141,7 @@ impl From<io::Error> for MountError {
     }
 }
 
-/// What the threads of a mount share.
+/// State shared by the threads of a mount.
 struct Parts {
     link: Arc<Link>,
     kernel: Arc<Kernel>,
@@ -150,7 +151,7 @@ struct Parts {
 /// Mounts until SIGTERM, SIGINT or an unmount.
 ///
 /// # Errors
-/// When it could not be mounted; nothing is left behind then.
+/// It could not be mounted; nothing is left behind then.
 pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> Result<End, MountError> {
     let server = options.server;
     if options.credentials.is_none() && !is_for_tests(server) {
@@ -179,7 +180,7 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     let begun = StatusFile::begin(options.status.as_deref(), parts.status("starting", server));
     let mut status = begun.map_err(mount::MountError::from)?;
     start(&parts, &at, (options.read_only, &rights), sender.clone())?;
-    // From here on the mount is there, and this guard takes it away whatever happens.
+    // From here on the mount exists, and this guard removes it whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
     mount.tell_keeper();
@@ -187,13 +188,14 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     let _ = status.write(parts.status("mounted", server));
     ready(Ready { cleared, read_ahead_kib }, parts.degree());
     let meanwhile = || {
-        // A disk that is full leaves the old one.
+        // A full disk leaves the old one.
         let _ = status.write(parts.status("mounted", server));
         if parts.link.is_logged_out() {
             let _ = sender.send(Event::Signal);
         }
     };
-    // Nothing may be read that the server does not vouch for any more: what is open is emptied before it is cut off.
+    // Nothing may be read that the server no longer vouches for: caches of open files are dropped before the mount is
+    // cut off.
     let end = wait(mount, &events, meanwhile, || {
         parts.link.end();
         parts.kernel.empty();
@@ -219,7 +221,7 @@ fn start(
         MountOption::FSName("bakeoff-remotefs".to_owned()),
         MountOption::Subtype("bakeoff".to_owned()),
     ];
-    // What the kernel keeps is for whoever mounted it, and for nobody else, not even root.
+    // The kernel's caches are for the user who mounted, and for nobody else, not even root.
     config.acl = SessionACL::Owner;
     config.n_threads = Some(usual_threads());
     config.clone_fd = true;
@@ -229,7 +231,7 @@ fn start(
     let device = session.as_fd();
     rights.within(|| parts.kernel.is_there(device)).map_err(failed)?;
     let session = rights.within(|| session.spawn()).map_err(failed)?;
-    // Its drop would unmount, which is the guard's, and might hit what lies below.
+    // Dropping it would unmount, which is the guard's job, and might hit a mount below.
     std::mem::forget(session);
     Ok(())
 }
@@ -239,7 +241,7 @@ fn usual_threads() -> usize {
 }
 
 impl Parts {
-    /// Whatever the kernel keeps is never stale; on an old one it keeps less.
+    /// Degree of coherence: the kernel's caches are never stale; on an old kernel it caches less.
     fn degree(&self) -> Degree {
         match self.kernel.keeps_names() {
             true => Degree::Full,

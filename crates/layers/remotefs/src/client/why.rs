@@ -1,7 +1,8 @@
-//! Why something in a mount may or may not be done: asked through the mount itself.
+//! Explanation of access decisions in a mount, asked through the mount itself.
 //!
-//! Measured side, cold. A question is the name of a symbolic link that is not there until it is looked up, and whose text is the
-//! answer. Its name is longer than a name can be, so that it is no file's. Who may look for a name may ask about it.
+//! Measured side, cold. A question is the name of a symbolic link that does not exist until it is looked up, and
+//! whose text is the answer. Its name is longer than a file's name can be. Any user who may look up a name may ask
+//! about it.
 
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
@@ -12,7 +13,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard};
 
-/// What a question begins with: longer than the longest name. The name that it is about follows; none is the directory itself.
+/// Prefix of a question: longer than the longest name. The name in question follows; without one it is the directory
+/// itself.
 const QUESTION: [u8; 256] = {
     let (mut name, start) = ([b'.'; 256], *b".bakeoff-remotefs-why");
     let mut at = 0;
@@ -22,13 +24,13 @@ const QUESTION: [u8; 256] = {
     }
     name
 };
-/// Numbers of answers, which no object has.
+/// First number of answers, above all objects' numbers.
 const FIRST: u64 = 1 << 63;
 
-/// What decides about a path in a mount: a line an operation.
+/// Explains the decisions on a path in a mount: a line for each operation.
 ///
 /// # Errors
-/// It is in no mount of ours, or not in one with credentials.
+/// It is in no mount of ours, or in one without credentials.
 pub fn why(path: &Path) -> io::Result<String> {
     let is_directory = fs::symlink_metadata(path).is_ok_and(|about| about.is_dir());
     let (directory, name) = match path.file_name() {
@@ -40,17 +42,17 @@ pub fn why(path: &Path) -> io::Result<String> {
     Ok(fs::read_link(directory.join(question))?.into_os_string().to_string_lossy().into_owned())
 }
 
-/// What a name asks about, if it is a question.
+/// The name that is asked about, if this is a question.
 pub(super) fn asked(name: &OsStr) -> Option<&[u8]> {
     name.as_bytes().strip_prefix(&QUESTION)
 }
 
-/// Answers that the kernel may ask for still.
+/// Answers that the kernel may still ask for.
 #[derive(Debug, Default)]
 pub(super) struct Answers(Mutex<(u64, HashMap<u64, OsString>)>);
 
 impl Answers {
-    /// One more; its number.
+    /// Keeps an answer; returns its number.
     pub(super) fn keep(&self, text: Vec<u8>) -> u64 {
         let mut answers = self.lock();
         answers.0 += 1;
@@ -64,7 +66,7 @@ impl Answers {
         self.lock().1.get(&number).cloned().filter(|_| number >= FIRST)
     }
 
-    /// The kernel has forgotten a number; whether it was an answer's.
+    /// Drops an answer that the kernel has forgotten; returns whether the number was an answer's.
     pub(super) fn forget(&self, number: u64) -> bool {
         number >= FIRST && self.lock().1.remove(&number).is_some()
     }

@@ -1,4 +1,4 @@
-//! What a server says.
+//! Answers of a server.
 //!
 //! Measured side, pure, hot at both ends.
 
@@ -6,61 +6,62 @@ use super::fields::{Fields, Name, put_text};
 use super::{Attributes, HEAD_BYTES, Head, Kind, MOST_DATA_BYTES, MOST_SMALL_BYTES, VERSION, end, flag, put};
 use crate::refusal::Refusal;
 
-/// What a break is about, besides attributes, which it always is.
+/// Parts of an object that a break is about, besides attributes, which are always included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct What {
-    /// Bytes.
+    /// Contents of a file.
     pub contents: bool,
-    /// Names in the directory.
+    /// Names in a directory.
     pub names: bool,
 }
 
-/// Room of the export's file system.
+/// Space of the export's file system.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Space {
     /// Bytes of a block.
     pub block_bytes: u32,
     /// Blocks.
     pub blocks: u64,
-    /// That are free.
+    /// Free blocks.
     pub free: u64,
-    /// Of those, for everybody.
+    /// Free blocks available without privileges.
     pub available: u64,
-    /// Objects that there can be.
+    /// Limit on objects.
     pub objects: u64,
-    /// That can be made still.
+    /// Objects that can still be made.
     pub free_objects: u64,
 }
 
-/// What a server says.
+/// Answer of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "a field is what its name and the protocol's table say")]
 pub enum Answer<'b> {
     /// To HELLO.
     Welcome { boot: u64, session: u32, term_ms: u32 },
-    /// Attributes, of what was looked up, made or asked for; of a small file that was looked up its contents, too, if any are here.
+    /// Attributes of an object that was looked up, made or asked for; for a small file that was looked up its
+    /// contents, too, unless empty.
     Attributes { attributes: Attributes, leased: bool, contents: &'b [u8] },
-    /// The name is not there.
+    /// The name does not exist.
     Absent { leased: bool },
     /// Bytes of a file or a symbolic link.
     Bytes { bytes: &'b [u8], leased: bool, end: bool },
-    /// Of a directory; see [`entries`].
+    /// Entries of a directory; see [`entries`].
     Entries { bytes: &'b [u8], leased: bool, end: bool },
-    /// So many bytes, which end there.
+    /// Number of bytes written, and their end in the file.
     Written { length: u32, end: u64 },
-    /// Room.
+    /// Space of the file system.
     Space(Space),
     /// Done.
     Done,
-    /// The session is alive for so long, from when the ping with this stamp was sent.
+    /// The session lives for this long, counted from the sending of the ping with this stamp.
     Alive { stamp: u64, left_ms: u64 },
-    /// On the callback connection: forget this, and say so.
+    /// On the callback connection: forget this, and acknowledge it.
     Break { number: u64, object: u64, what: What },
-    /// On the callback connection: what the session may do has changed; it keeps nothing of what it was told.
+    /// On the callback connection: the session's rights have changed, and all that it was told is void.
     Changed,
-    /// On the callback connection: these credentials do not count, or no more. The session is over.
+    /// On the callback connection: these credentials are refused, or no longer valid. The session is over.
     Refused { name: &'b str, sentence: &'b str },
-    /// It was not done: the kernel's number, and a refusal's (0 for none).
+    /// It was not done: the kernel's error number, and a refusal's (0 for none).
     Error { errno: u32, refusal: u32 },
 }
 
@@ -81,12 +82,12 @@ mod kind {
 }
 
 impl<'b> Answer<'b> {
-    /// Puts it behind what is in `out`.
+    /// Appends the frame to `out`.
     pub fn put(&self, out: &mut Vec<u8>) {
         put(out, self.head(), |out| self.body(out));
     }
 
-    /// What a head and a body say.
+    /// Reads an answer from head and body.
     ///
     /// # Errors
     /// They are no answer.
@@ -97,11 +98,11 @@ impl<'b> Answer<'b> {
         if answer.head().same(head) { Ok(answer) } else { Err(Refusal::StrayField) }
     }
 
-    /// [`Answer::Bytes`], whose bytes `fill` puts into the frame itself, at most `most`; it says how many, and whether
-    /// that was the end.
+    /// Puts [`Answer::Bytes`] with bytes that `fill` writes into the frame itself, at most `most`; it returns their
+    /// number, and whether they reach the end.
     ///
     /// # Errors
-    /// What `fill` reports; `out` is as it was.
+    /// The error of `fill`; `out` is as it was.
     pub fn put_bytes<E>(
         out: &mut Vec<u8>,
         most: u32,
@@ -236,20 +237,20 @@ fn rest<'b>(fields: &mut Fields<'b>) -> Result<&'b [u8], Refusal> {
 /// An entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry<'b> {
-    /// To go on behind it.
+    /// Cookie for continuing behind it.
     pub cookie: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its name.
     pub name: Name<'b>,
 }
 
-/// Entries as they are gathered for an answer.
+/// Entries gathered for an answer.
 #[derive(Debug, Default)]
 pub struct Entries(Vec<u8>);
 
 impl Entries {
-    /// One more, if it does not make them longer than `most_bytes`; whether it did not.
+    /// Adds an entry, unless that exceeds `most_bytes`; returns whether it did.
     pub fn add(&mut self, entry: &Entry<'_>, most_bytes: u32) -> bool {
         let longer = self.0.len() + 8 + 1 + 2 + entry.name.bytes().len();
         let fits = longer <= most_bytes as usize;
@@ -261,13 +262,13 @@ impl Entries {
         fits
     }
 
-    /// As a body.
+    /// The body of the answer.
     pub fn bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// The entries of an [`Answer::Entries`], until one is wrong.
+/// The entries of an [`Answer::Entries`], up to the first malformed one.
 pub fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, Refusal>> {
     let mut fields = Fields(bytes);
     std::iter::from_fn(move || {

@@ -1,11 +1,11 @@
-//! What is known of an object besides its bytes and names.
+//! Attributes of an object: everything except its bytes and names.
 //!
 //! Measured side, pure.
 
 use super::fields::Fields;
 use crate::refusal::Refusal;
 
-/// A moment: seconds and nanoseconds since 1970.
+/// A time: seconds and nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moment {
     /// Whole seconds; before 1970 they are negative.
@@ -26,7 +26,7 @@ impl Moment {
     }
 }
 
-/// What an object is. There are no devices, FIFOs and sockets here: their files are not exported.
+/// Kind of an object. There are no devices, FIFOs and sockets: they are not exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A file.
@@ -48,30 +48,30 @@ impl Kind {
     }
 }
 
-/// Of an object. Whose it is does not travel: at the client everything belongs to whoever mounted it.
+/// Attributes of an object. The owner is not sent: at the client everything belongs to the user who mounted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Attributes {
-    /// Its number, which no other object has while the server lives.
+    /// Its number, which no other object gets while the server lives.
     pub object: u64,
     /// Bytes.
     pub size: u64,
     /// Blocks of 512 bytes that it takes.
     pub blocks: u64,
-    /// When it was last read.
+    /// Time of the last read.
     pub atime: Moment,
-    /// When its bytes changed.
+    /// Time of the last change of its bytes.
     pub mtime: Moment,
-    /// When anything of it changed.
+    /// Time of the last change of anything.
     pub ctime: Moment,
-    /// Names that it has.
+    /// Number of its names.
     pub names: u32,
     /// Permission bits, at most 0o1777.
     pub mode: u16,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
-/// Permission bits that travel: set-user-id and set-group-id do not.
+/// Permission bits that are sent: set-user-id and set-group-id are not.
 pub(super) const MODE_BITS: u16 = 0o1777;
 
 pub(super) fn mode(bits: u16) -> Result<u16, Refusal> {
@@ -107,15 +107,15 @@ impl Attributes {
     }
 }
 
-/// When a file was read or written, as somebody wants it to be.
+/// New time of reading or writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Times {
-    /// As it is.
+    /// Unchanged.
     #[default]
     Kept,
     /// The server's clock.
     Now,
-    /// This.
+    /// A given time.
     At(Moment),
 }
 
@@ -141,16 +141,16 @@ impl Times {
     }
 }
 
-/// Attributes that shall be others; what is `None` stays.
+/// New attributes; `None` leaves one unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct New {
     /// Permission bits.
     pub mode: Option<u16>,
-    /// Bytes: what is behind is cut off, what is missing reads as nought.
+    /// Length: a shorter one cuts the file, a longer one adds zeros.
     pub size: Option<u64>,
-    /// When it was read.
+    /// Time of the last read.
     pub atime: Times,
-    /// When it was written.
+    /// Time of the last write.
     pub mtime: Times,
 }
 

@@ -1,4 +1,4 @@
-//! Numbers and names out of a body, and into one.
+//! Encoding and decoding of the fields of a body: numbers and names.
 //!
 //! Measured side, pure, hot.
 
@@ -6,7 +6,7 @@ use crate::refusal::Refusal;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 
-/// What is left of a body.
+/// The unread rest of a body.
 pub(super) struct Fields<'b>(pub(super) &'b [u8]);
 
 macro_rules! number {
@@ -38,30 +38,30 @@ impl<'b> Fields<'b> {
         Name::of(self.text()?)
     }
 
-    /// Everything was read.
+    /// Checks that everything was read.
     pub(super) fn end(&self) -> Result<(), Refusal> {
         if self.0.is_empty() { Ok(()) } else { Err(Refusal::TrailingData) }
     }
 }
 
-/// Bytes with their length before them; of what is longer than 65,535 bytes nothing comes out right, and nothing is.
+/// Bytes with their length before them; text of more than 65,535 bytes would be malformed, but none is so long.
 pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
     out.extend_from_slice(&u16::try_from(text.len()).unwrap_or(u16::MAX).to_le_bytes());
     out.extend_from_slice(text);
 }
 
-/// One name of a directory: bytes, of any encoding or none.
+/// A single name in a directory: bytes, of any encoding or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Name<'b>(&'b [u8]);
 
 impl<'b> Name<'b> {
-    /// The longest, as Linux has it (`NAME_MAX`).
+    /// Length limit: Linux's `NAME_MAX`.
     pub const MOST_BYTES: usize = 255;
 
-    /// These bytes, if they are one name.
+    /// These bytes, if they are a single name.
     ///
     /// # Errors
-    /// They are none: nothing is ever resolved but single names.
+    /// They are not one: only single names are ever resolved.
     pub fn of(bytes: &'b [u8]) -> Result<Self, Refusal> {
         let fits = (1..=Self::MOST_BYTES).contains(&bytes.len());
         let single = !bytes.iter().any(|byte| matches!(byte, b'/' | 0)) && bytes != b"." && bytes != b"..";
@@ -73,7 +73,7 @@ impl<'b> Name<'b> {
         self.0
     }
 
-    /// As the operating system wants it.
+    /// For the operating system.
     pub fn os(self) -> &'b OsStr {
         OsStr::from_bytes(self.0)
     }

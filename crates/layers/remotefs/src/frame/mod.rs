@@ -1,8 +1,9 @@
-//! Frames: what server and client say to each other, as bytes.
+//! Frames: wire format of the messages between server and client.
 //!
-//! Measured side, pure, hot: once a request and once an answer. A head of 40 bytes, little-endian, and a body. Strict: what is decoded
-//! encodes to the very bytes it came from, so there is one way to say a thing, and a field or flag that
-//! means nothing must be nought. Strangers feed it: nothing is allocated for what is not there, nothing panics.
+//! Measured side, pure, hot: once a request and once an answer. A head of 40 bytes, little-endian, and a body.
+//! Strict: a decoded frame encodes to the very bytes it came from, so each message has one form, and an unused field
+//! or flag must be zero. Strangers control the input: nothing is allocated for data that is not there, nothing
+//! panics.
 
 mod answer;
 mod attributes;
@@ -17,35 +18,35 @@ pub use request::{Class, Request, Way};
 use crate::refusal::Refusal;
 use std::fmt;
 
-/// What a head takes.
+/// Length of a head.
 pub const HEAD_BYTES: usize = 40;
-/// The most that is read or written at once.
+/// Limit on bytes read or written at once.
 pub const MOST_DATA_BYTES: u32 = 1 << 20;
-/// The most that follows a head: data, and room for names beside it.
+/// Limit on a body: data, and room for names beside it.
 pub const MOST_BODY_BYTES: u32 = MOST_DATA_BYTES + 4096;
-/// The longest file whose contents come with its name.
+/// Limit on a file whose contents come with its name.
 pub const MOST_SMALL_BYTES: usize = 4096;
-/// The most that credentials take.
+/// Limit on credentials.
 pub const MOST_CREDENTIALS_BYTES: usize = 64 * 1024;
-/// The version of all this.
+/// Version of the protocol.
 pub const VERSION: u64 = 1;
 
-/// What stands before each body. What the fields mean is the kind's.
+/// Head of a frame. The kind decides the meaning of the fields.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub struct Head {
-    /// Bytes that follow.
+    /// Length of the body.
     pub length: u32,
-    /// What it is.
+    /// Its kind.
     pub kind: u16,
-    /// Of [`flag`].
+    /// Bits of [`flag`].
     pub flags: u16,
-    /// Whom it concerns.
+    /// The object concerned.
     pub object: u64,
-    /// Where in it.
+    /// Offset in it.
     pub offset: u64,
-    /// The kind's own.
+    /// A field whose meaning depends on the kind.
     pub a: u64,
-    /// The kind's own.
+    /// A field whose meaning depends on the kind.
     pub b: u64,
 }
 
@@ -58,33 +59,33 @@ impl fmt::Debug for Head {
 
 /// Flags of a head.
 pub mod flag {
-    /// CREATE: the name must not be there.
+    /// CREATE: the name must not exist.
     pub const EXCLUSIVE: u16 = 1;
-    /// CREATE: what is there is emptied.
+    /// CREATE: an existing file is truncated.
     pub const TRUNCATE: u16 = 2;
-    /// RENAME: the new name must not be there.
+    /// RENAME: the new name must not exist.
     pub const NO_REPLACE: u16 = 4;
-    /// RENAME: both names are there and change places.
+    /// RENAME: both names exist and are exchanged.
     pub const EXCHANGE: u16 = 8;
-    /// WRITE: at the end, wherever that is.
+    /// WRITE: append, wherever the end is.
     pub const APPEND: u16 = 16;
     /// The answer may be kept for the session's term.
     pub const LEASED: u16 = 32;
-    /// There is no more behind these bytes or entries.
+    /// These bytes or entries are the last.
     pub const END: u16 = 64;
-    /// BREAK: bytes of the object.
+    /// BREAK: contents of the object.
     pub const CONTENTS: u16 = 128;
     /// BREAK: names in the directory.
     pub const NAMES: u16 = 256;
 }
 
 impl Head {
-    /// Of a kind, and nothing else.
+    /// A head of this kind, otherwise zero.
     const fn of(kind: u16) -> Self {
         Self { length: 0, kind, flags: 0, object: 0, offset: 0, a: 0, b: 0 }
     }
 
-    /// With a flag, if it is so.
+    /// With this flag, if `so`.
     const fn flagged(mut self, flag: u16, so: bool) -> Self {
         if so {
             self.flags |= flag;
@@ -96,7 +97,7 @@ impl Head {
         self.flags & flag != 0
     }
 
-    /// As bytes.
+    /// Its bytes.
     pub fn bytes(&self) -> [u8; HEAD_BYTES] {
         let mut bytes = [0; HEAD_BYTES];
         bytes[0..4].copy_from_slice(&self.length.to_le_bytes());
@@ -108,10 +109,10 @@ impl Head {
         bytes
     }
 
-    /// From bytes.
+    /// Reads a head.
     ///
     /// # Errors
-    /// When there are too few, or more are announced than may follow.
+    /// There are too few bytes, or the announced length exceeds the limit.
     pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
         let mut fields = fields::Fields(bytes);
         let head = Self {
@@ -126,13 +127,13 @@ impl Head {
         if head.length > MOST_BODY_BYTES { Err(Refusal::FrameTooLarge) } else { Ok(head) }
     }
 
-    /// The same but for the length, which whoever read the body has looked at.
+    /// Whether all fields agree except the length, which the body's reader has checked.
     fn same(&self, other: &Self) -> bool {
         *self == Self { length: self.length, ..*other }
     }
 }
 
-/// Puts a frame behind what is in `out`: the body is written by `body`, and the head learns its length.
+/// Appends a frame to `out`: `body` writes the body, and its length goes into the head.
 fn put(out: &mut Vec<u8>, head: Head, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&head.bytes());
@@ -140,10 +141,10 @@ fn put(out: &mut Vec<u8>, head: Head, body: impl FnOnce(&mut Vec<u8>)) {
     end(out, start);
 }
 
-/// Tells the head at `start` how long its body became.
+/// Writes the length of the body into the head at `start`.
 fn end(out: &mut [u8], start: usize) {
     let length = out.len().saturating_sub(start + HEAD_BYTES);
-    // No body of ours is longer than 4 GiB; one that was would be refused by the other side.
+    // No body of ours exceeds 4 GiB; the other side would refuse it.
     let length = u32::try_from(length).unwrap_or(u32::MAX);
     if let Some(field) = out.get_mut(start..start + 4) {
         field.copy_from_slice(&length.to_le_bytes());

@@ -1,84 +1,85 @@
-//! What a client says.
+//! Requests of a client.
 //!
-//! Measured side, pure, hot at the server, where strangers feed it.
+//! Measured side, pure, hot at the server, where strangers control the input.
 
 use super::attributes::mode;
 use super::fields::{Fields, Name, put_text};
 use super::{Head, MOST_CREDENTIALS_BYTES, MOST_DATA_BYTES, New, VERSION, flag, put};
 use crate::refusal::Refusal;
 
-/// What a connection is for.
+/// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// The server speaks on it, too. It is a session's first, and ends with it.
+    /// The server sends on it, too. It is a session's first, and ends with it.
     Callback,
-    /// Questions and answers, in turn.
+    /// Requests and answers, in turn.
     Data,
 }
 
-/// How a rename treats the new name.
+/// Treatment of an existing new name in a rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// What has it is replaced.
+    /// It is replaced.
     Replace,
-    /// Nothing may have it.
+    /// It must not exist.
     NoReplace,
-    /// Both change places.
+    /// Both are exchanged.
     Exchange,
 }
 
-/// What a client says.
+/// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "a field is what its name and the protocol's table say")]
 pub enum Request<'b> {
-    /// First on each connection. A callback connection makes a session, by credentials where there are any, and ends the
-    /// one it names: whoever says so keeps nothing of it. A data connection names the session and the boot id it was told.
+    /// First on each connection. A callback connection begins a session, by credentials where there are any, and ends
+    /// the one that it names, whose answers the client no longer keeps. A data connection names the session and its
+    /// boot id.
     Hello { class: Class, session: u32, boot: u64, credentials: &'b [u8] },
-    /// A name in a directory.
+    /// Look up a name in a directory.
     Lookup { directory: u64, name: Name<'b> },
-    /// Attributes.
+    /// Get attributes.
     Attributes { object: u64 },
-    /// Other attributes.
+    /// Set attributes.
     SetAttributes { object: u64, new: New },
-    /// Where a symbolic link leads.
+    /// Read the target of a symbolic link.
     ReadLink { object: u64 },
-    /// How much room there is.
+    /// Get the space of the file system.
     Space,
-    /// Entries behind a cookie, of at most so many bytes.
+    /// List entries behind a cookie, up to this number of bytes.
     List { directory: u64, cookie: u64, most_bytes: u32 },
-    /// Bytes.
+    /// Read bytes.
     Read { object: u64, offset: u64, length: u32 },
-    /// Bytes to be kept.
+    /// Write bytes.
     Write { object: u64, offset: u64, append: bool, bytes: &'b [u8] },
-    /// What was written shall be on the disk.
+    /// Write everything so far to the disk.
     Commit { object: u64 },
-    /// A file.
+    /// Create a file.
     Create { directory: u64, name: Name<'b>, mode: u16, exclusive: bool, truncate: bool },
-    /// A directory.
+    /// Make a directory.
     MakeDirectory { directory: u64, name: Name<'b>, mode: u16 },
-    /// A symbolic link.
+    /// Make a symbolic link.
     SymLink { directory: u64, name: Name<'b>, target: &'b [u8] },
-    /// One more name.
+    /// Add a name.
     Link { object: u64, directory: u64, name: Name<'b> },
-    /// One name less, of a file or a link.
+    /// Remove a name of a file or a link.
     Remove { directory: u64, name: Name<'b> },
-    /// An empty directory less.
+    /// Remove an empty directory.
     RemoveDirectory { directory: u64, name: Name<'b> },
-    /// Another name.
+    /// Rename.
     Rename { from: u64, name: Name<'b>, to: u64, new_name: Name<'b>, way: Way },
-    /// The session is there still. The stamp comes back.
+    /// Sign of life of the session. The stamp comes back.
     Ping { stamp: u64 },
-    /// What this break was about is kept no more.
+    /// Acknowledgement of a break: nothing of its object is kept any more.
     Ack { number: u64 },
-    /// So many mentions of an object are forgotten.
+    /// The kernel forgot this number of mentions of an object.
     Forget { object: u64, count: u64 },
-    /// The session is over, and nothing is kept.
+    /// The session ends, and nothing is kept.
     Bye,
-    /// What decides about an object, or a name in a directory.
+    /// Explain the decisions on an object, or on a name in a directory.
     Why { object: u64, name: Option<Name<'b>> },
 }
 
-/// The longest text of a symbolic link (`PATH_MAX` less its NUL).
+/// Longest target of a symbolic link (`PATH_MAX` without its final zero).
 const MOST_TARGET_BYTES: usize = 4095;
 
 mod kind {
@@ -107,12 +108,12 @@ mod kind {
 }
 
 impl<'b> Request<'b> {
-    /// Puts it behind what is in `out`.
+    /// Appends the frame to `out`.
     pub fn put(&self, out: &mut Vec<u8>) {
         put(out, self.head(), |out| self.body(out));
     }
 
-    /// What a head and a body say.
+    /// Reads a request from head and body.
     ///
     /// # Errors
     /// They are no request.
@@ -120,11 +121,11 @@ impl<'b> Request<'b> {
         let mut fields = Fields(body);
         let request = Self::of(head, &mut fields)?;
         fields.end()?;
-        // What the request does not say again means nothing, and nobody may say it.
+        // A field that the request does not use must be zero.
         if request.head().same(head) { Ok(request) } else { Err(Refusal::StrayField) }
     }
 
-    /// Whether it may be asked again when no answer came: the second time does what the first did.
+    /// Whether it may be asked again if no answer came: the second time has the same result as the first.
     pub const fn may_be_repeated(&self) -> bool {
         match self {
             Self::Lookup { .. }
@@ -142,7 +143,7 @@ impl<'b> Request<'b> {
         }
     }
 
-    /// Whether it may be asked on the callback connection, too: its answer is small, and nothing is changed by it.
+    /// Whether it may also be asked on the callback connection: its answer is small, and it changes nothing.
     pub const fn is_small(&self) -> bool {
         matches!(self, Self::Lookup { .. } | Self::Attributes { .. })
     }
@@ -299,7 +300,7 @@ fn length(number: u64) -> Result<u32, Refusal> {
     if length <= MOST_DATA_BYTES { Ok(length) } else { Err(Refusal::BadValue) }
 }
 
-/// A place in a file, with room for what is read or written there (`loff_t`).
+/// An offset in a file, with room for the data behind it (`loff_t`).
 fn place(offset: u64) -> Result<u64, Refusal> {
     let most = i64::MAX as u64 - u64::from(MOST_DATA_BYTES);
     if offset <= most { Ok(offset) } else { Err(Refusal::BadValue) }

@@ -1,15 +1,15 @@
-//! The system calls of the threads that serve: those that strangers speak to.
+//! System calls allowed to the serving threads, which strangers speak to.
 //!
-//! Measured side, cold. They take connections, answer, and do to the export what is asked for; no thread of theirs executes a
-//! program, makes a socket, or reaches another process. Threads that were started before live without the filter: they open sessions
-//! and listen to agents, and are spoken to by nobody else.
+//! Measured side, cold. They take connections, answer, and carry out requests on the export; none of them executes a
+//! program, makes a socket, or reaches another process. Threads that were started before have no filter: they open
+//! sessions and listen to agents, and nobody else speaks to them.
 
 use bakeoff_layers_base::daemon::calls::{FACTS, REPLACING, RUNTIME};
 use bakeoff_sys::seccomp::{Filter, Rule, allow};
 use nix::libc;
 use std::io;
 
-/// Connections. None has an address that could be another's, so that arguments need not be looked at.
+/// Calls on connections. None takes an address, so that arguments need not be checked.
 const SPEAKING: &[Rule] = &[
     allow(libc::SYS_accept4),
     allow(libc::SYS_recvfrom),
@@ -18,7 +18,7 @@ const SPEAKING: &[Rule] = &[
     allow(libc::SYS_shutdown),
 ];
 
-/// The export: which files, Landlock and the names decide.
+/// Calls on the export: Landlock and the names decide on which files.
 const SERVING: &[Rule] = &[
     allow(libc::SYS_openat),
     allow(libc::SYS_openat2),
@@ -41,7 +41,7 @@ const SERVING: &[Rule] = &[
     allow(libc::SYS_fcntl),
 ];
 
-/// Nothing else from now on, for the calling thread and those that it starts.
+/// Refuses all other calls from now on, for the calling thread and those that it starts.
 pub(super) fn confine() -> io::Result<()> {
     Filter::new(&[SPEAKING, SERVING, FACTS, REPLACING, RUNTIME]).apply_to_this_thread()
 }

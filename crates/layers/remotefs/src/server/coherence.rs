@@ -1,6 +1,6 @@
-//! Leases with threads, a clock and sockets: who waits, who is told.
+//! Leases with threads, a clock and sockets: questions and changes wait here, and breaks are sent.
 //!
-//! Measured side, server process, hot. The rules are the lease table's ([`crate::lease`]); here questions and changes
+//! Measured side, server process, hot. The lease table ([`crate::lease`]) has the rules; here questions and changes
 //! wait for it, breaks are sent and sessions ended. Locks are taken in one order: the table's, then the objects'.
 
 use super::No;
@@ -17,12 +17,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The longest wait without a look at the terms.
+/// Longest wait without a look at the terms.
 const LOOK: Duration = Duration::from_secs(1);
-/// Connections of one session, the one for callbacks among them.
+/// Limit on connections of one session, including its callback connection.
 const MOST_OF_SESSION: usize = 16;
 
-/// Where a session is told things.
+/// Callback connection of a session.
 #[derive(Debug)]
 pub(super) struct Callback(Mutex<Stream>);
 
@@ -31,14 +31,14 @@ impl Callback {
         Self(Mutex::new(stream))
     }
 
-    /// Says it. Who cannot be told is not waited for longer than his term.
+    /// Sends an answer. A client that does not take it delays others no longer than its term.
     pub(super) fn say(&self, answer: &Answer<'_>) {
         let mut bytes = Vec::new();
         answer.put(&mut bytes);
         self.send(&bytes);
     }
 
-    /// The same of a frame.
+    /// Sends a frame.
     pub(super) fn send(&self, frame: &[u8]) {
         let stream = lock(&self.0);
         if stream.write_all(frame).is_err() {
@@ -63,7 +63,7 @@ struct Seat {
     connections: usize,
 }
 
-/// The leases of a server, and those who wait for them.
+/// The leases of a server, and the threads that wait for them.
 #[derive(Debug)]
 pub(super) struct Coherence {
     started: Instant,
@@ -80,7 +80,7 @@ impl Coherence {
         Self { started: Instant::now(), inner, changed: Condvar::new(), objects, tally }
     }
 
-    /// A new session. `last` is one that says it is over.
+    /// Begins a session. `last` is an old one of the same client that ends.
     pub(super) fn open(&self, callback: Arc<Callback>, last: Option<Session>) -> Session {
         let mut inner = self.lock();
         if let Some(last) = last {
@@ -92,7 +92,7 @@ impl Coherence {
         session
     }
 
-    /// One more connection of a session.
+    /// Counts another connection of a session.
     pub(super) fn join(&self, session: Session) -> Result<(), Refusal> {
         let mut inner = self.lock();
         let seat = inner.seats.get_mut(&session).ok_or(Refusal::SessionOver)?;
@@ -103,21 +103,21 @@ impl Coherence {
         Ok(())
     }
 
-    /// One less.
+    /// Counts one less.
     pub(super) fn leave(&self, session: Session) {
         match self.lock().seats.get_mut(&session) {
             Some(seat) => seat.connections = seat.connections.saturating_sub(1),
-            // It ended before; what it was told of meanwhile goes, too.
+            // It ended before; what it was told of since is dropped, too.
             None => self.objects.end(session),
         }
     }
 
-    /// The session knows nothing of an object any more.
+    /// Drops a session's knowledge of an object.
     pub(super) fn release(&self, session: Session, object: Object) {
         self.lock().table.release(session, object);
     }
 
-    /// How long a session has from now on.
+    /// Renews a session; returns its time left.
     pub(super) fn renew(&self, session: Session) -> Option<u64> {
         self.lock().table.renew(self.now_ms(), session)
     }
@@ -127,18 +127,18 @@ impl Coherence {
         self.changed.notify_all();
     }
 
-    /// The session says that it is over.
+    /// Ends a session at its request.
     pub(super) fn bye(&self, session: Session) {
         let mut inner = self.lock();
         self.end(&mut inner, session);
     }
 
-    /// Whether a session goes on.
+    /// Whether a session is alive.
     pub(super) fn is_live(&self, session: Session) -> bool {
         self.lock().seats.contains_key(&session)
     }
 
-    /// Says something to sessions, each in a thread of its own: who does not listen keeps no other waiting.
+    /// Sends an answer to sessions, each in a thread of its own: a slow client delays no other.
     pub(super) fn say_to(&self, sessions: &[Session], answer: &Answer<'_>) {
         let told: Vec<Arc<Callback>> = {
             let inner = self.lock();
@@ -147,26 +147,26 @@ impl Coherence {
         };
         thread::scope(|scope| {
             for callback in &told {
-                // Who cannot be told keeps nothing beyond his term.
+                // A client that cannot be told keeps nothing beyond its term.
                 let _ = thread::Builder::new().spawn_scoped(scope, move || callback.say(answer));
             }
         });
     }
 
-    /// The same to all.
+    /// Sends an answer to all sessions.
     pub(super) fn say_to_all(&self, answer: &Answer<'_>) {
         let sessions: Vec<Session> = self.lock().seats.keys().copied().collect();
         self.say_to(&sessions, answer);
     }
 
-    /// Something has changed that no session did. Its leases are taken from all, and nobody is answered about it till then.
+    /// Handles a change that no session made: revokes all leases, and answers no question about it until then.
     pub(super) fn has_changed(&self, keys: Vec<Key>) {
         if let Ok(change) = self.settle(NOBODY, &distinct(keys)) {
             drop(Under { coherence: self, change });
         }
     }
 
-    /// Waits until a question about objects may be answered; whether the answer may be kept.
+    /// Waits until a question about objects may be answered; returns whether the answer may be kept.
     pub(super) fn ask(&self, session: Session, objects: &[Object]) -> Result<bool, No> {
         let mut inner = self.lock();
         loop {
@@ -179,8 +179,8 @@ impl Coherence {
         }
     }
 
-    /// Makes a change when nobody holds what it is about. What that is may be another when it has waited: `keys` is asked again
-    /// while nobody else can change it.
+    /// Makes a change once nobody holds its objects. They may differ after the wait: `keys` is asked again while
+    /// nobody else can change them.
     pub(super) fn change<T>(
         &self,
         session: Session,
@@ -190,7 +190,8 @@ impl Coherence {
         loop {
             let wanted = distinct(keys()?);
             let _finished = Under { coherence: self, change: self.settle(session, &wanted)? };
-            // Who began anew meanwhile may have asked for it again, and gone on from there: the first must not come late.
+            // A client that reconnected meanwhile may have repeated its request, and gone on from there: the first
+            // must not come late.
             self.ask(session, &[])?;
             if distinct(keys()?) == wanted {
                 self.tally.add(Count::Changes, 1);
@@ -199,14 +200,14 @@ impl Coherence {
         }
     }
 
-    /// Sessions there are; ends those whose term is over.
+    /// Number of sessions; ends those whose term is over.
     pub(super) fn sessions(&self) -> usize {
         let mut inner = self.lock();
         self.expire(&mut inner);
         inner.table.sessions()
     }
 
-    /// Takes the leases of all others, and waits until they have none.
+    /// Revokes the leases of all others, and waits until they have none.
     fn settle(&self, session: Session, keys: &[Key]) -> Result<Change, No> {
         let mut inner = self.lock();
         let (change, breaks) = loop {
@@ -267,7 +268,7 @@ impl Coherence {
     }
 }
 
-/// A change under way; finished when it goes.
+/// A change in progress; finished when dropped.
 struct Under<'c> {
     coherence: &'c Coherence,
     change: Change,
@@ -280,7 +281,7 @@ impl Drop for Under<'_> {
     }
 }
 
-/// Each object once, with all that changes of it.
+/// Each object once, with all its changing parts.
 fn distinct(keys: Vec<Key>) -> Vec<Key> {
     let mut all: Vec<Key> = Vec::with_capacity(keys.len());
     for (object, what) in keys {

@@ -1,7 +1,8 @@
-//! What a server may reach that was taken over: the export and its own status, and no new port.
+//! Confinement of the server by Landlock: to the export and its own status, and to no new port.
 //!
-//! Measured side, cold, once before its threads are started. The kernel (Landlock) holds it to that; where the kernel cannot, the
-//! status says so. Names are resolved as narrowly without it; this is for what nobody has thought of.
+//! Measured side, cold, once before its threads are started. It protects against a server that was taken over; if the
+//! kernel lacks it, the status says so. Without it names are resolved just as narrowly; this is for faults that
+//! nobody foresaw.
 
 use bakeoff_layers_base::daemon::degree::Degree;
 use landlock::{
@@ -11,10 +12,10 @@ use landlock::{
 use std::error::Error;
 use std::path::Path;
 
-/// All that is asked of the kernel: Linux 6.10 knows it.
+/// Features requested from the kernel: Linux 6.10 has them.
 const KNOWN: ABI = ABI::V5;
 
-/// For the calling thread, and those that it starts.
+/// Confines the calling thread, and those that it starts.
 pub(super) fn confine(export: &Path, status: Option<&Path>) -> Degree {
     match restricted(export, status) {
         Ok(RulesetStatus::FullyEnforced) => Degree::Full,
@@ -39,7 +40,7 @@ fn restricted(export: &Path, status: Option<&Path>) -> Result<RulesetStatus, Box
     Ok(ruleset.restrict_self()?.ruleset)
 }
 
-/// What is done to files: neither is one executed, nor is a device, a FIFO or a socket made.
+/// Rights on files of the export: none to execute one, or to make a device, a FIFO or a socket.
 fn exported() -> BitFlags<AccessFs> {
     AccessFs::ReadFile
         | AccessFs::ReadDir

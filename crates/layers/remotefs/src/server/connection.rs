@@ -1,7 +1,7 @@
-//! One connection, from its first frame to its end.
+//! A client's connection, from its first frame to its end.
 //!
-//! Measured side, server process, a thread each, fed by strangers. Owns what may be said when. What is no frame, or is said where it is
-//! not said, closes the connection under its name.
+//! Measured side, server process, a thread each, fed by strangers. Owns the order of messages. Data that is no frame,
+//! or comes out of turn, closes the connection under a name of its own.
 
 use super::coherence::Callback;
 use super::counters::Count;
@@ -18,18 +18,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Until HELLO is there.
+/// Time limit for HELLO.
 const FIRST: Duration = Duration::from_secs(10);
-/// From a frame's first byte to its last: a mebibyte at a seventh of a megabit a second.
+/// Time limit from a frame's first byte to its last: a mebibyte at a seventh of a megabit a second.
 const WHOLE: Duration = Duration::from_secs(60);
-/// After so long without a question one looks whether the session is there still.
+/// Time without a question after which the thread checks whether the session is still alive.
 const QUIET: Duration = Duration::from_secs(60);
-/// The longest that a peer may not take what it asked for.
+/// Longest time for which a peer may not take an answer.
 const TAKING: Duration = Duration::from_secs(60);
-/// The same of a break or a sign of life, some bytes: whoever lets it wait is asleep, and his term ends.
+/// The same for a break or a sign of life, some bytes: a client that lets it wait is asleep, and its term ends.
 const HEARING: Duration = Duration::from_secs(1);
 
-/// Who is at the other end of a connection, where there are credentials.
+/// The peer of a connection, if there are credentials.
 type Known<'s> = Option<(&'s Principals, Peer)>;
 
 /// Serves a connection until it ends.
@@ -42,12 +42,12 @@ pub(super) fn attend(server: &Server, socket: TcpStream) {
     };
     if let Some((receiver, Some(refusal))) = refused {
         let _ = send(&receiver, &not_done(server, refusal.into()));
-        // Whoever tells a session of breaks has it, too.
+        // The thread that sends the session's breaks has the stream, too.
         let _ = receiver.stream().socket().shutdown(Shutdown::Both);
     }
 }
 
-/// Frames of a connection; none where the server cannot prove who it is.
+/// Receiver of a connection; `None` if the server cannot prove its identity.
 fn receiver(server: &Server, socket: TcpStream) -> std::io::Result<Option<Receiver>> {
     let stream = match &server.principals {
         None => Stream::plain(socket),
@@ -59,7 +59,7 @@ fn receiver(server: &Server, socket: TcpStream) -> std::io::Result<Option<Receiv
     Receiver::new(stream).map(Some)
 }
 
-/// Until the end; `None` when the other side just went.
+/// Serves until the end; `None` if the other side just closed.
 fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>> {
     let began = Instant::now();
     let known = greet(server, receiver)?;
@@ -76,7 +76,7 @@ fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>
     };
     match class {
         Class::Callback => {
-            // Whoever names a session of this start, and had it, says that it is over.
+            // A client that names its session of this start says that it is over.
             let last = (boot == server.boot && session != 0).then_some(session);
             let last = last.filter(|last| joins(&known, *last).is_ok());
             let credentials = credentials.to_vec();
@@ -104,7 +104,7 @@ fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>
     }
 }
 
-/// Who is there, where that has to be proven.
+/// Identifies the peer, if that is required.
 fn greet<'s>(server: &'s Server, receiver: &mut Receiver) -> Result<Known<'s>, Option<Refusal>> {
     let Some(principals) = &server.principals else { return Ok(None) };
     receiver.shake_hands(FIRST).map_err(|cut| match cut {
@@ -120,13 +120,13 @@ fn greet<'s>(server: &'s Server, receiver: &mut Receiver) -> Result<Known<'s>, O
     Ok(Some((&**principals, peer)))
 }
 
-/// A session is whose key this is.
+/// Checks that a session belongs to this key.
 fn joins(known: &Known<'_>, session: Session) -> Result<(), Refusal> {
     let Some((principals, peer)) = known else { return Ok(()) };
     if principals.of(session)?.key == peer.key { Ok(()) } else { Err(Refusal::OtherKey) }
 }
 
-/// Questions and answers.
+/// Serves questions and answers.
 fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<(), Option<Refusal>> {
     receiver.limit(MOST_BODY_BYTES);
     receiver.stream().socket().set_write_timeout(Some(TAKING)).map_err(|_| None)?;
@@ -155,7 +155,7 @@ fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<()
     }
 }
 
-/// Tells somebody why he is not let in.
+/// Tells a client why it is not let in.
 fn refuse(
     principals: &Principals,
     why: NotAdmitted,
@@ -170,7 +170,7 @@ fn refuse(
     }
 }
 
-/// Signs of life, acknowledgements; the other way breaks go, from whoever sends them.
+/// Serves signs of life and acknowledgements; other threads send breaks the other way.
 fn callbacks(
     server: &Server,
     receiver: &mut Receiver,
@@ -194,7 +194,7 @@ fn callbacks(
     };
     callback.say(&welcome(server, session));
     let ended = hear(server, receiver, (session, &callback));
-    // The session goes on until its term is over: a kernel may believe till then what it was told.
+    // The session lives until its term is over: a kernel may keep its answers till then.
     server.coherence.leave(session);
     ended
 }
@@ -210,7 +210,7 @@ fn hear(
         loop {
             let head = receiver.next(None, WHOLE).map_err(refusal)?;
             match Request::read(&head, receiver.body())? {
-                // Nobody waits for who was told nothing yet.
+                // Nobody waits for a session that was told nothing yet.
                 request if request.is_small() && std::mem::take(&mut is_new) => {
                     callback.send(&answer(server, session, (&head, receiver.body())));
                 }
@@ -227,11 +227,11 @@ fn hear(
                 }
                 Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
                 request if request.is_small() && !is_asked.swap(true, Ordering::AcqRel) => {
-                    // It may wait for somebody who waits for an acknowledgement that comes here.
+                    // It may wait for another client, which waits for an acknowledgement that comes here.
                     let (body, is_asked) = (receiver.body().to_vec(), &is_asked);
                     let answer = move || {
                         let answer = answer(server, session, (&head, &body));
-                        // Before it is sent: who has it may ask again.
+                        // Before it is sent: its receiver may ask again.
                         is_asked.store(false, Ordering::Release);
                         callback.send(&answer);
                     };
@@ -243,7 +243,8 @@ fn hear(
     })
 }
 
-/// The answer to a question that came where the server speaks: a session's first, for which another connection would be dear.
+/// Answer to a question on the callback connection: a session's first, for which another connection would be
+/// expensive.
 fn answer(server: &Server, session: Session, (head, body): (&Head, &[u8])) -> Vec<u8> {
     let mut out = Vec::new();
     let served = Request::read(head, body)
@@ -260,7 +261,7 @@ fn send(receiver: &Receiver, bytes: &[u8]) -> Result<(), Option<Refusal>> {
     receiver.stream().write_all(bytes).map_err(|_| None)
 }
 
-/// The frame that says that something is not done; a refusal of ours is counted.
+/// Frame that says that something is not done; our own refusals are counted.
 fn not_done(server: &Server, no: No) -> Vec<u8> {
     let (errno, refusal) = match no {
         No::Kernel(errno) => (errno, 0),
@@ -274,7 +275,7 @@ fn not_done(server: &Server, no: No) -> Vec<u8> {
     out
 }
 
-/// Why a connection gives no more frames, if somebody is to blame.
+/// Reason why a connection gives no more frames, if the client is to blame.
 fn refusal(cut: Cut) -> Option<Refusal> {
     match cut {
         Cut::Frame(refusal) => Some(refusal),

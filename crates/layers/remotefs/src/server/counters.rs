@@ -1,4 +1,4 @@
-//! What the server counts: requests by kind, bytes, breaks, refusals by name.
+//! Counters of the server: requests by kind, bytes, breaks, refusals by name.
 //!
 //! Measured side, hot.
 

@@ -1,7 +1,8 @@
-//! Each request, done.
+//! Execution of requests on the export.
 //!
-//! Measured side, server process, hot: once a request, fed by strangers. Owns what a request does to the export; when it may
-//! is `coherence`'s, which inode it means is `objects`'. Everything is done with descriptors and single names.
+//! Measured side, server process, hot: once a request, fed by strangers. Owns the effect of a request on the export.
+//! `coherence` decides when it may happen, `objects` which inode it means. Everything is done with descriptors and
+//! single names.
 
 use super::No;
 use super::coherence::Coherence;
@@ -27,26 +28,26 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-/// Names of a directory change.
+/// Change of names in a directory.
 pub(super) const NAMES: What = What { contents: false, names: true };
-/// Bytes of a file change.
+/// Change of bytes of a file.
 pub(super) const CONTENTS: What = What { contents: true, names: false };
-/// Attributes alone change.
+/// Change of attributes alone.
 pub(super) const ATTRIBUTES: What = What { contents: false, names: false };
 
-/// In what a session is told of a file's mode: that it may read it.
+/// Bit in the mode shown to a session: it may read the file.
 const READABLE: u16 = 0o400;
 
-/// A directory that is served.
+/// An exported directory.
 pub(super) struct Export {
     objects: Arc<Objects>,
     coherence: Arc<Coherence>,
     tally: Arc<Tally>,
-    /// Without one everybody may do everything.
+    /// Access control; without it everybody may do everything.
     guard: Option<Guard>,
 }
 
-/// What a request is about, when it made something or looked it up.
+/// Object that a request made or looked up.
 type Told = (Attributes, bool);
 
 impl Export {
@@ -59,8 +60,8 @@ impl Export {
         Self { objects, coherence, tally, guard }
     }
 
-    /// Does it, and puts the answer behind what is in `out`. What is said on other connections or at other times is not
-    /// for here, and is answered like a request that there is not.
+    /// Carries out a request, and appends the answer to `out`. Requests that belong on other connections or to other
+    /// times are answered like unknown ones.
     pub(super) fn serve(&self, session: Session, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), No> {
         self.allow(session, request)?;
         let told = |told: Told| Answer::Attributes { attributes: told.0, leased: told.1, contents: &[] };
@@ -153,7 +154,8 @@ impl Export {
         Ok(())
     }
 
-    /// The contents of a small file that the session may read: who looks up its name mostly reads it then. None for whatever reason is no
+    /// Contents of a small file that the session may read: a client that looks up its name mostly reads it then. On
+    /// any failure it is empty, and the error shows when they are asked for.
     /// error, and is found out when they are asked for.
     fn small<'r>(&self, session: Session, told: &Attributes, room: &'r mut [u8]) -> &'r [u8] {
         let fits = (1..=room.len() as u64).contains(&told.size);
@@ -168,7 +170,7 @@ impl Export {
         };
         let length = read().unwrap_or(0);
         self.tally.add(Count::BytesRead, length as u64);
-        // One that grew meanwhile is not whole.
+        // If it grew meanwhile, the contents are not complete.
         room.get(..length).filter(|bytes| bytes.len() as u64 == told.size).unwrap_or_default()
     }
 
@@ -179,22 +181,22 @@ impl Export {
         Ok((self.now(session, &object)?, leased))
     }
 
-    /// What there is of it now, as the session is told it.
+    /// Its present attributes, as shown to the session.
     fn now(&self, session: Session, object: &Object) -> Result<Attributes, No> {
         let now = attributes(object, &self.objects.opened(object)?.path.metadata()?);
         self.guard.as_ref().map_or(Ok(now), |guard| guard.effective(session, object, now))
     }
 
-    /// Tells the session of what a descriptor leads to.
+    /// Tells the session of the object behind a descriptor.
     fn tell(&self, session: Session, place: (Number, Name<'_>), path: File) -> Result<Told, No> {
         let object = self.objects.tell(session, place, path)?;
         let told = self.coherence.ask(session, &[object.number]);
         let told = told.and_then(|leased| Ok((self.now(session, &object)?, leased)));
-        // It is not told after all.
+        // The session does not learn of it after all.
         told.inspect_err(|_| self.forget(session, object.number, 1))
     }
 
-    /// The session forgets that it was told of an object.
+    /// Counts that the session has forgotten an object.
     pub(super) fn forget(&self, session: Session, number: Number, count: u64) {
         if self.objects.forget(session, number, count) {
             self.coherence.release(session, number);
@@ -230,7 +232,7 @@ impl Export {
             fs::set_permissions(opened.link(), Permissions::from_mode(mode.into()))?;
         }
         if times {
-            // What is followed is the name of the descriptor; a link that this leads to is not.
+            // The descriptor's name is followed; a link that it leads to is not.
             let (atime, mtime) = (time(new.atime), time(new.mtime));
             utimensat(AT_FDCWD, opened.link().as_path(), &atime, &mtime, UtimensatFlags::FollowSymlink)?;
         }
@@ -289,12 +291,12 @@ impl Export {
         let write = || -> Result<Answer<'static>, No> {
             let opened = self.objects.opened(&object)?;
             let written = match offset {
-                // What a full disk has taken of it is told, and the rest is asked for again: then it is an error.
+                // A full disk may take a part, which is reported; the rest is then asked for again, and is an error.
                 Some(offset) => {
                     let length = opened.writes()?.write_at(bytes, offset)?;
                     (length, offset + length as u64)
                 }
-                // A descriptor of its own: it then stands where these bytes end.
+                // A descriptor of its own: its position then is the end of these bytes.
                 None => {
                     let mut file = OpenOptions::new().append(true).open(opened.link())?;
                     (file.write(bytes)?, file.stream_position()?)
@@ -345,7 +347,7 @@ impl Export {
         })?;
         let number = told.0.object;
         if was_there && truncate && told.0.kind == Kind::File {
-            // By another of its names less may be allowed.
+            // Under another of its names fewer rights may hold.
             let new = New { size: Some(0), ..New::default() };
             let emptied = self
                 .allow(session, &Request::SetAttributes { object: number, new })
@@ -358,7 +360,7 @@ impl Export {
         Ok(told)
     }
 
-    /// Gives a name to something, by `make` in the directory; then tells of it.
+    /// Makes an object in a directory by `make`; then tells of it.
     fn make(
         &self,
         session: Session,
@@ -403,7 +405,7 @@ impl Export {
         )
     }
 
-    /// What has a name now, if somebody knows it.
+    /// The object that has a name now, if a session knows it.
     fn named(&self, (directory, name): (Number, Name<'_>)) -> Result<Option<Arc<Object>>, No> {
         let parent = self.objects.find(directory)?;
         let parent = self.objects.opened(&parent)?;
@@ -422,7 +424,7 @@ impl Export {
             || Ok(with([(place.0, NAMES)], [self.named(place)?.as_deref()], ATTRIBUTES)),
             || {
                 let object = self.named(place)?;
-                // Its descriptor stays with whoever has it open.
+                // Its descriptor stays for clients that have it open.
                 let kept = object.as_deref().map(|object| self.objects.opened(object)).transpose()?;
                 unlinkat(&self.objects.opened(&parent)?.path, place.1.os(), flag)?;
                 self.may_be_gone(object.as_deref(), kept.is_some());
@@ -482,27 +484,27 @@ impl Export {
         )
     }
 
-    /// What is broken of an object that gets another name: its bytes, too, where the name decides who may read them.
+    /// Parts of an object to break when its name changes: its bytes, too, if the name decides who may read them.
     const fn of_moved(&self) -> What {
         if self.guard.is_some() { CONTENTS } else { ATTRIBUTES }
     }
 
-    /// An object has another name, or one more.
+    /// Handles a new or changed name of an object.
     fn has_moved(&self, object: Option<&Object>) {
         if let Some(guard) = &self.guard {
             guard.moved(object, &self.coherence);
         }
     }
 
-    /// Somebody past us gave an object a name, or took one: what was decided about it by names is void, and of a directory that went
-    /// elsewhere about all below it.
+    /// Handles a name that somebody past us gave to an object, or took: decisions made by its names are void, and for
+    /// a moved directory those about everything below it.
     pub(super) fn has_other_names(&self, object: &Object, moved: bool) {
         if moved || object.kind != Kind::Directory {
             self.has_moved(Some(object));
         }
     }
 
-    /// Nobody knows what has changed: all that anybody was told, or that was decided, is void.
+    /// Voids all answers and decisions, when it is unknown what has changed.
     pub(super) fn forget_all(&self) {
         match &self.guard {
             Some(guard) => guard.moved(None, &self.coherence),
@@ -510,7 +512,7 @@ impl Export {
         }
     }
 
-    /// An object lost a name; if it was the last, its descriptor is all there is of it.
+    /// Handles the loss of a name; if it was the last, the descriptor is all that is left of the object.
     fn may_be_gone(&self, object: Option<&Object>, is_open: bool) {
         let Some(object) = object.filter(|_| is_open) else { return };
         let names = self.objects.opened(object).and_then(|opened| Ok(opened.path.metadata()?));
@@ -560,7 +562,7 @@ impl Export {
     }
 }
 
-/// Directories whose names change, and objects of which something then does.
+/// Keys of directories whose names change, and of objects that change otherwise.
 fn with<const N: usize, const M: usize>(
     keys: [Key; N],
     objects: [Option<&Object>; M],
@@ -570,9 +572,9 @@ fn with<const N: usize, const M: usize>(
     keys.into_iter().chain(objects).collect()
 }
 
-/// An entry with its cookie, if it is exported. Entries are listed in the order of a hash of their names: it does not change
-/// when others come and go, so a reader who goes on behind a cookie sees each name that stays once. Two names of one hash, of 62 bits,
-/// would be listed together or the second not at all.
+/// An entry with its cookie, if it is exported. Entries are listed in the order of a hash of their names. It does not
+/// change when others come and go, so a reader that continues behind a cookie sees each lasting name once. Of two
+/// names with the same hash, of 62 bits, both would be listed together or the second not at all.
 fn listed(entry: &DirEntry) -> impl Iterator<Item = (u64, Kind, Vec<u8>)> + use<> {
     let kind = entry.file_type().ok().and_then(|kind| match kind {
         kind if kind.is_file() => Some(Kind::File),
@@ -588,7 +590,7 @@ fn listed(entry: &DirEntry) -> impl Iterator<Item = (u64, Kind, Vec<u8>)> + use<
     kind.map(|kind| (cookie, kind, name)).into_iter()
 }
 
-/// As many bytes as there are, up to the whole room.
+/// Reads as many bytes as there are, up to the whole buffer.
 fn read_full(file: &File, room: &mut [u8], offset: u64) -> io::Result<usize> {
     let mut filled = 0;
     while let Some(rest) = room.get_mut(filled..).filter(|rest| !rest.is_empty()) {

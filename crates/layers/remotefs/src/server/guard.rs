@@ -1,11 +1,12 @@
-//! What a session may do: the operations that each request needs, held against its grant, and written down.
+//! Access control of sessions: the operations that each request needs, compared with the session's grant, and logged.
 //!
-//! Measured side, server process, hot: once or twice a request. An object is judged by all its names, a name that is to be made
-//! or removed by itself. What was decided is kept until the grant ends or the rules change. Owns neither the rules nor who
-//! somebody is (`principals` does), and changes nothing of the export.
+//! Measured side, server process, hot: once or twice a request. An object is judged by all its names, a name to be
+//! made or removed by itself. Decisions are cached until the grant ends or the rules change. Owns neither the rules
+//! nor identities (`principals` does), and changes nothing of the export.
 //!
-//! A name is told to whoever may do something with what has it, or with something below it; listing needs a right of its own. Permission
-//! bits that are told are what the session may do, as its owner's; so its kernel refuses most of what would be refused here.
+//! A session can see a name if it has any right on the object, or on anything below it; listing needs a right of its
+//! own. The permission bits shown are the session's rights, as its owner's bits; so its kernel refuses most of what
+//! would be refused here.
 
 use super::No;
 use super::coherence::Coherence;
@@ -22,10 +23,10 @@ use bakeoff_layers_credentials::operation::{Operation, Operations};
 use std::fmt::Write;
 use std::sync::Arc;
 
-/// The longest answer to WHY: what a symbolic link can say.
+/// Longest answer to WHY: the limit of a symbolic link.
 const MOST_SENTENCES: usize = 4000;
 
-/// Who stands before the export.
+/// Access control of an export.
 pub(super) struct Guard {
     objects: Arc<Objects>,
     principals: Arc<Principals>,
@@ -37,8 +38,8 @@ impl Guard {
         Self { objects, principals, tally }
     }
 
-    /// Refuses what the session may not do. Names that are looked up, and what is told of an object, are looked at when they
-    /// are known ([`sees`](Self::sees), [`effective`](Self::effective)).
+    /// Refuses a request that the session may not make. Names that are looked up, and attributes, are checked once
+    /// the object is known ([`sees`](Self::sees), [`effective`](Self::effective)).
     pub(super) fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
         use Operation::{Create, List, Read, Remove, Write};
         let who = self.principals.of(session)?;
@@ -61,7 +62,7 @@ impl Guard {
             Request::Create { directory, name, .. }
             | Request::MakeDirectory { directory, name, .. }
             | Request::SymLink { directory, name, .. } => at(directory, name, &[Create]),
-            // One more name is as good as a copy, and makes those who may not use it lose the others.
+            // Another name is as good as a copy, and takes the others away from sessions that may not use it.
             Request::Link { object, directory, name } => {
                 self.needs(&who, object, |_| Operations::of(&[Read, Remove]))?;
                 at(directory, name, &[Create])
@@ -76,13 +77,13 @@ impl Guard {
         }
     }
 
-    /// What has the new name would be replaced: that needs a right, too. Asked while nobody else can change the name.
+    /// Checks the right to replace the object that has the new name. Asked while nobody else can change the name.
     pub(super) fn may_replace(&self, session: Session, place: (Number, Name<'_>)) -> Result<(), No> {
         let who = self.principals.of(session)?;
         self.needs_at(&who, place, Operations::of(&[Operation::Remove]))
     }
 
-    /// Attributes of an object as the session is told them, if it is told anything of it.
+    /// Attributes of an object as shown to the session, if it may see the object.
     pub(super) fn effective(
         &self,
         session: Session,
@@ -103,7 +104,7 @@ impl Guard {
         Err(self.refuse(&who, &self.objects.paths(object)?, (Operations::NONE, rights), Refusal::Denied))
     }
 
-    /// Refused unless the session may know that a name is not there.
+    /// Refuses unless the session may know that a name does not exist.
     pub(super) fn sees(&self, session: Session, (directory, name): (Number, Name<'_>)) -> Result<(), No> {
         let who = self.principals.of(session)?;
         let path = self.objects.below(directory, name.bytes())?;
@@ -115,7 +116,7 @@ impl Guard {
         }
     }
 
-    /// What decides about an object, or a name in a directory: a line an operation.
+    /// Explains the decisions on an object, or a name in a directory: a line for each operation.
     pub(super) fn why(&self, session: Session, number: Number, name: Option<Name<'_>>) -> Result<String, No> {
         let who = self.principals.of(session)?;
         let paths = match name {
@@ -136,15 +137,15 @@ impl Guard {
                 continue;
             };
             let word = if because.granted { "yes" } else { "no" };
-            // A string takes all that is written to it.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{} {word}: {}", operation.word(), because.reason);
         }
         text.truncate(text.floor_char_boundary(MOST_SENTENCES));
         Ok(text)
     }
 
-    /// An object has another name, or a name more: what was decided about it is void. So is what is below it, of a directory
-    /// or of what nobody knows, and all are told.
+    /// Voids decisions about an object with a new or changed name. If it is a directory or unknown, so are those
+    /// about everything below it, and all sessions are told.
     pub(super) fn moved(&self, object: Option<&Object>, coherence: &Coherence) {
         match object {
             Some(object) if object.kind != Kind::Directory => self.principals.void(object.number),
@@ -152,7 +153,8 @@ impl Guard {
         }
     }
 
-    /// The session must have what is asked of an object, which may depend on what it has: the object, and that.
+    /// Checks that the session has the rights needed for an object, which may depend on those it has; returns the
+    /// object and them.
     fn needs(
         &self,
         who: &Principal,
@@ -168,7 +170,7 @@ impl Guard {
         }
     }
 
-    /// The same of a name, whether there is something or not. That is not kept, and so is written down each time.
+    /// The same for a name, whether it exists or not. That decision is not cached, and so is logged each time.
     fn needs_at(
         &self,
         who: &Principal,
@@ -191,7 +193,7 @@ impl Guard {
         })?)
     }
 
-    /// Writes down that something is refused.
+    /// Logs a refusal.
     fn refuse(
         &self,
         who: &Principal,
@@ -199,7 +201,7 @@ impl Guard {
         (asked, rights): (Operations, Rights),
         refusal: Refusal,
     ) -> No {
-        // What neither list nor chain grants has a name of its own there, as it can be decided again.
+        // A right that neither list nor chain grants has its own name in the log, as that can be replayed.
         let name = match (asked.is_within(rights.operations), refusal) {
             (false, _) => DENIED,
             (true, Refusal::Denied) => "unseen",
@@ -211,7 +213,7 @@ impl Guard {
         written.err().unwrap_or(refusal).into()
     }
 
-    /// What it may do with an object: the least of what it may under each of its names.
+    /// Rights to an object: the least of those under each of its names.
     fn rights(&self, who: &Principal, object: &Object) -> Result<Rights, No> {
         let (key, now_unix_s) = ((who.session, object.number), now_unix_s());
         if let Some(rights) = self.principals.kept.look_up(&key, now_unix_s) {
@@ -229,7 +231,7 @@ impl Guard {
         Ok(rights)
     }
 
-    /// Counts what is to be written, where that has a limit.
+    /// Counts bytes to be written, if there is a limit.
     fn counts(&self, who: &Principal, object: &Object, rights: Rights, bytes: u64) -> Result<(), No> {
         if rights.most_bytes.is_none() {
             return Ok(());
@@ -239,8 +241,9 @@ impl Guard {
         Ok(self.principals.count(&limits, bytes)?)
     }
 
-    /// A rename takes a name away and makes one. It may not make a right out of none: whoever could not read what he moves must not
-    /// be able to do more with it under the new name; and rules stay where they are, so nothing moves from above them.
+    /// Checks a rename, which takes a name away and makes one. It may not create rights: a session that could not
+    /// read the object must not be able to do more with it under the new name. Rules stay where they are, so nothing
+    /// above a rule may be moved.
     fn may_rename(
         &self,
         who: &Principal,
@@ -259,7 +262,7 @@ impl Guard {
             }
         };
         let (old, new) = (look(from)?, look(to)?);
-        // What is asked of whose name goes: also to read it, where the new name lets him do more, or others.
+        // Rights needed where a name goes: also to read it, if the new name gives more or other rights.
         let needs = |place: (Number, Name<'_>), gives: Operations, has: Operations, gets: bool| {
             let gains = from.0 != to.0 || !gives.is_within(has);
             let read: &[Operation] = if gains { &[Read, List] } else { &[] };
@@ -274,7 +277,8 @@ impl Guard {
     }
 }
 
-/// What is asked to set attributes: size is contents; the rest is attributes, but that who may write may say that he did.
+/// Operations needed to set attributes. Changing the size needs `write`. Everything else needs `attributes`, except
+/// that a writer may set times to now.
 fn setting(new: &New, may: Operations) -> Operations {
     use Operation::{Attributes, Write};
     let at = |times: Times| matches!(times, Times::At(_));
@@ -286,7 +290,7 @@ fn setting(new: &New, may: Operations) -> Operations {
     Operations::of(&asked.map(|(_, operation)| operation).collect::<Vec<_>>())
 }
 
-/// Whoever may do anything: all is asked of who may do nothing.
+/// Any right at all suffices.
 fn something(may: Operations) -> Operations {
     if may == Operations::NONE { Operations::ALL } else { Operations::NONE }
 }
@@ -296,7 +300,7 @@ fn least(one: Rights, other: Rights) -> Rights {
     Rights { operations: one.operations.and(other.operations), most_bytes }
 }
 
-/// What may be done as permission bits of the owner. Whoever is told of a directory may look for names in it.
+/// Rights as permission bits of the owner. Any directory that is shown can be searched for names.
 fn mode(kind: Kind, may: Operations, mode: u16) -> u16 {
     use Operation::{Create, List, Read, Remove, Write};
     let bit = |so: bool, bit: u16| if so { bit } else { 0 };

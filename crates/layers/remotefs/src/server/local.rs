@@ -1,9 +1,10 @@
-//! Changes that other programs of the server make to the export, past all mounts: noticed when they are made already.
+//! Detection of changes that other programs on the server make to the export, past all mounts, just after they
+//! happen.
 //!
-//! Measured side, server process, a thread of its own without the filter of system calls, spoken to by the kernel alone. What such a
-//! change is about is taken from whoever holds it, as a change of a session's is; but till that is done somebody may have read what
-//! was there before. What we do ourselves for sessions is passed over. Where the kernel cannot tell (not root, an old one, a file
-//! system without handles) they are seen when leases end, within a term, and the status says so.
+//! Measured side, server process, a thread of its own without the filter of system calls, fed by the kernel alone.
+//! Leases of a changed object are revoked, as for a session's change; but until that is done a client may have read
+//! the old state. Our own changes for sessions are skipped. If the kernel cannot report changes (not root, an old
+//! kernel, a file system without handles) they are seen when leases end, within a term, and the status says so.
 
 use super::Server;
 use super::export::{ATTRIBUTES, CONTENTS, NAMES};
@@ -20,10 +21,10 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Duration;
 
-/// Between two looks: who writes a large file changes it often, and the kernel makes one event of many.
+/// Pause between two reads: a program that writes a large file changes it often, and the kernel merges events.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Begins to listen, before rights for it are given up: what is heard, and how far.
+/// Begins to listen, before the rights for it are given up; returns the source of changes, and the degree.
 pub(super) fn listen(export: &Path) -> (Option<Changes>, Degree) {
     match File::open(export).and_then(Changes::of) {
         Ok(changes) => (Some(changes), Degree::Full),
@@ -31,7 +32,7 @@ pub(super) fn listen(export: &Path) -> (Option<Changes>, Degree) {
     }
 }
 
-/// The thread, which begins when it is told of the server.
+/// Starts the thread, which begins once it is given the server.
 pub(super) fn start(mut changes: Changes, server: Receiver<Weak<Server>>) -> io::Result<()> {
     let work = move || {
         let Ok(server) = server.recv() else { return };
@@ -46,7 +47,7 @@ pub(super) fn start(mut changes: Changes, server: Receiver<Weak<Server>>) -> io:
     thread::Builder::new().name("local".to_owned()).spawn(work).map(drop)
 }
 
-/// What handles lead to, if some session knows it.
+/// Objects behind handles, if a session knows them.
 struct Resolved<'c> {
     changes: &'c Changes,
     server: &'c Server,
@@ -82,7 +83,7 @@ impl Server {
         }
     }
 
-    /// What of it sessions may have, and what was decided about it is void.
+    /// Parts of it that sessions may have cached; decisions about it are void.
     fn keys(&self, change: Change, resolved: &mut Resolved<'_>) -> impl Iterator<Item = Key> + use<> {
         let Change { contents, named, moved, object, directory, .. } = change;
         let directory = resolved.object(directory.filter(|_| named));

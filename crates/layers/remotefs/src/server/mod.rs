@@ -1,8 +1,8 @@
-//! The server: a directory, served until SIGTERM.
+//! Server: exports a directory until SIGTERM.
 //!
-//! Measured side, a process of its own, as root mostly. A thread a connection, as a connection asks one thing at a time; one thread
-//! accepts, one waits for the end and writes the status. Owns the life of the process; prints nothing, the caller's hook
-//! says that it listens.
+//! Measured side, a process of its own, mostly as root. A thread a connection, as a connection has one request at a
+//! time; one thread accepts, one waits for the end and writes the status. Owns the life of the process; prints
+//! nothing, the caller's hook says that it listens.
 
 pub mod audit;
 mod calls;
@@ -51,52 +51,54 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use thiserror::Error;
 
-/// Connections at a time, each with a thread.
+/// Limit on connections, each with a thread.
 const MOST_CONNECTIONS: usize = 1024;
 /// Descriptors for connections, and three for each object that is open.
 const OPEN_FILES: u64 = 40_000;
-/// What a server may do beyond what its user may: reach all files of the export, as the clients' owner would.
+/// Capabilities that the server keeps: for all files of the export, as their owner.
 const KEPT: [Capability; 3] = [Capability::DacOverride, Capability::DacReadSearch, Capability::Fowner];
 
-/// How to serve.
+/// Options of the server.
 pub struct Options {
     /// The directory.
     pub export: PathBuf,
-    /// Where to listen; without credentials on this machine, or in a network for tests.
+    /// Address to listen on; without credentials on this machine, or in a test network.
     pub listen: SocketAddr,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
-    /// How long a client may believe what it was told without being heard of. A change waits so long for one that is gone, and
-    /// the first changes after a start do.
+    /// Time for which a client may keep answers without a sign of life. A change waits for so long for a vanished
+    /// client, and so do the first changes after a start.
     pub term: Duration,
-    /// Who may do what, and how that is known; without them whoever reaches the server may do everything.
+    /// Credentials of the server and rights of clients; without them anybody who reaches the server may do
+    /// everything.
     pub credentials: Option<Credentials>,
 }
 
-/// By what clients are let in and judged.
+/// Identity of the server, and rules for its clients.
 pub struct Credentials {
-    /// Who the server is.
+    /// Name of the server.
     pub name: Name,
-    /// Its key, and the leaf of now: that is read again and again.
+    /// Its key, and the present leaf, which is read again and again.
     pub holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
-    /// Whose word counts.
+    /// Bundles of the trusted domains.
     pub bundles: Arc<Bundles>,
     /// The access list; read again at SIGHUP.
     pub acl: PathBuf,
-    /// What agents say.
+    /// Notices from agents.
     pub notices: Receiver<Notice>,
-    /// The directory of the audit log, if there is to be one: then nothing is decided that is not written down there.
+    /// Directory of the audit log, if there is to be one: then every decision is logged there first.
     pub audit: Option<PathBuf>,
-    /// Who keeps the checkpoints of that log elsewhere.
+    /// Has the checkpoints of that log kept elsewhere.
     pub keep: Option<Keep>,
-    /// Where what was taken back is kept from one start to the next; beside it, in NAME.written, what was written under limits.
+    /// File that keeps revocations from one start to the next; beside it, in NAME.written, the bytes written under
+    /// limits.
     pub revoked: Option<PathBuf>,
 }
 
-/// Why nothing is served.
+/// Reasons for not serving.
 #[derive(Debug, Error)]
 pub enum ServeError {
-    /// Anybody who reaches that address could do everything.
+    /// Without credentials anybody who reaches that address could do everything.
     #[error(
         "without credentials it listens on 127.0.0.1, ::1 or 198.18.0.0/15 alone, and {0} is none of them"
     )]
@@ -104,78 +106,78 @@ pub enum ServeError {
     /// The term is out of range.
     #[error("a term is 1 to 60 seconds")]
     Term,
-    /// The directory.
+    /// The directory cannot be exported.
     #[error("cannot serve {}: {error}; it must be a directory, and /proc must be mounted", path.display())]
     Export {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// The address.
+    /// The address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),
-    /// The status file.
+    /// The status file cannot be written.
     #[error(transparent)]
     Status(#[from] StatusError),
-    /// It cannot prove who it is.
+    /// The server cannot prove its identity.
     #[error("there is no leaf of {0} that is good now: log in first, and keep the session")]
     NoLeaf(String),
-    /// Its leaf, or its domain's bundle, is not good.
+    /// Its leaf, or its domain's bundle, is not valid.
     #[error("the server cannot prove that it is {name} ({}): {why}", why.name())]
     Unproven {
-        /// Who it is.
+        /// Its name.
         name: Name,
-        /// Why not.
+        /// The reason.
         why: NotLetIn,
     },
-    /// The access list.
+    /// The access list is faulty.
     #[error("cannot use the access list {}: {error}", path.display())]
     Acl {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         error: String,
     },
-    /// The audit log.
+    /// The audit log cannot be opened.
     #[error("cannot write down what is decided: {0}")]
     Audit(io::Error),
-    /// What was taken back before.
+    /// The file of revocations cannot be read.
     #[error(
         "cannot read {}, where what was taken back is kept: {error}; without it somebody could be let in who must not",
         path.display()
     )]
     Revoked {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// What was written under limits before.
+    /// The file of bytes written under limits cannot be read.
     #[error(
         "cannot read {}, where it is kept how much was written under transfers that limit it: {error}; bring it back from a copy, or remove it to count from nothing",
         path.display()
     )]
     Written {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// The filter of system calls.
+    /// The filter of system calls was refused.
     #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
     Confine(io::Error),
-    /// Signals, threads, limits, rights.
+    /// Signals, threads, limits or rights failed.
     #[error("cannot serve: {0}")]
     Process(#[from] io::Error),
 }
 
-/// Why something is not done.
+/// Reason why a request is not carried out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum No {
-    /// The kernel says so.
+    /// The kernel's error.
     Kernel(Errno),
-    /// We do.
+    /// Our refusal.
     Refused(Refusal),
 }
 
@@ -197,13 +199,13 @@ impl From<Refusal> for No {
     }
 }
 
-/// What all threads share.
+/// State shared by all threads.
 struct Server {
     boot: u64,
     term_ms: u32,
-    /// How far the kernel keeps it to the export.
+    /// Degree to which the kernel confines it to the export.
     confined: Degree,
-    /// How far changes are noticed that others make here.
+    /// Degree to which others' changes on this machine are noticed.
     local: Degree,
     objects: Arc<Objects>,
     coherence: Arc<Coherence>,
@@ -213,10 +215,10 @@ struct Server {
     connections: AtomicUsize,
 }
 
-/// Serves until SIGTERM or SIGINT; `ready` hears where.
+/// Serves until SIGTERM or SIGINT; passes the address to `ready`.
 ///
 /// # Errors
-/// When it could not begin.
+/// It could not begin.
 pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     if options.credentials.is_none() && !is_for_tests(options.listen) {
         return Err(ServeError::OpenNetwork(options.listen));
@@ -237,10 +239,10 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     let (tell_local, hear_local) = channel();
     changes.map(|changes| local::start(changes, hear_local)).transpose()?;
     let confined = confine::confine(&options.export, options.status.as_deref());
-    // A client says itself which permissions a new file has.
+    // The client decides the permissions of a new file.
     umask(Mode::empty());
     let server = Arc::new(Server::new(&options, open_files, (confined, local), principals)?);
-    // Nobody listens where there are no credentials, or no changes are told.
+    // Nobody receives it without credentials, or if no changes are reported.
     let _ = (tell.send(Arc::downgrade(&server)), tell_local.send(Arc::downgrade(&server)));
     let mut status = StatusFile::begin(options.status.as_deref(), server.status("listening", address))?;
     let (sender, events) = channel();
@@ -249,7 +251,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     door::open(listener, Arc::downgrade(&server))?;
     ready(address);
     while events.recv_timeout(STATUS_DELAY) == Err(RecvTimeoutError::Timeout) {
-        // A disk that is full leaves the old one.
+        // A full disk leaves the old one.
         let _ = status.write(server.status("listening", address));
     }
     if let Some(principals) = &server.principals {
@@ -269,7 +271,7 @@ impl Server {
         let failed = |error| ServeError::Export { path: options.export.clone(), error };
         let boot = RandomState::new().build_hasher().finish();
         let objects = Arc::new(Objects::new(&options.export, boot, open_files).map_err(failed)?);
-        // Without /proc nothing could be opened; better said now.
+        // Without /proc nothing could be opened; better to find out now.
         let root = objects.find(ROOT).and_then(|root| objects.opened(&root));
         let root = root.map_err(|_| failed(io::ErrorKind::NotFound.into()))?;
         fs::read_dir(root.link()).map_err(failed)?;

@@ -1,13 +1,14 @@
-//! Objects: what has a number, and how it is reached.
+//! Objects of the export: their numbers, and the descriptors by which they are reached.
 //!
-//! Measured side, server process, hot. An object is an inode of the export that a client has been told of; its number is never
-//! another's while the server lives, nor one of an earlier start. It is reached by a descriptor that was opened for nothing (`O_PATH`),
-//! by one name below its parent's: no path is ever resolved, no link followed, no mount crossed. What is opened for
-//! reading or writing is opened through that descriptor, so that it is the very inode. When there are too many descriptors the
-//! longest unused are closed, and opened again by parent and name; if another inode is there then, the object is gone (ESTALE).
+//! Measured side, server process, hot. An object is an inode of the export that a client has been told of. Its number
+//! is never another's while the server lives, nor one of an earlier start. It is reached by a descriptor that was
+//! opened for nothing (`O_PATH`), by one name below its parent's: no path is ever resolved, no link followed, no
+//! mount crossed. Opening for reading or writing goes through that descriptor, so that it is the very inode. When
+//! there are too many descriptors the longest unused are closed, and opened again by parent and name; if another
+//! inode is there then, the object is gone (ESTALE).
 //!
-//! Clients say what they forget, as their kernels do; what nobody knows has no number any more. A removed file that somebody still
-//! knows keeps its descriptor, and thereby its bytes.
+//! Clients report what they forget, as their kernels do; an object that nobody knows has no number any more. A
+//! removed file that a client still knows keeps its descriptor, and thereby its bytes.
 
 use super::No;
 use crate::frame::{Attributes, Kind, Moment, Name};
@@ -31,17 +32,19 @@ use std::time::SystemTime;
 
 /// The export's own number, at every start.
 pub(super) const ROOT: Number = 1;
-/// The most that one session may know: at some 300 bytes each, what a client can make the server keep.
+/// Limit on objects that one session may know: at some 300 bytes each, the memory that a client can make the server
+/// use.
 const MOST_OF_SESSION: usize = 1 << 20;
-/// The most inodes of which several names are remembered, and the most names of one.
+/// Limit on inodes of which several names are remembered, and on the names of one.
 const MOST_LINKED: usize = 10_000;
 const MOST_NAMES: usize = 64;
-/// The deepest that a path goes whose rights are decided.
+/// Limit on the depth of a path whose rights are decided.
 const MOST_DEPTH: usize = 256;
-/// The most objects with descriptors. Each has three at most, and the limit of open files is mostly above four times this.
+/// Limit on objects with descriptors. Each has three at most, and the limit of open files is mostly above four times
+/// this.
 const MOST_OPEN: usize = 8000;
 
-/// How a name is looked for: one component, from a descriptor.
+/// Flags for looking up a name: one component, from a descriptor.
 pub(super) fn by_name(flags: OFlag) -> OpenHow {
     OpenHow::new().flags(flags | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC).resolve(
         ResolveFlag::RESOLVE_BENEATH
@@ -64,7 +67,7 @@ pub(super) fn open_name(directory: &File, name: Name<'_>) -> Result<File, No> {
 /// Names from the export's root down.
 pub(super) type Path = Vec<Vec<u8>>;
 
-/// An inode, and when it was made: its number is used again.
+/// An inode, and its time of creation: inode numbers are reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Identity {
     device: u64,
@@ -78,19 +81,19 @@ impl Identity {
     }
 }
 
-/// Something with a number.
+/// An object with a number.
 #[derive(Debug)]
 pub(super) struct Object {
     pub(super) number: Number,
     pub(super) kind: Kind,
     identity: Identity,
-    /// Where it was seen last: the parent's number, and its name there.
+    /// Last known place: the parent's number, and the name there.
     place: Mutex<(Number, OsString)>,
     open: Mutex<Option<Arc<Opened>>>,
     used: AtomicU64,
-    /// It has no name any more: its descriptor is all there is of it.
+    /// Whether it has no name any more: its descriptor is all that is left.
     removed: AtomicBool,
-    /// Its name may not be on the disk yet.
+    /// Whether its name may not be on the disk yet.
     pub(super) is_new: AtomicBool,
 }
 
@@ -103,7 +106,7 @@ impl Object {
         *lock(&self.place) = (parent, name.os().to_owned());
     }
 
-    /// Nothing leads to it any more but its descriptor.
+    /// Marks it as reachable by its descriptor alone.
     pub(super) fn lost_its_names(&self) {
         self.removed.store(true, Ordering::Relaxed);
     }
@@ -122,17 +125,17 @@ impl Opened {
         Arc::new(Self { path, reads: OnceLock::new(), writes: OnceLock::new() })
     }
 
-    /// The name that the kernel has for the descriptor; opening it opens the inode.
+    /// The kernel's name for the descriptor; opening it opens the inode.
     pub(super) fn link(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.path.as_fd().as_raw_fd()))
     }
 
-    /// A file's bytes, to be read. Only of a regular file.
+    /// Descriptor for reading. Only of a regular file.
     pub(super) fn reads(&self) -> io::Result<&File> {
         self.once(&self.reads, OpenOptions::new().read(true))
     }
 
-    /// A file's bytes, to be written. Only of a regular file.
+    /// Descriptor for writing. Only of a regular file.
     pub(super) fn writes(&self) -> io::Result<&File> {
         self.once(&self.writes, OpenOptions::new().write(true))
     }
@@ -150,9 +153,9 @@ impl Opened {
 struct Inner {
     by_number: HashMap<Number, Known>,
     by_inode: HashMap<(u64, u64), Number>,
-    /// How often each session was told of each object.
+    /// Number of times that each session was told of each object.
     told: HashMap<Session, HashMap<Number, u64>>,
-    /// Where inodes with several names were seen; what a session may do with one is the least of all.
+    /// Known names of inodes with several; a session's rights to one are the least of all.
     linked: HashMap<(u64, u64), Vec<(Number, OsString)>>,
     last: Number,
 }
@@ -160,7 +163,7 @@ struct Inner {
 #[derive(Debug)]
 struct Known {
     object: Arc<Object>,
-    /// Sessions that know it.
+    /// Number of sessions that know it.
     by: usize,
 }
 
@@ -174,7 +177,7 @@ pub(super) struct Objects {
 }
 
 impl Objects {
-    /// Of the export at `path`; numbers follow from `boot`, which no other start has.
+    /// For the export at `path`; numbers follow from `boot`, which no other start has.
     pub(super) fn new(path: &path::Path, boot: u64, open_files: u64) -> io::Result<Self> {
         let flags = nix::libc::O_PATH | nix::libc::O_DIRECTORY;
         let root = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
@@ -203,13 +206,13 @@ impl Objects {
         Ok(inner.by_number.get(&number).ok_or(Refusal::NoObject)?.object.clone())
     }
 
-    /// The number of what a descriptor leads to, if somebody knows it.
+    /// The object of this descriptor, if a session knows it.
     pub(super) fn known(&self, path: &File) -> Result<Option<Arc<Object>>, No> {
         let identity = Identity::of(&path.metadata()?);
         Ok(lock(&self.inner).same(identity))
     }
 
-    /// The session is told of what a descriptor leads to, by this name in this directory.
+    /// Tells the session of the object behind a descriptor, by this name in this directory.
     pub(super) fn tell(
         &self,
         session: Session,
@@ -251,7 +254,7 @@ impl Objects {
         Ok(object)
     }
 
-    /// The object's descriptors, opened again if need be.
+    /// The object's descriptors, opened again if necessary.
     pub(super) fn opened(&self, object: &Object) -> Result<Arc<Opened>, No> {
         object.used.store(self.clock.fetch_add(1, Ordering::Relaxed), Ordering::Relaxed);
         if let Some(opened) = lock(&object.open).clone() {
@@ -268,14 +271,14 @@ impl Objects {
         Ok(self.keep_open(object, path))
     }
 
-    /// All names of an object as they are now, each from the root down.
+    /// All present names of an object, each from the root down.
     pub(super) fn paths(&self, object: &Object) -> Result<Vec<Path>, No> {
         if object.number == ROOT {
             return Ok(vec![Path::new()]);
         }
         let names = self.opened(object)?.path.metadata()?.nlink();
         let place = lock(&object.place).clone();
-        // One that was removed while somebody has it open is judged by the name that it had.
+        // A removed but open object is judged by the name that it had.
         if names == 0 {
             return Ok(vec![self.below(place.0, place.1.as_bytes())?]);
         }
@@ -297,7 +300,7 @@ impl Objects {
         }
     }
 
-    /// The path of a name in a directory, whether there is one or not.
+    /// Path of a name in a directory, whether it exists or not.
     pub(super) fn below(&self, mut directory: Number, name: &[u8]) -> Result<Path, No> {
         let mut names = vec![name.to_vec()];
         while directory != ROOT {
@@ -313,7 +316,7 @@ impl Objects {
         Ok(names)
     }
 
-    /// Whether a name is that of an inode.
+    /// Whether a name leads to this inode.
     fn leads(&self, parent: Number, name: &OsStr, to: Identity) -> bool {
         let there = || -> Result<bool, No> {
             let parent = self.find(parent)?;
@@ -323,7 +326,7 @@ impl Objects {
         there().unwrap_or(false)
     }
 
-    /// The session forgets that it was told of an object so many times; whether it knows it no more.
+    /// Counts that the session has forgotten mentions of an object; returns whether it knows it no more.
     pub(super) fn forget(&self, session: Session, number: Number, count: u64) -> bool {
         let mut inner = lock(&self.inner);
         let Some(told) = inner.told.get_mut(&session) else { return false };
@@ -337,7 +340,7 @@ impl Objects {
         is_over
     }
 
-    /// The session is over.
+    /// Drops everything that the session knew.
     pub(super) fn end(&self, session: Session) {
         let mut inner = lock(&self.inner);
         for number in inner.told.remove(&session).into_iter().flat_map(HashMap::into_keys) {
@@ -345,12 +348,12 @@ impl Objects {
         }
     }
 
-    /// Objects that have a number.
+    /// Number of objects.
     pub(super) fn count(&self) -> usize {
         lock(&self.inner).by_number.len()
     }
 
-    /// Keeps a descriptor, if there is none, and says which is kept.
+    /// Keeps a descriptor, unless there is one; returns the kept one.
     fn keep_open(&self, object: &Object, path: File) -> Arc<Opened> {
         let kept = {
             let mut open = lock(&object.open);
@@ -365,7 +368,7 @@ impl Objects {
         kept
     }
 
-    /// Closes a quarter of what can be opened again, the longest unused first. Whoever uses one now keeps his.
+    /// Closes a quarter of those that can be opened again, the longest unused first. Present users keep theirs.
     fn close_some(&self) {
         let reopened =
             |known: &&Known| known.object.number != ROOT && !known.object.removed.load(Ordering::Relaxed);
@@ -381,7 +384,7 @@ impl Objects {
         }
     }
 
-    /// An object went that had a descriptor.
+    /// Counts the end of an object that had a descriptor.
     fn closed(&self, object: Option<Arc<Object>>) {
         if object.is_some_and(|object| lock(&object.open).take().is_some()) {
             self.open.fetch_sub(1, Ordering::Relaxed);
@@ -390,7 +393,7 @@ impl Objects {
 }
 
 impl Inner {
-    /// The object that this inode is. One that was made later is another.
+    /// The object of this inode. An inode created later is another.
     fn same(&self, identity: Identity) -> Option<Arc<Object>> {
         let number = self.by_inode.get(&(identity.device, identity.inode))?;
         let object = &self.by_number.get(number)?.object;
@@ -417,8 +420,8 @@ impl Inner {
         Ok(())
     }
 
-    /// An inode with several names was seen at a place. When too many are remembered all are forgotten: until they are
-    /// looked up anew nobody may do anything with them.
+    /// Notes a name of an inode with several. When too many are remembered all are forgotten: until they are looked
+    /// up anew nobody may use them.
     fn is_linked(&mut self, identity: Identity, place: (Number, OsString)) {
         let key = (identity.device, identity.inode);
         if self.linked.len() >= MOST_LINKED && !self.linked.contains_key(&key) {
@@ -434,7 +437,7 @@ impl Inner {
         places.push(place);
     }
 
-    /// One session less knows an object; the object, if it was the last.
+    /// Counts one session less for an object; returns the object, if that was the last.
     fn one_less(&mut self, number: Number) -> Option<Arc<Object>> {
         let known = self.by_number.get_mut(&number)?;
         known.by = known.by.saturating_sub(1);
@@ -450,7 +453,7 @@ impl Inner {
     }
 }
 
-/// What it is; nothing else is exported.
+/// Its kind; other kinds are not exported.
 pub(super) fn kind(metadata: &Metadata) -> Result<Kind, Refusal> {
     let kind = metadata.file_type();
     match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
@@ -461,7 +464,7 @@ pub(super) fn kind(metadata: &Metadata) -> Result<Kind, Refusal> {
     }
 }
 
-/// What is told of an object.
+/// Attributes as sent to clients.
 pub(super) fn attributes(object: &Object, metadata: &Metadata) -> Attributes {
     let moment = |s, ns: i64| Moment { s, ns: u32::try_from(ns).unwrap_or(0) };
     Attributes {
@@ -477,7 +480,7 @@ pub(super) fn attributes(object: &Object, metadata: &Metadata) -> Attributes {
     }
 }
 
-/// Files that are made have these permissions at most.
+/// Limits the permissions of new files.
 pub(super) fn permissions(mode: u16) -> Mode {
     Mode::from_bits_truncate(u32::from(mode))
 }

@@ -1,8 +1,9 @@
-//! Who sessions are: let in by credentials, watched until these end, and written down.
+//! Principals of sessions: admitted by credentials, watched until these end, and logged.
 //!
-//! Measured side, server process; letting in is once a connection and fed by strangers, finding a session's principal is hot. Owns what changes
-//! while the server runs: its own leaf, the access list, what was taken back. One thread of its own ([`watch`]) looks after
-//! these, and ends sessions whose grant is over, by the date or by the clock that nobody sets.
+//! Measured side, server process; admission is once a connection and fed by strangers, finding a session's principal
+//! is hot. Owns what changes while the server runs: its own leaf, the access list, revocations. A thread of its own
+//! ([`watch`]) keeps these up to date, and ends sessions whose grant has ended, by the date or by the monotonic
+//! clock.
 
 mod watch;
 mod written;
@@ -38,20 +39,20 @@ use std::time::{Duration, Instant};
 use watch::{read_acl, read_revoked};
 use written::Written;
 
-/// Connections of one principal, by its key: a mount has one for callbacks and fifteen for questions.
+/// Limit on connections of one principal, by its key: a mount has one for callbacks and fifteen for questions.
 const MOST_OF_PRINCIPAL: usize = 16;
-/// Verdicts that are kept, in parts that do not wait for each other.
+/// Limit on cached verdicts, and number of parts that do not wait for each other.
 const KEPT: (usize, usize) = (1 << 18, 16);
 
-/// Whose a session is.
+/// Principal of a session.
 #[derive(Debug)]
 pub(super) struct Principal {
     pub(super) session: Session,
     pub(super) key: PublicKey,
     pub(super) grant: Grant,
-    /// What it showed, as it is kept.
+    /// Hash of its credentials as evidence.
     shown: Option<Hash>,
-    /// When the grant ends by the clock that nobody sets; never, where that is too far away.
+    /// End of the grant by the monotonic clock; `None` if that is too far away.
     ends: Option<Instant>,
 }
 
@@ -61,34 +62,34 @@ impl Principal {
     }
 }
 
-/// The server's own leaf, and TLS with it.
+/// The server's own leaf, and its TLS configuration.
 struct Own {
     leaf: Vec<u8>,
     config: Arc<ServerConfig>,
 }
 
-/// Why somebody is not let in.
+/// Reasons for not admitting a client.
 pub(super) enum NotAdmitted {
-    /// For what he shows.
+    /// Its credentials are refused.
     Credentials(NotLetIn),
-    /// Whatever he shows.
+    /// Reasons independent of its credentials.
     Here(Refusal),
 }
 
-/// What is decided by.
+/// Rules in force.
 #[derive(Clone)]
 pub(super) struct Rules {
     /// The access list.
     pub(super) acl: Arc<Acl>,
     text: Arc<str>,
-    /// How it is named in the log; nothing where there is none, or its disk did not take it.
+    /// Their name in the log; `None` without a log, or if its disk is full.
     force: Option<Arc<InForce>>,
     epoch: u64,
-    /// How often the list could not be read again.
+    /// Number of failed attempts to read the list again.
     faults: u64,
 }
 
-/// All sessions' principals, and what they are judged by.
+/// Principals of all sessions, and the rules for them.
 pub(super) struct Principals {
     name: Name,
     holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
@@ -97,24 +98,24 @@ pub(super) struct Principals {
     revoked_file: Option<PathBuf>,
     own: RwLock<Option<Own>>,
     rules: RwLock<Rules>,
-    /// Taken before the rules, where both are.
+    /// Locked before the rules, if both are.
     revoked: RwLock<Revoked>,
     sessions: RwLock<HashMap<Session, Arc<Principal>>>,
-    /// Connections of each key.
+    /// Number of connections of each key.
     seats: Mutex<HashMap<PublicKey, usize>>,
-    /// What was written under each transfer that limits it.
+    /// Bytes written under each transfer with a limit.
     written: Written,
     audit: Option<AuditLog>,
     silent: Mutex<BTreeSet<Domain>>,
-    /// Those whose agents have another time than we: nobody is let in by their word, as it could be over.
+    /// Domains whose agents' clocks differ from ours: nobody is admitted by their word, as it could have expired.
     astray: Mutex<BTreeSet<Domain>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
-    /// What was decided, by session and object.
+    /// Cached decisions, by session and object.
     pub(super) kept: Kept,
 }
 
 impl Principals {
-    /// Of a server that starts, and the thread that looks after them, which begins when it is told of the server.
+    /// For a server that starts, with the thread that maintains them, which begins once it is given the server.
     pub(super) fn start(
         credentials: Credentials,
         server: Receiver<Weak<Server>>,
@@ -128,7 +129,7 @@ impl Principals {
         let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name, keep));
         let audit = audit.transpose().map_err(ServeError::Audit)?;
         let revoked = read_revoked(revoked_file.as_deref())?;
-        // Servers that share a directory of bundles have one list of what was taken back, and each its own bytes.
+        // Servers that share a directory of bundles share its revocations, and each has its own count of bytes.
         let file = revoked_file.as_ref().map(|file| file.with_file_name(format!("{name}.written")));
         let failed = |error| ServeError::Written { path: file.clone().unwrap_or_default(), error };
         let written = Written::open(file.clone()).map_err(failed)?;
@@ -167,17 +168,17 @@ impl Principals {
         Ok(principals)
     }
 
-    /// TLS with the leaf of now, if there is one.
+    /// TLS configuration with the present leaf, if there is one.
     pub(super) fn config(&self) -> Option<Arc<ServerConfig>> {
         read(&self.own).as_ref().map(|own| own.config.clone())
     }
 
-    /// What is decided by now.
+    /// The rules in force.
     pub(super) fn rules(&self) -> Rules {
         read(&self.rules).clone()
     }
 
-    /// Lets in who shows credentials; `open` makes the session. What is taken back meanwhile waits, and then ends it.
+    /// Admits a client by its credentials; `open` begins the session. A revocation meanwhile waits, and then ends it.
     pub(super) fn admit(
         &self,
         peer: &Peer,
@@ -188,7 +189,7 @@ impl Principals {
         let rules = self.rules();
         let verified = |hello| verify(&peer.leaf, &hello, &self.bundles, &revoked, &self.name, now_unix_s);
         let found = Hello::read(credentials).and_then(verified).and_then(|grant| self.in_step(grant));
-        // What strangers show is not kept: they could fill the disk.
+        // Strangers' credentials are not kept: they could fill the disk.
         let peer_name = match &found {
             Ok(grant) => Some(grant.acts_as.clone()),
             Err(_) => peer_of(&peer.leaf, &self.bundles, now_unix_s),
@@ -205,7 +206,7 @@ impl Principals {
                 return Err(NotAdmitted::Credentials(why));
             }
         };
-        // A session that is not written down has no principal, and may do nothing until its term is over.
+        // A session that could not be logged has no principal, and may do nothing until its term is over.
         let session = open();
         let about = || About::Admitted { until_unix_s: grant.expires_unix_s };
         let who = (session, peer_name.as_ref(), shown);
@@ -217,7 +218,7 @@ impl Principals {
         Ok(session)
     }
 
-    /// A grant, unless an agent that it stands on has another time than we.
+    /// The grant, unless an agent that it stands on has a clock that differs from ours.
     fn in_step(&self, grant: Grant) -> Result<Grant, NotLetIn> {
         let astray = lock(&self.astray);
         let found = grant.stands_on.iter().find(|(domain, _)| astray.contains(domain));
@@ -227,14 +228,14 @@ impl Principals {
         }
     }
 
-    /// The same for a session that there is: what it is told from now on stands on these.
+    /// Renews a running session's credentials: later answers stand on these.
     pub(super) fn renew(&self, peer: &Peer, credentials: &[u8], session: Session) -> Result<(), NotAdmitted> {
         self.admit(peer, credentials, || session)?;
         self.kept.new_epoch(|_| {});
         Ok(())
     }
 
-    /// Writes down what was decided about a session's question.
+    /// Logs the decision on a session's request.
     pub(super) fn decided(
         &self,
         who: &Principal,
@@ -258,7 +259,7 @@ impl Principals {
         log.decided(&Decision { time_unix_s, session, peer, shown, force, about })
     }
 
-    /// By this is decided from now on, and so it is named in the log. Where its disk takes no more nothing is decided until it does.
+    /// Puts rules in force, and into the log. If its disk is full nothing is decided until it accepts them.
     fn in_force(&self, revoked: &Revoked, list: Option<(Arc<Acl>, Arc<str>)>) {
         let mut rules = write(&self.rules);
         if let Some((acl, text)) = list {
@@ -269,7 +270,7 @@ impl Principals {
         rules.force = self.audit.as_ref().and_then(named);
     }
 
-    /// The end of the process: what was decided is on the disk.
+    /// Ends the log at the end of the process: all decisions are on the disk.
     pub(super) fn close(&self) {
         self.written.close();
         if let Some(log) = &self.audit {
@@ -277,13 +278,13 @@ impl Principals {
         }
     }
 
-    /// Whose a session is, while its grant lasts.
+    /// Principal of a session, while its grant lasts.
     pub(super) fn of(&self, session: Session) -> Result<Arc<Principal>, Refusal> {
         let principal = read(&self.sessions).get(&session).cloned();
         principal.filter(|principal| !principal.is_over()).ok_or(Refusal::SessionOver)
     }
 
-    /// One connection more of a principal, until the seat is left.
+    /// Counts another connection of a principal, until the result is dropped.
     pub(super) fn sit(&self, key: PublicKey) -> Result<Seat<'_>, Refusal> {
         let mut seats = lock(&self.seats);
         let taken = seats.entry(key).or_insert(0);
@@ -294,24 +295,24 @@ impl Principals {
         Ok(Seat { principals: self, key })
     }
 
-    /// Counts somebody who is not let in, or no more.
+    /// Counts a client that is not admitted, or no longer.
     pub(super) fn refuse(&self, refusal: &NotLetIn) {
         *lock(&self.refused).entry(refusal.name()).or_insert(0) += 1;
     }
 
-    /// Counts bytes that are to be written under each of these transfers, unless one would be above its limit.
+    /// Counts bytes to be written under each of these transfers, unless that exceeds a limit.
     pub(super) fn count(&self, limits: &[Limit], bytes: u64) -> Result<(), Refusal> {
         self.written.count(limits, bytes)
     }
 
-    /// What was decided about an object is void.
+    /// Voids decisions about an object.
     pub(super) fn void(&self, object: Number) {
         for session in read(&self.sessions).keys() {
             self.kept.void(&(*session, object), || {});
         }
     }
 
-    /// What was decided about anything is void, and no kernel keeps what it was told.
+    /// Voids all decisions, and has kernels drop their caches.
     pub(super) fn rules_changed(&self, coherence: &Coherence) {
         self.kept.new_epoch(|_| {});
         let sessions: Vec<Session> = read(&self.sessions).keys().copied().collect();
@@ -326,7 +327,7 @@ impl Principals {
             lock(&self.seats).len(),
             read(&self.rules).faults
         );
-        // A string takes all that is written to it.
+        // Writing to a string cannot fail.
         for domain in &*lock(&self.silent) {
             let _ = writeln!(text, "ola-silent {domain}");
         }

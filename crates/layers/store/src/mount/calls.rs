@@ -1,24 +1,25 @@
-//! The system calls of a daemon whose vault is mounted.
+//! System calls that a daemon may make once its vault is mounted.
 //!
-//! Measured side, cold. It reads its vault and FUSE, answers, replaces its status, looks whether the lock is
-//! there, and waits. It opens no file that is there, executes nothing, makes no socket, and signals nobody.
+//! Measured side, cold. It reads its vault and FUSE, answers, replaces its status, checks for the lock, and waits. It
+//! opens no existing file, executes nothing, makes no socket, and signals nobody.
 
 use bakeoff_layers_base::daemon::calls::{CONNECTED, FACTS, REPLACING, RUNTIME};
 use bakeoff_sys::seccomp::{Filter, Rule, allow};
 use nix::libc;
 use std::io;
 
-/// The kernel's questions, the answers, and the vault; these first, as they are what it does all day.
+/// Calls for the kernel's requests, the answers, and the vault; first, as they are the most frequent.
 const SERVING: &[Rule] =
     &[allow(libc::SYS_read), allow(libc::SYS_writev), allow(libc::SYS_pread64), allow(libc::SYS_statx)];
 
-/// At the end: the keeper is waited for.
+/// Calls at the end, to wait for the keeper.
 const ENDING: &[Rule] = &[allow(libc::SYS_wait4), allow(libc::SYS_waitid)];
 
-/// Without a keeper the daemon takes its mount off by itself.
+/// Without a keeper the daemon unmounts by itself.
 const UNMOUNTING: &[Rule] = &[allow(libc::SYS_umount2)];
 
-/// Nothing else from now on, in no thread. The threads that serve must have opened what they need.
+/// Refuses all other calls from now on, in all threads. The serving threads must have opened everything that they
+/// need.
 pub(super) fn confine(has_keeper: bool) -> io::Result<()> {
     filter(has_keeper).apply()
 }

@@ -1,13 +1,13 @@
-//! What the daemon counts: requests of the kernel, blocks, bytes, refusals by name.
+//! Counters of the daemon: requests of the kernel, blocks, bytes, refusals by name.
 //!
-//! Measured side, hot path of cold reads. Warm reads never come here: that they do not is what the
-//! counters prove. They only rise, and are no meters of a comparison.
+//! Measured side, hot path of cold reads. Warm reads never come here, which the counters prove. They only rise, and
+//! are no meters of a comparison.
 
 use crate::refusal::ReadRefusal;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A counter's place; the table below has its name.
+/// Index of a counter; the table below has its name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Count {
     /// Names the kernel asked for.

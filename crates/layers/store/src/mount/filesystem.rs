@@ -1,9 +1,9 @@
-//! The kernel's questions about a vault, answered.
+//! FUSE file system of a vault: answers to the kernel's requests.
 //!
-//! Measured side, many threads; hot while caches are cold. The kernel is told to keep what it got:
-//! nothing in a vault ever changes. Opening a file is answered with ENOSYS, which is FUSE's way of
-//! saying that no open need be told to us: from the second one on the kernel does them by itself and
-//! keeps pages across them. So a file that was read once costs the daemon nothing any more.
+//! Measured side, many threads; hot while caches are cold. The kernel may keep every answer: nothing in a vault ever
+//! changes. Opening a file is answered with ENOSYS, FUSE's way to say that opens need not be reported: from the
+//! second one on the kernel does them by itself and keeps pages across them. So a file that was read once costs the
+//! daemon nothing any more.
 
 use super::BACKGROUND;
 use super::counters::{Count, Counters};
@@ -24,17 +24,17 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How long the kernel may believe what it was told: nothing changes, and a lock invalidates.
+/// Time for which the kernel may keep an answer: nothing changes, and a lock invalidates.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
-/// The same of a name that is not there: a lock invalidates the names that there are. A server is asked for such names
-/// again and again: where 15 % of its requests were, being asked each time cost 2 us for each of all its requests.
+/// The same for a missing name, as a lock invalidates only existing names. A server is asked for such names again and
+/// again: with 15 % of its requests for them, asking each time cost 2 us for each of all its requests.
 const ABSENT: Duration = Duration::from_secs(10);
-/// Largest request: what a thread's buffers are made for. They count as the server's memory where a
-/// control group limits it, and would take the room of cached files.
+/// Largest request, for which a thread's buffers are made. They count as the server's memory if a control group
+/// limits it, and would take the room of cached files.
 pub(super) const REQUEST_BYTES: u32 = PIECE_BYTES as u32;
 /// Inodes are never reused.
 const GENERATION: Generation = Generation(0);
-/// What we ask of the kernel where it offers it.
+/// Features requested from the kernel where it offers them.
 const WANTED: [InitFlags; 6] = [
     // Names and attributes in one answer.
     InitFlags::FUSE_DO_READDIRPLUS,
@@ -42,7 +42,7 @@ const WANTED: [InitFlags; 6] = [
     InitFlags::FUSE_CACHE_SYMLINKS,
     InitFlags::FUSE_NO_OPEN_SUPPORT,
     InitFlags::FUSE_NO_OPENDIR_SUPPORT,
-    // Pages go only when we say so.
+    // Pages are dropped only when we say so.
     InitFlags::FUSE_EXPLICIT_INVAL_DATA,
 ];
 
@@ -64,7 +64,7 @@ fn node_id(inode: INodeNo) -> Option<NodeId> {
 pub(super) struct Filesystem {
     vault: Arc<Vault>,
     counters: Arc<Counters>,
-    /// Who hears that the session is over.
+    /// Gets the event that the session is over.
     over: Sender<Event>,
 }
 
@@ -82,7 +82,8 @@ impl Filesystem {
         self.vault.tree().node(id).map(|node| (id, node)).ok_or(Errno::ESTALE)
     }
 
-    /// What a name stands for, and how long the kernel may believe it. An inode number of 0 says that it is not there.
+    /// Attributes of a name, and the time for which the kernel may keep them. Inode number 0 means that the name is
+    /// missing.
     fn find(&self, parent: INodeNo, name: &OsStr) -> Result<(Duration, FileAttr), Errno> {
         let (own, directory) = self.node(parent)?;
         let tree = self.vault.tree();
@@ -158,7 +159,7 @@ fn time(node: &Node) -> Option<SystemTime> {
 impl fuser::Filesystem for Filesystem {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
         for flag in WANTED {
-            // What the kernel lacks costs speed, not truth.
+            // A missing feature costs speed, not correctness.
             let _ = config.add_capabilities(flag);
         }
         // Nobody writes; but the largest request of either kind is derived from this.

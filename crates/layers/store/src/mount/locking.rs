@@ -1,9 +1,9 @@
-//! What becomes of a mounted vault when its store is locked.
+//! Locking of a mounted vault: drops its keys, and everything that the kernel cached of it.
 //!
-//! Measured side, once. Keys go first: from then on no read is answered. Then the kernel drops what it was
-//! given, contents before names: for a name it waits for the directory's lock, which any reader can hold for
-//! as long as he likes (a page of his own file system under the buffer of his `getdents`), for contents it
-//! does not. All this in a thread of its own, so that nobody who is waited for holds up the rest.
+//! Measured side, once. Keys go first: from then on no read is answered. Then the kernel drops its cache, contents
+//! before names. For a name it waits for the directory's lock, which any reader can hold as long as it likes (with a
+//! page of its own file system under the buffer of its `getdents`); for contents it does not. All this runs in a
+//! thread of its own, so that such a wait holds up nothing else.
 
 use super::filesystem::inode;
 use crate::tree::NodeId;
@@ -15,15 +15,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread;
 
-/// How far a lock has come.
+/// Progress of a lock.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Dropped(Arc<AtomicU8>);
 
-/// Words for it, in this order.
+/// Words for its stages, in this order.
 const STAGES: [&str; 4] = ["nothing", "keys", "contents", "names"];
 
 impl Dropped {
-    /// The last that is gone.
+    /// The last stage that is done.
     pub(super) fn word(&self) -> &'static str {
         STAGES.get(usize::from(self.0.load(Ordering::Relaxed))).copied().unwrap_or_default()
     }
@@ -33,14 +33,14 @@ impl Dropped {
     }
 }
 
-/// Drops the keys, and lets a thread drop everything that the kernel has of the vault.
+/// Drops the keys, and starts a thread that drops everything that the kernel cached of the vault.
 pub(super) fn lock(vault: &Arc<Vault>, notifier: &Notifier, dropped: &Dropped) {
     vault.lock();
     dropped.next();
     let (own, its, seen) = (vault.clone(), notifier.clone(), dropped.clone());
     let apart = thread::Builder::new().name("lock".to_owned());
     if apart.spawn(move || forget(&own, &its, &seen)).is_err() {
-        // No thread is to be had: here, then.
+        // No thread can be started: so do it here.
         forget(vault, notifier, dropped);
     }
 }

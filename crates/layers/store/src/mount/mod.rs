@@ -1,8 +1,8 @@
-//! The mount: a vault served to any process through FUSE, until it is told to end.
+//! Mount of a vault: served to any process through FUSE, until it is told to end.
 //!
-//! Measured side, a process of its own. Owns the life of a mount: a dead one is cleared away first,
-//! then mounted, served, watched for a lock, and unmounted. One thread waits here; the threads of
-//! the session serve. Prints nothing; the caller's hook says that it is ready.
+//! Measured side, a process of its own. Owns the life of a mount: clears a dead one away, mounts, serves, watches for
+//! a lock, and unmounts. One thread waits here; the threads of the session serve. Prints nothing; the caller's hook
+//! says that it is ready.
 
 mod calls;
 mod counters;
@@ -34,31 +34,32 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
-/// How far the kernel reads ahead in a file. It asks for it in requests of at most
-/// [`REQUEST_BYTES`](filesystem::REQUEST_BYTES), which several threads serve at once.
+/// Read-ahead of the kernel in a file. It reads in requests of at most [`REQUEST_BYTES`](filesystem::REQUEST_BYTES),
+/// which several threads serve at once.
 const READ_AHEAD_KIB: u32 = 1024;
-/// Requests the kernel may have under way besides those that somebody waits for.
+/// Limit on background requests of the kernel, which no process waits for.
 const BACKGROUND: u16 = 64;
-/// Threads that serve, for each core: most of a cold read is waiting for the disk.
+/// Serving threads a core: most of a cold read is waiting for the disk.
 const THREADS_PER_CORE: usize = 2;
 
-/// How to mount.
+/// Options of the mount.
 #[derive(Debug, Default)]
 pub struct Options {
-    /// Threads that serve; two a core when 0.
+    /// Number of serving threads; 0 means two a core.
     pub threads: usize,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
     /// The sealed key; when it gets locked, the keys are dropped.
     pub sealed: Option<PathBuf>,
-    /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one was killed.
+    /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one
+    /// was killed.
     pub keeper: Option<Command>,
 }
 
 /// Mounts and serves until SIGTERM, SIGINT or an unmount.
 ///
 /// # Errors
-/// When it could not be mounted; nothing is left behind then.
+/// It could not be mounted; nothing is left behind then.
 pub fn serve(
     vault: Vault,
     at: &Path,
@@ -82,11 +83,11 @@ pub fn serve(
     let counters = Arc::new(Counters::default());
     let mut status = Status::new(options.status.as_deref(), vault.clone(), counters.clone())?;
     let notifier = start(&vault, &counters, &at, (options.threads, &rights), sender)?;
-    // From here on the mount is there, and this guard takes it away whatever happens.
+    // From here on the mount exists, and this guard removes it whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
     mount.tell_keeper();
-    // That the mount answers says that the threads which serve have all that they open.
+    // An answer of the mount shows that the serving threads have opened everything that they need.
     let _ = fs::metadata(&at);
     rights.give_up()?;
     calls::confine(has_keeper).map_err(MountError::Confine)?;
@@ -108,7 +109,7 @@ pub fn serve(
     Ok(end)
 }
 
-/// What is written and looked for while the mount is there.
+/// Tests the files that are written and checked while mounted.
 fn try_files(status: Option<&Path>, sealed: Option<&Path>) -> io::Result<()> {
     try_writing(status)?;
     sealed.map_or(Ok(false), SealedFile::is_locked).map(drop)
@@ -140,12 +141,12 @@ fn start(
     let session = Session::new(filesystem, at, &config).map_err(failed)?;
     let session = rights.within(|| session.spawn()).map_err(failed)?;
     let notifier = session.notifier();
-    // Its drop would unmount, which is the guard's, and might hit what lies below.
+    // Dropping it would unmount, which is the guard's job, and might hit a mount below.
     std::mem::forget(session);
     Ok(notifier)
 }
 
-/// A lock that cannot be looked for is a lock.
+/// Whether the store is locked; if that cannot be determined it counts as locked.
 pub(crate) fn is_locked(sealed: &Path) -> bool {
     !matches!(SealedFile::is_locked(sealed), Ok(false))
 }

@@ -1,4 +1,4 @@
-//! What the status file says of a mount.
+//! Status file of a mount: its text, and when to write it.
 //!
 //! Measured side, cold.
 
@@ -10,18 +10,18 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-/// What it says, and where.
+/// State and path of the status file.
 pub(super) struct Status {
     file: StatusFile,
     vault: Arc<Vault>,
     counters: Arc<Counters>,
     state: &'static str,
-    /// What a lock has taken away so far.
+    /// Progress of a lock.
     pub(super) dropped: Dropped,
 }
 
 impl Status {
-    /// Writes the first one, so that a path that cannot be written is found out before mounting.
+    /// Writes the first status, so that an unwritable path is found before mounting.
     pub(super) fn new(
         path: Option<&Path>,
         vault: Arc<Vault>,
@@ -40,7 +40,7 @@ impl Status {
         self.state = state;
     }
 
-    /// Writes it again if it would say something else. A disk that is full leaves the old one.
+    /// Writes it again if its text changed. A full disk leaves the old one.
     pub(super) fn write_if_changed(&mut self) {
         let _ = self.write();
     }

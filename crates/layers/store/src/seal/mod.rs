@@ -1,9 +1,9 @@
-//! Sealing: a tree becomes a vault.
+//! Sealing of a tree into a vault.
 //!
-//! Measured side, cold, but timed: it has to keep up with `cp -r`. Owns the order of things: scan,
-//! encrypt in parallel into a file of another name, scan again, sync, rename. A vault of the wanted
-//! name is either whole and on the disk or not there. Memory is the list of files and a few buffers
-//! a thread. A tree that changes meanwhile is noticed and named; nothing is left behind then.
+//! Measured side, cold, but timed: it has to keep up with `cp -r`. Owns the order of steps: scan, encrypt in parallel
+//! into a file of another name, scan again, sync, rename. A vault of the final name is either whole and on the disk
+//! or does not exist. Memory is the list of files and a few buffers a thread. A change of the tree meanwhile is
+//! noticed and named; nothing is left behind then.
 
 mod output;
 mod scan;
@@ -27,7 +27,7 @@ const ROUND_BYTES: u64 = 1 << 20;
 /// Threads for each core: most of them wait for the disk.
 const THREADS_PER_CORE: usize = 4;
 
-/// How to seal.
+/// Options of sealing.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// Size of the blocks.
@@ -36,7 +36,7 @@ pub struct Options {
     pub sequence: u64,
 }
 
-/// What was sealed.
+/// Size of a sealed vault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// Files, directories and links.
@@ -47,40 +47,40 @@ pub struct Sealed {
     pub vault_bytes: u64,
 }
 
-/// Why a tree was not sealed. The vault is not there then.
+/// Reason for not sealing a tree. No vault is left then.
 #[derive(Debug, Error)]
 pub enum SealError {
-    /// Something of the tree could not be read.
+    /// A part of the tree could not be read.
     #[error("cannot read {}: {error}", path.display())]
     Read {
-        /// Which file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
     /// The vault could not be written.
     #[error("cannot write {}: {error}", path.display())]
     Write {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// The I/O error.
         error: io::Error,
     },
-    /// What was given is no directory.
+    /// The given path is no directory.
     #[error("{} is not a directory; a store is sealed from a directory", .0.display())]
     NotADirectory(PathBuf),
     /// A device, socket or pipe.
     #[error("{} is a {what}, which a vault cannot hold; remove it or seal another directory", path.display())]
     Special {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What it is.
+        /// The kind of file.
         what: &'static str,
     },
-    /// Somebody wrote while it was read.
+    /// The tree changed while it was read.
     #[error("{} {how} while it was being sealed; stop what writes there and seal again", path.display())]
     Changed {
-        /// Which file or directory.
+        /// Path of the file or directory.
         path: PathBuf,
         /// `changed`, `appeared` or `vanished`.
         how: &'static str,
@@ -96,10 +96,10 @@ pub enum SealError {
     Cipher,
 }
 
-/// Seals the tree below `directory` into the file `out`, which is replaced when it is there.
+/// Seals the tree below `directory` into the file `out`, which is replaced if it exists.
 ///
 /// # Errors
-/// With the file and the reason; `out` is as it was.
+/// The file and the reason; `out` is as it was.
 pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> Result<Sealed, SealError> {
     let threads = threads();
     refuse_inside(directory, out)?;

@@ -1,7 +1,7 @@
-//! The vault's file while it is being written.
+//! Output file of a sealing in progress.
 //!
-//! Measured side, cold. Owns the other name it has until it is whole, and the removal when it never
-//! becomes so. The header is written last, and on disk before the rename.
+//! Measured side, cold. Owns its temporary name until it is complete, and its removal otherwise. The header is
+//! written last, and is on disk before the rename.
 
 use super::SealError;
 use crate::layout::HEADER_BYTES;
@@ -12,7 +12,7 @@ use std::io;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-/// A file that becomes a vault, or goes.
+/// A file that becomes a vault, or is removed.
 pub(super) struct Output {
     file: File,
     /// The same file past the page cache, where the file system can.
@@ -23,7 +23,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Makes the file beside the wanted name and takes its room on the disk.
+    /// Creates the file beside the final name and allocates its space on the disk.
     pub(super) fn create(wanted: &Path, bytes: u64) -> Result<Self, SealError> {
         let name = wanted.file_name().unwrap_or_default().to_string_lossy();
         let temporary = wanted.with_file_name(format!(".{name}.{}", std::process::id()));
@@ -35,7 +35,7 @@ impl Output {
         let length = i64::try_from(bytes).map_err(|_| SealError::TooMany)?;
         match fallocate(&output.file, FallocateFlags::empty(), 0, length) {
             Ok(()) => {}
-            // Not every file system can; a full disk is found out while writing then.
+            // Not every file system can; then a full disk is found while writing.
             Err(nix::errno::Errno::EOPNOTSUPP) => output.file.set_len(bytes).map_err(failed)?,
             Err(error) => return Err(failed(error.into())),
         }
@@ -48,7 +48,7 @@ impl Output {
         file.write_all_at(blocks, offset).map_err(|error| self.failed(error))
     }
 
-    /// Header, sync, rename, sync of the directory.
+    /// Writes the header, syncs, renames, and syncs the directory.
     pub(super) fn finish(mut self, header: &[u8; HEADER_BYTES]) -> Result<(), SealError> {
         self.complete(header).map_err(|error| self.failed(error))?;
         self.done = true;

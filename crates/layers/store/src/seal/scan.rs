@@ -1,7 +1,7 @@
-//! What is in the tree that is sealed, and whether it is still so.
+//! Scan of the tree to be sealed, and detection of changes since.
 //!
-//! Measured side, cold. Walks level by level, the directories of a level in parallel; so the nodes
-//! come out breadth first with children together and sorted, as the format wants them.
+//! Measured side, cold. Walks level by level, the directories of a level in parallel. So the nodes come out breadth
+//! first, with children together and sorted, as the format requires.
 
 use super::SealError;
 use crate::layout::BlockSize;
@@ -19,13 +19,13 @@ pub(super) struct Scan {
     root: PathBuf,
     /// Breadth first.
     pub(super) found: Vec<Found>,
-    /// As long as `found`.
+    /// One for each of `found`.
     marks: Vec<Mark>,
-    /// The files among them, by where their bytes begin.
+    /// The files among them, by the start of their bytes.
     pub(super) files: Vec<FileAt>,
     /// Bytes of all files.
     pub(super) data_bytes: u64,
-    /// Where the last of them ends in the stream.
+    /// End of the last of them in the stream.
     pub(super) stream_bytes: u64,
     block: BlockSize,
 }
@@ -38,7 +38,7 @@ pub(super) struct FileAt {
     pub(super) mark: Mark,
 }
 
-/// By what a change is noticed: any write moves the change time, which nobody can set back.
+/// Mark that shows a change: any write moves the change time, which nobody can set back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mark {
     device: u64,
@@ -68,7 +68,7 @@ struct Entry {
 }
 
 impl Scan {
-    /// Looks at everything below `root`.
+    /// Scans everything below `root`.
     pub(super) fn of(root: &Path, block: BlockSize, threads: usize) -> Result<Self, SealError> {
         let metadata = fs::metadata(root).map_err(|error| read_error(root, error))?;
         if !metadata.is_dir() {
@@ -127,7 +127,7 @@ impl Scan {
         Ok(())
     }
 
-    /// Looks again, and names the first thing that is not as it was.
+    /// Scans again; the error names the first difference.
     pub(super) fn still_so(&self, threads: usize) -> Result<(), SealError> {
         let now = Self::of(&self.root, self.block, threads)?;
         let changed = |path: PathBuf, how| Err(SealError::Changed { path, how });

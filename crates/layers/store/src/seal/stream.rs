@@ -1,4 +1,4 @@
-//! The stream of plain bytes, encrypted and written run by run.
+//! Writer of the vault's blocks: the stream of plain bytes, encrypted and written run by run.
 //!
 //! Measured side, cold, but this is where sealing spends its time. A run is about a mebibyte of
 //! blocks; threads take runs in turn and share nothing but a counter. Each reads the pieces of files
@@ -20,7 +20,7 @@ use std::thread;
 /// Bytes on disk of a run.
 const RUN_BYTES: u64 = 1 << 20;
 
-/// All that a thread needs to know.
+/// Input of all threads.
 pub(super) struct Job<'a> {
     pub(super) scan: &'a Scan,
     pub(super) list: &'a [u8],
@@ -109,7 +109,7 @@ impl Job<'_> {
     }
 }
 
-/// Part of a file, which must be as it was when it was scanned, before and after.
+/// Reads part of a file, and checks before and after that the file is as it was scanned.
 fn read_piece(file: &FileAt, offset: u64, target: &mut [u8]) -> Result<(), SealError> {
     if target.is_empty() {
         return Ok(());

@@ -1,7 +1,7 @@
-//! `bakeoff layer audit ...`: the audit log of a file server, looked at.
+//! `bakeoff layer audit ...`: inspection of a file server's audit log.
 //!
-//! Glue. Owns the flags and what is printed; the log is `bakeoff-layers-credentials`', its directory
-//! `bakeoff-layers-remotefs`'.
+//! Glue. Owns the flags and the output; `bakeoff-layers-credentials` owns the log, `bakeoff-layers-remotefs` its
+//! directory.
 
 mod show;
 
@@ -19,7 +19,7 @@ use clap::{Args, Subcommand};
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
 
-/// Differences that are told; the rest is a number.
+/// Limit on differences that are printed; the rest is counted.
 const NAMED: u64 = 100;
 /// Longest checkpoint that is read.
 const MOST_CHECKPOINT: u64 = 1 << 20;
@@ -69,7 +69,7 @@ impl VerifyArgs {
     }
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Verify(args) => verify(&args),
@@ -78,21 +78,21 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     }
 }
 
-/// A log, and what its server signed.
+/// A log, with its server's signatures.
 struct Log {
     directory: Directory,
     keys: Keys,
     checkpoints: Vec<Checkpoint>,
 }
 
-/// How a log was found.
+/// Result of reading a log.
 struct Found {
     end: Chain,
     findings: Vec<Finding>,
 }
 
 impl Log {
-    /// With its own last checkpoint, and these.
+    /// Opens a log, with its own last checkpoint and these.
     fn open(dir: &Path, others: &[PathBuf]) -> Result<Self, Failure> {
         let directory = Directory::at(dir);
         let keys = directory.keys().map_err(Failure::failed)?;
@@ -109,7 +109,7 @@ impl Log {
         Ok(log)
     }
 
-    /// Holds it against one more checkpoint: how many records that says.
+    /// Compares it with another checkpoint; returns the checkpoint's number of records.
     fn hold(&mut self, from: &dyn Display, note: &str) -> Result<u64, Failure> {
         let opened = Checkpoint::open(note, &self.keys);
         let opened = opened.map_err(|no| Failure::altered(format!("{from}: {no}")))?;
@@ -118,7 +118,7 @@ impl Log {
         Ok(size)
     }
 
-    /// And against the one that the agent of the server's domain keeps; whether it keeps one is said.
+    /// Compares it with the checkpoint that the agent of the server's domain keeps, and says whether there is one.
     fn hold_by_agent(&mut self, bundles: &Bundles) -> Result<bool, Failure> {
         let server = self.keys.server.clone();
         let domain = server.domain();
@@ -152,7 +152,7 @@ impl Log {
 }
 
 impl Found {
-    /// The findings are said; that there are some is an error.
+    /// Prints the findings; any is an error.
     fn said(&self) -> Result<(), Failure> {
         if self.findings.is_empty() {
             return Ok(());

@@ -1,4 +1,4 @@
-//! `audit show`.
+//! `audit show`: prints the records of a log.
 
 use super::{DirArgs, Log};
 use crate::exit::{Exit, Failure};
@@ -19,7 +19,7 @@ pub(crate) struct ShowArgs {
     json: bool,
 }
 
-/// What can be read is printed, whatever is wrong beside it.
+/// Prints all readable records, whatever is wrong beside them.
 pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     let log = Log::open(&args.dir.dir, &[])?;
     let reader = log.directory.read(&log.keys, log.checkpoints.clone(), |record| {
@@ -93,7 +93,7 @@ fn to_json(record: &Record) -> Value {
     line
 }
 
-/// A path as text: names that are none, and odd characters, with backslashes.
+/// A path as text: names that are not UTF-8, and odd characters, with backslashes.
 fn to_text(path: &Path) -> String {
     let name = |name: &Vec<u8>| match std::str::from_utf8(name) {
         Ok(text) => text.escape_debug().to_string(),

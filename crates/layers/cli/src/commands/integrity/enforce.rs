@@ -1,4 +1,4 @@
-//! `enforce` and `thaw`.
+//! `integrity enforce` and `integrity thaw`.
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -108,7 +108,7 @@ fn settings(args: EnforceArgs) -> Settings {
             Allowed::Deny => Links::Deny,
             Allowed::Allow => Links::Allow,
         },
-        // What refuses nothing changes nothing either, unless it is told.
+        // A mode that refuses nothing changes nothing either, unless requested.
         freeze: args.freeze || (!args.no_freeze && args.mode != Action::Log),
         ahead: !args.no_ahead,
         time_limit: Duration::from_millis(args.time_limit),

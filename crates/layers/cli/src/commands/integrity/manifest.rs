@@ -1,4 +1,4 @@
-//! `seal`, `verify`, `diff`, `show`: manifests without enforcement.
+//! `integrity seal`, `verify`, `diff` and `show`: manifests without enforcement.
 
 use super::PassphraseArgs;
 use crate::exit::{Exit, Failure};
@@ -15,7 +15,7 @@ use clap::Args;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// Days for which a manifest is good unless something else is said.
+/// Default lifetime of a manifest in days.
 const DAYS: u64 = 365;
 
 #[derive(Args, Debug)]
@@ -151,7 +151,7 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// What is read here is not enforced: an expired or older one can still be looked at.
+/// Reads a manifest without enforcing it: an expired or older one can still be looked at.
 fn read(path: &Path, public: &Path) -> Result<Manifest, Failure> {
     let key = PublicKey::read(public).map_err(Failure::failed)?;
     let trust = Trust { key: &key, now_unix_s: 0, seen_version: 0 };

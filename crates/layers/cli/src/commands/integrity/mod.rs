@@ -40,7 +40,7 @@ pub(crate) struct KeygenArgs {
     passphrase: PassphraseArgs,
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Keygen(args) => keygen(&args),

@@ -1,4 +1,4 @@
-//! `check`.
+//! `mac check`: faults of a policy, and the effective rights of each domain.
 
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
@@ -40,7 +40,7 @@ fn about(policy: &Policy) -> String {
     text
 }
 
-/// What a domain may do, path by path: what the kernel will say, which was compared with what is written.
+/// Rights of a domain, path by path: the kernel's answer, which was compared with the written policy.
 fn domain(grant: &Grant) -> String {
     let mut rows = vec![["may".to_owned(), "type".to_owned(), "path".to_owned()]];
     rows.extend(grant.types.iter().map(|typed| {

@@ -1,4 +1,4 @@
-//! `explain`.
+//! `mac explain`: the decision on an access, with its reason.
 
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
@@ -56,7 +56,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     Ok(if told.iter().all(|(_, because)| because.granted) { Exit::Done } else { Exit::Refused })
 }
 
-/// Judged as the kernel judges it.
+/// Judges an access as the kernel does.
 fn at_path<'g>(grant: &'g Grant, path: &Path, access: Access) -> Because<'g> {
     let inside = matches!(access, Access::Create | Access::Delete | Access::Rename);
     let judged = path.parent().filter(|_| inside).unwrap_or(path);

@@ -1,4 +1,4 @@
-//! `learn`: a policy of what a program does.
+//! `mac learn`: writes a policy from a program's observed accesses.
 
 use super::run::command;
 use crate::exit::{Exit, Failure};

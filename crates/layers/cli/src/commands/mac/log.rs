@@ -1,4 +1,4 @@
-//! `log`: what a domain is refused, as the kernel tells it.
+//! `mac log`: reads a domain's refusals from the kernel's audit.
 
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};

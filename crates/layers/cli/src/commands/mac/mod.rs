@@ -1,6 +1,6 @@
-//! `bakeoff layer mac ...`: policies looked at, programs run under them.
+//! `bakeoff layer mac ...`: checking policies, and running programs under them.
 //!
-//! Glue. Owns the flags and what is printed; what a policy means is `bakeoff-layers-mac`'s.
+//! Glue. Owns the flags and the output; `bakeoff-layers-mac` owns the meaning of a policy.
 
 mod check;
 mod explain;
@@ -42,7 +42,7 @@ pub(crate) struct PolicyArgs {
 }
 
 impl PolicyArgs {
-    /// The policy, when nothing is wrong with it.
+    /// Reads the policy; faults are an error.
     pub(crate) fn read(&self) -> Result<Policy, Failure> {
         let lets = Lets::of_words(&self.lets).map_err(Failure::usage)?;
         Policy::read(&self.policy, &lets).map_err(|error| match error {
@@ -52,7 +52,7 @@ impl PolicyArgs {
     }
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::check(&args),

@@ -1,4 +1,4 @@
-//! `run`: this process becomes the program, in its domain.
+//! `mac run`: this process becomes the program, in its domain.
 
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
@@ -97,7 +97,7 @@ pub(super) fn command(words: &[OsString]) -> Result<Command, Failure> {
     Ok(command)
 }
 
-/// Nothing is refused: what would be is told.
+/// Runs the program in a permissive domain: accesses that a policy would refuse are logged.
 fn permissive(args: &RunArgs, grant: &Grant) -> Result<Exit, Failure> {
     let (status, out) = (args.status.clone(), args.log.clone());
     if args.proof || (status.is_none() && out.is_none()) {
@@ -114,13 +114,13 @@ fn permissive(args: &RunArgs, grant: &Grant) -> Result<Exit, Failure> {
     Err(Failure::failed(format!("cannot execute {program}: {why}. Nothing was run")))
 }
 
-/// Who keeps the status.
+/// Keeper of the status.
 enum Witness {
-    /// A process beside us, which reads what the kernel refuses, too; and what it is told of us.
+    /// A process beside us, which also reads the kernel's refusals; with the lines to tell it about us.
     Reader(Reader, String),
-    /// We ourselves, until the program is executed: we may not read what the kernel refuses.
+    /// This process itself, until the program is executed: it may not read the kernel's refusals.
     Kept(Kept),
-    /// There is to be none.
+    /// Nobody: there is to be no status.
     Nobody,
 }
 
@@ -144,7 +144,7 @@ fn witness(args: &RunArgs, grant: &Grant, prepared: &Prepared<'_>) -> Result<Wit
     Ok(Witness::Kept(kept))
 }
 
-/// In the domain, and the status says so.
+/// Enters the domain, and says so in the status.
 fn armed(prepared: Prepared<'_>, witness: &mut Witness) -> Result<Confined, ConfineError> {
     let confined = prepared.enter(matches!(witness, Witness::Reader(..)))?;
     match witness {

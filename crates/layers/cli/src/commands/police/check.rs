@@ -1,4 +1,4 @@
-//! `check`.
+//! `police check`: faults of rules, and the compiled table.
 
 use super::RulesArgs;
 use crate::exit::{Exit, Failure};
@@ -71,7 +71,7 @@ fn row(table: &Table, rule: &Rule) -> Vec<[String; 6]> {
     rows
 }
 
-/// Columns side by side.
+/// Aligns columns.
 fn lined(rows: &[[String; 6]]) -> String {
     let widths: Vec<usize> =
         (0..6).map(|column| rows.iter().map(|row| row[column].len()).max().unwrap_or(0)).collect();

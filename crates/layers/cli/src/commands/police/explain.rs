@@ -1,4 +1,4 @@
-//! `explain`.
+//! `police explain`: the rule that decides about a client or a request.
 
 use super::RulesArgs;
 use crate::exit::{Exit, Failure};
@@ -22,7 +22,7 @@ pub(crate) struct ExplainArgs {
     head: Option<String>,
 }
 
-/// Where somebody connects to.
+/// Destination of a connection.
 #[derive(Clone, Copy, Debug)]
 struct To {
     address: Option<IpAddr>,

@@ -1,6 +1,6 @@
-//! `bakeoff layer police ...`: rules looked at, and put in force before a server.
+//! `bakeoff layer police ...`: checking rules, and enforcing them before a server.
 //!
-//! Glue. Owns the flags and what is printed; what rules mean is `bakeoff-layers-police`'s.
+//! Glue. Owns the flags and the output; `bakeoff-layers-police` owns the meaning of rules.
 
 mod check;
 mod explain;
@@ -33,7 +33,7 @@ pub(crate) struct RulesArgs {
 }
 
 impl RulesArgs {
-    /// The rules, when nothing is wrong with them.
+    /// Reads the rules; faults are an error.
     pub(crate) fn read(&self) -> Result<Rules, Failure> {
         Rules::read(&self.rules).map_err(|error| match error {
             RulesError::Unreadable { .. } => Failure::failed(error),
@@ -42,7 +42,7 @@ impl RulesArgs {
     }
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Check(args) => check::check(&args),

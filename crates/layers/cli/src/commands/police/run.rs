@@ -1,4 +1,4 @@
-//! `run`: the layer before a running server, until SIGTERM.
+//! `police run`: the daemon before a running server, until SIGTERM.
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;

@@ -1,7 +1,7 @@
-//! `bakeoff layer remotefs ...`: a directory served, and mounted elsewhere.
+//! `bakeoff layer remotefs ...`: serving a directory, and mounting it elsewhere.
 //!
-//! Glue. Owns the flags and what is printed, and that a session directory and agents stand behind credentials; the protocol, the
-//! server and the mount are `bakeoff-layers-remotefs`'s.
+//! Glue. Owns the flags and the output, and the way from a session directory and agents to credentials;
+//! `bakeoff-layers-remotefs` owns the protocol, the server and the mount.
 
 mod mount;
 mod serve;
@@ -45,7 +45,7 @@ pub(crate) struct AsArgs {
     plain: bool,
 }
 
-/// A session, where it lies, and whose word counts.
+/// A session, its directory, and the trusted bundles.
 struct As {
     session: Session,
     trust: PathBuf,
@@ -53,7 +53,7 @@ struct As {
 }
 
 impl AsArgs {
-    /// As whom; the key and the leaf are read anew whenever they are shown.
+    /// Opens the session; key and leaf are read again whenever they are shown.
     fn open(&self) -> Result<As, Failure> {
         let session = SessionArgs { session: self.session.clone() }.open()?;
         let trust = self.trust.clone().unwrap_or_else(|| session.trust().to_owned());
@@ -62,12 +62,12 @@ impl AsArgs {
     }
 }
 
-/// What is missing, where there is neither that nor `--plain`.
+/// Error for missing credentials without `--plain`.
 fn missing(what: &str) -> Failure {
     Failure::usage(format!("say {what}; or --plain, where whoever reaches the server may do everything"))
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Serve(args) => serve::serve(args),

@@ -90,8 +90,8 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
     found.next().ok_or_else(|| Failure::failed(format!("{text} has no address")))
 }
 
-/// The session as it is then, with statuses of now. While an agent is away those of before are shown: the server knows how
-/// long they are good.
+/// Credentials from the session's present state, with fresh statuses. While an agent is away the previous ones are
+/// shown: the server knows how long they are valid.
 fn shown(by: As, server: Name) -> Shown {
     let its = by.session.dir().to_owned();
     let (dir, bundles, last) = (by.session.dir().to_owned(), by.bundles.clone(), Mutex::new(Vec::new()));

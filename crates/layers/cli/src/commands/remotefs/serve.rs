@@ -60,7 +60,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<Exit, Failure> {
     })
 }
 
-/// The agents are listened to from before the server is held to its export.
+/// Credentials of the server; subscribes to agents before the server is confined to its export.
 fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentials, Failure> {
     let (sender, notices) = channel();
     subscribe(&by.bundles, &sender).map_err(Failure::failed)?;
@@ -78,7 +78,7 @@ fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentia
     })
 }
 
-/// By the agent of the server's domain, as who the server is then.
+/// Keeps checkpoints with the agent of the server's domain, under the server's present identity.
 fn keep(dir: &Path, bundles: Arc<Bundles>) -> Keep {
     let dir = dir.to_owned();
     Box::new(move |note| {

@@ -1,4 +1,4 @@
-//! `remotefs why`: what decides about a path.
+//! `remotefs why`: explains the access decisions on a path.
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;

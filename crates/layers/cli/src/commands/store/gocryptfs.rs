@@ -1,4 +1,4 @@
-//! `store gocryptfs`: the same key for a directory that can be written.
+//! `store gocryptfs`: mounts a writable encrypted directory under the same key.
 
 use super::key::{NameArgs, SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
 use crate::commands::mounted::keeper_command;

@@ -1,6 +1,6 @@
-//! The flags that open a store's key, and the commands about it.
+//! Flags that open a store's key, and the commands about it.
 //!
-//! Nothing is asked for at a terminal, so that a mount starts without a person.
+//! Nothing prompts at a terminal, so that a mount starts without a person.
 
 use super::super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
@@ -70,7 +70,7 @@ impl StateArgs {
     }
 }
 
-/// What a new key is bound to: its vault, and the manifest that is given, from this version on.
+/// Conditions of a new key: its vault, and the given manifest, from this version on.
 fn policy_of(vault: &Name, state: &State) -> Result<Policy, Failure> {
     let manifest = match state {
         State::Unmeasured => None,
@@ -93,7 +93,7 @@ pub(super) struct NameArgs {
 }
 
 impl NameArgs {
-    /// The name of what lies there.
+    /// Name of the vault at this path.
     pub(super) fn of(&self, vault: &Path) -> Result<Name, Failure> {
         let given = self.name.as_ref().map(OsStr::new).filter(|name| !name.is_empty());
         given.or(vault.file_name()).map(Name::of).ok_or_else(|| {
@@ -124,7 +124,7 @@ impl VaultArgs {
         sealed_beside(&self.vault, self.sealed.as_deref())
     }
 
-    /// The store's key, if it is given out.
+    /// Gets the store's key, if it is released.
     pub(super) fn release(&self) -> Result<(SealedFile, StoreKey), Failure> {
         let mut place = SealedFile::new(&self.sealed(), self.secret.need()?);
         let name = self.name.of(&self.vault)?;
@@ -133,7 +133,7 @@ impl VaultArgs {
     }
 }
 
-/// The key that is kept there, or a new one that is kept there from now on; and whether it is new.
+/// The key kept there, or a new one that is kept there from now on; and whether it is new.
 pub(super) fn release_or_make(
     place: &mut SealedFile,
     sealed: &Path,
@@ -149,7 +149,7 @@ pub(super) fn release_or_make(
     Ok((key, true))
 }
 
-/// What to say of a new key.
+/// Message about a new key.
 pub(super) fn new_key(sealed: &Path) -> String {
     format!(
         "sealed key: {}\nKeep a copy of it: without it, or without what opens it, nobody reads the store.",
@@ -223,7 +223,7 @@ pub(crate) struct UnlockArgs {
 }
 
 impl UnlockArgs {
-    /// The public half of the admin's key, once he has shown the secret one.
+    /// Public half of the admin's key, once its secret half was shown.
     fn admin(&self) -> Result<Option<AdminKey>, Failure> {
         let Some(path) = &self.key else { return Ok(None) };
         let words = PassphraseArgs { passphrase_file: self.key_passphrase_file.clone() }.read()?;

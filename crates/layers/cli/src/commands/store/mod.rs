@@ -1,7 +1,7 @@
-//! `bakeoff layer store ...`: seal, mount, verify, show; the store's key, its lock.
+//! `bakeoff layer store ...`: sealing, mounting, verifying and showing vaults; the store's key and its lock.
 //!
-//! Glue. Owns the flags and what is printed; the vault is `bakeoff-layers-store`'s, who gets its key
-//! is `bakeoff_layers_base::release`'s.
+//! Glue. Owns the flags and the output; `bakeoff-layers-store` owns the vault, `bakeoff_layers_base::release` decides
+//! who gets its key.
 
 mod gocryptfs;
 mod key;
@@ -36,7 +36,7 @@ pub(crate) enum Command {
     Keeper(KeeperArgs),
 }
 
-/// Does what was typed.
+/// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Keygen(args) => key::keygen(&args),

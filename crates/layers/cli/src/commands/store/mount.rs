@@ -33,7 +33,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     forbid_dumps();
     let vault = open(&args)?;
     burn_stack();
-    // The vault's own keys are the cipher library's, and that keeps them where it likes.
+    // The cipher library holds the vault's own keys, wherever it likes: so the whole heap is locked.
     lock_heap().map_err(Refusal::Memory).map_err(Failure::failed)?;
     let contents = vault.contents();
     let (name, at) = (args.vault.vault.display().to_string(), args.at.display().to_string());
@@ -54,12 +54,12 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     ended(end, &args.at)
 }
 
-/// The vault, with the keys of its own; the store's is gone again when this returns.
+/// Opens the vault with its own keys; the store's key is dropped when this returns.
 fn open(args: &MountArgs) -> Result<Vault, Failure> {
     let (mut place, key) = args.vault.release()?;
     let caching = if args.keep_encrypted { Caching::Page } else { Caching::Direct };
     let vault = Vault::open(&args.vault.vault, &key, caching).map_err(Failure::failed)?;
-    // The number is genuine only now: it is part of the header that the key opened.
+    // The number is authentic only now: it is part of the header that the key opened.
     place.advance(Counter::Vault, vault.header().sequence).map_err(Failure::failed)?;
     Ok(vault)
 }

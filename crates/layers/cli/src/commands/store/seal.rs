@@ -1,4 +1,4 @@
-//! `store seal`: a directory becomes a vault.
+//! `store seal`: turns a directory into a vault.
 
 use super::key::{NameArgs, SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
 use crate::exit::{Exit, Failure};

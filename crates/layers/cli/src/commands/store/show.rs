@@ -7,7 +7,7 @@ use bakeoff_layers_store::{Caching, Vault, summary, verify as trying};
 use clap::Args;
 use std::fmt::Write;
 
-/// Damaged files that are named; the rest is a number.
+/// Limit on damaged files that are named; the rest is counted.
 const NAMED: usize = 20;
 
 #[derive(Args, Debug)]

@@ -1,4 +1,4 @@
-//! Chains and statuses as somebody makes them who has keys and keeps no rules; roles; what was taken back.
+//! Forged chains and statuses by holders of real keys who break the rules; roles; revoked items.
 
 use super::{Attack, link};
 use crate::forger::{Claims, IDENTITY, STATUS, TRANSFER, lie, set};
@@ -254,7 +254,7 @@ pub(super) const CHAINS: &[Attack] = &[
     }),
 ];
 
-/// Bob's link as he should not have made it.
+/// Bob's link, made against the rules.
 fn bob_lies(world: &World, change: impl FnOnce(&mut Claims)) -> Shown {
     link(world, |second| lie(second, TRANSFER, &world.bob.key, change))
 }
@@ -266,7 +266,7 @@ fn status_lies(world: &World, agent: &SecretKey, change: impl FnOnce(&mut Claims
     })
 }
 
-/// Bob hands to carol what he may not.
+/// Bob hands to carol more than he may.
 fn in_spite(world: &World, held: &Link) -> Link {
     let honest = world.alice.gives(&world.bob, None, |_| {});
     let mut link = world.bob.gives(&world.carol, Some(&honest), |_| {});
@@ -279,7 +279,7 @@ fn text(audience: &str) -> Vec<Value> {
     vec![audience.into()]
 }
 
-/// Of each its path, operations and most bytes.
+/// Grants, each with its path, operations and byte limit.
 fn grants(of: &[(&[&str], u8, Option<u64>)]) -> Vec<Value> {
     let grant = |(path, operations, most_bytes): &(&[&str], u8, Option<u64>)| {
         let path = path.iter().map(|name| Value::from(*name)).collect::<Vec<_>>();

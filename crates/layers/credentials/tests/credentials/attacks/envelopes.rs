@@ -1,4 +1,4 @@
-//! What is around claims and statements: headers, algorithms, lengths, nesting, and too much of anything.
+//! Attacks on the envelope of claims and statements: headers, algorithms, lengths, nesting, and excess of anything.
 
 use crate::forger::{HEADER, Parts, TRANSFER};
 use crate::world::World;
@@ -6,7 +6,7 @@ use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
 use ciborium::Value;
 
-/// What is done to bob's link, which his key signs again if it is to be.
+/// A change to bob's link, which his key signs again if needed.
 pub(super) type Wrapping = (&'static str, &'static str, fn(Parts, &SecretKey) -> Vec<u8>);
 
 pub(super) const ENVELOPES: &[Wrapping] = &[
@@ -64,7 +64,7 @@ pub(super) const ENVELOPES: &[Wrapping] = &[
     ("nothing", "malformed", |_, _| Vec::new()),
 ];
 
-/// The same of bytes: what says more than may be is refused before anything is verified.
+/// The same for raw bytes: anything beyond a limit is refused before any signature is verified.
 #[test]
 fn a_hello_is_three_lists_of_so_many() {
     let world = World::new();

@@ -1,4 +1,4 @@
-//! Leafs as somebody makes them who has an agent's key, and bundles that do not count.
+//! Forged leafs by a holder of an agent's key, and bundles that do not count.
 
 use super::Attack;
 use crate::forger;
@@ -68,7 +68,7 @@ pub(super) const LEAFS: &[Attack] = &[
     }),
 ];
 
-/// Carol's leaf, in which something became something else, signed by her agent.
+/// Carol's leaf with some bytes replaced, signed by her agent.
 fn leaf(world: &World, from: &[u8], to: &[u8]) -> Shown {
     world.handed().with(|shown| shown.leaf = forger::leaf(&shown.leaf, &world.partner.agent, from, to))
 }

@@ -1,4 +1,4 @@
-//! Attacks on a chain, on what envelopes it and on the leaf beside it, each refused by its own name.
+//! Attacks on a chain, on its envelopes and on the leaf beside it, each refused by its own name.
 
 mod chains;
 mod envelopes;
@@ -13,7 +13,7 @@ use chains::CHAINS;
 use envelopes::ENVELOPES;
 use leafs::LEAFS;
 
-/// What is done, what it is refused as, how.
+/// Attack, name of its refusal, and the forged credentials.
 type Attack = (&'static str, &'static str, fn(&World) -> Shown);
 
 #[test]
@@ -30,7 +30,7 @@ fn every_attack_is_refused_by_its_name() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What a giver is refused as, and what he wishes.
+/// Name of the refusal, and the giver's wish.
 type Wished = (&'static str, fn(&mut Wish));
 
 #[test]
@@ -58,7 +58,7 @@ fn give(giver: &Person, wish: &Wish, held: Option<&[u8]>) -> Result<Vec<u8>, Ref
     Transfer::give(wish, &giver.name, &giver.key, held, Serial([1; 16]))
 }
 
-/// What is wrong with the answer, if it is.
+/// Difference of the answer from the expected one, if any.
 fn differs(what: &str, expected: &str, shown: &Shown) -> Option<String> {
     let (name, sentence) = match shown.verify() {
         Ok(grant) => ("good", format!("{} as {}", grant.acts_as, grant.subject)),

@@ -1,8 +1,8 @@
-//! The directory of an audit log: which file is what, for the server that writes it and for who looks at it.
+//! Directory of an audit log: names and writing of its files, for the server and for programs that inspect the log.
 //!
-//! Measured side, cold. `log.N` are segments, `evidence/HASH` what decisions stand on, each under its SHA-256,
-//! `checkpoint` the last one, `keys` whose log it is and by which keys its checkpoints are verified. Owns names and the
-//! ways in which files are written; what is in them is `credentials::audit`'s.
+//! Measured side, cold. `log.N` are segments, `evidence/HASH` the evidence for decisions, each under its SHA-256,
+//! `checkpoint` the last one, `keys` the log's server and the keys that verify its checkpoints. `credentials::audit`
+//! owns the contents.
 
 use bakeoff_layers_base::digest::Digest;
 use bakeoff_layers_base::plain::{self, For, Place};
@@ -13,9 +13,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// From which length on a segment is followed by another.
+/// Length from which a segment is followed by another.
 pub const SEGMENT_BYTES: u64 = 64 << 20;
-/// The longest that are read: a segment has a batch more than that at most.
+/// Size limit when reading: a segment exceeds that length by at most one batch.
 const MOST_SEGMENT: u64 = 2 * SEGMENT_BYTES;
 const MOST_EVIDENCE: u64 = 16 << 20;
 const MOST_TEXT: u64 = 1 << 20;
@@ -30,12 +30,12 @@ const SEGMENT: &str = "log.";
 pub struct Directory(PathBuf);
 
 impl Directory {
-    /// At this path, whatever there is.
+    /// The directory at this path, which need not exist.
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
     }
 
-    /// Whose log it is.
+    /// Server and keys of the log.
     ///
     /// # Errors
     /// It is no directory of a log.
@@ -44,7 +44,7 @@ impl Directory {
         text.parse().map_err(|wrong| invalid(format!("{}: {wrong}", self.0.join(KEYS).display())))
     }
 
-    /// The last checkpoint, as it is written.
+    /// Text of the last checkpoint.
     ///
     /// # Errors
     /// It cannot be read.
@@ -55,10 +55,10 @@ impl Directory {
         }
     }
 
-    /// Reads all that there is, held against these checkpoints; `each` gets the records.
+    /// Reads the whole log and compares it with these checkpoints; `each` gets the records.
     ///
     /// # Errors
-    /// It cannot be read; what is wrong with it the reader knows.
+    /// It cannot be read; the reader has the findings.
     pub fn read(
         &self,
         keys: &Keys,
@@ -72,7 +72,7 @@ impl Directory {
         Ok(reader)
     }
 
-    /// A piece of evidence, if there is one.
+    /// A piece of evidence, if it exists.
     pub fn evidence(&self, of: &Hash) -> Option<Vec<u8>> {
         plain::read(&self.evidence_path(of), MOST_EVIDENCE).ok()
     }
@@ -96,7 +96,7 @@ impl Directory {
         plain::read(&self.0.join(segment_name(number)), MOST_SEGMENT)
     }
 
-    /// Makes what is not there yet.
+    /// Creates what is missing.
     pub(super) fn make(&self) -> io::Result<()> {
         for dir in [self.0.clone(), self.0.join(EVIDENCE)] {
             match DirBuilder::new().mode(0o700).create(&dir) {
@@ -117,7 +117,7 @@ impl Directory {
         Ok(dir)
     }
 
-    /// A new segment, which begins with this head.
+    /// Creates a segment, beginning with this head.
     pub(super) fn new_segment(&self, number: u64, head: &[u8]) -> io::Result<File> {
         Place::of(&self.0.join(segment_name(number)))?.replace_by(head, For::Owner)
     }
@@ -134,7 +134,7 @@ impl Directory {
         Place::of(&self.0.join(CHECKPOINT))?.replace(note.as_bytes(), For::Owner)
     }
 
-    /// Puts evidence there once: what has its name already stays, right or not, as it is evidence, too.
+    /// Writes evidence once: an existing file stays, right or not, as it is evidence, too.
     pub(super) fn put_evidence(&self, of: &Hash, bytes: &[u8]) -> io::Result<()> {
         let path = self.evidence_path(of);
         if fs::symlink_metadata(&path).is_ok() {

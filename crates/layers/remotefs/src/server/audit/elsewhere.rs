@@ -1,10 +1,10 @@
-//! Checkpoints that are kept elsewhere: whoever can write to the log's directory cannot cut it off, or put an older copy
-//! back, without being found.
+//! Sending of checkpoints to be kept elsewhere: then nobody who can write to the log's directory can cut it off, or
+//! restore an older copy, without being found out.
 //!
-//! Measured side, cold. A thread, which waits for the network while the log waits for nothing, but for a moment at the
-//! end. Owns when they are sent; how, and to whom, is the caller's. Two wait at most, the first that was not sent and the last:
-//! the first of a process says how long the log was when it was opened, so that an older copy is found however fast it
-//! grows. The thread is started before the kernel holds the process to the export.
+//! Measured side, cold. A thread, which waits for the network while the log waits for nothing, except for a moment at
+//! the end. Owns the times of sending; the caller knows how and to whom. At most two wait, the first unsent one and
+//! the last: the first of a process holds the log's length when it was opened, so that an older copy is found however
+//! fast it grows. The thread is started before the kernel confines the process to the export.
 
 use bakeoff_layers_base::locks::lock;
 use std::fmt;
@@ -14,24 +14,24 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How often something is sent, or tried again.
+/// Interval of sending, or of a new attempt.
 const PACE: Duration = Duration::from_secs(10);
-/// How long the end of the process waits for the last.
+/// Longest wait for the last one at the end of the process.
 const ENDING: Duration = Duration::from_secs(2);
 
-/// Keeps a checkpoint, a signed note.
+/// Has a checkpoint, a signed note, kept.
 pub type Keep = Box<dyn Fn(&str) -> Result<(), NotKept> + Send>;
 
-/// Why one is not kept.
+/// Reasons why one is not kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotKept {
-    /// Nobody is reached.
+    /// Nobody can be reached.
     Away,
-    /// It is not taken: the name of the reason.
+    /// It is refused: the name of the reason.
     Refused(String),
 }
 
-/// Where they are sent from.
+/// State of the sending thread.
 #[derive(Clone)]
 pub(super) struct Elsewhere {
     wishes: Sender<Wish>,
@@ -40,18 +40,18 @@ pub(super) struct Elsewhere {
 
 enum Wish {
     Keep(Note),
-    /// What waits, at once; who wants it hears when that was tried.
+    /// Send everything at once; the sender is told once that was tried.
     Now(Sender<()>),
 }
 
-/// A checkpoint, and how many there were with it.
+/// A checkpoint, and the number of checkpoints including it.
 type Note = (u64, String);
 
 #[derive(Default)]
 struct Counts {
     made: u64,
     kept: u64,
-    /// Why the last one that was sent was not taken.
+    /// Reason for the last refusal.
     refused: Option<String>,
 }
 
@@ -71,7 +71,7 @@ impl Elsewhere {
         let _ = self.wishes.send(Wish::Keep((counts.made, note)));
     }
 
-    /// The end of the process: the next start would say the same, but until then nobody would know.
+    /// Sends the last ones at the end of the process: the next start would do so, but until then nobody would know.
     pub(super) fn end(&self) {
         let (answer, answered) = channel();
         if self.wishes.send(Wish::Now(answer)).is_ok() {
@@ -94,7 +94,7 @@ impl fmt::Debug for Elsewhere {
     }
 }
 
-/// Until nobody can want anything any more.
+/// Main loop of the thread, until all users are gone.
 fn send_each(keep: &Keep, wanted: &Receiver<Wish>, counts: &Mutex<Counts>) {
     let (mut waiting, mut due) = (Vec::new(), Instant::now());
     loop {
@@ -117,7 +117,7 @@ fn send_each(keep: &Keep, wanted: &Receiver<Wish>, counts: &Mutex<Counts>) {
     }
 }
 
-/// In their order, until one is not taken.
+/// Sends them in order, up to the first failure.
 fn send(keep: &Keep, waiting: &mut Vec<Note>, counts: &Mutex<Counts>) {
     while let Some((number, note)) = waiting.first() {
         let kept = keep(note);

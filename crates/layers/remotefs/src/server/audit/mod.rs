@@ -1,10 +1,11 @@
-//! The audit log that a server writes: nothing is decided that is not written down.
+//! Audit log of the server: every decision is logged before it takes effect.
 //!
 //! Measured side. Hot is [`AuditLog::decided`]: a record is hashed into the chain and put into memory, behind a lock
-//! that nobody holds while a disk is waited for. A thread writes what has gathered each 100 ms, evidence first, and
-//! syncs it; each 10 s or 1,000 records it signs a checkpoint. A crash so loses the decisions of a tenth of a second, and a half record
-//! at the end is cut off at the next start. A disk that takes no more stops new decisions until it takes what is
-//! waiting. Formats are `credentials::audit`'s; one that was let in by an old decision is not asked about here.
+//! that nobody holds while waiting for a disk. A thread writes the gathered records each 100 ms, evidence first, and
+//! syncs them; each 10 s or 1,000 records it signs a checkpoint. So a crash loses the decisions of a tenth of a
+//! second, and half a record at the end is cut off at the next start. A full disk stops new decisions until it
+//! accepts the waiting records. `credentials::audit` owns the formats. A session with an old decision is not looked
+//! at again here.
 
 pub mod directory;
 mod elsewhere;
@@ -35,42 +36,42 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use strangers::Strangers;
 
-/// How long decisions gather in memory.
+/// Time for which decisions gather in memory.
 const COMMIT: Duration = Duration::from_millis(100);
-/// How old a checkpoint may be, and how many records there may be behind it.
+/// Longest age of a checkpoint, and number of records behind it.
 const CHECKPOINT: Duration = Duration::from_secs(10);
 const CHECKPOINT_RECORDS: u64 = 1000;
-/// What may wait for the disk: with more the disk is too slow, which is as bad as full.
+/// Limit on bytes that wait for the disk: beyond it the disk is too slow, which counts as full.
 const MOST_WAITING_BYTES: usize = 8 << 20;
-/// Hashes of evidence that are remembered, so that it is made once.
+/// Limit on remembered hashes of evidence, so that each is written once.
 const MOST_KNOWN: usize = 100_000;
 
-/// The log, open for writing; dropped, it writes what is left, and a checkpoint.
+/// The log, open for writing; when dropped, it writes the rest, and a checkpoint.
 #[derive(Debug)]
 pub struct AuditLog {
     shared: Arc<Shared>,
-    /// A log that was cut off at its start: how many bytes of a half record.
+    /// Bytes of half a record that were cut off at the start.
     cut_bytes: u64,
-    /// Who wants a checkpoint sends where the answer goes.
+    /// Sends requests for a checkpoint, each with a sender for the answer.
     wanted: Option<Sender<Sender<io::Result<()>>>>,
     elsewhere: Option<Elsewhere>,
     writer: Option<JoinHandle<()>>,
 }
 
-/// A panic of a holder leaves both whole: records are put there in one step, and written from their beginning.
+/// A panic of a holder leaves both parts whole: records are added in one step, and written from their beginning.
 #[derive(Debug)]
 struct Shared {
     waiting: Mutex<Waiting>,
     disk: Mutex<Disk>,
 }
 
-/// What is decided and yet to be written.
+/// Decisions that are not written yet.
 #[derive(Debug)]
 struct Waiting {
     batch: Batch,
     known: HashSet<Hash>,
     strangers: Strangers,
-    /// The disk did not take what came last.
+    /// The disk did not accept the last ones.
     full: bool,
 }
 
@@ -80,7 +81,7 @@ struct Batch {
     evidence_bytes: usize,
     /// Frames.
     records: Vec<u8>,
-    /// Where the log ends with them.
+    /// End of the log with them.
     end: Chain,
 }
 
@@ -93,11 +94,11 @@ struct Disk {
     segment_bytes: u64,
     file: File,
     length: u64,
-    /// What is tried again until it is written.
+    /// Batch that is tried again until it is written.
     batch: Batch,
-    /// Where the log ends that is safe on the disk.
+    /// End of the log that is safe on the disk.
     durable: Chain,
-    /// How many records the last checkpoint holds, and when it was written.
+    /// Number of records in the last checkpoint, and the time it was written.
     checkpoint: (u64, Instant),
     elsewhere: Option<Elsewhere>,
     /// Keeps a second server out.
@@ -105,12 +106,12 @@ struct Disk {
 }
 
 impl AuditLog {
-    /// Opens the log in a directory, or begins one. Of one that exists the last segment is verified: a half record at
-    /// its end is cut off, with anything else wrong there is no log. Its checkpoints are kept elsewhere, too, if there is who does
-    /// that: the first of them is made at once.
+    /// Opens the log in a directory, or begins one. In an existing log the last segment is verified: half a record at
+    /// its end is cut off; after any other fault it is not opened. With `keep` its checkpoints are kept elsewhere,
+    /// too; the first is made at once.
     ///
     /// # Errors
-    /// It cannot be read or written, is another server's, or is not what was written.
+    /// It cannot be read or written, is another server's, or was changed.
     pub fn open(dir: &Path, key: SecretKey, name: &Name, keep: Option<Keep>) -> io::Result<Self> {
         Self::open_with(dir, key, name, keep, SEGMENT_BYTES)
     }
@@ -145,10 +146,10 @@ impl AuditLog {
         Ok(Self { shared, cut_bytes, wanted: Some(wanted), elsewhere, writer: Some(writer) })
     }
 
-    /// Keeps evidence, once; its hash stands for it in decisions.
+    /// Keeps evidence, once; decisions refer to it by its hash.
     ///
     /// # Errors
-    /// The disk takes no more.
+    /// The disk is full.
     pub fn evidence(&self, evidence: &Evidence<'_>) -> Result<Hash, Refusal> {
         let bytes = evidence.bytes();
         let name = hash(&bytes);
@@ -164,10 +165,10 @@ impl AuditLog {
         Ok(name)
     }
 
-    /// Keeps the rules that decisions are made by from now on, of which `epoch` counts the changes.
+    /// Keeps the rules in force from now on; `epoch` counts their changes.
     ///
     /// # Errors
-    /// The disk takes no more.
+    /// The disk is full.
     pub fn in_force(
         &self,
         epoch: u64,
@@ -186,10 +187,10 @@ impl AuditLog {
         }))
     }
 
-    /// Writes a decision down, before anything is done by it.
+    /// Logs a decision, before it takes effect.
     ///
     /// # Errors
-    /// The disk takes no more: what was decided must not be done.
+    /// The disk is full: the decision must not take effect.
     pub fn decided(&self, decision: &Decision) -> Result<(), Refusal> {
         let mut waiting = lock(&self.shared.waiting);
         waiting.look()?;
@@ -197,34 +198,34 @@ impl AuditLog {
         if decision.shown.is_none() && !strangers.may_be_written(decision.time_unix_s) {
             return Ok(());
         }
-        // One that is too long is as little written down as one for which there is no room.
+        // A record that is too long is lost like one without room.
         let added = batch.end.add(decision, strangers.unwritten, &mut batch.records);
         added.map_err(|TooLong| Refusal::AuditFull)?;
         strangers.unwritten = 0;
         Ok(())
     }
 
-    /// Writes and syncs all that was decided, and a checkpoint of it.
+    /// Writes and syncs all decisions, and a checkpoint of them.
     ///
     /// # Errors
-    /// What the disk reports.
+    /// The I/O error.
     pub fn checkpoint(&self) -> io::Result<()> {
         let (answer, answered) = channel();
         let asked = self.wanted.as_ref().and_then(|wanted| wanted.send(answer).ok());
-        // A writer that is gone answers nobody.
+        // A writer that has ended does not answer.
         asked.and_then(|()| answered.recv().ok()).unwrap_or_else(|| Err(io::ErrorKind::BrokenPipe.into()))
     }
 
-    /// The end of the process: what was decided is on the disk, and elsewhere if that is reached.
+    /// Ends the log: all decisions are on the disk, and kept elsewhere if that is reachable.
     pub fn close(&self) {
-        // A disk that is full loses the end, as a crash does.
+        // A full disk loses the end, as a crash does.
         let _ = self.checkpoint();
         if let Some(elsewhere) = &self.elsewhere {
             elsewhere.end();
         }
     }
 
-    /// A line for each thing that there is to know.
+    /// Lines of the status.
     pub fn status(&self) -> String {
         let (size, full) = {
             let waiting = lock(&self.shared.waiting);
@@ -249,13 +250,13 @@ impl Drop for AuditLog {
 }
 
 impl Shared {
-    /// Until nobody can want anything any more. Files are opened by this thread alone, which is started before the kernel
-    /// holds the others to the export.
+    /// Main loop of the thread, until all users are gone. Only this thread opens files: it is started before the
+    /// kernel confines the others to the export.
     fn keep_writing(&self, wants: &Receiver<Sender<io::Result<()>>>) {
         loop {
             match wants.recv_timeout(COMMIT) {
                 Ok(answer) => drop(answer.send(self.write(|_| true))),
-                // What fails is tried again the next time; until then nothing is decided.
+                // A failed write is repeated the next time; until then nothing is decided.
                 Err(RecvTimeoutError::Timeout) => drop(self.write(Disk::is_due)),
                 // With a full disk the end is lost, as in a crash.
                 Err(RecvTimeoutError::Disconnected) => return drop(self.write(|_| true)),
@@ -263,7 +264,7 @@ impl Shared {
         }
     }
 
-    /// Writes what is waiting, and a checkpoint where one is wanted.
+    /// Writes the waiting records, and a checkpoint if requested.
     fn write(&self, wanted: impl FnOnce(&Disk) -> bool) -> io::Result<()> {
         let mut disk = lock(&self.disk);
         let mut written = disk.write();
@@ -294,7 +295,7 @@ impl Batch {
 }
 
 impl Disk {
-    /// And how many bytes were cut off.
+    /// Returns also the number of bytes that were cut off.
     fn open(dir: &Path, key: SecretKey, server: &Name, segment_bytes: u64) -> io::Result<(Self, u64)> {
         let directory = Directory::at(dir);
         directory.make()?;
@@ -330,7 +331,7 @@ impl Disk {
         Ok((disk, half))
     }
 
-    /// Writes the batch; what could not be is kept, and written from its beginning the next time.
+    /// Writes the batch; after an error it is kept, and written from its beginning the next time.
     fn write(&mut self) -> io::Result<()> {
         for (hash, bytes) in &self.batch.evidence {
             self.directory.put_evidence(hash, bytes)?;
@@ -367,7 +368,7 @@ impl Disk {
     }
 }
 
-/// The keys of a log, this one the last of them.
+/// Keys of a log, of which this is the last.
 fn keys(directory: &Directory, key: &SecretKey, server: &Name, is_new: bool) -> io::Result<Keys> {
     let mut keys = match directory.keys() {
         Err(error) if is_new && error.kind() == io::ErrorKind::NotFound => {
@@ -385,7 +386,7 @@ fn keys(directory: &Directory, key: &SecretKey, server: &Name, is_new: bool) -> 
     Ok(keys)
 }
 
-/// Where the log ends, by its last segment and its checkpoint, and how many bytes of a half record follow.
+/// End of the log, by its last segment and its checkpoint, and the bytes of half a record behind it.
 fn verify(directory: &Directory, keys: &Keys, last: u64) -> io::Result<(Chain, u64)> {
     const NEXT: &str =
         "`bakeoff layer audit verify` tells more; move the directory away, and keep it, to begin a new log";

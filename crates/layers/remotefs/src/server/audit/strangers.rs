@@ -1,20 +1,20 @@
-//! How many refusals of strangers are written: without a bound whoever reaches the port could fill the disk.
+//! Rate limit on logged refusals of strangers: otherwise anybody who reaches the port could fill the disk.
 //!
-//! Measured side, hot. What is not written is counted, and the next record says how many.
+//! Measured side, hot. Dropped ones are counted, and the next record has their number.
 
-/// So many a second.
+/// Limit a second.
 const MOST_A_SECOND: u32 = 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Strangers {
     second: u64,
     written: u32,
-    /// How many were not, since the last record.
+    /// Number dropped since the last record.
     pub(super) unwritten: u64,
 }
 
 impl Strangers {
-    /// Whether one more may be written; if not, it is counted.
+    /// Whether another may be written; if not, it is counted.
     pub(super) fn may_be_written(&mut self, now_unix_s: u64) -> bool {
         if self.second != now_unix_s {
             (self.second, self.written) = (now_unix_s, 0);

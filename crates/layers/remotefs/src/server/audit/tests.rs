@@ -1,4 +1,4 @@
-//! The log on a disk: ended and begun again, cut off by a crash, changed, full.
+//! Audit log on a disk: ended and begun again, cut off by a crash, changed, full.
 
 use super::*;
 use bakeoff_layers_credentials::audit::{About, Record};
@@ -28,7 +28,7 @@ impl Yard {
         AuditLog::open_with(&self.path, key, &name("files"), keep, segment_bytes)
     }
 
-    /// What is wrong with it, and its records.
+    /// Its faults, and its records.
     fn read(&self) -> (Vec<Wrong>, Vec<Record>) {
         let (directory, mut records) = (Directory::at(&self.path), Vec::new());
         let keys = directory.keys().unwrap();
@@ -92,7 +92,7 @@ fn what_gathered_is_written_without_being_asked_for() {
     let log = yard.open(&key).unwrap();
     decide(&log, 0..3);
     let written = || fs::metadata(yard.path.join("log.0")).unwrap().len() > 100;
-    // As long as it takes: what is tested is that it comes.
+    // As long as it takes: the test is that it comes.
     while !written() {
         thread::sleep(COMMIT);
     }
@@ -157,7 +157,7 @@ fn a_log_that_is_not_as_it_was_left_is_not_gone_on_with() {
 fn a_disk_that_takes_nothing_stops_decisions_and_loses_none() {
     let (yard, key) = (Yard::new(), new_key());
     let log = yard.open_with(&key, None, 1).unwrap();
-    // What is in the way of the next segment.
+    // Something in the way of the next segment.
     fs::create_dir(yard.path.join("log.1")).unwrap();
     fs::write(yard.path.join("log.1/x"), "").unwrap();
     let disk = lock(&log.shared.disk);
@@ -199,7 +199,7 @@ fn strangers_fill_no_disk() {
 fn more_than_can_wait_is_refused_before_memory_is() {
     let (yard, key) = (Yard::new(), new_key());
     let log = yard.open(&key).unwrap();
-    // The disk is waited for as long as this is held.
+    // The writer waits for the disk as long as this is held.
     let disk = lock(&log.shared.disk);
     let text = "#".repeat(1 << 20);
     let kept = (0..20).take_while(|n| log.evidence(&Evidence::Acl(&format!("{text}{n}"))).is_ok()).count();
@@ -210,7 +210,7 @@ fn more_than_can_wait_is_refused_before_memory_is() {
     decide(&log, 0..1);
 }
 
-/// Somebody who keeps checkpoints: what he was sent, and what he says to it.
+/// A keeper of checkpoints: those that it was sent, and its answer.
 struct Keeper {
     sent: Vec<String>,
     says: Result<(), NotKept>,
@@ -257,7 +257,7 @@ fn checkpoints_are_kept_elsewhere_from_the_first_moment_to_the_last() {
 
     let (keep, keeps) = keeper(Ok(()));
     let log = yard.open_with(&key, Some(keep), SMALL_BYTES).unwrap();
-    // As long as it takes: what is tested is that nobody asks for it.
+    // As long as it takes: the test is that it comes unasked.
     while lock(&keeps).sent.is_empty() {
         thread::sleep(COMMIT);
     }

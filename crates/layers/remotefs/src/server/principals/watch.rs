@@ -1,7 +1,7 @@
-//! What becomes of principals while a server runs: what agents say, what is written anew in files, whose time is over.
+//! Maintenance of principals while a server runs: agents' notices, changed files, expired grants.
 //!
-//! Measured side, server process, one thread, cold: ten times a second, and at once when something is taken back. It is
-//! started before the kernel holds the process to the export, as its files lie elsewhere.
+//! Measured side, server process, one thread, cold: ten times a second, and at once after a revocation. It is started
+//! before the kernel confines the process to the export, as its files lie elsewhere.
 
 use super::super::coherence::Coherence;
 use super::super::{ServeError, Server};
@@ -23,15 +23,15 @@ use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// How late the end of a grant may be noticed where no request does; and a signal.
+/// Longest delay in noticing a signal, or the end of a grant without requests.
 const LOOK: Duration = Duration::from_millis(100);
-/// How often the server's own leaf is read again: it lives for minutes.
+/// Interval of reading the server's own leaf: it lives for minutes.
 const OWN_LEAF: Duration = Duration::from_secs(1);
-/// Longest access list, and longest list of what was taken back.
+/// Longest access list, and longest list of revocations.
 const MOST_BYTES: u64 = 16 << 20;
 
 impl Principals {
-    /// Until the server is gone.
+    /// Main loop of the thread, until the server is gone.
     pub(super) fn watch(&self, server: &Weak<Server>, notices: &Receiver<Notice>, hup: &AtomicBool) {
         let mut own = Instant::now();
         loop {
@@ -96,7 +96,7 @@ impl Principals {
         self.write_revoked();
     }
 
-    /// Ends sessions: first here, for all of them, and then they are told.
+    /// Ends sessions: first all of them here, and then they are told.
     fn end(&self, coherence: &Coherence, why: &NotLetIn, ends: impl Fn(&Principal) -> bool) {
         let ended: Vec<Session> = {
             let mut sessions = write(&self.sessions);
@@ -112,7 +112,7 @@ impl Principals {
         ended.iter().for_each(|session| coherence.bye(*session));
     }
 
-    /// Sessions that ended otherwise are known here still, and what was decided for them takes room.
+    /// Forgets sessions that ended otherwise, as they and their decisions take room.
     fn forget_the_ended(&self, coherence: &Coherence) {
         let mut sessions = write(&self.sessions);
         let before = sessions.len();
@@ -132,7 +132,7 @@ impl Principals {
         }
     }
 
-    /// With faults the list of before stays.
+    /// Reads the access list; with faults the previous one stays.
     fn read_rules(&self, coherence: &Coherence) {
         match read_acl(&self.acl_file) {
             Ok(list) => {
@@ -143,7 +143,7 @@ impl Principals {
         }
     }
 
-    /// A disk that is full leaves the old one: the agent says all of it again to the next start.
+    /// Writes the revocations. A full disk leaves the old file: the agent sends all of them again to the next start.
     fn write_revoked(&self) {
         let Some(file) = &self.revoked_file else { return };
         let text = read(&self.revoked).text();
@@ -160,7 +160,7 @@ pub(super) fn read_acl(file: &Path) -> Result<(Arc<Acl>, Arc<str>), ServeError> 
     Ok((Arc::new(acl), text.into()))
 }
 
-/// What was taken back before this start. A line that cannot be read is no reason to let somebody in.
+/// Revocations before this start. An unreadable line is an error, as somebody could be let in wrongly.
 pub(super) fn read_revoked(file: Option<&Path>) -> Result<Revoked, ServeError> {
     let Some(file) = file else { return Ok(Revoked::default()) };
     let failed = |error: io::Error| ServeError::Revoked { path: file.to_owned(), error };

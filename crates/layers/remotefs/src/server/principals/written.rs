@@ -1,8 +1,9 @@
-//! How much was written under transfers that limit it, over all sessions and starts of the server.
+//! Bytes written under transfers with a limit, over all sessions and starts of the server.
 //!
-//! Measured side, server process. Counting is hot where there is a limit, and takes one lock. The file is written by the thread that
-//! looks after principals, once a second at most, and at the end: a server that is killed gives again what was written within the last second. A line a
-//! transfer, as long as that lasts: its serial, the bytes, and when it ends in seconds since 1970.
+//! Measured side, server process. Counting is hot where there is a limit, and takes one lock. The thread that
+//! maintains principals writes the file, at most once a second, and at the end: a killed server loses the count of
+//! its last second. A line for each transfer, as long as that lasts: its serial, the bytes, and its end in seconds
+//! since 1970.
 
 use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
@@ -18,18 +19,18 @@ use std::path::PathBuf;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-/// How often the file is written, where something changes.
+/// Interval of writing the file, after changes.
 const PACE: Duration = Duration::from_secs(1);
-/// How long the end of the process waits for it.
+/// Longest wait for it at the end of the process.
 const ENDING: Duration = Duration::from_secs(2);
 /// Longest file.
 const MOST_BYTES: u64 = 16 << 20;
 
-/// All that is counted.
+/// All counts.
 #[derive(Debug)]
 pub(super) struct Written {
     counts: Mutex<Counts>,
-    /// The file is as the counts are.
+    /// Signals that the file has all counts.
     saved: Condvar,
     file: Option<PathBuf>,
 }
@@ -37,10 +38,10 @@ pub(super) struct Written {
 #[derive(Debug)]
 struct Counts {
     each: HashMap<Serial, Count>,
-    /// How often something was counted, and how often of that is in the file.
+    /// Number of changes, and how many of them are in the file.
     changes: u64,
     saved: u64,
-    /// When the file was last written, or could not be.
+    /// Time of the last attempt to write the file.
     at: Instant,
     ends: bool,
 }
@@ -52,7 +53,7 @@ struct Count {
 }
 
 impl Written {
-    /// As the last server left it; where there is no file, all begins with nothing.
+    /// Reads the file of the last server; without one all counts begin at zero.
     pub(super) fn open(file: Option<PathBuf>) -> io::Result<Self> {
         let bytes = match file.as_ref().map(|file| plain::read(file, MOST_BYTES)) {
             Some(Err(error)) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -65,7 +66,7 @@ impl Written {
         Ok(Self { counts: Mutex::new(counts), saved: Condvar::new(), file })
     }
 
-    /// Counts bytes that are to be written under each of these transfers, unless one would be above its limit.
+    /// Counts bytes to be written under each of these transfers, unless that exceeds a limit.
     pub(super) fn count(&self, limits: &[Limit], bytes: u64) -> Result<(), Refusal> {
         let mut counts = lock(&self.counts);
         let above = |limit: &Limit| {
@@ -76,7 +77,7 @@ impl Written {
             return Err(Refusal::OverLimit);
         }
         for (index, Limit { serial, until_unix_s, .. }) in limits.iter().enumerate() {
-            // Of a file with several names a link is asked about each.
+            // A file with several names lists a link's limit once a name; it counts once.
             if limits.iter().take(index).all(|before| before.serial != *serial) {
                 let new = Count { bytes: 0, until_unix_s: *until_unix_s };
                 counts.each.entry(*serial).or_insert(new).bytes += bytes;
@@ -86,7 +87,7 @@ impl Written {
         Ok(())
     }
 
-    /// Writes the file, where it is time; on the thread that is not held to the export.
+    /// Writes the file, if it is time; on the thread that is not confined to the export.
     pub(super) fn save(&self) {
         let Some(file) = &self.file else { return };
         let (text, changes) = {
@@ -107,7 +108,7 @@ impl Written {
         }
     }
 
-    /// The end of the process: waits until all is in the file, but not for ever.
+    /// Waits at the end of the process until all is in the file, for a limited time.
     pub(super) fn close(&self) {
         if self.file.is_none() {
             return;
@@ -123,7 +124,7 @@ impl Counts {
     fn text(&self) -> String {
         let mut text = String::new();
         for (serial, Count { bytes, until_unix_s }) in &self.each {
-            // A string takes all that is written to it.
+            // Writing to a string cannot fail.
             let _ = writeln!(text, "{serial} {bytes} {until_unix_s}");
         }
         text
@@ -157,7 +158,7 @@ mod tests {
         let over = Limit { until_unix_s: now_unix_s(), ..limit(3, 10) };
         written.count(&[limit(1, 10), limit(1, 20), over], 6).unwrap();
         assert_eq!(written.count(&[limit(2, 10), limit(1, 10)], 5), Err(Refusal::OverLimit));
-        // At the end it is not waited for its time.
+        // The end does not wait for the interval.
         thread::scope(|scope| {
             scope.spawn(|| written.close());
             while !lock(&written.counts).ends {
