@@ -1,16 +1,16 @@
 //! Suites: several plans that are run one after the other, from one file of `[[part]]`s.
 //!
-//! Measuring side, cold, pure but for [`Suite::load`]. Owns the file's form and where a part's plan is looked for; what a
-//! plan is, which of the plans' languages it is in and how it is run is none of its business.
+//! Measuring side, cold, pure but for [`Suite::load`]. Owns the file's form and the places in which a part's plan is
+//! looked for. It does not know what a plan is, in which of the plans' languages it is written and how it is run.
 
 use crate::plan::{PlanError, Setting, suggestion};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// The `schema` of what [`Begun`] is stored as.
+/// The `schema` of a stored [`Begun`].
 pub const BEGUN_SCHEMA: &str = "bakeoff-suite-begun/1";
-/// How a suite was begun, in its results directory.
+/// File with the record of the suite's start, in its results directory.
 pub const BEGUN: &str = "suite.json";
 /// Its text, in its results directory.
 pub const TEXT: &str = "suite.toml";
@@ -20,17 +20,17 @@ pub const TEXT: &str = "suite.toml";
 pub struct Suite {
     /// The file's stem or the shipped suite's name.
     pub name: String,
-    /// What messages call the text.
+    /// Name of the text in messages.
     pub origin: String,
     /// The text it came from.
     pub text: String,
-    /// What it is about: the comment on its first line.
+    /// Its subject: the comment on its first line.
     pub summary: String,
     /// At least one, names that differ.
     pub parts: Vec<Part>,
 }
 
-/// One of them.
+/// A plan of a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Its name, and that of its directory.
@@ -39,20 +39,20 @@ pub struct Part {
     pub plan: String,
 }
 
-/// How a suite was begun: what is needed to go on with it.
+/// Record of a suite's start, needed to resume it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Begun {
     /// [`BEGUN_SCHEMA`].
     pub schema: String,
     /// Name of the suite.
     pub name: String,
-    /// What it is about.
+    /// Its subject.
     pub summary: String,
     /// Version of bakeoff that began it.
     pub bakeoff: String,
-    /// Whether the whole of its plans is run, where they state a sample.
+    /// Whether its plans are run as a whole if they state a sample.
     pub full: bool,
-    /// Those of the suite's parts that are run, in their order, each with what was set in its plan.
+    /// The parts that are run, in their order, each with the settings for its plan.
     pub parts: Vec<BegunPart>,
 }
 
@@ -80,15 +80,14 @@ struct PartFile {
 }
 
 impl Suite {
-    /// Whether a text is one: it has `[[part]]`s.
+    /// Whether a text is a suite: it has `[[part]]`s.
     pub fn is_one(text: &str) -> bool {
         text.parse::<toml::Table>().is_ok_and(|file| file.contains_key("part"))
     }
 
-    /// Reads and checks a suite's file. Plans that lie beside it are meant before shipped ones.
+    /// Reads and checks a suite's file. Plans beside it take precedence over shipped ones.
     ///
-    /// # Errors
-    /// The file cannot be read, or is no suite.
+    /// # Errors The file cannot be read, or is no suite.
     pub fn load(path: &Path) -> Result<Self, PlanError> {
         let origin = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -142,10 +141,9 @@ impl Suite {
         self.parts.iter().map(|part| part.name.as_str()).collect()
     }
 
-    /// What was set, part by part; each setting's first word is the name of one.
+    /// The settings of each part; each setting's first word is the name of one.
     ///
-    /// # Errors
-    /// The first word names no part, in words.
+    /// # Errors The first word names no part, in words.
     pub fn settings(&self, all: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
         let mut own = vec![Vec::new(); self.parts.len()];
         for setting in all {
@@ -168,10 +166,9 @@ impl Suite {
 }
 
 impl Begun {
-    /// Reads that of a directory; `None`: no suite was run into it.
+    /// Reads the record in a directory; `None`: no suite was run into it.
     ///
-    /// # Errors
-    /// It is there and cannot be read, in words.
+    /// # Errors It is there and cannot be read, in words.
     pub fn read(dir: &Path) -> Result<Option<Self>, String> {
         let path = dir.join(BEGUN);
         let Ok(text) = std::fs::read(&path) else { return Ok(None) };
@@ -189,13 +186,13 @@ impl Begun {
         }
     }
 
-    /// Where a part's results are.
+    /// Directory of a part's results.
     pub fn directory(dir: &Path, part: &BegunPart) -> PathBuf {
         dir.join(&part.part.name)
     }
 }
 
-/// The file beside the suite, where there is one or a path is meant; else the name of a shipped plan.
+/// The file beside the suite, if it exists or a path is given; else the name of a shipped plan.
 fn found(plan: &str, base: Option<&Path>) -> String {
     let beside = base.map(|base| base.join(plan));
     let is_path = plan.contains('/') || plan.ends_with(".toml");
@@ -203,7 +200,7 @@ fn found(plan: &str, base: Option<&Path>) -> String {
     meant.map_or_else(|| plan.to_owned(), |path| path.display().to_string())
 }
 
-/// Fit to be a directory's name and the first word of a setting.
+/// Whether it can be a directory's name and the first word of a setting.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !name.is_empty() && name.chars().all(fits)

@@ -1,7 +1,7 @@
-//! The results directory on disk: what is written when, and what is read back.
+//! The results directory on disk: its files, and when each is written and read back.
 //!
-//! Cold. `write` is the run's side, `read` everybody's, `chain` what the lines of growing files
-//! check each other by. Owns the names of the files.
+//! Cold. `write` is the run's side, `read` every reader's; `chain` makes the check by which lines of growing files
+//! depend on each other. Owns the names of the files.
 
 mod chain;
 mod read;
@@ -20,26 +20,26 @@ use std::path::PathBuf;
 
 /// The plan's text.
 pub const PLAN: &str = "plan.toml";
-/// What was fixed before the first slice.
+/// The set-up, fixed before the first slice.
 pub const SETUP: &str = "setup.json";
 /// A line a slice.
 pub const SLICES: &str = "slices.jsonl";
 /// A search for peaks: a line a trial, in place of slices.
 pub const TRIALS: &str = "trials.jsonl";
-/// How the run ended.
+/// The end of the run.
 pub const END: &str = "end.json";
 /// Figures and verdicts.
 pub const RESULTS: &str = "results.json";
-/// What servers and commands printed, a folder an arm.
+/// Output of servers and commands, a folder an arm.
 pub const LOGS: &str = "logs";
 const LOCK: &str = ".lock";
 /// Files that grow by a line at a time, each line with its check.
 pub(crate) const GROWING: [&str; 2] = [SLICES, TRIALS];
 
-/// Why a results directory cannot be used.
+/// Reasons why a results directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It holds something.
+    /// It is not empty.
     #[error("{0} is not empty; give a new or empty directory, or go on with a run by --resume")]
     NotEmpty(PathBuf),
     /// Writing failed.
@@ -47,20 +47,20 @@ pub enum DirectoryError {
         "{path}: cannot be written: {why}; {}", advice(.why)
     )]
     Write {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
-    /// It is none.
+    /// It is no results directory.
     #[error("{0} is no results directory; give one that bakeoff wrote and measured something for")]
     NoResults(PathBuf),
     /// Reading failed.
     #[error("{path}: cannot be read: {why}; give a directory that `bakeoff run` wrote")]
     Read {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
     /// It is in another version's form.
@@ -69,19 +69,19 @@ pub enum DirectoryError {
         env!("CARGO_PKG_VERSION")
     )]
     OtherForm {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
         /// Its `schema`.
         form: String,
         /// The version that wrote it.
         bakeoff: String,
     },
-    /// Another bakeoff has it.
+    /// Another bakeoff holds its lock.
     #[error("{0} is in use by another bakeoff; wait for it, or give another --out")]
     InUse(PathBuf),
 }
 
-/// What helps where nothing can be written.
+/// Advice for a failed write.
 fn advice(why: &io::Error) -> &'static str {
     use io::ErrorKind as Kind;
     match why.kind() {
@@ -94,7 +94,7 @@ fn advice(why: &io::Error) -> &'static str {
     }
 }
 
-/// How a run ended.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
@@ -111,7 +111,7 @@ pub enum StoppedBy {
 }
 
 impl StoppedBy {
-    /// As in `results.json`.
+    /// Label in `results.json`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Verdicts => "verdicts",
@@ -127,30 +127,30 @@ impl StoppedBy {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct End {
     pub(crate) stopped_by: StoppedBy,
-    /// What the other files were at that moment.
+    /// Digests of the other files at that moment.
     pub(crate) digests: Digests,
     /// Other runs on the same cores, seen until then.
     #[serde(default)]
     pub(crate) others: Vec<Warning>,
 }
 
-/// What files of a results directory were, by name: the SHA-256 of `plan.toml` and `setup.json`, and
-/// of each file that grows the check of its last line. A file that is not there has none.
+/// Digests of files of a results directory, by name: the SHA-256 of `plan.toml` and `setup.json`, and of each file that
+/// grows the check of its last line. A file that is not there has none.
 pub type Digests = BTreeMap<String, String>;
 
-/// What a results directory holds.
+/// The contents of a results directory.
 #[derive(Clone, Debug)]
 pub struct Stored {
     /// The plan's text.
     pub plan: String,
-    /// What was fixed before the first slice; its warnings name also the runs that came beside it later.
+    /// The set-up, fixed before the first slice; its warnings also name runs that came beside it later.
     pub setup: Setup,
     /// Slices in the order they were measured.
     pub slices: Vec<SliceRecord>,
     /// Trials of a search for peaks, in the order they were run.
     pub trials: Vec<TrialRecord>,
-    /// How the run ended; a run that was killed counts as interrupted.
+    /// Reason for the end of the run; a run that was killed counts as interrupted.
     pub stopped_by: StoppedBy,
-    /// What the files were when they were read.
+    /// Digests of the files when they were read.
     pub digests: Digests,
 }

@@ -1,4 +1,4 @@
-//! A results directory that is read back.
+//! Reader of a results directory.
 
 use super::{
     Digests, DirectoryError, END, End, GROWING, PLAN, SETUP, SLICES, StoppedBy, Stored, TRIALS, chain,
@@ -11,10 +11,9 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-/// Reads a results directory. Says nothing of whether it is as it was written; `verify` does.
+/// Reads a results directory. It does not check that the files are as written; `verify` does.
 ///
-/// # Errors
-/// A file is missing, damaged, or of another version; which and where.
+/// # Errors A file is missing, damaged, or of another version; the error says which and where.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     let end = text_of(path, END)?.and_then(|text| serde_json::from_str::<End>(&text).ok());
     let mut setup = setup(path)?;
@@ -32,7 +31,7 @@ pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     })
 }
 
-/// `setup.json`, its form first: what another version wrote may lack what this one needs.
+/// `setup.json`, its form first: a file of another version may lack keys that this one needs.
 pub(crate) fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
     #[derive(Deserialize)]
     struct Form {
@@ -52,8 +51,8 @@ pub(crate) fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
     serde_json::from_str(&text).map_err(damaged)
 }
 
-/// The whole lines of a file that grows; none when it is not there. One line at a time: the file may be
-/// larger than what becomes of it.
+/// The whole lines of a file that grows; none when it is not there. Parsed one line at a time: the file may be larger
+/// than its records.
 fn records<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, DirectoryError> {
     let damaged = |why: io::Error| unreadable(dir, name, why.to_string());
     let mut file = match File::open(dir.join(name)) {
@@ -71,7 +70,7 @@ fn records<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, Direct
     }
 }
 
-/// What the files are now.
+/// Digests of the files as they are now.
 pub(crate) fn digests(dir: &Path) -> Result<Digests, DirectoryError> {
     let mut digests = Digests::new();
     for name in [PLAN, SETUP] {

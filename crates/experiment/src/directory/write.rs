@@ -1,8 +1,8 @@
-//! A results directory that is being written.
+//! Writer of a results directory.
 //!
-//! Cold, but between slices: a slice's line is synced before the next slice starts, so that a
-//! killed run loses at most one. Whole files are written beside their name and renamed. One
-//! bakeoff at a time: a lock that ends with the process.
+//! Cold, but between slices: a slice's line is synced before the next slice starts, so that a killed run loses at most
+//! one. Whole files are written beside their name and renamed. One bakeoff at a time: a lock that ends with the
+//! process.
 
 use super::chain::{self, Check};
 use super::{DirectoryError, END, End, GROWING, LOCK, LOGS, PLAN, SETUP, SLICES, StoppedBy, TRIALS};
@@ -13,12 +13,12 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A results directory that is being written.
+/// A results directory open for writing.
 #[derive(Debug)]
 pub struct ResultsDir {
     path: PathBuf,
     _lock: File,
-    /// It was not there before.
+    /// Whether this run created the directory.
     made: bool,
 }
 
@@ -38,7 +38,7 @@ impl ResultsDir {
             |name: &std::ffi::OsString| [PLAN, END, LOGS, LOCK].iter().any(|own| name == own);
         let false_start = names.iter().any(|name| name == LOCK) && names.iter().all(of_a_false_start);
         if !names.is_empty() && !false_start {
-            // Only a directory that bakeoff has written to is touched to see who has it.
+            // The lock is tried only in a directory that bakeoff has written to.
             if path.join(LOCK).exists() {
                 Self::lock(path)?;
             }
@@ -59,10 +59,9 @@ impl ResultsDir {
         }
     }
 
-    /// Takes a directory, whatever was written to it.
+    /// Takes a directory, whatever its contents.
     ///
-    /// # Errors
-    /// Not writable, or in use.
+    /// # Errors Not writable, or in use.
     pub fn lock(path: &Path) -> Result<Self, DirectoryError> {
         let file = path.join(LOCK);
         let lock = OpenOptions::new().create(true).append(true).open(&file);
@@ -74,7 +73,7 @@ impl ResultsDir {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -84,12 +83,13 @@ impl ResultsDir {
         self.path.join(SETUP).exists()
     }
 
-    /// Whether anything is there of what servers printed.
+    /// Whether it holds output of servers.
     pub fn has_logs(&self) -> bool {
         self.path.join(LOGS).exists()
     }
 
-    /// Takes away what a run has written that measured nothing, and the directory if it was made for it. Whether that was so.
+    /// Removes the files of a run that measured nothing, and the directory if it was made for it. Returns whether it
+    /// did.
     pub fn take_back(&self) -> bool {
         let _ = fs::remove_dir_all(self.path.join(LOGS));
         for name in [PLAN, END, LOCK] {
@@ -124,18 +124,16 @@ impl ResultsDir {
         self.write(PLAN, text.as_bytes())
     }
 
-    /// Writes what is fixed from now on.
+    /// Writes the set-up, fixed from now on.
     ///
-    /// # Errors
-    /// As [`ResultsDir::write`].
+    /// # Errors As [`ResultsDir::write`].
     pub fn write_setup(&self, setup: &Setup) -> Result<(), DirectoryError> {
         self.write(SETUP, &pretty(setup))
     }
 
-    /// Writes how the run ended, and who measured beside it.
+    /// Writes the reason for the run's end, and the other runs that measured beside it.
     ///
-    /// # Errors
-    /// As [`ResultsDir::write`].
+    /// # Errors As [`ResultsDir::write`].
     pub fn write_end(&self, stopped_by: StoppedBy, others: Vec<Warning>) -> Result<(), DirectoryError> {
         let digests = super::read::digests(&self.path)?;
         self.write(END, &pretty(&End { stopped_by, digests, others }))
@@ -157,12 +155,11 @@ impl ResultsDir {
         self.append_line(TRIALS, trial)
     }
 
-    /// Appends a record, which must be an object with members, as a line with its check to a file
-    /// that grows, and waits until it is on disk.
+    /// Appends a record, which must be an object with members, as a line with its check to a file that grows, and waits
+    /// until it is on disk.
     ///
-    /// # Errors
-    /// The disk is full: what stood there before still stands there. Or the file does not end with
-    /// a line that this one could follow.
+    /// # Errors The disk is full: the earlier contents are kept. Or the file does not end with a line that this one
+    /// could follow.
     pub(crate) fn append_line(&self, name: &str, record: &impl Serialize) -> Result<(), DirectoryError> {
         let path = self.path.join(name);
         let object = serde_json::to_vec(record).unwrap_or_default();
@@ -181,11 +178,10 @@ impl ResultsDir {
         append().map_err(|why| DirectoryError::Write { path: path.clone(), why })
     }
 
-    /// Makes the directory of a run that ended before its time ready to be gone on with: takes away
-    /// half a line that a killed run left, and the word that it has ended.
+    /// Prepares the directory of an unfinished run for `--resume`: removes half a line that a killed run left, and the
+    /// record of its end.
     ///
-    /// # Errors
-    /// As [`ResultsDir::write`].
+    /// # Errors As [`ResultsDir::write`].
     pub fn go_on(&self) -> Result<(), DirectoryError> {
         GROWING.iter().try_for_each(|name| self.mend(name))?;
         let path = self.path.join(END);

@@ -1,9 +1,9 @@
-//! Whether a results directory is as it was written, and says what its slices give.
+//! Verification of a results directory: that its files are as written, and that its results follow from its slices.
 //!
-//! Cold, writes nothing. Owns the order of the questions: what the files were when the run ended,
-//! the lines that grew, the rounds, and at last every figure and verdict of `results.json` against
-//! what the same analysis makes of the slices now. What a report looks like is asked by whoever can
-//! print one. No signature: who may write a directory may write another one.
+//! Cold, writes nothing. Owns the order of the checks: the digests at the run's end, the lines of growing files, the
+//! rounds, and at last every figure and verdict of `results.json` against the same analysis of the slices now. The
+//! printed report is checked by the callers that can print one. No signature: a user who may write a directory may
+//! write another one.
 
 mod json;
 mod slices;
@@ -17,12 +17,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Something that is not as it was written.
+/// A difference from what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// File, with line or key where that is known.
+    /// File, with line or key if that is known.
     pub place: String,
-    /// What is wrong with it.
+    /// The difference.
     pub what: String,
 }
 
@@ -32,12 +32,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What was found.
+/// Outcome of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// All that is not as it was written; empty when all is well.
+    /// All differences; empty when all is well.
     pub findings: Vec<Finding>,
-    /// What could not be asked, and why; no fault.
+    /// Checks that were not possible, with the reason; no fault.
     pub notes: Vec<String>,
     /// Slices read.
     pub slices: usize,
@@ -45,15 +45,14 @@ pub struct Verified {
     pub trials: usize,
     /// Values of `results.json` compared.
     pub values: usize,
-    /// What the files hold and what follows from it, where all slices can be read.
+    /// The contents of the files and the results that follow from them, if all slices can be read.
     pub again: Option<(Stored, Results)>,
 }
 
 impl Verified {
-    /// Asks of one more file whether it is what it would be now; one that is not there is no fault.
+    /// Checks one more file against its present form; a missing file is no fault.
     ///
-    /// # Errors
-    /// It is there and cannot be read.
+    /// # Errors It is there and cannot be read.
     pub fn printed(&mut self, dir: &Path, name: &str, now: &[u8]) -> Result<(), DirectoryError> {
         let Some(there) = bytes_of(dir, name)? else { return Ok(()) };
         if there != now {
@@ -76,10 +75,9 @@ impl Verified {
     }
 }
 
-/// Asks all questions that a directory's own files can answer.
+/// Makes all checks that a directory's own files allow.
 ///
-/// # Errors
-/// There is no run in it, or it is in another version's form.
+/// # Errors There is no run in it, or it is in another version's form.
 pub fn verify(dir: &Path) -> Result<Verified, DirectoryError> {
     let setup = directory::setup(dir)?;
     let mut verified = Verified::default();
@@ -127,7 +125,7 @@ fn end(dir: &Path, verified: &mut Verified) -> Result<Option<End>, DirectoryErro
     Ok(end.inspect_err(|why| verified.find(END, format!("cannot be read: {why}"))).ok())
 }
 
-/// What the files were when the run ended. The plan is asked for by `setup.json` as well.
+/// Checks the digests at the run's end. The plan is also checked against `setup.json`.
 fn ended(end: &End, now: &Digests, verified: &mut Verified) {
     for (name, then) in &end.digests {
         let what = match now.get(name) {
@@ -145,7 +143,7 @@ fn ended(end: &End, now: &Digests, verified: &mut Verified) {
     }
 }
 
-/// Every value of `results.json` against what the slices give now.
+/// Compares every value of `results.json` with the result of the slices now.
 fn results(dir: &Path, stored: Stored, verified: &mut Verified) -> Result<(), DirectoryError> {
     let again = match analyse(&stored) {
         Ok(results) => results,
