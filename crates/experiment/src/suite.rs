@@ -87,7 +87,8 @@ impl Suite {
 
     /// Reads and checks a suite's file. Plans beside it take precedence over shipped ones.
     ///
-    /// # Errors The file cannot be read, or is no suite.
+    /// # Errors
+    /// The file cannot be read, or is no suite.
     pub fn load(path: &Path) -> Result<Self, PlanError> {
         let origin = path.display().to_string();
         let text = std::fs::read_to_string(path)
@@ -143,7 +144,8 @@ impl Suite {
 
     /// The settings of each part; each setting's first word is the name of one.
     ///
-    /// # Errors The first word names no part, in words.
+    /// # Errors
+    /// The first word names no part, in words.
     pub fn settings(&self, all: &[Setting]) -> Result<Vec<Vec<Setting>>, String> {
         let mut own = vec![Vec::new(); self.parts.len()];
         for setting in all {
@@ -168,7 +170,8 @@ impl Suite {
 impl Begun {
     /// Reads the record in a directory; `None`: no suite was run into it.
     ///
-    /// # Errors It is there and cannot be read, in words.
+    /// # Errors
+    /// It is there and cannot be read, in words.
     pub fn read(dir: &Path) -> Result<Option<Self>, String> {
         let path = dir.join(BEGUN);
         let Ok(text) = std::fs::read(&path) else { return Ok(None) };

@@ -30,7 +30,8 @@ pub struct Chain {
 /// Starts the server, then its fronts from the innermost to the outermost; `fronts`: outermost first. Nothing is left
 /// when this fails, except what was printed.
 ///
-/// # Errors As [`start`], naming the part that did not start.
+/// # Errors
+/// As [`start`], naming the part that did not start.
 pub fn start_chain(spec: &Spec, fronts: &[FrontSpec], context: &Context<'_>) -> Result<Chain, SubjectError> {
     if spec.speaks_tls() && fronts.iter().any(|front| front.what.has_port()) {
         return Err(SubjectError::FrontAsksPlain { arm: context.arm.clone() });
@@ -129,14 +130,16 @@ impl Chain {
 
     /// CPU of all parts.
     ///
-    /// # Errors The reason why some part has no reading.
+    /// # Errors
+    /// The reason why some part has no reading.
     pub fn cpu(&self) -> Result<CpuReading, CpuMissing> {
         self.before().try_fold(self.server.cpu()?, |sum, part| Ok(together(sum, part.cpu()?)))
     }
 
     /// CPU of the fronts.
     ///
-    /// # Errors As [`Self::cpu`]; also when there is no front.
+    /// # Errors
+    /// As [`Self::cpu`]; also when there is no front.
     pub fn cpu_of_fronts(&self) -> Result<CpuReading, CpuMissing> {
         let mut parts = self.before();
         let first = parts.next().ok_or(CpuMissing::Ended)?.cpu()?;
@@ -176,7 +179,8 @@ impl Chain {
 
     /// An error when some part has ended, naming it.
     ///
-    /// # Errors As [`Running::alive`].
+    /// # Errors
+    /// As [`Running::alive`].
     pub fn alive(&self) -> Result<(), SubjectError> {
         self.parts().try_for_each(Running::alive)
     }

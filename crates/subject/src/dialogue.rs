@@ -43,7 +43,8 @@ pub enum Heard {
 impl Dialogue {
     /// Starts the command. It is for the command to say that it is ready.
     ///
-    /// # Errors As [`crate::run_command`].
+    /// # Errors
+    /// As [`crate::run_command`].
     pub fn start(job: &Job<'_>) -> Result<Self, SubjectError> {
         let mut guardian = guard_speaking(job)?;
         let voice = guardian.take_voice().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected));
@@ -63,7 +64,8 @@ impl Dialogue {
 
     /// Waits for the next line, at most `job`'s time limit, or says why there is none.
     ///
-    /// # Errors The guardian or the socket is gone.
+    /// # Errors
+    /// The guardian or the socket is gone.
     pub fn hear(&mut self, job: &Job<'_>) -> Result<Heard, SubjectError> {
         let clock = MonotonicClock::new();
         loop {

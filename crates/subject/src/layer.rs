@@ -59,8 +59,8 @@ impl Layer {
     /// Starts a daemon that runs as long as the layer, and returns when it is ready: when it has printed a line that
     /// begins with `ready`, or at once. Earlier output in `job.dir` counts too: give each start a new directory.
     ///
-    /// # Errors It could not be started, has ended, or was not ready within the job's time limit; the layer is ended
-    /// then.
+    /// # Errors
+    /// It could not be started, has ended, or was not ready within the job's time limit; the layer is ended then.
     pub fn start(&mut self, job: &Job<'_>, ready: Option<&str>) -> Result<(), SubjectError> {
         let clock = MonotonicClock::new();
         let begun = await_ready(job, &self.launch(job)?.guardian, ready, &clock);

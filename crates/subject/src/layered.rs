@@ -55,7 +55,8 @@ impl Layered {
     /// Runs a command to its end. One that takes too long, or that the user does not want to wait for, is ended with
     /// the whole stack: the next command needs another.
     ///
-    /// # Errors It could not be started, or a layer has fallen. A status other than 0 is no error here.
+    /// # Errors
+    /// It could not be started, or a layer has fallen. A status other than 0 is no error here.
     pub fn run(&mut self, job: &Job<'_>) -> Result<Outcome, SubjectError> {
         let (Some(guardian), Some(account)) = (&mut self.stack.guardian, &self.account) else {
             return run_command(job); // nothing of it stays up
@@ -96,7 +97,8 @@ impl Layered {
 
     /// Results of its layers' proofs, by layer.
     ///
-    /// # Errors As [`crate::prove`].
+    /// # Errors
+    /// As [`crate::prove`].
     pub fn prove(&self, context: &Context<'_>) -> Result<Vec<(String, Proof)>, SubjectError> {
         prove_standing(&self.stack.layers, Substitutions::clone, context)
     }

@@ -13,7 +13,8 @@ use std::os::fd::{AsRawFd, OwnedFd};
 /// A port that is free at this moment. Another program may take it before the server does; the start is then tried
 /// again with another port.
 ///
-/// # Errors There is none, or the address is not this network's.
+/// # Errors
+/// There is none, or the address is not this network's.
 pub fn free(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
@@ -42,7 +43,8 @@ pub struct Held {
 
 /// A free port, reserved.
 ///
-/// # Errors There is none.
+/// # Errors
+/// There is none.
 pub fn hold_free() -> io::Result<Held> {
     let port = free(Ipv4Addr::LOCALHOST)?;
     Ok(Held { port, _held: hold(Ipv4Addr::LOCALHOST, port)? })

@@ -67,7 +67,8 @@ impl Proof {
 
 /// Results of the proofs of the arm's layers, by layer, from the files up.
 ///
-/// # Errors As [`prove`].
+/// # Errors
+/// As [`prove`].
 pub fn prove_layers(running: &Running, context: &Context<'_>) -> Result<Vec<(String, Proof)>, SubjectError> {
     prove_standing(&running.layers, |known| with_pid(known, running), context)
 }
@@ -144,7 +145,8 @@ fn ask(
 /// The same for a subject without a server: the command is given whole. Its directory must hold no output yet, as the
 /// first line there counts.
 ///
-/// # Errors As [`prove`], in at most the job's time.
+/// # Errors
+/// As [`prove`], in at most the job's time.
 pub fn prove_by(job: &Job<'_>) -> Result<Proof, SubjectError> {
     let outcome = run_command(job)?;
     let said = first_line(&job.dir.join("stdout.log"));

@@ -47,7 +47,8 @@ pub fn wrapped(
 /// Results of the proofs of a command's wraps, by name. `job` is a command of the same arm in everything but its words,
 /// with a directory that holds no output yet.
 ///
-/// # Errors As [`prove_by`].
+/// # Errors
+/// As [`prove_by`].
 pub fn prove_wraps(
     wraps: &[WrapSpec],
     known: &Substitutions,

@@ -197,7 +197,8 @@ struct Runs<'a> {
 
 /// Compares a new run with an old one.
 ///
-/// # Errors They cannot be compared, or what is asked for is in neither.
+/// # Errors
+/// They cannot be compared, or what is asked for is in neither.
 pub fn between(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Between, BetweenError> {
     let mut meters = meters(old, new, wanted)?;
     if !wanted.anyway {

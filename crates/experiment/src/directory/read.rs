@@ -13,7 +13,8 @@ use std::path::Path;
 
 /// Reads a results directory. It does not check that the files are as written; `verify` does.
 ///
-/// # Errors A file is missing, damaged, or of another version; the error says which and where.
+/// # Errors
+/// A file is missing, damaged, or of another version; the error says which and where.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     let end = text_of(path, END)?.and_then(|text| serde_json::from_str::<End>(&text).ok());
     let mut setup = setup(path)?;

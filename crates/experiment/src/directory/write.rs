@@ -61,7 +61,8 @@ impl ResultsDir {
 
     /// Takes a directory, whatever its contents.
     ///
-    /// # Errors Not writable, or in use.
+    /// # Errors
+    /// Not writable, or in use.
     pub fn lock(path: &Path) -> Result<Self, DirectoryError> {
         let file = path.join(LOCK);
         let lock = OpenOptions::new().create(true).append(true).open(&file);
@@ -126,14 +127,16 @@ impl ResultsDir {
 
     /// Writes the set-up, fixed from now on.
     ///
-    /// # Errors As [`ResultsDir::write`].
+    /// # Errors
+    /// As [`ResultsDir::write`].
     pub fn write_setup(&self, setup: &Setup) -> Result<(), DirectoryError> {
         self.write(SETUP, &pretty(setup))
     }
 
     /// Writes the reason for the run's end, and the other runs that measured beside it.
     ///
-    /// # Errors As [`ResultsDir::write`].
+    /// # Errors
+    /// As [`ResultsDir::write`].
     pub fn write_end(&self, stopped_by: StoppedBy, others: Vec<Warning>) -> Result<(), DirectoryError> {
         let digests = super::read::digests(&self.path)?;
         self.write(END, &pretty(&End { stopped_by, digests, others }))
@@ -158,8 +161,9 @@ impl ResultsDir {
     /// Appends a record, which must be an object with members, as a line with its check to a file that grows, and waits
     /// until it is on disk.
     ///
-    /// # Errors The disk is full: the earlier contents are kept. Or the file does not end with a line that this one
-    /// could follow.
+    /// # Errors
+    /// The disk is full: the earlier contents are kept. Or the file does not end with a line that this one could
+    /// follow.
     pub(crate) fn append_line(&self, name: &str, record: &impl Serialize) -> Result<(), DirectoryError> {
         let path = self.path.join(name);
         let object = serde_json::to_vec(record).unwrap_or_default();
@@ -181,7 +185,8 @@ impl ResultsDir {
     /// Prepares the directory of an unfinished run for `--resume`: removes half a line that a killed run left, and the
     /// record of its end.
     ///
-    /// # Errors As [`ResultsDir::write`].
+    /// # Errors
+    /// As [`ResultsDir::write`].
     pub fn go_on(&self) -> Result<(), DirectoryError> {
         GROWING.iter().try_for_each(|name| self.mend(name))?;
         let path = self.path.join(END);

@@ -7,7 +7,8 @@ use std::net::{IpAddr, UdpSocket};
 /// last port of outgoing connections, if it can be read; `addresses`: local addresses that the plan names, 0 if the
 /// kernel chooses.
 ///
-/// # Errors There are fewer.
+/// # Errors
+/// There are fewer.
 pub fn ensure_ports(
     connections: u64,
     range: Option<(u16, u16)>,
@@ -25,7 +26,8 @@ pub fn ensure_ports(
 
 /// Refuses a local address that connections are to come from and that this machine does not have.
 ///
-/// # Errors The machine does not have it.
+/// # Errors
+/// The machine does not have it.
 pub fn ensure_address(address: IpAddr) -> Result<(), EnvironmentError> {
     UdpSocket::bind((address, 0)).map(drop).map_err(|why| EnvironmentError::Address { address, why })
 }

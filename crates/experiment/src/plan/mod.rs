@@ -162,7 +162,8 @@ impl Plan {
     /// Checks a plan's text. `origin` is its name in messages. If it states a sample, this is the sample; the whole is
     /// checked as well, and is in `full`.
     ///
-    /// # Errors The text is no plan; the message shows where and why.
+    /// # Errors
+    /// The text is no plan; the message shows where and why.
     pub fn parse(name: &str, origin: &str, text: &str, base_dir: &Path) -> Result<Self, PlanError> {
         let file = PlanFile::parse(origin, text)?;
         check::check(name, origin, text, base_dir, file)
@@ -170,7 +171,8 @@ impl Plan {
 
     /// Checks that the files, programs and cores that it names are on this machine.
     ///
-    /// # Errors Everything that is missing, each at its place.
+    /// # Errors
+    /// Everything that is missing, each at its place.
     pub fn here(&self) -> Result<(), PlanError> {
         check::here(&self.origin, &self.text, &self.base_dir)
     }

@@ -74,7 +74,8 @@ impl Setting {
 /// Applies settings to a text: returns its new name in messages, and the text with the values replaced and a comment at
 /// its end that lists them. A text that is no TOML stays as it is: its next reader reports the error.
 ///
-/// # Errors A key lies below a value that has no keys.
+/// # Errors
+/// A key lies below a value that has no keys.
 pub fn changed(origin: &str, text: &str, settings: &[Setting]) -> Result<(String, String), PlanError> {
     let mut document = match text.parse::<DocumentMut>() {
         Ok(document) if !settings.is_empty() => document,

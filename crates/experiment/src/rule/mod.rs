@@ -120,7 +120,8 @@ impl Rule {
     /// Checks that the rule has an arm to judge: of all that are compared, and of baselines too if it is about figures
     /// themselves.
     ///
-    /// # Errors There is none; with the near miss.
+    /// # Errors
+    /// There is none; with the near miss.
     pub fn fits(&self, compared: &[&str], baselines: &[&str]) -> Result<(), RuleError> {
         let baselines: &[&str] = if self.is_absolute() { baselines } else { &[] };
         let known = [compared, baselines].concat();

@@ -112,7 +112,8 @@ pub(crate) trait Bench {
 
     /// Measures all arms in one slice, each at `rate` in slots of its own.
     ///
-    /// # Errors As for [`Bench::measure`], and if the workload has no such slices.
+    /// # Errors
+    /// As for [`Bench::measure`], and if the workload has no such slices.
     fn measure_in_slots(
         &mut self,
         _rate: PerSecond,
@@ -124,7 +125,8 @@ pub(crate) trait Bench {
 
     /// Requests per second that the slowest arm answers in a closed loop, over `requests` of them.
     ///
-    /// # Errors As for [`Bench::measure`], and if the workload has no such loop.
+    /// # Errors
+    /// As for [`Bench::measure`], and if the workload has no such loop.
     fn capacity(&mut self, _requests: usize, _limit: Nanos) -> Result<PerSecond, RunError> {
         Err(RunError::NoDuet)
     }

@@ -78,8 +78,8 @@ struct Course {
 impl Run<'_> {
     /// Runs the experiment from its start.
     ///
-    /// # Errors Any obstacle to going on. If `setup.json` exists by then, so do all measured slices, and `analyse` can
-    /// use them.
+    /// # Errors
+    /// Any obstacle to going on. If `setup.json` exists by then, so do all measured slices, and `analyse` can use them.
     pub fn start(&self, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
         self.dir.write_plan(&self.plan.text)?;
         if let Some(quest) = self.quest() {
@@ -96,7 +96,8 @@ impl Run<'_> {
 
     /// Goes on with an unfinished run. The looks stay as they were planned.
     ///
-    /// # Errors As [`Run::start`].
+    /// # Errors
+    /// As [`Run::start`].
     pub fn resume(
         &self,
         stored: crate::directory::Stored,

@@ -29,7 +29,8 @@ pub struct Scratch {
 impl Scratch {
     /// Makes a fresh one. `say` gets a line on leftovers of a killed run, which are removed.
     ///
-    /// # Errors It cannot be made.
+    /// # Errors
+    /// It cannot be made.
     pub fn create(say: &mut dyn FnMut(&str)) -> Result<Self, RunError> {
         let temp = std::env::temp_dir();
         remove_left_behind(&temp, say);

@@ -170,7 +170,8 @@ pub fn all() -> Result<Vec<Study>, StudyError> {
 
 /// The study of this name; `None` if there is none.
 ///
-/// # Errors As [`all`].
+/// # Errors
+/// As [`all`].
 pub fn find(name: &str) -> Result<Option<Study>, StudyError> {
     TEXTS.iter().find(|(known, _)| *known == name).map(|(name, text)| file::parse(name, text)).transpose()
 }

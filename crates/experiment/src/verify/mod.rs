@@ -52,7 +52,8 @@ pub struct Verified {
 impl Verified {
     /// Checks one more file against its present form; a missing file is no fault.
     ///
-    /// # Errors It is there and cannot be read.
+    /// # Errors
+    /// It is there and cannot be read.
     pub fn printed(&mut self, dir: &Path, name: &str, now: &[u8]) -> Result<(), DirectoryError> {
         let Some(there) = bytes_of(dir, name)? else { return Ok(()) };
         if there != now {
@@ -77,7 +78,8 @@ impl Verified {
 
 /// Makes all checks that a directory's own files allow.
 ///
-/// # Errors There is no run in it, or it is in another version's form.
+/// # Errors
+/// There is no run in it, or it is in another version's form.
 pub fn verify(dir: &Path) -> Result<Verified, DirectoryError> {
     let setup = directory::setup(dir)?;
     let mut verified = Verified::default();

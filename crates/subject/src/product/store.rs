@@ -96,7 +96,8 @@ pub enum StoreError {
 
 /// The fill level of the store of a running proxy.
 ///
-/// # Errors The product does not tell.
+/// # Errors
+/// The product does not tell.
 pub fn store(spec: &ProxySpec, running: &Running) -> Result<StoreReading, SubjectError> {
     let read = || {
         let dir = running.dir.as_deref().ok_or(StoreError::NotOurs)?;

@@ -15,7 +15,8 @@ const PATIENCE: Nanos = Nanos::from_secs(600);
 /// Builds the layers of an arm, in order; `{under}` is the site, as nothing is up yet. Done once: a layer whose
 /// directory is there is built. A build runs as bakeoff's user and on bakeoff's cores.
 ///
-/// # Errors A command failed; what it made is removed again.
+/// # Errors
+/// A command failed; what it made is removed again.
 pub fn build(context: &Context<'_>) -> Result<(), SubjectError> {
     for layer in &context.layers {
         let home = layer.home(context);

@@ -51,7 +51,8 @@ impl ArmSearch {
 
     /// Takes one of its trials.
     ///
-    /// # Errors A histogram is damaged, or the trial is of an unknown kind.
+    /// # Errors
+    /// A histogram is damaged, or the trial is of an unknown kind.
     pub(crate) fn take(&mut self, setup: &PeakSetup, record: &TrialRecord) -> Result<(), AnalyseError> {
         let damaged = |why: String| AnalyseError::Trial { number: record.number, arm: self.arm.clone(), why };
         let rate = PerSecond::new(record.rate_per_s);
@@ -153,7 +154,8 @@ fn verdict(judged: &Judged) -> (String, Vec<String>) {
 
 /// The searches of all arms after the stored trials.
 ///
-/// # Errors As [`ArmSearch::take`].
+/// # Errors
+/// As [`ArmSearch::take`].
 pub(crate) fn searches(stored: &Stored, setup: &PeakSetup) -> Result<Vec<ArmSearch>, AnalyseError> {
     let apart = stored.setup.environment.disjoint;
     let new = |arm: &String| ArmSearch::new(setup, arm, stored.setup.seed, apart);

@@ -20,7 +20,8 @@ struct LayersFile {
 
 /// The layers that come with bakeoff.
 ///
-/// # Errors None, unless the built-in file is wrong.
+/// # Errors
+/// None, unless the built-in file is wrong.
 pub(in super::super) fn shipped_layers() -> Checked<Vec<LayerSpec>> {
     let (origin, text) = ("layers.toml", shipped::LAYERS);
     let file: LayersFile = toml::from_str(text)
