@@ -1,7 +1,7 @@
-//! What a bake-off writes, and reading it again.
+//! Results directory of a bake-off, written and read.
 //!
-//! Measuring side, cold, but once a second while load runs: a line an interval, written as it closes, so that
-//! a run that is broken off or killed can be read to its last interval.
+//! Measuring side, cold, but once a second while load runs: a line an interval, written as it closes, so that a run
+//! that is broken off or killed can be read to its last interval.
 
 mod begun;
 
@@ -20,13 +20,13 @@ use std::path::{Path, PathBuf};
 
 /// The plan's text.
 pub const PLAN: &str = "plan.toml";
-/// What was fixed before the first request.
+/// The set-up, fixed before the first request.
 pub const SETUP: &str = "bakeoff.json";
 /// A line a run: a fill, a trial, a rate.
 pub const RUNS: &str = "runs.jsonl";
 /// A line an interval of every run.
 pub const INTERVALS: &str = "intervals.jsonl";
-/// How it ended.
+/// The bake-off's end.
 pub const END: &str = "ended.txt";
 
 /// A directory that is being written.
@@ -42,15 +42,15 @@ pub struct Directory<'d> {
 pub struct Stored {
     /// Its plan.
     pub plan: String,
-    /// What was fixed before the first request.
+    /// The set-up, fixed before the first request.
     pub setup: Setup,
-    /// The runs that ended, and as far as its intervals tell the one that was under way when all was killed.
+    /// The runs that ended, and, rebuilt from its intervals, the one that was under way when all was killed.
     pub runs: Vec<RunRecord>,
     /// Every interval that closed.
     pub intervals: Vec<IntervalLine>,
-    /// How it ended; `None`: it was killed.
+    /// The bake-off's end; `None`: it was killed.
     pub ended: Option<End>,
-    /// What the HTTP cache suite said of its products, if it was run.
+    /// Results of its products in the HTTP cache suite, if that was run.
     pub conformance: Option<Kept>,
 }
 
@@ -81,7 +81,8 @@ impl<'d> Directory<'d> {
         line(&mut self.runs, record).and_then(|()| self.runs.sync_data()).map_err(failed(path))
     }
 
-    /// A run begins: who is asked, what for, in which phases. Its intervals are then told apart when it does not end.
+    /// Records the beginning of a run: its entrant, purpose and phases. If it does not end, its intervals can be told
+    /// apart.
     ///
     /// # Errors
     /// The disk is full.
@@ -106,7 +107,7 @@ impl<'d> Directory<'d> {
         self.dir.write(name, content)
     }
 
-    /// Says how it ended; what is written then are reports.
+    /// Records the bake-off's end; only reports are written after it.
     ///
     /// # Errors
     /// The disk is full.
@@ -115,10 +116,10 @@ impl<'d> Directory<'d> {
     }
 }
 
-/// Reads a directory. Half a line at the end of a file is what a killed run leaves, and is not read.
+/// Reads a directory. Half a line at the end of a file comes from a killed run, and is not read.
 ///
 /// # Errors
-/// It is none, it is in another version's form, or what stands in it cannot be read.
+/// It is none, it is in another version's form, or its contents cannot be read.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     let (setup, mut runs): (_, Vec<RunRecord>) = (setup(path)?, lines(path, RUNS)?);
     let intervals = lines(path, INTERVALS)?;
@@ -136,7 +137,7 @@ pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     })
 }
 
-/// Its form first: what another version wrote may lack what this one needs.
+/// Checks its form first: a file of another version may lack members that this one needs.
 fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
     #[derive(Deserialize)]
     struct Form {
@@ -157,7 +158,7 @@ fn setup(dir: &Path) -> Result<Setup, DirectoryError> {
     serde_json::from_str(&text).map_err(damaged)
 }
 
-/// The whole lines of a file; what is behind the last of them may end anywhere, within a character too.
+/// The whole lines of a file; the rest behind the last of them may end anywhere, within a character too.
 fn lines<T: DeserializeOwned>(dir: &Path, name: &str) -> Result<Vec<T>, DirectoryError> {
     let damaged = |why: std::io::Error| unreadable(dir, name, why);
     let mut file = BufReader::new(File::open(dir.join(name)).map_err(damaged)?);
@@ -185,7 +186,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
     text
 }
 
-/// A whole line or none: half of one, as a full disk leaves it, would spoil the next.
+/// Appends a whole line or none: half of one, as a full disk leaves it, would spoil the next.
 fn line(file: &mut File, value: &impl Serialize) -> std::io::Result<()> {
     let mut text = serde_json::to_vec(value)?;
     text.push(b'\n');

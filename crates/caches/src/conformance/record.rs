@@ -1,7 +1,7 @@
-//! What is written down of a suite's run, and reading it again.
+//! Record of a suite's run: `conformance.json`, written and read.
 //!
-//! Measuring side, cold. Owns the form of `conformance.json`. It stands in a directory of its own, or in that of a
-//! bake-off, whose other files it leaves as they are.
+//! Measuring side, cold. Owns its form. The file is in a directory of its own, or in that of a bake-off, whose other
+//! files it leaves as they are.
 
 use super::score::Score;
 use crate::directory::{text, unreadable};
@@ -16,7 +16,7 @@ pub const FILE: &str = "conformance.json";
 /// Version of its form.
 pub(super) const FORMAT: u32 = 1;
 
-/// The suite was run.
+/// Record of a run of the suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Version of this form.
@@ -33,20 +33,20 @@ pub struct Record {
     pub memory_bytes: u64,
     /// Bytes of disk of each store.
     pub disk_bytes: Option<u64>,
-    /// Who was examined, in order.
+    /// The examined products, in order.
     pub products: Vec<Examined>,
 }
 
-/// Which suite it was.
+/// Identity of the suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuiteFacts {
     /// Its package.
     pub package: String,
     /// Its version, as its package says: the same for years of its source.
     pub version: String,
-    /// SHA-256 of its code, which is what tells its versions apart.
+    /// SHA-256 of its code, which tells its versions apart.
     pub digest: String,
-    /// How many tests it has for caches that are no browser's.
+    /// Number of its tests for caches other than browsers'.
     pub tests: u64,
     /// Version of node.
     pub node: String,
@@ -57,17 +57,17 @@ pub struct SuiteFacts {
 pub struct Examined {
     /// Name, version, and the file with its configuration.
     pub entrant: EntrantRecord,
-    /// Where it listened.
+    /// Port that it listened on.
     pub port: Option<u16>,
-    /// Where the suite's server listened.
+    /// Port that the suite's server listened on.
     pub origin_port: u16,
-    /// How long the suite took.
+    /// Duration of the suite, in seconds.
     pub seconds: f64,
-    /// What came of it.
+    /// Its outcome.
     pub came_to: Came,
 }
 
-/// What came of it.
+/// Outcome of a product's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Came {
@@ -87,7 +87,7 @@ pub struct Kept {
 }
 
 impl Record {
-    /// As it is written.
+    /// The text of the file.
     pub(super) fn json(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
         text.push(b'\n');
@@ -100,7 +100,7 @@ pub fn is_one(dir: &Path) -> bool {
     dir.join(FILE).is_file()
 }
 
-/// The record of a directory, with configurations of these entrants; `None` where there is none.
+/// The record of a directory, with configurations of these entrants; `None` if there is none.
 ///
 /// # Errors
 /// It cannot be read, or is in another version's form.
@@ -126,7 +126,7 @@ pub fn load<'e>(
     let ours = record.products.iter().filter_map(|examined| examined.entrant.config.as_ref());
     let theirs = measured.filter_map(|entrant| entrant.config.as_ref());
     let files: Vec<String> = ours.cloned().chain(theirs.cloned()).collect();
-    // A file that is gone is said where it is missed.
+    // A missing file is reported where it is needed.
     let texts = files.into_iter().filter_map(|file| Some((text(dir, &file).ok()?, file)));
     let texts = texts.map(|(text, file)| (file, text)).collect();
     Ok(Some(Kept { record, texts }))

@@ -1,5 +1,5 @@
-//! A bake-off's plan as it is typed, but for what robots, content and origin are: those sections are read by
-//! the crates that own them.
+//! A bake-off's plan as typed, except the sections for robots, content and origin, which are read by the crates that
+//! own them.
 
 use super::turns::Order;
 use serde::Deserialize;
