@@ -22,7 +22,7 @@ pub struct Setup {
     pub format: u32,
     /// Name of the plan.
     pub name: String,
-    /// When it began, RFC 9557.
+    /// Time when it began, RFC 9557.
     pub started: String,
     /// Version of bakeoff.
     pub bakeoff: String,

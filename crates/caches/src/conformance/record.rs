@@ -23,7 +23,7 @@ pub struct Record {
     pub format: u32,
     /// Version of bakeoff.
     pub bakeoff: String,
-    /// When it began, RFC 9557.
+    /// Time when it began, RFC 9557.
     pub started: String,
     /// The suite.
     pub suite: SuiteFacts,

@@ -131,7 +131,7 @@ pub(crate) trait Watch {
     /// A phase has ended, or was cut short: its line is kept even if its usage cannot be read.
     fn phase(&mut self, phase: Record) -> (PhaseLine, Result<(), CachesError>);
 
-    /// That phase has ended as it should, and the next begins.
+    /// The phase has ended as it should, and the next begins.
     fn turn(&mut self, ended: &str) -> Result<(), CachesError>;
 
     /// Called now and then; `gate` ends a phase that waits for it.

@@ -141,7 +141,7 @@ impl<'b, 'd> Observer<'b, 'd> {
         self
     }
 
-    /// When the robots have ended.
+    /// Called when the robots have ended.
     pub(crate) fn finish(self) -> Learnt {
         let unreadable = self.filling.and_then(Filling::unreadable);
         let switched = self.power.map_or_else(Vec::new, Power::switched);

@@ -17,7 +17,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub(super) struct Origin {
     running: Running,
-    /// The address in its URLs; from the origin's command line.
+    /// The address that it listens on.
     pub(super) address: SocketAddr,
     /// Settings of TLS to it: it has a certificate of its own, made for this run.
     pub(super) tls: Option<TlsSettings>,

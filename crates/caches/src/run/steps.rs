@@ -26,7 +26,7 @@ use std::time::Duration;
 pub(super) const CROWD: usize = 32;
 /// Numbers of robots, one run after the other.
 const ON_THE_WAY: [usize; 2] = [CROWD, 1];
-/// Their time: the first, or the measured time of the phases that they precede, which must be more than zero.
+/// Longest and shortest time of each measurement of the path; in between it takes the measured time of a run.
 const PATH_TIME: Nanos = Nanos::from_secs(3);
 const SHORTEST_PATH_TIME: Nanos = Nanos::from_millis(250);
 

@@ -58,7 +58,7 @@ pub struct OfRun {
     pub phases: Vec<String>,
     /// Names of the kinds of content.
     pub kinds: Vec<String>,
-    /// When it began, since 1970.
+    /// Time when it began, since 1970.
     pub began_unix: Nanos,
 }
 
