@@ -48,7 +48,7 @@ fn a_boot_that_takes_too_long_is_ended(yard: &Yard) {
     ended.says(&[": it had not ended after 1 s", "give a longer `time_limit`"]);
 }
 
-/// QEMU stands under a guardian; what it was given goes with the next run.
+/// QEMU runs under a guardian; its files go with the next run.
 fn nothing_outlives_a_killed_run(yard: &Yard) {
     let mut run = yard.start(bakeoff(yard, &["run", "small.toml", "--out", "killed"]));
     wait_until(PATIENCE, || match run.errors_so_far().contains("boot 1 of 2") {
@@ -108,7 +108,7 @@ fn reported(yard: &Yard) {
     yard.run(&["verify", "out"]).exits(2).says(&["a counted guest has no chain of checks"]);
     yard.run(&["compare-results", "out", "out"]).exits(2).says(&["has no arms to compare"]);
     yard.run(&["run", "--resume", "out"]).exits(2).says(&["run it anew"]);
-    // A boot that did not count the same twice.
+    // A boot whose repeat had another count.
     let setup = yard.read("out/guest.json");
     let boots = yard.read("out/boots.jsonl");
     yard.write("out/boots.jsonl", format!("{boots}{}\n{{\"half", counted_otherwise_again(&boots)));
@@ -148,7 +148,7 @@ fn what_a_guest_does_not_have_is_refused_before_anything_is_built() {
     }
 }
 
-/// Somebody who has none of it is told all of it at once, with one command.
+/// A user without any of the packages is told all of them at once, with one command.
 #[test]
 fn what_is_missing_is_named_with_one_command() {
     let yard = Yard::new();
