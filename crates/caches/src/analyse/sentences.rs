@@ -150,8 +150,8 @@ fn back(downtime: &Downtime) -> String {
     )
 }
 
-/// The rate, with the phase if there are several or if there is no rate, and the pass of one: `at 50/s`, `at 400/s in
-/// top1`, `in meas`, `at 50/s (pass 2)`.
+/// The rate, with the phase if there are several or if there is no rate, and the pass of one: `at 50/s`,
+/// `at 400/s in top1`, `in meas`, `at 50/s (pass 2)`.
 pub(super) fn place(entrant: &Entrant, point: &Point) -> String {
     let at = point.rate_per_s.map(|asked| format!("at {}", rate(asked)));
     let place = match at {

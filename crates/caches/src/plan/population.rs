@@ -51,7 +51,7 @@ impl Growth {
         })
     }
 
-    /// Refuses values in [robots] that follow from the rate, and puts the calculated ones in. A working set that
+    /// Refuses values in `[robots]` that follow from the rate, and puts the calculated ones in. A working set that
     /// follows from no rate may be given there.
     pub(super) fn put_in(&self, reader: &Reader<'_>, robots: &RobotsFile) -> Result<RobotsFile, PlanError> {
         let said = [

@@ -1,5 +1,5 @@
-//! Parser of rules: `[ARM:] FIGURE[.low|.high|.estimate][@LOAD] > 2%`, `[ARM:] METER > 20ms` or `[ARM:] verdict =
-//! costs`.
+//! Parser of rules: `[ARM:] FIGURE[.low|.high|.estimate][@LOAD] > 2%`, `[ARM:] METER > 20ms` or
+//! `[ARM:] verdict = costs`.
 
 use super::{Bound, End, Order, Rule, Test};
 use crate::plan::suggestion;
