@@ -4,7 +4,7 @@ use crate::support::{Origin, Yard};
 use bakeoff_caches::shipped;
 use serde_json::Value;
 
-/// A shipped plan with other words in places that it must have.
+/// A shipped plan with some words replaced, which it must contain.
 fn shortened(name: &str, changes: &[(&str, &str)]) -> String {
     let plan = shipped::PLANS.iter().find(|plan| plan.name == name).unwrap();
     changes.iter().fold(plan.text.to_owned(), |text, (from, to)| {
@@ -26,12 +26,12 @@ fn polyfill() -> String {
     )
 }
 
-/// The last run that was written down.
+/// The last recorded run.
 fn last_run(yard: &Yard, out: &str) -> Value {
     serde_json::from_str(yard.read(&format!("{out}/runs.jsonl")).lines().last().unwrap()).unwrap()
 }
 
-/// Names of the phases of a plan, with what ended each.
+/// Names of the phases of a plan, each with the reason for its end.
 fn phases(run: &Value) -> Vec<(&str, &str)> {
     let lines = run["phases"].as_array().unwrap().iter();
     let words = lines.map(|line| (line["phase"]["phase"].as_str().unwrap(), line["ended"].as_str().unwrap()));
@@ -67,9 +67,10 @@ fn webaxe_4_fills_freezes_and_measures_two_plateaus_without_the_rule_of_1999() {
     assert_eq!(points.len(), 2);
     for point in points {
         assert_eq!((point["asked_rate_per_s"].as_f64(), point["rule"].is_null()), (Some(200.0), true));
-        // Beside other work some get no reply in time; what comes is right.
+        // Beside other work some get no reply in time; replies that come are right.
         assert_eq!(point["fault_share"], 0.0, "{point}");
-        // 95 % are repeats; of these about 80 % of the images may be kept, and most of what is asked directly.
+        // 95 % are repeats; of these about 80 % of the images may be kept, and most of the objects that are asked for
+        // directly.
         let offered = point["offered_hit_ratio"].as_f64().unwrap();
         assert!((0.5..1.0).contains(&offered), "{offered}");
     }

@@ -1,7 +1,7 @@
-//! `bakeoff load`: looking at replies several at a time loses none, and does not falsify their times.
+//! `bakeoff load`: reading several replies at a time loses none, and does not falsify their times.
 //!
-//! The times are for `make calibrate`. Each comparison is between runs that take turns, and allows 5 % or what equal runs
-//! differ by there, whichever is more.
+//! The times are for `make calibrate`. Each comparison is between runs that take turns, and allows 5 % or the
+//! difference of equal runs there, whichever is more.
 
 use crate::support::{Origin, Yard, median};
 
@@ -30,14 +30,14 @@ impl Times {
     }
 }
 
-/// By how much equal runs differ.
+/// Spread of equal runs.
 fn noise(values: &[f64]) -> f64 {
     let (low, high) =
         values.iter().fold((f64::MAX, 0_f64), |(low, high), value| (low.min(*value), high.max(*value)));
     (high - low) / median(values)
 }
 
-/// How far apart the medians are, and how far they may be.
+/// Distance of the medians, and the distance allowed.
 fn apart(batched: &[f64], single: &[f64]) -> (f64, f64) {
     (median(batched) / median(single) - 1.0, noise(batched).max(noise(single)).max(0.05))
 }

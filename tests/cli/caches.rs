@@ -1,4 +1,4 @@
-//! Bake-offs of caches: a run, a run that is broken off, the two sides apart, and what is refused.
+//! Bake-offs of caches: a run, a run that is broken off, the two sides on their own, and refusals.
 
 use crate::support::{Ended, Origin, PATIENCE, Yard, has, signal, wait_until};
 use serde_json::Value;
@@ -35,7 +35,7 @@ fn value(said: &Ended, name: &str) -> f64 {
     line.split_whitespace().next().unwrap().parse().unwrap()
 }
 
-/// Nothing that was asked failed. Whether the machine asked as often as it should have is another matter.
+/// No request failed. It does not matter here whether the machine sent as many as it should have.
 #[track_caller]
 pub(crate) fn answers_all_that_was_asked(entrant: &Value) {
     let point = &entrant["points"][0];
@@ -85,7 +85,7 @@ fn extract_says_what_there_is_in_place_of_what_is_not() {
     }
 }
 
-/// The way to the origin is measured before; this is of the rate.
+/// The path to the origin is measured before; this is of the rate.
 fn is_of_warm(line: &str) -> bool {
     let read: Result<Value, _> = serde_json::from_str(line);
     read.is_ok_and(|line| line["interval"]["phase"] == "warm")
@@ -117,7 +117,7 @@ fn an_interrupted_run_can_be_read_to_its_last_interval() {
     }
 }
 
-/// The process that serves what is asked for: it alone is told of a world.
+/// The process that serves the content: it alone is given a world.
 fn origin_of(run: u32) -> Option<u32> {
     let below = bakeoff_sys::process::descendants(run).ok()?;
     let is_it = |pid: &u32| {

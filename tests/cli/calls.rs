@@ -1,4 +1,4 @@
-//! The `calls` workload: every operation through a wrap, what is refused, a planted cost, and that nobody is left.
+//! The `calls` workload: every operation through a wrap, refused operations, a planted cost, and no process left.
 
 use crate::contract;
 use crate::support::{Ended, PATIENCE, Yard, has, is_root, plan, signal, wait_until};
@@ -14,7 +14,7 @@ fn kind<'a>(results: &'a Value, label: &str) -> &'a Value {
     all.iter().find(|kind| kind["operation"] == label).unwrap_or_else(|| panic!("no {label}"))
 }
 
-/// Whatever the width of the terminal.
+/// Compares independently of the terminal's width.
 fn shows(ended: &Ended, words: &[&str]) {
     let text = ended.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     for word in words {
@@ -102,7 +102,7 @@ fn what_an_arm_refuses_is_named_and_the_rest_is_measured() {
         let compared = kind["comparisons"].as_array().unwrap();
         assert!(compared.len() == 2 && compared.iter().all(|row| row["arm"] == "plain'"), "{kind}");
     }
-    // The total is of what all arms make.
+    // The total covers operations that all arms make.
     let [null, open, fork] = ["null", "open-close", "fork"].map(|label| &kind(&results, label)["count"]);
     let total = 3 * [null, open, fork].map(|count| count.as_u64().unwrap()).iter().sum::<u64>();
     for arm in ["plain", "plain'", "alone"] {

@@ -1,4 +1,4 @@
-//! Caches that cheat: each is caught by the name of what it does, before anything else is said of it, and never passes.
+//! Caches that cheat: the report names the cheat of each before anything else, and none passes.
 
 use crate::support::{Helper, Origin, Yard, python};
 use serde_json::Value;
@@ -9,9 +9,9 @@ use std::process::{Command, Stdio};
 const WORLD: &str = "[[content]]\nname = \"any\"\nsize = \"exp:2KB\"\ncachable = \"80%\"\n\
                      life = { length = \"const:2year\", expires = \"nmt+0s\" }\n";
 
-/// What a proxy of `cheating_cache.py` comes to.
+/// Results of a proxy of `cheating_cache.py`.
 fn judged(mode: &str) -> (Value, Vec<String>) {
-    // What a run leaves in its own yard is counted.
+    // Leftovers of a run in its own yard are counted.
     let (yard, aside) = (Yard::new(), Yard::new());
     yard.write(
         "plan.toml",

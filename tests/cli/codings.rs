@@ -3,7 +3,7 @@
 use crate::caches;
 use crate::support::{Yard, has};
 
-/// Half of ten robots accept it, and what they ask for exists in it.
+/// Half of ten robots accept it, and their objects exist in it.
 fn plan() -> String {
     caches::plan("400/s", 600)
         .replace("[robots]", "[robots]\nrobots = 10\naccept_gzip = \"50%\"")

@@ -1,4 +1,4 @@
-//! `bakeoff compare`: the first real user, who has two configurations and a log.
+//! `bakeoff compare`, as its first user has it: two configurations and a log.
 
 use crate::contract;
 use crate::support::{Origin, Yard, has};
@@ -38,7 +38,8 @@ fn two_configurations_of_nginx_on_a_log() {
     yard.run(&["check", "kept.toml"]).exits(0);
 }
 
-/// Before requests said what they accept, and while no byte of the site compressed, this cost nothing and changed nothing.
+/// Before requests had an `Accept-Encoding`, and while no byte of the site compressed, this cost nothing and changed
+/// nothing.
 #[test]
 fn gzip_makes_texts_smaller_and_the_replies_are_checked() {
     if !has("nginx", "gzip_makes_texts_smaller_and_the_replies_are_checked") {

@@ -3,7 +3,7 @@
 use crate::support::{GET, Yard, as_on_a_quiet_machine, plan};
 use serde_json::Value;
 
-/// Few requests of an arm that burns are as sure as many of one that does not.
+/// An arm that burns is measured with few requests as precisely as one that does not with many.
 fn arms(burn: &str, requests: u32) -> String {
     format!(
         "[arm.plain]\nserver = \"origin\"\n\n[arm.dear]\nserver = \"origin\"\nburn = \"{burn}\"\nslice_requests = {requests}"

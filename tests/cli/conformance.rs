@@ -1,4 +1,4 @@
-//! `bakeoff conformance`: what is missing, suites that fail, and a part of the public suite itself.
+//! `bakeoff conformance`: missing programs, suites that fail, and a part of the public suite itself.
 
 use crate::caches::plan;
 use crate::support::{PATIENCE, Yard, has, signal, wait_until};
@@ -29,7 +29,7 @@ fn suite(yard: &Yard, engine: &str, client: &str) {
     yard.write(&format!("suite/{engine}cli.mjs"), client);
 }
 
-/// What the suite said, as it is kept.
+/// The suite's record in a directory.
 fn kept(yard: &Yard, dir: &str) -> Value {
     serde_json::from_str(&yard.read(&format!("{dir}/conformance.json"))).unwrap()
 }
@@ -113,7 +113,7 @@ fn both_layouts_of_the_suite_are_known_and_its_server_is_on_loopback_alone() {
     }
     for engine in ["", "test-engine/"] {
         let yard = Yard::new();
-        // Asks through the product, and says the addresses that the machine's listeners have.
+        // Sends a request through the product, and prints the addresses of the machine's listeners.
         let client = "import fs from 'node:fs'\n\
             const reply = await (await fetch(process.env.npm_config_base)).text()\n\
             const lines = fs.readFileSync('/proc/net/tcp', 'latin1') + fs.readFileSync('/proc/net/tcp6', 'latin1')\n\
@@ -205,7 +205,7 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
-/// What the suite's own rules say of the same results, by test.
+/// Outcomes by the suite's own rules for the same results, by test.
 fn judged_by_the_suite(yard: &Yard, tests: &Value) -> BTreeMap<String, String> {
     let script = "import fs from 'node:fs'\n\
         import { determineTestResult } from './lib/display.mjs'\n\
@@ -246,7 +246,7 @@ fn the_public_suite_judges_nginx_as_it_was_measured_and_joins_the_report() {
         let found = tests.as_array().unwrap().iter().find(|test| test["id"] == id);
         found.unwrap_or_else(|| panic!("no {id} in {tests}"))["outcome"].as_str().unwrap().to_owned()
     };
-    // nginx keeps what may be kept, and lets nobody have what must not be.
+    // nginx keeps replies that may be kept, and gives out none that must not be.
     for id in ["freshness-none", "freshness-max-age", "vary-match", "vary-no-match"] {
         assert_eq!(outcome(id), "passed", "{id}");
     }

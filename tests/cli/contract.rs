@@ -1,5 +1,4 @@
-//! What scripts may rely on in `results.json`: every key with its type, checked by hand and
-//! against the published schema.
+//! Contract of `results.json` with scripts: every key with its type, checked by hand and against the published schema.
 
 use crate::schema;
 use crate::support::Yard;

@@ -1,4 +1,4 @@
-//! `bakeoff doctor`: the machine.
+//! `bakeoff doctor`: checks of the machine.
 
 use crate::support::Yard;
 

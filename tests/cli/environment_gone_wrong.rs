@@ -1,4 +1,4 @@
-//! A machine that does not give what a run needs.
+//! A machine that lacks what a run needs.
 
 use crate::contract;
 use crate::support::{GET, ORIGINS, SLOW, SLOW_GET, Yard, plan};
@@ -34,7 +34,7 @@ fn too_few_descriptors_are_named_with_the_number() {
     said.exits(3).says(&["12 connections need 140 file descriptors", "40 at most", "ulimit -Hn 140"]);
 }
 
-/// A file size limit stands for a full disk: the slices of before stay, whole.
+/// A file size limit stands for a full disk: earlier slices stay, whole.
 #[test]
 fn a_disk_that_fills_up_in_the_middle_loses_one_slice_at_most() {
     let yard = Yard::new();

@@ -1,5 +1,4 @@
-//! The `files` workload on real file systems: what is measured, what is noticed, and that nothing is
-//! left, whatever happens.
+//! The `files` workload on real file systems: its figures, its detected failures, and nothing left in any case.
 
 use crate::contract::{self, row};
 use crate::support::{ENDLESS, Ended, PATIENCE, Yard, has, is_root, plan, signal, wait_until};
@@ -13,7 +12,7 @@ const SMALL: &str = "kind = \"files\"\noperations = [\"read\", \"create\"]\nsize
 /// Three rounds of a few operations of each kind.
 const FEW: &str = "slice_requests = 5";
 
-/// Two arms: a private directory, and what these keys make of another one.
+/// Two arms: a private directory, and another one with these keys.
 fn arms(other: &str) -> String {
     format!("[arm.plain]\n\n[arm.other]\n{other}")
 }
@@ -81,7 +80,7 @@ fn every_operation_is_measured_and_stands_by_itself() {
     {
         assert!(said.stdout.contains(words), "{words}\n{}", said.stdout);
     }
-    // Somebody else's directory is as it was.
+    // A directory of another program is untouched.
     let left: Vec<_> =
         std::fs::read_dir(yard.path("there")).unwrap().map(|e| e.unwrap().file_name()).collect();
     assert_eq!(left, ["precious"]);
@@ -95,7 +94,7 @@ fn slices_are_sized_so_that_no_kind_drowns_the_others() {
     run(&yard, &text).exits(0);
     let setup: Value = serde_json::from_str(&yard.read("out/setup.json")).unwrap();
     let count = |index: usize| setup["workload"]["operations"][index]["count"].as_u64().unwrap();
-    // By how much is the machine's affair.
+    // The size of the difference depends on the machine.
     assert!(count(0) > count(1), "{} and {}", count(0), count(1));
     assert_eq!(setup["workload"]["slice_requests"].as_u64().unwrap(), count(0) + count(1));
 }
@@ -138,8 +137,8 @@ fn the_cpu_of_what_stands_behind_the_files_is_the_arms() {
     run(&yard, &plan("max_rounds = 10\nslice_requests = 200", workload, &arms(mounted))).exits(0);
     let results = contract::kept(&yard, "out", &["plain", "other"], CPU);
     let row = row(&results, "other");
-    // Of a file that is cached the kernel asks the daemon still when it is opened, and that is most of
-    // the work. The verdict is chance on a busy machine; the size of the effect is not.
+    // The kernel still asks the daemon when a cached file is opened, and that is most of the work. The verdict is
+    // chance on a busy machine; the size of the effect is not.
     assert!(row["effect"].as_f64().unwrap() > 0.5, "a round trip through a daemon: {row}");
     let subject = &results["arms"]["other"]["subject"];
     assert!(subject["server"].as_str().unwrap().starts_with("fuse"), "{subject}");
@@ -148,7 +147,7 @@ fn the_cpu_of_what_stands_behind_the_files_is_the_arms() {
     assert!(!plain["server"].as_str().unwrap().starts_with("fuse"), "{plain}");
 }
 
-/// A daemon that is stopped never answers, and who asks it can only be helped by its end.
+/// A daemon that is stopped never answers, and a process that waits for it can only be helped by the daemon's end.
 #[test]
 fn a_file_system_that_does_not_answer_is_taken_away() {
     let test = "a_file_system_that_does_not_answer_is_taken_away";
@@ -156,7 +155,7 @@ fn a_file_system_that_does_not_answer_is_taken_away() {
         return;
     }
     let yard = Yard::new();
-    // The hook that must not end before the mount stands also tells who serves it.
+    // The hook that must not end before the mount stands also reports the process that serves it.
     let mounted = "path = \"{dir}/seen\"\n\
         setup = [[\"mkdir\", \"{dir}/below\", \"{dir}/seen\"], [\"sh\", \"-c\", \"bindfs --no-allow-other -f {dir}/below {dir}/seen & echo $! > pid; until mountpoint -q {dir}/seen; do sleep 0.01; done\"]]\n\
         cleanup = [\"fusermount3\", \"-u\", \"{dir}/seen\"]";
@@ -188,7 +187,7 @@ fn a_path_that_is_not_there_is_named() {
     run(&yard, &plan(FEW, SMALL, &arms("path = \"file\""))).exits(3).says(&["it is no directory"]);
 }
 
-/// Nobody but root may drop caches.
+/// Only root may drop caches.
 #[test]
 fn cold_and_warm_without_root_are_refused_at_once() {
     let yard = Yard::new();
@@ -246,14 +245,14 @@ fn warm_files_are_judged_by_cpu() {
     contract::kept(&yard, "out", &["plain", "other"], CPU);
 }
 
-/// Between two slices somebody alters a file: the arm is worth nothing any more.
+/// Between two slices another process alters a file: that makes the arm invalid.
 #[test]
 fn other_bytes_than_were_written_make_an_arm_invalid() {
     if !is_root("other_bytes_than_were_written_make_an_arm_invalid") {
         return;
     }
     let yard = Yard::new();
-    // The first time is the pilot's, which would not go on.
+    // The first time is in the pilot, which would end the run.
     let alter = "echo >> n; test $(wc -l < n) -lt 2 || for f in {dir}/bakeoff-*/other/100/*; do printf x | dd of=$f conv=notrunc status=none; done";
     let hooks = format!("drop = [\"sh\", \"-c\", \"{alter}\"]");
     let workload = "kind = \"files\"\noperations = [\"read\"]\nsizes = [\"100B\", \"200B\"]\nfiles = 5\ncache = \"cold\"";
@@ -284,7 +283,7 @@ fn a_file_system_that_is_too_small_is_told_before_the_first_byte() {
     assert!(!yard.path("out/slices.jsonl").exists());
 }
 
-/// It fills up behind our back: that is told, and nothing is left.
+/// The file system fills up during the run: that is reported, and nothing is left.
 #[test]
 fn a_file_system_that_fills_up_is_told() {
     if !is_root("a_file_system_that_fills_up_is_told") {
@@ -323,7 +322,7 @@ fn after_ctrl_c_everything_is_taken_down() {
     nothing_mounted(&yard);
 }
 
-/// What is mounted is taken off and never reached into, be it left by hooks or by a killed run.
+/// Mounts are taken off and never reached into, whether hooks or a killed run left them.
 #[test]
 fn nothing_is_removed_through_a_mount() {
     if !is_root("nothing_is_removed_through_a_mount") {

@@ -1,4 +1,4 @@
-//! What stands before a server: whose CPU it is, what came from a store, and each way in which it is none.
+//! Fronts before a server: their CPU, replies from a store, and fronts that do nothing.
 
 use crate::support::{Ended, Yard, has, plan};
 use serde_json::Value;
@@ -6,7 +6,7 @@ use serde_json::Value;
 const WALK: &str = "kind = \"walk\"\nrobots = 3\n\
     site = { files = 40, bytes = \"200KB\", urls = 30, missing = \"0%\", mean_reply = \"3KB\" }";
 
-/// A page takes the origin 300 us: what a cache saves it is worth more than the cache costs.
+/// A page takes the origin 300 us: the work that a cache saves it is worth more than the cache costs.
 const ORIGIN: &str = "server = \"origin\"\nburn = \"300us\"\n";
 
 fn arms(fronts: &str, arm: &str) -> String {
@@ -22,7 +22,7 @@ fn meters(results: &Value, arm: &str) -> Value {
     results["arms"][arm]["meters"].clone()
 }
 
-/// Everything but the last is passed on; `rest` stands in the section that listens.
+/// Requests are passed on, all but the last; `rest` goes into the section that listens.
 fn haproxy(rest: &str) -> String {
     format!(
         "defaults\n  mode http\n  timeout connect 5s\n  timeout client 5s\n  timeout server 5s\n\
@@ -55,9 +55,9 @@ fn a_full_store_saves_the_server_and_an_empty_one_does_not() {
         of("front", "front_cpu_per_request").unwrap(),
         of("front", "server_cpu_per_request").unwrap(),
     );
-    // Each is a mean over rounds of its own; what is counted twice, or not at all, is half of it.
+    // Each is a mean over rounds of its own; a part counted twice, or not at all, is half of it.
     assert!((before + behind - sum).abs() < 0.4 * sum, "{before} + {behind} is not {sum}");
-    // The origin burns as many turns as 300 us had when it started, on whatever a busy machine was then.
+    // The origin burns as many turns as 300 us had when it started, at whatever speed a busy machine had then.
     let asked = of("plain", "subject_cpu_per_request").unwrap();
     assert!(behind < asked / 2.0, "a full store asks nobody: {behind} of {asked}");
     assert_eq!(of("plain", "front_cpu_per_request"), None, "nothing stands there");
@@ -119,7 +119,7 @@ fn caddy_stands_before_a_server_and_a_cache_stands_before_caddy() {
     assert_eq!(results["arms"]["front"]["subject"]["fronts"][0]["front"], "caddy");
 }
 
-/// Each that can speak TLS with our configuration, beside one that speaks none.
+/// Each front that can speak TLS with our configuration, beside one that speaks none.
 #[test]
 fn fronts_speak_tls_with_clients_and_plain_http_with_the_server() {
     let test = "fronts_speak_tls_with_clients_and_plain_http_with_the_server";
@@ -166,7 +166,7 @@ fn what_does_not_ask_the_server_behind_is_no_front() {
         return;
     }
     let yard = Yard::new();
-    // It says {upstream}, and never uses it.
+    // It contains {upstream}, and never uses it.
     let rest = "  http-request return status 200 content-type text/plain string x\n";
     yard.write("never.cfg", haproxy(rest));
     yard.write("nowhere.cfg", haproxy("").replace("{upstream}", "127.0.0.1:9"));
@@ -190,7 +190,7 @@ fn a_front_that_dies_ends_the_run_by_its_name() {
     assert!(yard.read("out/logs/front/watcher/stdout.log").contains(" lo "), "it was told the device");
 }
 
-/// A layer that says a hundred times what its programs used: each run takes 55 ns.
+/// A layer that reports a hundred times the use of its programs: each run takes 55 ns.
 #[test]
 fn what_a_layer_says_of_its_programs_in_the_kernel_stands_beside_cpu() {
     let yard = Yard::new();
@@ -248,8 +248,8 @@ fn a_cache_that_is_passed_by_sustains_no_rate_and_its_hits_say_why() {
         return;
     }
     let yard = Yard::new();
-    // From the 300th request on nothing is looked for in the store any more: behind what low load asks, within the first
-    // trial of the search. Counted, and not told by the rate, as a machine that stands still makes rates of its own.
+    // From the 300th request on the store is no longer used: after the low load, within the first trial of the search.
+    // The switch is by a count, and not by a rate, as a machine that stands still makes rates of its own.
     let rest = "  stick-table type integer size 10 expire 1h store http_req_cnt\n  \
                 http-request track-sc0 int(1)\n  \
                 http-request cache-use store if { sc0_http_req_cnt lt 300 }\n  \
@@ -270,7 +270,7 @@ fn a_cache_that_is_passed_by_sustains_no_rate_and_its_hits_say_why() {
         assert_eq!(trial["verdict"], "failed", "{trial}");
         assert!(reasons.iter().any(|reason| reason == "hit-ratio"), "{trial}");
     }
-    // Beside other work trials may all be void; that a rate was sustained is said in no case.
+    // Beside other work trials may all be void; then no rate may be reported as sustained.
     match arm["finding"].as_str() {
         Some("no-rate-passes") => {
             assert!(arm["sentence"].as_str().unwrap().contains("hits get fewer"), "{arm}")

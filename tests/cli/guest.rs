@@ -70,7 +70,7 @@ fn a_boot_that_takes_too_long_is_ended(yard: &Yard) {
     ended.says(&[": it had not ended after 1 s", "give a longer `time_limit`"]);
 }
 
-/// QEMU stands under a guardian; what it was given goes with the next run.
+/// QEMU runs under a guardian; its files go with the next run.
 fn nothing_outlives_a_killed_run(yard: &Yard) {
     let mut run = yard.start(bakeoff(yard, &["run", "small.toml", "--out", "killed"]));
     wait_until(PATIENCE, || match run.errors_so_far().contains("boot 1 of 2") {
@@ -170,7 +170,7 @@ fn what_a_guest_does_not_have_is_refused_before_anything_is_built() {
     }
 }
 
-/// Somebody who has none of it is told all of it at once, with one command.
+/// A user without any of the packages is told all of them at once, with one command.
 #[test]
 fn what_is_missing_is_named_with_one_command() {
     let yard = Yard::new();

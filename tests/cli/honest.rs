@@ -1,4 +1,4 @@
-//! Proxies that do nothing wrong are found right: the plan by which `benches/honest/run` asks a million times.
+//! Honest proxies, which must pass without a fault: the plan with which `benches/honest/run` makes a million requests.
 
 use crate::caches::prints;
 use crate::support::{Yard, has};

@@ -1,5 +1,4 @@
-//! Layers under a server: what they show is what is served, what they tell is counted, and nothing of
-//! them is left, whatever happens.
+//! Layers under a server: their files are served, their counters are read, and nothing of them is left in any case.
 
 use crate::support::{Ended, PATIENCE, Yard, has, is_root, plan, wait_until};
 use serde_json::Value;
@@ -25,7 +24,7 @@ root = "{dir}/bound"
 proof = ["grep", "-q", " {dir}/bound ", "/proc/{pid}/mountinfo"]
 "#;
 
-/// A daemon that notes every request that nginx logs as if it were a violation.
+/// A daemon that counts every request that nginx logs as a violation.
 fn noting(words: &str) -> String {
     format!(
         "[layer.noting]\nbuild = [\"touch\", \"{{dir}}/log\"]\n\
@@ -107,7 +106,7 @@ fn a_layer_that_does_not_come_up_or_falls_ends_the_run_in_words() {
     let slow = with("sleep 1000").replace("[arm.layered]", "[arm.layered]\nstart_timeout = \"3s\"");
     run(&yard, &slow).exits(3).says(&["layer `noting`", "begins with `noting`", "start_timeout"]);
     let _ = std::fs::remove_dir_all(yard.path("out"));
-    // As soon as something was measured; slices of more than a second, and no start anew that would not come up.
+    // As soon as a slice was measured; slices of more than a second, and no restart that would not come up.
     let measured = yard.path("out/slices.jsonl");
     let falls = format!("echo noting; until [ -s {} ]; do sleep 0.02; done", measured.display());
     let falls = with(&falls)
@@ -171,7 +170,7 @@ fn own_layers_find_what_was_planted_and_leave_nothing() {
     assert_eq!((&noted["detected"], &noted["missed"]), (&noted["planted"], &Value::from(0)), "{noted}");
     assert_eq!(layered["proof"]["active"], true, "{layered}");
     assert_eq!(layered["proof"]["enforcement"], "none", "it only notes: {layered}");
-    // What page-cache read before the start is nobody's request; and it proves nothing.
+    // Reads of page-cache before the start belong to no request; and it proves nothing.
     assert_eq!(noted["false"], 0, "{noted}");
     let words = layered["proof"]["words"].as_str().unwrap();
     assert!(words.contains("integrity-log") && !words.contains("page-cache"), "{words}");
@@ -238,7 +237,7 @@ fn a_command_runs_over_its_layers_and_finds_what_they_show() {
     let yard = Yard::new();
     let workload = "kind = \"command\"\nsetup = [\"sh\", \"-c\", \"mkdir {dir}/in; echo plain > {dir}/in/f\"]\n\
         command = [\"sh\", \"-c\", \"cat {dir}/in/f\"]";
-    // What it shows is a copy in which the file says something else; a mount that nobody else sees; a daemon.
+    // It shows a copy in which the file has another text; a mount that no other process sees; a daemon.
     let layers = "[layer.copy]\nbuild = [\"sh\", \"-c\", \"cp -r {under}/in {dir}/copy; echo copied > {dir}/copy/f\"]\nroot = \"{dir}/copy\"\n\n\
         [layer.bound]\nbuild = [\"mkdir\", \"{dir}/bound\"]\nup = [\"mount\", \"--bind\", \"{under}\", \"{dir}/bound\"]\nroot = \"{dir}/bound\"\n\
         proof = [\"test\", \"-d\", \"{dir}/bound\"]\n\n\

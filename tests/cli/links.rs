@@ -1,4 +1,4 @@
-//! Runs over a link: networks of their own for generator and servers, asked and got.
+//! Runs over a link: networks of their own for generator and servers, requested and achieved values.
 
 use crate::contract;
 use crate::support::{
@@ -12,7 +12,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What a link says that a busy machine cannot shape.
+/// Message of a link that a busy machine cannot shape.
 const NOT_NOW: &str = "this machine cannot";
 const LINK: &str = "link = \"20Mbit\"\ndelay = \"10ms\"\nloss = \"1%\"\n";
 
@@ -79,7 +79,7 @@ fn a_killed_run_leaves_no_network() {
     assert!(held.is_disjoint(&made), "{held:?} holds some of {made:?}");
 }
 
-/// Networks, other than the test's own, that bakeoff or what it started is in or holds.
+/// Networks, other than the test's own, that bakeoff or a process it started is in or holds.
 fn held_below(pid: u32) -> HashSet<u64> {
     let below = bakeoff_sys::process::descendants(pid).unwrap();
     let mut found: HashSet<u64> = below.iter().map(|stat| stat.pid).chain([pid]).flat_map(held).collect();
@@ -102,7 +102,7 @@ fn without_root_a_link_is_refused_with_what_to_do() {
     yard.write("plan.toml", plan(LINK, SLOW_GET, ORIGINS));
     let mut command = yard.bakeoff(&["run", "plan.toml", "--out", "out"]);
     if bakeoff_sys::process::is_root() {
-        // As somebody who may write here, and with the program where anybody can reach it.
+        // As a user that may write here, and with the program in a place that all users can reach.
         for open in ["", "tmp"] {
             fs::set_permissions(yard.path(open), Permissions::from_mode(0o777)).unwrap();
         }

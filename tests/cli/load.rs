@@ -1,4 +1,4 @@
-//! `bakeoff load`: one target.
+//! `bakeoff load`: load on one target.
 
 use crate::support::{Ended, Helper, Origin, Yard, has, python};
 use serde_json::Value;
@@ -10,8 +10,8 @@ fn load(yard: &Yard, args: &[&str]) -> Ended {
     yard.start(yard.bakeoff(&["load", "--json"]).tap(args)).wait()
 }
 
-/// All was answered. Where the server is quicker than the generator the figures are called invalid, and nothing else is
-/// said to be wrong: which of the two is quicker is the machine's affair.
+/// All requests were answered. If the server is quicker than the generator the figures are called invalid, and no other
+/// fault is reported: which of the two is quicker depends on the machine.
 #[track_caller]
 fn answered(said: &Ended) -> Value {
     let json = said.json();
@@ -61,7 +61,7 @@ fn the_json_object_has_every_key_and_its_figures_fit_together() {
     }
 }
 
-/// What a path should answer is not known here: a 404 is an answer, and shown.
+/// The right answer of a path is not known here: a 404 is an answer, and shown.
 #[test]
 fn without_json_a_table_is_printed() {
     let yard = Yard::new();
@@ -87,7 +87,7 @@ fn exactly_so_many_requests_are_made_by_two_threads() {
     }
 }
 
-/// Replies once and gives what was asked, head and body.
+/// Replies once and returns the request, head and body.
 fn heard(listener: TcpListener) -> String {
     let (stream, _) = listener.accept().unwrap();
     let mut reader = BufReader::new(&stream);
@@ -283,7 +283,7 @@ fn robots_share_connections_and_wait_for_them() {
     let json = answered(&load(&yard, &[&url, "-n", "600", "--robots", "60", "-c", "4"]));
     assert_eq!((json["replies"].as_u64(), json["connections"].as_u64()), (Some(600), Some(4)));
     assert!(json["postponed"].as_u64().unwrap() > 0);
-    // Who waits for a connection waits for a reply.
+    // A request that waits for a connection waits for a reply.
     let p50 = |times: &str| json[times]["p50"].as_u64().unwrap();
     assert!(p50("response_ns") > p50("service_ns"), "{json}");
 }
@@ -324,7 +324,7 @@ fn shares_of_handshakes_that_resume_are_asked_for_and_counted() {
         assert_eq!(json["handshakes"]["completed"], 41, "{json}");
         json["handshakes"]["handshakes"]["resumed"]["count"].as_u64().unwrap()
     };
-    // The first has no session to go on with.
+    // The first has no session to resume.
     assert_eq!([resumed("0%"), resumed("50%"), resumed("100%")], [0, 20, 40]);
 }
 

@@ -1,4 +1,4 @@
-//! Logs that cannot be replayed: who, what, where, what next.
+//! Logs that cannot be replayed, and their messages: the cause, the line, the remedy.
 
 use crate::support::{Ended, ORIGINS, Origin, Yard, plan};
 

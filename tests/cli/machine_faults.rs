@@ -5,7 +5,7 @@ use crate::support::{Ended, Origin, PATIENCE, Started, Yard, signal, wait_until}
 use serde_json::Value;
 use std::net::TcpListener;
 
-/// Who knows every object without asking for it stands in for a proxy: what it does right is not looked at here.
+/// A server that knows every object itself stands in for a proxy: its correct behaviour is not tested here.
 fn proxy(yard: &Yard, plan: &str) -> (Origin, String) {
     yard.write("tiny.toml", plan);
     let proxy = Origin::start(yard, &["--threads", "1", "--plan", "tiny.toml"]);
@@ -13,7 +13,7 @@ fn proxy(yard: &Yard, plan: &str) -> (Origin, String) {
     (proxy, address)
 }
 
-/// A bake-off that has measured something of its rate: an interval of `meas` is on disk.
+/// A bake-off that has measured a part of its rate: an interval of `meas` is on disk.
 fn measuring(yard: &Yard, args: &[&str]) -> Started {
     let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port().to_string();
     let origin = if args.is_empty() { vec![] } else { vec!["--origin-port", &port] };
@@ -49,7 +49,7 @@ fn a_proxy_that_dies_did_not_finish_and_the_exit_code_says_so() {
 #[test]
 fn a_proxy_that_stops_is_waited_for_once_and_what_was_due_has_failed() {
     let yard = Yard::new();
-    // Lines of robots' own connections: four requests of each would be under way, and the others wait for them.
+    // Queues of robots' own connections: four requests of each would be under way, and the others wait for them.
     let plan = plan("100/s", 1_500)
         .replace("connections = \"64\"", "robots = 10\nconnections = \"4 per robot\"")
         .replace("[robots]", "timeout = \"1s\"\n[robots]");
@@ -63,7 +63,7 @@ fn a_proxy_that_stops_is_waited_for_once_and_what_was_due_has_failed() {
     let phases = of_run["phases"].as_array().unwrap();
     let (meas, after) = (&phases[1]["phase"], &phases[2]["phase"]);
     assert_eq!((&meas["phase"], &after["phase"]), (&"meas".into(), &"".into()), "{of_run}");
-    // Hundreds stand in line for 40 connections by then: one after the other they would take many times the limit.
+    // Hundreds queue for 40 connections by then: one after the other they would take many times the limit.
     let late = after["sums"]["late_failed"]["meas"].as_u64().unwrap();
     let errors = &after["sums"]["errors"];
     assert!(late > 100 && errors["not-sent"].as_u64().unwrap() > 100, "{late}, {errors}");

@@ -1,8 +1,7 @@
-//! The binary from outside: what a user types, and what stands on the two streams, in the exit code
-//! and in the results directory afterwards.
+//! The binary from outside: its input as a user types it, and its two streams, its exit code and its results directory.
 //!
-//! Each test has a yard of its own, with a temporary directory of its own; whatever a test ran,
-//! no process that knows that directory may be left.
+//! Each test has a yard of its own, with a temporary directory of its own; after any command no process that knows that
+//! directory may be left.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 

@@ -81,7 +81,7 @@ fn planted_costs_are_told_by_kind_in_the_closing_lines() {
     let (burned, on_requests, on_wakeups) =
         (ns("burned"), ns("burned on requests"), ns("burned on wake-ups"));
     assert_eq!((ns("requests"), ns("burned for others in flight")), (100, 0));
-    // Each is rounded by itself. How long a turn takes here, which was so long at the start, is the machine's affair.
+    // Each is rounded by itself. The duration of a turn here, which was that long at the start, depends on the machine.
     assert!(burned.abs_diff(on_requests + on_wakeups) <= 2 && on_wakeups > 0, "{closing}");
     assert!((10_000_000..1_000_000_000).contains(&on_requests), "{closing}");
 }

@@ -5,7 +5,7 @@ use crate::support::{PATIENCE, Yard, has, signal, wait_until};
 use serde_json::Value;
 use std::fs;
 
-/// A cache is asked for a while, is away, and is asked again.
+/// A cache gets requests for a while, is away, and gets requests again.
 fn plan(products: &str, away: &str) -> String {
     format!(
         "[bakeoff]\ntitle = \"Away\"\nproducts = [{products}]\nrate = \"40/s\"\nhit_ratio = \"55%\"\n\
@@ -19,7 +19,8 @@ fn plan(products: &str, away: &str) -> String {
     )
 }
 
-/// What nginx of this configuration has written to its log is no configuration, and keeps the next one from starting.
+/// nginx with this configuration writes a log that is no valid configuration, and includes it: the next one cannot
+/// start.
 const ONCE: &str = "events {}\nhttp {\n  include {dir}/made*.log;\n  server {\n    listen {host}:{port};\n    \
     access_log {dir}/made.log;\n    location / { proxy_pass http://{origin}; }\n  }\n}\n";
 

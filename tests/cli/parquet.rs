@@ -1,4 +1,4 @@
-//! `bakeoff report --parquet`: the file as a stranger reads it.
+//! `bakeoff report --parquet`: the file as a third-party program reads it.
 
 use crate::support::{GET, ORIGINS, Yard, plan};
 use serde_json::Value;

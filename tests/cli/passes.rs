@@ -1,4 +1,4 @@
-//! Bake-offs in passes: the drawn order, the baseline twice, and what is kept of one that is killed.
+//! Bake-offs in passes: the drawn order, the baseline twice, and the records of one that is killed.
 
 use crate::caches::{lines, plan, prints};
 use crate::support::{PATIENCE, Yard, has, signal, wait_until};
@@ -13,7 +13,7 @@ fn in_passes(products: &str, requests: u32) -> String {
     plan("400/s", requests).replace("products = [\"none\"]\n", "").replace("rate = \"400/s\"", &changed)
 }
 
-/// Pass, entrant and place of its rate: of every run at a rate, in their order.
+/// Pass, entrant and index of its rate, for every run at a rate, in their order.
 fn rates(yard: &Yard) -> Vec<(u64, String, u64)> {
     let all = lines(yard, "out/runs.jsonl");
     let rates = all.iter().filter(|run| run["purpose"]["kind"] == "rate");
@@ -24,7 +24,7 @@ fn rates(yard: &Yard) -> Vec<(u64, String, u64)> {
     rates.map(of).collect()
 }
 
-/// What stands in the set-up, as [`rates`].
+/// The order in the set-up, as [`rates`].
 fn drawn(yard: &Yard) -> Vec<(u64, String, u64)> {
     let setup: Value = serde_json::from_str(&yard.read("out/bakeoff.json")).unwrap();
     let mut drawn = Vec::new();
@@ -88,7 +88,7 @@ fn a_bake_off_that_is_killed_in_its_second_pass_keeps_the_first() {
     });
     signal("KILL", &run.pid().to_string());
     run.wait();
-    // Its scratch directory is what the next run removes; a report is none.
+    // The next run removes its scratch directory; a report is no run.
     let said = yard.start(yard.bakeoff(&["report", "out"])).wait().exits(0);
     prints(&said, &["PARTIAL RESULTS", "1 entrant, 2 rates, 2 passes"]);
     let results = yard.results("out");

@@ -1,7 +1,7 @@
-//! Searches for peaks: `bakeoff peak`, plans of that kind, and how they are kept.
+//! Searches for peaks: `bakeoff peak`, plans of that kind, and their directories.
 //!
-//! On a busy machine the load generator is late and trials are void; then no rate need be found, but none may be claimed that
-//! no trial bore.
+//! On a busy machine the load generator is late and trials are void; then no rate need be found, but none may be
+//! claimed that no trial bore.
 
 use crate::schema;
 use crate::support::{Ended, Origin, PATIENCE, Yard, has, median, signal, skipped, wait_until};
@@ -9,7 +9,7 @@ use serde_json::Value;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// CPU time that the origin burns on each request, about: how fast a core is changes while it is calibrated.
+/// CPU time that the origin burns on each request, roughly: the speed of a core changes while it is calibrated.
 const BURN: &str = "4ms";
 const BURN_NS: f64 = 4e6;
 
@@ -20,7 +20,7 @@ fn plan(experiment: &str, peak: &str, arms: &str) -> String {
     )
 }
 
-/// Checks what scripts may rely on, and gives the arms' results back.
+/// Checks the keys that scripts may rely on, and returns the arms' results.
 fn kept(yard: &Yard, dir: &str, arms: &[&str]) -> Value {
     let results = yard.results(dir);
     schema::holds(&yard.run(&["schema", "results"]).exits(0).json(), &results);
@@ -54,7 +54,7 @@ fn rate(trial: &Value) -> f64 {
     trial["rate_per_s"].as_f64().unwrap()
 }
 
-/// One arm that burns on every request, searched: what was printed, what was found, and the yard.
+/// A search of one arm that burns on every request: its output, its results, and the yard.
 fn searched() -> (Yard, Ended, Value) {
     let yard = Yard::new();
     let arms = format!("[arm.plain]\nserver = \"origin\"\nburn = \"{BURN}\"");
@@ -67,7 +67,8 @@ fn searched() -> (Yard, Ended, Value) {
     (yard, said, found)
 }
 
-/// How much of its cores others left to an arm is the machine's affair; a rate that no trial bore is nobody's.
+/// The share of its cores that other processes left to an arm depends on the machine; a rate that no trial bore is
+/// wrong on any.
 #[test]
 fn a_peak_is_a_rate_that_trials_bore_and_is_told_again() {
     let (yard, said, found) = searched();
@@ -206,7 +207,7 @@ impl Drop for Busy {
     }
 }
 
-/// As in `peak ... "sustains at least 57.4/s; give it more cores"`, exit code 0, of a server that bears 7,200/s.
+/// Found as `peak ... "sustains at least 57.4/s; give it more cores"`, exit code 0, for a server that bears 7,200/s.
 #[test]
 fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
     let test = "a_generator_whose_core_others_have_ends_the_search_and_claims_nothing";
@@ -217,7 +218,7 @@ fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
     let peak = "slo = \"100ms\"\nmax_rate = \"1000/s\"\nconfirm = \"1s\"\nprecision = \"20%\"";
     yard.write("plan.toml", plan(&places, peak, "[arm.plain]\nserver = \"origin\""));
     let busy = Busy::on(generator, 3);
-    // Of less weight than they are, it has to wait for them however little it needs.
+    // With less weight than they have, it must wait for them, even if it needs little.
     let line = "exec nice -n 10 \"$@\"";
     let said = yard.ended(yard.start(yard.shell(line, &["run", "plan.toml", "--out", "out"]))).exits(4);
     drop(busy);
@@ -226,7 +227,7 @@ fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
     assert_eq!((&arm["finding"], &arm["rate_per_s"]), (&Value::from("not-measured"), &Value::Null), "{arm}");
     assert!(arm["sentence"].as_str().unwrap().contains("the machine is too busy"), "{arm}");
     let busy = trials(&found, "plain").iter().filter(|trial| trial["reasons"][0] == "machine-busy").count();
-    // In the others it was only late: those who had its core had waited before, too.
+    // In the others it was only late: the threads on its core had waited before, too.
     assert!(busy > 0 && trials(&found, "plain").len() <= 4 * busy, "{arm}");
     assert!(said.stdout.contains("others had the load generator's core"), "{}", said.stdout);
 }

@@ -1,8 +1,8 @@
-//! The layer police before servers of a plan: attached, told its ports, proved, counted, ended.
+//! The layer police before servers of a plan: attached, given its ports, proved, counted, ended.
 
 use crate::support::{GET, Yard, has, is_root, plan};
 
-/// nginx, and nginx with a class of its own for everybody.
+/// nginx, and nginx with a class of its own for all clients.
 const ARMS: &str = r#"
 [arm.plain]
 server = "nginx"

@@ -22,7 +22,7 @@ fn of<'r>(results: &'r Value, population: &str, arm: &str) -> &'r Value {
     &found["arms"][arm]
 }
 
-/// One queue for all clients, which serves so many requests a second whatever the machine does.
+/// One queue for all clients, which serves this number of requests a second on any machine.
 fn queue(per_second: u32) -> String {
     format!(
         "events {{}}\nhttp {{\n  access_log off;\n  limit_req_zone $server_port zone=z:1m rate={per_second}r/s;\n  \
@@ -31,7 +31,7 @@ fn queue(per_second: u32) -> String {
     )
 }
 
-/// Robots of two kinds and some that come by chance, before one queue; two rates of it.
+/// Robots of two kinds and a Poisson population, before one queue; at two rates of the queue.
 fn before_one_queue() -> Yard {
     let populations = "[population.few]\nrobots = 6\n[population.many]\nrobots = 18\n\
                        [population.chance]\nclock = \"poisson\"\nrate = \"40/s\"\n";
@@ -44,8 +44,8 @@ fn before_one_queue() -> Yard {
     yard
 }
 
-/// A queue hands out turns, whatever the machine does: no more than its rate in all, and to each robot as many as to any
-/// other, within the turns that begin and end a slice.
+/// A queue hands out turns, at any speed of the machine: no more than its rate in all, and to each robot as many as to
+/// any other, within the turns that begin and end a slice.
 #[test]
 fn robots_before_one_queue_have_as_many_turns_as_others_and_no_more_than_there_are() {
     if !has("nginx", "robots_before_one_queue_have_as_many_turns_as_others_and_no_more_than_there_are") {
@@ -60,7 +60,7 @@ fn robots_before_one_queue_have_as_many_turns_as_others_and_no_more_than_there_a
         let capacity = if slice["arm"] == "faster" { 400.0 } else { 200.0 };
         let wall_s = slice["counters"]["wall_ns"].as_f64().unwrap() / 1e9;
         let all = replies("few") + replies("many") + replies("chance");
-        // The queue lets the first go at once, and what came due while nobody looked.
+        // The queue lets the first go at once, and those that came due while it was not looked at.
         assert!(all > 0.0 && all <= 1.1 * capacity * wall_s + 2.0, "{all} of {capacity}/s: {line}");
         let turns = [replies("few") / 6.0, replies("many") / 18.0];
         assert!((turns[0] - turns[1]).abs() <= 2.0, "{turns:?} turns of a robot: {line}");
@@ -76,8 +76,8 @@ fn robots_before_one_queue_have_as_many_turns_as_others_and_no_more_than_there_a
     );
 }
 
-/// All wait in one queue: robots without think time get the server in proportion to their number, N = rate x response time
-/// (Little); those that come by chance wait as long as others (arrivals see time averages), and get what they ask for.
+/// All wait in one queue. Robots without think time get the server in proportion to their number, N = rate x response
+/// time (Little). Poisson arrivals wait as long as others (arrivals see time averages), and get what they ask for.
 #[test]
 #[ignore = "holds where the machine keeps up with a rate: make calibrate"]
 fn populations_share_one_nginx_as_queueing_says() {
@@ -105,7 +105,8 @@ fn populations_share_one_nginx_as_queueing_says() {
     }
 }
 
-/// Load goes up in the middle of a slice and down again; each asks for as long as it says, and its rate is of that time.
+/// Load goes up in the middle of a slice and down again; each population sends for its stated time, and its rate is of
+/// that time.
 #[test]
 fn populations_ask_in_parts_of_a_slice() {
     let of_part = |name: &str, rate, during| {
@@ -132,7 +133,7 @@ fn populations_ask_in_parts_of_a_slice() {
             let counters = &slice["populations"][name]["counters"];
             assert_eq!(counters["wall_ns"], wall_ns, "{line}");
             let asked = counters["requests"].as_u64().unwrap();
-            // Nobody asks for longer than he should.
+            // No population sends for longer than it should.
             assert!(asked <= due + 1, "{name}: {asked} of {due}: {line}");
             asked_in_all[at] += asked;
         }
@@ -180,7 +181,7 @@ fn what_all_counted_is_what_each_counted() {
     yard.run(&["verify", "out"]).exits(0);
 }
 
-/// One request a second is served from an address, and 20 that come at once; the preferred has no limit.
+/// One request a second is served for each address, and 20 that come at once; the preferred address has no limit.
 const LIMITED: &str = "events {}\nhttp {\n  access_log off;\n  map $remote_addr $limited { 127.0.0.2 ''; default $remote_addr; }\n  \
     limit_req_zone $limited zone=z:1m rate=1r/s;\n  server {\n    listen {host}:{port};\n    root {root};\n    location / {\n      \
     limit_req zone=z burst=20 nodelay;\n    try_files $uri $uri/index.html =404;\n    }\n  }\n}\n";
@@ -206,7 +207,8 @@ fn who_is_refused_is_told_population_by_population() {
     }
     let results = limited("refused = [503]\n");
     let [preferred, greedy] = ["preferred", "greedy"].map(|name| of(&results, name, "limited"));
-    // It is turned away by nobody; what a machine that stands still does not send, or cuts, is not served either.
+    // None of its requests is turned away; those that a machine standing still does not send, or cuts, are not served
+    // either.
     assert!(
         preferred["replies"].as_u64() > Some(0) && preferred["errors"]["server-error"].is_null(),
         "{preferred}"
@@ -215,7 +217,7 @@ fn who_is_refused_is_told_population_by_population() {
     let refused = greedy["refused"]["503"].as_u64().unwrap();
     let cut = greedy["cut"].as_u64().unwrap();
     assert_eq!(asked, served + refused + cut, "{greedy}");
-    // What comes at once, and one each second that the run took. Four robots that hardly think ask for more.
+    // The burst, and one for each second of the run. Four robots that hardly think ask for more.
     let seconds = results["duration_ns"].as_u64().unwrap() / 1_000_000_000;
     assert!((1..=22 + seconds).contains(&served) && refused > 0, "{served} in {seconds} s: {greedy}");
     assert_eq!(results["arms"]["limited"]["refused"]["503"], refused);
@@ -269,6 +271,6 @@ fn a_rate_may_be_the_level_of_a_factor() {
         (more["population"].as_str(), more["max_lateness_ns"].as_u64()),
         (Some("more"), Some(1_000_000))
     );
-    // Of 600; what a machine that stands still does not send is not late, but never sent.
+    // Of 600; a request that a machine standing still does not send is not late, but never sent.
     assert!(more["arms"]["offered-200"]["lateness_ns"]["count"].as_u64().unwrap() > 100, "{more}");
 }

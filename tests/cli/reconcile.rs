@@ -1,8 +1,8 @@
-//! `bakeoff load`: what it counts is what the server counts, after a drain and after a hard stop.
+//! `bakeoff load` against the server's own count, after a drain and after a hard stop.
 //!
-//! nginx counts in its access log, the origin in its closing lines. After a drain all is equal; after
-//! SIGINT the server may also have seen the requests that were in flight, which are `cut-off`, and no
-//! other. `benches/soak` does the same for minutes.
+//! nginx counts in its access log, the origin in its closing lines. After a drain all is equal; after SIGINT the server
+//! may also have seen the requests that were in flight, which are `cut-off`, and no other. `benches/soak` does the same
+//! for minutes.
 
 use crate::support::{Ended, Helper, Origin, PATIENCE, Yard, has, signal, wait_until};
 use serde_json::Value;
@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 /// Neither a whole number of frames nor of TLS records.
 const SIZE: usize = 20_003;
 
-/// What is spoken: flags of `load`, options of nginx' `listen`, requests in flight at most.
+/// Protocol and settings: flags of `load`, options of nginx' `listen`, requests in flight at most.
 struct Manner {
     flags: &'static [&'static str],
     listen: &'static str,
@@ -47,7 +47,7 @@ impl Nginx {
     fn start(yard: &Yard, listen: &str) -> Self {
         let made = bakeoff_subject::Certificate::create(&yard.path("")).unwrap();
         yard.write("object", vec![b'x'; SIZE]);
-        // Between choosing a port and listening there, somebody else may take it.
+        // Between choosing a port and listening there, another process may take it.
         (0..5).find_map(|_| Self::attempt(yard, listen, &made)).expect("nginx serves")
     }
 
@@ -109,7 +109,8 @@ fn count_of(origin: Origin) -> Count {
     Count { requests: number("requests: "), replies: number("replies: ") }
 }
 
-/// The generator's own, which must add up by themselves. Whether it or the server was the limit is the machine's affair.
+/// The generator's own count, which must add up by itself. Which of it and the server was the limit depends on the
+/// machine.
 fn own_count(ended: Ended, codes: &[i32]) -> (Count, Value) {
     assert!(ended.code().is_some_and(|code| codes.contains(&code)), "{ended:?}");
     let json = ended.json();
@@ -142,7 +143,7 @@ fn stopped(yard: &Yard, url: &str, manner: &Manner, is_at_work: impl Fn() -> boo
     (count, cut)
 }
 
-/// No request but those that were cut off may be in doubt.
+/// Only requests that were cut off may be in doubt.
 fn differ_by_those_cut_off(ours: &Count, theirs: &Count, what: &str) {
     let all = ours.replies..=ours.requests;
     assert!(all.contains(&theirs.requests) && all.contains(&theirs.replies), "{what}: {ours:?} {theirs:?}");

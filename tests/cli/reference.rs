@@ -1,4 +1,4 @@
-//! What bakeoff says of itself: help, version, plans, schemas, meters, and the files made from them.
+//! Reference output of bakeoff: help, version, plans, schemas, meters, and the files made from them.
 
 use crate::schema;
 use crate::support::Yard;
@@ -101,7 +101,7 @@ fn shipped_plans_are_listed_good_and_as_the_schema_says() {
     let yard = Yard::new();
     let schema = yard.run(&["schema", "plan"]).exits(0).json();
     let listed = yard.run(&["plans"]).exits(0).stdout;
-    // What a plan's sample and the whole differ in stands on a line below it.
+    // A line below a plan has the differences between its sample and the whole.
     let named = listed.lines().filter(|line| !line.starts_with(' '));
     let names: Vec<&str> = named.map(|line| line.split_whitespace().next().unwrap()).collect();
     assert!(names.len() > 4 && names[0] == "quickstart", "the golden list says the rest: {names:?}");

@@ -1,8 +1,8 @@
-//! Requests that a server turns away: by name where the workload says so, else failures.
+//! Requests that a server refuses: counted by name if the workload names them, else as failures.
 
 use crate::support::{Yard, has, plan};
 
-/// One request each 50 ms is served, whatever comes besides is told 429.
+/// One request each 50 ms is served, all others get 429.
 const NGINX: &str = "events {}\nhttp {\n  access_log off;\n  limit_req_zone $binary_remote_addr zone=z:1m rate=20r/s;\n\
     server {\n    listen {host}:{port};\n    root {root};\n    location / {\n      limit_req zone=z;\n      limit_req_status 429;\n\
     try_files $uri $uri/index.html =404;\n    }\n  }\n}\n";
@@ -34,7 +34,7 @@ fn what_is_named_is_refused_at_the_rate_that_arithmetic_tells() {
     let meters = &arm["meters"];
     let per = |name: &str| meters[name].as_f64().unwrap();
     // Served are no more than one each 50 ms, and the first of a slice, which comes after a longer pause. How many of
-    // those four robots ask for is the machine's affair; the refused are what is left of them.
+    // those four robots ask for depends on the machine; the refused are the rest.
     let lines = yard.read("out/slices.jsonl");
     let slices = lines.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     for slice in slices.filter(|slice| slice["arm"] == "limited") {
@@ -43,7 +43,7 @@ fn what_is_named_is_refused_at_the_rate_that_arithmetic_tells() {
         assert!((1..=wall_ns as u64 / 50_000_000 + 2).contains(&served), "{slice}");
     }
     assert!(refused > 0 && per("refused_per_second") > 0.0, "{arm}");
-    // What the refused cost is borne by the served.
+    // The cost of refused requests is borne by the served.
     let [reply, request] = ["subject_cpu_per_reply", "subject_cpu_per_request"].map(per);
     assert!(reply > request, "{meters}");
     assert_eq!(results["comparisons"][0]["meter"], "subject_cpu_per_reply");

@@ -17,7 +17,7 @@ fn every_output_is_made_again_byte_for_byte() {
     for (name, before) in outputs.iter().zip(before) {
         assert!(yard.read(&format!("out/{name}")) == before, "{name} differs");
     }
-    // Once the run is complete, going on means making the report.
+    // Once the run is complete, to resume means to make the report.
     let resumed = yard.run(&["run", "--resume", "out"]).exits(0).says(&["complete"]);
     assert_eq!(resumed.stdout, first.stdout);
 }
@@ -83,7 +83,7 @@ fn a_run_is_set_beside_the_study_that_its_plan_names() {
         // Both have figures, that over TLS against its own protocol, which is not the plan's baseline.
         let row = row(arm, "replies_per_second");
         assert!(row["value"].is_f64() && row["low"].as_f64() <= row["high"].as_f64(), "{row}");
-        // The generator may have been the limit; then the rates are invalid, and that is said.
+        // The generator may have been the limit; then the rates are invalid, and the report says so.
         let invalid = row["said"] == "not comparable: this run's figure is invalid";
         assert!(invalid || row["standing"] != "not-comparable", "{row}");
     }

@@ -1,4 +1,4 @@
-//! Runs that end before their time: killed, interrupted, and gone on with.
+//! Runs that end before their time: killed, interrupted, and resumed.
 
 use crate::contract;
 use crate::support::{ORIGINS, PATIENCE, SLOW, SLOW_GET, Started, Yard, plan, signal, wait_until};
@@ -69,7 +69,7 @@ fn a_killed_run_leaves_nobody_and_goes_on_where_it_was() {
     let whole = &before[..before.rfind('\n').unwrap() + 1];
     assert!((4..18).contains(&whole.lines().count()));
     yard.write("out/slices.jsonl", format!("{whole}{{\"round\":9,\"posi"));
-    // What is there can be looked at without going on.
+    // An unfinished run can be reported without resuming it.
     let looked = yard.start(yard.bakeoff(&["report", "out"])).wait().exits(0);
     assert!(looked.stdout.contains("interrupted"), "{}", looked.stdout);
     let said = yard.run(&["run", "--resume", "out", "--quiet"]).exits(0);

@@ -1,12 +1,12 @@
-//! `--fail-if`: a build that ends by a rule.
+//! `--fail-if`: a rule decides the exit code of a build.
 
 use crate::support::{Ended, GET, ORIGINS, Yard, as_on_a_quiet_machine, plan};
 
-/// A burn of far more than a request takes.
+/// A burn far above the cost of a request.
 const DEAR: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.dear]\nserver = \"origin\"\nburn = \"200us\"";
 
-/// A run with these flags. What is judged afterwards is what stands in its directory, as a quiet machine would have
-/// measured it: the dear arm ten times the plain one's CPU.
+/// A run with these flags. Later judgements use the figures in its directory, as a quiet machine would have measured
+/// them: the dear arm ten times the plain one's CPU.
 fn ran(flags: &[&str]) -> (Yard, Ended) {
     let yard = Yard::new();
     yard.write("plan.toml", plan("max_rounds = 5", GET, DEAR));
@@ -26,7 +26,7 @@ fn measured() -> Yard {
 fn a_broken_rule_is_named_with_its_figures_and_has_its_own_exit_code() {
     let rules = ["--fail-if", "cost > 2%", "--fail-if", "dear: cost.high > 900000%"];
     let (yard, said) = ran(&rules);
-    // What the machine let it find out is in the words, and the code goes with them.
+    // The words give the result that the machine allowed, and the code agrees with them.
     let first = said.stderr.lines().next().unwrap_or_default();
     let code = match first.strip_prefix("fail-if: cost > 2%: ").unwrap_or_else(|| panic!("{said:?}")) {
         broken if broken.starts_with("BROKEN: dear +") => 5,
@@ -36,7 +36,7 @@ fn a_broken_rule_is_named_with_its_figures_and_has_its_own_exit_code() {
     let said = said.exits(code).says(&["900000%: held: dear +"]);
     assert_eq!(said.stdout, "results: out\n");
     assert_eq!(said.stderr.lines().count(), 2, "{}", said.stderr);
-    // From what is stored, and from a run that needs no going on.
+    // From stored results, and from a complete run that is resumed.
     let said = yard.run(&[&["report", "out"], &rules[..]].concat()).exits(5);
     let said = said.says(&["fail-if: cost > 2%: BROKEN: dear +", "900000%: held: dear +"]);
     assert_eq!(said.stderr.lines().count(), 2, "{}", said.stderr);

@@ -91,7 +91,7 @@ fn a_sample_is_run_unless_the_whole_is_asked_for() {
     yard.run(&["run", "--resume", "full", "--full"]).exits(2);
 }
 
-/// What is left to be sized is sized in the pilot.
+/// The pilot sizes the remaining slices.
 #[test]
 fn the_pilot_sizes_the_slices_of_the_other_arms() {
     let yard = Yard::new();
@@ -115,7 +115,7 @@ fn the_report_stands_on_standard_output_and_ends_with_the_directory() {
     for word in ["what does tls cost?", "plain'", "noise floor", "3 of 3 planned rounds"] {
         assert!(said.stdout.contains(word), "{word}:\n{}", said.stdout);
     }
-    // What is no report is on the other stream, in plain lines.
+    // Progress is on the other stream, in plain lines.
     for word in ["starting tls", "round 1 of at most 3", "report.html"] {
         assert!(said.stderr.contains(word), "{word}:\n{}", said.stderr);
         assert!(!said.stdout.contains(word), "{word}:\n{}", said.stdout);
@@ -181,7 +181,7 @@ fn the_order_of_arms_comes_from_the_seed() {
 fn two_runs_on_the_same_cores_name_each_other_and_go_on() {
     let yards = [Yard::new(), Yard::new()];
     let started = yards.each_ref().map(|yard| {
-        // However long the other takes to begin, it is still there.
+        // However long the other takes to begin, the run is still there.
         yard.write("plan.toml", plan(&SLOW.replace("6", "10000"), SLOW_GET, ORIGINS));
         yard.start(yard.bakeoff(&["run", "plan.toml", "--out", "out", "--quiet"]))
     });

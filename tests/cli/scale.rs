@@ -2,7 +2,7 @@
 
 use crate::support::{Origin, Yard};
 
-/// 300 connections and what the process itself needs (64) fit under 400, with none to spare for such as are
+/// 300 connections and the process's own descriptors (64) fit under 400, with none to spare for connections that are
 /// being closed while others are opened.
 #[test]
 fn two_thousand_robots_share_three_hundred_connections_under_a_tight_limit() {
@@ -13,7 +13,7 @@ fn two_thousand_robots_share_three_hundred_connections_under_a_tight_limit() {
     for more in [&[][..], &["--no-keepalive"]] {
         let args = [&robots[..], more].concat();
         let ended = yard.start(yard.shell("ulimit -n 400; exec \"$@\"", &args)).wait();
-        // 4 where the server is quicker than the generator.
+        // 4 if the server is quicker than the generator.
         assert!(matches!(ended.code(), Some(0 | 4)), "{ended:?}");
         let json = ended.json();
         assert_eq!((json["replies"].as_u64(), json["errors"].as_u64()), (Some(6000), Some(0)), "{json}");
@@ -26,7 +26,7 @@ fn two_thousand_robots_share_three_hundred_connections_under_a_tight_limit() {
     }
 }
 
-/// Ten times what is possible: what could not be sent is counted to the request, and is not kept.
+/// Ten times the possible rate: unsent requests are counted exactly, and not kept.
 #[test]
 fn a_rate_that_cannot_be_is_accounted_for_to_the_request() {
     let yard = Yard::new();
@@ -41,8 +41,8 @@ fn a_rate_that_cannot_be_is_accounted_for_to_the_request() {
     let unsent = json["errors_by_class"]["not-sent"].as_u64().unwrap();
     assert_eq!((of("requests"), of("errors")), (10_000, unsent), "{json}");
     assert_eq!(of("replies") + unsent, 10_000, "{json}");
-    // 1 ms each of one thread's time, as fast as that was when the origin measured it; in a second and what is waited for
-    // at its end.
+    // 1 ms each of one thread's time, as fast as that was when the origin measured it; in a second and the wait at its
+    // end.
     assert!(of("replies") <= 5000, "{json}");
     assert!(of("postponed") > 0, "{json}");
 }

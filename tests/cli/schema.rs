@@ -1,8 +1,8 @@
-//! Whether what we print is as the schemas say that we print, too.
+//! Check of printed JSON against the published schemas.
 
 use serde_json::Value;
 
-/// The value is as the schema says.
+/// Checks that the value satisfies the schema.
 #[track_caller]
 pub(crate) fn holds(schema: &Value, value: &Value) {
     let wrong: Vec<String> = wrong(schema, value);

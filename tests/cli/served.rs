@@ -1,4 +1,5 @@
-//! Directories that something serves, over a link and without: who runs where, what is dropped when, whose CPU is whose.
+//! Directories served by a daemon, over a link and without: placement of processes, drops of caches, and accounts of
+//! CPU.
 
 use crate::contract;
 use crate::files::{has_fuse, nothing_mounted};
@@ -9,10 +10,10 @@ use serde_json::Value;
 
 const READ: &str = "kind = \"files\"\noperations = [\"read\"]\nsizes = [\"100B\"]\nfiles = 20";
 const FEW: &str = "slice_requests = 5";
-/// What a link says that a busy machine cannot shape.
+/// Message of a link that a busy machine cannot shape.
 const NOT_NOW: &str = "this machine cannot";
 
-/// The plain arm, and one with an HTTP server that its `setup` asks.
+/// The plain arm, and one with an HTTP server that its `setup` sends a request to.
 fn asked_by_http() -> String {
     let python = python();
     format!(
@@ -152,7 +153,7 @@ fn a_run_whose_arms_are_others_now_is_not_gone_on_with() {
     yard.run(&["run", "--resume", "out"]).exits(3).says(&["other arms than when the run began"]);
 }
 
-/// Files that nobody may open count as violations; who is not told to refuse them is not blamed.
+/// Files that must not open count as violations; an arm that need not refuse them is not blamed.
 #[test]
 fn files_that_must_not_open_are_tried_in_every_slice() {
     let test = "files_that_must_not_open_are_tried_in_every_slice";
@@ -163,7 +164,7 @@ fn files_that_must_not_open_are_tried_in_every_slice() {
     let arms = "[arm.plain]\n\n[arm.closed]\ndeny = [\"sh\", \"-c\", \"chmod 0 {dir}/{denied}/*\"]\n\n\
         [arm.ajar]\ndeny = [\"sh\", \"-c\", \"chmod 0 {dir}/{denied}/*; chmod 600 {dir}/{denied}/000001\"]\n\n[violations]\ndenied = 4";
     yard.write("plan.toml", plan(FEW, READ, arms));
-    // Root opens everything, but for these.
+    // Root opens everything, unless without these capabilities.
     let line = "exec setpriv --bounding-set=-dac_override,-dac_read_search --inh-caps=-dac_override,-dac_read_search \"$@\"";
     let command = if bakeoff_sys::process::is_root() {
         yard.shell(line, &["run", "plan.toml", "--out", "out"])

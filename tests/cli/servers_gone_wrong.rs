@@ -12,10 +12,10 @@ fn against(yard: &Yard, mode: &str, more: &str) -> Ended {
         python(),
         script.display()
     );
-    // One start of each: with more, most of what a server is asked for is not measured.
+    // One start of each: with more, most requests to a server are not measured.
     yard.write("plan.toml", plan("restart_every = 0", GET, &arms));
     let said = yard.run(&["run", "plan.toml", "--out", "out"]);
-    // What was printed, or measured, is kept; else there is no directory.
+    // With output or measurements the directory is kept; else there is none.
     assert_eq!(said.last_line() == "results: out", yard.path("out").exists());
     said
 }
@@ -109,7 +109,7 @@ fn one_that_sends_less_than_it_promised() {
 fn one_that_sends_more_than_it_promised_is_not_believed() {
     let yard = Yard::new();
     let said = against(&yard, "more", "");
-    // Whether the surplus comes with the reply or behind it is the kernel's choice.
+    // The kernel decides whether the surplus comes with the reply or behind it.
     assert!(matches!(said.code(), Some(3 | 4)), "{said:?}");
     assert!((said.stdout + &said.stderr).contains("surplus"));
 }
@@ -127,8 +127,8 @@ fn a_url_where_nobody_listens() {
     said.says(&["arm `there`", &port.to_string(), "start the server first"]);
 }
 
-/// The throw-away certificate of `bakeoff origin --tls`, whose authority nobody knows. Robots that
-/// think: the time of a reply is invalid where the generator was the limit.
+/// The throw-away certificate of `bakeoff origin --tls`, whose authority no client knows. Robots that think: the time
+/// of a reply is invalid if the generator was the limit.
 #[test]
 fn a_url_with_a_certificate_that_nobody_trusts() {
     let yard = Yard::new();

@@ -1,8 +1,8 @@
-//! Where connections come from: addresses of a link's own, and IPv6.
+//! Source addresses of connections: a link's own addresses, and IPv6.
 
 use crate::support::{Origin, Yard, has, is_root, plan, skipped, sooner_or_later};
 
-/// Whoever does not come from the addresses of the plan gets no good reply.
+/// Only clients from the addresses of the plan get a good reply.
 const ONLY_THOSE: &str = "events {}\nhttp {\n  access_log off;\n  server {\n    listen {host}:{port};\n    root {root};\n\
     if ($remote_addr !~ \"^198\\.19\\.(7|8)\\.\") { return 500; }\n    try_files $uri $uri/index.html =404;\n  }\n}\n";
 
@@ -45,7 +45,7 @@ fn connections_come_from_ipv6_where_it_is_there() {
         yard.write("plan.toml", text);
         yard.run(&["run", "plan.toml", "--out", out])
     };
-    // How fast the machine is has nothing to do with it.
+    // The speed of the machine has nothing to do with it.
     run("::1", "there");
     let arm = yard.results("there")["arms"]["other"].clone();
     assert_eq!((&arm["replies"], &arm["errors"]), (&arm["requests"], &serde_json::json!({})), "{arm}");

@@ -1,4 +1,4 @@
-//! Robots of a bake-off by themselves: where their connections come from, and several processes that make one run.
+//! Standalone robots of a bake-off: source addresses of their connections, and several processes that make one run.
 
 use crate::caches::{lines, plan, prints};
 use crate::support::{Origin, PATIENCE, Started, Yard, signal, wait_until};
@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-/// Hands each connection on to the origin after a while, as a reverse proxy without a store would, and notes who
-/// called.
+/// Passes each connection on to the origin after a while, as a reverse proxy without a store would, and notes the
+/// client's address.
 struct Relay {
     address: String,
     callers: Arc<Mutex<Vec<SocketAddr>>>,
@@ -110,7 +110,7 @@ fn too_few_ports_are_said_before_anything_is_asked() {
     assert!(closing.contains("requests: 0\n"), "{closing}");
 }
 
-/// A second of warming up, then some requests.
+/// A second of warm-up, then some requests.
 fn plan_of_parts(requests: u32) -> String {
     short_connections(&plan("200/s", requests)).replacen("{ transactions = 100 }", "{ duration = \"1s\" }", 1)
 }
@@ -175,7 +175,7 @@ fn two_parts_begin_and_end_their_phases_together_and_are_one_run() {
     assert_eq!((&of_one["number"], &of_two["number"], &of_one["of"]), (&1.into(), &2.into(), &2.into()));
     assert_eq!(of_one["run"], of_two["run"]);
     assert_eq!((&one["purpose"]["rate_per_s"], &one["without"]), (&100.0.into(), &Value::Array(vec![])));
-    // What the origin answered is what both asked: no request is missing, and none is counted twice.
+    // The origin's replies equal the requests of both: no request is missing, and none is counted twice.
     let good = |run: &Value| -> u64 {
         run["phases"].as_array().unwrap().iter().map(|line| number(&line["phase"]["sums"]["good"])).sum()
     };
@@ -227,7 +227,7 @@ fn a_part_whose_others_do_not_come_asks_for_nothing() {
     waits_for_others(&patient);
     signal("INT", &patient.pid().to_string());
     patient.wait().exits(130);
-    // The seat of who has left is free.
+    // The slot of the part that left is free.
     let next = part(&yard, &address, "1/2", &[]);
     waits_for_others(&next);
     signal("INT", &next.pid().to_string());

@@ -1,9 +1,9 @@
-//! `bakeoff run afpa`, shrunk: who is refused and who is not, and the page beside the published figures.
+//! `bakeoff run afpa`, shrunk: refused and served clients, and the page beside the published figures.
 
 use crate::support::{Yard, has, is_root, skipped};
 use serde_json::Value;
 
-/// Of the part `rate`, and soon over.
+/// Settings of the part `rate` that end it soon.
 const SHRUNK: [&str; 6] = [
     "cell=[{policy='nothing', rate='none'}, {policy='police', rate='2'}, {policy='limit-req', rate='2'}, {policy='haproxy', rate='2'}]",
     "experiment.max_rounds=3",
@@ -13,7 +13,7 @@ const SHRUNK: [&str; 6] = [
     "workload.connect_timeout=900ms",
 ];
 
-/// A population of an arm.
+/// Results of a population in an arm.
 fn of<'r>(results: &'r Value, population: &str, arm: &str) -> &'r Value {
     let all = results["populations"].as_array().unwrap();
     &all.iter().find(|of| of["population"] == population).unwrap()["arms"][arm]
@@ -54,9 +54,9 @@ fn a_limit_holds_for_whom_it_is_meant_and_stands_beside_the_published_figures() 
         let flood = of(&results, "flood", arm);
         let count = |what: &str| flood[what].as_u64().unwrap();
         let turned_away = count("requests") - count("replies") - count("cut");
-        // In each of three slices what a bucket holds, what comes in a second, and what the warming left over.
+        // In each of three slices the contents of a bucket, the requests of a second, and the rest of the warm-up.
         assert!(turned_away > 100 && count("replies") <= 3 * (5 + 2 + 1), "{arm}: {flood}");
-        // Whoever refuses says no more than he says he will.
+        // An arm that refuses sends no more than it announces.
         assert!(!flood.to_string().contains("surplus"), "{arm}: {flood}");
     }
     let studies = &yard.results("out")["studies"];

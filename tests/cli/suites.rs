@@ -26,7 +26,7 @@ fn the_parts_of_a_suite_are_run_and_reported_together() {
     let parts = json["parts"].as_array().unwrap();
     let names: Vec<&str> = parts.iter().map(|part| part["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["tls", "burn"]);
-    // One part leaves to the next the cores that it had itself.
+    // One part leaves its own cores to the next.
     let cores = ["tls", "burn"].map(|part| {
         let setup: Value = serde_json::from_str(&yard.read(&format!("out/{part}/setup.json"))).unwrap();
         ["generator_cores", "subject_cores"].map(|of| setup["environment"][of].clone())
@@ -188,7 +188,7 @@ fn two_runs_of_a_suite_are_compared_part_by_part() {
     assert_eq!(said.stdout.matches("Before you believe it").count(), 1);
 }
 
-/// What this machine has: Landlock stands in for an access control that another boot would have.
+/// An access control of this machine: Landlock stands in for one that another boot would have.
 #[test]
 fn selinux_here_is_told_between_two_modes_beside_the_published_tables() {
     let yard = Yard::new();
@@ -256,7 +256,8 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
         std::fs::remove_dir_all(yard.path("out")).unwrap();
         Err(ended.stderr)
     });
-    // Beside other tests the generator may be late, and a comparison invalid; what was refused is counted all the same.
+    // Beside other tests the generator may be late, and a comparison invalid; refused requests are counted all the
+    // same.
     assert!(matches!(ended.code(), Some(0 | 4)), "{}", ended.stderr);
     for (part, mac) in [("full-speed", &["nginx.mac", "apache.mac"][..]), ("webstone", &["mac"])] {
         let results = yard.results(&format!("out/{part}"));
@@ -275,6 +276,7 @@ fn confinement_refuses_what_is_planted_under_mac_alone_and_serves_the_rest() {
     assert!(rows.iter().any(|row| row["row"] == "latency" && row["arm"] == "mac"), "{studies}");
 }
 
+/// Such a suite was once called done, with exit code 0.
 #[test]
 fn a_part_that_is_a_bake_off_is_gone_on_with_where_it_was_broken_off() {
     let yard = Yard::new();

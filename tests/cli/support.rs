@@ -1,4 +1,4 @@
-//! A yard: a directory, the binary started in it under a time limit, and who is still there.
+//! Test yard: a directory, the binary run in it under a time limit, and a check for processes left behind.
 
 // The experiments of tests/experiment use their part of it.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
@@ -12,14 +12,14 @@ use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Guards against a command that hangs. No test may judge the machine, so it is far longer than any takes on a slow one.
+/// Limit for a command that hangs. No test may judge the machine, so it is far longer than any takes on a slow one.
 const TIME_LIMIT: Duration = Duration::from_secs(900);
-/// The same for what a test waits for.
+/// The same for a wait of a test.
 pub const PATIENCE: Duration = Duration::from_secs(300);
-/// How long processes may outlive bakeoff: no time after an orderly end, this after kill -9.
+/// Time that processes may outlive bakeoff: none after an orderly end, this after kill -9.
 const KILLED: Duration = Duration::from_secs(60);
 
-/// Without the program the test fails, unless skipping is allowed; then it says so.
+/// Whether the program is there. Without it the test fails, unless skipping is allowed; then it says so.
 pub fn has(program: &str, test: &str) -> bool {
     let found =
         ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|dir| Path::new(dir).join(program).exists());
@@ -29,13 +29,13 @@ pub fn has(program: &str, test: &str) -> bool {
     found
 }
 
-/// Says so, where skipping is allowed; else the test fails.
+/// Prints that the test is skipped, if skipping is allowed; else the test fails.
 pub fn skipped(test: &str, reason: &str) {
     assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "{test}: {reason}");
     println!("SKIP {test}: {reason}");
 }
 
-/// What a busy machine cannot do at the moment, such as shaping a link, is tried again, and not for ever.
+/// Repeats an attempt that a busy machine may fail at the moment, such as shaping a link, for a limited time.
 #[track_caller]
 pub fn sooner_or_later<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let began = Instant::now();
@@ -47,9 +47,9 @@ pub fn sooner_or_later<T>(mut attempt: impl FnMut() -> Result<T, String>) -> T {
     }
 }
 
-/// Makes the directory of a run one of a machine that does always the same, so that what is said of it follows from
-/// arithmetic: a request of each arm takes the CPU that `cpu_ns` says, apart by a few thousandths from round to round, and
-/// the generator is nowhere the limit.
+/// Rewrites the directory of a run as one of an ideal machine, so that its report follows from arithmetic: a request of
+/// each arm takes `cpu_ns` of CPU, with a spread of a few thousandths from round to round, and the generator is nowhere
+/// the limit.
 pub fn as_on_a_quiet_machine(yard: &Yard, dir: &str, cpu_ns: impl Fn(&str) -> f64) {
     let file = format!("{dir}/slices.jsonl");
     let slices = yard.read(&file);
@@ -71,7 +71,7 @@ pub fn median(values: &[f64]) -> f64 {
     sorted[sorted.len() / 2]
 }
 
-/// `test` needs root; the same rule.
+/// Whether the test runs as root, which it needs; the same rule.
 pub fn is_root(test: &str) -> bool {
     let root = bakeoff_sys::process::is_root();
     if !root {
@@ -97,9 +97,9 @@ pub fn plan(experiment: &str, workload: &str, arms: &str) -> String {
 pub const GET: &str = "kind = \"get\"\nurls = [\"/bytes/500\"]\nrobots = 4";
 /// The origin, http and https.
 pub const ORIGINS: &str = "[arm.plain]\nserver = \"origin\"\n\n[arm.tls]\nserver = \"origin\"\ntls = true";
-/// Slices of about 200 ms however fast the machine: a run that can be caught in its middle.
+/// Slices of about 200 ms on any machine: a run that can be caught in its middle.
 pub const SLOW_GET: &str = "kind = \"get\"\nurls = [\"/bytes/500\"]\nrobots = 4\nthink = \"20ms\"";
-/// Goes with it.
+/// Settings that go with [`SLOW_GET`].
 pub const SLOW: &str = "max_rounds = 6\nslice_requests = 40";
 /// Rounds of a run that is broken off, and never comes to its end before.
 pub const ENDLESS: &str = "max_rounds = 100000";
@@ -155,7 +155,7 @@ impl Yard {
         command
     }
 
-    /// Runs to the end; nobody and nothing temporary may be left.
+    /// Runs to the end; no process and no temporary file may be left.
     pub fn run(&self, args: &[&str]) -> Ended {
         self.ended(self.start(self.bakeoff(args)))
     }
@@ -177,7 +177,7 @@ impl Yard {
         ended
     }
 
-    /// Nobody who knows the yard's temporary directory is there any more.
+    /// Checks that no process that knows the yard's temporary directory is left.
     pub fn nobody_left_behind_the_killed(&self) {
         self.nobody_left(KILLED);
     }
@@ -203,7 +203,7 @@ impl Started {
         self.child.id()
     }
 
-    /// What stands on standard error so far. Where the command writes next is not changed by it.
+    /// Standard error so far. Reading it does not move the position at which the command writes.
     pub fn errors_so_far(&self) -> String {
         let mut text = vec![0; 64 * 1024];
         let read = self.err.read_at(&mut text, 0).unwrap();
@@ -239,7 +239,7 @@ fn content(file: &mut File) -> String {
     text
 }
 
-/// How a command ended and what it said.
+/// End of a command: its status and its output.
 #[derive(Debug)]
 pub struct Ended {
     status: ExitStatus,
@@ -258,7 +258,7 @@ impl Ended {
         self
     }
 
-    /// Standard error says all of this.
+    /// Checks that standard error contains all of this.
     #[track_caller]
     pub fn says(self, words: &[&str]) -> Self {
         for word in words {
@@ -308,13 +308,13 @@ impl Origin {
         self.url.rsplit(':').next().unwrap()
     }
 
-    /// Exit code, and what stood on standard output behind the first line.
+    /// Exit code, and standard output behind the first line.
     pub fn end(self) -> (Option<i32>, String) {
         let (code, rest, _) = self.end_with_closing_lines();
         (code, rest)
     }
 
-    /// The same, and what stood on standard error.
+    /// The same, and standard error.
     pub fn end_with_closing_lines(mut self) -> (Option<i32>, String, String) {
         signal("TERM", &self.pid());
         let status = self.child.wait().unwrap();
@@ -349,7 +349,7 @@ pub fn signal(name: &str, target: &str) {
     assert!(status.success(), "kill -s {name} {target}");
 }
 
-/// Waits for what must come, and says what is missing when it does not.
+/// Waits until `done` succeeds; fails with its message when the time is over.
 #[track_caller]
 pub fn wait_until<T>(patience: Duration, mut done: impl FnMut() -> Result<T, String>) -> T {
     let began = Instant::now();
@@ -368,7 +368,7 @@ fn processes() -> impl Iterator<Item = u32> {
     all.into_iter().filter(|stat| stat.state != 'Z' && stat.pid != std::process::id()).map(|stat| stat.pid)
 }
 
-/// By environment, command line, working directory or an open file.
+/// Whether a process has the mark in its environment, command line, working directory or an open file.
 fn knows(pid: u32, mark: &str) -> bool {
     let proc = PathBuf::from(format!("/proc/{pid}"));
     let says = |file: &str| {

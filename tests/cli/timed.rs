@@ -1,4 +1,4 @@
-//! Slices that end with time: how many requests they have follows from rate and time, and what is in flight is cut.
+//! Slices that end with time: their number of requests follows from rate and time, and requests in flight are cut.
 
 use crate::support::{Ended, Yard, plan};
 use serde_json::Value;
@@ -27,8 +27,8 @@ fn run(workload: &str, arms: &str) -> Yard {
     yard
 }
 
-/// Each request that came due was answered, cut at the end, or failed in a way in which a machine that stands still for
-/// a while makes it fail: so many came due, whatever the machine did. Gives their number.
+/// Checks that each due request was answered, cut at the end, or failed in a way in which a machine that stands still
+/// makes it fail. Returns their number, which is the same on any machine.
 fn all_that_came_due(counters: &Value) -> u64 {
     let of = |name: &str| counters[name].as_u64().unwrap_or(0);
     let errors = counters["errors"].as_object().unwrap();
@@ -68,7 +68,7 @@ fn bursts_come_when_they_are_due_and_all_at_once() {
 
 #[test]
 fn robots_that_think_ask_as_often_as_their_law_says() {
-    // Four robots that think for 20 ms ask 200 times a second at most; what a reply takes comes off it, and none took
+    // Four robots that think for 20 ms ask 200 times a second at most; the time of a reply comes off it, and none took
     // longer than the longest.
     let yard = run("robots = 4\nthink = \"20ms\"\n", ARMS);
     let longest = yard.results("out")["arms"]["plain"]["response_ns"]["max"].as_f64().unwrap();

@@ -1,4 +1,4 @@
-//! `--transactions`: the log of every request, as a stranger reads it, against the run's own sums.
+//! `--transactions`: the log of every request, as a third-party program reads it, against the run's own sums.
 
 use crate::parquet::duckdb;
 use crate::support::{Origin, PATIENCE, Yard, has, signal, wait_until};
@@ -26,7 +26,7 @@ fn plan(requests: u32) -> String {
     )
 }
 
-/// What DuckDB makes of the log in a directory.
+/// DuckDB's figures from the log in a directory.
 fn read(python: &Path, dir: &Path) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/cli/read_transactions.py");
     let output = Command::new(python).arg(script).arg(dir).output().unwrap();
@@ -34,7 +34,7 @@ fn read(python: &Path, dir: &Path) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// The figures of `found` as a phase's sums have them.
+/// The figures of `found` in the form of a phase's sums.
 fn of_sums(sums: &Value, found: &Value) -> Value {
     let figure = |name: &String| {
         let value = name.split('.').fold(sums, |sums, key| &sums[key]);
@@ -50,7 +50,8 @@ fn of_sums(sums: &Value, found: &Value) -> Value {
     found.as_object().unwrap().keys().map(|name| (name.clone(), figure(name))).collect()
 }
 
-/// Every phase of every run has in the log what its sums have, to the last byte; how many of the lines have hits.
+/// Checks that every phase of every run has the same figures in the log as in its sums, to the last byte; returns how
+/// many of the lines have hits.
 fn agree(yard: &Yard, dir: &str, found: &Value) -> usize {
     let (mut phases, mut with_hits) = (BTreeSet::new(), 0);
     for (number, line) in yard.read(&format!("{dir}/runs.jsonl")).lines().enumerate() {

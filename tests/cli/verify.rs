@@ -35,7 +35,7 @@ fn read_all(root: &Path, dir: &Path, files: &mut Vec<(PathBuf, Vec<u8>)>) {
     }
 }
 
-/// What `verify` says after `change` was made to one file; the file is put back.
+/// Output of `verify` after `change` was made to one file; the file is put back.
 #[track_caller]
 fn after(yard: &Yard, file: &str, change: impl Fn(&str) -> String) -> Ended {
     let name = format!("out/{file}");
@@ -180,7 +180,7 @@ fn plan_set_up_end_and_reports_are_held_to_what_they_were() {
 #[test]
 fn what_another_version_wrote_is_recomputed_and_its_looks_are_not_judged() {
     let yard = finished();
-    // The run's own end, written again by nobody: a killed run has none.
+    // The record of the run's end is removed: a killed run has none.
     fs::remove_file(yard.path("out/end.json")).unwrap();
     let version = format!("\"bakeoff\": \"{}\"", env!("CARGO_PKG_VERSION"));
     for file in ["out/setup.json", "out/results.json"] {

@@ -84,8 +84,8 @@ fn a_command_is_judged_by_its_elapsed_time() {
     let results = run_in(&Yard::new(), &plan("max_rounds = 10", "kind = \"command\"", arms), &[0], "elapsed");
     let row = row(&results, "loop");
     assert_eq!(row["unit"], "ns");
-    // Nobody sleeps for less than he says. How much more it is, and which word that earns, is the machine's affair; that it
-    // is less is said of no machine.
+    // No sleep is shorter than asked for. How much longer it is, and which verdict that earns, depends on the machine;
+    // no machine may report that it is less.
     assert!(
         row["value"].as_f64().unwrap() >= 0.3e9 && row["baseline_value"].as_f64().unwrap() >= 0.05e9,
         "{row}"

@@ -1,4 +1,4 @@
-//! Words before a server's or a command's own: they are what is started, they nest, and they are proved.
+//! Wraps: words before a server's or a command's own. They are started first, they nest, and they are proved.
 
 use crate::support::{Yard, has, plan};
 use serde_json::Value;

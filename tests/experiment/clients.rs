@@ -1,5 +1,4 @@
-//! The client's side of arms: resumption, HTTP/2 and connections, against what servers write down
-//! themselves.
+//! The client's side of arms: resumption, HTTP/2 and connections, against the logs of servers.
 
 use crate::support::{Yard, has, plan};
 use serde_json::Value;
@@ -29,12 +28,12 @@ fn all_answered(results: &Value) {
     }
 }
 
-/// What an arm's nginx wrote a line each of.
+/// The lines that an arm's nginx logged.
 fn log_of(yard: &Yard, arm: &str) -> Vec<String> {
     yard.read(&format!("out/logs/{arm}/access.log")).lines().map(str::to_owned).collect()
 }
 
-/// nginx that writes down of each request whether its session was an earlier one's (`r`) or not (`.`).
+/// nginx that logs for each request whether its session was resumed (`r`) or not (`.`).
 const TELLS_SESSIONS: &str = "events { worker_connections 256; }
 http {
   log_format sessions '$ssl_session_reused $ssl_protocol';
@@ -99,7 +98,7 @@ fn no_session_resumed_against_all_is_what_the_server_saw() {
     assert!(text.contains("TLS handshakes") && text.contains("accepted"), "{text}");
 }
 
-/// Half is asked for, and the server gives nothing to go on with.
+/// Half is asked for, and the server gives no session to resume.
 #[test]
 fn a_share_that_is_not_achieved_makes_the_arm_invalid() {
     if !has("nginx", "a_share_that_is_not_achieved_makes_the_arm_invalid") {
@@ -116,7 +115,7 @@ fn a_share_that_is_not_achieved_makes_the_arm_invalid() {
     assert_eq!(results["arms"]["plain"]["invalid"], Value::Null, "nothing was asked of it");
 }
 
-/// HTTP/2 of our own configurations, with and without TLS; every server writes down what it spoke.
+/// HTTP/2 of our own configurations, with and without TLS; every server logs its protocol.
 fn speaks_http2(server: &str, log: &str) {
     let yard = Yard::new();
     let arm = |name: &str, keys: &str| {

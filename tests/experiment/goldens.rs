@@ -1,7 +1,7 @@
-//! Goldens: what `report` makes of recorded runs of each kind, byte for byte.
+//! Goldens: the output of `report` for recorded runs of each kind, byte for byte.
 //!
-//! `tests/recorded/NAME.tar.gz` is a results directory with its `results.json` and what `report` printed on 80 and on 40
-//! columns; `pages.sha256` stands for the pages. `UPDATE_GOLDEN=1` writes all of them again.
+//! `tests/recorded/NAME.tar.gz` is a results directory with its `results.json` and the output of `report` on 80 and on
+//! 40 columns; `pages.sha256` stands for the pages. `UPDATE_GOLDEN=1` writes all of them again.
 
 use crate::support::Yard;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,9 +10,9 @@ use std::process::Command;
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/recorded");
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/recorded/pages.sha256");
-/// What is printed, and on how many columns.
+/// Files of printed reports, and their columns.
 const PRINTED: [(&str, &str); 2] = [("report.txt", "80"), ("report-40.txt", "40")];
-/// Outputs that stand in no archive.
+/// Outputs that are in no archive.
 const LEFT_OUT: [&str; 3] = ["report.html", "slices.csv", "trials.csv"];
 
 /// A recorded results directory, as `NAME` in this yard.

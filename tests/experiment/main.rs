@@ -1,7 +1,8 @@
-//! Whole experiments with real servers whose truth is known: nothing between equal arms, and a
-//! planted cost. How often verdicts are right is the calibration's question, and which word a run earns is the machine's
-//! affair; here stands only what holds in every run on any machine, and what follows from a directory that says what a
-//! quiet one would have measured.
+//! Whole experiments with real servers whose truth is known: equal arms without a difference, and a planted cost.
+//!
+//! The calibration tests how often verdicts are right, and the word that a run earns depends on the machine. These
+//! tests hold in every run on any machine, or follow from a directory rewritten as a quiet machine would have measured
+//! it.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -51,7 +52,7 @@ fn primary<'a>(results: &'a Value, arm: &str) -> &'a Value {
     rows.iter().find(|row| row["arm"] == arm && row["primary"] == true).unwrap()
 }
 
-/// Chance may give a single run any verdict; the noise floor must be told whatever it is.
+/// Chance may give a single run any verdict; the noise floor must be reported with each of them.
 #[test]
 fn equal_arms_tell_the_noise_floor() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.same]\nserver = \"origin\"";
@@ -64,8 +65,8 @@ fn equal_arms_tell_the_noise_floor() {
         assert!(low < effect && effect < high, "{row}");
         assert!(row["smallest_detectable"].as_f64().unwrap() > 0.0, "{row}");
         assert!(row["paired_sd"].as_f64().unwrap() > 0.0, "{row}");
-        // What a process takes for the same requests may be twice as much in the next one on a busy machine; a count
-        // that holds another's work, or none, is beyond that.
+        // A busy machine may need twice as much for the same requests in the next process; a count that holds another's
+        // work, or none, is beyond that.
         assert!(effect.abs() < 3.0, "{row}");
     }
 }
@@ -78,7 +79,7 @@ fn a_planted_cost_is_found_and_the_interval_holds_it() {
     let results = yard.results("out");
     let row = primary(&results, "burning");
     is_not_denied(row);
-    // The origin burns as many turns as 2 ms had when it started, on whatever a busy machine was then.
+    // The origin burns as many turns as 2 ms had when it started, at whatever speed a busy machine had then.
     let planted = row["value"].as_f64().unwrap() - row["baseline_value"].as_f64().unwrap();
     assert!((0.2e6..20e6).contains(&planted), "{planted} ns were found");
 

@@ -1,5 +1,5 @@
-//! Duets, restarts, factors, prices, first uses, violations and proof: whole runs against real
-//! servers, of which so much is known that the report must say it.
+//! Method of experiments: duets, restarts, factors, prices, first uses, violations and proof. Whole runs against real
+//! servers, with enough known about them that the report must say it.
 
 use crate::support::{GET, Yard, as_on_a_quiet_machine, has, plan, sooner_or_later};
 use serde_json::Value;
@@ -10,7 +10,7 @@ fn run(text: &str) -> (Value, Vec<Value>) {
     (results, slices)
 }
 
-/// The same, and where they stand.
+/// The same, and their yard.
 fn run_in(text: &str) -> (Yard, Value, Vec<Value>) {
     let yard = Yard::new();
     yard.write("plan.toml", crate::with_ample_budget(text));
@@ -61,7 +61,7 @@ fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
     let (cost, speed) = (row(&results, "same", CPU), row(&results, "same", "replies_per_second"));
     assert_eq!((&cost["design"], &cost["rounds"]), (&Value::from("duet"), &Value::from(4)), "{cost}");
     assert_eq!((&speed["design"], &speed["rounds"]), (&Value::from("pairs"), &Value::from(3)), "{speed}");
-    // Or invalid, where the machine let the generator be late.
+    // Or invalid, if the machine let the generator be late.
     let word = speed["verdict"].as_str().unwrap();
     assert!(["not-resolved", "invalid"].contains(&word), "three rounds are too few for any word: {speed}");
     let rates = |slices: &[&Value]| -> f64 {
@@ -82,7 +82,7 @@ fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
     assert_eq!(times, &Value::from(replies), "times are those of the rounds in turn at the same load");
 }
 
-/// The baseline burns, too: what an origin needs besides may be twice as much in one process as in the next.
+/// The baseline burns, too: an origin's other work may be twice as much in one process as in the next.
 #[test]
 fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
     let arms = "[arm.plain]\nserver = \"origin\"\nburn = \"100us\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"400us\"";
@@ -91,7 +91,7 @@ fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
     let found = row(&results, "burning", CPU);
     assert_eq!(found["design"], "duet", "the default, whatever the arms differ by: {}", results["design"]);
     crate::is_not_denied(found);
-    // As many turns as 300 us had when the origin started, on whatever a busy machine was then.
+    // As many turns as 300 us had when the origin started, at whatever speed a busy machine had then.
     assert!((30e3..3e6).contains(&number(&found["amount"])), "300 us were planted: {found}");
     let in_turn = |load: Value| slices.iter().filter(|s| s["design"] == "pairs" && s["load"] == load).count();
     assert_eq!((in_turn(0.into()), in_turn(Value::Null)), (12, 12));
@@ -148,8 +148,8 @@ fn a_curve_has_a_row_for_each_load_and_a_word_and_its_verdict_stands_on_one() {
     assert_eq!((&full["design"], &full["load"]), (&Value::from("pairs"), &Value::Null));
 }
 
-/// Whoever asks first for what nobody asked for lately pays 3 ms. With one order for all arms that was the first arm, in
-/// every round, and its second process looked cheaper by half.
+/// The first request for a file that was not asked for lately costs 3 ms. With one order for all arms that hit the
+/// first arm, in every round, and its second process looked cheaper by half.
 #[test]
 fn no_arm_of_a_duet_pays_for_being_first() {
     if !has("python3", "no_arm_of_a_duet_pays_for_being_first") {
@@ -166,7 +166,7 @@ fn no_arm_of_a_duet_pays_for_being_first() {
     let keys =
         "design = \"duet\"\nmax_rounds = 8\nslice_requests = 150\npaired_rounds = 0\nrestart_every = 0";
     yard.write("plan.toml", plan(keys, &workload, &arms));
-    // While others wait for a disk there is no duet.
+    // While other processes wait for a disk there is no duet.
     sooner_or_later(|| {
         let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]);
         if said.code() == Some(0) {
@@ -187,14 +187,14 @@ fn no_arm_of_a_duet_pays_for_being_first() {
 fn a_short_budget_ends_in_a_verdict_and_is_kept() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"300us\"";
     for design in ["duet", "pairs"] {
-        // So many rounds take hours.
+        // That many rounds take hours.
         let text =
             plan(&format!("max_rounds = 10000\nslice_requests = 100\ndesign = \"{design}\""), GET, arms);
         let (results, _) = run(&text.replace("150s", "20s"));
         let row = row(&results, "burning", CPU);
         crate::is_not_denied(row);
         assert!(["budget", "rounds", "verdicts"].contains(&results["stopped_by"].as_str().unwrap()), "{row}");
-        // What a machine that stands still takes longer than it was planned is its affair.
+        // Extra time of a machine that stands still does not count.
         assert!(number(&results["duration_ns"]) < 120e9, "{design}: {}", results["duration_ns"]);
         let looks: Vec<u64> =
             results["looks"].as_array().unwrap().iter().map(|look| look.as_u64().unwrap()).collect();
@@ -238,8 +238,7 @@ fn two_factors_have_main_effects_and_an_interaction() {
     assert_eq!(results["prices"], serde_json::json!([]));
 }
 
-/// TLS costs far more than the burnt time here: against one baseline the https arms could not be
-/// told from TLS.
+/// TLS costs far more than the burnt time here: against one baseline the https arms could not be told from TLS.
 #[test]
 fn in_each_stratum_the_cost_is_that_of_the_factor_alone() {
     let factors = "[arm.origin]\nserver = \"origin\"\n\n[factors]\nprotocol = [\"http\", \"https\"]\nwork = [\"little\", \"much\"]\n\n[level.protocol.https]\ntls = true\n\n[level.work.much]\nburn = \"3ms\"";
@@ -253,7 +252,8 @@ fn in_each_stratum_the_cost_is_that_of_the_factor_alone() {
         let row = primary(&format!("{protocol}.much"));
         assert_eq!(row["baseline"], format!("{protocol}.little"));
         let planted = 3_000_000.0 / number(&row["baseline_value"]);
-        // Within what the interval allows, and what the machine was when the origins started: on a busy one that is much.
+        // Within the interval, and within the speed of the machine when the origins started: on a busy one that is
+        // much.
         let (low, high) = (number(&row["low"]) / planted, number(&row["high"]) / planted);
         assert!(low < 4.0 && high > 0.1, "{low} to {high} of what was planted: {row}");
         assert_eq!(primary(&format!("{protocol}.little'"))["baseline"], format!("{protocol}.little"));
@@ -274,7 +274,7 @@ fn a_numeric_factor_has_its_price() {
         assert!(slopes.contains(&number(&price["slope"])), "{price}");
         assert_eq!(price["points"].as_array().unwrap().len(), 4);
     };
-    // A microsecond of burnt time for each, on whatever a busy machine was when the origins started.
+    // A microsecond of burnt time for each, at whatever speed a busy machine had when the origins started.
     is_priced(&results["prices"][0], 100.0..10_000.0);
     let burned_us = |arm: &str| arm.trim_start_matches("us-").trim_end_matches('\'').parse::<f64>().unwrap();
     as_on_a_quiet_machine(&yard, "out", |arm| 20e3 + 1e3 * burned_us(arm));

@@ -1,13 +1,13 @@
-//! Recorded runs, analysed again: what a quiet machine showed is asked of every version, on machines that are not.
+//! Recorded runs, analysed again: every version must find what a quiet machine showed, on machines that are not quiet.
 //!
-//! `tests/recorded` has an archive a run; its README says how each was made. A version that cannot read them any more reads
-//! no results of its users either: then they are recorded anew, with the reason in CHANGELOG.md.
+//! `tests/recorded` has an archive a run; its README says how each was made. A version that can no longer read them can
+//! read no results of its users either: then they are recorded anew, with the reason in CHANGELOG.md.
 
 use crate::goldens::unpack;
 use crate::support::Yard;
 use serde_json::Value;
 
-/// Of `flat`: what the origin burned for a request, by its last lines.
+/// CPU that the origin of `flat` burned for a request, by its last lines.
 const PLANTED_NS: f64 = 20_900.0;
 const CPU: &str = "subject_cpu_per_request";
 
@@ -38,7 +38,7 @@ fn a_quickstart_ends_in_costs() {
     assert!(said.contains("CPU/request, full speed"), "{said}");
 }
 
-/// Another amount at full speed took the verdict away once.
+/// Another amount at full speed once removed the verdict.
 #[test]
 fn a_cost_that_is_another_at_full_speed_is_said_with_both() {
     let (said, results) = report("apart");
@@ -51,7 +51,7 @@ fn a_cost_that_is_another_at_full_speed_is_said_with_both() {
     assert!(said.contains("CPU/request, full speed"), "{said}");
 }
 
-/// The amounts of a recorded curve, ns, and that it has this word.
+/// The amounts of a recorded curve, ns; checks that it has this word.
 fn amounts_of(name: &str, word: &str) -> Vec<f64> {
     let (said, results) = report(name);
     let curve = &results["curve"]["arms"][0];

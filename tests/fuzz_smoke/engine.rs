@@ -1,7 +1,7 @@
 //! Runs a fuzz target over its seeds and their mutations.
 //!
-//! Shared by the targets of both sides of the wall, so it uses neither side. The same bytes in every
-//! run: the seed is fixed. What fails is written to `target/tmp/fuzz_smoke-TARGET`.
+//! Shared by the targets of both sides of the wall, so it uses neither side. The same bytes in every run: the seed is
+//! fixed. A failing input is written to `target/tmp/fuzz_smoke-TARGET`.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ const MUTATIONS: usize = 10_000;
 /// Longest input made.
 const MAX_BYTES: usize = 4_096;
 
-/// SplitMix64, of which nothing is asked but that it is the same in every run.
+/// SplitMix64; all that matters is that it is the same in every run.
 struct Random(u64);
 
 impl Random {

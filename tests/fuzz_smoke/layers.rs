@@ -1,5 +1,5 @@
-//! The fuzz targets of the layers as ordinary tests; see `main.rs` beside, which does the same for
-//! what measures. Two test programs, as nothing may link both sides of the wall.
+//! Fuzz targets of the layers as ordinary tests; `main.rs` beside does the same for the measuring side. Two test
+//! programs, as nothing may link both sides of the wall.
 
 #![allow(clippy::print_stdout, reason = "a failing input is shown whole")]
 #![allow(clippy::unwrap_used)] // a test that cannot read the seeds has failed

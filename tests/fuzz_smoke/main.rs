@@ -1,7 +1,7 @@
-//! The fuzz targets as ordinary tests: over their seeds, and over some thousand mutations of them.
+//! Fuzz targets of the measuring side as ordinary tests: over their seeds, and over some thousand mutations of them.
 //!
-//! Needs neither cargo-fuzz nor a nightly compiler. The same bytes in every run: the seed is fixed.
-//! What fails is written to `target/tmp/fuzz_smoke-TARGET`, to become a seed and a unit test.
+//! Needs neither cargo-fuzz nor a nightly compiler. The same bytes in every run: the seed is fixed. A failing input is
+//! written to `target/tmp/fuzz_smoke-TARGET`, to become a seed and a unit test.
 
 #![allow(clippy::print_stdout, reason = "a failing input is shown whole")]
 #![allow(clippy::unwrap_used)] // a test that cannot read the seeds has failed

@@ -12,7 +12,7 @@ pub(crate) struct Node {
     pub(crate) name: String,
     /// Folder below `crates`, such as `wire` or `layers/proxy`.
     pub(crate) folder: String,
-    /// What it names in its Cargo.toml.
+    /// Dependencies named in its Cargo.toml.
     pub(crate) edges: Vec<Edge>,
 }
 

@@ -1,7 +1,7 @@
-//! The wall between what measures and what is measured, and the house rules a compiler cannot check.
+//! The wall between the measuring side and the measured side, and the house rules a compiler cannot check.
 //!
-//! The rule itself is tried on made-up graphs that must be refused, so that it cannot pass by having
-//! nothing to look at.
+//! The rule itself is tried on synthetic graphs that must be refused, so that it cannot pass by having nothing to look
+//! at.
 
 #![allow(clippy::unwrap_used)] // a test that cannot read the tree has failed
 
@@ -142,7 +142,7 @@ fn every_source_file_opens_with_its_room() {
     assert!(bare.is_empty(), "these open without a //! head: {bare:#?}");
 }
 
-/// What `Cargo.toml` cannot say: the standard library has sockets and files, too.
+/// A rule that `Cargo.toml` cannot express: the standard library has sockets and files, too.
 #[test]
 fn rooms_without_io_do_not_name_it() {
     let sockets = ["std::net", "std::os::unix::net"];

@@ -1,12 +1,12 @@
-//! The rule: which crate may use which, and why.
+//! The rule of the wall: the crates that each crate may use, and the reasons.
 //!
-//! A pure function of a graph, so that it can be tried on graphs that must be refused. An edge that
-//! is not in [`ARROWS`] is refused: a new one is written down here, with its reason, or not made.
-//! Edges of tests alone stand in a list of their own, [`IN_TESTS`].
+//! A pure function of a graph, so that it can be tried on graphs that must be refused. An edge that is not in
+//! [`ARROWS`] is refused: a new one is written down here, with its reason, or not made. Edges of tests alone are in a
+//! list of their own, [`IN_TESTS`].
 
 use crate::graph::Node;
 
-/// An edge between crates of the measuring side, and what it is for.
+/// An edge between crates of the measuring side, and its purpose.
 struct Arrow(&'static str, &'static str, &'static str);
 
 /// Every edge that is allowed, in the order of the layers.
@@ -100,13 +100,13 @@ const ARROWS: &[Arrow] = &[
 /// Edges that are allowed in tests alone, besides those above.
 const IN_TESTS: &[Arrow] = &[Arrow("robots", "origin", "judged against the real origin")];
 
-/// What both sides may use: neither measures nor is measured.
+/// Crates that both sides may use: they neither measure nor are measured.
 const SHARED: [&str; 3] = ["units", "wire", "sys"];
 
 /// The second executable, which holds the layers as `cli` holds the measuring side.
 const LAYERS_CLI: &str = "layers/cli";
 
-/// What several layers share; the second may use the first.
+/// Crates shared by several layers; the second may use the first.
 const LAYERS_SHARED: [&str; 2] = ["layers/base", "layers/credentials"];
 
 /// Crates that may name only these external packages outside their tests.
@@ -143,15 +143,15 @@ const IO: &[&str] = &[
     "ureq",
 ];
 
-/// What makes records of bytes, without a socket: `wire` has it for both sides.
+/// Packages that make records of bytes, without a socket: `wire` has them for both sides.
 const TLS: &[&str] = &["rustls"];
 
-/// All that is wrong with a graph; empty when nothing is.
+/// All faults of a graph; empty if there is none.
 pub(crate) fn refusals(graph: &[Node]) -> Vec<String> {
     graph.iter().flat_map(|node| rooms(node).into_iter().chain(edges(node, graph))).collect()
 }
 
-/// A crate's own place: known, and named after its folder.
+/// Faults of a crate's own place, which must be known, and named after its folder.
 fn rooms(node: &Node) -> Vec<String> {
     let mut wrong = Vec::new();
     let folder = &node.folder;
@@ -187,7 +187,7 @@ fn edges(node: &Node, graph: &[Node]) -> Vec<String> {
     wrong
 }
 
-/// Why this edge between members is refused, if it is.
+/// Reason why this edge between members is refused, if it is.
 fn internal(from: &str, to: &str, dev: bool) -> Option<String> {
     let is_in = |arrows: &[Arrow]| arrows.iter().any(|arrow| arrow.0 == from && arrow.1 == to);
     let refuse = |why: &str| Some(why.to_owned());
@@ -206,7 +206,7 @@ fn internal(from: &str, to: &str, dev: bool) -> Option<String> {
     }
 }
 
-/// Why this use of an outside package is refused, if it is.
+/// Reason why this use of an outside package is refused, if it is.
 fn external(from: &str, to: &str, dev: bool) -> Option<String> {
     let not_among =
         ONLY.iter().find(|(folder, packages, _)| *folder == from && !dev && !packages.contains(&to));
@@ -218,7 +218,7 @@ fn is_layer(folder: &str) -> bool {
     folder.starts_with("layers/")
 }
 
-/// Both ends of every row, for the test that looks for rows nobody needs, and whether it is for tests alone.
+/// Both ends of every row, for the test that looks for unused rows, and whether it is for tests alone.
 pub(crate) fn rows() -> impl Iterator<Item = (&'static str, &'static str, bool)> {
     let of = |arrows: &'static [Arrow], dev| {
         arrows.iter().map(move |arrow| {

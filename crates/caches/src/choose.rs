@@ -1,6 +1,6 @@
-//! Which phases of a directory are meant: by run, by entrant and rate, by phase.
+//! Selection of phases of a directory: by run, by entrant and rate, by phase.
 //!
-//! Measuring side, cold, pure. What is not there is answered with what is.
+//! Measuring side, cold, pure. If nothing matches, the error lists what there is.
 
 use crate::directory::Stored;
 use crate::records::{PhaseLine, Purpose, RunRecord};
@@ -10,20 +10,20 @@ use std::fmt::{self, Display};
 /// Rates that differ by less, as a share, are one: `PerSecond` prints three digits.
 const SAME_RATE: f64 = 0.005;
 
-/// Which runs.
+/// A selection of runs and phases.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Wanted {
-    /// By number, from 0.
+    /// Number of the run, from 0.
     pub run: Option<usize>,
-    /// By who was asked.
+    /// Name of the entrant.
     pub entrant: Option<String>,
-    /// By the rate that was measured.
+    /// The measured rate.
     pub rate: Option<PerSecond>,
-    /// The phase; left out: those that were measured.
+    /// The phase; none: the measured ones.
     pub phase: Option<String>,
 }
 
-/// A phase that was meant.
+/// A selected phase.
 #[derive(Clone, Copy, Debug)]
 pub struct Chosen<'s> {
     /// Number of its run.
@@ -41,16 +41,16 @@ impl<'s> Chosen<'s> {
     }
 }
 
-/// Why nothing is meant.
+/// Reasons why nothing is selected.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NothingChosen {
     /// No run has ended.
     #[error("no run has ended in it")]
     NoRuns,
-    /// No run is meant.
+    /// No run matches.
     #[error("no such run; there are {0}")]
     NoSuchRun(String),
-    /// No phase is meant.
+    /// No phase matches.
     #[error("no such phase; there are {0}")]
     NoSuchPhase(String),
     /// None of the phases was measured.
@@ -58,10 +58,10 @@ pub enum NothingChosen {
     NotMeasured(String),
 }
 
-/// The phases that are meant, in the order of the runs. Where no run is named, those whose figures are results.
+/// The selected phases, in the order of the runs. Without a named run: the phases whose figures are results.
 ///
 /// # Errors
-/// There is none; with those that there are.
+/// No phase matches; the error lists those that there are.
 pub fn choose<'s>(stored: &'s Stored, wanted: &Wanted) -> Result<Vec<Chosen<'s>>, NothingChosen> {
     if stored.runs.is_empty() {
         return Err(NothingChosen::NoRuns);
@@ -115,7 +115,7 @@ fn list(words: impl Iterator<Item = impl Display>) -> String {
     words.map(|word| word.to_string()).collect::<Vec<_>>().join(", ")
 }
 
-/// Number, entrant and purpose of a run, and its pass where there are several.
+/// Number, entrant and purpose of a run, and its pass if there are several.
 #[derive(Clone, Copy, Debug)]
 pub struct Headline<'s> {
     /// Its number.

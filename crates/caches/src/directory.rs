@@ -1,7 +1,7 @@
-//! Results directory of a bake-off.
+//! Results directory of a bake-off, written and read.
 //!
-//! Measuring side, cold, but once a second while load runs: a line an interval, written as it closes, so that
-//! a run that is broken off or killed can be read to its last interval.
+//! Measuring side, cold, but once a second while load runs: a line an interval, written as it closes, so that a run
+//! that is broken off or killed can be read to its last interval.
 
 mod begun;
 
@@ -36,15 +36,15 @@ pub struct Directory<'d> {
 pub struct Stored {
     /// Its plan.
     pub plan: String,
-    /// What was fixed before the first request.
+    /// The set-up, fixed before the first request.
     pub setup: Setup,
-    /// The runs that ended, and as far as its intervals tell the one that was under way when all was killed.
+    /// The runs that ended, and, rebuilt from its intervals, the one that was under way when all was killed.
     pub runs: Vec<RunRecord>,
     /// Every interval that closed.
     pub intervals: Vec<IntervalLine>,
-    /// How it ended; `None`: it was killed.
+    /// The bake-off's end; `None`: it was killed.
     pub ended: Option<End>,
-    /// What the HTTP cache suite said of its products, if it was run.
+    /// Results of its products in the HTTP cache suite, if that was run.
     pub conformance: Option<Kept>,
 }
 
@@ -86,7 +86,8 @@ impl<'d> Directory<'d> {
         self.runs.append(record)
     }
 
-    /// A run begins: who is asked, what for, in which phases. Its intervals are then told apart when it does not end.
+    /// Records the beginning of a run: its entrant, purpose and phases. If it does not end, its intervals can be told
+    /// apart.
     ///
     /// # Errors
     /// The disk is full.
@@ -110,7 +111,7 @@ impl<'d> Directory<'d> {
         self.dir.write(name, content)
     }
 
-    /// Says how it ended; what is written then are reports.
+    /// Records the bake-off's end; only reports are written after it.
     ///
     /// # Errors
     /// The disk is full.
@@ -132,10 +133,10 @@ impl Stored {
     }
 }
 
-/// Reads a directory. Half a line at the end of a file is what a killed run leaves, and is not read.
+/// Reads a directory. Half a line at the end of a file comes from a killed run, and is not read.
 ///
 /// # Errors
-/// It is none, it is in another version's form, or what stands in it cannot be read.
+/// It is none, it is in another version's form, or its contents cannot be read.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     let (setup, mut runs): (_, Vec<RunRecord>) = (BAKEOFF.setup(path)?, records(path, RUNS)?);
     let intervals = records(path, INTERVALS)?;

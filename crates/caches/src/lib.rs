@@ -1,9 +1,9 @@
-//! The bake-off of proxy caches: robots, a cache, an origin, and what comes of it.
+//! The bake-off of proxy caches: robots, a cache, an origin, and the results.
 //!
-//! Measuring side, the bakeoff process, cold but for the station's threads that it starts. Owns the procedure
-//! (path, fill, peak, rates), the directory that it writes, and the analysis, which is a pure function of
-//! that directory. Sends no request itself and judges no reply: those are the robots'. `conformance` has the public
-//! HTTP cache suite ask the same products.
+//! Measuring side, the bakeoff process, cold but for the station's threads that it starts. Owns the procedure (path,
+//! fill, peak, rates), the directory that it writes, and the analysis, which is a pure function of that directory.
+//! Sends no request itself and judges no reply: those are the robots'. `conformance` runs the public HTTP cache suite
+//! against the same products.
 
 #![forbid(unsafe_code)]
 

@@ -1,18 +1,18 @@
-//! What a scale leaves as long or as large as in the published procedure, in words.
+//! Times and sizes that a scale leaves as in the published procedure, in words.
 //!
 //! Measuring side, cold, pure.
 
 use crate::scale::Scale;
 use bakeoff_units::{Bytes, Nanos};
 
-/// How the working set of a plan grows, as far as a scale changes it.
+/// Growth of a plan's working set, as far as a scale changes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grows {
     /// With the time.
     WithTime,
-    /// To so many objects.
+    /// To this many objects.
     To(u64),
-    /// Until enough went into the store.
+    /// Until the store was fed enough.
     WithTheFill,
 }
 
@@ -63,7 +63,7 @@ mod tests {
         assert!(left[0].contains("60 times") && left[1].contains("1/60") && left.len() == 4, "{left:?}");
         let left = lines(sixtieth, think, Grows::To(95_325), store);
         assert!(left[1].contains("95325 objects") && left.len() == 4, "{left:?}");
-        // Who does not think spoils no hits by it.
+        // Robots without think time spoil no hits by it.
         let left = lines(sixtieth, Nanos::ZERO, Grows::WithTheFill, store);
         assert!(left[0].contains("enough went into the store") && left.len() == 3, "{left:?}");
     }

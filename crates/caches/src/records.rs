@@ -1,4 +1,4 @@
-//! What is written down of a bake-off while it runs.
+//! Records of a bake-off, written while it runs.
 //!
 //! Measuring side, cold. Data alone.
 
@@ -12,7 +12,7 @@ use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// The entrant that is no cache: robots ask the origin itself.
+/// Name of the entrant that is no cache: robots ask the origin itself.
 pub(crate) const NOBODY: &str = "none";
 
 /// Why a run ended that the user ended.
@@ -27,22 +27,22 @@ pub struct Setup {
     pub format: u32,
     /// Name of the plan.
     pub name: String,
-    /// When it began, RFC 9557.
+    /// Time when it began, RFC 9557.
     pub started: String,
     /// Version of bakeoff.
     pub bakeoff: String,
     /// The flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
-    /// Which part of a run that several processes make.
+    /// The part of a run that several processes make, if this is one.
     #[serde(default)]
     pub part: Option<PartRecord>,
     /// The scale in force.
     pub scale: String,
-    /// The rate that took the place of the plan's.
+    /// The rate that replaced the plan's.
     pub rate_per_s: Option<f64>,
     /// The machine.
     pub facts: Vec<Fact>,
-    /// What may spoil figures.
+    /// Warnings of what may spoil figures.
     pub warnings: Vec<String>,
     /// Cores of robots and origin.
     pub generator_cores: Vec<usize>,
@@ -50,10 +50,10 @@ pub struct Setup {
     pub subject_cores: Vec<usize>,
     /// Version of the event driver.
     pub driver: String,
-    /// Who takes part, in the order of the report; none in older directories, and of robots by themselves.
+    /// The entrants, in the order of the report; none in older directories, and for robots by themselves.
     #[serde(default)]
     pub entrants: Vec<String>,
-    /// Whose turn it is after whom, as it was drawn.
+    /// The turns in the order that was drawn.
     #[serde(default)]
     pub turns: Vec<Turn>,
 }
@@ -63,17 +63,17 @@ pub struct Setup {
 pub struct PartRecord {
     /// Its number, from 1.
     pub number: u8,
-    /// How many there are.
+    /// Number of parts.
     pub of: u8,
     /// The number of the run, which all parts of it have.
     pub run: u64,
 }
 
-/// What a run was for.
+/// Purpose of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 pub enum Purpose {
-    /// The way to the origin, without any cache: as fast as it goes, and one robot alone.
+    /// The path to the origin, without any cache: as fast as it goes, and one robot alone.
     Path {
         /// Robots.
         robots: usize,
@@ -84,15 +84,15 @@ pub enum Purpose {
     Trial {
         /// Requests due per second.
         rate_per_s: f64,
-        /// How the search judged it.
+        /// The search's verdict.
         verdict: TrialVerdict,
-        /// Whether it was a longer one, of what the search had found.
+        /// Whether it was a longer one, to confirm the search's result.
         #[serde(default)]
         confirming: bool,
     },
     /// A rate that is measured.
     Rate {
-        /// Its place among the plan's rates, from 1.
+        /// Its index among the plan's rates, from 1.
         order: u32,
         /// Requests due per second.
         rate_per_s: f64,
@@ -102,8 +102,8 @@ pub enum Purpose {
 }
 
 impl Purpose {
-    /// Of a run whose measured phases are results: the place of its rate in the plan, from 1, and its rate, if it
-    /// had one.
+    /// If the run's measured phases are results: the index of its rate in the plan, from 1, and its rate, if it had
+    /// one.
     pub const fn measured(&self) -> Option<(u32, Option<f64>)> {
         match self {
             Self::Rate { order, rate_per_s } => Some((*order, Some(*rate_per_s))),
@@ -116,80 +116,80 @@ impl Purpose {
 /// A run that has ended.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct RunRecord {
-    /// Who was asked, as in [`EntrantRecord::name`].
+    /// The entrant, as in [`EntrantRecord::name`].
     pub entrant: EntrantRecord,
     /// The baseline that this was the second start of, if it was.
     #[serde(default)]
     pub second_of: Option<String>,
-    /// Which pass it was part of, from 1, where there are several.
+    /// Number of its pass, from 1, if there are several.
     #[serde(default)]
     pub pass: Option<u32>,
-    /// What it was for.
+    /// Its purpose.
     pub purpose: Purpose,
     /// Its phases, in their order.
     pub phases: Vec<PhaseLine>,
     /// The store at its end, by the product's own gauge.
     pub store: Option<Store>,
-    /// The first thing that kept the gauge from being read, if something did.
+    /// The first error in reading the gauge, if there was one.
     #[serde(default)]
     pub store_unreadable: Option<String>,
-    /// Why it ended, in words.
+    /// Reason for its end, in words.
     pub ended: String,
-    /// Hits that ended before any fetch of their object had, where requests were kept.
+    /// Hits that ended before any fetch of their object had, if requests were kept.
     #[serde(default)]
     pub hits_before_fetch: u64,
-    /// Why it was broken off or says nothing, if so. Its phases are what was measured until then, the last
-    /// of them cut short.
+    /// Reason why it was broken off or says nothing, if so. Its phases are those measured until then, the last of them
+    /// cut short.
     pub failed: Option<String>,
-    /// How late requests were sent while a connection was free: 99th percentile over all phases.
+    /// Lateness of requests sent while a connection was free: 99th percentile over all phases.
     pub lateness_p99_ns: u64,
     /// Share of its time in which the robots' busiest thread was at work.
     pub robots_busy: f64,
     /// Hit ratios of simulated caches, in directories that were written before each phase had its own.
     #[serde(default)]
     pub achievable: Option<Achievable>,
-    /// How far the origin's clock is ahead, in seconds.
+    /// Seconds by which the origin's clock is ahead.
     pub clock_ahead_s: Option<i64>,
-    /// What was seen of each outage.
+    /// Observations of each outage.
     #[serde(default)]
     pub outages: Vec<Outage>,
-    /// What was written of its log of transactions, where one was asked for.
+    /// The written part of its log of transactions, if one was asked for.
     #[serde(default)]
     pub transactions: Option<Logged>,
-    /// TLS of its connections, where there was any.
+    /// TLS of its connections, if there was any.
     #[serde(default)]
     pub tls: Option<Tls>,
     /// In a part of a run: numbers of the parts that it went on without.
     #[serde(default)]
     pub without: Vec<u8>,
-    /// It was killed, and is put together from its intervals: what was read elsewhere when phases ended is missing.
+    /// It was killed, and is rebuilt from its intervals: readings of other processes at the ends of phases are missing.
     #[serde(skip)]
     pub of_intervals: bool,
 }
 
-/// An outage: when the cache was killed and started again, and the requests that tell when it was back. All
-/// moments are since the start of the run.
+/// An outage: the times when the cache was killed and started again, and the requests that show when it was back. All
+/// times are since the start of the run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Outage {
     /// The phase.
     pub phase: String,
-    /// When its processes were about to be killed.
+    /// Time just before its processes were killed.
     pub killed_ns: u64,
-    /// When none of them was left.
+    /// Time when none of them was left.
     pub gone_ns: u64,
-    /// When it was about to be started again; `None`: the run ended before.
+    /// Time just before it was started again; `None`: the run ended before.
     pub started_ns: Option<u64>,
-    /// When its port took a connection; `None`: it never did.
+    /// Time when its port took a connection; `None`: it never did.
     pub ready_ns: Option<u64>,
-    /// Of the requests that were sent when it was gone, the first that got a reply, of any kind.
+    /// The first reply of any kind to a request that was sent when it was gone.
     pub first_reply: Option<Moments>,
-    /// Of those that were sent when it was started again, the first with a good reply,
+    /// For requests sent when it was started again: the first good reply,
     pub first_good: Option<Moments>,
-    /// with a hit,
+    /// the first hit,
     pub first_hit: Option<Moments>,
-    /// with a miss.
+    /// the first miss.
     pub first_miss: Option<Moments>,
-    /// The last that was due before the first good one and failed.
+    /// The last failed request that was due before the first good one.
     pub last_failed: Option<Moments>,
     /// Requests that failed from the kill on to the first good reply, by class or fault.
     pub lost: BTreeMap<String, u64>,
@@ -200,35 +200,35 @@ pub struct Outage {
     pub known_hits: u64,
 }
 
-/// A request's.
+/// Times of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moments {
-    /// When it was due.
+    /// Time when it was due.
     pub due_ns: u64,
-    /// When it was sent.
+    /// Time when it was sent.
     pub sent_ns: u64,
-    /// When its reply was complete, or it had failed.
+    /// Time when its reply was complete, or it had failed.
     pub done_ns: u64,
 }
 
-/// Who was asked.
+/// Identity of an entrant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EntrantRecord {
     /// A product, `none`, or an address.
     pub name: String,
-    /// What the program says of its version.
+    /// The version that the program reports.
     pub version: Option<String>,
     /// File with its configuration.
     pub config: Option<String>,
 }
 
-/// How the search for the peak judged a trial.
+/// Verdict of the peak search on a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum TrialVerdict {
     /// It counts as passed.
     #[serde(rename = "sustained")]
     Sustained,
-    /// More failed than may.
+    /// Too many requests failed.
     #[serde(rename = "requests failed")]
     RequestsFailed,
     /// It did not come to its end.
@@ -252,19 +252,18 @@ pub struct PhaseLine {
     pub phase: Record,
     /// Whether it counts.
     pub measured: bool,
-    /// What ended it; `None` where it was cut short. In words in the file, none for `None`.
+    /// Reason for its end; `None` if it was cut short. In words in the file, none for `None`.
     #[serde(default, with = "end_reason")]
     pub ended: Option<EndReason>,
-    /// What was used and served in it.
+    /// Resources used and replies served in it.
     pub used: Used,
-    /// Hit ratios of simulated caches over its requests, where it counts and they were kept.
+    /// Hit ratios of simulated caches over its requests, if it counts and they were kept.
     #[serde(default)]
     pub achievable: Option<Achievable>,
 }
 
 impl PhaseLine {
-    /// Whether it is one of the plan's; what is still under way after the last one is in a phase without a
-    /// name.
+    /// Whether it is one of the plan's; requests still under way after the last one are in a phase without a name.
     pub fn is_of_the_plan(&self) -> bool {
         !self.phase.phase.is_empty()
     }
@@ -312,8 +311,8 @@ impl RunRecord {
     }
 }
 
-/// What was used and served in a phase, read when its record came. In a part of a run, what the origin sent is what
-/// it sent to all parts.
+/// Resources used and replies served in a phase, read when its record came. In a part of a run, the origin's figures
+/// include all parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Used {
     /// CPU of the cache.
@@ -331,7 +330,8 @@ pub struct Used {
     pub origin_posts: u64,
     /// Bytes of bodies that it has sent.
     pub origin_body_bytes: u64,
-    /// Whose requests it has answered; `None` in older directories, and of an origin that was started anew.
+    /// Origin of the requests that it has answered; `None` in older directories, and for an origin that was started
+    /// anew.
     #[serde(default)]
     pub origin_heard: Option<OriginHeard>,
 }
@@ -339,9 +339,9 @@ pub struct Used {
 /// Requests about objects that the origin has answered, by their stamps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OriginHeard {
-    /// Those whose stamp had not been answered before: one for each request of a robot that came through.
+    /// Requests with a new stamp: one for each request of a robot that came through.
     pub asks: u64,
-    /// Those whose stamp had been, or that had none.
+    /// Requests with a stamp that was answered before, or with none.
     pub unasked: u64,
 }
 
@@ -350,11 +350,11 @@ pub struct OriginHeard {
 pub struct Store {
     /// Bytes in it.
     pub used_bytes: u64,
-    /// What it may hold.
+    /// Bytes that it may hold.
     pub capacity_bytes: u64,
-    /// Objects thrown out, where that is known.
+    /// Objects evicted, if that is known.
     pub evictions: Option<u64>,
-    /// Where that is from.
+    /// Source of the figures.
     pub source: String,
 }
 
@@ -363,7 +363,7 @@ pub struct Store {
 pub struct IntervalLine {
     /// Number of the run, from 0.
     pub run: u32,
-    /// CPU that the cache used in it, read when its record came; `None` where it cannot be read.
+    /// CPU that the cache used in it, read when its record came; `None` if it cannot be read.
     #[serde(default)]
     pub cache_cpu_ns: Option<u64>,
     /// As the robots recorded it.
@@ -371,13 +371,13 @@ pub struct IntervalLine {
 }
 
 impl IntervalLine {
-    /// Whether it is an interval of one of the plan's phases; what is still under way after the last one is in none.
+    /// Whether it is an interval of one of the plan's phases; requests still under way after the last one are in none.
     pub fn is_of_the_plan(&self) -> bool {
         self.interval.scope == Scope::Interval && !self.interval.phase.is_empty()
     }
 }
 
-/// What ended a phase, as records have it.
+/// Reason for a phase's end, as records have it.
 mod end_reason {
     use bakeoff_robots::phases::EndReason;
     use serde::de::{Deserialize, Deserializer, Error};

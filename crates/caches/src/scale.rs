@@ -1,14 +1,14 @@
-//! How much shorter than the published procedure a bake-off is, and what that does not shorten.
+//! Scale of a bake-off: how much shorter it is than the published procedure, and the limits of that.
 //!
-//! Measuring side, cold, pure. Owns which shortening is refused.
+//! Measuring side, cold, pure. Owns which scales are refused.
 
 use bakeoff_units::{Bytes, Nanos, PerSecond};
 use std::fmt;
 use std::str::FromStr;
 
-/// A measured phase holds at least this long, but in a plan with an outage, which measures moments ...
+/// Least duration of a measured phase, but in a plan with an outage, which measures moments ...
 pub const SHORTEST: Nanos = Nanos::from_secs(30);
-/// ... and so many replies: below, neither the hit ratio nor the rate is known to a point or a percent.
+/// ... and least number of replies: below, neither the hit ratio nor the rate is known to a point or a percent.
 pub const FEWEST_REPLIES: f64 = 2_000.0;
 /// An advised scale is `1/n` from this n on: below, one lies too far above the next ...
 const FEWEST_PARTS: u32 = 10;
@@ -24,7 +24,7 @@ pub struct Scale(f64);
 #[error("`{0}` is no scale; write a fraction such as 1/60, or a number above 0 and at most 1")]
 pub struct NoScale(String);
 
-/// Why a bake-off cannot be so short.
+/// Reasons why a bake-off cannot be that short.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TooShort {
     /// By time.
@@ -37,9 +37,9 @@ pub enum TooShort {
         scale: Scale,
         /// The phase.
         phase: String,
-        /// How long it would be.
+        /// Its duration at that scale.
         holds: Nanos,
-        /// What would do.
+        /// The least scale that suffices.
         least: Scale,
     },
     /// By time, and no scale would help.
@@ -49,7 +49,7 @@ pub enum TooShort {
     Published {
         /// The phase.
         phase: String,
-        /// How long the plan has it.
+        /// Its duration in the plan.
         holds: Nanos,
     },
     /// By replies.
@@ -66,10 +66,10 @@ pub enum TooShort {
         replies: f64,
         /// Rate asked for.
         rate: PerSecond,
-        /// What would do.
+        /// The least scale that suffices.
         least: Scale,
     },
-    /// By what goes into the store: no scale changes that.
+    /// By the bytes that go into the store: no scale changes that.
     #[error(
         "the phase `{phase}` ends when {fill} went into the store, which takes some {replies:.0} replies, and a measured \
          phase must have {FEWEST_REPLIES:.0}: give the store more room"
@@ -77,7 +77,7 @@ pub enum TooShort {
     Fill {
         /// The phase.
         phase: String,
-        /// What ends it.
+        /// Bytes that end it.
         fill: Bytes,
         /// Replies that bring it, if none is a hit.
         replies: f64,
@@ -98,7 +98,7 @@ pub enum TooShort {
 }
 
 impl TooShort {
-    /// The scale that it takes; above 1 where none would do.
+    /// The scale that it takes; above 1 if none would do.
     pub(crate) fn needs(&self) -> f64 {
         match self {
             Self::Time { least, .. } | Self::Replies { least, .. } => least.get(),
@@ -106,7 +106,7 @@ impl TooShort {
         }
     }
 
-    /// Whether a measured phase that so many bytes end is too short, with replies of this mean size.
+    /// Whether a measured phase that ends after `fill` bytes is too short, with replies of this mean size.
     pub(crate) fn of_fill(phase: &str, fill: Bytes, mean_bytes: f64) -> Option<Self> {
         let replies = fill.get() as f64 / mean_bytes;
         (replies < FEWEST_REPLIES).then(|| Self::Fill { phase: phase.to_owned(), fill, replies })
@@ -146,7 +146,7 @@ impl Scale {
             return Err(TooShort::Published { phase, holds: published });
         }
         let needs = SHORTEST.as_secs_f64().max(FEWEST_REPLIES / rate.get()) / published.as_secs_f64();
-        // Asked, not trusted: what is advised must do when it is typed.
+        // Checked, not trusted: an advised scale must suffice when it is typed.
         let does = |scale: &Self| {
             scale.of(published) >= SHORTEST && scale.replies(published, rate) >= FEWEST_REPLIES
         };
@@ -162,8 +162,8 @@ impl Scale {
         rate.get() * self.of(published).as_secs_f64()
     }
 
-    /// Scales that are short to type, from about this share up to the whole: `1/n`, and thousandths where these
-    /// lie too far apart.
+    /// Scales that are short to type, from about this share up to the whole: `1/n`, and thousandths where these lie too
+    /// far apart.
     fn upwards(share: f64) -> impl Iterator<Item = Self> {
         let parts = (1.0 / share).clamp(1.0, MOST_PARTS) as u32;
         let fractions = (FEWEST_PARTS..=parts).rev().map(|parts| 1.0 / f64::from(parts));
@@ -174,7 +174,7 @@ impl Scale {
     }
 }
 
-/// What can be typed again and is the same scale: a part where it is exactly one, else the number.
+/// A text that can be typed again and is the same scale: a part if it is exactly one, else the number.
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = (1.0 / self.0).round();

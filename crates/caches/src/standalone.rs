@@ -1,8 +1,8 @@
-//! Robots by themselves: one run against an origin that somebody else has started, maybe on another machine; or a part
-//! of one that several processes make.
+//! Standalone robots: one run against an origin that bakeoff did not start, maybe on another machine; or a part of a
+//! run that several processes make.
 //!
-//! Measuring side, the bakeoff process. Starts nothing but the robots and knows the other side by what the
-//! origin says of itself alone, and of other parts. What it writes is a bake-off's directory with one run in it.
+//! Measuring side, the bakeoff process. Starts only the robots, and knows the other side and other parts only by what
+//! the origin says of itself and of them. Writes a bake-off's directory with one run in it.
 
 use crate::directory::Directory;
 use crate::plan::{CachePlan, Course};
@@ -24,17 +24,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Robots that ask at the rate of their plan, or as fast as replies come.
 pub struct Standalone<'a> {
-    /// What they ask for and how.
+    /// The plan of their content and phases.
     pub plan: &'a CachePlan,
-    /// Who sends what was asked for.
+    /// The origin's address.
     pub origin: SocketAddr,
-    /// What stands before it, and how it takes requests; `None`: nothing.
+    /// The cache before it, and the form of its requests; `None`: none.
     pub cache: Option<(SocketAddr, ProxyMode)>,
-    /// Which part of the run they are, where several processes make it.
+    /// The part of the run that they are, if several processes make it.
     pub parts: Option<Parts>,
     /// Flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
-    /// How every request is written down in the directory, if it is.
+    /// Format of the log of every request in the directory, if there is one.
     pub transactions: Option<Encode>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
@@ -43,13 +43,13 @@ pub struct Standalone<'a> {
 /// One of several processes or machines whose robots make a run together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Which one.
+    /// This part.
     pub part: Part,
-    /// How long it waits for the others, at the start and at the end of a phase.
+    /// Time that it waits for the others, at the start and at the end of a phase.
     pub wait: Nanos,
 }
 
-/// Why robots do not ask by themselves.
+/// Reasons why a plan cannot be run by standalone robots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotStandalone {
     /// There are several rates.
@@ -63,7 +63,7 @@ pub enum NotStandalone {
     Outage,
 }
 
-/// What was fixed before the first request.
+/// The set-up, fixed before the first request.
 struct Fixed {
     origin: Elsewhere,
     cores: Vec<usize>,
@@ -75,7 +75,7 @@ struct Fixed {
 }
 
 impl Standalone<'_> {
-    /// How far the origin's clock is ahead, in whole seconds, as its Date says; `None` where it has none.
+    /// Whole seconds by which the origin's clock is ahead, by its Date; `None` if it has none.
     ///
     /// # Errors
     /// There is no origin with a world.
@@ -83,10 +83,10 @@ impl Standalone<'_> {
         self.elsewhere()?.tally().map(|(_, ahead)| ahead)
     }
 
-    /// The rate that they ask at; `None`: as fast as replies come.
+    /// Their rate; `None`: as fast as replies come.
     ///
     /// # Errors
-    /// The plan is none for robots by themselves.
+    /// The plan cannot be run by standalone robots.
     pub fn rate(&self) -> Result<Option<PerSecond>, NotStandalone> {
         match self.plan.course {
             _ if self.plan.has_outage() => Err(NotStandalone::Outage),
@@ -96,10 +96,11 @@ impl Standalone<'_> {
         }
     }
 
-    /// Runs to the end of the last phase, or until it is interrupted; what was asked until then is in the
-    /// record. With `log` everything is written as it happens.
+    /// Runs to the end of the last phase, or until it is interrupted; requests until then are in the record. With `log`
+    /// everything is written as it happens.
     ///
     /// # Errors
+    /// Anything that kept it from its end.
     /// What kept it from its end.
     pub fn run(
         &self,
@@ -121,7 +122,7 @@ impl Standalone<'_> {
         let transactions = transactions.transpose()?;
         let fixed = Fixed { origin, cores: placement.generator, connections, transactions, world, member };
         let result = self.written(rate, &setup, &fixed, log, progress);
-        // Parts that wait for one that has broken off need not.
+        // Other parts need not wait for one that has broken off.
         if let Some(member) = &fixed.member
             && member.gate.reached() < self.steps()
         {
@@ -147,7 +148,7 @@ impl Standalone<'_> {
         Ok(run)
     }
 
-    /// How many phases there are to agree on.
+    /// Number of phases to agree on.
     fn steps(&self) -> u32 {
         u32::try_from(self.plan.phases().len()).unwrap_or(u32::MAX)
     }
@@ -173,7 +174,8 @@ impl Standalone<'_> {
         Ok(record)
     }
 
-    /// A run without one good reply says nothing, and one at whose end nobody is there little.
+    /// Refuses a run without one good reply, which says nothing, and one whose cache is gone at the end, which says
+    /// little.
     ///
     /// # Errors
     /// It was such a run.
@@ -182,13 +184,13 @@ impl Standalone<'_> {
         self.cache.map_or(Ok(()), |(address, _)| steps::demand_there(record, address))
     }
 
-    /// The origin, with TLS as its plan says. Any certificate will do: what comes is judged byte by byte.
+    /// The origin, with TLS as its plan says. Any certificate will do: replies are judged byte by byte.
     fn elsewhere(&self) -> Result<Elsewhere, CachesError> {
         let tls = self.plan.tls.then(|| TlsOptions::new(Trust::Anyone).load()).transpose()?;
         Ok(Elsewhere { address: self.origin, tls })
     }
 
-    /// Whether all that is asked is on this machine.
+    /// Whether all servers are on this machine.
     fn is_near(&self) -> bool {
         let is_near = |address: SocketAddr| address.ip().is_loopback();
         is_near(self.origin) && self.cache.is_none_or(|(address, _)| is_near(address))
@@ -206,7 +208,7 @@ impl Standalone<'_> {
             directory.begins(0, self.beginning(rate), &spec)?;
         }
         let log = observer::Log { run: 0, dir: directory.as_deref_mut(), progress };
-        // Whether a store is full cannot be seen from here, nor what a cache used.
+        // The fill of a store and the usage of a cache cannot be seen from here.
         let sides = Sides { origin: &fixed.origin, cache: None };
         let mut observer = Observer::begin(log, &spec, sides, None)?;
         let load = self.load(&spec, fixed);
@@ -249,18 +251,18 @@ impl Standalone<'_> {
         }
     }
 
-    /// Who is asked.
+    /// Name of the entrant.
     fn name(&self) -> String {
         self.cache.map_or_else(|| "none".to_owned(), |(address, _)| address.to_string())
     }
 
-    /// Which of the run's robots are here: each part makes objects of its own, at its share of the rate.
+    /// The robots of the run that run here: each part makes objects of its own, at its share of the rate.
     fn lane(&self) -> Lane {
         let of_part = |part: Part| Lane::new(u32::from(part.number()) - 1, part.of().into());
         self.parts.and_then(|parts| of_part(parts.part)).unwrap_or(Lane::ONLY)
     }
 
-    /// Of a run of which nothing is known yet.
+    /// An empty record of a run.
     fn beginning(&self, rate: Option<PerSecond>) -> RunRecord {
         let of_part = |rate: PerSecond| rate.get() / f64::from(self.lane().count());
         let entrant = EntrantRecord { name: self.name(), version: None, config: None };
@@ -283,7 +285,8 @@ impl Standalone<'_> {
     }
 }
 
-/// Has robots run while another thread keeps them in step with the other parts. Which they went on without.
+/// Has robots run while another thread keeps them in step with the other parts. Returns the parts that they went on
+/// without.
 fn in_step(member: &Member, run: impl FnOnce() -> Ended) -> (Ended, PartSet) {
     let is_over = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -295,7 +298,7 @@ fn in_step(member: &Member, run: impl FnOnce() -> Ended) -> (Ended, PartSet) {
     })
 }
 
-/// Says that robots have ended, however they did: whoever keeps them in step would else never end.
+/// Marks the robots as ended, however they end: the thread that keeps them in step would else never end.
 struct Over<'a>(&'a AtomicBool);
 
 impl Drop for Over<'_> {

@@ -1,4 +1,4 @@
-//! Directories of bake-offs: what was cut short is read to its last line.
+//! Directories of bake-offs: unfinished ones are read to their last line.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
@@ -36,7 +36,7 @@ fn setup() -> Setup {
     }
 }
 
-/// 100 requests a second for 60 s, so many of them hits, which take 10 ms; misses take 3 s.
+/// 100 requests a second for 60 s with this number of hits, which take 10 ms; misses take 3 s.
 fn record(scope: Scope, seconds: u64, hits: u64) -> Record {
     let all = 100 * seconds;
     let mut sums = Sums { asked: all, finished: all, good: all, ..Sums::default() };
@@ -100,11 +100,11 @@ fn no_faults_is_said_only_where_no_request_failed() {
     broken.phases[0].phase.sums.errors = [("truncated".to_owned(), 66), ("reset".to_owned(), 6)].into();
     let said = sentence(&broken);
     assert!(said.ends_with("; 1.2 % of the requests got no whole reply, most often truncated"), "{said}");
-    // What had no reply long after the last phase has hung.
+    // A request without a reply long after the last phase has hung.
     broken.phases[0].phase.sums.errors = [("cut-off".to_owned(), 6)].into();
     let said = sentence(&broken);
     assert!(said.ends_with("; 0.1 % of the requests got no whole reply, most often cut-off"), "{said}");
-    // What was under way when bakeoff broke off is its own affair.
+    // Requests under way when bakeoff broke off are not its fault.
     broken.phases[0].ended = None;
     assert!(sentence(&broken).ends_with("; no faults"));
 }
@@ -207,7 +207,7 @@ fn the_tails_of_hits_and_of_misses_are_told_apart_and_one_out_of_proportion_is_n
     assert_eq!(named(&with_late_hits(3)), 0);
 }
 
-/// What failed may have come to the origin all the same.
+/// A failed request may have come to the origin all the same.
 #[test]
 fn posts_that_come_to_the_origin_more_often_than_they_were_sent_are_named() {
     let with_posts = |origin: u64, failed: u64| {
@@ -299,18 +299,18 @@ fn half_a_line_is_what_a_killed_run_leaves() {
     let stored = directory::load(temp.path()).unwrap();
     assert_eq!((stored.runs.len(), stored.ended.as_ref()), (1, None));
     assert_eq!(analyse(&stored).unwrap().ended, End::Killed);
-    // A whole line that is none is no half one.
+    // A whole line that is no record is not half a line.
     file.write_all(b"\n").unwrap();
     let why = directory::load(temp.path()).unwrap_err().to_string();
     assert!(why.contains("line 2"), "{why}");
 }
 
-/// What a directory with these runs comes to; the plan is a shipped one.
+/// Results of a directory with these runs; the plan is a shipped one.
 fn results_of(plan: &str, runs: &[RunRecord]) -> Results {
     results_of_text(shipped::PLANS.iter().find(|shipped| shipped.name == plan).unwrap().text, runs)
 }
 
-/// The same of a plan of one's own.
+/// The same for a plan given as text.
 fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
@@ -332,7 +332,7 @@ fn a_rate_that_was_too_much_is_told_before_all_else() {
     assert!(said.starts_with("overloaded at 400/s, where 25 % of what was due was answered; "), "{said}");
     let warning = "squid at 400/s: overloaded: 25 % of the requests that were due were answered, 100/s";
     assert!(results.warnings[0].starts_with(warning), "{:?}", results.warnings);
-    // What nobody was free to ask for was due all the same.
+    // Requests that no free robot could make were due all the same.
     assert_eq!(results.entrants[0].points[0].error_share, 0.75);
     let kept_up = results_of("polymix-1", &[asked(100.0)]);
     assert_eq!(kept_up.entrants[0].points[0].error_share, 0.0);
@@ -430,7 +430,7 @@ fn the_rule_of_1999_is_judged_where_the_plan_has_it() {
     }
 }
 
-/// A fill as fast as replies come, of so many seconds at 100/s.
+/// A fill as fast as replies come, of this many seconds at 100/s.
 fn filling(seconds: u64, ended: EndReason) -> RunRecord {
     let mut run = RunRecord { purpose: Purpose::BestEffort, ..run(0) };
     run.phases[0].phase = record(Scope::Phase, seconds, 0);
@@ -721,7 +721,7 @@ fn records_of_before_have_what_caches_would_have_made_of_them_in_the_run() {
     assert_eq!((read.store_unreadable, read.phases[0].achievable), (None, None));
 }
 
-/// A run of a pass at a rate of `cache-bakeoff`, with so many hits.
+/// A run of a pass at a rate of `cache-bakeoff`, with this number of hits.
 fn in_pass(name: &str, pass: u32, hits: u64) -> RunRecord {
     let mut run = RunRecord { pass: Some(pass), ..run(hits) };
     name.clone_into(&mut run.entrant.name);
@@ -771,7 +771,7 @@ fn both_starts_of_a_baseline_stand_side_by_side_in_the_order_of_the_plan() {
     let baselines = results.baselines.unwrap();
     assert_eq!((baselines.first.as_str(), baselines.second.as_str()), ("squid", "squid'"));
     assert!((baselines.spread.mean.unwrap().most - 149.5 / 1_430.25).abs() < 1e-9, "{baselines:?}");
-    // It was killed in the first pass: there is nothing that it could be apart from.
+    // It was killed in the first pass: there is no other to compare with.
     assert_eq!((results.entrants[0].spread, results.ended), (None, End::Killed));
 }
 
@@ -840,7 +840,7 @@ fn records_and_set_ups_of_before_have_neither_passes_nor_turns() {
     assert!(read.entrants.is_empty() && read.turns.is_empty());
 }
 
-/// What is said of a cache that has so many hits in each 5 s at 50/s and at 100/s, of so many that one could have had.
+/// The sentence on a cache with this number of hits in each 5 s at 50/s and at 100/s, and the possible hit ratios.
 fn said_of_falling(hits: [u64; 2], possible: [f64; 2]) -> String {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
@@ -884,6 +884,6 @@ fn a_hit_ratio_that_falls_with_the_rate_is_a_bypass_unless_any_cache_would_have_
     ] {
         assert!(!said.contains("bypass"), "{why}: {said}");
     }
-    // Where it is explained in part, only what is beyond counts.
+    // If the fall is explained in part, only the rest counts.
     assert!(said_of_falling([275, 200], [0.56, 0.46]).contains("bypass"));
 }

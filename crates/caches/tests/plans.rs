@@ -1,4 +1,4 @@
-//! Plans of bake-offs: the shipped ones, and what is refused, in words.
+//! Plans of bake-offs: the shipped ones, and refusals with their messages.
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
@@ -42,7 +42,7 @@ fn every_shipped_plan_is_one_and_says_what_it_would_do() {
     }
 }
 
-/// By time or by requests at the rate of 50/s; how long a fill takes is not known.
+/// By time or by requests at the rate of 50/s; the duration of a fill is not known.
 #[test]
 fn how_long_a_run_is_measured_is_told_beforehand_where_it_can_be() {
     let measured = |text: &str| parse(text).unwrap().measured_time();
@@ -59,7 +59,7 @@ fn polymix_1_has_its_published_parameters() {
     let robots = plan.robots_at(rate(50.0));
     assert_eq!((robots.recurrence, robots.robots.get()), (Ratio::new(0.6875).unwrap(), 1));
     assert_eq!(plan.model.kinds()[0].cachable, 0.8);
-    // What is asked again and may be cached: 55 %.
+    // Repeated requests that may be cached: 55 %.
     assert!((0.6875_f64 * 0.8 - plan.hit_ratio.unwrap().get()).abs() < 1e-12);
     let minutes: Vec<Option<Nanos>> = plan.phases().iter().map(|phase| phase.goal.duration).collect();
     assert_eq!(minutes, [6, 54, 1].map(|minutes| Some(Nanos::from_secs(60 * minutes))));
@@ -78,7 +78,7 @@ fn polymix_4_has_its_published_parameters() {
     assert_eq!(robots.working_set, Limit::Objects(8640));
     let fill = &plan.phases()[1];
     assert_eq!((fill.goal.fill_bytes, fill.goal.lock.unwrap().frozen), (Some(2 * plan.memory_bytes), true));
-    // Four hours would shrink to a minute; what fills a store does not fill it sooner.
+    // Four hours would shrink to a minute; a scale does not fill a store sooner.
     assert_eq!(fill.goal.lock.unwrap().at_most, Nanos::from_secs(600));
     let measured: Vec<(&str, Option<Nanos>)> = plan
         .phases()
@@ -133,7 +133,7 @@ fn over_tls_no_proxy_is_asked_in_reverse() {
 fn webaxe_4_has_its_published_parameters() {
     let plan = parse_with(text("webaxe-4"), &at_scale("1/480")).unwrap();
     let robots = plan.robots_at(rate(500.0));
-    // One site, whatever the rate; 1 GB in objects of 11 KB.
+    // One site at any rate; 1 GB in objects of 11 KB.
     assert_eq!((robots.robots.get(), robots.servers.get()), (1250, 1));
     assert_eq!(robots.working_set, Limit::Objects((1 << 30) / (11 << 10)));
     assert_eq!(robots.connections, Connections::Each(NonZeroU32::new(4).unwrap()));
@@ -337,7 +337,7 @@ fn a_scale_shortens_all_but_the_warm_up_of_ten_seconds() {
     assert_eq!(seconds, [10.0, 54.0, 1.0]);
     let too_short = parse_with(text("polymix-1"), &at_scale("1/200")).unwrap_err();
     assert!(too_short.contains("`meas` holds 16.2 s") && too_short.ends_with("at least 1/81"), "{too_short}");
-    // 30 s would do by time, but 2000 replies at 50/s take 40 s: what is advised does for both.
+    // 30 s would do by time, but 2000 replies at 50/s take 40 s: the advice suffices for both.
     parse_with(text("polymix-1"), &at_scale("1/81")).unwrap();
     assert!(parse_with(text("polymix-1"), &at_scale("1/82")).is_err());
     let slow = Changes { rate: Some(rate(10.0)), ..at_scale("1/60") };
@@ -498,7 +498,7 @@ fn the_order_is_drawn_from_the_seed_anew_for_every_pass() {
         assert_eq!(rates, (1..=10).collect::<Vec<u32>>(), "each rate once a turn");
     }
     assert_ne!(turns[0].rates, turns[1].rates);
-    // The first pass is the same however many follow it.
+    // The first pass is the same for any number of passes.
     assert_eq!(of("passes = 1").turns(), pass(1).into_iter().cloned().collect::<Vec<_>>());
 }
 
@@ -512,7 +512,7 @@ fn one_by_itself_runs_once_and_in_the_order_of_its_plan() {
     let turns = plan.turns();
     assert_eq!((turns.len(), &turns[0].rates), (1, &(1..=10).collect::<Vec<u32>>()));
     assert!(!plan.in_words().contains("order"), "{}", plan.in_words());
-    // Whoever asks for it has it twice, and in two passes.
+    // A plan that asks for it has it twice, and in two passes.
     let turns = parse_with(&text, &alone).unwrap().turns();
     let named: Vec<(u32, &str)> = turns.iter().map(|turn| (turn.pass, turn.entrant.as_str())).collect();
     assert_eq!(named, [(1, "squid"), (1, "squid'"), (2, "squid"), (2, "squid'")]);
@@ -532,7 +532,7 @@ fn what_is_no_order_and_too_many_passes_are_refused() {
     }
 }
 
-/// Five turns a pass of ten minutes and nine times ten seconds idle; three seconds for each look at the way.
+/// Five turns a pass of ten minutes and nine times ten seconds idle; three seconds for each measurement of the path.
 #[test]
 fn two_passes_take_twice_as_long_but_for_the_second_search() {
     let sixtieth = at_scale("1/60");

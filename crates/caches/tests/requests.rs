@@ -18,10 +18,10 @@ use std::sync::Arc;
 
 const MOST: usize = 100_000;
 
-/// What a plan with shares of a peak is asked at here.
+/// Rate of plans with shares of a peak in this test.
 const RATE: f64 = 100.0;
 
-/// Plan, who of it, requests until all phases were over or [`MOST`] were made, FNV-1a over all that is sent.
+/// Plan, its robots, requests until all phases were over or [`MOST`] were made, FNV-1a over all that is sent.
 const KNOWN: &str = "\
 polymix-1 robots 100000 a90973d16063681c
 polymix-1 fill 100000 7f2ce6f728154dbe
@@ -54,8 +54,8 @@ fn shipped_plans_ask_for_what_they_always_did() {
     assert_eq!(seen, KNOWN);
 }
 
-/// Asks for what is due and answers it, well and whole, after 1 ms and up to 16 ms more by its number: how many
-/// requests, and their digest.
+/// Makes the due requests and answers them, well and whole, after 1 ms and up to 16 ms more by its number: returns the
+/// number of requests, and their digest.
 fn requests(spec: Spec, model: &Model, seed: u64) -> (usize, u64) {
     let setting = Setting {
         world: 0xB0B,

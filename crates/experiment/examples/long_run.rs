@@ -1,6 +1,6 @@
-//! Writes the results directory of a long run that never was: 250 rounds of 40 arms, 10,000 slices
-//! of 2000 requests, with histograms as real ones are. The same bytes on every machine but for the
-//! last digits of logarithms. `benches/analyse` measures with it what reports cost.
+//! Writes the results directory of a long synthetic run: 250 rounds of 40 arms, 10,000 slices of 2000 requests, with
+//! realistic histograms. The same bytes on every machine but for the last digits of logarithms. `benches/analyse` uses
+//! it to measure the cost of reports.
 //!
 //!     cargo run --release -p bakeoff-experiment --example long_run -- DIR
 

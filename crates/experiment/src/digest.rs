@@ -1,4 +1,4 @@
-//! SHA-256: which executable was measured, and whether a results directory is as it was written.
+//! SHA-256 digests, which identify the measured executable and seal a results directory.
 
 use aws_lc_rs::digest::{Context, SHA256};
 use std::fs::File;
@@ -21,7 +21,7 @@ pub fn sha256_of(path: &Path) -> io::Result<String> {
     Ok(hex(hash.finish().as_ref()))
 }
 
-/// SHA-256 of these bytes one behind the other, in hexadecimal.
+/// SHA-256 of these bytes concatenated, in hexadecimal.
 pub(crate) fn sha256(parts: &[&[u8]]) -> String {
     let mut hash = Context::new(&SHA256);
     parts.iter().for_each(|part| hash.update(part));

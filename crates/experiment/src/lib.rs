@@ -1,7 +1,7 @@
-//! One experiment: plan, design, run, and the results directory.
+//! An experiment: its plan, design, run, and results directory.
 //!
-//! Measuring side, the bakeoff process. Owns the order of slices and when to stop. Everything that
-//! is decided from figures is a pure function of the results directory.
+//! Measuring side, the bakeoff process. Owns the order of slices and when to stop. Everything that is decided from
+//! figures is a pure function of the results directory.
 
 #![forbid(unsafe_code)]
 

@@ -1,7 +1,8 @@
-//! After which rounds verdicts are judged: planned before the first, and once more after the third.
+//! Schedule of looks, the rounds after which verdicts are judged: planned before the first round, and again after the
+//! third.
 //!
-//! Pure, cold. The second plan knows how long rounds take, and nothing else: it is made from the durations that stand
-//! in the slices, so a report comes to the same looks as the run did.
+//! Pure, cold. The second plan knows only how long rounds take. It is made from the durations in the slices, so a
+//! report comes to the same looks as the run did.
 
 use crate::results::{RestartSetup, RoundKind, Setup, SliceRecord};
 use bakeoff_stats::LookPlan;
@@ -11,12 +12,12 @@ const LEARNT: u32 = 3;
 /// Share of the remaining budget that rounds may take.
 pub(crate) const USABLE: f64 = 0.95;
 
-/// What rounds take, ns.
+/// Durations of rounds, ns.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct RoundTime {
-    /// The slices of all arms, and what is between them.
+    /// The slices of all arms, and the time between them.
     pub(crate) round: f64,
-    /// Starting all arms anew, where that is due.
+    /// Starts of all arms anew, if they are due.
     pub(crate) restart: f64,
 }
 
@@ -26,7 +27,7 @@ impl RoundTime {
         self.round + if restarts.is_due(round) { self.restart } else { 0.0 }
     }
 
-    /// How many rounds fit `ns` from round `first` on, at most `most`.
+    /// Number of rounds that fit into `ns` from round `first` on, at most `most`.
     pub(crate) fn fitting(self, ns: f64, first: u32, most: u32, restarts: &RestartSetup) -> u32 {
         let mut spent = 0.0;
         let fits = |round: &u32| {
@@ -53,7 +54,7 @@ pub(crate) fn looks(setup: &Setup, slices: &[SliceRecord]) -> LookPlan {
     planned.again((LEARNT + more).max(LEARNT + 1).min(setup.max_rounds))
 }
 
-/// What the first rounds took, and when the last of them ended; `None` before that.
+/// Durations of the first rounds, and the end of the last of them; `None` before that.
 fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
     let is_main = |slice: &&SliceRecord| setup.design.kind_of(slice) == RoundKind::Main;
     let of = |round: u32| slices.iter().filter(move |s| s.round == round).filter(is_main);

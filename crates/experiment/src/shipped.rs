@@ -1,17 +1,17 @@
-//! The plans and the log inside the program.
+//! Plans, suites, directories, layers and the log inside the program.
 
 use bakeoff_workload::replay::LogSource;
 
 /// A plan that needs no file.
 #[derive(Clone, Copy, Debug)]
 pub struct ShippedPlan {
-    /// What it is called on the command line.
+    /// Its name on the command line.
     pub name: &'static str,
     /// Its text.
     pub text: &'static str,
 }
 
-/// All of them, the quickstart first.
+/// All plans, the quickstart first.
 pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "quickstart", text: include_str!("../../../plans/quickstart.toml") },
     ShippedPlan { name: "nginx-tls", text: include_str!("../../../plans/nginx-tls.toml") },
@@ -103,7 +103,7 @@ pub fn log(name: &str) -> Option<LogSource> {
 }
 
 impl ShippedPlan {
-    /// What the plan is about: the comment on its first line.
+    /// The subject of the plan: the comment on its first line.
     pub fn summary(&self) -> &'static str {
         self.text.lines().next().map_or("", |line| line.trim_start_matches('#').trim())
     }

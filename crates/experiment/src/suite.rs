@@ -1,7 +1,7 @@
 //! Suites: several plans that are run one after the other, from one file of `[[part]]`s.
 //!
-//! Measuring side, cold, pure. Owns the file's form and where a part's plan is looked for; what a
-//! plan is, which of the plans' languages it is in and how it is run is none of its business.
+//! Measuring side, cold, pure but for [`Suite::load`]. Owns the file's form and the places in which a part's plan is
+//! looked for. It does not know what a plan is, in which of the plans' languages it is written and how it is run.
 
 use crate::directory::Layout;
 use crate::plan::{PlanError, PlanSource, Setting, suggestion};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// The `schema` of what [`Begun`] is stored as.
+/// The `schema` of a stored [`Begun`].
 pub const BEGUN_SCHEMA: &str = "bakeoff-suite-begun/1";
 /// Its text, in its results directory.
 pub const TEXT: &str = "suite.toml";
@@ -22,17 +22,17 @@ pub const SUITE: Layout = Layout { setup: "suite.json", form: BEGUN_SCHEMA, grow
 pub struct Suite {
     /// The file's stem or the shipped suite's name.
     pub name: String,
-    /// What messages call the text.
+    /// Name of the text in messages.
     pub origin: String,
     /// The text it came from.
     pub text: String,
-    /// What it is about: the comment on its first line.
+    /// Its subject: the comment on its first line.
     pub summary: String,
     /// At least one, names that differ.
     pub parts: Vec<Part>,
 }
 
-/// One of them.
+/// A plan of a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Part {
     /// Its name, and that of its directory.
@@ -41,20 +41,20 @@ pub struct Part {
     pub plan: String,
 }
 
-/// How a suite was begun: what is needed to go on with it.
+/// Record of a suite's start, needed to resume it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Begun {
     /// [`BEGUN_SCHEMA`].
     pub schema: String,
     /// Name of the suite.
     pub name: String,
-    /// What it is about.
+    /// Its subject.
     pub summary: String,
     /// Version of bakeoff that began it.
     pub bakeoff: String,
-    /// Whether the whole of its plans is run, where they state a sample.
+    /// Whether its plans are run as a whole if they state a sample.
     pub full: bool,
-    /// Those of the suite's parts that are run, in their order, each with what was set in its plan.
+    /// The parts that are run, in their order, each with the settings for its plan.
     pub parts: Vec<BegunPart>,
 }
 
@@ -137,7 +137,7 @@ impl Suite {
         self.parts.iter().map(|part| part.name.as_str()).collect()
     }
 
-    /// What was set, part by part; each setting's first word is the name of one.
+    /// The settings of each part; each setting's first word is the name of one.
     ///
     /// # Errors
     /// The first word names no part, in words.
@@ -169,7 +169,7 @@ impl Begun {
     }
 }
 
-/// The file beside the suite, where there is one or a path is meant; else the name of a shipped plan.
+/// The file beside the suite, if it exists or a path is given; else the name of a shipped plan.
 fn found(plan: &str, base: Option<&Path>) -> String {
     let beside = base.map(|base| base.join(plan));
     let is_path = plan.contains('/') || plan.ends_with(".toml");
@@ -177,7 +177,7 @@ fn found(plan: &str, base: Option<&Path>) -> String {
     meant.map_or_else(|| plan.to_owned(), |path| path.display().to_string())
 }
 
-/// Fit to be a directory's name and the first word of a setting.
+/// Whether it can be a directory's name and the first word of a setting.
 fn is_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     !name.is_empty() && name.chars().all(fits)

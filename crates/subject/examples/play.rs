@@ -1,9 +1,8 @@
-//! The other parts in the tests of this crate: a guardian, a bakeoff that gets killed, servers.
+//! Stand-ins for the tests of this crate: a guardian, a bakeoff that gets killed, and several servers.
 //!
-//! `play guardian` is what `bakeoff guardian` is. `play bakeoff BASE ROOT` starts subjects, prints
-//! their processes and waits to be killed. `play http PORT [STATUS]` and `play origin --port PORT`
-//! answer every request; `play burner PORT` spends CPU in threads and children on demand, and
-//! `play shell PORT` runs each line it is sent as a command.
+//! `play guardian` is what `bakeoff guardian` is. `play bakeoff BASE ROOT` starts subjects, prints their processes and
+//! waits to be killed. `play http PORT [STATUS]` and `play origin --port PORT` answer every request; `play burner PORT`
+//! spends CPU in threads and children on demand, and `play shell PORT` runs each line it is sent as a command.
 
 #![allow(clippy::print_stdout)] // the test that started it reads it
 
@@ -76,7 +75,7 @@ fn http(port: &str, status: &str) {
     }
 }
 
-/// For each line: two threads and three children that burn and end; answers the CPU used so far.
+/// For each line: starts two threads and three children that burn CPU and end; answers the CPU used so far.
 fn burner(port: &str) {
     for stream in listen(port) {
         let mut stream = BufReader::new(stream);

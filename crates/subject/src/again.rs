@@ -1,8 +1,8 @@
-//! A subject that is killed and started again where it was: the same configuration, port and directory.
+//! Kill and restart of a running subject in place: the same configuration, port and directory.
 //!
-//! Measuring side, cold path. What the kernel has of its files stays, as when a process is killed; a machine
-//! without power would lose what was not synced, too. The guardian stays, and with it the account of CPU. Owns no
-//! moments: whoever calls looks at the clock.
+//! Measuring side, cold path. The kernel keeps the page cache of its files, as when a process is killed; a machine that
+//! loses power would also lose what was not synced. The guardian stays, and with it the account of CPU. Takes no
+//! timestamps: the caller reads the clock.
 
 use crate::SubjectError;
 use crate::context::Context;
@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
 
-/// What it takes to start it anew.
+/// The data needed to start a subject again.
 #[derive(Debug)]
 pub(crate) struct Again {
     plan: Plan,
@@ -25,7 +25,7 @@ pub(crate) struct Again {
 }
 
 impl Again {
-    /// `None` where more than the server would have to be put up again: its layers, or the network it is in.
+    /// `None` if more than the server would have to be put up again: its layers, or the network it is in.
     pub(crate) fn of(context: &Context<'_>, plan: Plan, ready: Option<String>) -> Option<Self> {
         let alone = context.layers.is_empty() && context.network.is_none();
         let (host, start_timeout) = (context.host(), context.start_timeout);
@@ -33,7 +33,7 @@ impl Again {
     }
 }
 
-/// A subject of which no process is left. Its port is kept for it.
+/// A subject with no process left. Its port is reserved for it.
 #[derive(Debug)]
 pub struct Killed<'r> {
     running: &'r Running,
@@ -46,7 +46,7 @@ pub struct Killed<'r> {
 pub struct Starting<'r> {
     running: &'r Running,
     again: &'r Again,
-    /// Some servers take a while until they listen.
+    /// Keeps the port reserved: some servers take a while until they listen.
     _port: Option<OwnedFd>,
 }
 
@@ -68,7 +68,7 @@ impl Running {
             }
             Err(source) => return Err(self.guardian_failed(source)),
         }
-        // Who cannot have it takes the small risk that a connection gets the port meanwhile.
+        // Without the reservation there is a small risk that a connection gets the port meanwhile.
         let port = port::hold(again.host, self.address.port()).ok();
         Ok(Killed { running: self, again, port })
     }

@@ -1,7 +1,8 @@
-//! What is attached to a running server: a program beside it, without a port of its own.
+//! Programs attached to a running server: they run beside it, without a port of their own.
 //!
-//! Measuring side, cold path. Started when the server is ready, as bakeoff's own user and in the server's network, under a
-//! guardian of its own. It is told whom it is attached to; what it does there is its own affair.
+//! Measuring side, cold path. An attached program starts when the server is ready, as bakeoff's own user and in the
+//! server's network, under a guardian of its own. It is told which server it is attached to; bakeoff does not look at
+//! what it does there.
 
 use crate::SubjectError;
 use crate::cgroup::{Ceiling, HitMeter};
@@ -23,10 +24,10 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::time::Duration;
 
-/// Between two looks at what it printed.
+/// Interval between two looks at its output.
 const GLANCE: Duration = Duration::from_millis(10);
 
-/// Its words, how the line begins that it prints when it is ready, and its file.
+/// Its command, the beginning of the line that it prints when it is ready, and its file.
 type Words<'f> = (&'f [String], Option<&'f str>, Option<&'f FrontFile>);
 
 /// Starts it and returns when it is ready. Nothing of it is left when this fails, except what it printed.
@@ -114,7 +115,7 @@ fn write(
     fs::write(&path, text).map_err(|source| SubjectError::Dir { arm: arm.to_owned(), path, source })
 }
 
-/// What it is told of the server.
+/// The substitutions that describe the server to it.
 fn substitutions(server: &Running, context: &Context<'_>, dir: &Path) -> Result<Substitutions, SubjectError> {
     let mut known = server.substitutions.clone();
     let executable = context.executable().map_err(|source| SubjectError::Read {
@@ -133,7 +134,7 @@ fn substitutions(server: &Running, context: &Context<'_>, dir: &Path) -> Result<
     Ok(known)
 }
 
-/// The device that has this address, in the network of the calling thread.
+/// Name of the network interface that has this address, in the network of the calling thread.
 fn interface_of(address: IpAddr) -> io::Result<String> {
     let mut devices = nix::ifaddrs::getifaddrs()?;
     let has_it = |device: &nix::ifaddrs::InterfaceAddress| {
@@ -145,7 +146,7 @@ fn interface_of(address: IpAddr) -> io::Result<String> {
     found.ok_or_else(|| io::Error::other(format!("no device has the address {address}")))
 }
 
-/// Waits until it has printed the line; for nobody where there is none to wait for.
+/// Waits until it has printed the ready line; returns at once if there is none to wait for.
 pub(crate) fn await_ready(
     job: &Job<'_>,
     guardian: &Guardian,

@@ -17,7 +17,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// The names the certificate is for.
 pub const NAMES: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 
-/// Where the files are, all PEM.
+/// Paths of the files, all PEM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Certificate {
     /// The authority: what a client must trust.
@@ -53,7 +53,7 @@ impl Certificate {
         Ok(Self { ca: self.ca.clone(), cert, key })
     }
 
-    /// Certificate and key in one file of that directory, mode 0600, for programs that want them so.
+    /// Certificate and key in one file of that directory, mode 0600, for programs that need them together.
     pub(crate) fn in_one_file(&self, dir: &Path) -> std::io::Result<PathBuf> {
         let path = dir.join("both.pem");
         let both = fs::read_to_string(&self.cert)? + &fs::read_to_string(&self.key)?;

@@ -1,10 +1,10 @@
-//! The cgroups of a subject: the kernel's own account of a set of processes, however they come and
-//! go, and the limits a plan puts on them.
+//! Cgroups of a subject: the kernel's own account of a set of processes, however they come and go, and the limits a
+//! plan puts on them.
 //!
-//! Measuring side; made, joined and removed in the guardian, read by bakeoff. Only directories
-//! named after us are ever made or removed, and only when empty. Measuring alone touches no
-//! controller and no limit, so it changes nothing for the subject; `limit` sets what a plan asks
-//! for, `hits` reads how often a limit was met, `place` knows where groups can be.
+//! Measuring side; made, joined and removed in the guardian, read by bakeoff. Only directories named after us are ever
+//! made or removed, and only when empty. Measuring alone touches no controller and no limit, so it changes nothing for
+//! the subject; `limit` sets what a plan asks for, `hits` reads how often a limit was met, `place` knows where groups
+//! can be.
 
 mod hits;
 mod limit;
@@ -23,7 +23,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-/// Which of the kernel's two cgroup systems.
+/// Version of the kernel's cgroup system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Kind {
@@ -40,26 +40,26 @@ pub(crate) struct Group {
     path: PathBuf,
 }
 
-/// The groups of one subject.
+/// All groups of one subject.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Groups {
-    /// Where its CPU is read; none: by clocks.
+    /// The group that its CPU is read from; none: CPU clocks are used.
     pub(crate) account: Option<Group>,
-    /// Those that limit it. The account may be one of them.
+    /// The groups that limit it. The account may be one of them.
     pub(crate) limiting: Vec<Group>,
 }
 
 /// The groups a child can be put into, before it is known which it joined.
 pub(crate) struct Prospects {
-    /// Best first; it joins the first that takes it.
+    /// Best first; the child joins the first that takes it.
     accounts: Vec<Group>,
-    /// It must join all.
+    /// The child must join all of these.
     limiting: Vec<Group>,
 }
 
-/// Why there are no groups for a subject.
+/// Reasons why there are no groups for a subject.
 pub(crate) enum NoGroups {
-    /// No account, and one was demanded.
+    /// No account can be had, and one was demanded.
     Account(io::Error),
     /// A limit cannot be set: a sentence, with what to do.
     Limit(String),
@@ -79,22 +79,22 @@ impl Prospects {
         }
     }
 
-    /// Those of a subject that has some.
+    /// The prospects of a subject that already has groups.
     pub(crate) fn of(groups: &Groups) -> Self {
         Self { accounts: groups.account.iter().cloned().collect(), limiting: groups.limiting.clone() }
     }
 
-    /// Doors of which one is enough.
+    /// Door files of which the child needs to pass one.
     pub(crate) fn any(&self) -> Vec<File> {
         self.accounts.iter().filter_map(|group| group.door().ok()).collect()
     }
 
-    /// Doors that must all be passed.
+    /// Door files that the child must all pass.
     pub(crate) fn all(&self) -> io::Result<Vec<File>> {
         self.limiting.iter().map(Group::door).collect()
     }
 
-    /// Keeps what `pid` joined and removes the others.
+    /// Keeps the groups that `pid` joined and removes the others.
     pub(crate) fn keep_joined(self, pid: u32) -> Groups {
         let mut account = None;
         for group in self.accounts {
@@ -113,8 +113,7 @@ impl Prospects {
     }
 }
 
-/// Where the CPU could be read. Empty when clocks are wanted, or no group can be made and none is
-/// demanded.
+/// Groups from which the CPU could be read. Empty when clocks are wanted, or no group can be made and none is demanded.
 fn accounts(choice: CpuChoice, limiting: &[Group]) -> io::Result<Vec<Group>> {
     match choice {
         CpuChoice::Clocks => Ok(Vec::new()),
@@ -175,13 +174,13 @@ impl Group {
         Ok(Self { kind, path })
     }
 
-    /// Writing `0` here moves the writer in.
+    /// File through which a process joins: writing `0` to it moves the writer in.
     fn door(&self) -> io::Result<File> {
         OpenOptions::new().write(true).open(self.path.join("cgroup.procs"))
     }
 
-    /// CPU of everybody who was ever in. Exact when nobody runs; else up to a scheduler tick per
-    /// core too little (1 to 10 ms, the kernel's `CONFIG_HZ`).
+    /// CPU of every process that was ever in. Exact when none runs; else up to a scheduler tick per core too little (1
+    /// to 10 ms, the kernel's `CONFIG_HZ`).
     pub(crate) fn usage(&self) -> io::Result<Nanos> {
         Meter::open(self)?.read()
     }
@@ -196,8 +195,8 @@ impl Group {
         self.members().contains(&pid) || self.usage().is_ok_and(|usage| usage > Nanos::ZERO)
     }
 
-    /// Removes it with the groups the subject made inside. Ended processes leave a moment late, so
-    /// it tries for a second; should it stay, the next start sweeps it away.
+    /// Removes it with the groups the subject made inside. Ended processes leave a moment late, so removal is tried for
+    /// a second; should the group stay, the next start sweeps it away.
     fn remove(&self) {
         for _ in 0..100 {
             remove_empty(&self.path);
@@ -236,14 +235,14 @@ impl Meter {
     }
 }
 
-/// What a small file of the kernel's says now; it stays open.
+/// Current text of a small kernel file, which stays open.
 fn whole(file: &File) -> io::Result<String> {
     let mut buffer = [0; 4096];
     let length = file.read_at(&mut buffer, 0)?;
     Ok(String::from_utf8_lossy(&buffer[..length]).into_owned())
 }
 
-/// The figure behind a name, in files of a name and a figure a line.
+/// The number behind a name, in files that have a name and a number on each line.
 fn named(text: &str, name: &str) -> Option<u64> {
     let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
     rest.trim().parse().ok()

@@ -1,7 +1,8 @@
-//! An arm's server with all that stands before it: started from the server outwards, read as one, ended from outside inwards.
+//! The chain of an arm: its server and all fronts before it. Started from the server outwards, read as one, ended from
+//! the outside inwards.
 //!
-//! Measuring side, cold path; only the readings are between slices. Every part is a subject of its own, under a guardian of its
-//! own: the chain is who asks whom. Knows no product.
+//! Measuring side, cold path; only the readings are between slices. Every part is a subject of its own, under a
+//! guardian of its own; each front sends its requests to the next part inwards. Knows no product.
 
 use crate::SubjectError;
 use crate::config::ConfigError;
@@ -16,18 +17,18 @@ use bakeoff_units::Nanos;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// A server and what stands before it, running. Dropping it ends all of it.
+/// A server and its fronts, running. Dropping it ends all of it.
 #[derive(Debug)]
 pub struct Chain {
-    /// With a port of their own, outermost first. Dropped before what they ask.
+    /// Fronts with a port of their own, outermost first. Dropped before the parts they send requests to.
     fronts: Vec<Running>,
-    /// Without one, in the order of the plan.
+    /// Attached programs, which have no port, in the order of the plan.
     attached: Vec<Running>,
     server: Running,
 }
 
-/// Starts the server, then what stands before it from the innermost to the outermost; `fronts`: outermost first. Nothing is
-/// left when this fails, except what was printed.
+/// Starts the server, then its fronts from the innermost to the outermost; `fronts`: outermost first. Nothing is left
+/// when this fails, except what was printed.
 ///
 /// # Errors
 /// As [`start`], naming the part that did not start.
@@ -53,7 +54,7 @@ pub fn start_chain(spec: &Spec, fronts: &[FrontSpec], context: &Context<'_>) -> 
     Ok(chain)
 }
 
-/// Starts one front, by its spec, that asks `upstream`.
+/// Starts one front by its spec, with `upstream` as the address it sends requests to.
 fn start_front(
     front: &FrontSpec,
     spec: &Spec,
@@ -62,7 +63,7 @@ fn start_front(
 ) -> Result<Running, SubjectError> {
     let mut context = around.clone();
     context.arm = format!("{}.{}", around.arm, front.name);
-    // They are the server's.
+    // These settings belong to the server.
     (context.layers, context.wraps) = (Vec::new(), Vec::new());
     (context.prepare, context.directives) = (Vec::new(), None);
     (context.http2, context.padding) = (false, 0);
@@ -83,7 +84,7 @@ fn start_front(
     Ok(running)
 }
 
-/// A configuration that never says whom it asks would ask somebody else.
+/// A configuration that does not name its upstream would send requests to some other server.
 fn demand_upstream(config: &Path, context: &Context<'_>) -> Result<(), SubjectError> {
     let text = context.read(config, &context.arm)?;
     let names = ["{upstream}", "{upstream_port}", "{origin}", "{origin_port}"];
@@ -98,12 +99,12 @@ fn demand_upstream(config: &Path, context: &Context<'_>) -> Result<(), SubjectEr
 }
 
 impl Chain {
-    /// What is behind all.
+    /// The server behind all fronts.
     pub const fn server(&self) -> &Running {
         &self.server
     }
 
-    /// With a port of their own, outermost first.
+    /// Fronts with a port of their own, outermost first.
     pub fn fronts(&self) -> &[Running] {
         &self.fronts
     }
@@ -113,7 +114,7 @@ impl Chain {
         !self.fronts.is_empty() || !self.attached.is_empty()
     }
 
-    /// Whom clients ask.
+    /// The part that clients send requests to.
     pub fn entry(&self) -> &Running {
         self.fronts.first().unwrap_or(&self.server)
     }
@@ -122,41 +123,41 @@ impl Chain {
         self.fronts.iter().chain(&self.attached)
     }
 
-    /// The server last.
+    /// All parts, the server last.
     pub fn parts(&self) -> impl Iterator<Item = &Running> {
         self.before().chain([&self.server])
     }
 
-    /// CPU of all of it.
+    /// CPU of all parts.
     ///
     /// # Errors
-    /// Why there is none of some part.
+    /// The reason why some part has no reading.
     pub fn cpu(&self) -> Result<CpuReading, CpuMissing> {
         self.before().try_fold(self.server.cpu()?, |sum, part| Ok(together(sum, part.cpu()?)))
     }
 
-    /// CPU of what stands before the server.
+    /// CPU of the fronts.
     ///
     /// # Errors
-    /// The same; and when nothing stands there.
+    /// As [`Self::cpu`]; also when there is no front.
     pub fn cpu_of_fronts(&self) -> Result<CpuReading, CpuMissing> {
         let mut parts = self.before();
         let first = parts.next().ok_or(CpuMissing::Ended)?.cpu()?;
         parts.try_fold(first, |sum, part| Ok(together(sum, part.cpu()?)))
     }
 
-    /// How often the server met its limits.
+    /// Number of times the server met its limits.
     pub fn limits_hit(&self) -> LimitsHit {
         self.server.limits_hit()
     }
 
-    /// Violations that all parts say they have noted; `None` when none counts them.
+    /// Sum of the violations that all parts report; `None` when none counts them.
     pub fn violations_noted(&self) -> Option<u64> {
         self.parts().filter_map(Running::violations_noted).reduce(|sum, noted| sum + noted)
     }
 
-    /// What programs in the kernel have used so far, as the layers of all parts tell it; `None` when none does. Waits until
-    /// it is written down, a third of a second at most for each.
+    /// Runs and CPU of programs in the kernel so far, as the layers of all parts report it; `None` when none does.
+    /// Waits until it is written down, a third of a second at most for each.
     pub fn program_time(&self) -> Option<ProgramTime> {
         self.parts().filter_map(Running::program_time).reduce(|sum, more| sum + more)
     }
@@ -166,12 +167,12 @@ impl Chain {
         self.parts().flat_map(Running::processes).collect()
     }
 
-    /// The guardian of the server; `None` where it ran before.
+    /// The guardian of the server; `None` if bakeoff did not start it.
     pub fn guardian_process(&self) -> Option<u32> {
         self.server.guardian_process()
     }
 
-    /// From start to ready, one part after the other.
+    /// Time from start to ready, one part after the other.
     pub fn start_time(&self) -> Nanos {
         self.parts().fold(Nanos::ZERO, |sum, part| sum + part.start_time)
     }
@@ -184,7 +185,7 @@ impl Chain {
         self.parts().try_for_each(Running::alive)
     }
 
-    /// Ends all of it, the outermost first; a report of all parts together.
+    /// Ends all parts, the outermost first; one report for all of them.
     pub fn stop(self) -> StopReport {
         let Self { fronts, attached, server } = self;
         let parts = fronts.into_iter().chain(attached).chain([server]).map(Running::stop);
@@ -197,7 +198,7 @@ impl Chain {
     }
 }
 
-/// The source is that of the first; they are started alike.
+/// Sum of two readings. The source is that of the first; they are started alike.
 fn together(a: CpuReading, b: CpuReading) -> CpuReading {
     CpuReading { nanos: a.nanos + b.nanos, source: a.source, resolution: a.resolution.max(b.resolution) }
 }

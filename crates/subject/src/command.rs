@@ -1,7 +1,7 @@
-//! Any program that serves HTTP, started with its command as written: no shell.
+//! A user's command as a server: any program that serves HTTP, started as written, without a shell.
 //!
-//! It runs as bakeoff does, in the plan's directory (so that relative arguments mean what they
-//! mean in the plan), and must listen on `{host}:{port}`.
+//! It runs as bakeoff does, in the plan's directory (so that relative arguments mean what they mean in the plan), and
+//! must listen on `{host}:{port}`.
 
 use crate::SubjectError;
 use crate::program::{Place, Recipe, Subject};

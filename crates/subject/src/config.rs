@@ -1,11 +1,10 @@
 //! Substitutions in commands and configuration files.
 //!
-//! Measuring side, cold path, pure functions on text. `{host}`, `{port}`, `{root}`, `{cert}`,
-//! `{key}` and `{dir}` are replaced, and the names a plan adds. A command has no other use for
-//! braces, so any other one is an error there (`{{` and `}}` are the characters themselves).
-//! Configuration languages do use them, so in a file only a brace group that is a name counts
-//! (lower-case letters, `_` and, after the first, digits: `{2,3}` is a regular expression's), and
-//! not after `$` or `%`, where nginx and Apache write their own variables.
+//! Measuring side, cold path, pure functions on text. `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and `{dir}` are
+//! replaced, and the names a plan adds. A command has no other use for braces, so any other one is an error there (`{{`
+//! and `}}` are the characters themselves). Configuration languages do use braces. In a file a brace group therefore
+//! counts only if it is a name (lower-case letters, `_` and, after the first, digits: `{2,3}` is a regular
+//! expression's) and does not follow `$` or `%`, where nginx and Apache write their own variables.
 
 mod error;
 
@@ -14,7 +13,7 @@ pub use error::ConfigError;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What is put in for the names in braces.
+/// Values to put in for the names in braces.
 #[derive(Clone, Debug, Default)]
 pub struct Substitutions {
     /// `{host}`.
@@ -50,7 +49,7 @@ impl Substitutions {
         })
     }
 
-    /// What is put in for `name`, or the error that names what could have been written.
+    /// The value for `name`, or the error that lists the names that are allowed.
     fn demand(&self, name: &str, line: Option<usize>) -> Result<String, ConfigError> {
         self.value(name).unwrap_or_else(|| {
             let more = self.values.keys().cloned().collect();
@@ -89,7 +88,7 @@ impl Substitutions {
         self.file_by(text, |name, line| self.demand(name, Some(line)))
     }
 
-    /// A file in a language that has names in braces of its own: those that are unknown here stay.
+    /// A file in a language that has names in braces of its own: names unknown here stay as they are.
     pub(crate) fn file_with_names_of_its_own(&self, text: &str) -> Result<String, ConfigError> {
         self.file_by(text, |name, _| self.value(name).unwrap_or_else(|| Ok(format!("{{{name}}}"))))
     }
@@ -113,7 +112,7 @@ impl Substitutions {
     }
 }
 
-/// Text before, name and text after the next group that counts.
+/// Text before, name and text after the next brace group that counts.
 fn next_group(line: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     while let Some(open) = line[from..].find('{').map(|at| from + at) {
@@ -156,7 +155,7 @@ fn corrected(line: &str) -> Option<String> {
     Some(format!("{word} {{host}}:{{port}}{}", &rest[end..]))
 }
 
-/// Does the configuration set this directive itself? Comments do not count.
+/// Whether the configuration sets this directive itself. Comments do not count.
 pub(crate) fn sets(text: &str, directive: &str) -> bool {
     text.lines().any(|line| {
         let line = line.split('#').next().unwrap_or_default();
@@ -166,7 +165,7 @@ pub(crate) fn sets(text: &str, directive: &str) -> bool {
     })
 }
 
-/// A path inside a configuration: both languages take it in double quotes.
+/// A path as a configuration file takes it: both languages accept double quotes.
 pub(crate) fn quoted(path: &Path) -> String {
     format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
 }

@@ -1,4 +1,4 @@
-//! What a subject is given by the run it is part of.
+//! Surroundings of a subject's start: what the run gives to it.
 
 use crate::SubjectError;
 use crate::certificate::Certificate;
@@ -15,7 +15,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The surroundings of one start. `Context::new` sets the defaults; the fields are there to change.
+/// The surroundings of one start. `Context::new` sets the defaults; the fields are there to be changed.
 #[derive(Clone, Debug)]
 pub struct Context<'a> {
     /// Name of the arm, for messages and directory names.
@@ -23,30 +23,30 @@ pub struct Context<'a> {
     /// An existing directory; each start makes a fresh private one (mode 0755) inside and leaves it
     /// with what the server printed.
     pub base: PathBuf,
-    /// Where relative paths of the plan begin. A command also runs there; without it in its
-    /// private directory.
+    /// Directory in which relative paths of the plan begin. A command also runs there; without it in its private
+    /// directory.
     pub home: Option<PathBuf>,
     /// The site, an existing directory.
     pub root: PathBuf,
-    /// The tree that the site's owner signed; the site itself, but where a plan plants differences.
+    /// The tree that the site's owner signed; the site itself, unless a plan plants differences.
     pub reference: PathBuf,
-    /// What stands between the site and the server, from the files up. Built beforehand.
+    /// Layers between the site and the server, from the files up. Built beforehand.
     pub layers: Vec<LayerSpec>,
-    /// Words put before the server's own, the outermost first.
+    /// Commands put before the server's own, the outermost first.
     pub wraps: Vec<WrapSpec>,
-    /// Files that lie in the private directory before anything is started there.
+    /// Files written into the private directory before anything is started there.
     pub files: Vec<Written>,
     /// Needed for TLS.
     pub certificate: Option<Certificate>,
     /// Cores for the subject and its children; empty: wherever bakeoff may run.
     pub cpus: Vec<usize>,
-    /// What the origin serves.
+    /// The catalogue of objects that the origin serves.
     pub catalogue: Option<PathBuf>,
-    /// How long a start may take; 10 s.
+    /// Time that a start may take; 10 s.
     pub start_timeout: Nanos,
-    /// How long the subject may take to end when asked, before it is killed; 2 s.
+    /// Time that the subject may take to end when asked, before it is killed; 2 s.
     pub grace: Nanos,
-    /// Where its CPU is to be read.
+    /// Source to read its CPU from.
     pub cpu_source: CpuChoice,
     /// Most connections that will be open at once; 512. Apache gets a thread for each: the figure
     /// itself costs little, but context switches are read thread by thread.
@@ -59,19 +59,18 @@ pub struct Context<'a> {
     /// (lower-case letter, then lower-case letters, digits and `_`) and what is put in for it. The
     /// built-in names cannot be replaced.
     pub values: BTreeMap<String, String>,
-    /// Commands, no shell, run in order before each start, in the new private directory's world:
-    /// with its substitutions and the server's environment, as the server's user, on its cores,
-    /// each for at most `start_timeout`. They begin in `home` as a command does. What they leave
-    /// running is ended. One that fails ends the start.
+    /// Commands, no shell, run in order before each start, in the new private directory's world: with its substitutions
+    /// and the server's environment, as the server's user, on its cores, each for at most `start_timeout`. They begin
+    /// in `home` as a command does. Processes they leave running are ended. One that fails ends the start.
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration of a product, with substitutions.
     pub directives: Option<String>,
-    /// Whether our own configuration of a product has it speak HTTP/2: over TLS as client and server
-    /// agree, else with prior knowledge. The origin always does; other subjects are what they are.
+    /// Whether our own configuration of a product enables HTTP/2: over TLS as client and server agree, else with prior
+    /// knowledge. The origin always does; other subjects are what they are.
     pub http2: bool,
-    /// How long caches may keep what our own servers send, where something stands before them.
+    /// Time that caches may keep replies of our own servers, if something stands before those.
     pub max_age: Option<Nanos>,
-    /// What the subject may use at most. It does not hold for `prepare`.
+    /// The most that the subject may use. It does not hold for `prepare`.
     pub limits: Limits,
     /// The network that the subject is in; none: bakeoff's own, where it listens on 127.0.0.1.
     pub network: Option<Network>,
@@ -84,9 +83,9 @@ pub struct Context<'a> {
 /// A network of the subject's own.
 #[derive(Clone, Debug)]
 pub struct Network {
-    /// Where the subject is started.
+    /// The namespace the subject is started in.
     pub namespace: Namespace,
-    /// What it listens on there.
+    /// The address it listens on there.
     pub address: Ipv4Addr,
 }
 
@@ -128,7 +127,8 @@ impl<'a> Context<'a> {
         self.home.as_deref().map_or_else(|| path.to_owned(), |home| home.join(path))
     }
 
-    /// The text of a configuration: one that the plan brings, or a file of the user's. `arm`: who needs it, for messages.
+    /// The text of a configuration: one that the plan brings, or a file of the user's. `arm`: the arm that needs it,
+    /// for messages.
     pub(crate) fn read(&self, path: &Path, arm: &str) -> Result<String, SubjectError> {
         if let Some(own) =
             Written::meant(path).and_then(|name| self.files.iter().find(|file| file.name == name))

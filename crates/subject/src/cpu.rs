@@ -1,8 +1,8 @@
-//! CPU of a subject: all its processes, those that ended too, from the best account there is.
+//! CPU use of a subject: all its processes, ended ones included, from the best account there is.
 //!
-//! Measuring side, read at both ends of a slice, when nothing is in flight. Three sources, best
-//! first; what was used stands in every reading. Sums of `schedstat` are not among them: they lag
-//! behind on running threads and know nothing of threads and children that ended.
+//! Measuring side, read at both ends of a slice, when nothing is in flight. There are three sources, best first; every
+//! reading names the one that was used. Sums of `schedstat` are not among them: they lag behind on running threads and
+//! know nothing of threads and children that ended.
 
 use crate::cgroup::{self, Kind};
 use crate::guardian::Guardian;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::io;
 
-/// Where a CPU figure comes from.
+/// Source of a CPU figure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuSource {
@@ -25,12 +25,12 @@ pub enum CpuSource {
     /// The CPU clock of every living process below the guardian, plus what it has reaped
     /// (microseconds), plus what those processes have reaped themselves, which the kernel tells
     /// outsiders in whole clock ticks only: a server whose children end by the thousand is better
-    /// measured by cgroup. Children nobody waits for (ignored `SIGCHLD`) are missing.
+    /// measured by cgroup. Children that no process waits for (ignored `SIGCHLD`) are missing.
     Clocks,
 }
 
 impl CpuSource {
-    /// As reports print it.
+    /// Name as reports print it.
     pub const fn label(self) -> &'static str {
         match self {
             Self::CgroupV1 => "cgroup v1 cpuacct.usage",
@@ -46,18 +46,18 @@ impl fmt::Display for CpuSource {
     }
 }
 
-/// Which source to use.
+/// Source that the user asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CpuChoice {
-    /// The best that can be had: cgroup v1, cgroup v2, clocks.
+    /// The best that is available: cgroup v1, cgroup v2, clocks.
     #[default]
     Auto,
     /// Cgroup v1 or fail to start.
     CgroupV1,
     /// Cgroup v2 or fail to start.
     CgroupV2,
-    /// Clocks, also where a cgroup could be made.
+    /// Clocks, even if a cgroup could be made.
     Clocks,
 }
 
@@ -73,13 +73,13 @@ impl CpuChoice {
 pub struct CpuReading {
     /// User and system together.
     pub nanos: Nanos,
-    /// Where it comes from.
+    /// The source it comes from.
     pub source: CpuSource,
-    /// How much a reading of a subject at rest may be too low: the step of the coarsest part in it.
+    /// Largest error by which a reading of a subject at rest may be too low: the step of the coarsest part in it.
     pub resolution: Nanos,
 }
 
-/// Why there is no reading.
+/// Reasons why there is no reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CpuMissing {
     /// The arm is a URL without `pid`.
@@ -95,7 +95,7 @@ pub enum CpuMissing {
 }
 
 impl CpuMissing {
-    /// As reports and counters name it.
+    /// Name as reports and counters have it.
     pub const fn label(self) -> &'static str {
         match self {
             Self::NoPid => "no-pid",
@@ -153,10 +153,10 @@ impl Account {
     }
 }
 
-/// One pass over a tree.
+/// One pass over a process tree.
 #[derive(PartialEq, Eq)]
 struct Pass {
-    /// Who was there, and what had already been moved from the clocks to the reaped.
+    /// The processes that were there, and the sum that had already been moved from the clocks to the reaped.
     shape: (Vec<u32>, Nanos),
     reading: CpuReading,
 }

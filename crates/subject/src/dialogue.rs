@@ -1,7 +1,7 @@
-//! A command that stays and is spoken to: a line to it, a line from it.
+//! A dialogue with a command that stays: bakeoff sends it a line, it answers with a line.
 //!
-//! Measuring side, cold path; whoever speaks waits. Its standard input and output are one end of a socket pair, so that
-//! whatever it is started through lets them pass; standard error goes to the log.
+//! Measuring side, cold path; the caller waits for each answer. The command's standard input and output are one end of
+//! a socket pair, so that any program it is started through passes them on; standard error goes to the log.
 
 use crate::SubjectError;
 use crate::guardian::{Exit, Guardian};
@@ -16,10 +16,10 @@ use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 
-/// How often it is looked whether it still runs.
+/// Interval of the checks whether it still runs.
 const LOOK_MS: u8 = 50;
 
-/// A command that runs. Dropping it ends it, with everything below it.
+/// A running command. Dropping it ends it, with everything below it.
 #[derive(Debug)]
 pub struct Dialogue {
     lines: Lines,
@@ -27,21 +27,21 @@ pub struct Dialogue {
     log: PathBuf,
 }
 
-/// What came back.
+/// Outcome of a wait for a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Heard {
     /// A line, without its end.
     Line(String),
-    /// Nothing: it has ended so.
+    /// No line: it has ended, like this.
     Ended(Ending),
-    /// Nothing within the time.
+    /// No line within the time.
     Late,
-    /// Nothing: the user wants to stop.
+    /// No line: the user wants to stop.
     Interrupted,
 }
 
 impl Dialogue {
-    /// Starts the command. That it runs is for it to say.
+    /// Starts the command. It is for the command to say that it is ready.
     ///
     /// # Errors
     /// As [`crate::run_command`].
@@ -52,17 +52,17 @@ impl Dialogue {
         Ok(Self { lines, guardian, log: job.dir.join("stderr.log") })
     }
 
-    /// The process that was started: the outermost of what the command is started through, or what it became.
+    /// The process that was started: the outermost program that the command is started through, or what it became.
     pub fn pid(&self) -> u32 {
         self.guardian.started()
     }
 
-    /// Says a line. That nobody hears it is found out by [`Self::hear`].
+    /// Sends a line. If the command no longer reads it, [`Self::hear`] finds that out.
     pub fn say(&mut self, line: &str) {
         let _ = self.lines.say(line.into());
     }
 
-    /// The next line, or why there is none. Waits at most `job`'s time limit.
+    /// Waits for the next line, at most `job`'s time limit, or says why there is none.
     ///
     /// # Errors
     /// The guardian or the socket is gone.
@@ -79,7 +79,7 @@ impl Dialogue {
                 }
             }
             let exit = self.guardian.exit(Nanos::ZERO).map_err(|source| guardian_error(job, source))?;
-            // What it said last may have come between the two looks.
+            // Its last line may have come between the two looks.
             if let Some(Exit { ending, .. }) = exit
                 && !self.is_readable().map_err(|source| guardian_error(job, source))?
             {

@@ -1,4 +1,4 @@
-//! What goes wrong with subjects: who, what, where, and what to do next.
+//! Errors of subjects: the arm, what happened, where, and what to do next.
 
 use crate::config::ConfigError;
 use crate::product::{ProxyRefusal, StoreError};
@@ -7,114 +7,114 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// Why a subject could not be started, or is no longer there.
+/// Reasons why a subject could not be started, or is no longer there.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SubjectError {
     /// The private directory or a file in it could not be made.
     #[error("arm `{arm}`: cannot write {}: {source}. Choose another directory for the run's files, or free space there", .path.display())]
     Dir {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// What could not be made.
+        /// The path that could not be made.
         path: PathBuf,
-        /// The kernel's word.
+        /// Error from the kernel.
         source: io::Error,
     },
-    /// What stands before a server asks it over plain HTTP.
+    /// A front sends plain HTTP to a server that speaks TLS.
     #[error(
         "arm `{arm}`: what stands before its server asks it over plain HTTP; take `tls` from the arm, and say `tls = true` in the [front.NAME] that clients ask"
     )]
     FrontAsksPlain {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
     },
     /// A server program is not installed.
     #[error("arm `{arm}`: no program `{program}` on this machine; {remedy}")]
     NoProgram {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// What was looked for.
+        /// The program that was searched for.
         program: String,
-        /// What to install or change.
+        /// Package to install, or setting to change.
         remedy: String,
     },
     /// A server program is installed without HTTP/2, and the plan asks for it.
     #[error("arm `{arm}`: this {program} does not speak HTTP/2 ({missing}); {remedy}, or take `http2` out")]
     NoHttp2 {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Which program.
+        /// The program.
         program: &'static str,
-        /// What it is without.
+        /// The part that is missing from it.
         missing: String,
-        /// What to install.
+        /// The package to install.
         remedy: &'static str,
     },
     /// A configuration file or a command cannot be used.
     #[error("arm `{arm}`: {origin}: {source}")]
     Config {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
         /// The file, or `command`.
         origin: String,
-        /// What is wrong in it.
+        /// The error in it.
         source: ConfigError,
     },
     /// A file of the user's cannot be read.
     #[error("arm `{arm}`: cannot read {}: {source}", .path.display())]
     Read {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// The kernel's word.
+        /// Error from the kernel.
         source: io::Error,
     },
-    /// The server runs as another user, who cannot reach its files.
+    /// The server runs as another user, which cannot reach its files.
     #[error("arm `{arm}`: the server runs as user `{user}`, who may not {need} {}; {remedy}", .path.display())]
     Unreachable {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Who.
+        /// The name of that user.
         user: String,
         /// `enter` or `read`.
         need: &'static str,
-        /// What.
+        /// The path that it cannot reach.
         path: PathBuf,
-        /// How to put it right.
+        /// The correction.
         remedy: String,
     },
     /// TLS is wanted, but the caller gave no certificate.
     #[error("arm `{arm}`: TLS is wanted, but there is no certificate to give to the server")]
     NoCertificate {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
     },
     /// The origin was given no catalogue of its objects.
     #[error("arm `{arm}`: the origin has no catalogue of objects to serve")]
     NoCatalogue {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
     },
     /// The guardian could not be started, or is gone.
     #[error("arm `{arm}`: its guardian process failed: {source}; the server has been ended, start again (what the guardian printed is in {})", .log.display())]
     Guardian {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// What happened.
+        /// The error from the kernel.
         source: io::Error,
-        /// Its output.
+        /// The file with its output.
         log: PathBuf,
     },
     /// The command could not be started.
     #[error("arm `{arm}`: {doing} failed: {message} (command: {command})")]
     Spawn {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// The step.
+        /// The step that failed.
         doing: String,
-        /// The kernel's word.
+        /// Error from the kernel.
         message: String,
         /// The whole command.
         command: String,
@@ -122,19 +122,19 @@ pub enum SubjectError {
     /// A limit cannot be put on it.
     #[error("arm `{arm}`: its limits cannot be set: {reason}")]
     Limit {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Why, and what to do.
+        /// The reason, and what to do.
         reason: String,
     },
     /// A command that prepares the start failed.
     #[error("arm `{arm}`: `{command}`, which prepares its start, failed ({status}){said}")]
     Prepare {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
         /// Program and arguments.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: Status,
         /// Its last words.
         said: LastWords,
@@ -142,9 +142,9 @@ pub enum SubjectError {
     /// A layer could not be built or put up.
     #[error("arm `{arm}`: the layer `{layer}` is not up: {what}{said}")]
     Layer {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Which layer.
+        /// Name of the layer.
         layer: String,
         /// Program and arguments, and how it ended or what it did not do.
         what: String,
@@ -156,21 +156,21 @@ pub enum SubjectError {
         "arm `{arm}`: the process of the layer `{layer}` ended during the run: what was served since then was not behind it"
     )]
     LayerDied {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Which layer.
+        /// Name of the layer.
         layer: String,
     },
-    /// The command that tells whether the layer is on told nothing.
+    /// The command that tells whether the layer is on gave no answer.
     #[error(
         "arm `{arm}`: its proof `{command}` does not say whether the layer is on ({status}; 0 means on, 1 means off){said}"
     )]
     Proof {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
         /// Program and arguments.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: Status,
         /// Its last words.
         said: LastWords,
@@ -178,9 +178,9 @@ pub enum SubjectError {
     /// It ended before it was ready.
     #[error("arm `{arm}`: the server ended before it was ready ({ending}){said}")]
     DiedAtStart {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// How.
+        /// Its exit status or signal, in words.
         ending: String,
         /// Its last words.
         said: LastWords,
@@ -188,9 +188,9 @@ pub enum SubjectError {
     /// It ended while it was measured.
     #[error("arm `{arm}`: the server ended during the run ({ending}){said}")]
     Died {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// How.
+        /// Its exit status or signal, in words.
         ending: String,
         /// Its last words.
         said: LastWords,
@@ -200,11 +200,11 @@ pub enum SubjectError {
         "arm `{arm}`: the server was not ready after {waited}: {missing}. Give it more time with `start_timeout`, or see why{said}"
     )]
     NotReady {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// The time it had.
+        /// The time that it was given.
         waited: bakeoff_units::Nanos,
-        /// What did not happen.
+        /// The condition that was not met.
         missing: String,
         /// Its last words.
         said: LastWords,
@@ -212,9 +212,9 @@ pub enum SubjectError {
     /// It cannot be killed and started again where it was.
     #[error("arm `{arm}`: it cannot be killed and started again: {reason}")]
     Again {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Why not.
+        /// The reason.
         reason: &'static str,
     },
     /// Another process serves the port.
@@ -222,69 +222,69 @@ pub enum SubjectError {
         "arm `{arm}`: {address} is answered by somebody else's server, not by the one started; stop that one, or check that the configuration listens on {{host}}:{{port}}{said}"
     )]
     Stranger {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Where.
+        /// The address.
         address: String,
-        /// The last words of ours.
+        /// The last words of our own server.
         said: LastWords,
     },
     /// The network that the subject belongs in cannot be entered.
     #[error("arm `{arm}`: cannot enter the network of the subjects: {source}; start again")]
     Network {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// The kernel's word.
+        /// Error from the kernel.
         source: io::Error,
     },
     /// The start was interrupted.
     #[error("arm `{arm}`: interrupted while starting")]
     Interrupted {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
     },
     /// The URL cannot be used.
     #[error("arm `{arm}`: `{url}` cannot be measured: {reason}")]
     Url {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// As written.
+        /// The URL as written.
         url: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
     /// A proxy cannot be started as asked.
     #[error("arm `{arm}`: {product} as a proxy: {refusal}")]
     Proxy {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Which product.
+        /// The product.
         product: &'static str,
-        /// Why not.
+        /// The reason.
         refusal: ProxyRefusal,
     },
-    /// How full a proxy's store is cannot be read.
+    /// The fill of a proxy's store cannot be read.
     #[error("arm `{arm}`: how full {product} is cannot be read: {source}")]
     Store {
-        /// Which arm.
+        /// Name of the arm.
         arm: String,
-        /// Which product.
+        /// The product.
         product: &'static str,
-        /// Why not.
+        /// The reason.
         source: StoreError,
     },
     /// The certificates could not be made.
     #[error("cannot make the throw-away certificate in {}: {reason}", .dir.display())]
     Certificate {
-        /// Where.
+        /// The directory they were to be in.
         dir: PathBuf,
-        /// Why.
+        /// The reason.
         reason: String,
     },
 }
 
 impl SubjectError {
-    /// What was printed, where that is part of it.
+    /// The quoted output, if the error has some.
     pub const fn said_mut(&mut self) -> Option<&mut LastWords> {
         match self {
             Self::Prepare { said, .. }
@@ -299,7 +299,7 @@ impl SubjectError {
     }
 }
 
-/// The last lines a server printed, and where all of it is.
+/// The last lines a server printed, and the directory with its whole output.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LastWords {
     /// At most [`LastWords::MOST`] lines, oldest first.
@@ -309,7 +309,7 @@ pub struct LastWords {
 }
 
 impl LastWords {
-    /// How many lines are kept for a message.
+    /// Number of lines that a message keeps.
     pub const MOST: usize = 20;
 }
 

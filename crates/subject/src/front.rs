@@ -1,6 +1,6 @@
-//! What may stand before a server: a product, a program of the user's, or something attached to it.
+//! Fronts: a product or a user's program before a server, or a program attached to it.
 //!
-//! Measuring side, cold path, no I/O. Owns what a plan can say of it, and what cannot be done.
+//! Measuring side, cold path, no I/O. Owns what a plan can say of a front, and what cannot be done.
 
 use crate::config::Substitutions;
 use crate::product::{Product, ProxyMode, ProxyRefusal, ProxySpec};
@@ -9,14 +9,14 @@ use crate::stack::Standing;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// Something before a server.
+/// A front of a server.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrontSpec {
     /// Its name in the plan.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub what: FrontKind,
-    /// A command that tells whether it is on, as a layer's.
+    /// A command that tells whether it is on, as for a layer.
     pub proof: Option<Vec<String>>,
     /// A file with a line `NAME NUMBER` for each of its counters.
     pub status: Option<String>,
@@ -30,16 +30,16 @@ impl FrontSpec {
     }
 }
 
-/// What stands before a server.
+/// Kinds of fronts.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FrontKind {
-    /// A product that bakeoff knows, asked as if it were the server.
+    /// A product that bakeoff knows; clients send it requests as if it were the server.
     Product {
-        /// Which.
+        /// The product.
         product: Product,
         /// The user's configuration; none: ours.
         config: Option<PathBuf>,
-        /// Lines for ours.
+        /// Lines for our configuration.
         directives: Option<String>,
         /// It speaks TLS with clients.
         tls: bool,
@@ -48,7 +48,7 @@ pub enum FrontKind {
         /// Room for objects on disk; none: in memory, where the product can.
         disk_bytes: Option<u64>,
     },
-    /// Any program that listens on `{host}:{port}` and asks `{upstream}`.
+    /// Any program that listens on `{host}:{port}` and sends requests to `{upstream}`.
     Command {
         /// Program and arguments with substitutions; no shell.
         argv: Vec<String>,
@@ -63,31 +63,31 @@ pub enum FrontKind {
     Attached {
         /// Program and arguments with substitutions; no shell.
         argv: Vec<String>,
-        /// Ready when it prints a line that begins so; none: at once.
+        /// Ready when it prints a line that begins with this; none: at once.
         ready: Option<String>,
-        /// A text that lies in its private directory.
+        /// A text that is put into its private directory.
         file: Option<FrontFile>,
     },
 }
 
-/// A text with substitutions for what is attached, as its words have them.
+/// A text for an attached program, with the same substitutions as its command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FrontFile {
     /// Its name in the private directory.
     pub name: String,
-    /// What messages call it.
+    /// Its name in messages.
     pub origin: String,
-    /// Where its text is from: a file of the user's, or one that the plan brings.
+    /// Source of its text: a file of the user's, or one that the plan brings.
     pub from: PathBuf,
 }
 
 impl FrontKind {
-    /// Whether clients or another front can ask it.
+    /// Whether clients or another front can connect to it.
     pub const fn has_port(&self) -> bool {
         !matches!(self, Self::Attached { .. })
     }
 
-    /// Whether who asks it speaks TLS.
+    /// Whether its clients speak TLS with it.
     pub const fn speaks_tls(&self) -> bool {
         match self {
             Self::Product { tls, .. } | Self::Command { tls, .. } => *tls,
@@ -95,12 +95,12 @@ impl FrontKind {
         }
     }
 
-    /// What the product cannot do; a plan is refused with it before anything starts.
+    /// The feature that the product lacks; a plan is refused with it before anything starts.
     pub fn refusal(&self) -> Option<ProxyRefusal> {
         self.proxy(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?.refusal()
     }
 
-    /// How it is started between clients and this server; `None` for what is attached, which has no port.
+    /// The spec to start it between clients and this server; `None` for an attached program, which has no port.
     pub(crate) fn spec(&self, upstream: SocketAddr) -> Option<Spec> {
         match self {
             Self::Product { .. } => self.proxy(upstream).map(Spec::Proxy),

@@ -1,13 +1,13 @@
-//! Relative `include` paths of the user's configuration.
+//! Relative `include` paths of the user's configuration, made absolute.
 //!
-//! Our copy with the substitutions made stands in the private directory, so a path that was
-//! relative to the original, or to the server's own directory, is written out in full. Line
-//! numbers stay as they are, since the server's messages name them.
+//! Our copy with the substitutions made is in the private directory. So a path that was relative to the original, or to
+//! the server's own directory, is written out in full. Line numbers stay as they are, since the server's messages name
+//! them.
 
 use std::path::{Path, PathBuf};
 
-/// Rewrites the argument of each of `directives` (compared without case) to the first of `homes`
-/// that has it. A pattern counts by its directory. What is nowhere stays, for the server to name.
+/// Rewrites the argument of each of `directives` (compared without case) to the first of `homes` that has it. A pattern
+/// counts by its directory. A path that exists nowhere is rewritten to the first of `homes`, for the server to name.
 pub(crate) fn absolute(text: &str, directives: &[&str], homes: &[&Path]) -> String {
     text.split_inclusive('\n')
         .map(|line| rewrite(line, directives, homes).unwrap_or_else(|| line.to_owned()))
@@ -30,12 +30,12 @@ fn rewrite(line: &str, directives: &[&str], homes: &[&Path]) -> Option<String> {
         if is_pattern { path.parent().is_some_and(Path::is_dir) } else { path.exists() }
     };
     let mut places = homes.iter().map(|home| home.join(name));
-    // What is nowhere is missed where the user looks for it, and not in a directory of ours.
+    // A missing file is reported where the user looks for it, and not in a directory of ours.
     let full = places.clone().find(is_there).or_else(|| places.next())?;
     Some(format!("{}{}{}", &line[..start], full.display(), &line[start + argument.len()..]))
 }
 
-/// Where the directive stands as the first word of a statement, followed by white space.
+/// Position of the directive as the first word of a statement, followed by white space.
 fn position(code: &str, word: &str) -> Option<usize> {
     let word = word.to_ascii_lowercase();
     code.match_indices(&word).map(|(at, _)| at).find(|&at| {

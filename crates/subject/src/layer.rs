@@ -1,9 +1,8 @@
-//! A layer that commands put up and take down: what they leave running belongs to it.
+//! Processes of a layer that commands put up and take down, such as the daemon of a mounted file system.
 //!
-//! Measuring side, cold path; only `cpu` is read around slices. Owns the processes behind a mounted
-//! file system: the commands of one arm run one after the other under one guardian, and whoever
-//! they leave behind (the daemon of a FUSE file system) stays below it, in its control group, until
-//! the layer is stopped. Knows nothing of mounts and files.
+//! Measuring side, cold path; only `cpu` is read around slices. The commands of one arm run one after the other under
+//! one guardian. Processes they leave behind (the daemon of a FUSE file system) stay below it, in its control group,
+//! until the layer is stopped. Knows nothing of mounts and files.
 
 use crate::SubjectError;
 use crate::attached::await_ready;
@@ -27,10 +26,10 @@ struct Held {
     account: Account,
 }
 
-/// How a command ended that may have left something running.
+/// Outcome of a command that may have left something running.
 #[derive(Clone, Debug)]
 pub struct Errand {
-    /// How the command itself ended.
+    /// Status of the command itself.
     pub status: Status,
     /// The last 20 lines of the standard output of this command and those before.
     pub stdout_tail: Vec<String>,
@@ -57,8 +56,8 @@ impl Layer {
         })
     }
 
-    /// Starts a daemon that runs as long as the layer, and returns when it is ready: when it has printed a line that begins
-    /// so, or at once. Whatever it printed in `job.dir` before counts too: give each start a new one.
+    /// Starts a daemon that runs as long as the layer, and returns when it is ready: when it has printed a line that
+    /// begins with `ready`, or at once. Earlier output in `job.dir` counts too: give each start a new directory.
     ///
     /// # Errors
     /// It could not be started, has ended, or was not ready within the job's time limit; the layer is ended then.
@@ -99,7 +98,7 @@ impl Layer {
         self.held.as_ref().map(|held| held.account.read(Some(&held.guardian))).transpose()
     }
 
-    /// What runs at this moment.
+    /// The processes of the layer at this moment.
     pub fn processes(&self) -> Vec<u32> {
         let root = self.held.as_ref().map(|held| held.guardian.pid());
         let below = root.and_then(|root| process::descendants(root).ok()).unwrap_or_default();

@@ -1,7 +1,8 @@
-//! A stack of layers that commands run over, one command after the other.
+//! A stack of layers without a server, which commands run over one after the other.
 //!
-//! Measuring side, cold path. The stack is up for all runs of an arm; each command runs below the guardian of the stack, in
-//! its mount namespace, so that it finds what the layers show. What a daemon of the stack does meanwhile is the command's.
+//! Measuring side, cold path. The stack is up for all runs of an arm; each command runs below the guardian of the
+//! stack, in its mount namespace, so that it finds what the layers show. Work that a daemon of the stack does meanwhile
+//! counts as the command's.
 
 use crate::config::Substitutions;
 use crate::context::Context;
@@ -19,7 +20,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct Layered {
     arm: String,
-    /// Where what its daemons print goes.
+    /// Directory for the output of its daemons.
     dir: PathBuf,
     stack: Stack,
     account: Option<Account>,
@@ -46,13 +47,13 @@ impl Layered {
         Ok(Self { arm: context.arm.clone(), dir, stack, account })
     }
 
-    /// Where a command finds the files.
+    /// Directory in which a command finds the files.
     pub fn root(&self) -> &Path {
         &self.stack.root
     }
 
-    /// Runs a command to its end. One that takes too long, or that the user does not want to wait for, is ended with the
-    /// whole stack: what comes after needs another.
+    /// Runs a command to its end. One that takes too long, or that the user does not want to wait for, is ended with
+    /// the whole stack: the next command needs another.
     ///
     /// # Errors
     /// It could not be started, or a layer has fallen. A status other than 0 is no error here.
@@ -94,7 +95,7 @@ impl Layered {
         })
     }
 
-    /// What the proofs of its layers say, by layer.
+    /// Results of its layers' proofs, by layer.
     ///
     /// # Errors
     /// As [`crate::prove`].

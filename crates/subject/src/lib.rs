@@ -1,15 +1,15 @@
-//! What is measured: started, seen to be ready, read, and ended without a trace.
+//! Subjects, the programs that are measured: started, checked for readiness, read, and ended without a trace.
 //!
-//! Measuring side, cold path; only `Running::cpu` is called between slices. Owns the processes of
-//! an arm from start to stop: where they run, as whom, with which files, certificates and ports,
-//! what CPU they used and what they said when something went wrong. Reaches them from outside
-//! only, by address and `/proc`: it links no measured code. Sends no load and judges no figure.
+//! Measuring side, cold path; only `Running::cpu` is called between slices. Owns the processes of an arm from start to
+//! stop: their cores, their user, their files, certificates and ports, the CPU they used, and what they printed when
+//! something went wrong. Reaches them from outside only, by address and `/proc`: it links no measured code. Sends no
+//! load and judges no figure.
 //!
-//! A [`ProxySpec`] is a cache in front of an origin; [`read_store`] tells how full it is.
-//! `start` turns a [`Spec`] into a [`Running`] subject, `run_command` runs a workload's command to
-//! its end, a [`Dialogue`] with one that stays, a stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave
-//! running, [`prove`] asks a command whether a layer is on. All put a guardian process (`guardian`)
-//! above what they start, so that nothing outlives bakeoff.
+//! A [`ProxySpec`] is a cache in front of an origin; [`read_store`] tells how full it is. `start` turns a [`Spec`] into
+//! a [`Running`] subject, `run_command` runs a workload's command to its end, and a [`Dialogue`] talks to a command
+//! that stays. A stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave running,
+//! [`prove`] asks a command whether a layer is on. All put a guardian process (`guardian`) above what they start, so
+//! that nothing outlives bakeoff.
 
 #![forbid(unsafe_code)]
 

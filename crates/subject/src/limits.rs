@@ -1,8 +1,8 @@
-//! What a subject may use at most, and what that means for the machine's devices.
+//! Resource limits of a subject, and their translation to the machine's devices.
 //!
-//! Measuring side, cold path. Turns a plan's limits into what the guardian writes into cgroups
-//! (`cgroup`); `device` finds the block device below a path. A limit that cannot be put on the
-//! subject is an error with its reason: a run with less than what was asked for would lie.
+//! Measuring side, cold path. Turns a plan's limits into what the guardian writes into cgroups (`cgroup`); `device`
+//! finds the block device below a path. A limit that cannot be put on the subject is an error with its reason: a run
+//! with less than what was asked for would lie.
 
 mod device;
 
@@ -24,8 +24,8 @@ pub struct Limits {
     /// Read from the devices that the site and its private directory are on, each. What is in the
     /// page cache is not read.
     pub read: Option<BytesPerSecond>,
-    /// Written to those. With cgroup version 1 only what it writes through (`O_DIRECT`, `fsync`):
-    /// the kernel writes the rest later, and does not know for whom.
+    /// Written to those devices. With cgroup version 1 only what it writes through (`O_DIRECT`, `fsync`): the kernel
+    /// writes the rest later, and does not know for which process.
     pub write: Option<BytesPerSecond>,
 }
 
@@ -35,7 +35,7 @@ impl Limits {
         *self == Self::default()
     }
 
-    /// As the kernel takes them, for a subject with its files in `dir`.
+    /// The limits as the kernel takes them, for a subject with its files in `dir`.
     pub(crate) fn ceiling(&self, context: &Context<'_>, dir: &Path) -> Result<Ceiling, SubjectError> {
         let mut ceiling =
             Ceiling { memory_bytes: self.memory.map(Bytes::get), cpus: self.cpus, throttles: Vec::new() };

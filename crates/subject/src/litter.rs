@@ -1,20 +1,20 @@
-//! What a subject leaves that is of no use when it has ended: gigabytes of cached objects, shared memory.
+//! Litter: leftovers of a subject that are useless after its end, such as gigabytes of cached objects or shared memory.
 //!
-//! Measuring side, cold. Removed by the guardian, so that nothing stays when bakeoff is killed, and by bakeoff
-//! when that is killed. What cannot be removed stays: it is no reason to fail.
+//! Measuring side, cold. The guardian removes them, so that nothing stays when bakeoff is killed; bakeoff removes them
+//! when the guardian is killed. Leftovers that cannot be removed stay: they are no reason to fail.
 
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where shared memory with a name is (`shm_open(3)`).
+/// Directory of named shared memory (`shm_open(3)`).
 const SHARED: &str = "/dev/shm";
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Litter {
     /// A directory.
     pub(crate) dir: Option<PathBuf>,
-    /// How names of its shared memory begin, which must be its own.
+    /// Prefix of the names of its shared memory; no other program may use it.
     pub(crate) shared: Option<String>,
 }
 

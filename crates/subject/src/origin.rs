@@ -1,7 +1,6 @@
 //! The built-in origin as a subject: this executable again, as its own process.
 //!
-//! It is our own program and reads only the catalogue, so it runs as bakeoff does; its own
-//! counters are never asked.
+//! It is our own program and reads only the catalogue, so it runs as bakeoff's user; its own counters are never read.
 
 use crate::SubjectError;
 use crate::program::{Place, Recipe, Subject};

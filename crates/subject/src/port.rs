@@ -1,8 +1,7 @@
-//! Ports: a free one to give, and who listens on one.
+//! Ports: choice of a free one, reservation, and the owner of one in use.
 //!
-//! Measuring side, cold path, in the network of the calling thread. Who listens is read from the
-//! thread's `/proc/net/tcp` and the descriptors of the subject's processes, so a stranger's server
-//! is found out before anything is sent to it.
+//! Measuring side, cold path, in the network of the calling thread. The owner is found in the thread's `/proc/net/tcp`
+//! and the descriptors of the subject's processes, so a stranger's server is found out before anything is sent to it.
 
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, setsockopt, socket, sockopt};
 use std::collections::HashSet;
@@ -11,8 +10,8 @@ use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener};
 use std::os::fd::{AsRawFd, OwnedFd};
 
-/// A port nobody uses at this moment. Somebody may take it before the server does; the start is
-/// then tried again with another.
+/// A port that is free at this moment. Another program may take it before the server does; the start is then tried
+/// again with another port.
 ///
 /// # Errors
 /// There is none, or the address is not this network's.
@@ -20,7 +19,7 @@ pub fn free(host: Ipv4Addr) -> io::Result<u16> {
     Ok(TcpListener::bind((host, 0))?.local_addr()?.port())
 }
 
-/// Names of further ports that nobody uses, for a server that listens on more than one.
+/// Names of further free ports, for a server that listens on more than one.
 pub const FURTHER: [&str; 8] = ["port2", "port3", "port4", "port5", "port6", "port7", "port8", "port9"];
 
 /// One for each of these names, all different, and none of them `first`.
@@ -34,7 +33,7 @@ pub(crate) fn further(host: Ipv4Addr, first: u16) -> io::Result<Vec<(String, u16
     Ok(FURTHER.map(str::to_owned).into_iter().zip(ports).collect())
 }
 
-/// A port of the loopback device that is kept for somebody until this is dropped.
+/// A reserved port of the loopback device; dropping this frees it.
 #[derive(Debug)]
 pub struct Held {
     /// Its number.
@@ -42,7 +41,7 @@ pub struct Held {
     _held: OwnedFd,
 }
 
-/// A free one, kept.
+/// A free port, reserved.
 ///
 /// # Errors
 /// There is none.
@@ -51,9 +50,9 @@ pub fn hold_free() -> io::Result<Held> {
     Ok(Held { port, _held: hold(Ipv4Addr::LOCALHOST, port)? })
 }
 
-/// Keeps a port from being given to somebody's connection while its server is away, until this is dropped: a
-/// socket that has the port and does not listen. Who connects is refused, and a server that says
-/// `SO_REUSEADDR`, as all do that are ever started again, can listen beside it.
+/// Reserves a port while its server is away, so that no connection gets it as its own, until this is dropped: a socket
+/// that has the port and does not listen. Clients that connect are refused. A server that sets `SO_REUSEADDR`, as all
+/// do that are ever started again, can listen beside it.
 pub(crate) fn hold(host: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
     let held = socket(AddressFamily::Inet, SockType::Stream, SockFlag::SOCK_CLOEXEC, None)?;
     setsockopt(&held, sockopt::ReuseAddr, &true)?;
@@ -61,20 +60,20 @@ pub(crate) fn hold(host: Ipv4Addr, port: u16) -> io::Result<OwnedFd> {
     Ok(held)
 }
 
-/// Who listens on a port.
+/// Owner of the listening socket on a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// Nobody.
+    /// No process listens.
     Nobody,
     /// One of the processes asked about.
     Ours,
-    /// Somebody, and none of ours.
+    /// Some process, but none of ours.
     Stranger,
-    /// Somebody; whose cannot be seen here.
+    /// Some process; its identity cannot be seen here.
     Unknown,
 }
 
-/// Who listens on this address and port, or on all addresses; `pids` are ours.
+/// The owner of this address and port, or of the port on all addresses; `pids` are ours.
 pub(crate) fn owner(host: Ipv4Addr, port: u16, pids: &[u32]) -> Owner {
     // Not `/proc/net`, which shows the network of the first thread.
     let tables = ["/proc/thread-self/net/tcp", "/proc/thread-self/net/tcp6"].map(fs::read_to_string);

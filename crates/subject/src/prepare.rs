@@ -1,8 +1,8 @@
-//! Commands of the plan that run before a server is started.
+//! Preparatory commands: the plan's commands that run before a server is started.
 //!
-//! Cold path. For what a configuration needs and every start should have anew, such as a file with
-//! a thousand rules. They run as the server will, so that what they write is the server's, and
-//! under a guardian of their own, so that nothing of them is left when the server starts.
+//! Cold path. For what a configuration needs and every start should have anew, such as a file with a thousand rules.
+//! They run as the server will, so that what they write is the server's. They run under a guardian of their own, so
+//! that nothing of them is left when the server starts.
 
 use crate::SubjectError;
 use crate::cpu::CpuChoice;
@@ -12,8 +12,7 @@ use crate::user::Runner;
 use crate::words::last_words;
 use std::path::PathBuf;
 
-/// Runs them in order; the first that fails ends it. `env` is what the server's environment has
-/// besides that of every subject.
+/// Runs them in order; the first that fails ends it. `env`: variables of the server beyond those of every subject.
 pub(crate) fn run(
     place: &Place<'_>,
     runner: Option<&Runner>,
@@ -25,7 +24,7 @@ pub(crate) fn run(
     })
 }
 
-/// The commands with which a server itself makes its files, in the directory it will run in.
+/// A server's own commands that make its files, run in the directory it will run in.
 pub(crate) fn run_own(
     place: &Place<'_>,
     runner: Option<&Runner>,

@@ -1,4 +1,4 @@
-//! Server programs: found, asked for their version, told how to be started.
+//! Server programs: search on the machine, version, and the recipe that starts one.
 
 use crate::SubjectError;
 use crate::certificate::Certificate;
@@ -14,7 +14,7 @@ use std::process::{Command, Stdio};
 
 /// A kind of subject that bakeoff starts.
 pub(crate) trait Subject {
-    /// Speaks HTTPS.
+    /// Whether it speaks HTTPS.
     fn tls(&self) -> bool;
 
     /// The user it runs as when bakeoff is root; none: as bakeoff.
@@ -22,12 +22,12 @@ pub(crate) trait Subject {
         None
     }
 
-    /// The user's own configuration, of which a copy is what it is started with.
+    /// The user's own configuration; the server is started with a copy of it.
     fn users_config(&self) -> Option<&Path> {
         None
     }
 
-    /// What is added to the environment of the server and of what prepares its start.
+    /// Variables added to the environment of the server and of the commands that prepare its start.
     fn environment(&self, _place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
         Ok(Vec::new())
     }
@@ -36,7 +36,7 @@ pub(crate) trait Subject {
     fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError>;
 }
 
-/// Where one start happens.
+/// Surroundings of one start.
 pub(crate) struct Place<'a> {
     pub(crate) context: &'a Context<'a>,
     /// The private directory.
@@ -44,7 +44,7 @@ pub(crate) struct Place<'a> {
     /// The site as the layers show it.
     pub(crate) root: PathBuf,
     pub(crate) port: u16,
-    /// By name.
+    /// Further ports, by name.
     pub(crate) further_ports: Vec<(String, u16)>,
     /// Copies in the private directory.
     pub(crate) certificate: Option<Certificate>,
@@ -76,13 +76,13 @@ impl Place<'_> {
         Ok(self.substitutions().file(lines).map_err(wrong)?.trim_end().to_owned() + "\n")
     }
 
-    /// A command of the plan, substitutions made; `origin` is what messages call it.
+    /// A command of the plan, substitutions made; `origin` is its name in messages.
     pub(crate) fn command(&self, words: &[String], origin: &str) -> Result<Vec<String>, SubjectError> {
         let cwd = self.cwd();
         command(&self.arm(), &self.substitutions(), words, origin, &cwd)
     }
 
-    /// Where commands of the plan begin.
+    /// Directory in which commands of the plan begin.
     pub(crate) fn cwd(&self) -> PathBuf {
         self.context.home.clone().unwrap_or_else(|| self.dir.clone())
     }
@@ -92,8 +92,8 @@ impl Place<'_> {
         self.certificate.as_ref().ok_or_else(|| SubjectError::NoCertificate { arm: self.arm() })
     }
 
-    /// Writes a new file of the private directory. Not over one that is there: what was run before
-    /// the start may have put a link in its place.
+    /// Writes a new file of the private directory. It never overwrites one: a command run before the start may have put
+    /// a link in its place.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<PathBuf, SubjectError> {
         let path = self.dir.join(name);
         let written = File::create_new(&path).and_then(|mut file| file.write_all(text.as_bytes()));
@@ -109,7 +109,7 @@ impl Place<'_> {
     }
 }
 
-/// How to start it.
+/// Instructions to start a server.
 #[derive(Default)]
 pub(crate) struct Recipe {
     pub(crate) argv: Vec<String>,
@@ -123,7 +123,7 @@ pub(crate) struct Recipe {
     pub(crate) ready: Option<String>,
     /// Commands that make its files ready, run as the server is, one after the other.
     pub(crate) before: Vec<Vec<String>>,
-    /// What is removed when it has ended.
+    /// Files and shared memory to remove when it has ended.
     pub(crate) litter: Litter,
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn command(
     Ok(argv)
 }
 
-/// There is no such program.
+/// The error that there is no such program.
 pub(crate) fn no_program(arm: String, program: &str, cwd: &Path) -> SubjectError {
     let remedy = format!("install it, or give its path, absolute or from {}", cwd.display());
     SubjectError::NoProgram { arm, program: program.to_owned(), remedy }
@@ -172,7 +172,7 @@ fn is_program(file: &Path) -> bool {
     std::fs::metadata(file).is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
 }
 
-/// What a program prints when asked for its version, both streams.
+/// Output of a program when asked for its version, both streams.
 pub(crate) fn ask(program: &Path, question: &str) -> io::Result<String> {
     let said = Command::new(program).arg(question).stdin(Stdio::null()).output()?;
     Ok(format!("{}{}", String::from_utf8_lossy(&said.stdout), String::from_utf8_lossy(&said.stderr)))

@@ -1,9 +1,8 @@
-//! Whether a layer is on, and how far: asked of a command of the plan.
+//! Proofs: a command of the plan tells whether a layer is on, and how far it enforces.
 //!
-//! Cold path, between slices. The cost of a protection that was not on is no cost, so a plan may
-//! name a command that looks. It runs as bakeoff does and wherever bakeoff may run, off the
-//! subject's cores, in the subject's network; it is asked about the subject from outside, like
-//! everything else here.
+//! Cold path, between slices. The cost of a protection that was not on is no cost, so a plan may name a command that
+//! looks. It runs as bakeoff does and wherever bakeoff may run, off the subject's cores, in the subject's network; it
+//! looks at the subject from outside, like everything else here.
 
 use crate::SubjectError;
 use crate::config::Substitutions;
@@ -18,7 +17,7 @@ use crate::words::{first_line, last_words};
 use std::fs;
 use std::path::Path;
 
-/// How far a layer enforces what it is there for.
+/// Degree to which a layer enforces what it is there for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Enforcement {
     /// Wholly.
@@ -29,20 +28,20 @@ pub enum Enforcement {
     None(String),
 }
 
-/// What the command said.
+/// Answer of the proof command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Proof {
     /// The layer is on.
     pub active: bool,
-    /// How far it enforces.
+    /// Its degree of enforcement.
     pub enforcement: Enforcement,
     /// The first line that the command printed, else the last of its messages; may be empty.
     pub words: String,
 }
 
 impl Proof {
-    /// Of several, each with a name, what they are together: on when all are, and no more enforced
-    /// than the least. `None` of none.
+    /// Several proofs, each with a name, as one: on when all are, and enforced no further than the least. `None` of
+    /// none.
     pub fn all(proofs: Vec<(String, Self)>) -> Option<Self> {
         let named = |(name, proof): &(String, Self)| match proof.words.as_str() {
             "" => name.clone(),
@@ -66,7 +65,7 @@ impl Proof {
     }
 }
 
-/// What the proofs of the arm's layers say, by layer, from the files up.
+/// Results of the proofs of the arm's layers, by layer, from the files up.
 ///
 /// # Errors
 /// As [`prove`].
@@ -74,7 +73,7 @@ pub fn prove_layers(running: &Running, context: &Context<'_>) -> Result<Vec<(Str
     prove_standing(&running.layers, |known| with_pid(known, running), context)
 }
 
-/// The same of a stack; `known` adds what a proof may say besides the layer's own words.
+/// The same for a stack; `known` adds substitutions to the layer's own.
 pub(crate) fn prove_standing(
     layers: &[Standing],
     known: impl Fn(&Substitutions) -> Substitutions,
@@ -100,7 +99,7 @@ pub fn prove(running: &Running, context: &Context<'_>, argv: &[String]) -> Resul
     prove_with(&with_pid(&running.substitutions, running), context, argv)
 }
 
-/// A server that runs already has no private directory: `{dir}` is that of the proof then.
+/// A server that bakeoff did not start has no private directory: `{dir}` is that of the proof then.
 fn prove_with(known: &Substitutions, context: &Context<'_>, argv: &[String]) -> Result<Proof, SubjectError> {
     let name = format!("{}-proof", context.arm);
     let dir = private_dir(&context.base, &name).map_err(|source| SubjectError::Dir {
@@ -143,8 +142,8 @@ fn ask(
     prove_by(&job)
 }
 
-/// The same for who has no server: the command is given whole. Its directory must hold no output
-/// yet, as the first line there counts.
+/// The same for a subject without a server: the command is given whole. Its directory must hold no output yet, as the
+/// first line there counts.
 ///
 /// # Errors
 /// As [`prove`], in at most the job's time.
@@ -173,7 +172,7 @@ fn with_pid(known: &Substitutions, running: &Running) -> Substitutions {
     known
 }
 
-/// Of a layer that is on.
+/// Degree of a layer that is on.
 fn degree(line: &str) -> Enforcement {
     let reason = |rest: &str| {
         let rest = rest.trim();
@@ -187,7 +186,7 @@ fn degree(line: &str) -> Enforcement {
     }
 }
 
-/// Of a layer that is off.
+/// Degree of a layer that is off.
 fn off(line: &str) -> Enforcement {
     match degree(line) {
         Enforcement::None(reason) => Enforcement::None(reason),

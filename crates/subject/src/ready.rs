@@ -1,4 +1,4 @@
-//! Is the subject ready? Asked until it is, or is dead, or its time is over.
+//! Readiness of a subject: polled until it is ready, has ended, or its time is over.
 
 use crate::SubjectError;
 use crate::guardian::Guardian;
@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How long a stranger on our port is looked at before we say so: a server that meets it usually
-/// dies by itself within that time, and then its own words are better.
+/// Time that a stranger on our port is watched before it is reported: a server that meets it usually dies by itself
+/// within that time, and then its own words are better.
 const STRANGER_PATIENCE: Nanos = Nanos::from_secs(1);
 
-/// One question to a server under start.
+/// Timeout of one request to a server under start.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Who is waited for.
+/// The subject that is waited for.
 pub(crate) struct Waiting<'a> {
     pub(crate) arm: &'a str,
     pub(crate) guardian: &'a Guardian,
@@ -31,7 +31,7 @@ pub(crate) struct Waiting<'a> {
     /// A path that must answer below 500; none: the port must accept.
     pub(crate) ready: Option<&'a str>,
     pub(crate) tls: bool,
-    /// How long it may take.
+    /// Time that it may take.
     pub(crate) timeout: Nanos,
     pub(crate) interrupted: &'a AtomicBool,
 }
@@ -63,7 +63,7 @@ impl Waiting<'_> {
                 Err(missing) => missing,
             };
             let passed = clock.now();
-            // One that ends while it is looked at is no stranger, and is gone at the next look.
+            // An owner that ends while it is looked at is no stranger, and is gone at the next look.
             let since = *stranger_since.get_or_insert(passed);
             if missing != Missing::Stranger {
                 stranger_since = None;
@@ -109,7 +109,7 @@ impl Waiting<'_> {
     }
 }
 
-/// What keeps it from being ready.
+/// The condition that keeps it from being ready.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Missing {
     Listener,

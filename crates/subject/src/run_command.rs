@@ -15,7 +15,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What to run.
+/// A command to run, with its surroundings.
 #[derive(Clone, Debug)]
 pub struct Job<'a> {
     /// Name of the arm, for messages.
@@ -25,17 +25,17 @@ pub struct Job<'a> {
     pub argv: Vec<String>,
     /// Added to the minimal environment that subjects have.
     pub env: Vec<(String, String)>,
-    /// Where it runs.
+    /// Its working directory.
     pub cwd: PathBuf,
-    /// An existing directory for what it prints; one per job, earlier output is kept in front.
+    /// An existing directory for its output; one per job, earlier output is kept in front.
     pub dir: PathBuf,
     /// Its cores; empty: wherever bakeoff may run.
     pub cpus: Vec<usize>,
-    /// It is ended after that long.
+    /// Time after which it is ended.
     pub time_limit: Option<Nanos>,
-    /// Where its CPU is to be read.
+    /// Source to read its CPU from.
     pub cpu_source: CpuChoice,
-    /// How long it may take to end when asked.
+    /// Time that it may take to end when asked.
     pub grace: Nanos,
     /// The bakeoff executable, for the guardian; none: the running one.
     pub executable: Option<PathBuf>,
@@ -43,16 +43,16 @@ pub struct Job<'a> {
     pub interrupted: &'a AtomicBool,
 }
 
-/// How it ended.
+/// End of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
     /// By itself, with this code; 0 is success.
     Exited(i32),
     /// By this signal.
     Killed(i32),
-    /// We ended it: the time limit.
+    /// bakeoff ended it: the time limit.
     TimedOut,
-    /// We ended it: the user.
+    /// bakeoff ended it: the user wanted to stop.
     Interrupted,
 }
 
@@ -67,10 +67,10 @@ impl fmt::Display for Status {
     }
 }
 
-/// What it cost.
+/// End and cost of a command.
 #[derive(Clone, Debug)]
 pub struct Outcome {
-    /// How it ended.
+    /// Its end.
     pub status: Status,
     /// From just before it was started until it was reaped, on the guardian's clock. Processes it
     /// left behind are ended afterwards and do not count here.
@@ -168,7 +168,7 @@ pub(crate) fn guard_speaking(job: &Job<'_>) -> Result<Guardian, SubjectError> {
     launch(job, Plan { speaks: true, ..plan(None, job)? })
 }
 
-/// Starts it under a guardian that there is.
+/// Starts it under an existing guardian.
 pub(crate) fn guard_with(job: &Job<'_>, guardian: &mut Guardian) -> Result<(), SubjectError> {
     guardian.launch_next(plan(None, job)?).map_err(|error| launch_error(job, error))
 }

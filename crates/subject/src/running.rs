@@ -1,4 +1,4 @@
-//! A subject that runs.
+//! A running subject and its readings.
 
 use crate::again::Again;
 use crate::cgroup::{HitMeter, LimitsHit};
@@ -22,41 +22,41 @@ pub struct Running {
     pub arm: String,
     /// `origin`, `nginx`, `apache`, `command` or `url`; of a proxy its product's label.
     pub kind: &'static str,
-    /// Where it listens.
+    /// The address it listens on.
     pub address: SocketAddr,
     /// It speaks HTTPS.
     pub tls: bool,
     /// The name to ask for, in TLS and in `Host`.
     pub server_name: String,
-    /// What the program says of its version.
+    /// The version that the program reports.
     pub version: Option<String>,
     /// Program and arguments as started; empty for a URL.
     pub command_line: Vec<String>,
     /// Its configuration as written for it.
     pub config: Option<String>,
-    /// Its private directory, which stays when it has ended.
+    /// Its private directory, which stays after its end.
     pub dir: Option<PathBuf>,
-    /// The user it was made to run as, when that is another than bakeoff's.
+    /// The user it was made to run as, if that is not bakeoff's.
     pub user: Option<String>,
-    /// From start to ready.
+    /// Time from start to ready.
     pub start_time: Nanos,
-    /// What it may use at most.
+    /// The most that it may use.
     pub limits: Limits,
-    /// Those of its own start.
+    /// The substitutions of its own start.
     pub(crate) substitutions: Substitutions,
     pub(crate) hits: HitMeter,
     pub(crate) logs: Vec<PathBuf>,
     pub(crate) guardian: Option<Guardian>,
-    /// What it takes to start it anew where it was; `None` where that cannot be.
+    /// The data to start it anew in place; `None` if that cannot be done.
     pub(crate) again: Option<Again>,
-    /// What stands under it.
+    /// The layers under it.
     pub(crate) layers: Vec<Standing>,
     pub(crate) account: Account,
-    /// Of a URL: the process that was named.
+    /// For a URL: the process that the plan named.
     pub(crate) pid: Option<u32>,
 }
 
-/// How a subject ended.
+/// Outcome of the end of a subject.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StopReport {
     /// Processes that did not end when asked, and were killed.
@@ -89,23 +89,23 @@ impl Running {
         self.guardian.as_ref().map(Guardian::pid)
     }
 
-    /// CPU of all its processes so far, those that ended included. Call it when nothing is in
-    /// flight. Never an estimate in place of a figure: a reason, when there is none.
+    /// CPU of all its processes so far, ended ones included. Call it when nothing is in flight. It never estimates:
+    /// without a figure it gives the reason.
     pub fn cpu(&self) -> Result<CpuReading, CpuMissing> {
         self.account.read(self.guardian.as_ref())
     }
 
-    /// How often it met its limits since it was started: to be read where `cpu` is.
+    /// Number of times it met its limits since it was started: to be read where `cpu` is.
     pub fn limits_hit(&self) -> LimitsHit {
         self.hits.read()
     }
 
-    /// Violations that its layers say they have noted; `None` when none counts them.
+    /// Sum of the violations that its layers report; `None` when none counts them.
     pub fn violations_noted(&self) -> Option<u64> {
         stack::violations_noted(&self.layers)
     }
 
-    /// What its layers' programs in the kernel have used so far; `None` when none tells it.
+    /// Runs and CPU of its layers' programs in the kernel so far; `None` when none reports it.
     pub(crate) fn program_time(&self) -> Option<ProgramTime> {
         stack::program_time(&self.layers)
     }
@@ -139,7 +139,7 @@ impl Running {
         }
     }
 
-    /// Ends it: asked first, killed after the grace, all of its processes, whatever they forked.
+    /// Ends all of its processes, whatever they forked: asked first, killed after the grace.
     pub fn stop(mut self) -> StopReport {
         let Some(mut guardian) = self.guardian.take() else { return StopReport::default() };
         let farewell = guardian.end();
@@ -152,7 +152,7 @@ impl Running {
     }
 }
 
-/// How the subject ended, if it has. A first process that ended well and left others is no end.
+/// How the subject ended, if it has. A first process that exited with 0 and left others is no end.
 pub(crate) fn still_there(guardian: &Guardian) -> std::io::Result<Option<String>> {
     let Some(exit) = guardian.exit(Nanos::ZERO)? else { return Ok(None) };
     let went_well = exit.ending == process::Ending::Exited(0);

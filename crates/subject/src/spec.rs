@@ -1,4 +1,4 @@
-//! What can be a subject.
+//! Kinds of subjects, as a plan describes them.
 
 use crate::product::{Product, ProxySpec};
 use bakeoff_units::Nanos;
@@ -7,11 +7,11 @@ use std::path::PathBuf;
 /// Extra CPU that our own origin spends: costs that are known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Burn {
-    /// On each request.
+    /// CPU for each request.
     pub request: Option<Nanos>,
-    /// On each request, for every further one in flight at its thread.
+    /// CPU for each request, for every further one in flight at its thread.
     pub in_flight: Option<Nanos>,
-    /// Each time a thread wakes up.
+    /// CPU each time a thread wakes up.
     pub wakeup: Option<Nanos>,
 }
 
@@ -20,18 +20,18 @@ pub struct Burn {
 pub enum Spec {
     /// The built-in origin simulator, as a process of its own.
     Origin {
-        /// Over HTTPS.
+        /// Serves over HTTPS.
         tls: bool,
         /// Planted costs.
         burn: Burn,
     },
     /// A product as a server of the site.
     Product {
-        /// Which.
+        /// The product.
         product: Product,
         /// The user's configuration; none: ours.
         config: Option<PathBuf>,
-        /// Over HTTPS. With a configuration of the user's it says what that one speaks.
+        /// Serves over HTTPS. For a configuration of the user's this describes what that one does.
         tls: bool,
     },
     /// Any program that serves HTTP.
@@ -42,12 +42,12 @@ pub enum Spec {
         ready: Option<String>,
         /// Added to its environment, values with substitutions.
         env: Vec<(String, String)>,
-        /// What it speaks is HTTPS.
+        /// It speaks HTTPS.
         tls: bool,
     },
     /// A proxy cache in front of an origin.
     Proxy(ProxySpec),
-    /// A server that runs already and is left running.
+    /// A server that bakeoff did not start and leaves running.
     Url {
         /// `http://host:port` or `https://host:port`.
         url: String,
@@ -57,8 +57,8 @@ pub enum Spec {
 }
 
 impl Spec {
-    /// Whether it numbers its replies and says how long they may be kept, where caches may stand before it: our own server
-    /// does, and products with our configuration that can.
+    /// Whether it numbers its replies and gives them a lifetime, if caches may stand before it: our own server does,
+    /// and products with our configuration that can.
     pub fn numbers_replies(&self) -> bool {
         match self {
             Self::Origin { .. } => true,
@@ -67,7 +67,7 @@ impl Spec {
         }
     }
 
-    /// Whether it is asked over HTTPS.
+    /// Whether it serves over HTTPS.
     pub fn speaks_tls(&self) -> bool {
         match self {
             Self::Origin { tls, .. } | Self::Product { tls, .. } | Self::Command { tls, .. } => *tls,

@@ -1,4 +1,4 @@
-//! From a `Spec` to a `Running` subject.
+//! Start of a subject: from a `Spec` to a `Running` one.
 
 use crate::SubjectError;
 use crate::again::Again;
@@ -26,7 +26,7 @@ use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-/// How often a start is tried when somebody takes the port between our choice and the server.
+/// Attempts of a start when another program takes the port between our choice and the server.
 const ATTEMPTS: usize = 3;
 
 /// Starts the subject and returns when it is ready. Nothing of it is left when this fails, except
@@ -61,7 +61,7 @@ fn launch(kind: &'static str, subject: &dyn Subject, context: &Context<'_>) -> R
     }
 }
 
-/// The server said so, or a stranger answered.
+/// Whether the server reported its port in use, or a stranger answered there.
 fn is_port_taken(error: &SubjectError) -> bool {
     match error {
         SubjectError::Stranger { .. } => true,
@@ -148,8 +148,8 @@ fn launch_once(
     })
 }
 
-/// What was said of the copy of a configuration is said of the user's own file, whose lines are the same; and who was not
-/// permitted something is named.
+/// Makes messages about the copy of a configuration name the user's own file, whose lines are the same. If permission
+/// was denied, adds the user that the server runs as.
 fn in_users_words(
     mut error: SubjectError,
     (subject, runner): (&dyn Subject, Option<&Runner>),
@@ -189,7 +189,7 @@ fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
     Ok(Place { context, dir, root: context.root.clone(), port, further_ports, certificate })
 }
 
-/// `base/ARM`, or `base/ARM-2` and so on; the arm's name without what is awkward in a path.
+/// `base/ARM`, or `base/ARM-2` and so on; the arm's name without characters that are awkward in a path.
 pub(crate) fn private_dir(base: &Path, arm: &str) -> io::Result<PathBuf> {
     let name: String =
         arm.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();

@@ -1,7 +1,7 @@
-//! A server that runs already: reached, never started, never stopped.
+//! A server that runs already: used by its URL, never started, never stopped.
 //!
-//! With a `pid` its CPU is that of the process and everything below it, by CPU clocks; without
-//! one, or where `/proc` hides it, there is no CPU figure and the reading says why.
+//! With a `pid` its CPU is that of the process and everything below it, by CPU clocks; without one, or where `/proc`
+//! hides it, there is no CPU figure and the reading says why.
 
 use crate::SubjectError;
 use crate::cgroup::HitMeter;
@@ -13,7 +13,7 @@ use bakeoff_units::{Clock, MonotonicClock};
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
-/// How long one connection attempt may take.
+/// Time that one connection attempt may take.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(2);
 
 pub(crate) fn attach(url: &str, pid: Option<u32>, context: &Context<'_>) -> Result<Running, SubjectError> {

@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Who a server is.
+/// The user that a server runs as.
 #[derive(Clone, Debug)]
 pub(crate) struct Runner {
     pub(crate) name: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct Runner {
 }
 
 impl Runner {
-    /// `nobody` when bakeoff is root, else none: the server is whoever bakeoff is.
+    /// `nobody` when bakeoff is root, else none: the server runs as bakeoff's user.
     pub(crate) fn unprivileged() -> Option<Self> {
         let unlisted = User { uid: 65534, gid: 65534 };
         process::is_root()

@@ -1,11 +1,11 @@
-//! What a subject printed: its last lines, from the files its output goes to.
+//! Last words of a subject: the end of its output, from its log files.
 
 use crate::error::LastWords;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// More than the lines asked for ever need, and cheap to read from a log of any size.
+/// Bytes read from a log's end: more than the lines asked for ever need, and cheap for a log of any size.
 const TAIL: u64 = 16 * 1024;
 
 /// The last lines of standard error, `logs` and standard output in `dir`, together at most

@@ -1,7 +1,7 @@
-//! Words that a guardian puts before a program's own: a sandbox, a launcher, a profiler.
+//! Wraps: commands that a guardian puts before a program's own, such as a sandbox, a launcher or a profiler.
 //!
-//! Measuring side, cold path. Owns how several are nested and what each tells of itself. The program that is started is the
-//! outermost wrap; whatever it becomes stays below the guardian, in its account.
+//! Measuring side, cold path. Owns how several are nested and what each reports of itself. The program that is started
+//! is the outermost wrap; whatever it becomes stays below the guardian, in its account.
 
 use crate::SubjectError;
 use crate::config::Substitutions;
@@ -18,7 +18,7 @@ pub struct WrapSpec {
     pub name: String,
     /// Program and arguments, with the substitutions of what they are put before; no shell.
     pub words: Vec<String>,
-    /// A command that tells whether it is on, as a layer's.
+    /// A command that tells whether it is on, as for a layer.
     pub proof: Option<Vec<String>>,
     /// A file with a line `NAME NUMBER` for each of its counters.
     pub status: Option<String>,
@@ -44,8 +44,8 @@ pub fn wrapped(
     Ok(all)
 }
 
-/// What the wraps of a command say of themselves, by name. `job` is a command of the same arm in everything but its
-/// words, with a directory that holds no output yet.
+/// Results of the proofs of a command's wraps, by name. `job` is a command of the same arm in everything but its words,
+/// with a directory that holds no output yet.
 ///
 /// # Errors
 /// As [`prove_by`].
@@ -71,7 +71,7 @@ impl WrapSpec {
     }
 }
 
-/// With `{bakeoff}`, this executable, and `{layers}`, the one with our own layers, which lies beside it.
+/// Adds `{bakeoff}`, this executable, and `{layers}`, the one with our own layers, which lies beside it.
 fn with_layers(known: &Substitutions) -> Substitutions {
     let mut known = known.clone();
     if let Ok(executable) = std::env::current_exe() {

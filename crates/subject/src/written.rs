@@ -1,28 +1,28 @@
-//! Files that a plan brings for its arms: their texts lie in each private directory before anything is started there.
+//! Files that a plan brings for its arms, written into each private directory before anything is started there.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// A file of a plan's own.
+/// A file that a plan brings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
     /// Its name in the private directory: one component of a path.
     pub name: String,
-    /// What is in it, without substitutions.
+    /// Its contents, without substitutions.
     pub text: String,
 }
 
-/// How the path of a configuration begins that is one of them.
+/// Prefix of a configuration's path that names such a file.
 const HERE: &str = "{dir}/";
 
 impl Written {
-    /// What stands for the path of one of these.
+    /// The path that stands for this file.
     pub fn path(name: &str) -> PathBuf {
         PathBuf::from(format!("{HERE}{name}"))
     }
 
-    /// Its name, where a path is of one of these.
+    /// Its name, if the path is that of such a file.
     pub fn meant(path: &Path) -> Option<&str> {
         path.to_str()?.strip_prefix(HERE)
     }

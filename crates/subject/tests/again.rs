@@ -1,5 +1,5 @@
-//! Starting and stopping the same subject again and again, as a run with restarts does. One test, so
-//! that the descriptors of the process are this one's.
+//! Repeated starts and stops of the same subject, as in a run with restarts. One test, so that the descriptors of the
+//! process are this one's.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 

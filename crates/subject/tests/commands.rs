@@ -1,4 +1,4 @@
-//! Commands as workload: run to their end, with the CPU of everybody they started.
+//! Commands as workload: run to their end, with the CPU of all processes they started.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -37,8 +37,8 @@ fn the_whole_tree_is_counted() {
     let outcome = run_command(&job(&yard, &script)).unwrap();
     assert_eq!(outcome.status, Status::Exited(3));
     let total = outcome.user + outcome.system;
-    // 60 and 80 ms by their own clocks, which may be ahead of the account where a hypervisor takes time. Without the one
-    // or the other it is less than that, and counted twice more than what shells and programs take to start.
+    // 60 and 80 ms by their own clocks, which may be ahead of the account if a hypervisor takes time. A sum that misses
+    // either is below the range; one that counts either twice is above it, even with the start of shells and programs.
     assert!(total >= Nanos::from_millis(100) && total < Nanos::from_secs(2), "{total}");
     assert!(outcome.elapsed >= Nanos::from_millis(100) && outcome.elapsed < Nanos::from_secs(300));
     assert!(outcome.max_rss.get() > 100_000);

@@ -1,5 +1,4 @@
-//! CPU readings against a server that knows what it burned, in threads and children that end
-//! inside the measured span.
+//! CPU readings against a server that knows what it burned, in threads and children that end inside the measured span.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -34,7 +33,7 @@ impl Burner {
         Some(Self { running, stream })
     }
 
-    /// What it has used by its own account, after burning once more.
+    /// CPU it has used by its own account, after burning once more.
     fn burn(&mut self) -> Nanos {
         self.stream.get_mut().write_all(b"burn\n").unwrap();
         let mut line = String::new();
@@ -51,8 +50,8 @@ impl Burner {
 const LEAST: Nanos = Nanos::from_millis(250);
 
 /// A scheduler tick on each of two cores (cgroups lag behind by as much), what the burner does between its own reading
-/// and ours, and what a hypervisor takes. Less than what a source misses that does not see threads that have ended
-/// (100 ms) or children (150 ms).
+/// and ours, and what a hypervisor takes. Less than the error of a source that misses ended threads (100 ms) or
+/// children (150 ms).
 const SLACK: Nanos = Nanos::from_millis(60);
 
 #[test]

@@ -1,4 +1,4 @@
-//! No process outlives bakeoff, whichever of the parts is killed.
+//! Tests that no process outlives bakeoff, whichever of the parts is killed.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -10,8 +10,8 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 use support::{Identity, PATIENCE, Yard, all_gone, cgroups_of, command, has, identity, living, play};
 
-/// Starts nginx, Apache and a command that detaches two children (one deaf to SIGTERM) in a
-/// process that plays bakeoff; kills that with SIGKILL; nobody may be left.
+/// Starts nginx, Apache and a command that detaches two children (one deaf to SIGTERM) in a process that plays bakeoff;
+/// kills that with SIGKILL; no process may be left.
 #[test]
 fn nothing_is_left_when_bakeoff_is_killed() {
     let name = "nothing_is_left_when_bakeoff_is_killed";
@@ -94,7 +94,7 @@ fn a_subject_that_leaves_its_server_behind_lives_on_and_ends_on_stop() {
     let script = format!("setsid {} http {{port}} & exit 0", play().display());
     let running = yard.start(&command(&["sh", "-c", &script])).unwrap();
     running.alive().unwrap();
-    // The shell ends when it likes.
+    // The shell ends in its own time.
     let begin = Instant::now();
     while running.processes().len() > 1 {
         assert!(begin.elapsed() < PATIENCE, "{:?}", running.processes());

@@ -1,4 +1,4 @@
-//! Layers: what commands leave running stays, is counted, and ends with the layer.
+//! Layers: processes that commands leave running stay, are counted, and end with the layer.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -25,7 +25,7 @@ fn job(yard: &Yard, cpu_source: CpuChoice, script: &str) -> Job<'static> {
     }
 }
 
-/// A daemon that works when it is told to, by a command that comes later.
+/// A daemon that works on the order of a later command.
 #[test]
 fn what_is_left_running_stays_and_its_cpu_is_counted() {
     for source in [CpuChoice::Auto, CpuChoice::Clocks] {

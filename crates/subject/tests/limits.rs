@@ -1,4 +1,4 @@
-//! Limits on real processes: what they do, what is counted, and that nothing of them stays.
+//! Limits on real processes: their effect, their counters, and their removal without a trace.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -35,7 +35,7 @@ impl Limited {
         Some(Self { running, stream })
     }
 
-    /// Runs a command inside; returns what the limits did meanwhile, and the time.
+    /// Runs a command inside; returns the limit readings before and after it, and the time.
     fn run(&mut self, script: &str) -> (LimitsHit, LimitsHit, Nanos) {
         let clock = MonotonicClock::new();
         let before = self.running.limits_hit();

@@ -1,4 +1,4 @@
-//! What a plan adds to a start: values, commands before it, the proof that a layer is on.
+//! Additions of a plan to a start: values, preparatory commands, the proof that a layer is on.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -84,7 +84,7 @@ fn preparation_that_fails_ends_the_start_with_its_last_words() {
         fails(&context, expected);
     }
     assert!(!yard.path("base/it/started").exists());
-    // One that hangs has to have begun before its time is over.
+    // A command that hangs has to have begun before its time is over.
     let pid_file = yard.path("pid");
     context.prepare = vec![shell(&format!("echo $$ > {}; exec sleep 1000", pid_file.display()))];
     let pid = support::with_limits(|limit| {
@@ -95,7 +95,7 @@ fn preparation_that_fails_ends_the_start_with_its_last_words() {
     all_gone(&[identity(pid)], Duration::ZERO);
 }
 
-/// As root bakeoff writes into a directory that is another user's by then.
+/// As root bakeoff writes into a directory that belongs to another user by then.
 #[test]
 fn links_in_the_private_directory_lead_nowhere() {
     if !has("nginx", "links_in_the_private_directory_lead_nowhere") {

@@ -1,4 +1,4 @@
-//! Real servers: started with our and with users' configurations, asked, ended.
+//! Real servers: started with our and with users' configurations, sent requests, ended.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 use support::{Yard, all_gone, get, get_tls, has, identity, runs_unprivileged};
 
-/// `processes`: at least so many, its guardian among them.
+/// `processes`: at least this number, its guardian among them.
 fn serves_the_site(yard: &Yard, spec: &Spec, tls: bool, processes: usize) {
     let running = yard.start(spec).unwrap_or_else(|error| panic!("{error}"));
     let ask = |path| if tls { get_tls(&running, &yard.certificate.ca, path) } else { get(&running, path) };
@@ -123,7 +123,7 @@ fn caddy_takes_the_users_configuration_with_names_of_its_own() {
     runs_unprivileged(&running.processes());
 }
 
-/// Over TLS by agreement, without it as known beforehand.
+/// Over TLS by agreement, without it by prior knowledge.
 fn speaks_http2(spec: &Spec, tls: bool) {
     let yard = Yard::new();
     let context = Context { http2: true, ..yard.context("it") };

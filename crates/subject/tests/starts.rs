@@ -1,4 +1,4 @@
-//! Commands and URLs: what can go wrong at the start, and what the error then says.
+//! Failed starts of commands and URLs, and their error messages.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
@@ -57,7 +57,7 @@ fn dead_at_start_is_told_at_once_with_its_last_words() {
     let begin = Instant::now();
     let error = yard.start(&command(&["sh", "-c", "echo one; echo two >&2; exit 7"])).unwrap_err();
     let message = error.to_string();
-    // Not by the end of the time that a start may take.
+    // Found before the time that a start may take is over.
     assert!(begin.elapsed() < PATIENCE / 2, "waited {:?}", begin.elapsed());
     assert!(
         message.starts_with("arm `it`: the server ended before it was ready (exit status 7)"),

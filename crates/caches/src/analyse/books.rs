@@ -1,19 +1,20 @@
-//! Whether what robots got agrees with what the origin sent: the two ends of a cache hold each other to account.
+//! Agreement of robots and origin: the replies that robots got against those that the origin sent, which exposes caches
+//! that cheat.
 //!
 //! Measuring side, cold, pure. Looks at whole runs, as replies of one phase are counted in the next at the other end;
-//! not at a part of a run, as the origin counts for all parts. What is caught is a fault of its own, before all others.
+//! not at a part of a run, as the origin counts for all parts. A disagreement is a fault of its own, before all others.
 
 use super::faults::of_both_ends;
 use crate::records::{OriginHeard, RunRecord};
 use crate::results::Fault;
 use std::collections::BTreeMap;
 
-/// What is within chance and the habits of honest proxies: so many requests, or so large a share of them. A proxy may
-/// ask again when a connection of its own was closed, and fetch anew what it gives from its store.
+/// Number of requests, or share of them, within chance and the habits of honest proxies. A proxy may ask again when a
+/// connection of its own was closed, and fetch anew an object that it gives from its store.
 const FEW: u64 = 10;
 const FEW_SHARE: f64 = 0.01;
 
-/// What no honest cache does.
+/// Cheats that no honest cache shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cheat {
     Fabricated,
@@ -51,7 +52,7 @@ impl Cheat {
     }
 }
 
-/// What both ends counted in a run.
+/// Counts of both ends in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Books {
     /// Requests of the robots.
@@ -66,18 +67,18 @@ struct Books {
     before_fetch: u64,
     /// Requests of robots that the origin answered,
     asks: u64,
-    /// with 304,
+    /// of these, answered with 304,
     validations: u64,
-    /// and those of nobody.
+    /// and requests of no robot.
     unasked: u64,
 }
 
-/// The cheats of a run, by how many requests there were of each.
+/// The cheats of a run, with the number of requests of each.
 pub(super) fn cheats(run: &RunRecord) -> BTreeMap<Cheat, u64> {
     Books::of(run).map(|books| books.cheats()).unwrap_or_default()
 }
 
-/// Those of all runs, as faults.
+/// The cheats of all runs, as faults.
 pub(super) fn of(runs: &[(usize, &RunRecord)]) -> impl Iterator<Item = Fault> {
     let mut counts: BTreeMap<Cheat, u64> = BTreeMap::new();
     for (cheat, count) in runs.iter().flat_map(|(_, run)| cheats(run)) {
@@ -87,12 +88,12 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> impl Iterator<Item = Fault> {
 }
 
 impl Books {
-    /// Of a whole run whose origin said whose requests it answered.
+    /// Counts of a whole run whose origin said whose requests it answered.
     fn of(run: &RunRecord) -> Option<Self> {
         let mut books = Self { before_fetch: run.hits_before_fetch, ..Self::default() };
         for line in &run.phases {
             let (sums, OriginHeard { asks, unasked }) = (&line.phase.sums, line.used.origin_heard?);
-            // What is under way at the end was asked and has not ended.
+            // A request under way at the end was asked and has not ended.
             books.asked += sums.asked.max(sums.finished);
             books.resent += sums.resent;
             books.from_origin += sums.from_origin;
@@ -141,7 +142,7 @@ mod tests {
         assert_eq!(found(HONEST), []);
         // Nine failed at the cache, nine were answered by the origin and never came back.
         assert_eq!(found(Books { from_origin: 482, asks: 491, from_store: 491, ..HONEST }), []);
-        // The store is passed by: everything is a miss.
+        // The store is bypassed: everything is a miss.
         assert_eq!(found(Books { from_origin: 1_000, asks: 1_000, from_store: 0, ..HONEST }), []);
 
         let everything = Books { asks: 0, validations: 0, unasked: 0, ..HONEST };

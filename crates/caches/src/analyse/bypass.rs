@@ -1,16 +1,17 @@
-//! A hit ratio that falls with the rate: a cache that lets requests past it when it is loaded.
+//! Bypass under load: a hit ratio that falls with the rate, because the cache lets requests past it.
 //!
-//! Measuring side, cold, pure. InfoLibria's DynaCache did so in 1999: it kept its rate, and gave up its hits. What any
-//! cache loses at a higher rate, because more is still being fetched or its store has no room, is none of it.
+//! Measuring side, cold, pure. InfoLibria's DynaCache did so in 1999: it kept its rate, and gave up its hits. Losses
+//! that any cache has at a higher rate, because more is still being fetched or its store has no room, do not count.
 
 use super::sentences::rate;
 use crate::results::{Entrant, Point};
 
-/// A fall that is told: two points, beyond what is explained.
+/// Least fall that is reported: two points, beyond what is explained.
 const FALL: f64 = 0.02;
 
-/// What an entrant's hit ratios say of it, where they fall. Between the lowest rate and the higher ones: from the first
-/// on from which all of them, the highest too, lie below by more than their intervals and by more than is explained.
+/// The sentence on an entrant whose hit ratio falls. Reports the lowest rate from which every rate, the highest
+/// included, has a hit ratio below that of the lowest rate by more than their intervals and by more than simulation
+/// explains.
 pub(super) fn words(entrant: &Entrant) -> Option<String> {
     let first = entrant.points.first()?;
     let has_hits =
@@ -41,7 +42,7 @@ fn is_apart(lowest: &Point, point: &Point) -> bool {
         && intervals.is_some_and(|(low, high)| low - high > explained)
 }
 
-/// What a cache with its room could have had of the same requests.
+/// Hit ratio that a cache with its room could have had for the same requests.
 fn possible(point: &Point) -> Option<f64> {
     let best = point.achievable?;
     Some(best.lru.map_or(best.when_fetched.0, |lru| lru.0.min(best.when_fetched.0)))

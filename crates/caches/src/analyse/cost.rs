@@ -1,13 +1,13 @@
-//! What a hit and a miss cost a cache.
+//! CPU cost of a hit and of a miss.
 //!
-//! A run of PolyMix has the same mix of hits and misses at every rate, so that the two cannot be told apart
-//! from rates alone. The fill has hardly any hits: its CPU per request is that of a miss (without think time,
-//! but waiting costs no CPU). What a rate used beyond that of its misses is that of its hits. The busiest rate is
-//! taken: a fill keeps a cache busy, and at a low rate waking up for each request costs more than the request.
+//! A run of PolyMix has the same mix of hits and misses at every rate, so that the two cannot be told apart from rates
+//! alone. The fill has hardly any hits: its CPU per request is that of a miss (without think time, but waiting costs no
+//! CPU). The CPU of a rate beyond that of its misses is that of its hits. The busiest rate is taken: a fill keeps a
+//! cache busy, and at a low rate waking up for each request costs more than the request.
 //!
-//! Intervals are by batch means, as those of response times: CPU and requests of each interval of the phase. That of
-//! a hit has both errors in it, of the rate and of the miss that is taken off; they are independent, and add as
-//! squares do.
+//! Intervals are by batch means, as those of response times: CPU and requests of each interval of the phase. The
+//! interval of a hit has both errors in it, of the rate and of the miss that is taken off; they are independent, and
+//! add as squares do.
 
 use super::point::telling;
 use crate::directory::Stored;
@@ -16,10 +16,10 @@ use crate::results::{Cost, Point};
 use bakeoff_robots::ledger::{Scope, Sums};
 use bakeoff_stats::{Level, of_batches};
 
-/// More hits than that, and a fill does not say what a miss costs.
+/// Share of hits above which a fill does not show the cost of a miss.
 const FEW_HITS: f64 = 0.05;
 
-/// A cost, and half the width of its interval where there is one.
+/// A cost, and half the width of its interval if there is one.
 #[derive(Clone, Copy)]
 struct Known {
     ns: f64,
@@ -32,7 +32,7 @@ impl Known {
     }
 }
 
-/// `None` where CPU cannot be read.
+/// `None` if CPU cannot be read.
 pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
     let point = busiest(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
@@ -46,7 +46,7 @@ pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]
         return Some(cost(None, all, how));
     };
     let hits = point.hit_ratio?;
-    // Less than nothing is no cost: the two were not told apart.
+    // A negative cost is no cost: the two were not told apart.
     let hit = (hits > FEW_HITS).then(|| hit(hits, per_request, miss, &batches)).filter(|hit| hit.ns > 0.0);
     let how = format!(
         "a miss from the fill, which has hardly any hits; a hit from what {at} used beyond its misses"
@@ -68,7 +68,7 @@ fn cost(hit: Option<Known>, miss: Known, how: String) -> Cost {
     Cost { hit_ns, hit_low_ns, hit_high_ns, miss_ns: miss.ns, miss_low_ns, miss_high_ns, how }
 }
 
-/// What is left for the hits of a rate.
+/// The rest of a rate's CPU, for its hits.
 fn hit(hits: f64, per_request: f64, miss: Known, batches: &[(f64, &Sums)]) -> Known {
     let of_hits = |cpu_ns: f64, sums: &Sums| {
         let share = sums.document_hit_ratio().unwrap_or(0.0);
@@ -101,7 +101,7 @@ fn miss(stored: &Stored, runs: &[(usize, &RunRecord)]) -> Option<Known> {
     (finished > 0).then(|| Known { ns: cpu_ns as f64 / finished as f64, half: half_width(&batches, of_all) })
 }
 
-/// CPU and sums of each interval of these phases of runs; none where one of them has no CPU.
+/// CPU and sums of each interval of these phases of runs; none if one of them has no CPU.
 fn cpu<'s, 'p>(stored: &'s Stored, of: impl Iterator<Item = (usize, &'p str)>) -> Vec<(f64, &'s Sums)> {
     let mut batches = Vec::new();
     for (number, phase) in of {

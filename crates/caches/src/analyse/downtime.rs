@@ -1,9 +1,9 @@
-//! What an outage came to, from its run.
+//! Downtime figures of an outage, from its run.
 
 use crate::records::{Moments, Outage, PhaseLine, Purpose, RunRecord};
 use crate::results::Downtime;
 
-/// Those of a rate; nothing of other runs.
+/// Outages of a rate; none for other runs.
 pub(super) fn of(run: &RunRecord) -> Vec<Downtime> {
     let Purpose::Rate { order, rate_per_s } = run.purpose else { return Vec::new() };
     let seen = run.outages.iter().map(|outage| {

@@ -1,4 +1,4 @@
-//! What a cache did that it must not do, and requests that failed, over all that was run against it.
+//! Faults of a cache, and failed requests, over all runs against it.
 
 use crate::records::RunRecord;
 use crate::results::Fault;
@@ -55,7 +55,7 @@ pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
     sorted(counts.into_iter().map(error).collect())
 }
 
-/// What no single reply shows, and both ends together do.
+/// A fault that no single reply shows, but both ends together do.
 pub(super) fn of_both_ends(label: &str, meaning: &str, count: u64, runs: &[(usize, &RunRecord)]) -> Fault {
     Fault {
         label: label.to_owned(),

@@ -1,4 +1,4 @@
-//! From what was written down to what it came to: a pure function of a directory.
+//! Analysis of a bake-off, from its records to its results: a pure function of a directory.
 //!
 //! Measuring side, cold. Owns which figure is which; sentences are [`sentences`]'s, a rate's figures [`point`]'s.
 
@@ -26,7 +26,7 @@ use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
 pub use sentences::{CLOCKS_AGREE_S, clock_in_words};
 
-/// What a stored bake-off came to.
+/// The results of a stored bake-off.
 ///
 /// # Errors
 /// The stored plan cannot be read.
@@ -76,7 +76,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
     })
 }
 
-/// Who took part, in the order of the plan, as far as it is known who that was; else in that of the runs.
+/// Names of the entrants, in the order of the plan, as far as it is known; else in that of the runs.
 fn names(stored: &Stored) -> Vec<&str> {
     let took_part = |run: &&RunRecord| !matches!(run.purpose, Purpose::Path { .. });
     let ran = || stored.standing().map(|(_, run)| run).filter(took_part).map(|run| run.entrant.name.as_str());
@@ -91,7 +91,7 @@ fn names(stored: &Stored) -> Vec<&str> {
     names
 }
 
-/// Who was measured, once a run.
+/// The measured entrants, once a run.
 fn measured(runs: &[RunRecord]) -> Vec<&EntrantRecord> {
     runs.iter().map(|run| &run.entrant).collect()
 }
@@ -99,11 +99,11 @@ fn measured(runs: &[RunRecord]) -> Vec<&EntrantRecord> {
 fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {
     let (_, run) = runs[0];
     let first = &run.entrant;
-    // What goes through a tunnel no cache sees.
+    // No cache sees inside a tunnel.
     let is_cache = !run.is_direct() && !plan.tls;
     let points = runs.iter().flat_map(|(number, run)| point::of(plan, stored, *number, run, is_cache));
     let points: Vec<Point> = passes::together(points.collect());
-    // A rate passes when all of its phases do; what was broken off says nothing.
+    // A rate passes when all of its phases do; a phase that was broken off says nothing.
     let all_of = |order: u32| points.iter().filter(move |point| point.order == order);
     let passes = |point: &&Point| all_of(point.order).all(|point| point.passed() == Some(true));
     let fails =
@@ -111,7 +111,7 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     let passed = points.iter().filter(passes).filter_map(|point| point.rate_per_s);
     let failed = points.iter().filter(fails).filter_map(|point| point.rate_per_s);
     let mut fills = runs.iter().filter_map(|(_, run)| fill(run).or_else(|| fill_of(plan, run)));
-    // What came from other parts of the run is not told apart.
+    // Requests from other parts of the run cannot be told apart.
     let is_whole = stored.setup.part.is_none();
     let cheats = books::of(runs).filter(move |_| is_whole);
     let repeated = posts::repeated(runs).filter(|_| is_whole);
@@ -129,7 +129,7 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
         failed_from_per_s: failed.reduce(f64::min),
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
         cost: if is_cache { cost::of(stored, runs, &points) } else { None },
-        // Without a cache everything is a miss, and nobody's.
+        // Without a cache everything is a miss, and no cache's fault.
         faults: cheats
             .chain(faults::of(runs))
             .chain(repeated)
@@ -145,7 +145,7 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     entrant
 }
 
-/// Why it could not go on; a later pass of it may have.
+/// Reason why it could not go on; a later pass of it may have.
 fn why_failed(run: &RunRecord) -> Option<String> {
     let why = run.failed.as_ref()?;
     Some(run.pass.map_or_else(|| why.clone(), |pass| format!("pass {pass}: {why}")))
@@ -183,7 +183,7 @@ fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
     let fills =
         |name: &str| plan.phases().iter().any(|phase| phase.name == name && phase.goal.fill_bytes.is_some());
     let line = run.phases.iter().rfind(|line| line.measured && fills(&line.phase.phase))?;
-    // What was cut short has no reason of its own.
+    // A phase that was cut short has no reason of its own.
     let ended = line.ended.map_or(run.ended.as_str(), |reason| reason.meaning());
     Some(filled(run, &line.phase, ended))
 }

@@ -1,17 +1,17 @@
-//! Rates that were more than could be answered.
+//! Overload: rates higher than an entrant could answer.
 //!
-//! Measuring side, cold, pure. Stands before all other warnings: every other figure of such a rate is that of a line
-//! that grows.
+//! Measuring side, cold, pure. Its warnings come before all others: every other figure of such a rate is that of a
+//! growing queue.
 
 use super::sentences::{place, rate};
 use crate::chance;
 use crate::results::{CutShort, Entrant, Point};
 
-/// Who answers less of what is due cannot keep up. Replies come later than requests are due: in a phase of ten times
-/// the response time that begins at a lower rate, two or three per cent of them come in the next.
+/// Share of due requests that must be answered; less means overload. Replies come later than requests are due: in a
+/// phase of ten times the response time that begins at a lower rate, two or three per cent of them come in the next.
 pub(super) const KEEPS_UP: f64 = 0.95;
 
-/// A line for each of them.
+/// A warning for each overloaded rate.
 pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {
     let points = entrants.iter().flat_map(|entrant| entrant.runs().map(move |point| (entrant, point)));
     points.filter_map(|(entrant, point)| {
@@ -48,7 +48,7 @@ fn broke_down(point: &Point) -> bool {
     point.cut_short == Some(CutShort::TooManyErrors)
 }
 
-/// What share of what was due was answered, where that is too little.
+/// Share of due requests that were answered, if that is too little.
 fn overloaded(point: &Point) -> Option<f64> {
     if point.cut_short.is_some() {
         return None;
@@ -56,7 +56,7 @@ fn overloaded(point: &Point) -> Option<f64> {
     short_of(point.asked_rate_per_s? * point.seconds, point.replies as f64)
 }
 
-/// What share of what was due was answered, where that is too little.
+/// Share of due requests that were answered, if that is too little.
 fn short_of(due: f64, answered: f64) -> Option<f64> {
     (answered < chance::fewest(KEEPS_UP, due)).then_some(answered / due)
 }

@@ -1,14 +1,14 @@
-//! Several passes at one rate: their mean, and how far they are apart.
+//! Mean and spread of several passes at one rate.
 //!
-//! Measuring side, cold, pure. Owns what of a pass counts. An interval of the mean is that of independent estimates: it
-//! knows what differs within runs. What differs between them is told beside it, as two passes are too few for an
-//! interval.
+//! Measuring side, cold, pure. Owns which parts of a pass count. The interval of a mean is that of independent
+//! estimates: it covers differences within runs. Differences between runs are reported beside it, as two passes are too
+//! few for an interval.
 
 use crate::results::{
     Achievable, Apart, Baselines, CutShort, Entrant, Gzip, Pages, Point, Rule, Spread, Tail, Tls,
 };
 
-/// Points of runs, those of the same phase at the same rate together; without passes as they are.
+/// Points of runs, merged if of the same phase at the same rate; without passes as they are.
 pub(super) fn together(points: Vec<Point>) -> Vec<Point> {
     let mut groups: Vec<Vec<Point>> = Vec::new();
     for point in points {
@@ -36,7 +36,7 @@ fn of_passes(mut passes: Vec<Point>) -> Point {
     Point { passes, ..mean }
 }
 
-/// What was broken off says less than what went to its end, where there is both.
+/// A broken-off point counts only if none of its group went to its end.
 fn counts(point: &Point, all: &[Point]) -> bool {
     let broken_off = |point: &Point| point.cut_short == Some(CutShort::BrokenOff);
     !broken_off(point) || all.iter().all(broken_off)
@@ -122,7 +122,7 @@ struct Time {
 }
 
 impl Time {
-    /// Of means and the upper ends of their intervals, which tell their widths: lower ends are cut off at 0.
+    /// From means and the upper ends of their intervals, which give the widths: lower ends are cut off at 0.
     fn mean(of_all: &[(Option<u64>, Option<u64>)]) -> Self {
         let middle = mean(of_all.iter().filter_map(|(ns, _)| *ns).map(|ns| ns as f64));
         let halves = of_all.iter().filter(|(ns, _)| ns.is_some());
@@ -136,7 +136,7 @@ impl Time {
     }
 }
 
-/// Half the width of the interval of the mean of independent figures; `None` where one of them has none.
+/// Half the width of the interval of the mean of independent figures; `None` if one of them has none.
 fn half_of_mean(halves: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let halves: Vec<f64> = halves.collect::<Option<_>>()?;
     let squares: f64 = halves.iter().map(|half| half * half).sum();
@@ -213,7 +213,7 @@ fn tls(points: &[&Point]) -> Option<Tls> {
     })
 }
 
-/// What did not hold in one of them does not hold.
+/// A condition that failed in one of them fails.
 fn rule(points: &[&Point]) -> Option<Rule> {
     let all = points.iter().filter_map(|point| point.rule);
     all.reduce(|a, b| Rule {
@@ -226,7 +226,7 @@ fn rule(points: &[&Point]) -> Option<Rule> {
     })
 }
 
-/// How far the passes of an entrant are apart; `None` where no rate has two that count.
+/// Spread of the passes of an entrant; `None` if no rate has two that count.
 pub(super) fn spread(points: &[Point]) -> Option<Spread> {
     let counted = points.iter().map(|point| -> Vec<&Point> {
         point.passes.iter().filter(|pass| counts(pass, &point.passes)).collect()
@@ -234,7 +234,7 @@ pub(super) fn spread(points: &[Point]) -> Option<Spread> {
     spread_of(&counted.collect::<Vec<_>>())
 }
 
-/// How far the two starts of the baseline are apart.
+/// Spread of the two starts of the baseline.
 pub(super) fn baselines(entrants: &[Entrant]) -> Option<Baselines> {
     let second = entrants.iter().find(|entrant| entrant.second_of.is_some())?;
     let first = entrants.iter().find(|entrant| Some(&entrant.name) == second.second_of.as_ref())?;
@@ -246,7 +246,7 @@ pub(super) fn baselines(entrants: &[Entrant]) -> Option<Baselines> {
     })
 }
 
-/// Of figures that should be equal in each of these groups.
+/// Spread of figures that should be equal in each of these groups.
 fn spread_of(groups: &[Vec<&Point>]) -> Option<Spread> {
     let groups: Vec<&Vec<&Point>> = groups.iter().filter(|group| group.len() > 1).collect();
     let apart = |of: fn(&Point) -> Option<f64>, is_share: bool| {

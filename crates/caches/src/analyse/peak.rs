@@ -1,4 +1,4 @@
-//! The peak of an entrant, and how its search went, in words.
+//! The peak of an entrant, and its search in words.
 //!
 //! Measuring side, cold, pure.
 
@@ -8,7 +8,7 @@ use crate::records::TrialVerdict;
 use crate::records::{Purpose, RunRecord};
 use crate::results::Peak;
 
-/// The rate that the others are shares of, and how it was found.
+/// The peak rate, to which other rates are relative, and how it was found.
 pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
     let Course::Shares { shares, peak, .. } = &plan.course else { return None };
     let (trials, confirming) = trials(runs);
@@ -32,10 +32,10 @@ pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Pea
     Some(Peak { rate_per_s: measured, how, trials, confirming })
 }
 
-/// Rate, mean response time in ns where there was a reply, verdict: of a trial.
+/// A trial: rate, mean response time in ns if there was a reply, verdict.
 type Trial = (f64, Option<u64>, TrialVerdict);
 
-/// The trials of the search, and those that were to confirm what it found.
+/// The trials of the search, and those that confirm its result.
 fn trials(runs: &[(usize, &RunRecord)]) -> (Vec<Trial>, Vec<Trial>) {
     let (mut searching, mut confirming) = (Vec::new(), Vec::new());
     for (_, run) in runs {
@@ -51,7 +51,7 @@ fn counted(trials: usize) -> String {
     if trials == 1 { "one trial".to_owned() } else { format!("{trials} trials") }
 }
 
-/// How a search found the peak, in words.
+/// The course of a search, in words.
 fn found(trials: &[Trial], confirming: &[Trial], measured: bool) -> String {
     let passed = |(_, _, verdict): &Trial| *verdict == TrialVerdict::Sustained;
     let tried = trials.len();

@@ -13,13 +13,13 @@ use bakeoff_robots::phases::{EndReason, mean_loads};
 use bakeoff_stats::{Level, OfBatches, of_batches};
 use bakeoff_units::Nanos;
 
-/// How far a rate may be off by the rule. An hour at 250/s knows it to 0.1 %; where the run is so short that
-/// chance alone makes more, chance counts.
+/// Allowed error of a rate by the rule. An hour at 250/s knows it to 0.1 %; if the run is so short that chance alone
+/// makes more, chance counts.
 const RATE_TOLERANCE: f64 = 0.01;
-/// How far the hit ratio may be off by the rule: a point. Chance counts as with rates.
+/// Allowed error of the hit ratio by the rule: a point. Chance counts as with rates.
 const HIT_TOLERANCE: f64 = 0.01;
 
-/// The points of a run, one a measured phase; none for what is no rate, and where nothing was measured.
+/// The points of a run, one a measured phase; none for a run without a rate, or if nothing was measured.
 pub(super) fn of(
     plan: &CachePlan,
     stored: &Stored,
@@ -34,7 +34,7 @@ pub(super) fn of(
         rate_per_s.map(|rate| rate * load)
     };
     let lines = run.phases.iter().filter(|line| line.measured);
-    // What the origin sent to other parts of the run is not told apart, and was not read when all was killed.
+    // Replies of the origin to other parts of the run cannot be told apart, and were not read when all was killed.
     let is_whole = stored.setup.part.is_none() && !run.of_intervals;
     let books = !is_whole || cheats(run).is_empty();
     let measured = lines.map(|line| Measured {
@@ -51,7 +51,7 @@ pub(super) fn of(
     measured.filter_map(|measured| measured.point(&intervals(stored, number, measured.line))).collect()
 }
 
-/// The mean share of the rate that each phase of a run asked for, by its name.
+/// The mean share of the rate in each phase of a run, by the phase's name.
 fn loads<'p>(plan: &'p CachePlan, run: &RunRecord) -> Vec<(&'p str, f64)> {
     let planned = |name: &str| plan.phases().iter().find(|phase| phase.name == name);
     let of_line = |line: &PhaseLine| {
@@ -78,14 +78,14 @@ fn intervals<'s>(stored: &'s Stored, number: usize, line: &PhaseLine) -> Vec<&'s
     records.filter(|record| record.scope == Scope::Interval && record.phase == line.phase.phase).collect()
 }
 
-/// Hit ratios of simulated caches; older directories have those of a run's last measured phase alone.
+/// Hit ratios of simulated caches; older directories have only those of a run's last measured phase.
 fn achievable(run: &RunRecord, line: &PhaseLine) -> Option<Achievable> {
     let last = run.phases.iter().rfind(|line| line.measured);
     let older = || last.filter(|last| std::ptr::eq(*last, line)).and(run.achievable);
     line.achievable.or_else(older)
 }
 
-/// Why a phase did not go to its end.
+/// Reason why a phase did not go to its end.
 fn cut_short(line: &PhaseLine) -> Option<CutShort> {
     match line.ended {
         None => Some(CutShort::BrokenOff),
@@ -109,11 +109,11 @@ struct Measured<'a> {
     line: &'a PhaseLine,
     is_cache: bool,
     is_whole: bool,
-    /// Whether what robots and origin counted in its run agrees.
+    /// Whether the counts of robots and origin in its run agree.
     books: bool,
     order: u32,
     rate_per_s: Option<f64>,
-    /// What this phase asked for of it.
+    /// The rate of this phase.
     asked_per_s: Option<f64>,
 }
 
@@ -193,7 +193,7 @@ impl Measured<'_> {
     }
 }
 
-/// What the rule looks at.
+/// Figures for the rule.
 struct Seen {
     whole: bool,
     request_rate: f64,
@@ -205,9 +205,9 @@ struct Seen {
     books: bool,
 }
 
-/// The rule of 1999, where the plan has runs judged by it; `asked`: what the phase asked for, per second.
+/// The rule of 1999, if the plan's runs are judged by it; `asked`: the phase's rate, per second.
 fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
-    // Over TLS nothing can be a hit.
+    // Over TLS no reply can be a hit.
     let (ratio, asked) = (plan.hit_ratio.filter(|_| !plan.tls)?.get(), asked?);
     let chance = |count: u64, deviation: f64| CHANCE * deviation / (count.max(1) as f64).sqrt();
     // The number of a Poisson process varies as its root.
@@ -234,7 +234,7 @@ fn tail(timed: &Timed) -> Option<Tail> {
     })
 }
 
-/// Pages, where they are more than their one object.
+/// Pages, if they have more than one object.
 fn pages(pages: &ledger::Pages, intervals: &[&Record]) -> Option<Pages> {
     let mean = pages.response_ns.mean().filter(|_| pages.objects > pages.good)?;
     let (mean_low_ns, mean_high_ns) = ends(intervals, |sums| sums.pages.response_ns);
@@ -263,15 +263,15 @@ fn batches(intervals: &[&Record], of: impl Fn(&Sums) -> (f64, f64)) -> Option<Of
     of_batches(&batches, Level::ONCE)
 }
 
-/// What the robots got and the origin did not answer. Its 304s are answers: which of them the cache asked for by
-/// itself, and which it only passed on, cannot be told. Below 0 where a cache asks for more than it is asked for.
+/// Share of the robots' replies that the origin did not answer. Its 304s are answers: the cache may have asked by
+/// itself or only passed them on, which cannot be told apart. Below 0 if a cache makes more requests than it gets.
 fn two_sided(robots: u64, used: &Used) -> Option<f64> {
     let origin = used.origin_replies;
     (robots > 0).then(|| (robots as f64 - origin as f64) / robots as f64)
 }
 
-/// Failed requests of all that were due in the phase, whenever they failed. Where robots share connections and none is
-/// free, what is due is not even asked for: it counts as due where that is more than chance.
+/// Share of the requests due in the phase that failed, at any time. If robots share connections and none is free, a due
+/// request is not even sent: it counts as due if there are more of these than chance explains.
 fn failed_share(run: &RunRecord, line: &PhaseLine, asked_per_s: Option<f64>) -> f64 {
     let PhaseLine { phase: Record { phase, sums, .. }, .. } = line;
     let of_earlier: u64 = sums.late_failed.values().sum();

@@ -1,4 +1,4 @@
-//! POSTs that came to the origin more than once: what is handed over there might be taken twice.
+//! Repeated POSTs at the origin: an order that comes twice might be carried out twice.
 //!
 //! Measuring side, cold, pure.
 
@@ -7,8 +7,8 @@ use crate::records::{PhaseLine, RunRecord};
 use crate::results::Fault;
 use bakeoff_robots::judge::RequestKind;
 
-/// By how many the origin had more than all that robots may have sent: those that were answered, and whatever failed.
-/// Robots send none twice.
+/// Number of POSTs at the origin beyond all that robots may have sent: answered ones and all failures. Robots send none
+/// twice.
 pub(super) fn repeated(runs: &[(usize, &RunRecord)]) -> Option<Fault> {
     let surplus = |run: &RunRecord| {
         let of_all = |of: fn(&PhaseLine) -> u64| run.phases.iter().map(of).sum::<u64>();

@@ -1,4 +1,4 @@
-//! What came of it, in sentences, and what spoils figures.
+//! Results in sentences, and warnings of what spoils figures.
 
 use super::point::telling;
 use super::{books, bypass, overload, tails};
@@ -12,13 +12,13 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::PartSet;
 
-/// Robots that send this late, or this busy, measure themselves.
+/// Lateness from which robots measure themselves.
 const LATE: Nanos = Nanos::from_millis(10);
 const BUSY: f64 = 0.9;
-/// Clocks further apart spoil judgements about age. A Date has whole seconds.
+/// Difference of clocks above which judgements about age are spoilt. A Date has whole seconds.
 pub const CLOCKS_AGREE_S: u64 = 1;
 
-/// What the origin's clock does: `is 5 s behind the robots'`. `other` is the clock that it is held against.
+/// State of the origin's clock: `is 5 s behind the robots'`. `other` is the clock that it is compared with.
 pub fn clock_in_words(ahead_s: i64, other: &str) -> String {
     let apart = ahead_s.unsigned_abs();
     match ahead_s {
@@ -28,7 +28,7 @@ pub fn clock_in_words(ahead_s: i64, other: &str) -> String {
     }
 }
 
-/// What came of an entrant.
+/// The result of an entrant.
 pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     if let Some(why) = &entrant.failed {
         return format!("did not finish: {why}");
@@ -39,8 +39,8 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     let faults = entrant.faults.iter().filter(|fault| !fault.only_counted);
     let (cheats, faults): (Vec<&Fault>, Vec<&Fault>) =
         faults.partition(|fault| books::is_cheat(&fault.label));
-    // Before all: who cheats has no other figure; and every other figure of a rate that was too much is that of a
-    // line that grows.
+    // First of all: a cache that cheats has no other figure; and every other figure of an overloaded rate is that of a
+    // growing queue.
     let mut parts: Vec<String> =
         disagreement(&cheats).into_iter().chain(overload::first_words(entrant)).collect();
     match entrant.downtime.as_slice() {
@@ -59,7 +59,7 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
     parts.join("; ")
 }
 
-/// That the books of robots and origin do not agree.
+/// The sentence that the counts of robots and origin do not agree.
 fn disagreement(cheats: &[&Fault]) -> Option<String> {
     let named: Vec<String> = cheats.iter().map(|fault| format!("{} {}", fault.count, fault.label)).collect();
     (!named.is_empty()).then(|| {
@@ -70,8 +70,8 @@ fn disagreement(cheats: &[&Fault]) -> Option<String> {
     })
 }
 
-/// Which requests failed. What was under way when a run was broken off is nobody's; what had no reply for so long after
-/// the last phase that it was cut off has hung.
+/// The requests that failed. Those under way when a run was broken off do not count; those cut off long after the last
+/// phase without a reply have hung.
 fn failures(entrant: &Entrant) -> Option<String> {
     let was_broken_off = entrant.runs().any(|point| point.cut_short.is_some());
     let counts = |error: &&Fault| !was_broken_off || error.label != ErrorClass::CutOff.as_str();
@@ -83,7 +83,7 @@ fn failures(entrant: &Entrant) -> Option<String> {
         .map(|worst| format!("{share} of the requests got no whole reply, most often {}", worst.label))
 }
 
-/// How it stood, and what it was like at the telling rate.
+/// Its verdict, and its figures at the telling rate.
 fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> {
     let not_judged = plan.hit_ratio.filter(|_| plan.tls).map(|_| NOT_JUDGED.to_owned());
     let mut parts: Vec<String> = not_judged.or_else(|| standing(entrant)).into_iter().collect();
@@ -119,10 +119,10 @@ fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> 
     parts
 }
 
-/// In place of who passes by it.
+/// Replaces the rates that passed.
 const NOT_JUDGED: &str = "over TLS the rule of 1999 is not judged";
 
-/// When it was back.
+/// The time when it was back.
 fn back(downtime: &Downtime) -> String {
     let after =
         |ns: Option<u64>| ns.map_or_else(|| "never".to_owned(), |ns| format!("after {}", Nanos::new(ns)));
@@ -150,8 +150,8 @@ fn back(downtime: &Downtime) -> String {
     )
 }
 
-/// The rate, with the phase where there are several or where there is no rate, and the pass of one: `at 50/s`, `at
-/// 400/s in top1`, `in meas`, `at 50/s (pass 2)`.
+/// The rate, with the phase if there are several or if there is no rate, and the pass of one: `at 50/s`,
+/// `at 400/s in top1`, `in meas`, `at 50/s (pass 2)`.
 pub(super) fn place(entrant: &Entrant, point: &Point) -> String {
     let at = point.rate_per_s.map(|asked| format!("at {}", rate(asked)));
     let place = match at {
@@ -162,12 +162,12 @@ pub(super) fn place(entrant: &Entrant, point: &Point) -> String {
     place + &of_pass(point.pass)
 }
 
-/// ` (pass 2)`, where there are several.
+/// ` (pass 2)`, if there are several.
 fn of_pass(pass: Option<u32>) -> String {
     pass.map_or_else(String::new, |pass| format!(" (pass {pass})"))
 }
 
-/// By the rule of 1999; nothing where that was not judged.
+/// Verdict by the rule of 1999; none if that was not judged.
 fn standing(entrant: &Entrant) -> Option<String> {
     if entrant.points.iter().all(|point| point.rule.is_none()) {
         return None;
@@ -189,7 +189,7 @@ pub(super) fn rate(per_second: f64) -> String {
     PerSecond::new(per_second).map_or_else(String::new, |rate| rate.to_string())
 }
 
-/// What spoils figures.
+/// Warnings of what spoils figures.
 pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) -> Vec<String> {
     let mut warnings: Vec<String> = overload::warnings(entrants).collect();
     warnings.extend(stored.runs.iter().flat_map(of_run));
@@ -214,7 +214,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) 
     warnings
 }
 
-/// Of a run whose phases are results: robots or clocks that spoil them.
+/// Warnings of a run whose phases are results: robots or clocks that spoil them.
 fn of_run(run: &RunRecord) -> Vec<String> {
     let Some((_, asked)) = run.purpose.measured() else { return Vec::new() };
     let mut warnings = Vec::new();
@@ -224,7 +224,7 @@ fn of_run(run: &RunRecord) -> Vec<String> {
         Some(asked) => format!("{} at {}", run.entrant.name, rate(asked)),
         None => run.entrant.name.clone(),
     } + &of_pass(run.pass);
-    // Without a rate nothing is due at a time of its own.
+    // Without a rate no request is due at a time of its own.
     if asked.is_some() && (late > LATE || run.robots_busy > BUSY) {
         warnings.push(format!(
             "{whose}: the robots were the limit: 1 % of the requests were sent {late} late or later, and their thread \
@@ -249,7 +249,7 @@ fn of_run(run: &RunRecord) -> Vec<String> {
     warnings
 }
 
-/// Of a run whose log of transactions has not all of them.
+/// A warning of a run whose log of transactions is incomplete.
 fn dropped((number, run): (usize, &RunRecord)) -> Option<String> {
     let logged = run.transactions.filter(|logged| logged.dropped > 0)?;
     Some(format!(
@@ -287,8 +287,8 @@ fn cut_short(entrant: &Entrant, point: &Point) -> Option<String> {
     ))
 }
 
-/// Of a phase that no time ends, and that what ended it did not let be as long as one must be: nobody knew that
-/// before.
+/// A warning of a phase without a time limit whose end came before it was long enough: this was not known before the
+/// run.
 fn too_short(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Option<String> {
     let ends_by_time =
         plan.phases().iter().any(|phase| phase.name == point.phase && phase.goal.duration.is_some());

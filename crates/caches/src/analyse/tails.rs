@@ -1,4 +1,4 @@
-//! Hits or misses of which a few take so much longer than most that a mean and a percentile of all say nothing of it.
+//! Long tails: a few hits or misses take so much longer than most that a mean and a percentile of all hide them.
 //!
 //! Measuring side, cold, pure.
 
@@ -6,16 +6,17 @@ use super::sentences::named;
 use crate::results::{Entrant, Point, Tail};
 use bakeoff_units::Nanos;
 
-/// A 99th percentile of fewer is chance.
+/// Least number of replies: a 99th percentile of fewer is chance.
 const FEWEST: u64 = 1_000;
-/// From so many times the median on a 99th percentile is out of proportion. With think times of exp it is 6.6 times.
+/// Multiple of the median from which a 99th percentile is out of proportion. With exponential think times it is 6.6
+/// times.
 const OUT_OF_PROPORTION: u64 = 10;
-/// What is shorter is the machine's.
+/// Shorter tails are the machine's.
 const SHORTEST: Nanos = Nanos::from_millis(100);
-/// The 99th percentile of misses is the origin's, too, which may have reasons.
+/// The 99th percentile of misses includes the origin, which may have its reasons.
 const SHORTEST_OF_MISSES: Nanos = Nanos::from_secs(1);
 
-/// What is to be said of a point's tails.
+/// Warnings of a point's tails.
 pub(super) fn of(entrant: &Entrant, point: &Point) -> Vec<String> {
     let words = |what: &str, tail: &Tail, beside: String| {
         let [half, few, fewest] = [tail.p50_ns, tail.p99_ns, tail.p999_ns].map(Nanos::new);
@@ -42,8 +43,8 @@ fn is_long(tail: &Tail, shortest: Nanos) -> bool {
     tail.replies >= FEWEST && tail.p99_ns >= least
 }
 
-/// Hits that wait for a fetch under way take what is left of it, and so no longer than misses; by a quarter percentiles
-/// may be off.
+/// Hits that wait for a fetch under way take its remaining time, and so no longer than misses; percentiles may be off
+/// by a quarter.
 fn waits(hits: &Tail, misses: Option<&Tail>) -> bool {
     misses.is_some_and(|misses| hits.p99_ns < misses.p99_ns + misses.p99_ns / 4)
 }

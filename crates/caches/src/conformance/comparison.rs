@@ -1,4 +1,4 @@
-//! What a report shows of a suite's run, and where what was examined is not what was measured.
+//! Report of a suite's run, with differences between the examined products and the measured ones.
 //!
 //! Measuring side, cold, pure. Two starts of one product have other ports and other directories; nothing else of a
 //! configuration may differ.
@@ -13,39 +13,39 @@ use std::collections::btree_map::Entry;
 /// Hexadecimal digits of a digest that tell it from others.
 const DIGITS: usize = 12;
 
-/// How products did in the public HTTP cache suite.
+/// Results of products in the public HTTP cache suite.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conformance {
     /// The suite and what ran it, in words.
     pub suite: String,
-    /// When it was run, RFC 9557.
+    /// Time of the run, RFC 9557.
     pub started: String,
-    /// Those that were examined, in order.
+    /// The examined products, in order.
     pub products: Vec<Conforms>,
 }
 
-/// How one did.
+/// Results of one product.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Conforms {
     /// Its name, as an entrant.
     pub name: String,
-    /// What the program says of its version.
+    /// The version that the program reports.
     pub version: Option<String>,
     /// File with the configuration it was examined with.
     pub config: Option<String>,
-    /// How long the suite took.
+    /// Duration of the suite, in seconds.
     pub seconds: f64,
-    /// Tests of what the standard requires; none of it where the suite did not come to its end.
+    /// Tests that the standard requires; all zero if the suite did not come to its end.
     pub required: Tally,
-    /// Tests of what makes a cache of more use.
+    /// Tests of optional features that make a cache more useful.
     pub optimal: Tally,
-    /// What the suite wants to know: passed is yes, failed is no.
+    /// Tests that only gather information: passed is yes, failed is no.
     pub check: Tally,
-    /// The tests of what the standard requires that failed.
+    /// The failed tests of those that the standard requires.
     pub failed_tests: Vec<FailedTest>,
-    /// Where what was examined is not what the bake-off measured, in words.
+    /// Differences between the examined product and the measured one, in words.
     pub differs: Vec<String>,
-    /// Why the suite did not come to its end, if it did not.
+    /// Reason why the suite did not come to its end, if it did not.
     pub failed: Option<String>,
 }
 
@@ -54,13 +54,13 @@ pub struct Conforms {
 pub struct FailedTest {
     /// Its name in the suite.
     pub id: String,
-    /// What it asks, in a line.
+    /// Its question, in a line.
     pub name: String,
-    /// What the suite said.
+    /// The message of the suite.
     pub said: Option<String>,
 }
 
-/// What a report shows. `measured`: who took part in the bake-off beside which it stands, if it stands beside one.
+/// The report. `measured`: the entrants of the bake-off beside which it stands, if it stands beside one.
 pub fn shown(kept: &Kept, measured: Option<&[&EntrantRecord]>) -> Conformance {
     let suite = &kept.record.suite;
     let digest: String = suite.digest.chars().take(DIGITS).collect();
@@ -114,7 +114,7 @@ fn one(
     conforms
 }
 
-/// What is not the same, in words. A start that failed has neither version nor configuration to compare.
+/// Differences in words. A start that failed has neither version nor configuration to compare.
 fn differences(
     examined: &Examined,
     measured: &[&EntrantRecord],
@@ -152,7 +152,7 @@ fn differences(
     differs
 }
 
-/// Whether two configurations are one but for the directories of their runs and for these ports of ours, each of
+/// Whether two configurations are the same but for the directories of their runs and for these ports of ours, each of
 /// which has one counterpart in the other.
 fn is_same(ours: &str, theirs: &str, ports: &[u16]) -> bool {
     let (ours, theirs) = (without_run(ours), without_run(theirs));
@@ -173,7 +173,7 @@ fn is_same(ours: &str, theirs: &str, ports: &[u16]) -> bool {
         })
 }
 
-/// Whole numbers, and what stands between them.
+/// Whole numbers, and the texts between them.
 fn pieces(text: &str) -> Vec<&str> {
     let bytes = text.as_bytes();
     bytes
@@ -186,7 +186,7 @@ fn pieces(text: &str) -> Vec<&str> {
         .collect()
 }
 
-/// The text without what leads to the directory of its run, `/tmp/bakeoff-4711/`.
+/// The text without the path of its run's directory, `/tmp/bakeoff-4711/`.
 fn without_run(text: &str) -> String {
     const OWN: &str = "/bakeoff-";
     let (mut done, mut rest) = (String::new(), text);
@@ -196,7 +196,7 @@ fn without_run(text: &str) -> String {
         let is_run = inside.len() < behind.len() && inside.starts_with('/');
         let ends = at + OWN.len();
         if is_run {
-            // The path begins behind the last character that can stand before one.
+            // The path begins behind the last character that can precede one.
             let begins = rest[..at].rfind(|c: char| c.is_ascii_whitespace() || "\"'=:,".contains(c));
             done.push_str(&rest[..begins.map_or(0, |begins| begins + 1)]);
             rest = inside;

@@ -1,4 +1,4 @@
-//! Why conformance cannot be told.
+//! Errors of a conformance run.
 
 use super::suite::{NPM, REPOSITORY};
 use crate::run::CachesError;
@@ -20,32 +20,32 @@ pub enum ConformanceError {
         repository = REPOSITORY
     )]
     NoSuite(PathBuf),
-    /// What is there cannot be used.
+    /// The suite found there cannot be used.
     #[error("the HTTP cache suite in {}: {why}", .root.display())]
     Unfit {
-        /// Where.
+        /// Its directory.
         root: PathBuf,
-        /// What is wrong, and what to do.
+        /// The error and the remedy.
         why: String,
     },
-    /// Nothing runs it.
+    /// node is not installed.
     #[error(
         "there is no program `node` on this machine, and the HTTP cache suite runs on it; install it (Debian, Ubuntu: \
          `apt-get install nodejs`)"
     )]
     NoNode,
-    /// Nobody is to be examined.
+    /// No product can be examined.
     #[error(
         "no product takes part that could be examined: the suite's server must stand behind it, so bakeoff must start \
          it; give one with --product"
     )]
     NoProduct,
-    /// The suite asks reverse proxies.
+    /// The suite tests reverse proxies.
     #[error(
         "the plan asks forward proxies (`mode = \"forward\"`), and the suite can be run with reverse proxies only"
     )]
     Forward,
-    /// The suite's server, without which nobody can be examined.
+    /// The suite's server, without which no product can be examined.
     #[error("the suite's server: {0}")]
     Server(#[source] SubjectError),
     /// The product.
@@ -54,7 +54,7 @@ pub enum ConformanceError {
     /// The suite's client did not come to its end.
     #[error("the suite's client did not come to its end ({status}); its last lines:{said}")]
     Client {
-        /// How it ended.
+        /// Its exit status.
         status: String,
         /// Its last lines, each after a line feed.
         said: String,
@@ -65,7 +65,7 @@ pub enum ConformanceError {
          --time-limit"
     )]
     TimeLimit(Nanos),
-    /// What it printed is not in its form.
+    /// Its output is not in its form.
     #[error(
         "the suite's client printed no results: {0}; is it a version of the suite that this bakeoff knows?"
     )]
@@ -73,12 +73,12 @@ pub enum ConformanceError {
     /// A file of the run.
     #[error("{}: {why}; the temporary directory (TMPDIR) must be writable", .path.display())]
     Scratch {
-        /// Which.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
-    /// What a bake-off's set-up needs, too.
+    /// An error in the common set-up with a bake-off.
     #[error(transparent)]
     SetUp(Box<CachesError>),
     /// The results directory.
@@ -96,7 +96,7 @@ impl From<CachesError> for ConformanceError {
 }
 
 impl ConformanceError {
-    /// Whether it says something of one product alone, so that the next one has its turn.
+    /// Whether it concerns one product alone, so that the next one has its turn.
     pub(super) const fn is_of_one(&self) -> bool {
         matches!(self, Self::Subject(_) | Self::Client { .. } | Self::TimeLimit(_) | Self::Answer(_))
     }

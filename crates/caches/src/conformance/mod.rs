@@ -1,8 +1,8 @@
-//! What a cache does right beside how fast it is: the public HTTP cache suite, against a product as a bake-off has it.
+//! Conformance of caches: the public HTTP cache suite, run against a product as a bake-off has it.
 //!
-//! Measuring side, the bakeoff process, cold. Owns how the suite is found and run, what its results come to, and
-//! what of it a report shows. The suite judges: its server is the origin, its client asks, its rules say what
-//! passed. It is a stranger's program and runs under guardians, as subjects do.
+//! Measuring side, the bakeoff process, cold. Owns the search for the suite, its run, its scores, and the part that a
+//! report shows. The suite judges: its server is the origin, its client sends requests, its rules decide what passed.
+//! It is a third-party program and runs under guardians, as subjects do.
 
 mod comparison;
 mod error;

@@ -1,7 +1,7 @@
-//! Record of a run of the HTTP cache suite.
+//! Record of a suite's run: `conformance.json`, written and read.
 //!
-//! Measuring side, cold. Owns the form of `conformance.json`. It stands in a directory of its own, or in that of a
-//! bake-off, whose other files it leaves as they are.
+//! Measuring side, cold. Owns its form. The file is in a directory of its own, or in that of a bake-off, whose other
+//! files it leaves as they are.
 
 use super::score::Score;
 use crate::records::EntrantRecord;
@@ -25,7 +25,7 @@ pub struct Record {
     pub format: u32,
     /// Version of bakeoff.
     pub bakeoff: String,
-    /// When it began, RFC 9557.
+    /// Time when it began, RFC 9557.
     pub started: String,
     /// The suite.
     pub suite: SuiteFacts,
@@ -35,20 +35,20 @@ pub struct Record {
     pub memory_bytes: u64,
     /// Bytes of disk of each store.
     pub disk_bytes: Option<u64>,
-    /// Who was examined, in order.
+    /// The examined products, in order.
     pub products: Vec<Examined>,
 }
 
-/// Which suite it was.
+/// Identity of the suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SuiteFacts {
     /// Its package.
     pub package: String,
     /// Its version, as its package says: the same for years of its source.
     pub version: String,
-    /// SHA-256 of its code, which is what tells its versions apart.
+    /// SHA-256 of its code, which tells its versions apart.
     pub digest: String,
-    /// How many tests it has for caches that are no browser's.
+    /// Number of its tests for caches other than browsers'.
     pub tests: u64,
     /// Version of node.
     pub node: String,
@@ -59,17 +59,17 @@ pub struct SuiteFacts {
 pub struct Examined {
     /// Name, version, and the file with its configuration.
     pub entrant: EntrantRecord,
-    /// Where it listened.
+    /// Port that it listened on.
     pub port: Option<u16>,
-    /// Where the suite's server listened.
+    /// Port that the suite's server listened on.
     pub origin_port: u16,
-    /// How long the suite took.
+    /// Duration of the suite, in seconds.
     pub seconds: f64,
-    /// What came of it.
+    /// Its outcome.
     pub came_to: Came,
 }
 
-/// What came of it.
+/// Outcome of a product's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Came {
@@ -89,7 +89,7 @@ pub struct Kept {
 }
 
 impl Record {
-    /// As it is written.
+    /// The text of the file.
     pub(super) fn json(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
         text.push(b'\n');

@@ -1,7 +1,7 @@
-//! The suite's run: its server, the product before it, its client, and what that printed.
+//! Run of the conformance suite: its server, the product before it, its client, and that client's output.
 //!
-//! Measuring side, cold. Every process is under a guardian and in a private directory, so that nothing of it
-//! outlives bakeoff, and the suite's server listens on 127.0.0.1 alone.
+//! Measuring side, cold. Every process is under a guardian and in a private directory, so that nothing of it outlives
+//! bakeoff, and the suite's server listens on 127.0.0.1 alone.
 
 use super::record::{Came, Examined, FILE, FORMAT, Record, SuiteFacts};
 use super::score::{self, Score, Test};
@@ -29,16 +29,16 @@ const LISTING: &str = include_str!("listing.mjs");
 /// Keeps the suite's server on loopback.
 const LOOPBACK: &str = include_str!("loopback.cjs");
 
-/// Node reads files and prints: seconds on a busy machine.
+/// Time for node to read files and print: seconds on a busy machine.
 const LISTING_TIME: Nanos = Nanos::from_secs(60);
-/// Node starts a server.
+/// Time for node to start a server.
 const START_TIME: Nanos = Nanos::from_secs(30);
-/// How long what is ended may take.
+/// Time that processes may take to end.
 const GRACE: Nanos = Nanos::from_secs(2);
 
 /// Products that the suite is to examine.
 pub struct Examination<'a> {
-    /// Who takes part, and what each keeps. Its rates and phases are not looked at.
+    /// The entrants and the size of their stores. Its rates and phases are not used.
     pub plan: &'a CachePlan,
     /// The suite.
     pub suite: &'a Suite,
@@ -54,7 +54,7 @@ pub struct Examination<'a> {
 /// The stored plan cannot be read.
 pub fn plan_of(stored: &Stored) -> Result<CachePlan, PlanError> {
     let setup = &stored.setup;
-    // Any of these takes the place of the plan's products, so that without --product none is ours.
+    // Any of these replaces the plan's products, so that without --product none is ours.
     let replaces = ["--product ", "--proxy ", "--reverse "];
     let is_replaced = setup.flags.iter().any(|flag| replaces.iter().any(|start| flag.starts_with(start)));
     let typed = setup.flags.iter().filter_map(|flag| flag.strip_prefix(replaces[0])?.parse().ok());
@@ -74,7 +74,7 @@ pub fn plan_of(stored: &Stored) -> Result<CachePlan, PlanError> {
     Ok(plan)
 }
 
-/// Those that take part and that the suite can examine.
+/// Entrants that the suite can examine.
 ///
 /// # Errors
 /// There is none.
@@ -88,14 +88,14 @@ pub fn examinable(plan: &CachePlan) -> Result<Vec<&Entrant>, ConformanceError> {
 }
 
 impl Examination<'_> {
-    /// Runs the suite against each product, and writes the record anew behind each. What was written stays when
-    /// this fails.
+    /// Runs the suite against each product, and writes the record anew after each. Written records stay when this
+    /// fails.
     ///
     /// # Errors
-    /// What kept it from its end. That a product failed is in its record.
+    /// Anything that kept it from its end. A product's failure is in its record instead.
     pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<Record, ConformanceError> {
         let products = examinable(self.plan)?;
-        // What a bake-off of this plan would have: the same cores, the same number of connections.
+        // The same cores and number of connections as in a bake-off of this plan.
         let (setup, placement, connections) = setup(self.plan, &[], true)?;
         let scratch = Scratch::create(&mut |words| progress.stage(words))
             .map_err(|why| ConformanceError::from(crate::CachesError::Temporary(why.to_string())))?;
@@ -137,7 +137,7 @@ impl Examination<'_> {
     }
 }
 
-/// Where products are examined.
+/// Surroundings of an examination.
 struct Room<'a> {
     of: &'a Examination<'a>,
     placement: Placement,
@@ -147,7 +147,7 @@ struct Room<'a> {
 }
 
 impl Room<'_> {
-    /// What the suite says of itself.
+    /// The suite's description of its tests.
     fn listing(&self) -> Result<Listing, ConformanceError> {
         let suite = self.of.suite;
         let unfit = |why: String| ConformanceError::Unfit { root: suite.root.clone(), why };
@@ -161,7 +161,7 @@ impl Room<'_> {
         serde_json::from_str(&printed).map_err(why)
     }
 
-    /// All of one product. Its own failure is in what comes back.
+    /// Examines one product. Its own failure is in the result.
     fn examine(&self, entrant: &Entrant, tests: &[Test]) -> Result<Examined, ConformanceError> {
         let server = self.server()?;
         let mut examined = Examined {
@@ -186,7 +186,7 @@ impl Room<'_> {
         Ok(examined)
     }
 
-    /// The suite's server. It serves files of the directory it runs in, too: its private one.
+    /// The suite's server. It also serves files of its working directory: its private one.
     fn server(&self) -> Result<Running, ConformanceError> {
         let suite = self.of.suite;
         let loopback = self.file("loopback.cjs", LOOPBACK)?;
@@ -241,7 +241,7 @@ impl Room<'_> {
         Ok(running)
     }
 
-    /// The suite's client against the product, and what it printed.
+    /// Runs the suite's client against the product, and scores its output.
     fn score(&self, product: &Running, server: &Running, tests: &[Test]) -> Result<Score, ConformanceError> {
         let base = format!("http://{}", product.address);
         // Without an id it runs every test, and no id is the empty one of its package's configuration.
@@ -250,7 +250,7 @@ impl Room<'_> {
         let words: [&Path; 2] = [Path::new("--no-warnings"), &self.of.suite.client];
         let (outcome, printed) =
             self.node(&format!("client-{}", product.arm), &words, env, self.of.time_limit)?;
-        // Whatever a client says of a product or a server that is gone is nothing.
+        // The client's output means nothing if the product or the server is gone.
         product.alive()?;
         server.alive().map_err(ConformanceError::Server)?;
         match outcome.status {
@@ -266,7 +266,7 @@ impl Room<'_> {
         Ok(score::score(tests, &said))
     }
 
-    /// Runs node to its end, on the cores of the clients. How it ended, and all that it printed.
+    /// Runs node to its end, on the cores of the clients. Returns its status and all its output.
     fn node(
         &self,
         name: &str,
@@ -307,7 +307,7 @@ impl Room<'_> {
     }
 }
 
-/// A word of a command in which nothing is put in for braces.
+/// A word of a command with its braces escaped, so that none is replaced.
 fn as_written(word: &Path) -> String {
     word.display().to_string().replace('{', "{{").replace('}', "}}")
 }

@@ -1,4 +1,4 @@
-//! From what the suite printed to what it came to: a test's outcome, and how many of a kind passed.
+//! Scores of a suite's run, from its output: each test's outcome, and how many of a kind passed.
 //!
 //! Measuring side, cold, pure. The rules are the suite's own (`determineTestResult` in its `results.mjs`), so that
 //! these figures are those that its web page would show.
@@ -6,19 +6,19 @@
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// What a test is for.
+/// Purpose of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
     /// The standard requires it.
     Required,
-    /// A cache that does it is of more use, and one that does not is right all the same.
+    /// Optional: a cache that does it is more useful, and one that does not is right all the same.
     Optimal,
-    /// Neither: the suite wants to know what caches do. Passed is yes, failed is no.
+    /// For information only: passed is yes, failed is no.
     Check,
 }
 
-/// What came of a test.
+/// Outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -26,15 +26,15 @@ pub enum Outcome {
     Passed,
     /// It did not.
     Failed,
-    /// What the test needs first did not happen, so that it says nothing.
+    /// A precondition of the test did not occur, so that it shows nothing.
     SetupFailed,
-    /// A request came to the origin twice: the suite cannot tell what that means.
+    /// A request came to the origin twice: the suite cannot interpret that.
     Retried,
-    /// Another test did not pass that this one builds on.
+    /// A test that this one builds on did not pass.
     DependencyFailed,
     /// The suite gave up on a request.
     HarnessFailed,
-    /// The suite said nothing of it.
+    /// The suite gave no result.
     Untested,
 }
 
@@ -59,25 +59,25 @@ pub(super) struct Test {
     pub(super) id: String,
     /// The set that it is one of.
     pub(super) set: String,
-    /// What it asks, in a line.
+    /// Its question, in a line.
     pub(super) name: String,
     pub(super) kind: Kind,
-    /// Tests without which it says nothing.
+    /// Tests that must pass for this one to mean anything.
     pub(super) depends_on: Vec<String>,
-    /// Its client leaves it out where the cache is not its own.
+    /// The suite's client leaves it out unless the cache is its own.
     pub(super) browser_only: bool,
 }
 
-/// What the suite's client said of a test.
+/// The client's result of a test.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(from = "Printed")]
 pub(super) enum Said {
     Passed,
-    /// The name of what was thrown, and its message.
+    /// Name and message of a thrown error.
     Threw(String, String),
 }
 
-/// `true`, or name and message of what was thrown.
+/// `true`, or name and message of a thrown error.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Printed {
@@ -104,48 +104,48 @@ impl From<Printed> for Said {
     }
 }
 
-/// What the client printed: an object with a member a test. Other lines may stand before it.
+/// Parses the client's output: an object with a member a test. Other lines may stand before it.
 pub(super) fn parse(printed: &str) -> Result<BTreeMap<String, Said>, String> {
     let begins = if printed.starts_with('{') { Some(0) } else { printed.find("\n{").map(|at| at + 1) };
     let begins = begins.ok_or("there is no JSON object in it")?;
     serde_json::from_str(&printed[begins..]).map_err(|why| why.to_string())
 }
 
-/// A test that was run, and what came of it.
+/// A test and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Scored {
     /// Its name in the suite.
     pub id: String,
     /// The set that it is one of.
     pub set: String,
-    /// What it asks, in a line.
+    /// Its question, in a line.
     pub name: String,
-    /// What it is for.
+    /// Its purpose.
     pub kind: Kind,
-    /// What came of it.
+    /// Its outcome.
     pub outcome: Outcome,
-    /// The name of what was thrown, and its message, where it did not pass: as the suite printed them.
+    /// Name and message of the thrown error, if it did not pass: as the suite printed them.
     pub said: Option<(String, String)>,
 }
 
 impl Scored {
-    /// What the suite said. A message of its own says what was wrong; of anything else the name matters, too.
+    /// The suite's message. Its own errors explain themselves; of other errors the name matters, too.
     pub fn words(&self) -> Option<String> {
         let (name, message) = self.said.as_ref()?;
         Some(if name == "Assertion" { message.clone() } else { format!("{name}: {message}") })
     }
 }
 
-/// How many of a kind.
+/// Counts of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
-    /// Those that were to be run.
+    /// All tests to be run.
     pub all: u64,
     /// Those that passed.
     pub passed: u64,
     /// Those that failed.
     pub failed: u64,
-    /// The others, of which nothing can be said, by why.
+    /// Tests without a judgement, by the reason.
     pub unjudged: BTreeMap<String, u64>,
 }
 
@@ -163,26 +163,26 @@ impl Tally {
         tally
     }
 
-    /// Those of which nothing can be said.
+    /// Number of tests without a judgement.
     pub fn not_judged(&self) -> u64 {
         self.unjudged.values().sum()
     }
 }
 
-/// What a product came to.
+/// Score of a product.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score {
-    /// Of what the standard requires.
+    /// Required by the standard.
     pub required: Tally,
-    /// Of what makes a cache of more use.
+    /// Optional.
     pub optimal: Tally,
-    /// Of what the suite wants to know.
+    /// For information.
     pub check: Tally,
     /// Each test, in the suite's order.
     pub tests: Vec<Scored>,
 }
 
-/// What the tests came to by what was said of them.
+/// The score of the tests, from the client's results.
 pub(super) fn score(tests: &[Test], said: &BTreeMap<String, Said>) -> Score {
     let by_id = tests.iter().map(|test| (test.id.as_str(), test)).collect();
     let judge = Judge { tests: by_id, said };
@@ -209,7 +209,7 @@ struct Judge<'s> {
 }
 
 impl<'s> Judge<'s> {
-    /// `above`: the tests that wait for this one's outcome. One that waits for itself has none.
+    /// `above`: the tests that wait for this one's outcome. A test that waits for itself has none.
     fn outcome(&self, test: &'s Test, above: &mut Vec<&'s str>) -> Outcome {
         let Some(said) = self.said.get(&test.id) else { return Outcome::Untested };
         above.push(&test.id);
@@ -239,7 +239,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Made up, in the form of the files in `results/` of <https://github.com/http-tests/cache-tests>, which its
+    /// Synthetic, in the form of the files in `results/` of <https://github.com/http-tests/cache-tests>, which its
     /// client prints.
     const PRINTED: &str = r#"Listening on nothing
 {

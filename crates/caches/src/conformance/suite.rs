@@ -1,7 +1,7 @@
-//! The public HTTP cache suite on this machine: where it is, what it is, which tests it has.
+//! The public HTTP cache suite on this machine: its place, its identity, its tests.
 //!
-//! Measuring side, cold. Knows the two layouts that it has had: the release of the registry, and the repository
-//! since. Nothing is downloaded and nothing of it is changed.
+//! Measuring side, cold. Knows the two layouts that the suite has had: the release of the registry, and the repository
+//! since. Downloads nothing and changes nothing of it.
 
 use super::ConformanceError;
 use super::score::Test;
@@ -10,20 +10,19 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// The package that `npm install` takes: the version that this was written with.
+/// The package for `npm install`: the version that this code was written for.
 pub(super) const NPM: &str = "http-cache-tests@0.4.5";
 /// Its name.
 pub(super) const PACKAGE: &str = "http-cache-tests";
-/// Where its source is.
+/// Its source.
 pub(super) const REPOSITORY: &str = "https://github.com/http-tests/cache-tests";
-/// Where it is looked for in the current directory when nobody says.
+/// Default directory of the suite, in the current directory.
 pub const HERE: &str = "http-cache-tests";
 
-/// What the suite imports from elsewhere while it runs. Without it every test, or some, would fail and blame the
-/// cache.
+/// Packages that the suite imports while it runs. Without them every test, or some, would fail and blame the cache.
 const IMPORTED: [&str; 2] = ["node-fetch", "undici"];
 
-/// A suite that is there, and what runs it.
+/// A suite that was found, and the program that runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suite {
     /// Its directory.
@@ -38,7 +37,7 @@ pub struct Suite {
     pub(super) node: PathBuf,
 }
 
-/// What is read of `package.json`.
+/// The fields of `package.json` in use.
 #[derive(Deserialize)]
 struct Package {
     name: String,
@@ -47,7 +46,7 @@ struct Package {
     dependencies: BTreeMap<String, String>,
 }
 
-/// What `listing.mjs` prints.
+/// The output of `listing.mjs`.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Listing {
     /// Version of node.

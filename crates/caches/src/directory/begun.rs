@@ -1,4 +1,4 @@
-//! The run that is under way, and what is left of it when bakeoff is killed: its intervals.
+//! Record of the run under way, from which a killed run is rebuilt with its intervals.
 //!
 //! Measuring side, cold.
 
@@ -13,11 +13,11 @@ use std::path::Path;
 /// The run that began last.
 const BEGUN: &str = "begun.json";
 
-/// See the module.
+/// The run that has begun: see the module.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Begun {
     run: u32,
-    /// Who is asked, and what for; no phases.
+    /// Its entrant and purpose; no phases.
     record: RunRecord,
     phases: Vec<Planned>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Begun {
 struct Planned {
     name: String,
     measured: bool,
-    /// Nothing but time ends it.
+    /// Only time ends it.
     timed: bool,
 }
 
@@ -45,8 +45,8 @@ impl Begun {
         dir.write_json(BEGUN, &Self { run, record, phases: phases.collect() })
     }
 
-    /// The run of a directory that began and did not end, as far as its intervals tell. Directories of before do not
-    /// say what began.
+    /// The run of a directory that began and did not end, rebuilt from its intervals. Older directories do not record
+    /// what began.
     pub(super) fn left(
         dir: &Path,
         ended: usize,
@@ -64,7 +64,7 @@ impl Begun {
             match phases.last_mut().filter(|phase| phase.phase.phase == line.interval.phase) {
                 Some(phase) => append(phase, line),
                 None => {
-                    // The one before had come to its end.
+                    // The phase before had come to its end.
                     if let Some(before) = phases.last_mut() {
                         before.ended = self.ends(&before.phase.phase);
                     }
@@ -79,7 +79,7 @@ impl Begun {
         self.phases.iter().find(|planned| planned.name == name)
     }
 
-    /// Why a phase ended that another followed, where there is but one way.
+    /// The end of a phase that another followed, if only one is possible.
     fn ends(&self, name: &str) -> Option<EndReason> {
         self.planned(name).filter(|planned| planned.timed).map(|_| EndReason::Duration)
     }

@@ -1,4 +1,4 @@
-//! From what was typed to what will be done.
+//! Check of a bake-off's plan, from the typed keys to a runnable plan.
 
 use super::course::course;
 use super::file::{BakeoffSection, FillSection, PopulationSection};
@@ -18,9 +18,9 @@ use std::fmt::Display;
 use std::num::NonZeroU32;
 use std::str::FromStr;
 
-/// No warm-up is shorter, unless it is published so.
+/// Shortest warm-up, unless a shorter one is published.
 const WARM: Nanos = Nanos::from_secs(10);
-/// No phase that waits for a store or a working set gives up sooner, unless it is published so.
+/// Shortest time limit of a phase that waits for a store or a working set, unless a shorter one is published.
 const PATIENCE: Nanos = Nanos::from_secs(600);
 
 /// The whole plan.
@@ -37,14 +37,14 @@ struct PlanFile {
     phase: Vec<PhaseFile>,
 }
 
-/// What the origin reads.
+/// The sections that the origin reads.
 #[derive(Serialize)]
 struct WorldFile<'a> {
     origin: &'a toml::Table,
     content: &'a [TypedKind],
 }
 
-/// Reads values and says whose they are.
+/// Reads values; its errors name the file and the key.
 pub(super) struct Reader<'a> {
     origin: &'a str,
     text: &'a str,
@@ -142,7 +142,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     plan.without_reverse_over_tls(&reader)
 }
 
-/// Who accepts gzip can get it.
+/// Robots that accept gzip must be able to get it.
 fn gzip(reader: &Reader<'_>, robots: &Spec, model: &Model) -> Result<(), PlanError> {
     if robots.accept_gzip.get() > 0.0 && !model.kinds().iter().any(|kind| kind.gzip) {
         let why = "no [[content]] exists in gzip, so that nobody could get it; write `gzip = true` there, or leave \
@@ -196,7 +196,7 @@ fn passes(reader: &Reader<'_>, section: &BakeoffSection) -> Result<u32, PlanErro
     }
 }
 
-/// All that take part can be killed and started again, where that is done.
+/// All entrants must be able to be killed and started again, if the plan has an outage.
 pub(super) fn demand_products(origin: &str, plan: &CachePlan) -> Result<(), PlanError> {
     let stays = |entrant: &Entrant| Some((entrant.name.clone(), entrant.why_never_away()?));
     let Some((name, why)) = plan.entrants.iter().find_map(stays).filter(|_| plan.has_outage()) else {
@@ -258,9 +258,9 @@ fn disk(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<u64>, Pl
     }
 }
 
-/// Durations at the scale, but those of outages, and stores in bytes. Transactions and bytes stay as they are; a
-/// warm-up is not shortened below [`WARM`], as the origin's think time is not shortened either, and what waits for
-/// something outside not below [`PATIENCE`].
+/// Durations at the scale, but those of outages, and stores in bytes. Transactions and bytes stay as they are. A
+/// warm-up is not shortened below [`WARM`], as the origin's think time is not shortened either, and a phase that waits
+/// for something outside not below [`PATIENCE`].
 fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile> {
     let mut phases = phases.to_vec();
     let last = phases.iter().rposition(PhaseFile::is_measured).unwrap_or(0);
@@ -280,8 +280,7 @@ fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile
     phases
 }
 
-/// What is asked for when it is measured, and the same kinds, but cachable and without think time. The origin knows
-/// both.
+/// The content for measuring, and the same kinds, but cachable and without think time. The origin knows both.
 fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<(Model, Model), PlanError> {
     let of_content = |why: ModelError| reader.whole(why);
     let model = Model::new(content).map_err(of_content)?;
@@ -307,17 +306,17 @@ fn contents(reader: &Reader<'_>, content: &[TypedKind]) -> Result<(Model, Model)
     Ok((both?, quick?))
 }
 
-/// They use connections as those do that are measured, so that a miss costs them the same.
+/// The fill's robots use connections as the measured ones do, so that a miss costs them the same.
 fn filling(reader: &Reader<'_>, section: &FillSection, measured: &Spec) -> Result<Fill, PlanError> {
     let requests_per_connection = measured.requests_per_connection.clone();
     let robots = Spec { requests_per_connection, ..fillers(reader, section)? };
     Ok(Fill { robots, times: section.times.unwrap_or(2.0) })
 }
 
-/// Robots that ask as fast as replies come, until they are told that it is enough.
+/// Robots that ask as fast as replies come, until they are told to stop.
 fn fillers(reader: &Reader<'_>, section: &FillSection) -> Result<Spec, PlanError> {
     let longest = section.longest.as_deref().unwrap_or("5min");
-    // The phase reads it again; here it is said with its key.
+    // The phase reads it again; here an error names its key.
     reader.value::<Nanos>("longest", longest)?;
     let text = format!(
         "[robots]\nrobots = {}\n[[phase]]\nname = \"fill\"\nmeasured = false\nlock = {{ until = [\"told\"], at_most = \

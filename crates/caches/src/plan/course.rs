@@ -1,4 +1,4 @@
-//! Which rates a plan has: one, shares of a peak, or none at all.
+//! Rates of a plan: one, shares of a peak, or none at all.
 //!
 //! Measuring side, cold, pure.
 
@@ -8,14 +8,14 @@ use super::file::BakeoffSection;
 use crate::scale::Scale;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
-/// Which rates.
+/// The rates of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Course {
-    /// One.
+    /// One rate.
     Single(PerSecond),
-    /// None: robots ask as fast as replies come.
+    /// No rate: robots ask as fast as replies come.
     BestEffort,
-    /// Several, as shares of the peak.
+    /// Several rates, as shares of the peak.
     Shares {
         /// In the order of the runs.
         shares: Vec<Ratio>,
@@ -27,7 +27,7 @@ pub enum Course {
 }
 
 impl Course {
-    /// The lowest rate, of this peak where they are shares of one.
+    /// The lowest rate, of this peak if they are shares of one.
     pub(crate) fn lowest(&self, peak: PerSecond) -> Option<PerSecond> {
         match self {
             Self::Single(rate) => Some(*rate),
@@ -39,7 +39,7 @@ impl Course {
         }
     }
 
-    /// The highest rate, where it is known beforehand: a peak that is searched for is not.
+    /// The highest rate, if it is known beforehand: a peak that is searched for is not.
     pub(crate) fn known_highest(&self) -> Option<PerSecond> {
         match self {
             Self::Single(rate) => Some(*rate),
@@ -51,7 +51,7 @@ impl Course {
         }
     }
 
-    /// For who asks what a plan would do.
+    /// In words, for previews of a plan.
     pub(super) fn in_words(&self) -> String {
         match self {
             Self::Single(rate) => rate.to_string(),
@@ -70,7 +70,7 @@ impl Course {
         }
     }
 
-    /// The lowest rate, where it is known beforehand.
+    /// The lowest rate, if it is known beforehand.
     pub(crate) fn known_lowest(&self) -> Option<PerSecond> {
         match self {
             Self::Single(rate) => Some(*rate),
@@ -80,10 +80,10 @@ impl Course {
     }
 }
 
-/// Where the peak is from.
+/// Source of the peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Peak {
-    /// The plan says it.
+    /// The plan gives it.
     Given(PerSecond),
     /// It is searched for.
     Searched {
@@ -94,10 +94,10 @@ pub enum Peak {
     },
 }
 
-/// What `rate` says where requests follow replies and no clock.
+/// Value of `rate` if requests follow replies and no clock.
 const BEST_EFFORT: &str = "best effort";
 
-/// `changed`: what a flag puts in the rate's place.
+/// `changed`: a flag's value in place of the rate.
 pub(super) fn course(
     reader: &Reader<'_>,
     section: &BakeoffSection,

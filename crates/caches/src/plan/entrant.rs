@@ -1,4 +1,4 @@
-//! Who takes part in a bake-off.
+//! Entrants of a bake-off: products, running caches, or the origin alone.
 
 use crate::records::NOBODY;
 use bakeoff_subject::{Product, ProxyMode as Mode};
@@ -7,42 +7,42 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Characters of a configuration's name that stand in its entrant's.
+/// Most characters of a configuration's name in its entrant's.
 const LONGEST_STEM: usize = 60;
 
-/// One that takes part.
+/// An entrant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entrant {
     /// Its name in results, which is also the name of files there.
     pub name: String,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Name of the baseline that it is the second start of, if it is.
     pub second_of: Option<String>,
 }
 
-/// What it is.
+/// Kind of an entrant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Robots ask the origin itself.
     Direct,
     /// A product that bakeoff starts.
     Product {
-        /// Which.
+        /// The product.
         product: Product,
         /// The user's configuration; none: ours.
         config: Option<PathBuf>,
     },
-    /// One that runs already.
+    /// A cache that runs already.
     Running {
-        /// Where.
+        /// Its address.
         address: SocketAddr,
-        /// How it takes requests.
+        /// The form of the requests that it takes.
         mode: Mode,
     },
 }
 
-/// A text that names nobody.
+/// A text that is no entrant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is no entrant; write `none`, or one of {known}, and a configuration of your own behind it as in `squid=my.conf`",
@@ -55,12 +55,12 @@ fn known() -> String {
 }
 
 impl Entrant {
-    /// One that runs already.
+    /// A cache that runs already.
     pub fn running(address: SocketAddr, mode: Mode) -> Self {
         Self { name: address.to_string(), kind: Kind::Running { address, mode }, second_of: None }
     }
 
-    /// The same once more, as an entrant of its own: started anew, where bakeoff starts it.
+    /// The same once more, as an entrant of its own: started anew if bakeoff starts it.
     #[must_use]
     pub fn second(&self) -> Self {
         Self { name: format!("{}'", self.name), kind: self.kind.clone(), second_of: Some(self.name.clone()) }
@@ -71,7 +71,7 @@ impl Entrant {
         self.second_of.as_deref().unwrap_or(&self.name)
     }
 
-    /// As it is typed.
+    /// The text to type for it.
     pub fn typed(&self) -> String {
         match &self.kind {
             Kind::Product { product, config: Some(config) } => {
@@ -81,7 +81,7 @@ impl Entrant {
         }
     }
 
-    /// Why it can have no outage; `None` where it can.
+    /// Reason why it can have no outage; `None` if it can.
     pub fn why_never_away(&self) -> Option<&'static str> {
         match self.kind {
             Kind::Product { .. } => None,
@@ -115,8 +115,8 @@ impl FromStr for Entrant {
     }
 }
 
-/// A product with a configuration of the user's, beside which the product with ours may take part: `squid-my`
-/// of `squid=my.conf`. Directories and files are named so, of which products read the names.
+/// Name of a product with a configuration of the user's, beside which the product with ours may take part: `squid-my`
+/// of `squid=my.conf`. It names directories and files, in paths that products read.
 fn named_after(product: &str, config: &Path) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let stem = config.file_stem().unwrap_or_default().to_string_lossy();

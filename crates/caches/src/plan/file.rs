@@ -1,5 +1,5 @@
-//! A bake-off's plan as it is typed, but for what robots, content and origin are: those sections are read by
-//! the crates that own them.
+//! A bake-off's plan as typed, except the sections for robots, content and origin, which are read by the crates that
+//! own them.
 
 use super::turns::Order;
 use serde::Deserialize;
@@ -9,24 +9,24 @@ use std::num::NonZeroU32;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct BakeoffSection {
-    /// What it is, for the head of the report.
+    /// Its title, for the head of the report.
     pub title: String,
-    /// Who takes part, the baseline first: `none` (robots ask the origin itself), `squid`, `varnish`,
-    /// `nginx`, `apache`, `trafficserver`, `haproxy`. `--product` replaces them.
+    /// The entrants, the baseline first: `none` (robots ask the origin itself), `squid`, `varnish`, `nginx`, `apache`,
+    /// `trafficserver`, `haproxy`. `--product` replaces them.
     pub products: Vec<String>,
-    /// How often all of them have their turns, each pass with a start and a fill of its own. Default 1, at most 99.
+    /// Number of passes, in each of which all have a turn with a start and a fill of its own. Default 1, at most 99.
     pub passes: Option<NonZeroU32>,
-    /// In which order entrants have their turns, and each its rates: "random" (drawn from the seed, anew for every
-    /// pass) or "plan". Default: random where more than one takes part.
+    /// Order of the entrants' turns, and of each one's rates: "random" (drawn from the seed, anew for every pass) or
+    /// "plan". Default: random if more than one takes part.
     pub order: Option<Order>,
-    /// Whether the first of them, the baseline, has two turns in each pass, so that the report can say by what two
-    /// equal ones differ. Default: where more than one takes part.
+    /// Whether the first of them, the baseline, has two turns in each pass, so that the report can show the difference
+    /// of two equal ones. Default: if more than one takes part.
     pub baseline_twice: Option<bool>,
-    /// How requests reach a cache: `reverse` (the default) or `forward`.
+    /// Form of the requests to a cache: `reverse` (the default) or `forward`.
     pub mode: Option<String>,
     /// Memory of each cache's store. Default "64MB".
     pub memory: Option<String>,
-    /// Disk of each cache's store. Default none, where the product can do without.
+    /// Disk of each cache's store. Default none, if the product can do without.
     pub disk: Option<String>,
     /// Share of the published durations, such as "1/60". Default 1. `--scale` replaces it.
     pub scale: Option<String>,
@@ -37,7 +37,7 @@ pub(super) struct BakeoffSection {
     pub rates: Option<Vec<String>>,
     /// With `rates`: the peak, such as "250/s"; left out, it is searched for.
     pub peak: Option<String>,
-    /// With `rates`: where the search for the peak begins. Default "100/s".
+    /// With `rates`: the rate at which the search for the peak begins. Default "100/s".
     pub first_trial: Option<String>,
     /// With `rates`: most trials of the search. Default 8.
     pub trials: Option<u32>,
@@ -63,12 +63,12 @@ pub(super) struct BakeoffSection {
     pub seed: Option<u64>,
     /// The study whose published figures stand beside this run's, as `bakeoff studies` names it. Default none.
     pub study: Option<String>,
-    /// What the plan keeps of the workload that it is named after and what it modernises, a line each.
+    /// Differences from the workload that the plan is named after, kept and modernised parts, a line each.
     #[serde(default)]
     pub differs: Vec<String>,
 }
 
-/// `[population]`: robots and servers that are as many as a run's rate takes.
+/// `[population]`: numbers of robots and servers that follow from a run's rate.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct PopulationSection {
@@ -76,23 +76,23 @@ pub(super) struct PopulationSection {
     pub rate_per_robot: String,
     /// Servers that the URLs show. Default 1.
     pub servers: Option<u16>,
-    /// One more server for so many robots.
+    /// One more server for this many robots.
     pub robots_per_server: Option<NonZeroU32>,
-    /// The working set stops growing when so many objects were fetched: this share of the requests ...
+    /// The working set stops growing when this many objects were fetched: this share of the requests ...
     pub working_set: Option<String>,
     /// ... that the rate makes in this time, which shrinks with the scale.
     pub working_set_of: Option<String>,
 }
 
-/// `[fill]`: how a store is filled before anything is measured; left out, it is not.
+/// `[fill]`: the filling of a store before anything is measured; left out, it is not filled.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FillSection {
     /// Robots that ask as fast as replies come.
     pub robots: usize,
-    /// It ends when the store is full and objects are thrown out, by the product's own gauge; where that
-    /// cannot be told, when this many times the store's capacity was fetched. Default 2.
+    /// It ends when the store is full and evicts objects, by the product's own gauge; if that cannot be read, when this
+    /// many times the store's capacity was fetched. Default 2.
     pub times: Option<f64>,
-    /// Longest, whatever the scale. Default "5min".
+    /// Longest time, at any scale. Default "5min".
     pub longest: Option<String>,
 }

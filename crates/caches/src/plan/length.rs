@@ -1,8 +1,8 @@
-//! Whether measured phases are long enough for their figures to say something.
+//! Length of measured phases, which must be long enough for meaningful figures.
 //!
-//! Measuring side, cold, pure. What a phase lasts and how many replies come in it follows from its time, its rate
-//! and its factors; where bytes end it, how many replies bring them. How long that takes nobody knows beforehand:
-//! the report says it.
+//! Measuring side, cold, pure. A phase's duration and number of replies follow from its time, its rate and its factors.
+//! If bytes end it, the number of replies that bring them counts. The time that this takes is not known beforehand: the
+//! report gives it.
 
 use crate::scale::{Scale, TooShort};
 use bakeoff_content::world::Model;
@@ -10,7 +10,7 @@ use bakeoff_robots::PhaseFile;
 use bakeoff_robots::phases::{FillGoal, planned_loads};
 use bakeoff_units::PerSecond;
 
-/// The phases of a plan, and what they are asked with.
+/// The phases of a plan, with their load.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Length<'p> {
     /// Before the scale.
@@ -22,10 +22,10 @@ pub(crate) struct Length<'p> {
 }
 
 impl Length<'_> {
-    /// Measured phases are long enough at this rate; without one, the time and the bytes alone are looked at.
+    /// Checks that measured phases are long enough at this rate; without one, the time and the bytes alone are checked.
     ///
     /// # Errors
-    /// The one that needs most: what is advised for it does for all.
+    /// The phase that needs most: the advice for it suffices for all.
     pub(crate) fn demand(&self, rate: Option<PerSecond>) -> Result<(), TooShort> {
         // With an outage moments are measured, not means: each request counts by itself.
         if self.published.iter().any(|phase| phase.outage) {
@@ -55,7 +55,7 @@ impl Length<'_> {
     }
 }
 
-/// Mean size of what is asked for, pages with all that they embed.
+/// Mean size of a reply, pages with all that they embed.
 fn mean_bytes(model: &Model) -> f64 {
     let kinds = model.kinds();
     let (mut objects, mut bytes) = (0.0, 0.0);

@@ -1,4 +1,4 @@
-//! A bake-off's plan: what was typed ([`file`]) and what will be done ([`CachePlan`]).
+//! A bake-off's plan: as typed ([`file`]) and as checked ([`CachePlan`]).
 //!
 //! Measuring side, cold, pure. Nothing is opened or started here.
 
@@ -32,24 +32,24 @@ use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 /// The key that makes a text a plan of this kind.
 pub const KEY: &str = "bakeoff";
 
-/// What will be done.
+/// A checked plan of a bake-off.
 #[derive(Clone, Debug)]
 pub struct CachePlan {
     /// Its name: of a shipped plan, or the file's.
     pub name: String,
-    /// Its text, as it is kept with the results.
+    /// Its text, as stored with the results.
     pub text: String,
-    /// What it is, for the head of the report.
+    /// Its title, for the head of the report.
     pub title: String,
-    /// Who takes part. With the first, the baseline, the others are compared.
+    /// The entrants. The first is the baseline that the others are compared with.
     pub entrants: Vec<Entrant>,
-    /// How often all of them have their turns, from 1 on.
+    /// Number of passes, in each of which all have a turn; at least 1.
     pub passes: u32,
-    /// In which order.
+    /// Order of the turns.
     pub order: Order,
     /// Whether the baseline has two turns in each pass, the second as an entrant of its own.
     pub baseline_twice: bool,
-    /// How requests reach a cache.
+    /// The form of the requests to a cache.
     pub mode: Mode,
     /// Bytes of memory of each store.
     pub memory_bytes: u64,
@@ -57,9 +57,9 @@ pub struct CachePlan {
     pub disk_bytes: Option<u64>,
     /// Share of the published durations.
     pub scale: Scale,
-    /// Which rates.
+    /// The rates.
     pub course: Course,
-    /// The hit ratio that the workload is set to; `None`: the rule of 1999 is not for it.
+    /// The hit ratio that the workload is set to; `None`: the rule of 1999 does not apply.
     pub hit_ratio: Option<Ratio>,
     /// Bound of the mean response time, by the rule of 1999 and in the search for the peak.
     pub mean_bound: Nanos,
@@ -71,51 +71,51 @@ pub struct CachePlan {
     pub from: LocalAddresses,
     /// Time limit of a request.
     pub timeout: Nanos,
-    /// Seed of everything that is drawn.
+    /// Seed of everything random.
     pub seed: u64,
-    /// Where the origin listens; `None`: on a free port.
+    /// Port that the origin listens on; `None`: a free one.
     pub origin_port: Option<u16>,
-    /// The rate that a flag has put in place of the plan's.
+    /// The rate by which a flag has replaced the plan's.
     pub rate_changed: Option<PerSecond>,
     /// The study whose published figures stand beside this run's.
     pub study: Option<String>,
-    /// What the plan keeps and modernises.
+    /// Differences from the published workload.
     pub differs: Vec<String>,
-    /// How stores are filled.
+    /// The filling of stores.
     pub fill: Option<Fill>,
-    /// What is asked for where neither life cycles nor think times count: all cachable and sent at once. For
-    /// fills, and to see how fast the way is.
+    /// Content without life cycles and think times: all cachable and sent at once. For fills, and to measure the speed
+    /// of the path.
     pub quick: Model,
-    /// Robots and phases as they are measured, but for what follows from a run's rate.
+    /// Robots and phases of measured runs, without the parts that depend on a run's rate.
     robots: Spec,
-    /// How robots grow with the rate, where they do.
+    /// Growth of robots with the rate, if there is any.
     growth: Option<Growth>,
     /// The published phases: what `robots` has, before the scale.
     pub published: Vec<PhaseFile>,
-    /// What is asked for.
+    /// The content.
     pub model: Model,
-    /// What the origin is told: the world and how it behaves.
+    /// The world and the behaviour of the origin, as text for it.
     pub world: String,
-    /// Whether robots ask the origin over TLS: through proxies in tunnels that these are asked for by CONNECT.
+    /// Whether robots use TLS with the origin: through proxies in tunnels opened by CONNECT.
     pub tls: bool,
     /// Mean of the origin's think time.
     pub think_mean: Nanos,
 }
 
-/// How long replies are waited for at least after the last phase, and how many times the origin's mean think time.
+/// Least time that replies are awaited after the last phase, and the same in multiples of the origin's mean think time.
 const LAST_REPLIES: Nanos = Nanos::from_secs(15);
 const THINKS: f64 = 5.0;
 
-/// How stores are filled.
+/// Filling of stores.
 #[derive(Clone, Debug)]
 pub struct Fill {
-    /// Who fills.
+    /// The robots that fill.
     pub robots: Spec,
-    /// It ends when so many times the store's capacity was fetched, where the store cannot be read.
+    /// If the store cannot be read, it ends when this many times the store's capacity was fetched.
     pub times: f64,
 }
 
-/// Flags that change a plan.
+/// Changes of a plan by flags.
 #[derive(Clone, Debug, Default)]
 pub struct Changes {
     /// In place of the plan's products; not used when empty.
@@ -124,7 +124,7 @@ pub struct Changes {
     pub scale: Option<Scale>,
     /// In place of the plan's rates.
     pub rate: Option<PerSecond>,
-    /// Where the origin listens; left out: on a free port.
+    /// Port that the origin listens on; none: a free one.
     pub origin_port: Option<u16>,
     /// In place of the plan's local ports.
     pub ports: Option<LocalPorts>,
@@ -133,7 +133,7 @@ pub struct Changes {
 }
 
 impl CachePlan {
-    /// What it would do.
+    /// The plan's work in words.
     pub fn in_words(&self) -> String {
         let entrants: Vec<&str> = self.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
         let rates = self.course.in_words();
@@ -170,7 +170,7 @@ impl CachePlan {
         words
     }
 
-    /// What the scale leaves as it is, in words.
+    /// Quantities that the scale leaves as they are, in words.
     pub fn not_scaled(&self) -> Vec<String> {
         let grows = match self.robots.working_set {
             _ if self.course == Course::BestEffort => Grows::WithTheFill,
@@ -189,12 +189,12 @@ impl CachePlan {
         lines
     }
 
-    /// Measured phases are long enough at this rate.
+    /// Checks that measured phases are long enough at this rate.
     ///
     /// # Errors
-    /// The one that needs most is not.
+    /// The phase that needs most is not.
     pub(crate) fn demand_length(&self, rate: PerSecond) -> Result<(), TooShort> {
-        // Bytes are the same at every rate: they were looked at when the plan was read.
+        // Bytes are the same at every rate: they were checked when the plan was read.
         let published = &self.published;
         length::Length { published, scaled: &[], scale: self.scale, model: &self.model }.demand(Some(rate))
     }
@@ -212,13 +212,13 @@ impl CachePlan {
         &self.robots.phases
     }
 
-    /// How long the measured phases of a run are to take, by their times or by their requests at the plan's highest
-    /// rate; `None` where that shows only when they are run.
+    /// Planned duration of the measured phases of a run, by their times or by their requests at the plan's highest
+    /// rate; `None` if it shows only when they are run.
     pub fn measured_time(&self) -> Option<Nanos> {
         self.time(self.course.known_highest(), |phase| phase.measured)
     }
 
-    /// The same of all phases of a run at this rate.
+    /// The same for all phases of a run at this rate.
     pub(crate) fn run_time(&self, rate: Option<PerSecond>) -> Option<Nanos> {
         self.time(rate, |_| true)
     }
@@ -233,8 +233,8 @@ impl CachePlan {
         phases.map(|phase| planned(&phase.goal)).try_fold(Nanos::ZERO, |sum, time| Some(sum + time?))
     }
 
-    /// How long replies are waited for after the last phase: no longer than a request may take, and long enough for
-    /// what a cache that works has to fetch from its origin.
+    /// Time that replies are awaited after the last phase: no longer than a request may take, and long enough for the
+    /// fetches of a working cache from its origin.
     pub(crate) fn last_replies(&self) -> Nanos {
         LAST_REPLIES.max(self.think_mean.times(THINKS)).min(self.timeout)
     }
@@ -244,18 +244,17 @@ impl CachePlan {
         self.phases().iter().any(|phase| phase.outage)
     }
 
-    /// The plan of a text, changed by flags.
+    /// Parses a plan's text, changed by flags.
     ///
     /// # Errors
-    /// What is wrong, with its key.
+    /// The error, with its key.
     pub fn parse(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<Self, PlanError> {
         let plan = Self::of_a_run(name, origin, text, changes)?;
         check::demand_products(origin, &plan)?;
         Ok(plan)
     }
 
-    /// The same of one that was run. Who took part stands in its records: flags may have put others in the place
-    /// of the plan's.
+    /// The same for a plan that was run. Its entrants come from its records: flags may have replaced the plan's.
     pub(crate) fn of_a_run(
         name: &str,
         origin: &str,

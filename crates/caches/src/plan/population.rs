@@ -1,4 +1,4 @@
-//! `[population]`: robots and servers that are as many as a run's rate takes, as in PolyMix-2 to 4.
+//! `[population]`: numbers of robots and servers that follow from a run's rate, as in PolyMix-2 to 4.
 //!
 //! Measuring side, cold, pure.
 
@@ -12,14 +12,14 @@ use bakeoff_robots::{RobotsFile, Spec};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
 
-/// How robots and what they ask for grow with the rate.
+/// Growth of robots and of their content with the rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Growth {
     /// Rate of a robot.
     per_robot: PerSecond,
-    /// Servers without any robots.
+    /// Servers at zero robots.
     servers: u16,
-    /// One more server for so many robots.
+    /// One more server for this many robots.
     robots_per_server: Option<NonZeroU32>,
     /// The working set freezes when as many objects were fetched as this share of the requests that the rate
     /// makes in this time.
@@ -51,8 +51,8 @@ impl Growth {
         })
     }
 
-    /// What robots say of themselves that follows from the rate is refused, and put in. A working set that follows
-    /// from no rate is theirs to say.
+    /// Refuses values in `[robots]` that follow from the rate, and puts the calculated ones in. A working set that
+    /// follows from no rate may be given there.
     pub(super) fn put_in(&self, reader: &Reader<'_>, robots: &RobotsFile) -> Result<RobotsFile, PlanError> {
         let said = [
             ("robots", robots.robots.is_some()),
@@ -63,7 +63,7 @@ impl Growth {
             return Err(reader.wrong(key, "[population] says it, from the rate; take it out of [robots]"));
         }
         let working_set = match self.working_set {
-            // Any number: the rate's takes its place.
+            // Any number: the rate's replaces it.
             Some(_) => Some(WorkingSetFile { objects: Some(NonZeroU64::MIN), ..WorkingSetFile::default() }),
             None => robots.working_set,
         };

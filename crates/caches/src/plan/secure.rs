@@ -1,32 +1,32 @@
 //! `[origin] tls = true`: robots ask by https, through proxies in tunnels.
 //!
-//! Measuring side, cold, pure. Owns what that excludes, and its words.
+//! Measuring side, cold, pure. Owns the exclusions that follow, and their words.
 
 use super::check::Reader;
 use super::{CachePlan, Entrant, Kind, PlanError};
 use bakeoff_subject::ProxyMode as Mode;
 
-/// What TLS to the origin makes of a bake-off.
+/// Effects of TLS to the origin on a bake-off.
 pub const TUNNELS: &str = "robots ask by https, through each proxy in a tunnel (CONNECT); what goes through it cannot be \
     kept: the hit ratio is 0 by design, no store is filled, no cache is simulated, and the rule of 1999 is not judged";
 
-/// Why no reverse proxy takes part then.
+/// Reason why no reverse proxy takes part then.
 const NO_REVERSE: &str = "with `tls = true` in [origin] a proxy is asked for a tunnel, and a reverse proxy opens none; ask \
     it in `mode = \"forward\"` or with --proxy, or take `tls` out";
 
 impl CachePlan {
-    /// Whether stores are filled before anything is measured. Through a tunnel nothing comes into one.
+    /// Whether stores are filled before anything is measured. A tunnel fills no store.
     pub fn fills(&self) -> bool {
         self.fill.is_some() && !self.tls
     }
 
-    /// Why a proxy that is asked so cannot take part, if it cannot.
+    /// Reason why a proxy in this mode cannot take part, if it cannot.
     pub fn refusal(&self, mode: Mode) -> Option<&'static str> {
         (self.tls && mode == Mode::Reverse).then_some(NO_REVERSE)
     }
 
-    /// The same, if nobody is asked in a way that does not go with it. The plan's own way counts though nobody may
-    /// be asked so: what is kept with results is read again without the flags that named who took part.
+    /// Refuses a mode that does not go with TLS. The plan's own mode counts even if no entrant uses it: a stored plan
+    /// is read again without the flags that named the entrants.
     pub(super) fn without_reverse_over_tls(self, reader: &Reader<'_>) -> Result<Self, PlanError> {
         let own = |entrant: &Entrant| match entrant.kind {
             Kind::Direct | Kind::Product { .. } => None,
@@ -38,8 +38,7 @@ impl CachePlan {
     }
 }
 
-/// Whether the origin is asked over TLS, and what else its section says: its certificate is the business of those
-/// who start it.
+/// Splits `tls` from the rest of the origin's section: the certificate is made by the code that starts the origin.
 pub(super) fn take_tls(reader: &Reader<'_>, origin: &toml::Table) -> Result<(bool, toml::Table), PlanError> {
     let mut rest = origin.clone();
     match rest.remove("tls") {

@@ -1,42 +1,42 @@
-//! Whose turn it is after whom: passes, the draw, and the baseline twice.
+//! Order of turns: passes, the random draw, and the second start of the baseline.
 //!
-//! Measuring side, cold, pure. Owns the order and nothing of what happens in a turn. Runs of one after runs of another
-//! compare two stretches of time, so the order is drawn anew for every pass, and the first entrant takes part twice:
-//! what these two differ by is noise.
+//! Measuring side, cold, pure. Owns the order and nothing of what happens in a turn. Runs of one entrant after runs of
+//! another compare two stretches of time, so the order is drawn anew for every pass, and the first entrant takes part
+//! twice: differences between these two are noise.
 
 use super::{CachePlan, Course, Entrant};
 use bakeoff_content::SplitMix64;
 use serde::{Deserialize, Serialize};
 
-/// Apart from whatever else is drawn from a plan's seed: "order".
+/// Separates this draw from others of a plan's seed: "order".
 const ORDER: u64 = 0x006f_7264_6572;
 
 /// Most passes.
 pub(super) const MOST_PASSES: u32 = 99;
 
-/// In which order entrants have their turns, and each its rates.
+/// Order of the entrants' turns, and of each one's rates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Order {
     /// Drawn from the seed, anew for every pass; the rates anew for every turn.
     Random,
-    /// As the plan has them.
+    /// As in the plan.
     Plan,
 }
 
-/// All that is done with one entrant in one pass.
+/// The work with one entrant in one pass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turn {
-    /// Which pass, from 1.
+    /// Number of the pass, from 1.
     pub pass: u32,
-    /// Whose turn it is.
+    /// The entrant.
     pub entrant: String,
-    /// Its rates, by their places in the plan from 1, in the order in which they are run.
+    /// Its rates, by their index in the plan from 1, in the order in which they are run.
     pub rates: Vec<u32>,
 }
 
 impl CachePlan {
-    /// Who takes part, the first a second time behind itself where it runs twice.
+    /// The entrants, the first a second time behind itself if it runs twice.
     pub fn taking_part(&self) -> Vec<Entrant> {
         let second = self.entrants.first().filter(|_| self.baseline_twice).map(Entrant::second);
         let mut all = self.entrants.clone();
@@ -44,7 +44,7 @@ impl CachePlan {
         all
     }
 
-    /// All turns, in the order in which they are run: the same whenever they are asked for.
+    /// All turns, in the order in which they are run: the same at each call.
     pub fn turns(&self) -> Vec<Turn> {
         let all = self.taking_part();
         (1..=self.passes).flat_map(|pass| self.turns_of(pass, &all)).collect()
@@ -68,7 +68,7 @@ impl CachePlan {
         }
     }
 
-    /// How many rates an entrant is asked at in a pass; without a rate there is one run all the same.
+    /// Number of an entrant's rates in a pass; without a rate there is one run all the same.
     fn rates(&self) -> u32 {
         match &self.course {
             Course::Single(_) | Course::BestEffort => 1,
@@ -76,7 +76,7 @@ impl CachePlan {
         }
     }
 
-    /// Who runs after whom, for who asks what a plan would do; nothing where one runs once.
+    /// The order in words, for previews of a plan; none if there is a single run.
     pub(super) fn order_in_words(&self) -> Option<String> {
         let twice = self.baseline_twice.then(|| self.entrants.first()).flatten();
         let order = match self.order {

@@ -1,24 +1,24 @@
-//! What a measured phase came to, as it stands in `results.json`.
+//! Results of a measured phase in `results.json`.
 
 use serde::{Deserialize, Serialize};
 
 /// A measured phase: at a rate, or as fast as replies came.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// The place of its rate in the plan, from 1.
+    /// Index of its rate in the plan, from 1.
     pub order: u32,
-    /// Which pass it is of, from 1; `None`: of all.
+    /// Number of its pass, from 1; `None`: all.
     #[serde(default)]
     pub pass: Option<u32>,
     /// The rate of its run; `None`: robots asked as fast as replies came.
     pub rate_per_s: Option<f64>,
-    /// What the phase asked for of that rate on average: by its load and its share of the robots.
+    /// The average rate of the phase: of that rate by its load and its share of the robots.
     pub asked_rate_per_s: Option<f64>,
     /// The phase.
     pub phase: String,
-    /// Why it did not go to its end, if it did not.
+    /// Reason why it did not go to its end, if it did not.
     pub cut_short: Option<CutShort>,
-    /// How long it was measured, in all passes together.
+    /// Measured time in seconds, in all passes together.
     pub seconds: f64,
     /// Requests that were due, per second.
     pub request_rate_per_s: f64,
@@ -26,7 +26,7 @@ pub struct Point {
     pub reply_rate_per_s: f64,
     /// Good replies, in all passes together.
     pub replies: u64,
-    /// Requests that failed, whenever they did, as a share of those that were due in it.
+    /// Requests that failed, at any time, as a share of those that were due in it.
     pub error_share: f64,
     /// Response time: mean, from when a request was due.
     pub mean_ns: u64,
@@ -56,13 +56,13 @@ pub struct Point {
     /// Upper end.
     #[serde(default)]
     pub miss_mean_high_ns: Option<u64>,
-    /// The tail of hits that the origin did not hear of.
+    /// The tail of hits without a request to the origin.
     #[serde(default)]
     pub hit_tail: Option<Tail>,
     /// The tail of misses.
     #[serde(default)]
     pub miss_tail: Option<Tail>,
-    /// Pages, where one had more than one object.
+    /// Pages, if one had more than one object.
     #[serde(default)]
     pub pages: Option<Pages>,
     /// Hits among basic requests, as the robots saw it.
@@ -73,15 +73,15 @@ pub struct Point {
     pub hit_ratio_high: Option<f64>,
     /// The same by bytes.
     pub byte_hit_ratio: Option<f64>,
-    /// What the workload offered.
+    /// Hit ratio that the workload offered.
     pub offered_hit_ratio: Option<f64>,
     /// The same by bytes.
     pub offered_byte_hit_ratio: Option<f64>,
     /// Replies that the robots got and the origin did not answer, its 304s being answers, as a share of the robots'.
     pub two_sided_hit_ratio: Option<f64>,
-    /// What caches would have made of the same requests.
+    /// Hit ratios of simulated caches for the same requests.
     pub achievable: Option<Achievable>,
-    /// How many asked for objects in gzip, and got them so; where the plan has it.
+    /// Requests for objects in gzip, and gzip replies; if the plan has it.
     #[serde(default)]
     pub gzip: Option<Gzip>,
     /// Faults, as a share of the requests that ended.
@@ -94,21 +94,21 @@ pub struct Point {
     pub origin_cpu_per_request_ns: Option<u64>,
     /// CPU of the robots' process per request.
     pub robots_cpu_per_request_ns: u64,
-    /// How late robots sent: 99th percentile.
+    /// Lateness of the robots' requests: 99th percentile.
     pub lateness_p99_ns: u64,
-    /// TLS of the run's connections, where there was any.
+    /// TLS of the run's connections, if there was any.
     #[serde(default)]
     pub tls: Option<Tls>,
-    /// The rule of 1999, where the plan has runs judged by it; over TLS, where nothing can be a hit, none is.
+    /// The rule of 1999, if the plan's runs are judged by it; over TLS, where no reply can be a hit, none is.
     pub rule: Option<Rule>,
-    /// The same of each pass, where the plan has several. The figures above are the means of those that went to their
-    /// end; what did not hold in one of them does not hold.
+    /// The same of each pass, if the plan has several. The figures above are the means of those that went to their end;
+    /// a condition that failed in one of them fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passes: Vec<Point>,
 }
 
 impl Point {
-    /// The one of these that was measured at the same rate, in a phase of the same name.
+    /// The one of these with the same rate and the same phase name.
     pub fn like<'p>(&self, others: &'p [Self]) -> Option<&'p Self> {
         others.iter().find(|other| (other.order, &other.phase) == (self.order, &self.phase))
     }
@@ -119,7 +119,7 @@ impl Point {
         itself.into_iter().chain(&self.passes)
     }
 
-    /// Whether it passed by the rule of 1999, where it was judged by it.
+    /// Whether it passed by the rule of 1999, if it was judged by it.
     pub fn passed(&self) -> Option<bool> {
         self.rule.map(|rule| rule.passed())
     }
@@ -128,26 +128,26 @@ impl Point {
 /// Basic requests with good replies about objects that exist in gzip, too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gzip {
-    /// Those of robots that accept it.
+    /// Requests of robots that accept it.
     pub asked: u64,
-    /// Of these, those whose reply came in gzip.
+    /// Number of these whose reply came in gzip.
     pub came: u64,
 }
 
-/// How long most, and how long few, of some replies took, from when a request was due.
+/// Typical and extreme response times of some replies, from when a request was due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tail {
-    /// How many replies.
+    /// Number of replies.
     pub replies: u64,
     /// Median.
     pub p50_ns: u64,
     /// 99th percentile.
     pub p99_ns: u64,
-    /// What one in a thousand exceeds.
+    /// 99.9th percentile.
     pub p999_ns: u64,
 }
 
-/// Pages: what was asked for directly, each with all that it embeds.
+/// Pages: objects that were asked for directly, each with all that it embeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pages {
     /// Complete without a failure.
@@ -170,15 +170,15 @@ pub struct Pages {
     pub p99_ns: u64,
 }
 
-/// Why a phase did not go to its end.
+/// Reasons why a phase did not go to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CutShort {
-    /// It was broken off, by Ctrl-C or by what went wrong elsewhere: it neither passed nor failed.
+    /// It was broken off, by Ctrl-C or by an error elsewhere: it neither passed nor failed.
     BrokenOff,
     /// It had more errors than its plan allows: it did not pass.
     TooManyErrors,
-    /// It took as long as its plan lets it, and what it waited for had not come: it did not pass.
+    /// It took as long as its plan lets it, and the event it waited for had not come: it did not pass.
     TookTooLong,
 }
 
@@ -196,52 +196,52 @@ impl CutShort {
 /// Hit ratios of simulated caches on the same requests; those by bytes behind those by documents.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Achievable {
-    /// An endless cache that has an object as soon as it was asked for.
+    /// An endless cache that has an object as soon as it is asked for.
     pub at_once: (f64, f64),
     /// An endless cache that has it when its fetch has ended.
     pub when_fetched: (f64, f64),
     /// The capacity of the three below, which know an object when its fetch has ended.
     pub capacity_bytes: Option<u64>,
-    /// Least recently used goes.
+    /// Evicts the least recently used object.
     pub lru: Option<(f64, f64)>,
     /// S3-FIFO.
     pub s3_fifo: Option<(f64, f64)>,
-    /// What is not asked for for longest goes: nobody can know that.
+    /// Evicts the object whose next request is furthest away: this needs knowledge of the future.
     pub belady: Option<(f64, f64)>,
 }
 
 /// TLS of a run's connections, over all of its phases.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tls {
-    /// What was agreed on first: version, cipher suite, key-exchange group; `None` where nothing ever was.
+    /// The first negotiated version, cipher suite and key-exchange group; `None` if no handshake succeeded.
     pub agreed: Option<String>,
     /// Handshakes with certificate and key exchange.
     pub full: u64,
-    /// Those that went on with an earlier session.
+    /// Handshakes that resumed an earlier session.
     pub resumed: u64,
-    /// Those that came to nothing.
+    /// Failed handshakes.
     pub failed: u64,
-    /// Median time until a connection stood, with its tunnel where it goes through one.
+    /// Median time until a connection stood, with its tunnel if it goes through one.
     pub stands_p50_ns: u64,
     /// Median time of the handshakes, from then on.
     pub handshake_p50_ns: u64,
 }
 
-/// Whether a rate counted as passed in 1999.
+/// Conditions by which a rate counted as passed in 1999.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rule {
     /// The phase went to its end.
     pub whole: bool,
     /// The mean response time is under its bound.
     pub mean: bool,
-    /// The hit ratio is within a point of what the workload is set to, or as near as chance lets so short a
-    /// run be; `None` without a cache.
+    /// The hit ratio is within a point of what the workload is set to, or as near as chance allows in so short a run;
+    /// `None` without a cache.
     pub hit_ratio: Option<bool>,
-    /// The request rate is within 1 % of what the phase asked for, or as near as chance lets so short a run be.
+    /// The request rate is within 1 % of the phase's rate, or as near as chance allows in so short a run.
     pub request_rate: bool,
     /// The reply rate is.
     pub reply_rate: bool,
-    /// What robots and origin counted agrees; true in older files, where that was not looked at.
+    /// The counts of robots and origin agree; true in older files, where that was not checked.
     #[serde(default = "agrees")]
     pub books: bool,
 }

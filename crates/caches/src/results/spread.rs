@@ -1,13 +1,13 @@
-//! How far figures are apart that should be equal: of the passes of an entrant, or of the two starts of the baseline.
+//! Spread of figures that should be equal: of the passes of an entrant, or of the two starts of the baseline.
 //!
 //! Measuring side, cold. Data alone.
 
 use serde::{Deserialize, Serialize};
 
-/// What figures of the same rates are apart by. Who reads a difference of two entrants holds it against this.
+/// Spread of figures of the same rates. A difference of two entrants must be compared with this.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// Rates, or phases of rates, that were held against each other.
+    /// Number of rates, or phases of rates, that were compared.
     pub points: usize,
     /// Mean response times, as a share of their mean.
     pub mean: Option<Apart>,
@@ -17,12 +17,12 @@ pub struct Spread {
     pub cpu: Option<Apart>,
 }
 
-/// How far, over all of them.
+/// Distance of figures, over all rates.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Apart {
-    /// In the middle of them.
+    /// Median distance.
     pub median: f64,
-    /// At most.
+    /// Greatest distance.
     pub most: f64,
 }
 
@@ -33,6 +33,6 @@ pub struct Baselines {
     pub first: String,
     /// Name of the second.
     pub second: String,
-    /// How far they are apart.
+    /// Their spread.
     pub spread: Spread,
 }

@@ -1,4 +1,4 @@
-//! What simulated caches would have made of the requests of each phase that counts.
+//! Hit ratios of simulated caches for the requests of each phase that counts.
 //!
 //! Measuring side, cold, pure; between two runs.
 
@@ -8,15 +8,15 @@ use bakeoff_robots::ideal::{Hits, Policy, Stream};
 use bakeoff_robots::stream::Request;
 use bakeoff_units::{Bytes, Nanos};
 
-/// Puts it into the phases. Caches with bounds are simulated where the capacity is known.
+/// Puts them into the phases. Caches with bounds are simulated if the capacity is known.
 pub(super) fn put(phases: &mut [PhaseLine], stream: &[Request], capacity_bytes: Option<u64>) {
     for line in phases.iter_mut().filter(|line| line.measured) {
         line.achievable = within(stream, line.phase.began_ns, line.phase.ended_ns, capacity_bytes);
     }
 }
 
-/// Of what was sent within a phase. What was sent before is what caches know things by; what came after
-/// it is not known to them, nor to the one that looks ahead.
+/// Simulates the requests sent within a phase. Caches have learnt from earlier ones; later ones are unknown to them,
+/// and to the one that looks ahead.
 fn within(
     stream: &[Request],
     began_ns: u64,

@@ -1,4 +1,4 @@
-//! How long a bake-off takes, as far as that is known before it is run.
+//! Duration of a bake-off, as far as that is known before it is run.
 //!
 //! Measuring side, cold, pure. Starts are not counted, and fills by the longest that they may take, since only a
 //! product's gauge ends them.
@@ -8,21 +8,21 @@ use crate::plan::{CachePlan, Course, Peak};
 use bakeoff_units::{Nanos, PerSecond};
 use std::fmt;
 
-/// What takes time.
+/// Durations of the parts of a bake-off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Takes {
-    /// The way to the origin, the rates of all turns and the idle time between them.
+    /// The path to the origin, the rates of all turns and the idle time between them.
     pub rates: Nanos,
     /// The searches for peaks, with all of the trials that they may have and one that confirms.
     pub searches: Nanos,
-    /// How many times a store is filled.
+    /// Number of fills.
     pub fills: u32,
-    /// The longest that a fill may take; nothing where none is filled.
+    /// The longest that a fill may take; zero if there is none.
     pub longest_fill: Nanos,
 }
 
 impl Takes {
-    /// `None` where a phase ends by what only its run shows.
+    /// `None` if a phase has an end that only its run shows.
     pub fn of(plan: &CachePlan) -> Option<Self> {
         let (all, passes) = (plan.taking_part(), f64::from(plan.passes));
         let caches = all.iter().filter(|entrant| entrant.is_cache()).count() as u32;

@@ -1,4 +1,4 @@
-//! Why a bake-off cannot go on.
+//! Errors that end a bake-off.
 
 use super::parts::PartsError;
 use bakeoff_experiment::directory::DirectoryError;
@@ -9,13 +9,13 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// See the module.
+/// An error that ends a bake-off.
 #[derive(Debug, thiserror::Error)]
 pub enum CachesError {
     /// A cache.
     #[error(transparent)]
     Subject(#[from] SubjectError),
-    /// The origin, without which nobody can be measured.
+    /// The origin, without which nothing can be measured.
     #[error("the origin: {0}")]
     Origin(#[source] SubjectError),
     /// The results directory.
@@ -27,7 +27,7 @@ pub enum CachesError {
     /// Descriptors.
     #[error(transparent)]
     Environment(#[from] EnvironmentError),
-    /// Local ports that may not be had.
+    /// Local ports that may not be used.
     #[error(transparent)]
     PortsRefused(#[from] PortsRefused),
     /// Fewer local ports than connections.
@@ -49,9 +49,9 @@ pub enum CachesError {
     /// The temporary directory.
     #[error("{path}: {why}; the temporary directory (TMPDIR) must be writable")]
     Scratch {
-        /// What could not be written.
+        /// Path that could not be written.
         path: PathBuf,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
     /// The temporary directory itself.
@@ -60,9 +60,9 @@ pub enum CachesError {
     /// The origin's count.
     #[error("the origin at {address} does not say what it has sent: {why}")]
     Tally {
-        /// Where.
+        /// Address of the origin.
         address: SocketAddr,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
     /// The origin's certificate.
@@ -77,25 +77,25 @@ pub enum CachesError {
     /// The parts of a run do not come together.
     #[error(transparent)]
     Parts(#[from] PartsError),
-    /// Nothing came back.
+    /// Every request failed.
     #[error(
         "{entrant}: not one good reply in {asked} requests, most of them {class}; nothing can be measured"
     )]
     NoReply {
-        /// Who was asked.
+        /// Name of the entrant.
         entrant: String,
-        /// How often.
+        /// Number of requests.
         asked: u64,
         /// The most frequent failure.
         class: String,
     },
-    /// A cache that somebody else had started.
+    /// A cache that bakeoff did not start has gone.
     #[error(
         "nobody takes connections at {address} any more: what ran there ended while it was measured; its own log may \
          say why"
     )]
     Gone {
-        /// Where it was.
+        /// Its address.
         address: SocketAddr,
     },
     /// A cache that was killed, as the plan wants, and did not get ready again.
@@ -104,7 +104,7 @@ pub enum CachesError {
     /// A rate that is too low for the scale.
     #[error("{0}")]
     TooShort(#[from] crate::TooShort),
-    /// Of what is written inside the program; a test sees to it that there is none.
+    /// A built-in text is wrong; a test ensures that none is.
     #[error("{0}")]
     Own(String),
     /// Ctrl-C.

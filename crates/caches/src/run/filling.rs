@@ -1,33 +1,33 @@
-//! Whether a store that is being filled is full.
+//! Fill of a store: decides when the store is full.
 //!
-//! Measuring side, cold: asked every two seconds while robots fill. Owns when a gauge is asked and what is done
-//! about one that cannot be read. What products spend on the answer counts as theirs, hence the pause.
+//! Measuring side, cold: looks every two seconds while robots fill. Owns the times at which a gauge is read, and the
+//! handling of one that cannot be read. CPU that products spend on the answer counts as theirs, hence the pause.
 
 use super::observer::Counted;
 use super::started::Started;
 use super::{CachesError, Progress};
 use std::time::{Duration, Instant};
 
-/// From an answer to the next question.
+/// Pause from an answer to the next question.
 const PAUSE: Duration = Duration::from_secs(2);
 
-/// A store that holds this share of what it may is full: some products keep a little free.
+/// Share of its capacity from which a store counts as full: some products keep a little free.
 const FULL: f64 = 0.97;
 
-/// A store on its way.
+/// A store that is being filled.
 pub(crate) struct Filling<'b> {
     entrant: &'b Started,
-    /// Bytes that are enough once the origin has sent them.
+    /// Bytes sent by the origin that are enough for any store.
     enough_bytes: u64,
-    /// What the origin had sent when it began.
+    /// Bytes that the origin had sent when it began.
     begun_bytes: u64,
-    /// When the last answer came.
+    /// Time of the last answer.
     answered: Option<Instant>,
     unreadable: Option<String>,
 }
 
 impl<'b> Filling<'b> {
-    /// Begins with what the origin has sent so far.
+    /// Begins with the origin's bytes so far.
     pub(super) fn begin(
         entrant: &'b Started,
         enough_bytes: u64,
@@ -37,12 +37,12 @@ impl<'b> Filling<'b> {
         Ok(Self { entrant, enough_bytes, begun_bytes, answered: None, unreadable: None })
     }
 
-    /// Why the gauge could not be read, the first time that it could not.
+    /// The first error in reading the gauge, if there was one.
     pub(super) fn unreadable(self) -> Option<String> {
         self.unreadable
     }
 
-    /// Whether it is full, or was sent as much as makes sure. "No" while it is too early to ask.
+    /// Whether it is full, or was sent as much as makes sure. "No" while it is too early to look.
     pub(super) fn is_full(
         &mut self,
         origin: &dyn Counted,

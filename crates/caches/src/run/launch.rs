@@ -1,7 +1,7 @@
-//! How a product is started between clients and an origin.
+//! Launch of a product between clients and an origin.
 //!
-//! Measuring side, cold. Owns how a plan's room becomes a product's store, and the surroundings of the start, so
-//! that a bake-off and the suite of [`crate::conformance`] have the same product with the same configuration.
+//! Measuring side, cold. Owns the division of a plan's room into a product's store, and the surroundings of the start,
+//! so that a bake-off and the suite of [`crate::conformance`] have the same product with the same configuration.
 
 use crate::plan::CachePlan;
 use bakeoff_subject::{Context, Product, ProxySpec, Running, Spec, StoresIn, SubjectError, start};
@@ -10,28 +10,28 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-/// Requests that a cache is set up for at once. Each takes it three descriptors.
+/// Concurrent requests that a cache is set up for. Each takes it three descriptors.
 const MOST_IN_FLIGHT: usize = 5_000;
 
-/// Where and for whom.
+/// Surroundings of the launch.
 pub(crate) struct Launch<'a> {
-    /// What it keeps, and how it is asked.
+    /// The plan, with the size of its store and the form of its requests.
     pub(crate) plan: &'a CachePlan,
-    /// Whom it fetches from.
+    /// The origin that it fetches from.
     pub(crate) origin: SocketAddr,
     /// Most connections of the clients.
     pub(crate) connections: usize,
     /// Its cores.
     pub(crate) cores: &'a [usize],
-    /// Where its private directory is made.
+    /// Directory in which its private one is made.
     pub(crate) scratch: &'a Path,
     /// Set when the user wants to stop.
     pub(crate) interrupted: &'a AtomicBool,
 }
 
 impl Launch<'_> {
-    /// The product with the plan's room; and, where it cannot have that as the plan divides it, a sentence of
-    /// where it has it.
+    /// The product with the plan's room; and, if it cannot have that as the plan divides it, a sentence that says where
+    /// it has it.
     pub(crate) fn spec(&self, product: Product, config: Option<&Path>) -> (ProxySpec, Option<String>) {
         let (memory_bytes, disk_bytes) = (self.plan.memory_bytes, self.plan.disk_bytes);
         let given = ProxySpec {

@@ -1,6 +1,6 @@
-//! Who hears of every request besides the ledger: what is kept for when the run is over, and the log of transactions.
+//! Listeners to every request besides the ledger: data kept for the end of the run, and the log of transactions.
 //!
-//! Measuring side, hot where somebody wants to hear; else nothing is in the way.
+//! Measuring side, hot if there is a listener; else it adds no work.
 
 use super::outage::Trace;
 use crate::transactions::{Batcher, Transaction};
@@ -8,23 +8,23 @@ use bakeoff_robots::stream::Request;
 use bakeoff_robots::{Heard, Robots};
 use std::sync::{Arc, Mutex};
 
-/// What is kept of the requests.
+/// Data kept of the requests.
 #[derive(Default)]
 pub(super) struct Kept {
-    /// Those by which caches may have come to know objects.
+    /// Requests by which caches may have come to know objects.
     pub(super) stream: Vec<Request>,
-    /// What became of every one.
+    /// Outcome of every request.
     pub(super) trace: Trace,
 }
 
-/// Which of it.
+/// Selection of the data to keep.
 #[derive(Clone, Copy)]
 pub(super) struct Keeps {
     pub(super) stream: bool,
     pub(super) trace: bool,
 }
 
-/// Tells of every request where somebody wants to hear of it.
+/// Passes every request to the listeners, if there are any.
 pub(super) fn with_listeners(
     robots: Robots,
     keeps: Keeps,

@@ -1,7 +1,7 @@
-//! One run of robots against one address: started, listened to, written down.
+//! Load of one run: robots against one address, started, listened to, and recorded.
 //!
-//! Measuring side. The robots' thread does the work; this one waits for their records, writes them, and
-//! reads what was used elsewhere when a phase ends.
+//! Measuring side. The robots' thread does the work; this one waits for their records, writes them, and reads the usage
+//! of other processes when a phase ends.
 
 use super::CachesError;
 use super::listeners::{Keeps, Kept, with_listeners};
@@ -29,55 +29,55 @@ use std::sync::{Arc, Mutex};
 use std::thread::ScopedJoinHandle;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// How often whoever watches is asked while nothing is recorded.
+/// Interval at which the watch looks while nothing is recorded.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// What is asked, of whom, how.
+/// The requests, their target and their settings.
 pub(crate) struct Load<'a> {
     pub(crate) spec: &'a Spec,
     pub(crate) model: &'a Model,
     pub(crate) way: Way,
     pub(crate) connections: usize,
-    /// Where connections come from.
+    /// Local addresses of connections.
     pub(crate) from: &'a LocalAddresses,
     pub(crate) ports: Option<LocalPorts>,
     pub(crate) timeout: Nanos,
-    /// How long replies are waited for after the last phase.
+    /// Time that replies are awaited after the last phase.
     pub(crate) last_replies: Nanos,
     pub(crate) seed: u64,
     pub(crate) world: u64,
-    /// Which of the run's robots these are.
+    /// The robots of the run that run here.
     pub(crate) lane: Lane,
-    /// Where they wait for others that make the same run.
+    /// Gate at which they wait for others that make the same run.
     pub(crate) parts: Option<&'a PartsGate>,
     /// Whether requests are kept for caches that are simulated.
     pub(crate) keeps_stream: bool,
-    /// Whether it is kept what became of every request, for outages.
+    /// Whether the outcome of every request is kept, for outages.
     pub(crate) keeps_trace: bool,
-    /// Where every request is written down, if it is.
+    /// The log of every request, if there is one.
     pub(crate) log: Option<LogOf<'a>>,
     pub(crate) cores: &'a [usize],
     pub(crate) interrupted: &'a AtomicBool,
 }
 
-/// The log of transactions, and whose these are.
+/// The log of transactions, and the run that these belong to.
 pub(crate) struct LogOf<'a> {
     pub(crate) log: &'a Log,
     pub(crate) run: u32,
     pub(crate) entrant: String,
 }
 
-/// How requests come to an origin.
+/// Path of requests to an origin.
 pub(crate) struct Way {
     origin: SocketAddr,
-    /// Who is asked in its place, or for a way to it.
+    /// The proxy that is asked in its place, or for a tunnel to it.
     proxy: Option<(SocketAddr, ProxyMode)>,
-    /// How TLS to it begins; `None`: without. A proxy is then asked for a tunnel.
+    /// Settings of TLS to it; `None`: without. A proxy is then asked for a tunnel.
     tls: Option<TlsSettings>,
 }
 
 impl Way {
-    /// Through what stands before it, if anything does.
+    /// The path through the proxy before it, if there is one.
     pub(crate) fn new(
         origin: SocketAddr,
         proxy: Option<(SocketAddr, ProxyMode)>,
@@ -110,7 +110,7 @@ impl Way {
     }
 }
 
-/// What TLS came to, where there was any.
+/// TLS figures of the run, if there was any.
 fn tls(recording: &Recording) -> Option<Tls> {
     let counts = recording.handshakes.counts()?;
     Some(Tls {
@@ -123,22 +123,22 @@ fn tls(recording: &Recording) -> Option<Tls> {
     })
 }
 
-/// What is done while robots are at work.
+/// Observer of robots at work.
 pub(crate) trait Watch {
-    /// A record came. A phase's ends with what was used in it.
+    /// A record came. At a phase's end the usage in it is added.
     fn record(&mut self, record: &Record) -> Result<(), CachesError>;
 
-    /// A phase has ended, or was cut short: its line is kept also where what was used in it can't be read.
+    /// A phase has ended, or was cut short: its line is kept even if its usage cannot be read.
     fn phase(&mut self, phase: Record) -> (PhaseLine, Result<(), CachesError>);
 
-    /// That phase has ended as it should, and the next begins.
+    /// The phase has ended as it should, and the next begins.
     fn turn(&mut self, ended: &str) -> Result<(), CachesError>;
 
-    /// Asked now and then; `gate` ends a phase that waits for it.
+    /// Called now and then; `gate` ends a phase that waits for it.
     fn look(&mut self, gate: &FillGate) -> Result<(), CachesError>;
 }
 
-/// What of the other threads can be touched from here.
+/// Controls of the other threads that can be used from here.
 #[derive(Clone, Copy)]
 struct Hands<'a> {
     gate: &'a FillGate,
@@ -146,20 +146,20 @@ struct Hands<'a> {
     fate: Option<&'a Fate>,
 }
 
-/// What robots came to.
+/// Outcome of the robots' run.
 pub(crate) struct Ended {
     pub(crate) phases: Vec<PhaseLine>,
-    /// The requests by which caches may have come to know objects, where they were kept.
+    /// The requests by which caches may have come to know objects, if they were kept.
     pub(crate) stream: Vec<Request>,
-    /// What became of every request, where it was kept.
+    /// The outcome of every request, if it was kept.
     pub(crate) trace: Trace,
-    /// What was written of its transactions, where they were logged.
+    /// The written part of its log of transactions, if they were logged.
     pub(crate) logged: Option<Logged>,
     pub(crate) lateness_p99_ns: u64,
     pub(crate) busy: f64,
     pub(crate) gave_up: bool,
     pub(crate) tls: Option<Tls>,
-    /// Why it was broken off, if it was; the rest is what there was until then.
+    /// Reason why it was broken off, if it was; the rest is the data until then.
     pub(crate) failed: Option<CachesError>,
 }
 
@@ -231,7 +231,7 @@ impl Load<'_> {
         }))
     }
 
-    /// Until the robots have no more to tell; the first error of whoever watches or writes stops them.
+    /// Listens until the robots have no more records; the first error of the watch or the writer stops them.
     fn listen(
         &self,
         records: &Receiver<Record>,
@@ -301,8 +301,8 @@ impl Load<'_> {
         }
     }
 
-    /// As the robots say, but no more connections than there are descriptors for; a part of a run has its share of
-    /// both.
+    /// As the robots' plan says, but no more connections than there are descriptors for; a part of a run has its share
+    /// of both.
     fn pace(&self) -> Pace {
         let share = |of: usize| self.lane.share(of as u64) as usize;
         match self.spec.pace() {
@@ -327,7 +327,7 @@ impl Load<'_> {
     }
 }
 
-/// What the writer has written, and what kept it from the rest.
+/// The part that the writer has written, and the error that kept it from the rest.
 fn written(joined: std::thread::Result<(Logged, Option<DirectoryError>)>) -> (Logged, Option<CachesError>) {
     match joined {
         Ok((logged, failed)) => (logged, failed.map(CachesError::from)),

@@ -1,7 +1,7 @@
-//! The procedure: the path, then turn by turn an entrant: fill, peak, rates.
+//! Procedure of a bake-off: the path, then turn by turn an entrant: fill, peak, rates.
 //!
-//! Measuring side, the bakeoff process. Owns what is run after what, and that all of it is on disk before
-//! the next begins. Looks at figures only to find the peak.
+//! Measuring side, the bakeoff process. Owns the order of runs, and that each is on disk before the next begins. Looks
+//! at figures only to find the peak.
 
 mod achievable;
 mod duration;
@@ -45,9 +45,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Who is told how it goes.
+/// Listener for the progress of a bake-off.
 pub trait Progress {
-    /// What begins now.
+    /// A stage begins.
     fn stage(&mut self, words: &str);
 
     /// An interval or a phase has ended.
@@ -56,17 +56,17 @@ pub trait Progress {
 
 /// A bake-off to be run.
 pub struct Bakeoff<'a> {
-    /// What is to be done.
+    /// The plan to run.
     pub plan: &'a CachePlan,
     /// Flags that changed the plan, as they were typed.
     pub flags: Vec<String>,
-    /// How every request is written down, if it is.
+    /// Format of the log of every request, if there is one.
     pub transactions: Option<Encode>,
     /// Set when the user wants to stop.
     pub interrupted: &'a AtomicBool,
 }
 
-/// What was fixed before the first request, as far as the procedure needs it.
+/// The set-up, as far as the procedure needs it.
 struct Given<'a> {
     placement: Placement,
     connections: usize,
@@ -76,7 +76,7 @@ struct Given<'a> {
     run: u32,
 }
 
-/// What is there while a bake-off runs.
+/// State of a bake-off while it runs.
 struct Bench<'a, 'd> {
     plan: &'a CachePlan,
     placement: Placement,
@@ -84,7 +84,7 @@ struct Bench<'a, 'd> {
     origin: Origin,
     scratch: &'a std::path::Path,
     dir: &'a mut Directory<'d>,
-    /// Where every request is written down, if it is.
+    /// The log of every request, if there is one.
     transactions: Option<&'a Log>,
     progress: &'a mut dyn Progress,
     interrupted: &'a AtomicBool,
@@ -94,20 +94,20 @@ struct Bench<'a, 'd> {
     run: u32,
     /// Every run asks for objects of another world.
     world: u64,
-    /// The pass that it is in, from 1, where there are several.
+    /// The current pass, from 1, if there are several.
     pass: Option<u32>,
     /// The peaks that were found: both starts of a baseline, and all passes, are asked at the same rates.
     peaks: BTreeMap<String, PerSecond>,
-    /// Whether the last record says why its entrant could not go on.
+    /// Whether the last record gives the reason why its entrant could not go on.
     told_failure: bool,
 }
 
 impl Bakeoff<'_> {
-    /// Runs it into an empty directory. How it ended stands in the directory too; whatever was measured
-    /// is there also when this fails.
+    /// Runs it into an empty directory. Its end is recorded in the directory too; all measurements are there even if
+    /// this fails.
     ///
     /// # Errors
-    /// What kept it from its end.
+    /// Anything that kept it from its end.
     pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<(), CachesError> {
         let (mut setup, placement, connections) = setup::setup(self.plan, &self.flags, self.is_local())?;
         let _pinned = Pinned::to(&placement.generator).map_err(CachesError::System)?;
@@ -232,7 +232,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// All of one entrant in a pass. What it breaks is its own affair: the next one has its turn all the same.
+    /// The turn of one entrant in a pass. A failure ends only this turn: the next entrant has its turn all the same.
     fn turn(&mut self, entrant: &Entrant, turn: &Turn) -> Result<(), CachesError> {
         self.told_failure = false;
         self.pass = (self.plan.passes > 1).then_some(turn.pass);
@@ -265,7 +265,7 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// As the plan says, or as it was found before, or it is searched for now.
+    /// The peak that the plan gives, or that was found before, or the result of a search now.
     fn peak_of(&mut self, started: &Started, subject: &str, peak: Peak) -> Result<PerSecond, CachesError> {
         let (first, trials) = match peak {
             Peak::Given(peak) => return Ok(peak),
@@ -280,7 +280,7 @@ impl Bench<'_, '_> {
         Ok(found)
     }
 
-    /// Shares of a peak, by their places from 1, in this order.
+    /// Runs shares of a peak, given by their indices from 1, in this order.
     fn rates(
         &mut self,
         started: &Started,

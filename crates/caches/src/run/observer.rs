@@ -1,7 +1,7 @@
-//! What is written down while robots are at work, and what is read elsewhere when a phase ends.
+//! Observer of a run: records written while robots are at work, and readings of other processes when a phase ends.
 //!
-//! Measuring side, the main thread, cold: beside the robots' thread. Owns the readings of which a phase has the
-//! difference. Judges nothing.
+//! Measuring side, the main thread, cold: beside the robots' thread. Owns the readings whose difference belongs to a
+//! phase. Judges nothing.
 
 use super::filling::Filling;
 use super::load::Watch;
@@ -16,24 +16,24 @@ use bakeoff_robots::{FillGate, Spec};
 use bakeoff_subject::Running;
 use std::net::SocketAddr;
 
-/// Who sends what is asked for, as far as it can be seen from here.
+/// An origin, as far as it can be observed from here.
 pub(crate) trait Counted {
-    /// What it has sent so far, and how far its clock is ahead of ours, in seconds.
+    /// Its counts so far, and the seconds by which its clock is ahead of ours.
     fn tally(&self) -> Result<(Tally, Option<i64>), CachesError>;
 
-    /// Its CPU so far; `None` where that cannot be read.
+    /// Its CPU so far; `None` if that cannot be read.
     fn cpu_ns(&self) -> Option<u64>;
 
     /// An error when it is known to have ended.
     fn alive(&self) -> Result<(), CachesError>;
 }
 
-/// An origin that somebody else has started: it is known by what it says of itself.
+/// An origin that bakeoff did not start: it is known only by its own counts.
 #[derive(Clone, Debug)]
 pub(crate) struct Elsewhere {
-    /// Where.
+    /// Its address.
     pub(crate) address: SocketAddr,
-    /// How TLS to it begins; `None`: without.
+    /// Settings of TLS to it; `None`: without.
     pub(crate) tls: Option<TlsSettings>,
 }
 
@@ -51,7 +51,7 @@ impl Counted for Elsewhere {
     }
 }
 
-/// Where everything is written and told.
+/// Outputs of a run: directory and progress.
 pub(crate) struct Log<'b, 'd> {
     /// Number of the run.
     pub(crate) run: u32,
@@ -60,23 +60,23 @@ pub(crate) struct Log<'b, 'd> {
     pub(crate) progress: &'b mut dyn Progress,
 }
 
-/// Who is asked.
+/// The two processes that are read.
 #[derive(Clone, Copy)]
 pub(crate) struct Sides<'b> {
     pub(crate) origin: &'b dyn Counted,
-    /// `None`: there is none, or it is not ours.
+    /// `None`: there is none, or bakeoff did not start it.
     pub(crate) cache: Option<&'b Running>,
 }
 
 impl Sides<'_> {
-    /// CPU of the cache so far; `None` where that cannot be read.
+    /// CPU of the cache so far; `None` if that cannot be read.
     fn cache_ns(&self) -> Option<u64> {
         let reading = self.cache?.cpu().ok()?;
         Some(reading.nanos.get())
     }
 }
 
-/// Readings at a moment, of which a phase has the difference.
+/// Readings at a moment; a phase has the difference of two.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     cache_ns: Option<u64>,
@@ -85,11 +85,11 @@ struct Reading {
     tally: Tally,
 }
 
-/// See the module.
+/// Observer of a run: see the module.
 pub(crate) struct Observer<'b, 'd> {
     log: Log<'b, 'd>,
     sides: Sides<'b>,
-    /// Which phases count.
+    /// Names of the phases that count.
     measured: Vec<String>,
     /// The store that is being filled.
     filling: Option<Filling<'b>>,
@@ -101,17 +101,17 @@ pub(crate) struct Observer<'b, 'd> {
     clock_ahead_s: Option<i64>,
 }
 
-/// What was learnt beside the phases.
+/// Observations beside the phases.
 pub(crate) struct Learnt {
     pub(crate) clock_ahead_s: Option<i64>,
-    /// Why the gauge of a store that was filled could not be read, if so.
+    /// Reason why the gauge of a store could not be read during a fill, if so.
     pub(crate) unreadable: Option<String>,
-    /// When the cache was killed and started again.
+    /// Times when the cache was killed and started again.
     pub(crate) switched: Vec<Switched>,
 }
 
 impl<'b, 'd> Observer<'b, 'd> {
-    /// Begins with the readings of now.
+    /// Begins with the present readings.
     pub(crate) fn begin(
         log: Log<'b, 'd>,
         spec: &Spec,
@@ -141,7 +141,7 @@ impl<'b, 'd> Observer<'b, 'd> {
         self
     }
 
-    /// When the robots have ended.
+    /// Called when the robots have ended.
     pub(crate) fn finish(self) -> Learnt {
         let unreadable = self.filling.and_then(Filling::unreadable);
         let switched = self.power.map_or_else(Vec::new, Power::switched);
@@ -161,14 +161,14 @@ impl<'b, 'd> Observer<'b, 'd> {
     }
 }
 
-/// An origin that was started anew counts from 0 again: that is no use of less than nothing.
+/// Difference of two readings. An origin that was started anew counts from 0 again, which gives no negative use.
 fn used(now: &Reading, before: &Reading) -> Used {
     let sent = now.tally.since(&before.tally);
     Used {
         cache_cpu_ns: between(now.cache_ns, before.cache_ns),
         origin_cpu_ns: between(now.origin_ns, before.origin_ns),
         robots_cpu_ns: now.robots_ns.saturating_sub(before.robots_ns),
-        // The question itself is one of the replies.
+        // The request for the counts is one of the replies.
         origin_replies: sent.replies.saturating_sub(1),
         origin_validations: sent.validations,
         origin_posts: sent.posts,
@@ -178,7 +178,7 @@ fn used(now: &Reading, before: &Reading) -> Used {
     }
 }
 
-/// Where both could be read.
+/// The difference, if both could be read.
 fn between(now: Option<u64>, before: Option<u64>) -> Option<u64> {
     Some(now?.saturating_sub(before?))
 }

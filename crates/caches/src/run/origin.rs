@@ -1,6 +1,6 @@
 //! The origin of a bake-off: a process of its own.
 //!
-//! Measuring side, cold: asked when a phase ends.
+//! Measuring side, cold: read when a phase ends.
 
 use super::CachesError;
 use super::observer::Counted;
@@ -13,21 +13,21 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// Whose origin it is.
+/// The origin's process, and how to reach it.
 #[derive(Debug)]
 pub(super) struct Origin {
     running: Running,
-    /// What it says of objects; from the origin's command line.
+    /// The address that it listens on.
     pub(super) address: SocketAddr,
-    /// What it is asked with over TLS: it shows a certificate of its own, made for this run.
+    /// Settings of TLS to it: it has a certificate of its own, made for this run.
     pub(super) tls: Option<TlsSettings>,
 }
 
-/// How often it is looked at after an answer that did not come, and how long between.
+/// Number of looks after an answer that did not come, and the time between them.
 const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(25);
 
-/// Where and how it is started.
+/// Surroundings of its start.
 pub(super) struct Place<'a> {
     pub(super) scratch: &'a Path,
     pub(super) cores: &'a [usize],
@@ -68,7 +68,8 @@ impl Origin {
         Ok(Self { running, address, tls })
     }
 
-    /// Why it has ended, if it has or does so now: who breaks off an answer may be dying, and is not reaped yet.
+    /// Reason for its end, if it has ended or does so now: an origin that breaks off an answer may be dying, and is not
+    /// reaped yet.
     fn ended_meanwhile(&self) -> Option<CachesError> {
         (0..LOOKS).find_map(|look| {
             std::thread::sleep(if look == 0 { Duration::ZERO } else { PAUSE });

@@ -1,7 +1,8 @@
-//! What robots saw of a cache that was killed and started again.
+//! Outage of a cache, as the robots saw it: killed, and started again.
 //!
-//! Measuring side. [`Trace::hear`] on the robots' thread, a few numbers a request of runs that have an outage; the
-//! rest cold and pure, when the run has ended. Owns which request tells what. Kills and starts nothing.
+//! Measuring side. [`Trace::hear`] on the robots' thread, a few numbers a request of runs that have an outage; the rest
+//! cold and pure, when the run has ended. Owns the choice of the requests that date each step. Kills and starts
+//! nothing.
 
 use super::power::Switched;
 use crate::records::{Moments, Outage};
@@ -16,8 +17,8 @@ use std::time::Instant;
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
     heard: Vec<Heard>,
-    /// When the run began, as nearly as can be told from outside of the load generator: what is heard of an end
-    /// is heard a little later, so that the earliest beginning that follows is the nearest.
+    /// Start of the run, as nearly as can be told from outside of the load generator: ends are heard a little later, so
+    /// that the earliest start that follows is the nearest.
     began: Option<Instant>,
 }
 
@@ -30,20 +31,20 @@ struct Heard {
     sent: Nanos,
     done: Nanos,
     became: Became,
-    /// Whether there was a reply, of whatever kind.
+    /// Whether there was a reply, of any kind.
     replied: bool,
     /// Whether it was a basic request for an object that may be kept.
     keepable: bool,
 }
 
-/// What became of it.
+/// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Became {
     Hit,
     Miss,
     /// Good, or broken off on purpose; no basic request.
     Other,
-    /// It failed, and this is its class, or the fault that made it fail.
+    /// It failed, with its class, or the fault that made it fail.
     Failed(&'static str),
 }
 
@@ -77,7 +78,7 @@ fn became(judged: &Judged) -> Became {
     }
 }
 
-/// What was seen of each outage; nothing where nothing was asked.
+/// Observations of each outage; none if there were no requests.
 pub(super) fn of(trace: &Trace, switched: &[Switched]) -> Vec<Outage> {
     let Some(began) = trace.began else { return Vec::new() };
     let since = |moment: Instant| Nanos::from_duration(moment.saturating_duration_since(began));
@@ -100,7 +101,7 @@ struct Away {
     killed: Nanos,
     gone: Nanos,
     started: Option<Nanos>,
-    /// When the next one begins.
+    /// Beginning of the next one.
     until: Nanos,
 }
 
@@ -139,8 +140,8 @@ impl Away {
         self.started.is_some_and(|started| heard.sent >= started)
     }
 
-    /// Of the objects that had been fetched before: those that were asked for again after the start, and those of
-    /// which the first such request was a hit. A second one would be a hit on what the first has fetched.
+    /// Of the objects that had been fetched before: those that were asked for again after the start, and those whose
+    /// first such request was a hit. A second one would be a hit on what the first has fetched.
     fn known(self, heard: &[Heard]) -> (u64, u64) {
         let kept = heard.iter().filter(|heard| heard.keepable && heard.is_good() && heard.done < self.killed);
         let mut known: HashSet<u64> = kept.map(|heard| heard.object).collect();

@@ -1,7 +1,7 @@
-//! A part of a run that several processes make: how it comes together with the others, and keeps in step.
+//! Part of a run that several processes make: it meets the others at the origin, and keeps in step with them.
 //!
-//! Measuring side, cold: beside the robots' thread. Owns what is told to the origin, where parts meet, and for how long
-//! nobody is waited for. What a phase's end is, the robots' schedule says.
+//! Measuring side, cold: beside the robots' thread. Owns the messages to the origin, the meeting points, and the time
+//! limit of a wait. The end of a phase is defined by the robots' schedule.
 
 use super::observer::Elsewhere;
 use super::tally::{ask, status, taken_apart};
@@ -16,10 +16,10 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// Between two questions of a part that waits: by so much its phases may begin after those of the others.
+/// Interval of questions from a part that waits: its phases may begin this much after those of the others.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Why parts do not come together.
+/// Reasons why parts do not come together.
 #[derive(Debug, thiserror::Error)]
 pub enum PartsError {
     /// Some did not come.
@@ -28,27 +28,27 @@ pub enum PartsError {
          wait longer with --wait"
     )]
     Missing {
-        /// How long they were waited for.
+        /// Time that they were waited for.
         waited: Nanos,
-        /// Which ones.
+        /// The missing ones.
         missing: PartSet,
-        /// How many there should be.
+        /// Number of parts there should be.
         of: u8,
     },
     /// The origin refuses.
     #[error("the origin does not take part {part}: {}", .refusal.meaning())]
     Refused {
-        /// Which part this is.
+        /// This part.
         part: Part,
-        /// Why.
+        /// The reason.
         refusal: Refusal,
     },
-    /// The origin cannot be asked.
+    /// The origin does not answer.
     #[error("the origin at {address} does not say who is there: {why}")]
     Origin {
-        /// Where.
+        /// Its address.
         address: SocketAddr,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
 }
@@ -59,12 +59,13 @@ pub(crate) struct Member {
     origin: Elsewhere,
     word: Word,
     wait: Nanos,
-    /// Where its phases are held.
+    /// Gate at which its phases are held.
     pub(crate) gate: PartsGate,
 }
 
 impl Member {
-    /// One that nobody knows yet. It waits so long for others, at the start and at the end of a phase.
+    /// A part that has not announced itself yet. `wait`: time that it waits for others, at the start and at the end of
+    /// a phase.
     pub(crate) fn new(origin: &Elsewhere, part: Part, plan: &CachePlan, wait: Nanos) -> Self {
         let word = Word { plan: common(plan), part, who: fresh_world(plan.seed), step: Step::Reached(0) };
         Self { origin: origin.clone(), word, wait, gate: PartsGate::new(wait) }
@@ -105,12 +106,12 @@ impl Member {
         }
     }
 
-    /// Tells how far this part has come, and lets it go on when all have: until its robots have ended. Which others it
-    /// went on without.
+    /// Reports this part's progress, and lets it go on when all have come as far: until its robots have ended. Returns
+    /// the others that it went on without.
     pub(crate) fn keep_in_step(&self, is_over: &AtomicBool) -> PartSet {
         let mut others = Others::default();
         loop {
-            // In this order: what was reached until it was over is told.
+            // In this order: steps reached until it was over are reported.
             let over = is_over.load(Ordering::Acquire);
             let alone = self.gate.is_alone();
             let steps = self.gate.reached();
@@ -149,9 +150,9 @@ impl Member {
         PartSet::all(self.part().of())
     }
 
-    /// Tells that this part has ended before its time.
+    /// Reports that this part has ended before its time.
     pub(crate) fn leave(&self) {
-        // Who does not hear it waits in vain, and then goes on.
+        // A part that does not hear it waits in vain, and then goes on.
         let _ = self.tell(Step::Gone);
     }
 
@@ -179,14 +180,14 @@ impl Member {
     }
 }
 
-/// What is known of the others while robots are at work.
+/// State of the other parts while robots are at work.
 #[derive(Clone, Copy, Debug, Default)]
 struct Others {
-    /// How far this part has come as they can know.
+    /// Progress of this part that they can know.
     told: u32,
-    /// Those that are still waited for.
+    /// Parts that are still waited for.
     missing: PartSet,
-    /// Those that are not any more.
+    /// Parts that are no longer waited for.
     without: PartSet,
 }
 
@@ -198,7 +199,7 @@ impl Others {
     }
 }
 
-/// A number that follows from what all parts must have in common.
+/// A hash of all settings that the parts must have in common.
 fn common(plan: &CachePlan) -> u64 {
     let rate = plan.course.known_highest().map_or(0.0, PerSecond::get);
     let text = format!("{} {} {rate} {}\n{}", env!("CARGO_PKG_VERSION"), plan.scale, plan.seed, plan.text);

@@ -1,9 +1,9 @@
-//! The highest rate that an entrant sustains, found by trials from rest.
+//! Peak search: the highest rate that an entrant sustains, found by trials from rest.
 //!
-//! In 1999 it was the highest rate that did not kill the client. Here a rate is sustained while the mean
-//! response time is under the bound of the rule, replies keep up with requests, few fail, and requests do
-//! not pile up. Trials double the rate until one fails, and then halve what lies between, by ratio. What they
-//! find is held for a minute before it is believed: a store on a disk may bear for seconds what it cannot bear.
+//! In 1999 it was the highest rate that did not kill the client. Here a rate is sustained while the mean response time
+//! is under the bound of the rule, replies keep up with requests, few fail, and requests do not pile up. Trials double
+//! the rate until one fails, and then halve the gap, by ratio. Their result is held for a minute before it is believed:
+//! a store on a disk may bear for seconds what it cannot bear for longer.
 
 use super::started::Started;
 use super::steps::Work;
@@ -15,24 +15,24 @@ use bakeoff_units::{Nanos, PerSecond};
 
 /// Rates closer than this factor are not told apart.
 const PRECISE: f64 = 1.08;
-/// Good replies must be this share of the requests that are due in the part that is judged, or as near as chance
-/// lets so few be.
+/// Least share of good replies among the requests that are due in the judged part, or as few as chance explains.
 const KEEPS_UP: f64 = 0.98;
-/// At most so many requests may fail.
+/// Highest share of requests that may fail.
 const FAILURES: f64 = 0.01;
-/// A trial from rest, and the part of it that is judged, of one that searches and of one that confirms. None
-/// scales: the origin's think time does not.
+/// Length of a trial from rest, and of its judged part, for searching and for confirming trials. None scales: the
+/// origin's think time does not.
 const WARM: Nanos = Nanos::from_secs(8);
 const JUDGED: Nanos = Nanos::from_secs(10);
 const CONFIRMED: Nanos = Nanos::from_secs(60);
-/// Where a rate does not hold so long, the next is lower by this factor; so often at most.
+/// Factor by which the next rate is lower if a rate does not hold that long; and the most such steps.
 const STEP_DOWN: f64 = 1.25;
 const CONFIRM_AT_MOST: u32 = 4;
-/// Without a cache, or where it keeps nothing, every reply takes the origin's think time, whose mean is the bound itself in PolyMix-1: no rate
-/// would be sustained. Half as much again leaves room for the way and for a line at the origin.
+/// Without a cache, or with one that keeps nothing, every reply takes the origin's think time, whose mean is the bound
+/// itself in PolyMix-1: no rate would be sustained. Half as much again leaves room for the path and for a queue at the
+/// origin.
 const BOUND_WITHOUT_CACHE: f64 = 1.5;
 
-/// How long a search takes that has all of its trials, and whose peak holds at once.
+/// Duration of a search that has all of its trials, and whose peak holds at once.
 pub(super) fn longest(trials: u32) -> Nanos {
     (WARM + JUDGED).times(f64::from(trials)) + WARM + CONFIRMED
 }
@@ -97,7 +97,7 @@ fn judge(record: &RunRecord, rate: PerSecond, bound: Nanos) -> TrialVerdict {
     let Some(line) = record.phases.iter().rfind(|line| line.measured) else { return TrialVerdict::NotJudged };
     let sums = &line.phase.sums;
     let mean = sums.replies.traffic.response_ns.mean().unwrap_or(f64::INFINITY);
-    // Not what the robots have counted as asked: a request that waits for a connection is not among them.
+    // Not the robots' count of requests: a request that waits for a connection is not in it.
     let due = rate.get() * line.phase.span().as_secs_f64();
     let least = chance::fewest(KEEPS_UP, due);
     if (sums.failed as f64) > FAILURES * sums.finished as f64 {
@@ -113,24 +113,23 @@ fn judge(record: &RunRecord, rate: PerSecond, bound: Nanos) -> TrialVerdict {
     }
 }
 
-/// A trial that is to be made.
+/// The next trial.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Attempt {
     rate: f64,
     confirming: bool,
 }
 
-/// Where the search stands.
+/// State of the search.
 struct Search {
     first: f64,
-    /// Trials, and how many there may be.
+    /// Number of trials so far, and the most there may be.
     done: u32,
     trials: u32,
     /// The highest that was sustained and the lowest that was not.
     sustained: Option<f64>,
     broken: Option<f64>,
-    /// Once the trials are over: the rate that is believed, or is to be tried next; how often one was tried; whether
-    /// one held.
+    /// After the trials: the rate that is believed, or is to be tried next; the number of attempts; whether one held.
     candidate: f64,
     confirmations: u32,
     held: bool,
@@ -142,7 +141,7 @@ impl Search {
         Self { first, done: 0, trials, sustained, broken, candidate: first, confirmations: 0, held: false }
     }
 
-    /// What to try next; `None` when the peak is known as well as it will be.
+    /// The next trial; `None` when the peak is known as well as it will be.
     fn next(&self) -> Option<Attempt> {
         if let Some(rate) = self.between().filter(|_| self.done < self.trials && self.confirmations == 0) {
             return Some(Attempt { rate, confirming: false });
@@ -188,7 +187,8 @@ mod tests {
     use crate::records::{EntrantRecord, PhaseLine, Used};
     use bakeoff_robots::ledger::{Record, Scope, Sums};
 
-    /// Of something that bears `knee` for a short while and `holds` for longer; and how often it was to confirm.
+    /// Searches a server that bears `knee` for a short while and `holds` for longer; returns the peak and the number of
+    /// confirming trials.
     fn search_of(knee: f64, holds: f64, first: f64, trials: u32) -> (f64, u32) {
         let mut search = Search::new(first, trials);
         for _ in 0..trials + CONFIRM_AT_MOST {
@@ -203,7 +203,7 @@ mod tests {
         search_of(knee, knee, first, trials).0
     }
 
-    /// A trial of 10 s with so many replies, which take a second each.
+    /// A trial of 10 s with this number of replies, which take a second each.
     fn trial(asked: u64, good: u64, failed: u64) -> RunRecord {
         let mut sums = Sums { asked, finished: good + failed, good, failed, ..Sums::default() };
         (0..good).for_each(|_| sums.replies.traffic.response_ns.add(1_000_000_000));
@@ -233,7 +233,7 @@ mod tests {
             (of(40_000, 39_200, 0), of(40_000, 39_199, 0)),
             (TrialVerdict::Sustained, TrialVerdict::PiledUp)
         );
-        // A line of requests that wait for a connection: all that were handed out were answered.
+        // A queue of requests that wait for a connection: all that were handed out were answered.
         assert_eq!(of(30_000, 30_000, 0), TrialVerdict::PiledUp);
         assert_eq!(of(40_000, 39_500, 500), TrialVerdict::RequestsFailed);
         let too_slow = judge(&trial(40_000, 40_000, 0), rate, Nanos::from_secs(1));

@@ -1,7 +1,7 @@
-//! Whether there are local ports enough for the robots' connections, found out and said before the first request.
+//! Local ports for the robots' connections, checked and reported before the first request.
 //!
-//! Measuring side, cold. Owns what a plan needs of ports; the table of the machine's checks judges how fast they
-//! are used up.
+//! Measuring side, cold. Owns a plan's need of ports; the table of the machine's checks judges how fast they are used
+//! up.
 
 use super::CachesError;
 use crate::plan::CachePlan;
@@ -10,10 +10,10 @@ use bakeoff_experiment::environment::Seen;
 use bakeoff_experiment::results::Fact;
 use bakeoff_units::PerSecond;
 
-/// How long a port may be held after its connection was closed from this side: `TCP_TIMEWAIT_LEN` of the kernel.
+/// Time that a port may be held after its connection was closed from this side: `TCP_TIMEWAIT_LEN` of the kernel.
 const TIME_WAIT_S: f64 = 60.0;
 
-/// Refuses ports that may not be had, and more connections at once than there are ports for them.
+/// Refuses ports that may not be used, and more connections at once than there are ports for them.
 pub(super) fn ensure(plan: &CachePlan, connections: usize) -> Result<(), CachesError> {
     let Some(ports) = plan.ports else { return Ok(()) };
     ports.ensure_allowed()?;
@@ -25,21 +25,21 @@ pub(super) fn ensure(plan: &CachePlan, connections: usize) -> Result<(), CachesE
     Err(CachesError::Ports { connections, ports, addresses, there })
 }
 
-/// What the machine's checks are to judge by: the plan's own range in place of the kernel's.
+/// Input of the machine's checks: the plan's own range in place of the kernel's.
 pub(super) fn seen(plan: &CachePlan, seen: Seen) -> Seen {
     let port_range = plan.ports.map(|ports| ports.ends()).or(seen.port_range);
     Seen { port_range, ..seen }
 }
 
-/// Connections that are closed from this side in a second and on one local address, at the highest rate that is
-/// known beforehand: their ports rest for a while. `None` where the other side closes them.
+/// Connections per second that are closed from this side on one local address, at the highest rate that is known
+/// beforehand: their ports rest for a while. `None` if the other side closes them.
 pub(super) fn closed_a_second(plan: &CachePlan) -> Option<PerSecond> {
     let rate = plan.course.known_highest()?;
     let requests = plan.robots_at(rate).reuse(mix64(plan.seed)).closed_here_after()?;
     PerSecond::new(rate.get() / requests / plan.from.count().max(1) as f64)
 }
 
-/// What is recorded of them.
+/// Facts about ports that are recorded.
 pub(super) fn facts(plan: &CachePlan) -> Vec<Fact> {
     let fact = |name: &str, value: String| Fact { name: name.to_owned(), value };
     let ports = plan.ports.map(|ports| {
@@ -51,7 +51,7 @@ pub(super) fn facts(plan: &CachePlan) -> Vec<Fact> {
     ports.into_iter().chain(from).collect()
 }
 
-/// What is needed and what there is, for people; nothing where all is the kernel's.
+/// Needed and available ports, for people; none if all is the kernel's.
 pub(crate) fn in_words(plan: &CachePlan, connections: usize) -> Option<String> {
     let ports = plan.ports?;
     let addresses = plan.from.count().max(1);

@@ -1,7 +1,7 @@
-//! Kills a cache when an outage begins and starts it again when it ends.
+//! Power switch of a cache: kills it when an outage begins and starts it again when it ends.
 //!
-//! Measuring side, the main thread, cold: waits until the cache is ready, while robots go on asking. Owns the moments
-//! of both, by the machine's clock. An outage begins when the phase before it has ended.
+//! Measuring side, the main thread, cold: waits until the cache is ready, while robots go on asking. Owns the times of
+//! both, by the machine's clock. An outage begins when the phase before it has ended.
 
 use super::{CachesError, Progress};
 use bakeoff_robots::Spec;
@@ -20,7 +20,7 @@ pub(crate) struct Power<'b> {
     switched: Vec<Switched>,
 }
 
-/// When a cache was killed and started again.
+/// Times when a cache was killed and started again.
 #[derive(Clone, Debug)]
 pub(crate) struct Switched {
     /// The outage.
@@ -36,7 +36,7 @@ pub(crate) struct Switched {
 }
 
 impl<'b> Power<'b> {
-    /// Of a cache that is ours; `None` where no phase is an outage.
+    /// Switch of a cache that bakeoff started; `None` if no phase is an outage.
     pub(crate) fn of(spec: &Spec, cache: Option<&'b Running>, interrupted: &'b AtomicBool) -> Option<Self> {
         let cache = cache.filter(|_| spec.phases.iter().any(|phase| phase.outage))?;
         let phases = spec.phases.clone();
@@ -55,7 +55,7 @@ impl<'b> Power<'b> {
         }
     }
 
-    /// What was done.
+    /// The times of all outages.
     pub(crate) fn switched(self) -> Vec<Switched> {
         self.switched
     }

@@ -1,4 +1,4 @@
-//! What is fixed before the first request: the machine, the cores, the connections.
+//! Set-up of a bake-off, fixed before the first request: the machine, the cores, the connections.
 //!
 //! Measuring side, cold, the bakeoff process: pins it to its cores and raises its limit of descriptors.
 
@@ -11,16 +11,15 @@ use bakeoff_experiment::results::Fact;
 use bakeoff_loadgen::Pace;
 use bakeoff_units::PerSecond;
 
-/// Most connections where the plan says nothing.
+/// Default of the most connections.
 const CONNECTIONS: usize = 20_000;
-/// Descriptors that are no connections of the robots.
+/// Descriptors other than the robots' connections.
 const OTHERS: usize = 256;
 
-/// What is written down, the cores, and how many connections there may be. `loopback`: whether all that is asked
-/// is on this machine.
+/// The recorded set-up, the cores, and the most connections. `loopback`: whether all servers are on this machine.
 ///
 /// # Errors
-/// What the machine has not.
+/// The machine lacks something that the plan needs.
 pub(crate) fn setup(
     plan: &CachePlan,
     flags: &[String],
@@ -59,7 +58,7 @@ pub(crate) fn setup(
     Ok((setup, placement, connections))
 }
 
-/// As many as the plan says, or as the limit on descriptors leaves; the limit is raised where it may be.
+/// The plan's number, or the number that the limit on descriptors leaves; the limit is raised if possible.
 fn connections(plan: &CachePlan) -> Result<usize, CachesError> {
     let wanted = plan.connections.unwrap_or(CONNECTIONS).min(most_used(plan));
     match environment::ensure_descriptors(wanted as u64) {
@@ -74,8 +73,8 @@ fn connections(plan: &CachePlan) -> Result<usize, CachesError> {
     }
 }
 
-/// Connections that no robots of the plan have more of: of those that are measured, of those that fill, and of
-/// those that see how fast the way is.
+/// Most connections of any robots of the plan: of those that are measured, of those that fill, and of those that
+/// measure the path.
 fn most_used(plan: &CachePlan) -> usize {
     let robots = match plan.course {
         Course::BestEffort => Some(plan.robots_at(None::<PerSecond>)),

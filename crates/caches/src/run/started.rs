@@ -1,6 +1,6 @@
-//! An entrant that is asked: started, or known by its address, with its gauge.
+//! A started entrant: started by bakeoff, or known by its address, with its gauge.
 //!
-//! Measuring side, cold. How a product is started is [`super::launch`]'s.
+//! Measuring side, cold. The start of a product is [`super::launch`]'s.
 
 use super::launch::Launch;
 use super::{Bench, CachesError, Progress};
@@ -11,7 +11,7 @@ use std::cell::Cell;
 use std::net::SocketAddr;
 use std::path::Path;
 
-/// See the module.
+/// A started entrant: see the module.
 pub(super) struct Started {
     pub(super) record: EntrantRecord,
     /// The baseline that it is the second start of, if it is.
@@ -19,10 +19,10 @@ pub(super) struct Started {
     pub(super) is_cache: bool,
     pub(super) address: SocketAddr,
     pub(super) mode: ProxyMode,
-    /// Room for objects; `None` where bakeoff has not set it up.
+    /// Room for objects; `None` if bakeoff has not set it up.
     pub(super) capacity_bytes: Option<u64>,
     proxy: Option<(ProxySpec, Running)>,
-    /// Whether it was told that its gauge cannot be read: once is enough.
+    /// Whether the unreadable gauge was reported: once is enough.
     told: Cell<bool>,
 }
 
@@ -46,25 +46,25 @@ impl Started {
         }
     }
 
-    /// Ends what was started.
+    /// Ends the entrant's processes.
     pub(super) fn stop(self) {
         if let Some((_, running)) = self.proxy {
             running.stop();
         }
     }
 
-    /// Its processes, where they are ours.
+    /// Its processes, if bakeoff started them.
     pub(super) fn running(&self) -> Option<&Running> {
         self.proxy.as_ref().map(|(_, running)| running)
     }
 
-    /// The store's gauge; `None` where there is none.
+    /// The store's gauge; `None` if there is none.
     pub(super) fn gauge(&self) -> Option<Result<StoreReading, SubjectError>> {
         let (spec, running) = self.proxy.as_ref()?;
         Some(read_store(spec, running))
     }
 
-    /// Says once why the gauge is silent.
+    /// Reports once why the gauge cannot be read.
     pub(super) fn tell_unreadable(&self, why: &str, progress: &mut dyn Progress) {
         if !self.told.replace(true) {
             progress.stage(&format!("{}: its store cannot be read: {why}", self.record.name));
@@ -108,7 +108,7 @@ impl Bench<'_, '_> {
         Ok(started)
     }
 
-    /// Each start has a file of its own. No name of an entrant has an `@` in it.
+    /// File of its configuration; each start has its own. No name of an entrant has an `@` in it.
     fn config_file(&self, entrant: &Entrant) -> String {
         let second = if entrant.second_of.is_some() { "@second" } else { "" };
         let pass =

@@ -1,7 +1,6 @@
-//! The steps of the procedure: path, fill, a rate.
+//! Steps of the procedure: path, fill, a rate.
 //!
-//! Measuring side, cold. Owns that every run is written down with what was measured of it, also when it is
-//! broken off.
+//! Measuring side, cold. Owns that every run is recorded with its measurements, also when it is broken off.
 
 use super::filling::Filling;
 use super::load::{Ended, Load, LogOf, Way};
@@ -23,35 +22,34 @@ use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Robots that see how fast the way is.
+/// Robots that measure the speed of the path.
 pub(super) const CROWD: usize = 32;
-/// One after the other.
+/// Numbers of robots, one run after the other.
 const ON_THE_WAY: [usize; 2] = [CROWD, 1];
-/// How long they ask: the first, or as long as the phases are measured that they are beside, which must be more than
-/// nothing.
+/// Longest and shortest time of each measurement of the path; in between it takes the measured time of a run.
 const PATH_TIME: Nanos = Nanos::from_secs(3);
 const SHORTEST_PATH_TIME: Nanos = Nanos::from_millis(250);
 
-/// What robots are to do.
+/// A run's work for the robots.
 #[derive(Clone, Copy)]
 pub(super) struct Work<'w> {
     pub(super) spec: &'w Spec,
     pub(super) model: &'w Model,
     /// Whether caches are simulated with its requests.
     pub(super) keeps_stream: bool,
-    /// A store is filled, and is full at the latest when the origin has sent so much.
+    /// A store is filled, and is full at the latest when the origin has sent this much.
     pub(super) enough_bytes: Option<u64>,
 }
 
 impl<'w> Work<'w> {
-    /// Phases that end by themselves, and nothing is simulated.
+    /// Phases that end by themselves, and no simulation.
     pub(super) const fn plain(spec: &'w Spec, model: &'w Model) -> Self {
         Self { spec, model, keeps_stream: false, enough_bytes: None }
     }
 }
 
 impl Bench<'_, '_> {
-    /// The way to the origin, without a cache and without think time.
+    /// Measures the path to the origin, without a cache and without think time.
     pub(super) fn path(&mut self) -> Result<(), CachesError> {
         let direct = Started::direct(NOBODY, self.origin.address);
         let plan = self.plan;
@@ -71,12 +69,12 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Fills the store: until it is full and objects are thrown out, or as much was fetched as makes sure.
+    /// Fills the store: until it is full and evicts objects, or as much was fetched as makes sure.
     pub(super) fn fill(&mut self, entrant: &Started) -> Result<(), CachesError> {
         let plan = self.plan;
         let Some(fill) = &plan.fill else { return Ok(()) };
         self.progress.stage(&format!("{}: filling its store", entrant.record.name));
-        // How much a cache holds that runs already is not known; the plan's room is all there is to go by.
+        // The capacity of a cache that runs already is not known; the plan's room is all there is to go by.
         let capacity = entrant.capacity_bytes.unwrap_or_else(|| self.room_bytes());
         let enough = (capacity as f64 * fill.times) as u64;
         let work = Work { enough_bytes: Some(enough), ..Work::plain(&fill.robots, &plan.quick) };
@@ -84,14 +82,14 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Measures a rate; `order` is its place in the plan, from 1.
+    /// Measures a rate; `order` is its index in the plan, from 1.
     pub(super) fn rate(&mut self, entrant: &Started, order: u32, rate: PerSecond) -> Result<(), CachesError> {
         self.progress.stage(&format!("{}: {rate}", entrant.record.name));
         let spec = self.plan.robots_at(rate);
         self.measured(entrant, &spec, Purpose::Rate { order, rate_per_s: rate.get() })
     }
 
-    /// Measures what comes of robots that ask as fast as replies come.
+    /// Measures robots that ask as fast as replies come.
     pub(super) fn best_effort(&mut self, entrant: &Started) -> Result<(), CachesError> {
         self.progress.stage(&format!("{}: as fast as replies come", entrant.record.name));
         let spec = self.plan.robots_at(None::<PerSecond>);
@@ -105,7 +103,7 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Asks an entrant and writes the run down.
+    /// Runs against an entrant and records it.
     fn asked(
         &mut self,
         entrant: &Started,
@@ -115,8 +113,8 @@ impl Bench<'_, '_> {
         self.asked_and_judged(entrant, work, purpose, |_, purpose| purpose)
     }
 
-    /// The same where more of what it was for follows from what came of it. What broke it off stands in its record,
-    /// which has what was measured until then.
+    /// The same if the purpose depends on the outcome. Its record has the reason for a break-off, and the measurements
+    /// until then.
     pub(super) fn asked_and_judged(
         &mut self,
         entrant: &Started,
@@ -127,7 +125,7 @@ impl Bench<'_, '_> {
         self.demand_uninterrupted()?;
         self.dir.begins(self.run, self.beginning(entrant, purpose.clone()), work.spec)?;
         let (mut ended, learnt) = self.listened(entrant, work)?;
-        // Who is interrupted breaks nothing.
+        // An interruption is no failure.
         let failed = ended.failed.take().filter(|_| !self.interrupted.load(Ordering::Relaxed));
         let mut record = self.record(entrant, ended, learnt, failed.as_ref());
         let failed = match failed {
@@ -193,13 +191,14 @@ impl Bench<'_, '_> {
         Some(LogOf { log, run: self.run, entrant: entrant.record.name.clone() })
     }
 
-    /// Of a run of which nothing is known yet.
+    /// An empty record of a run.
     fn beginning(&self, entrant: &Started, purpose: Purpose) -> RunRecord {
         let (second_of, pass) = (entrant.second_of.clone(), self.pass);
         RunRecord { second_of, pass, ..RunRecord::of(entrant.record.clone(), purpose) }
     }
 
-    /// Of a run that has ended. The gauge is read here once more, but of an entrant that has failed or is away.
+    /// The record of a run that has ended. The gauge is read here once more, but not of an entrant that has failed or
+    /// is away.
     fn record(
         &mut self,
         entrant: &Started,
@@ -244,7 +243,7 @@ impl Bench<'_, '_> {
         Ok(self.dir.run(record)?)
     }
 
-    /// Notes that an entrant could not go on, where its last run does not say so.
+    /// Notes that an entrant could not go on, if its last run does not say so.
     pub(super) fn failed(&mut self, entrant: &Entrant, error: &CachesError) -> Result<(), CachesError> {
         self.progress.stage(&format!("{entrant}: {error}"));
         if self.told_failure {
@@ -260,7 +259,7 @@ impl Bench<'_, '_> {
         })
     }
 
-    /// Phases are long enough at the lowest rate, now that the peak is known.
+    /// Checks that phases are long enough at the lowest rate, now that the peak is known.
     pub(super) fn demand_length(&self, peak: PerSecond) -> Result<(), CachesError> {
         let course = &self.plan.course;
         let Course::Shares { peak: Peak::Searched { .. }, .. } = course else { return Ok(()) };
@@ -274,23 +273,23 @@ impl Bench<'_, '_> {
     }
 }
 
-/// How long each look at the way to the origin takes.
+/// Duration of each measurement of the path to the origin.
 fn way_time(plan: &CachePlan) -> Nanos {
     plan.measured_time().map_or(PATH_TIME, |time| time.clamp(SHORTEST_PATH_TIME, PATH_TIME))
 }
 
-/// How long all of them take.
+/// Duration of all of them.
 pub(super) fn ways_time(plan: &CachePlan) -> Nanos {
     way_time(plan).times(ON_THE_WAY.len() as f64)
 }
 
-/// How long whoever may have gone has to take a connection.
+/// Time that a cache which may have gone has to take a connection.
 const KNOCK: Duration = Duration::from_secs(2);
 
-/// Why a run ended that did not come to its end.
+/// Reason for the end of a run that did not come to its end.
 pub(crate) const BROKEN_OFF: &str = "broken off";
 
-/// Why the last phase ended.
+/// Reason for the end of the last phase.
 pub(crate) fn words(ended: &Ended) -> String {
     match ended.phases.iter().rfind(|line| line.is_of_the_plan()) {
         _ if ended.gave_up => "every request failed".to_owned(),
@@ -299,7 +298,7 @@ pub(crate) fn words(ended: &Ended) -> String {
     }
 }
 
-/// Who never answered cannot be measured.
+/// A cache that never answered cannot be measured.
 pub(crate) fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
     let asked: u64 = record.phases.iter().map(|line| line.phase.sums.finished).sum();
     let good: u64 = record.phases.iter().map(|line| line.phase.sums.good).sum();
@@ -315,7 +314,8 @@ pub(crate) fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
     })
 }
 
-/// Who has refused connections and still does has gone; who is there again has had a bad time, which figures tell.
+/// A cache that has refused connections and still does has gone. One that is back has had a bad time, which figures
+/// show.
 pub(crate) fn demand_there(record: &RunRecord, address: SocketAddr) -> Result<(), CachesError> {
     let refused = ErrorClass::ConnectRefused.as_str();
     let last = record.phases.iter().rev().find(|line| line.phase.sums.finished > 0);

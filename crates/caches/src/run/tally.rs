@@ -1,6 +1,6 @@
-//! What an origin says it has sent, and how far its clock is from ours.
+//! Counts of an origin, read from it, and the difference of its clock from ours.
 //!
-//! Measuring side, cold: a question when a phase ends. The question is itself one of the origin's replies.
+//! Measuring side, cold: a request when a phase ends. The request is itself one of the origin's replies.
 
 use super::CachesError;
 use bakeoff_loadgen::TlsSettings;
@@ -11,14 +11,14 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where the origin says what it has sent.
+/// Path of the origin's counts.
 pub(super) const TALLY: &str = PATH;
-/// An origin that does not answer for so long is gone.
+/// Time after which an origin that does not answer is gone.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// No answer is longer.
+/// Longest answer.
 const ANSWER_BYTES: u64 = 64 * 1024;
 
-/// What the origin has sent so far, and by how many seconds its clock is ahead, as its Date says.
+/// The origin's counts so far, and the seconds by which its clock is ahead, by its Date.
 pub(crate) fn tally(
     address: SocketAddr,
     tls: Option<&TlsSettings>,
@@ -38,7 +38,7 @@ pub(crate) fn tally(
     Ok((tally, ahead_s(head)))
 }
 
-/// By the Date of a reply's head.
+/// Seconds ahead, by the Date of a reply's head.
 fn ahead_s(head: &str) -> Option<i64> {
     let date = head.lines().find_map(|line| line.strip_prefix("Date: "))?;
     let date = parse_http_date(date.trim().as_bytes())?;
@@ -51,12 +51,12 @@ pub(super) fn taken_apart(reply: &str) -> (&str, &str) {
     reply.split_once("\r\n\r\n").unwrap_or((reply, ""))
 }
 
-/// Of a reply's head.
+/// Status of a reply's head.
 pub(super) fn status(head: &str) -> Option<u16> {
     head.split_whitespace().nth(1)?.parse().ok()
 }
 
-/// The reply, whole, to a request without a body.
+/// The whole reply to a request without a body.
 pub(super) fn ask(
     address: SocketAddr,
     tls: Option<&TlsSettings>,

@@ -1,13 +1,13 @@
-//! The robots' end of the log: rows into batches, batches to the writer.
+//! The robots' end of the log of transactions: rows into batches, batches to the writer.
 //!
-//! Measuring side, hot, on the robots' thread. Never waits while load runs: what the writer has no room for is
-//! counted and gone, since a robot that waits for a disk would measure the disk.
+//! Measuring side, hot, on the robots' thread. Never waits while load runs: rows that the writer has no room for are
+//! counted and dropped, since a robot that waits for a disk would measure the disk.
 
 use super::{BATCH_AGE, BATCH_ROWS, Fate, Transaction};
 use std::mem;
 use std::sync::mpsc::{SyncSender, TrySendError};
 
-/// See the module. What is left is handed over when it goes.
+/// Collector of rows: see the module. Dropping it hands over the rest.
 #[derive(Debug)]
 pub(crate) struct Batcher {
     to: SyncSender<Vec<Transaction>>,

@@ -1,4 +1,4 @@
-//! What a row says: the columns, in their order, with their units and meanings.
+//! Columns of a row of the log of transactions, in their order, with their units and meanings.
 //!
 //! Measuring side, cold: on the writer's thread. One table; the file and its notes are made from it.
 
@@ -8,24 +8,24 @@ use bakeoff_robots::judge::{Fault, Hit, Outcome, RequestKind};
 /// A column.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// Its name, which ends in its unit where it has one.
+    /// Its name, which ends in its unit if it has one.
     pub name: &'static str,
-    /// Its unit; empty where it has none.
+    /// Its unit; empty if it has none.
     pub unit: &'static str,
-    /// What it says.
+    /// Its meaning.
     pub meaning: &'static str,
-    /// What its values are, and how they are read.
+    /// Type of its values, and how they are read.
     pub cells: Cells,
 }
 
-/// What the values of a column are.
+/// Type of the values of a column.
 #[derive(Clone, Copy, Debug)]
 pub enum Cells {
     /// Whole numbers that mostly lie near those of the rows beside them.
     Moments(fn(&OfRun, &Transaction) -> u64),
     /// Whole numbers; some rows may have none.
     Counts(fn(&OfRun, &Transaction) -> Option<u64>),
-    /// All 64 bits of something that is counted nowhere.
+    /// All 64 bits of a number that is no count.
     Bits(fn(&Transaction) -> u64),
     /// Yes or no.
     Yes(fn(&Transaction) -> bool),

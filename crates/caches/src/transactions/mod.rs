@@ -1,12 +1,12 @@
 //! The log of transactions: a row for every request of every run, on disk while the run goes on.
 //!
 //! Measuring side. Three pieces: [`Batcher`] is hot, on the robots' thread, and fills batches; [`Writer`] is a thread
-//! of its own that gathers them into parts and writes those; [`COLUMNS`] is what a row says. How a part looks on
-//! disk is not decided here: whoever wants the log brings an [`Encode`].
+//! of its own that gathers them into parts and writes those; [`COLUMNS`] has the columns of a row. The format of a part
+//! on disk is not decided here: the caller brings an [`Encode`].
 //!
-//! A file in Parquet can be read only when it is complete. So a run is written as many small ones, each beside its
-//! name and then renamed: whatever ends the run, every file that has its name is whole, and what is lost is what was
-//! not yet in one.
+//! A file in Parquet can be read only when it is complete. So a run is written as many small ones, each beside its name
+//! and then renamed. However a run ends, every file under its name is whole, and only rows that were not yet in one are
+//! lost.
 
 mod batcher;
 mod columns;
@@ -29,16 +29,16 @@ use std::sync::mpsc::sync_channel;
 
 /// The folder in a results directory.
 pub const FOLDER: &str = "transactions";
-/// Under this name rows are counted that could not be written as fast as they came.
+/// Label of the count of rows that could not be written as fast as they came.
 pub const DROPPED: &str = "transactions-dropped";
 
-/// A part is written when it has so many rows, some 10 MB in memory ...
+/// Rows of a full part, some 10 MB in memory ...
 const PART_ROWS: usize = 100_000;
-/// ... or when its first row is so old: what a killed run loses.
+/// ... or age of its first row at which it is written: the loss of a killed run.
 const PART_AGE: Nanos = Nanos::from_secs(10);
-/// Rows that are handed over at a time: one lock for so many requests.
+/// Rows that are handed over at a time: one lock for as many requests.
 const BATCH_ROWS: usize = 1_024;
-/// A batch is handed over also when its first row is so old: at low rates it would take long to fill.
+/// Age of its first row at which a batch is handed over: at low rates it would take long to fill.
 const BATCH_AGE: Nanos = Nanos::from_secs(1);
 /// Batches that may wait for the writer, half a million rows in some 60 MB: ten seconds of a stopped disk at 50,000
 /// requests a second.
@@ -47,31 +47,31 @@ const WAITING: usize = 512;
 /// Makes a file of a part; an error is in words.
 pub type Encode = fn(&Part<'_>) -> Result<Vec<u8>, String>;
 
-/// Whose rows they are: what all rows of a run have in common.
+/// Data common to all rows of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OfRun {
     /// Number of the run: its line in `runs.jsonl`, from 0.
     pub run: u32,
-    /// Who was asked.
+    /// Name of the entrant.
     pub entrant: String,
     /// Names of its phases.
     pub phases: Vec<String>,
     /// Names of the kinds of content.
     pub kinds: Vec<String>,
-    /// When it began, since 1970.
+    /// Time when it began, since 1970.
     pub began_unix: Nanos,
 }
 
 /// Rows that become one file.
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// Whose they are.
+    /// Their run.
     pub of: &'a OfRun,
     /// In the order in which the requests ended.
     pub rows: &'a [Transaction],
 }
 
-/// What of a run's log was written.
+/// Counts of a run's written log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Logged {
     /// Rows that were written, one a request that ended.
@@ -85,7 +85,7 @@ pub struct Logged {
 }
 
 impl Logged {
-    /// This and another one's.
+    /// Sum of two logs.
     #[must_use]
     pub fn with(self, other: Self) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Log {
     }
 }
 
-/// What befalls the rows, known at both ends.
+/// Counts of written and lost rows, shared by both ends.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fate(Arc<Shared>);
 

@@ -1,7 +1,7 @@
-//! What is kept of a request until it is written.
+//! Row of the log of transactions, as kept in memory until it is written.
 //!
-//! Measuring side, hot: made once a request, without an allocation. Words are not in it, but numbers that stand for
-//! them: a hundred bytes a row.
+//! Measuring side, hot: made once a request, without an allocation. It has no words, but numbers that stand for them: a
+//! hundred bytes a row.
 
 use bakeoff_content::world::Name;
 use bakeoff_robots::Heard;
@@ -9,7 +9,7 @@ use bakeoff_robots::judge::{Faults, Hit, Outcome};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Method;
 
-/// One request that has ended. What it says is in [`COLUMNS`](super::COLUMNS).
+/// One request that has ended. Its columns are in [`COLUMNS`](super::COLUMNS).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transaction {
     pub(super) due: Nanos,
@@ -23,7 +23,7 @@ pub struct Transaction {
     pub(super) robot: u32,
     pub(super) faults: Faults,
     pub(super) status: Option<u16>,
-    /// In whose books it is; `None` after the last phase.
+    /// The phase that counts it; `None` after the last phase.
     pub(super) phase: Option<u16>,
     pub(super) due_phase: u16,
     /// As in [`RequestKind::LABELS`](bakeoff_robots::judge::RequestKind::LABELS).

@@ -1,4 +1,4 @@
-//! Rows reach the disk, or are counted.
+//! Tests that rows reach the disk, or are counted.
 
 use super::*;
 use bakeoff_content::world::Name;
@@ -46,7 +46,7 @@ fn of_run() -> OfRun {
     }
 }
 
-/// Whose rows, and how many.
+/// The run of the rows, and their number.
 fn in_words(part: &Part<'_>) -> Result<Vec<u8>, String> {
     Ok(format!("{} {}", part.of.entrant, part.rows.len()).into_bytes())
 }
@@ -55,7 +55,7 @@ fn refuse(_: &Part<'_>) -> Result<Vec<u8>, String> {
     Err("out of paper".to_owned())
 }
 
-/// Tells of so many rows, with a writer at work or one that only begins when all are told of.
+/// Sends this many rows, with a writer at work or one that only begins when all are sent.
 fn told(
     encode: Encode,
     rows: u64,

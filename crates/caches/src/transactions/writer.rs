@@ -1,8 +1,8 @@
-//! The writer's end of the log: batches into parts, parts onto the disk.
+//! The writer's end of the log of transactions: batches into parts, parts onto the disk.
 //!
-//! Measuring side, a thread of its own on the generator's cores that goes behind all others there. A part is not
-//! synced: while load runs that would make the store of a cache wait that is on the same disk, and a killed process
-//! loses nothing of what it has written.
+//! Measuring side, a thread of its own on the generator's cores, with a lower priority than all others there. A part is
+//! not synced: while load runs that would delay the store of a cache on the same disk, and a killed process loses
+//! nothing of what it has written.
 
 use super::{Fate, Log, Logged, OfRun, PART_AGE, PART_ROWS, Part, Transaction};
 use bakeoff_experiment::directory::DirectoryError;
@@ -11,7 +11,7 @@ use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-/// See the module.
+/// Writer of the log: see the module.
 #[derive(Debug)]
 pub(crate) struct Writer {
     pub(super) from: Receiver<Vec<Transaction>>,
@@ -28,14 +28,14 @@ struct Open {
 }
 
 impl Writer {
-    /// What can be asked of it while it writes.
+    /// Counters that can be read while it writes.
     pub(crate) fn fate(&self) -> Fate {
         self.fate.clone()
     }
 
-    /// Writes until the robots are over. After the first error it only counts what is lost.
+    /// Writes until the robots are over. After the first error it only counts lost rows.
     pub(crate) fn write(self) -> (Logged, Option<DirectoryError>) {
-        // Refused, it competes with the robots for their core, and they say how late they were.
+        // If refused, it competes with the robots for their core, and their lateness shows it.
         let _ = bakeoff_sys::thread::go_behind();
         let mut logged = Logged::default();
         let failed = self.parts(&mut logged).err();
@@ -71,7 +71,7 @@ impl Writer {
         }
     }
 
-    /// Beside its name and then renamed: what has its name is whole.
+    /// Written beside its name and then renamed: a file under its name is whole.
     fn part(&self, rows: &[Transaction], logged: &mut Logged) -> Result<(), DirectoryError> {
         let name = format!("run-{:03}-part-{:05}.parquet", self.of.run, logged.parts);
         let (path, beside) = (self.log.folder.join(&name), self.log.folder.join(format!(".{name}.new")));
@@ -97,7 +97,7 @@ impl Writer {
     }
 }
 
-/// How long a part may still wait for more rows.
+/// Time that a part may still wait for more rows.
 fn left(part: &Open) -> Duration {
     PART_AGE.as_duration().saturating_sub(part.since.elapsed())
 }

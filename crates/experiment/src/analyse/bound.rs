@@ -1,9 +1,8 @@
-//! Which resource was full while an arm was measured: what its figures are bound by.
+//! Bottleneck of each arm: the resource that was full while the arm was measured and so bounds its figures.
 //!
-//! Pure: from the counters of its slices. A cost is a cost at a load, and where something else was
-//! full than in the arm it is compared with, the two say nothing of each other's bound. Every limit
-//! below has its reason beside it; medians over slices are compared with them, so that one odd slice
-//! decides nothing.
+//! Pure: from the counters of its slices. A cost is a cost at a load. If another resource was full than in the
+//! baseline, the two say nothing of each other's bound. Every limit below has its reason beside it; medians over slices
+//! are compared with them, so that one odd slice decides nothing.
 
 use super::arm::median;
 use crate::results::{ArmResult, Bound, Resource, Setup, Warning};
@@ -11,8 +10,8 @@ use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::Counters;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// From this share of its time on something is full: the last tenth is lost to gaps between
-/// requests, and queues are long well before.
+/// Share of its time from which a resource counts as full: the last tenth is lost to gaps between requests, and queues
+/// are long well before.
 const FULL: f64 = 0.9;
 /// Time without CPU quota, as a share of the slice: its requests came in bursts, and a tenth of the
 /// time they waited for the next period, though the quota was not used up over the slice.
@@ -20,13 +19,13 @@ const THROTTLED: f64 = 0.1;
 /// Share of time in which some task waited for storage (pressure stall information): for more than
 /// half of it storage is what the work waits for.
 const IO_PRESSURE: f64 = 0.5;
-/// Where the kernel keeps no pressure: share of all CPU time that was idle because of storage (`wa`
-/// of vmstat). It is of all cores, one waiting thread leaves the others alone: hence less.
+/// If the kernel keeps no pressure: share of all CPU time that was idle because of storage (`wa` of vmstat). It is of
+/// all cores, one waiting thread leaves the others alone: hence less.
 const IO_WAIT: f64 = 0.25;
 /// Share of time in which some task waited for memory. A machine with enough has none.
 const MEMORY_PRESSURE: f64 = 0.1;
 
-/// What was full; empty: nothing that can be seen from here.
+/// The full resources; empty: none that can be seen from here.
 pub(super) fn of(slices: &[Counters]) -> Vec<Bound> {
     [cpu, generator, disk, network, memory].into_iter().filter_map(|look| look(slices)).collect()
 }
@@ -75,13 +74,13 @@ fn disk(slices: &[Counters]) -> Option<Bound> {
     }
 }
 
-/// A busy disk of the machine bounds only who uses it. Who cannot be asked may.
+/// A busy disk of the machine bounds only arms that use it. An arm whose use is unknown counts as using it.
 fn uses_storage(slices: &[Counters]) -> bool {
     let moved = |c: &Counters| Some(c.usage.disk_read_bytes? as f64 + c.usage.disk_write_bytes? as f64);
     typical(slices, moved).is_none_or(|bytes| bytes > 0.0)
 }
 
-/// The device that was it in most slices.
+/// The device that was busiest in most slices.
 fn busiest(slices: &[Counters]) -> &str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in slices.iter().filter_map(|c| c.busiest_disk.as_deref()) {
@@ -115,7 +114,7 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// A warning for every arm that was bound by something else than its baseline.
+/// A warning for every arm with another bound than its baseline's.
 pub(super) fn differ(setup: &Setup, arms: &BTreeMap<String, ArmResult>) -> Vec<Warning> {
     let of = |name| {
         let reference = setup.baseline_of(name);

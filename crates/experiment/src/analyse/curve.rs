@@ -1,6 +1,6 @@
 //! A cost over the load: the machine at each load, and one word for each arm.
 //!
-//! Pure, cold. The figures themselves are rows of the comparisons; what is tested, and how, is `stats::curves`'.
+//! Pure, cold. The figures themselves are rows of the comparisons; the hypotheses and tests are `stats::curves`'.
 
 use super::arm::median;
 use super::decide::differences;
@@ -10,7 +10,7 @@ use bakeoff_meter::Counters;
 use bakeoff_stats::{Amounts, Curve, CurveQuestion, Level, LoadContrast, Trend, curves, per_second};
 use std::collections::BTreeSet;
 
-/// `None` where one load alone was measured. `rows`: the comparisons.
+/// `None` if only one load was measured. `rows`: the comparisons.
 pub(super) fn result(setup: &Setup, table: &Table, rows: &[Comparison]) -> Option<CurveResult> {
     if !setup.design.is_curve() {
         return None;
@@ -31,7 +31,7 @@ fn machine(setup: &Setup, load: &LoadSetup, series: &Series, decides: bool) -> C
         of_arm.reduce(f64::max)
     };
     let cores = setup.environment.subject_cores.len().max(1) as f64;
-    // While an arm is loaded: of its requests at the rate, not of the slice, most of which is others'.
+    // While an arm is loaded: of its requests at the rate, not of the slice, most of which belongs to other arms.
     let per_request = busiest(|c| Some(c.subject_cpu_ns? as f64 / c.requests.max(1) as f64));
     let own = busiest(|c| Some(c.generator_cpu_ns as f64 / c.requests.max(1) as f64));
     let generators = setup.environment.generator_cores.len().max(1) as f64;

@@ -9,7 +9,7 @@ use bakeoff_stats::{
     judge_null,
 };
 
-/// An arm's state of affairs in the primary figure.
+/// State of an arm in the primary figure.
 pub(super) struct Decided {
     pub(super) judgement: Judgement,
     /// Rounds that the judgement used.
@@ -18,18 +18,18 @@ pub(super) struct Decided {
     pub(super) is_final: bool,
     /// The interval would have given a verdict, had the run reached its next look.
     pub(super) between_looks: bool,
-    /// What rounds in turn at the same load contradict, where they do; the judgement is then theirs.
+    /// Rounds in turn at the same load that contradict the duet, if they do; the judgement is then theirs.
     pub(super) contradicted: Option<Contradicted>,
-    /// The cost at full speed, where it is another than at the decision's load.
+    /// The cost at full speed, if that is another load than the decision's.
     pub(super) at_full_speed: Option<Cost>,
 }
 
 /// A duet that rounds in turn contradict.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Contradicted {
-    /// By what.
+    /// The contradicting result.
     pub(super) by: Contradiction,
-    /// What it said.
+    /// The duet's result.
     pub(super) duet: Cost,
 }
 
@@ -39,7 +39,7 @@ pub(super) enum Progress {
     Running,
     /// The rounds that were planned were run, or time was up: the last look is taken where the run is.
     Over,
-    /// Somebody or something ended it: no look is gained by that.
+    /// The run was ended from outside: it gains no look by that.
     CutOff,
 }
 
@@ -80,10 +80,9 @@ pub(super) fn null_differences(series: &Series, baseline: &str, meter: &Meter) -
     Some(Rounds::of_twins(&a2, &a))
 }
 
-/// Judges at each planned look; the first final decision stands, and later rounds do not change
-/// it. When the run is over, what is still open gets its last word. Where rounds in turn at the same load contradict a
-/// duet, the duet is wrong, and the verdict is theirs. Another amount at full speed contradicts nothing: it is another
-/// load.
+/// Judges at each planned look; the first final decision stands, and later rounds do not change it. When the run is
+/// over, open arms are judged for the last time. If rounds in turn at the same load contradict a duet, the duet is
+/// wrong, and the verdict is theirs. Another amount at full speed contradicts nothing: it is another load.
 pub(super) fn decide(
     setup: &Setup,
     table: &Table,
@@ -161,7 +160,7 @@ fn judged_at(
     })
 }
 
-/// A run that was ended between two looks must not gain one: nothing but what needs no look.
+/// A run that was ended between two looks must not gain one: it keeps only results that need no look.
 fn without_a_look(mut decided: Decided, margin: Margin) -> Decided {
     if let Decision::Final(Verdict::Costs | Verdict::Saves | Verdict::NoCost) = decided.judgement.decision {
         let cost = decided.judgement.cost.as_ref().map(|cost| cost.on(margin));
@@ -204,7 +203,7 @@ mod tests {
 
     const ARMS: [&str; 3] = ["a", "a'", "b"];
 
-    /// A slice of 100 requests of so many us each.
+    /// A slice of 100 requests of `us` each.
     fn slice(round: u32, arm: &str, (design, load): (Design, Option<u32>), us: f64) -> SliceRecord {
         let counters = Counters {
             requests: 100,
@@ -230,7 +229,7 @@ mod tests {
         }
     }
 
-    /// Rounds of a kind, from round `first` on: a and a' need 100 us a request, and b so many more, a little less in
+    /// Rounds of a kind, from round `first` on: a and a' need 100 us a request, and b `more` on top, a little less in
     /// every second round.
     fn rounds(first: u32, count: u32, kind: (Design, Option<u32>), more: f64) -> Vec<SliceRecord> {
         let of_round = |round: u32| {
@@ -328,7 +327,7 @@ mod tests {
         assert!((row.amount.unwrap() / 1e3 - 20.0).abs() < 0.5, "{:?}", row.amount);
         assert!(row.contradiction.as_ref().unwrap().contains("in slots of one slice it was +39"), "{row:?}");
         assert!(row.sentence.contains("the verdict does not stand on those"), "{}", row.sentence);
-        // Also where they say that there is nothing, or less.
+        // Also if they show no cost, or less.
         assert_eq!(primary(&results(&[2500.0], 0, slices(0.0))).verdict, Verdict::NoCost);
         assert_eq!(primary(&results(&[2500.0], 0, slices(-20.0))).verdict, Verdict::Saves);
         assert_eq!(primary(&results(&[2500.0], 0, slices(38.0))).contradiction, None);

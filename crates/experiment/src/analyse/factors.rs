@@ -12,7 +12,7 @@ use bakeoff_stats::{
     Amounts, Contrast, Design, Effect, FactorLevel, Level, Scale, Term, contrasts, effect_of,
 };
 
-/// What rounding may leave of a contrast that is none.
+/// Rounding error allowed in a contrast that is zero.
 const SAME_SIZE: f64 = 1e-9;
 
 /// The cells in the order of the set-up, without the second processes of baselines.
@@ -34,8 +34,8 @@ impl<'a> Cells<'a> {
         Some(Self { setup, design: Design::listed(levels, cells).ok()?, names })
     }
 
-    /// The logarithm of each cell's requests a slice where the meter grows with it, else nothing but
-    /// zeros: what a contrast of these is not, it is not of the figures either.
+    /// The logarithm of each cell's requests a slice if the meter grows with it, else zeros: a contrast that these show
+    /// is not one of the figures.
     fn sizes(&self, meter: &Meter) -> Vec<f64> {
         let of = |name: &&str| match meter.is_of_whole_slice() {
             true => (self.setup.workload.slice_of(name).max(1) as f64).ln(),
@@ -123,7 +123,7 @@ pub(super) fn factors(setup: &Setup, series: &Series) -> Option<FactorsResult> {
     Some(result)
 }
 
-/// Why a contrast of slices of unequal size is left out.
+/// Reason why a contrast of slices of unequal size is left out.
 fn unequal(cells: &Cells<'_>, term: Term, meter: &Meter) -> String {
     let what = match term {
         Term::Main(at) => format!("the effect of {}", cells.name(at)),

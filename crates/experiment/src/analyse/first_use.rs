@@ -78,7 +78,7 @@ fn result(setup: &Setup, pair: &Pair<'_>, reference: Option<&Pair<'_>>) -> Optio
     })
 }
 
-/// Where the sessions of two subjects cost the same.
+/// Sentence for two subjects whose sessions cost the same.
 fn against(setup: &Setup, pair: &Pair<'_>, other: &Pair<'_>) -> String {
     let Some(found) = break_even(pair.costs(), other.costs(), level(setup)) else { return String::new() };
     let name = |which: Which| match which {

@@ -1,4 +1,4 @@
-//! Which arms are shown to be equal, for a page of many arms; and what starts say.
+//! Groups of arms that are shown to be equal, for a page of many arms; and the restarts of arms with their meaning.
 
 use super::decide::level;
 use super::factors::figures;
@@ -15,7 +15,7 @@ pub(super) fn equal(setup: &Setup, series: &Series) -> Vec<Vec<String>> {
     strata.iter().flat_map(|names| equal_in(setup, series, names, pairs)).collect()
 }
 
-/// `pairs`: how many share the level.
+/// `pairs`: number of pairs that share the level.
 fn equal_in(setup: &Setup, series: &Series, names: &[&str], pairs: usize) -> Vec<Vec<String>> {
     let meter = primary(setup);
     let columns: Option<Vec<Vec<f64>>> =
@@ -44,7 +44,7 @@ fn equal_in(setup: &Setup, series: &Series, names: &[&str], pairs: usize) -> Vec
         .collect()
 }
 
-/// How often the arms were started, and what follows.
+/// Number of starts of the arms, and what follows from it.
 pub(super) fn starts(setup: &Setup, table: &Table) -> StartsResult {
     let all: BTreeSet<u32> = table.all().flat_map(Series::starts).copied().collect();
     let starts = all.len() as u32;

@@ -1,11 +1,11 @@
-//! Whether TLS sessions went on with earlier ones as often as the plan says: offered against achieved.
+//! TLS session resumption: the offered share against the achieved one.
 
 use super::series::Series;
 use crate::results::{Setup, Warning};
 use bakeoff_meter::{Counters, HandshakeCounts};
 use bakeoff_units::Ratio;
 
-/// The achieved share may be off the one asked for by so much, as a share of the handshakes.
+/// Allowed difference of the achieved share from the one asked for, as a share of the handshakes.
 const TOLERANCE: f64 = 0.02;
 
 /// All handshakes of an arm.
@@ -17,7 +17,7 @@ pub(super) fn sum<'c>(counters: impl IntoIterator<Item = &'c Counters>) -> Optio
     all
 }
 
-/// Why the figures of an arm are not those of the share that its plan asks for.
+/// Reason why the figures of an arm are not those of the share that its plan asks for.
 pub(super) fn off<'c>(
     setup: &Setup,
     arm: &str,

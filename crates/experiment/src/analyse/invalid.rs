@@ -1,4 +1,4 @@
-//! What makes an arm's figures worthless, whatever they are.
+//! Reasons that make an arm's figures worthless, whatever they are.
 
 use super::series::{Series, Table};
 use super::{handshakes, populations};
@@ -10,9 +10,9 @@ use bakeoff_meter::{Counters, ErrorClass, HitCounts};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
 
-/// Why the arm is invalid; an invalid baseline makes every arm of its stratum so.
+/// The reason why the arm is invalid; an invalid baseline makes every arm of its stratum so.
 ///
-/// `off`: arms whose layer was not on at some start, and what their proof said.
+/// `off`: arms whose layer was not on at some start, with their proof's output.
 pub(super) fn reason(
     setup: &Setup,
     table: &Table,
@@ -56,11 +56,11 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     failed
         .or_else(|| handshakes::off(setup, arm, slices.iter().copied()))
         .or_else(|| populations::wrong(&table.populations, arm))
-        // Of a duet no time is judged.
+        // In a duet times are not judged.
         .or_else(|| if setup.design.is_duet() { None } else { late(setup, table.main(), arm) })
 }
 
-/// More failed than may: the share, and the class with most failures.
+/// More failures than allowed: the share, and the class with most failures.
 pub(super) fn failing(all: &Counters, max_errors: f64, noun: &str) -> Option<String> {
     let share = all.error_count() as f64 / all.requests.max(1) as f64;
     if share <= max_errors {
@@ -69,7 +69,7 @@ pub(super) fn failing(all: &Counters, max_errors: f64, noun: &str) -> Option<Str
     Some(format!("{} of its {noun} failed, most by {}", Ratio::new(share)?, all.most_failures()?))
 }
 
-/// A cost of what was served is none where nothing was.
+/// An arm that served nothing has no cost of serving.
 fn served_nothing(setup: &Setup, slices: &[&Counters]) -> Option<String> {
     let empty = |c: &&Counters| c.replies == 0 && c.requests > 0 && c.refused_count() == c.requests;
     let slice = slices.iter().copied().find(empty).filter(|_| setup.primary == SUBJECT_CPU_PER_REPLY)?;
@@ -80,7 +80,7 @@ fn served_nothing(setup: &Setup, slices: &[&Counters]) -> Option<String> {
     ))
 }
 
-/// A server of ours numbers each of its replies: what has no number came from somebody else.
+/// Our servers number each of their replies: a reply without a number came from something else.
 fn by_itself(setup: &Setup, all: &Counters) -> Option<String> {
     let HitCounts { replies, unnumbered, .. } = all.hits?;
     let share = Ratio::new(unnumbered as f64 / replies.max(1) as f64)?;
@@ -94,7 +94,7 @@ fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
     later_than(series, arm, bound(setup, series)?)
 }
 
-/// How late the generator may be in these rounds; `None` in a closed loop.
+/// Allowed lateness of the generator in these rounds; `None` in a closed loop.
 fn bound(setup: &Setup, series: &Series) -> Option<Nanos> {
     let load = series.load.and_then(|load| setup.design.loads.get(load as usize));
     match load {
@@ -108,7 +108,7 @@ pub(super) fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<Str
     (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
 }
 
-/// Why throughput and times of the arm say nothing in these rounds, though its cost per request may.
+/// Reason why throughput and times of the arm say nothing in these rounds, though its cost per request may.
 pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
     if setup.workload.kind == "command" || setup.workload.makes_operations() {
         return None;

@@ -1,11 +1,11 @@
-//! Whether the layer was on, and what became of the violations planted for it.
+//! State of the layer, on or off, and the fate of the violations planted for it.
 
 use super::series::{Series, Table};
 use crate::results::{ProofRecord, Setup, SliceRecord, ViolationResult};
 use bakeoff_meter::ViolationCounts;
 use std::collections::BTreeMap;
 
-/// The last word of an arm's proof: the first start at which the layer was off, else the latest.
+/// The proof that stands for an arm: the first start at which the layer was off, else the latest.
 pub(super) fn proof(setup: &Setup, slices: &[SliceRecord], arm: &str) -> Option<ProofRecord> {
     let at_start = setup.subjects.get(arm)?.proof.as_ref();
     let later = slices.iter().filter(|slice| slice.arm == arm).filter_map(|slice| slice.proof.as_ref());
@@ -14,14 +14,14 @@ pub(super) fn proof(setup: &Setup, slices: &[SliceRecord], arm: &str) -> Option<
     off.or(all.last()).map(|proof| (*proof).clone())
 }
 
-/// Arms whose layer was off at some start, and what their proof said.
+/// Arms whose layer was off at some start, with their proof's output.
 pub(super) fn off(setup: &Setup, slices: &[SliceRecord]) -> BTreeMap<String, String> {
     let said =
         |arm: &String| proof(setup, slices, arm).filter(|proof| !proof.active).map(|proof| proof.words);
     setup.arms.iter().filter_map(|arm| Some((arm.clone(), said(arm)?))).collect()
 }
 
-/// Sums over all slices of the arm, of whatever design.
+/// Sums over all slices of the arm, of any design.
 pub(super) fn violations(setup: &Setup, table: &Table, arm: &str) -> Option<ViolationResult> {
     let plan = setup.violations.as_ref()?;
     let mut sum = ViolationCounts::default();

@@ -1,11 +1,11 @@
-//! What the link did in complete rounds, and whether it was the limit.
+//! Traffic on the link in complete rounds, and whether the link was the limit.
 
 use super::AnalyseError;
 use super::series::Series;
 use crate::results::{LinkResult, OneWay, Setup, Warning};
 use bakeoff_meter::{Histogram, LinkCounts, catalogue};
 
-/// From this share of its rate on a link was full.
+/// Share of its rate from which a link counts as full.
 const FULL: f64 = 0.9;
 
 /// Sums over all arms; none without a link.

@@ -1,7 +1,7 @@
-//! From stored slices to figures and verdicts: a pure function of a results directory.
+//! Analysis of a run, from stored slices to figures and verdicts: a pure function of a results directory.
 //!
-//! Cold. Owns which rounds count, which look gives an arm's verdict and what makes an arm invalid.
-//! The procedure and its constants stand in MEASURING.md; the statistics are `stats`'.
+//! Cold. Owns which rounds count, which look gives an arm's verdict and what makes an arm invalid. The procedure and
+//! its constants stand in MEASURING.md; the statistics are `stats`'.
 
 mod arm;
 mod bound;
@@ -32,17 +32,17 @@ use bakeoff_stats::{Decision, Verdict};
 use decide::{Decided, Progress};
 use series::{Depth, Series, Table};
 
-/// Why stored slices cannot be analysed.
+/// Reasons why stored slices cannot be analysed.
 #[derive(Debug, thiserror::Error)]
 pub enum AnalyseError {
     /// A stored histogram is damaged.
     #[error("slices.jsonl: round {round}, arm {arm}: {why}")]
     Histogram {
-        /// Round.
+        /// Number of the round.
         round: u32,
-        /// Arm.
+        /// Name of the arm.
         arm: String,
-        /// What is wrong.
+        /// The error.
         why: bakeoff_meter::DecodeError,
     },
     /// The plan named a study that this version does not have.
@@ -50,48 +50,48 @@ pub enum AnalyseError {
         "setup.json names the study `{0}`, which this version of bakeoff does not have; `bakeoff studies` lists them"
     )]
     NoStudy(String),
-    /// A study inside the program is none.
+    /// The text of a built-in study is not valid.
     #[error(transparent)]
     Study(#[from] study::StudyError),
     /// A stored trial of a search for peaks is damaged.
     #[error("trials.jsonl: trial {number}, arm {arm}: {why}")]
     Trial {
-        /// Number.
+        /// Number of the trial.
         number: u32,
-        /// Arm.
+        /// Name of the arm.
         arm: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
 }
 
-/// Where a running experiment stands.
+/// Intermediate state of a running experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
     /// Complete rounds, paired ones after a duet included.
     pub rounds: u32,
-    /// Rounds that are planned at most, those included.
+    /// Most rounds that are planned, those included.
     pub max_rounds: u32,
-    /// What comes next.
+    /// The next step.
     pub next: Next,
     /// Per arm, without the two processes of a baseline.
     pub arms: Vec<ArmStanding>,
 }
 
-/// What a running experiment does next, time permitting.
+/// Next step of a running experiment, time permitting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next {
     /// Another round.
     Round(RoundKind),
     /// Nothing: every arm has its verdict.
     Settled,
-    /// All rounds were run that the budget bears.
+    /// Nothing: the budget allows no further round.
     NoTime,
     /// Nothing: all rounds were run.
     AllRounds,
 }
 
-/// Where one arm stands.
+/// Intermediate state of one arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmStanding {
     /// Its name.
@@ -171,7 +171,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
     Ok(results)
 }
 
-/// The figures of all complete rounds of the design, for questions that are not one run's.
+/// The figures of all complete rounds of the design, for questions beyond a single run.
 pub(crate) struct Figures(Table);
 
 impl Figures {
@@ -181,22 +181,22 @@ impl Figures {
         Table::read(&stored.setup, &stored.slices, Depth::Histograms).map(Self)
     }
 
-    /// As if nothing but this kind of operation had been measured.
+    /// The figures as if only this kind of operation had been measured.
     pub(crate) fn alone(&self, operation: &str) -> Self {
         Self(self.0.alone(operation))
     }
 
-    /// Of an arm of the set-up, a figure a round; `None` when one slice has none.
+    /// Figures of an arm of the set-up, one a round; `None` when one slice has none.
     pub(crate) fn of(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
         self.0.valid_for(meter).figures(arm, meter)
     }
 
-    /// Which start of the arms each of those rounds belongs to.
+    /// For each of those rounds, the start of the arms that it belongs to.
     pub(crate) fn starts_for(&self, meter: &Meter) -> &[u32] {
         self.0.valid_for(meter).starts()
     }
 
-    /// The same of the rounds of a comparison.
+    /// The same for the rounds of a comparison.
     pub(crate) fn starts_of(&self, row: &Comparison) -> &[u32] {
         let is_of = |series: &&Series| series.design == row.design && series.load == row.load;
         self.0.all().find(is_of).unwrap_or(self.0.main()).starts()
@@ -229,11 +229,11 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
     Ok(Standing { rounds: table.rounds() as u32, max_rounds, next, arms })
 }
 
-/// First the rounds of the design, until every arm is decided or all are run; then those in turn, at the decision's load
-/// and at full speed by turns.
+/// First the rounds of the design, until every arm is decided or all are run; then rounds in turn, alternating between
+/// the decision's load and full speed.
 fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
     let over = table.main().rounds() as u32 >= table.looks.last();
-    // An arm alone has nothing that could be decided: it has all its rounds.
+    // A single arm has nothing to decide: it has all its rounds.
     let settled = !decided.is_empty() && decided.iter().all(|arm| arm.is_final);
     if !over && !settled {
         return Next::Round(RoundKind::Main);
@@ -250,7 +250,7 @@ fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
     }
 }
 
-/// What comes next after the verdict: whichever kind has been run less, of those that are still owed.
+/// The next round after the verdict: of the kinds still owed, the one that has been run less.
 fn after(setup: &Setup, table: &Table) -> Option<RoundKind> {
     let (at_load, full_speed) = (table.in_turn.rounds() as u32, table.full_speed.rounds() as u32);
     let owed = setup.design.after;

@@ -1,4 +1,4 @@
-//! The kinds of operations, each as if it had been measured alone.
+//! Results by kind of operation, each as if it had been measured alone.
 
 use super::arm::median;
 use super::compare::{Of, per_slice};
@@ -8,9 +8,9 @@ use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Counters, Meter};
 use std::collections::BTreeMap;
 
-/// What is compared, kind by kind.
+/// Meters compared for each kind.
 const COMPARED: [&str; 2] = [OPERATION_TIME, SUBJECT_CPU];
-/// What is shown of each arm.
+/// Meters shown for each arm.
 const SHOWN: [&str; 5] =
     [OPERATION_TIME, SUBJECT_CPU, "front_cpu_per_request", "server_cpu_per_request", "bytes_per_second"];
 

@@ -1,6 +1,6 @@
-//! Populations: what each got of each arm, and which one makes an arm's figures worthless.
+//! Results by population for each arm, and the populations that make an arm's figures worthless.
 //!
-//! Pure, cold. Each is looked at as if nobody else had asked; verdicts stand on all together.
+//! Pure, cold. Each is looked at as if it had been alone; verdicts stand on all together.
 
 use super::arm::median;
 use super::compare::{Of, Quantiles, exploratory_rows};
@@ -12,9 +12,9 @@ use bakeoff_meter::{Counters, Meter};
 use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
 
-/// What is compared, population by population.
+/// Meters compared for each population.
 const COMPARED: [&str; 5] = ["replies_per_second", "refused", "errors", RESPONSE_P50, "response_p99"];
-/// Rates that are shown of each.
+/// Rates shown for each population.
 const SHOWN: [&str; 3] = ["replies_per_second", "bytes_per_second", "refused_per_second"];
 
 /// In the order of the plan.
@@ -60,12 +60,12 @@ fn figures(column: &Column) -> PopulationFigures {
     }
 }
 
-/// What is wrong with one of them; then the whole arm is, whose figures come from all.
+/// The fault of one of them; it spoils the whole arm, whose figures come from all.
 pub(super) fn wrong(populations: &[(PopulationSetup, Table)], arm: &str) -> Option<String> {
     populations.iter().find_map(|of| spoiled_by(of, populations, arm))
 }
 
-/// What is wrong with this one.
+/// The fault of this population.
 fn spoiled_by(
     (known, alone): &(PopulationSetup, Table),
     populations: &[(PopulationSetup, Table)],
@@ -80,7 +80,7 @@ fn spoiled_by(
     Some(format!("the population {name} was starved: {late}{}", by_whom(populations, name, arm)))
 }
 
-/// Who of the others had most of the generator.
+/// The other population that had most of the generator.
 fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> String {
     let cpu = |table: &Table| Counters::sum(&table.main().column(arm).counters).generator_cpu_ns;
     let all: u64 = populations.iter().map(|(_, table)| cpu(table)).sum();
@@ -99,7 +99,7 @@ mod tests {
     use crate::results::{PopulationRecord, SliceRecord, WorkloadSetup};
     use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
 
-    /// A round in which `few` had so many failures and was sent so late, and `many` used ten times the CPU.
+    /// A round in which `few` had this number of failures and was sent this late, and `many` used ten times the CPU.
     fn table(setup: &Setup, failures: u64, late: Nanos) -> Table {
         let record = |failures, late: Nanos, generator_cpu_ns| {
             let mut recorder = Recorder::new();

@@ -1,4 +1,4 @@
-//! What one unit of a numeric factor costs.
+//! Price of one unit of a numeric factor.
 
 use super::arm::median;
 use super::compare::percent;
@@ -91,7 +91,7 @@ fn priced(
     })
 }
 
-/// As a share of the figure at 0, where that is known to be more than nothing.
+/// The price as a share of the figure at 0, if that is known to be above 0.
 fn share_of_intercept(found: &Price) -> Option<f64> {
     (found.intercept.interval.low > 0.0).then(|| found.slope.effect / found.intercept.effect)
 }

@@ -20,24 +20,24 @@ pub(super) struct Column {
     response: Vec<Buckets>,
     service: Vec<Buckets>,
     response_p50: Vec<Option<f64>>,
-    /// `files` workload: of each kind of operation.
+    /// `files` workload: histograms by kind of operation.
     operations: BTreeMap<String, Histogram>,
 }
 
 /// Everything that was measured.
 pub(super) struct Table {
-    /// What every round of the design measured, load by load; without loads the plan's own clock alone.
+    /// Rounds of the design, load by load; without loads only the plan's own clock.
     pub(super) loads: Vec<Series>,
-    /// The place of the load that verdicts stand on.
+    /// Index of the load that verdicts stand on.
     pub(super) decide_at: usize,
     /// The decision's load once more, the arms in turn.
     pub(super) in_turn: Series,
-    /// The plan's own clock, where that is another load: full speed.
+    /// The plan's own clock, if that is another load: full speed.
     pub(super) full_speed: Series,
-    /// After which rounds verdicts are judged.
+    /// Rounds after which verdicts are judged.
     pub(super) looks: LookPlan,
     pub(super) is_duet: bool,
-    /// Each population as if nobody else had asked, in the order of the plan.
+    /// Each population as if it had been alone, in the order of the plan.
     pub(super) populations: Vec<(PopulationSetup, Self)>,
 }
 
@@ -84,7 +84,7 @@ impl Table {
         &self.loads[self.decide_at]
     }
 
-    /// Complete rounds of whatever kind.
+    /// Number of complete rounds of all kinds.
     pub(super) fn rounds(&self) -> usize {
         self.main().rounds + self.after()
     }
@@ -94,8 +94,9 @@ impl Table {
         self.in_turn.rounds + self.full_speed.rounds
     }
 
-    /// The rounds in which a figure is measured as it is: of a duet what a subject uses for its own requests, and what
-    /// became of them; times of whole slices at the same load; how fast it goes where nothing sets the pace.
+    /// The rounds in which a figure is undistorted. A duet gives what a subject uses for its own requests, and their
+    /// outcomes. Times come from whole slices at the same load, and throughput from rounds in which nothing sets the
+    /// pace.
     pub(super) fn valid_for(&self, meter: &Meter) -> &Series {
         let of_subject = meter.side == Side::Subject && meter.kind != Kind::Histogram && !meter.is_speed();
         match () {
@@ -105,7 +106,7 @@ impl Table {
         }
     }
 
-    /// The rounds of which times hold.
+    /// The rounds whose times hold.
     pub(super) fn timed(&self) -> &Series {
         match () {
             () if !self.is_duet => self.main(),
@@ -114,12 +115,12 @@ impl Table {
         }
     }
 
-    /// All rounds, of whatever kind.
+    /// All rounds, of all kinds.
     pub(super) fn all(&self) -> impl Iterator<Item = &Series> {
         self.loads.iter().chain([&self.in_turn, &self.full_speed])
     }
 
-    /// As if nothing but this kind of file operation had been measured.
+    /// The table as if only this kind of file operation had been measured.
     pub(super) fn alone(&self, operation: &str) -> Self {
         Self {
             loads: self.loads.iter().map(|series| series.alone(operation)).collect(),
@@ -139,11 +140,11 @@ pub(super) struct Series {
     rounds: usize,
     /// Numbers of the rounds, ascending.
     numbers: Vec<u32>,
-    /// How their slices were taken.
+    /// The design of their slices.
     pub(super) design: Design,
-    /// Their load, by its place in the design's; none: the plan's own clock.
+    /// Index of their load in the design's list; none: the plan's own clock.
     pub(super) load: Option<u32>,
-    /// Which start of the arms each round belongs to.
+    /// The start of the arms that each round belongs to.
     starts: Vec<u32>,
     pub(super) seconds_per_round: Option<f64>,
 }
@@ -193,7 +194,7 @@ impl Series {
         &self.numbers
     }
 
-    /// Which start of the arms each round belongs to.
+    /// The start of the arms that each round belongs to.
     pub(super) fn starts(&self) -> &[u32] {
         &self.starts
     }
@@ -203,8 +204,8 @@ impl Series {
         &self.columns[arm]
     }
 
-    /// The figure of each slice; `None` when one slice has none. The median response time is the
-    /// only quantile that is judged per slice: thousands of replies stand behind each.
+    /// The figure of each slice; `None` when one slice has none. The median response time is the only quantile that is
+    /// judged per slice: it stands on thousands of replies.
     pub(super) fn figures(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
         let column = self.column(arm);
         if meter.name == RESPONSE_P50 {
@@ -215,7 +216,7 @@ impl Series {
 }
 
 impl Series {
-    /// As if nothing but this kind of file operation had been measured.
+    /// The series as if only this kind of file operation had been measured.
     pub(super) fn alone(&self, operation: &str) -> Self {
         let columns = self.columns.iter().map(|(arm, column)| (arm.clone(), column.alone(operation)));
         Self {

@@ -1,15 +1,15 @@
-//! Whether an arm's primary figure stood still over the run, and what happened when it did not.
+//! Stationarity of an arm's primary figure over the run, and the cause of a shift.
 
 use super::series::{Series, primary};
 use crate::results::{Setup, SteadyResult};
 use bakeoff_meter::Counters;
 use bakeoff_stats::{SMALLEST_SHIFT, Shift, Steadiness, steady};
 
-/// More steal than this around a shift explains it.
+/// Steal around a shift that explains it if exceeded.
 const STEAL: f64 = 0.05;
-/// More pressure on memory than this.
+/// Memory pressure that explains a shift if exceeded.
 const PRESSURE: f64 = 0.05;
-/// The server's memory grew or shrank by this share.
+/// Share by which the server's memory must grow or shrink to explain a shift.
 const MEMORY: f64 = 0.2;
 
 pub(super) fn result(setup: &Setup, series: &Series, arm: &str) -> Option<SteadyResult> {
@@ -54,7 +54,7 @@ pub(super) fn result(setup: &Setup, series: &Series, arm: &str) -> Option<Steady
     })
 }
 
-/// What else changed there.
+/// Another change at that time.
 fn cause(counters: &[Counters], shift: &Shift) -> String {
     let (before, after) = counters.split_at(shift.at.min(counters.len()));
     let near_before = &before[before.len().saturating_sub(5)..];

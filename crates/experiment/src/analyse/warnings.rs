@@ -1,4 +1,4 @@
-//! What the reader should know before believing a figure: seen, meaning, remedy.
+//! Warnings for the reader of a figure: observation, meaning, remedy.
 
 use super::series::{Series, Table};
 use super::{handshakes, link};
@@ -6,13 +6,13 @@ use crate::results::{Comparison, Setup, Warning};
 use bakeoff_stats::{STARTS_FOR_LUCK, Verdict};
 use std::collections::BTreeSet;
 
-/// Idle arms may use this share of a core.
+/// Share of a core that idle arms may use.
 const IDLE_LIMIT: f64 = 0.005;
-/// Neighbouring rounds may be this much alike.
+/// Highest correlation allowed between neighbouring rounds.
 const LAG_LIMIT: f64 = 0.3;
-/// A slice with more steal than this is named.
+/// Steal above which a slice is named.
 pub(super) const STEAL_LIMIT: f64 = 0.05;
-/// Two processes of one program were seen to differ by so much.
+/// Difference that two processes of one program are known to show.
 const PROCESS_LUCK: f64 = 0.02;
 
 pub(super) fn all(setup: &Setup, table: &Table, comparisons: &[Comparison]) -> Vec<Warning> {
@@ -53,7 +53,7 @@ fn primary_row(setup: &Setup, starts: usize, row: &Comparison, add: &mut impl Fn
             ),
         );
     }
-    // With few rounds so much comes by chance: two standard errors of no correlation.
+    // Chance correlation of few rounds: two standard errors at no correlation.
     let limit = LAG_LIMIT.max(2.0 / (row.differences.len().max(1) as f64).sqrt());
     if let Some(lag) = lag_one(&row.differences).filter(|lag| *lag > limit) {
         add(

@@ -1,4 +1,4 @@
-//! What is not the same in two runs: what forbids a comparison, and what the reader should know.
+//! Differences between two runs: those that forbid a comparison, and those that the reader should know.
 
 use super::{BetweenError, Differs};
 use crate::directory::Stored;
@@ -6,8 +6,7 @@ use crate::plan::Extent;
 use crate::results::{Fact, Setup, SubjectSetup};
 use std::collections::BTreeMap;
 
-/// Refuses runs that did not do the same. Without a named meter the verdicts' own figures must be
-/// one figure.
+/// Refuses runs with different work. Without a named meter the verdicts' own figures must be one figure.
 pub(super) fn ensure_the_same(old: &Setup, new: &Setup, of_verdicts: bool) -> Result<(), BetweenError> {
     let log = |setup: &Setup| setup.workload.log_sha256.clone().unwrap_or_else(|| "none".to_owned());
     let mut asked = vec![
@@ -26,7 +25,7 @@ pub(super) fn ensure_the_same(old: &Setup, new: &Setup, of_verdicts: bool) -> Re
     }
 }
 
-/// Everything noted that differs: the runs, then the machines, then the servers.
+/// All recorded differences: of the runs, then the machines, then the servers.
 pub(super) fn list(old: &Stored, new: &Stored, arms: &[String]) -> Vec<Differs> {
     let mut found = Vec::new();
     let mut add = |what: &str, old: String, new: String| {
@@ -67,7 +66,7 @@ fn of_runs(old: &Setup, new: &Setup, add: &mut impl FnMut(&str, String, String))
     add("restarts", old.restarts.every.to_string(), new.restarts.every.to_string());
 }
 
-/// `6000, c 3000`: of all arms, and of those with a number of their own.
+/// `6000, c 3000`: requests of all arms, and of those with a number of their own.
 fn slices(setup: &Setup) -> String {
     let own = setup.workload.requests_of.iter().map(|(arm, count)| format!(", {arm} {count}"));
     setup.workload.slice_requests.to_string() + &own.collect::<String>()

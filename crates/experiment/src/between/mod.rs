@@ -1,10 +1,9 @@
-//! Two runs side by side: a stored one, and a newer one.
+//! Comparison of two runs: a stored one, and a newer one.
 //!
-//! Cold, pure. Their rounds are not pairs, so what differs between the runs as a whole (the hour,
-//! the machine, the processes) is in every change, and in no interval. Owns which runs may be held
-//! against each other at all, and what is listed as different. What an arm costs is compared as each
-//! run found it against its own baseline, which takes most of the machine out; plain figures are
-//! compared too, and hold no such protection.
+//! Cold, pure. Their rounds are not pairs, so differences between the runs as a whole (the hour, the machine, the
+//! processes) are in every change, and in no interval. Owns which runs may be compared at all, and the list of their
+//! differences. An arm's cost is compared as each run found it against its own baseline, which takes most of the
+//! machine out; plain figures are compared too, without such protection.
 
 mod differs;
 mod rows;
@@ -19,10 +18,10 @@ use bakeoff_stats::Unpaired;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// The `schema` of what `bakeoff compare-results --json` prints.
+/// The `schema` of the output of `bakeoff compare-results --json`.
 pub const BETWEEN_SCHEMA: &str = "bakeoff-compare-results/2";
 
-/// What to compare.
+/// The requested comparison.
 #[derive(Clone, Debug, Default)]
 pub struct Wanted {
     /// One arm; all that both runs have when `None`.
@@ -33,19 +32,19 @@ pub struct Wanted {
     pub anyway: bool,
 }
 
-/// Why two runs are not compared.
+/// Reasons why two runs are not compared.
 #[derive(Debug, thiserror::Error)]
 pub enum BetweenError {
-    /// They did not do the same.
+    /// Their work is not the same.
     #[error(
         "the runs did not do the same: {what} was {old}, and is {new}; what they differ by would be that. Add --anyway to see the figures"
     )]
     NotTheSame {
-        /// What differs.
+        /// The setting that differs.
         what: String,
-        /// In the old run.
+        /// Its value in the old run.
         old: String,
-        /// In the new run.
+        /// Its value in the new run.
         new: String,
     },
     /// No such arm.
@@ -53,9 +52,9 @@ pub enum BetweenError {
     NoArm {
         /// `old` or `new`.
         which: &'static str,
-        /// What was asked for.
+        /// The arm that was asked for.
         arm: String,
-        /// The near miss.
+        /// A similar name, as a hint.
         help: String,
     },
     /// No arm in common.
@@ -164,7 +163,7 @@ pub struct Changed {
 }
 
 impl Changed {
-    /// Whether the change's interval is clear of nothing.
+    /// Whether the change's interval excludes zero.
     pub fn is_clear(&self) -> bool {
         self.change_low > 0.0 || self.change_high < 0.0
     }
@@ -196,7 +195,7 @@ struct Runs<'a> {
     new_results: Results,
 }
 
-/// Holds a new run against an old one.
+/// Compares a new run with an old one.
 ///
 /// # Errors
 /// They cannot be compared, or what is asked for is in neither.

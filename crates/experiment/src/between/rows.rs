@@ -1,4 +1,4 @@
-//! The figures: what each arm costs in either run, and its plain figures.
+//! Rows of a comparison of two runs: the cost of each arm in either run, and its plain figures.
 
 use super::{BetweenError, Changed, Row, Runs};
 use crate::analyse::Figures;
@@ -10,7 +10,7 @@ use bakeoff_stats::{
     change_of_quantile,
 };
 
-/// Of all that a slice does, then, where nobody asked for other meters, each kind of operation by itself.
+/// Rows of all that a slice does, then, unless other meters were asked for, of each kind of operation by itself.
 pub(super) fn all(
     runs: &Runs<'_>,
     arms: &[String],
@@ -68,7 +68,7 @@ fn row(runs: &Runs<'_>, (old, new): (&Figures, &Figures), arm: &str, meter: &Met
     }
 }
 
-/// From the rounds where there are any; of quantiles only the intervals are known.
+/// From the rounds if there are any; of quantiles only the intervals are known.
 fn cost(meter: &Meter, old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -> Option<Unpaired> {
     if let (Some(then), Some(now)) = (of_rounds(old), of_rounds(new)) {
         let scale = if meter.unit == Unit::Share { Scale::Difference } else { Scale::LogRatio };
@@ -81,7 +81,7 @@ fn cost(meter: &Meter, old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -
     Some(change_of_quantile(estimate(old)?, estimate(new)?, Level::new(old.level.min(new.level))?))
 }
 
-/// In the figure's own unit: runs whose baselines differ can be held against each other in it.
+/// In the figure's own unit, in which runs with different baselines can be compared.
 fn amount(old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -> Option<Unpaired> {
     let of = |(row, starts): (&Comparison, &[u32])| (row.amounts.clone(), starts.to_vec());
     let ((then, then_starts), (now, now_starts)) = (of(old), of(new));

@@ -1,10 +1,10 @@
 //! The hash chain of files that grow by a line at a time.
 //!
-//! Every line is a JSON object whose last member is `"check"`: the first 16 bytes, in hexadecimal,
-//! of the SHA-256 of the check of the line before it and of the line without that member. The first
-//! line follows on `setup.json`. So a line that was changed is known by its number, and a line that
-//! is missing by the one behind it. Half of the hash keeps lines short, and 128 bits are as good
-//! against accidents. It is no signature: who may write the directory may write a whole new chain.
+//! Every line is a JSON object whose last member is `"check"`: the first 16 bytes, in hexadecimal, of the SHA-256 of
+//! the check of the line before it and of the line without that member. The first line follows on `setup.json`. So a
+//! changed line is known by its number, and a missing line by the one behind it. Half of the hash keeps lines short,
+//! and 128 bits are as good against accidents. It is no signature: a user who may write the directory may write a whole
+//! new chain.
 
 use crate::digest::sha256;
 use std::fs::File;
@@ -17,17 +17,17 @@ const CLOSING: &str = "\"}";
 /// Bytes of the member at the end of every line, the object's closing brace included.
 const MEMBER: usize = OPENING.len() + DIGITS + CLOSING.len();
 
-/// What a line and all before it come to.
+/// The check of a line: a hash of it and all lines before it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Check(String);
 
 impl Check {
-    /// Of the place before the first line; `setup` is the SHA-256 of `setup.json`.
+    /// The check before the first line; `setup` is the SHA-256 of `setup.json`.
     pub(crate) fn before_the_first(setup: &str) -> Self {
         Self(setup.chars().take(DIGITS).collect())
     }
 
-    /// Of the line behind this one; `open` is that line up to its closing brace or its check.
+    /// The check of the next line; `open` is that line up to its closing brace or its check.
     fn follow(&self, open: &[u8]) -> Self {
         Self(sha256(&[self.0.as_bytes(), open, b"}"]).chars().take(DIGITS).collect())
     }
@@ -46,7 +46,7 @@ pub(super) fn line(previous: &Check, object: &[u8]) -> (Vec<u8>, Check) {
     (line, check)
 }
 
-/// A line in two: what its check is about, and the check.
+/// A line in two: the part that its check covers, and the check.
 fn parts(line: &str) -> Option<(&str, Check)> {
     let (open, member) = line.split_at_checked(line.len().checked_sub(MEMBER)?)?;
     let digits = member.strip_prefix(OPENING)?.strip_suffix(CLOSING)?;
@@ -77,20 +77,20 @@ pub(super) fn last_whole(text: &str) -> Option<Check> {
     parts(whole.lines().last()?).map(|(_, check)| check)
 }
 
-/// What is wrong with a line.
+/// Faults of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fault {
     /// It has no check.
     Unchecked,
-    /// It is not what was written behind the line before it.
+    /// It is not the line that was written behind the one before it.
     Changed,
 }
 
-/// The lines that are not as they were written, by their index from 0. A change of one line is the
-/// fault of that line alone, also when its check was changed.
+/// The lines that are not as they were written, by their index from 0. A change of one line is the fault of that line
+/// alone, even if its check was changed.
 pub(crate) fn faults(text: &str, first: Check) -> Vec<(usize, Fault)> {
     let mut found = Vec::new();
-    // What the line before says its check is, and what it should have been.
+    // The check that the line before has, and the one that it should have.
     let mut before = [first.clone(), first];
     for (index, line) in text.lines().enumerate() {
         let Some((open, check)) = parts(line) else {

@@ -1,8 +1,7 @@
-//! Results directories on disk: what is written when, and what is read back.
+//! The results directory on disk: its files, and when each is written and read back.
 //!
-//! Cold. One form of directory for every kind of run: a plan, a setup, files that grow by a line, `end.json`. `layout`
-//! names its files, `growing` appends and repairs lines, `chain` is what they check each other by, `write` the run's side
-//! with its lock, `read` an experiment read back.
+//! Cold. `write` is the run's side, `read` every reader's; `chain` makes the check by which lines of growing files
+//! depend on each other. Owns the names of the files.
 
 mod chain;
 mod growing;
@@ -32,10 +31,10 @@ const LOCK: &str = ".lock";
 /// Results directories of experiments.
 pub const EXPERIMENT: Layout = Layout { setup: "setup.json", form: SETUP_SCHEMA, growing: &[SLICES, TRIALS] };
 
-/// Why a results directory cannot be used.
+/// Reasons why a results directory cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// It holds something.
+    /// It is not empty.
     #[error("{0} is not empty; give a new or empty directory, or go on with a run by --resume")]
     NotEmpty(PathBuf),
     /// Writing failed.
@@ -43,20 +42,20 @@ pub enum DirectoryError {
         "{path}: cannot be written: {why}; {}", advice(.why)
     )]
     Write {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
-    /// It is none.
+    /// It is no results directory.
     #[error("{0} is no results directory; give one that bakeoff wrote and measured something for")]
     NoResults(PathBuf),
     /// Reading failed.
     #[error("{path}: cannot be read: {why}; give a directory that `bakeoff run` wrote")]
     Read {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
     /// It is in another version's form.
@@ -65,7 +64,7 @@ pub enum DirectoryError {
         env!("CARGO_PKG_VERSION")
     )]
     OtherForm {
-        /// File.
+        /// Path of the file.
         path: PathBuf,
         /// Its form.
         form: String,
@@ -74,12 +73,12 @@ pub enum DirectoryError {
         /// The version that wrote it.
         bakeoff: String,
     },
-    /// Another bakeoff has it.
+    /// Another bakeoff holds its lock.
     #[error("{0} is in use by another bakeoff; wait for it, or give another --out")]
     InUse(PathBuf),
 }
 
-/// What helps where nothing can be written.
+/// Advice for a failed write.
 fn advice(why: &io::Error) -> &'static str {
     use io::ErrorKind as Kind;
     match why.kind() {
@@ -92,7 +91,7 @@ fn advice(why: &io::Error) -> &'static str {
     }
 }
 
-/// How a run ended.
+/// Reason for the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum StoppedBy {
@@ -109,7 +108,7 @@ pub enum StoppedBy {
 }
 
 impl StoppedBy {
-    /// As in `results.json`.
+    /// Label in `results.json`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Verdicts => "verdicts",

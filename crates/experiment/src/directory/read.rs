@@ -1,4 +1,4 @@
-//! An experiment's results directory that is read back.
+//! Reader of a results directory.
 
 use super::{
     Digests, DirectoryError, EXPERIMENT, PLAN, SLICES, Stopped, StoppedBy, TRIALS, end, needed, records,
@@ -26,7 +26,7 @@ pub struct Stored {
 /// Reads a results directory. Says nothing of whether it is as it was written; `verify` does.
 ///
 /// # Errors
-/// A file is missing, damaged, or of another version; which and where.
+/// A file is missing, damaged, or of another version; the error says which and where.
 pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
     // A damaged one is found by `verify`; the figures do not need it.
     let end = end::<Stopped>(path).unwrap_or(None).map(|end| end.how);

@@ -1,8 +1,8 @@
-//! A results directory that is being written.
+//! Writer of a results directory.
 //!
-//! Cold, but between slices: a slice's line is synced before the next slice starts, so that a
-//! killed run loses at most one. Whole files are written beside their name and renamed. One
-//! bakeoff at a time: a lock that ends with the process.
+//! Cold, but between slices: a slice's line is synced before the next slice starts, so that a killed run loses at most
+//! one. Whole files are written beside their name and renamed. One bakeoff at a time: a lock that ends with the
+//! process.
 
 use super::growing::{self, Growing};
 use super::{DirectoryError, END, EndRecord, LOCK, LOGS, Layout, PLAN, SLICES, Stopped, StoppedBy, TRIALS};
@@ -12,13 +12,13 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// A results directory that is being written.
+/// A results directory open for writing.
 #[derive(Debug)]
 pub struct ResultsDir {
     path: PathBuf,
     layout: &'static Layout,
     _lock: File,
-    /// It was not there before.
+    /// Whether this run created the directory.
     made: bool,
 }
 
@@ -38,7 +38,7 @@ impl ResultsDir {
             |name: &std::ffi::OsString| [PLAN, END, LOGS, LOCK].iter().any(|own| name == own);
         let false_start = names.iter().any(|name| name == LOCK) && names.iter().all(of_a_false_start);
         if !names.is_empty() && !false_start {
-            // Only a directory that bakeoff has written to is touched to see who has it.
+            // The lock is tried only in a directory that bakeoff has written to.
             if path.join(LOCK).exists() {
                 Self::lock(path, layout)?;
             }
@@ -70,7 +70,7 @@ impl ResultsDir {
         }
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -80,12 +80,13 @@ impl ResultsDir {
         self.layout.owns(&self.path)
     }
 
-    /// Whether anything is there of what servers printed.
+    /// Whether it holds output of servers.
     pub fn has_logs(&self) -> bool {
         self.path.join(LOGS).exists()
     }
 
-    /// Takes away what a run has written that measured nothing, and the directory if it was made for it. Whether that was so.
+    /// Removes the files of a run that measured nothing, and the directory if it was made for it. Returns whether it
+    /// did.
     pub fn take_back(&self) -> bool {
         let _ = fs::remove_dir_all(self.path.join(LOGS));
         for name in [PLAN, END, LOCK] {
@@ -139,7 +140,7 @@ impl ResultsDir {
         self.write(PLAN, text.as_bytes())
     }
 
-    /// Writes what is fixed from now on.
+    /// Writes the set-up, fixed from now on.
     ///
     /// # Errors
     /// As [`ResultsDir::write`].
@@ -196,8 +197,8 @@ impl ResultsDir {
         Growing::open(self.path.join(name), &self.path.join(self.layout.setup))
     }
 
-    /// Makes the directory of a run that ended before its time ready to be gone on with: takes away
-    /// half a line that a killed run left, and the word that it has ended.
+    /// Prepares the directory of an unfinished run for `--resume`: removes half a line that a killed run left, and the
+    /// record of its end.
     ///
     /// # Errors
     /// As [`ResultsDir::write`].

@@ -1,7 +1,7 @@
-//! The limits of the control groups that this process is in, version 1 and 2.
+//! Limits of the control groups that this process is in, version 1 and 2.
 //!
-//! A limit may stand at any level above the process, so all levels are read and the least counts.
-//! In a container the upper levels are out of sight; what is mounted there is its own.
+//! A limit may stand at any level above the process, so all levels are read and the least counts. In a container the
+//! upper levels are out of sight; the mounted level is its own.
 
 use super::host::{Found, Host};
 use std::os::unix::fs::MetadataExt;
@@ -27,10 +27,10 @@ pub(super) fn memory_limit(host: &Host) -> Found<Option<u64>> {
     Ok(directories(host, "memory")?.iter().filter_map(limit).min())
 }
 
-/// Where a subject's control group for CPU time would be made.
+/// Location for a subject's control group for CPU time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CpuGroup {
-    /// Of the hierarchy: 1 (`cpuacct`) or 2.
+    /// Version of the hierarchy: 1 (`cpuacct`) or 2.
     pub version: u8,
     /// Whether `user` may make one there.
     pub writable: bool,
@@ -75,7 +75,7 @@ fn parse_memory(text: &str) -> Option<u64> {
     text.parse().ok().filter(|&limit| limit < NO_MEMORY_LIMIT)
 }
 
-/// Where a controller's files of our groups are, innermost first.
+/// Directories with a controller's files of our groups, innermost first.
 fn directories(host: &Host, controller: &str) -> Found<Vec<String>> {
     let mounts = host.text("/proc/self/mounts")?;
     let groups = host.text("/proc/self/cgroup")?;
@@ -96,7 +96,7 @@ fn directories(host: &Host, controller: &str) -> Found<Vec<String>> {
     if found.is_empty() { Err("no control groups are mounted".to_owned()) } else { Ok(found) }
 }
 
-/// Our path in the hierarchy whose controllers are meant: a line is `ID:CONTROLLERS:PATH`.
+/// Our path in the hierarchy that `meant` picks by its controllers: a line is `ID:CONTROLLERS:PATH`.
 fn group_of(groups: &str, meant: impl Fn(&str) -> bool) -> Option<&str> {
     let path = |line: &'_ str| -> Option<usize> {
         let (_, rest) = line.split_once(':')?;
@@ -179,7 +179,7 @@ mod tests {
         assert_eq!(group(both, 0), Ok(CpuGroup { version: 1, writable: true }));
         assert_eq!(group(both, u32::MAX), Ok(CpuGroup { version: 1, writable: false }));
         let second = "a /cg/two cgroup2 rw,nosuid 0 0\n";
-        // Who lays the files out owns them.
+        // The files belong to the user that lays them out.
         let owner = std::fs::metadata("/proc/self").unwrap().uid();
         assert_eq!(group(second, owner), Ok(CpuGroup { version: 2, writable: true }));
         assert_eq!(group("a /cg/two cgroup2 ro 0 0\n", 0), Ok(CpuGroup { version: 2, writable: false }));

@@ -1,10 +1,10 @@
-//! Two bakeoffs on one machine see each other: who measures on which cores, and since when.
+//! Claims of cores by runs, so that two bakeoffs on one machine see each other: process, cores, and start of each.
 //!
-//! Measuring side, cold: at a run's start and end. Each holds a socket whose name in the kernel's abstract
-//! names says it all, so that it ends with its process however that ends, needs no file and no right,
-//! and every user can read it (`/proc/net/unix`). Who comes second tells those that are there. Nobody is
-//! kept from anything. Networks of their own (containers) are not seen into. Anybody may make such a name:
-//! it is read as fed data, and all that it can do is make a warning.
+//! Measuring side, cold: at a run's start and end. Each run holds a socket whose name in the kernel's abstract
+//! namespace says it all. The name ends with its process however that ends, needs no file and no right, and every user
+//! can read it (`/proc/net/unix`). A run that comes second notifies those that are there. No run is kept from anything.
+//! Other network namespaces (containers) cannot be seen. Any user may make such a name: it is read as untrusted data,
+//! and all that it can do is make a warning.
 
 use super::cores::{core_list, parse_core_list};
 use super::host::Host;
@@ -15,24 +15,24 @@ use std::os::unix::net::{SocketAddr, UnixDatagram};
 
 /// The beginning of every name.
 const PREFIX: &str = "bakeoff/run/";
-/// Longer ones the kernel does not take (`sun_path` has 108 bytes, the first of which is 0).
+/// The kernel takes no longer names (`sun_path` has 108 bytes, the first of which is 0).
 const LONGEST: usize = 107;
-/// More others are not looked at: nobody keeps a run busy with names.
+/// At most this many others are looked at, so that names cannot keep a run busy.
 const MOST: usize = 32;
 /// The label of the warning.
 const LABEL: &str = "other-run";
 
-/// What a run holds as long as it measures.
+/// A run's claim, held as long as it measures.
 #[derive(Debug)]
 pub struct Claim {
-    /// `None` where the system does not let us: then only we see the others.
+    /// `None` if the system does not let us: then only we see the others.
     socket: Option<UnixDatagram>,
     own: Other,
     host: Host,
     found: Vec<Warning>,
 }
 
-/// Says on which cores `what` (a plan's name) measures from now on, and looks who was there before.
+/// Announces the cores on which `what` (a plan's name) measures from now on, and looks for earlier claims.
 pub fn claim(what: &str, cores: &[usize]) -> Claim {
     let own = Other {
         pid: std::process::id(),
@@ -47,7 +47,7 @@ fn claim_as(own: Other, host: Host) -> Claim {
     let socket = bound(&own.name()).ok();
     let there = others(&host, &own);
     for other in &there {
-        // One that does not take it has ended, or was told by many.
+        // A run that does not take it has ended, or its queue is full.
         let _ = socket.as_ref().map(|socket| told(socket, &other.name(), &own.name()));
     }
     let found = there.iter().map(|other| other.warning(&own.cores)).collect();
@@ -60,7 +60,7 @@ impl Claim {
         &self.found
     }
 
-    /// And those that came since: who is there now, and who told us.
+    /// All others: those at the start, those there now, and those that notified us.
     pub fn others(&self) -> Vec<Warning> {
         let mut came = others(&self.host, &self.own);
         let mut name = [0; LONGEST];
@@ -89,7 +89,7 @@ fn told(socket: &UnixDatagram, other: &str, own: &str) -> io::Result<usize> {
     socket.send_to_addr(own.as_bytes(), &SocketAddr::from_abstract_name(other)?)
 }
 
-/// Another bakeoff, as its name says.
+/// Another bakeoff, as its name describes it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Other {
     pid: u32,
@@ -135,7 +135,7 @@ fn plain(letter: char) -> char {
     if letter.is_ascii_graphic() || letter == ' ' { letter } else { '?' }
 }
 
-/// Those in the kernel's table of sockets that have one of our cores. A name is behind an `@`, and last.
+/// Claims in the kernel's table of sockets that share a core with ours. A name is behind an `@`, and last.
 fn others(host: &Host, own: &Other) -> Vec<Other> {
     let table = host.text("/proc/self/net/unix").unwrap_or_default();
     let named = table.lines().filter_map(|line| Other::parse(line.split_once(" @")?.1));

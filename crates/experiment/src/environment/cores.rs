@@ -1,4 +1,4 @@
-//! Core numbers as the kernel writes them, and which of them are one physical core.
+//! Core lists as the kernel writes them, and the hardware threads of each physical core.
 
 use super::host::Host;
 
@@ -19,7 +19,7 @@ pub fn core_list(cores: &[usize]) -> String {
     runs.iter().map(written).collect::<Vec<_>>().join(",")
 }
 
-/// The hardware threads of each physical core; empty where the topology cannot be read.
+/// The hardware threads of each physical core; empty if the topology cannot be read.
 pub fn siblings() -> Vec<Vec<usize>> {
     siblings_of(&Host::here())
 }
@@ -39,7 +39,7 @@ pub(super) fn siblings_of(host: &Host) -> Vec<Vec<usize>> {
 /// No machine has more; a longer range is not a list of cores.
 const MOST_CORES: usize = 65_536;
 
-/// The kernel's `0-3,6`; `None` where it is not one.
+/// Parses the kernel's `0-3,6`; `None` if the text is not such a list.
 pub(super) fn parse_core_list(text: &str) -> Option<Vec<usize>> {
     let mut cores = Vec::new();
     for part in text.trim().split(',').filter(|part| !part.is_empty()) {

@@ -1,10 +1,10 @@
-//! Enough file descriptors for the planned connections, or an error that says the number.
+//! File descriptors for the planned connections: enough of them, or an error that says the number.
 
 use bakeoff_sys::rlimit::{self, OpenFiles};
 use std::io;
 use std::net::IpAddr;
 
-/// Why the machine cannot do what the plan asks.
+/// Reasons why the machine cannot do what the plan asks.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvironmentError {
     /// More descriptors are needed than the hard limit lets us have.
@@ -31,7 +31,7 @@ pub enum EnvironmentError {
         connections: u64,
         /// Descriptors for them and for ourselves.
         needed: u64,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
     /// A local address of the plan that is not there.
@@ -42,7 +42,7 @@ pub enum EnvironmentError {
     Address {
         /// The address.
         address: IpAddr,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
     /// More connections to one server than there are local ports.
@@ -58,23 +58,22 @@ pub enum EnvironmentError {
         addresses: u64,
         /// Ports of all of them.
         there: u64,
-        /// Ports of one.
+        /// Ports of one address.
         each: u64,
     },
 }
 
-/// What bakeoff opens beside connections: standard streams, results files, and for each of up to a
-/// dozen subjects a log, a pidfd, pipes to its guardian and a control group; an epoll and a wake-up
-/// for each thread.
+/// Descriptors besides connections: standard streams, results files, and for each of up to a dozen subjects a log, a
+/// pidfd, pipes to its guardian and a control group; an epoll and a wake-up for each thread.
 const OWN: u64 = 128;
 
-/// Descriptors that so many connections at once need, our own included.
+/// Descriptors that this number of concurrent connections needs, our own included.
 pub fn descriptors_for(connections: u64) -> u64 {
     connections.saturating_add(OWN)
 }
 
-/// Sees to it that so many connections can be open, raising our soft limit where it must. What is
-/// started afterwards inherits the raised limit, every arm alike. Returns what is in force.
+/// Ensures that this number of connections can be open, raising our soft limit if necessary. Processes started
+/// afterwards inherit the raised limit, every arm alike. Returns the limits in force.
 pub fn ensure_descriptors(connections: u64) -> Result<OpenFiles, EnvironmentError> {
     let needed = descriptors_for(connections);
     let failed = |why| EnvironmentError::Limit { connections, needed, why };

@@ -1,7 +1,7 @@
-//! The facts of a machine that its figures depend on, in words, under stable keys.
+//! Machine facts that figures depend on, in words, under stable keys.
 //!
-//! Thin: reads, condenses, judges nothing. What cannot be read is `unknown` with the reason, so that
-//! a missing fact is seen to be missing.
+//! Thin: reads, condenses, judges nothing. A fact that cannot be read is `unknown` with the reason, so that it is seen
+//! to be missing.
 
 use super::cgroup;
 use super::cores::{core_list, siblings_of};
@@ -114,7 +114,7 @@ fn smt(host: &Host) -> Found<String> {
     Ok(format!("{}{threads}", host.line("/sys/devices/system/cpu/smt/control")?))
 }
 
-/// Of the first core: `L1d 48K, L1i 32K, L2 2048K, L3 107520K shared by 0-1`.
+/// Caches of the first core: `L1d 48K, L1i 32K, L2 2048K, L3 107520K shared by 0-1`.
 fn caches(host: &Host) -> Found<String> {
     let directory = "/sys/devices/system/cpu/cpu0/cache";
     let cache = |name: String| {
@@ -139,7 +139,7 @@ fn swap(memory: Memory) -> String {
     }
 }
 
-/// The CPU's word that there is one, and the name that the firmware or Xen gives.
+/// The CPU's hypervisor flag, and the name that the firmware or Xen gives.
 fn hypervisor(host: &Host) -> Found<String> {
     let flag = cpuinfo(host, "flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor"));
     let dmi = ["sys_vendor", "product_name"].map(|name| host.line(&format!("/sys/class/dmi/id/{name}")));
@@ -170,7 +170,7 @@ fn tick(configuration: Configuration<'_>) -> Found<String> {
     Ok(format!("{hz} Hz, {idle}"))
 }
 
-/// The model in force where debugfs tells it; else what the kernel was built and booted with.
+/// The preemption model in force if debugfs tells it; else what the kernel was built and booted with.
 fn preemption(host: &Host, configuration: Configuration<'_>) -> Found<String> {
     if let Some(model) = host.line("/sys/kernel/debug/sched/preempt").ok().and_then(|line| bracketed(&line)) {
         return Ok(model);
@@ -231,7 +231,7 @@ fn governor(host: &Host) -> Found<String> {
     }
 }
 
-/// Of `/proc/self/limits`, whose columns are aligned, not separated: `Max open files  1024  4096  files`.
+/// A line of `/proc/self/limits`, whose columns are aligned, not separated: `Max open files  1024  4096  files`.
 fn limit(host: &Host, name: &str) -> Found<String> {
     let text = host.text("/proc/self/limits")?;
     let line = text.lines().find_map(|line| line.strip_prefix(name));

@@ -1,7 +1,7 @@
-//! Reading the files in which a Linux kernel describes itself and the machine.
+//! Reader of the files in which a Linux kernel describes itself and the machine.
 //!
-//! Thin: a text, or the reason why there is none. Everything is below one root, so that tests lay
-//! out machines that they do not run on.
+//! Thin: a text, or the reason why there is none. Everything is below one root, so that tests can lay out machines that
+//! they do not run on.
 
 use flate2::read::GzDecoder;
 use std::fs;
@@ -14,7 +14,7 @@ pub(super) struct Host {
     root: PathBuf,
 }
 
-/// What was found, or why nothing was.
+/// A value, or the reason why there is none.
 pub(super) type Found<T> = Result<T, String>;
 
 impl Host {
@@ -47,7 +47,7 @@ impl Host {
         })
     }
 
-    /// Names in a directory, sorted; none where it cannot be read.
+    /// Names in a directory, sorted; none if it cannot be read.
     pub(super) fn names(&self, directory: &str) -> Vec<String> {
         let Ok(entries) = fs::read_dir(self.path(directory)) else { return Vec::new() };
         let mut names: Vec<String> =
@@ -97,7 +97,7 @@ impl KernelConfiguration {
     }
 }
 
-/// White space of any kind becomes one space, other control characters go.
+/// Replaces white space of any kind by one space and drops other control characters.
 pub(super) fn one_line(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ").chars().filter(|c| !c.is_control()).collect()

@@ -1,12 +1,12 @@
-//! The machine: what it is, which cores are whose, and what should be known before a figure is believed.
+//! The machine: its facts, the division of its cores, and warnings to read before a figure is believed.
 //!
-//! Measuring side, cold: once before the first slice, and in `bakeoff doctor`. Owns placement, the
-//! recorded facts, the one table of checks that doctor shows and runs warn by, and the limits that must
-//! hold. What is decided is a pure function of data ([`placement()`], [`findings()`], [`Seen`]); what
-//! reads `/proc` and `/sys` decides nothing, and nothing of the machine is changed.
+//! Measuring side, cold: once before the first slice, and in `bakeoff doctor`. Owns placement, the recorded facts, the
+//! one table of checks that doctor shows and runs warn by, and the limits that must hold. All decisions are pure
+//! functions of data ([`placement()`], [`findings()`], [`Seen`]); the code that reads `/proc` and `/sys` decides
+//! nothing, and nothing of the machine is changed.
 //!
-//! Facts go into a results directory that people pass on, so they hold no host name, no user name
-//! and nothing of other people's command lines.
+//! Facts go into a results directory that people pass on, so they hold no host name, no user name and nothing of other
+//! people's command lines.
 
 mod cgroup;
 mod check;
@@ -36,16 +36,16 @@ use crate::results::Fact;
 use host::Host;
 use std::time::Duration;
 
-/// A run begins soon: ten ticks of the clock that the kernel counts CPU time in.
+/// Time to watch when a run begins soon: ten ticks of the clock that the kernel counts CPU time in.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// The facts to record and what checks judge by. Takes a tenth of a second, in which it
-/// watches the other processes. To be called before this process pins itself or raises a limit.
+/// The facts to record and the observation that checks judge. Takes a tenth of a second, in which it watches the other
+/// processes. To be called before this process pins itself or raises a limit.
 pub fn examine() -> (Vec<Fact>, Seen) {
     examine_host(&Host::here())
 }
 
-/// What checks judge by, watched for so long.
+/// The observation that checks judge, watched for `window`.
 pub fn watched(window: Duration) -> Seen {
     let host = Host::here();
     seen::read(&host, neighbours::watch(&host, window))

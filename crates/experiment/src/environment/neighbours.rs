@@ -1,4 +1,4 @@
-//! What else the machine is doing: other processes and steal, watched for a moment.
+//! Other load on the machine: processes and steal, watched for a moment.
 
 use super::host::{Found, Host};
 use std::collections::BTreeMap;
@@ -7,28 +7,28 @@ use std::time::Duration;
 /// The other processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Neighbours {
-    /// All of this machine's can be seen.
+    /// All processes of this machine can be seen.
     Seen {
-        /// How many there are, kernel threads included.
+        /// Number of them, kernel threads included.
         running: usize,
-        /// How many of them used more than a tenth of a core.
+        /// Number of them that used more than a tenth of a core.
         busy: usize,
     },
     /// Only those of a container can be seen.
     Contained {
-        /// How many there are.
+        /// Number of them.
         running: usize,
-        /// How many of them used more than a tenth of a core.
+        /// Number of them that used more than a tenth of a core.
         busy: usize,
     },
-    /// `/proc` does not show what belongs to others.
+    /// `/proc` does not show processes of other users.
     Hidden,
 }
 
-/// What the watch found.
+/// Outcome of the watch.
 pub(super) struct Watch {
     pub(super) neighbours: Neighbours,
-    /// Share of CPU time that the hypervisor gave to others meanwhile, 0 to 1.
+    /// Share of CPU time that the hypervisor gave to other guests meanwhile, 0 to 1.
     pub(super) steal: Option<f64>,
 }
 
@@ -37,7 +37,7 @@ const TICK: Duration = Duration::from_millis(10);
 /// The inode of the first PID namespace (`PROC_PID_INIT_INO` in the kernel's `proc_ns.h`).
 const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
 
-/// Watches for so long.
+/// Watches for `window`.
 pub(super) fn watch(host: &Host, window: Duration) -> Watch {
     let (ticks_before, cpu_before) = (ticks(host), cpu_times(host));
     std::thread::sleep(window);
@@ -66,7 +66,7 @@ impl CpuTimes {
         Self { steal: self.steal.saturating_sub(before.steal), all: self.all.saturating_sub(before.all) }
     }
 
-    /// Share of steal, 0 to 1; `None` where no time passed.
+    /// Share of steal, 0 to 1; `None` if no time passed.
     pub(super) fn steal(self) -> Option<f64> {
         (self.all > 0).then(|| self.steal as f64 / self.all as f64)
     }
@@ -105,12 +105,12 @@ fn parse_ticks(stat: &str) -> Option<u64> {
     Some(user.saturating_add(system))
 }
 
-/// Ticks of a process that used more than a tenth of a core. One may be a microsecond that crossed a boundary.
+/// Ticks above which a process used more than a tenth of a core. One may be a microsecond that crossed a boundary.
 fn ticks_of_busy(window: Duration) -> u64 {
     (window.as_millis() / TICK.as_millis() / 10) as u64 + 1
 }
 
-/// How many others there are, and how many of them used so many ticks.
+/// Number of other processes, and of those that used at least `least` ticks.
 fn busy(before: &BTreeMap<u32, u64>, after: &BTreeMap<u32, u64>, own: u32, least: u64) -> (usize, usize) {
     let others = || after.iter().filter(|&(&pid, _)| pid != own);
     let used = |pid: &u32, ticks: u64| ticks.saturating_sub(before.get(pid).copied().unwrap_or(0));

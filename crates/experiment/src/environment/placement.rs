@@ -1,13 +1,13 @@
-//! Which cores are the generator's and which the subjects'.
+//! Placement: the division of the cores between the generator and the subjects.
 //!
-//! The two are apart wherever that is possible: a generator on the subject's core takes its time
-//! and its caches, and takes them differently from a faster and a slower server.
+//! The two are apart wherever that is possible: a generator on the subject's core takes its time and its caches, and
+//! takes them differently from a faster and a slower server.
 
 use super::cores::core_list;
 use std::collections::BTreeSet;
 use std::fmt;
 
-/// Who runs where.
+/// Cores of the two sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Placement {
     /// Cores of the load generator, rising, at least one.
@@ -30,7 +30,7 @@ pub enum Side {
 }
 
 impl fmt::Display for Side {
-    /// The plan's key.
+    /// Its key in the plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Generator => "generator_cores",
@@ -39,7 +39,7 @@ impl fmt::Display for Side {
     }
 }
 
-/// Why there is no placement.
+/// Reasons why there is no placement.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlacementError {
     /// The plan names cores that do not exist or that this process may not use.
@@ -50,7 +50,7 @@ pub enum PlacementError {
         core_list(allowed)
     )]
     NotAllowed {
-        /// Which key of the plan.
+        /// The side, a key of the plan.
         side: Side,
         /// The cores at fault.
         cores: Vec<usize>,
@@ -60,7 +60,7 @@ pub enum PlacementError {
     /// The plan names a side without a core.
     #[error("{0} names no core; name one, or leave the key out and let bakeoff choose")]
     Empty(Side),
-    /// Nothing may be used.
+    /// No core may be used.
     #[error(
         "this process may run on no core that can be seen; see `taskset -p` and the cpuset of its cgroup"
     )]
@@ -69,11 +69,11 @@ pub enum PlacementError {
 
 /// Places the two sides on the cores of `allowed`.
 ///
-/// `siblings` holds the hardware threads of each physical core (empty: unknown); they stay on one
-/// side as long as there are two physical cores. The subjects get the first half of the physical
-/// cores, rounded down; the generator gets the other half from the end, because it must be able to
-/// do twice what is asked of it. Of its cores it keeps `generator_threads_hint` (0: all), spread over
-/// physical cores first. What the plan names is taken as it is, also when the sides overlap.
+/// `siblings` holds the hardware threads of each physical core (empty: unknown); they stay on one side as long as there
+/// are two physical cores. The subjects get the first half of the physical cores, rounded down; the generator gets the
+/// other half from the end, because it must be able to do twice what is asked of it. Of its cores it keeps
+/// `generator_threads_hint` (0: all), spread over physical cores first. Cores that the plan names are taken as they
+/// are, even if the sides overlap.
 pub fn placement(
     plan_generator: Option<&[usize]>,
     plan_subject: Option<&[usize]>,
@@ -137,8 +137,8 @@ fn physical_cores(allowed: &[usize], siblings: &[Vec<usize>]) -> Vec<Vec<usize>>
     physical
 }
 
-/// Units none of whose cores is taken; else single cores that are not; else, as there is nothing
-/// left to be apart on, the taken ones (all, where none was).
+/// Units without a taken core; else single cores that are not taken; else, as no core is left to be apart on, the taken
+/// ones (all, if none was taken).
 fn free_units(units: &[Vec<usize>], allowed: &[usize], taken: &[usize]) -> Vec<Vec<usize>> {
     let untaken = |cores: &&Vec<usize>| !cores.iter().any(|core| taken.contains(core));
     let whole: Vec<Vec<usize>> = units.iter().filter(untaken).cloned().collect();

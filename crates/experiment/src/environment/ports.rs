@@ -1,11 +1,11 @@
-//! Enough local ports for the connections that will be open at once, or an error that says the number.
+//! Local ports for concurrent connections: enough of them, or an error that says the number.
 
 use super::EnvironmentError;
 use std::net::{IpAddr, UdpSocket};
 
-/// Refuses more connections at once to one address and port than there are local ports for them.
-/// `range`: first and last port of outgoing connections, where it can be read; `addresses`: local
-/// addresses that the plan names, 0 where the kernel chooses.
+/// Refuses more connections at once to one address and port than there are local ports for them. `range`: first and
+/// last port of outgoing connections, if it can be read; `addresses`: local addresses that the plan names, 0 if the
+/// kernel chooses.
 ///
 /// # Errors
 /// There are fewer.
@@ -27,7 +27,7 @@ pub fn ensure_ports(
 /// Refuses a local address that connections are to come from and that this machine does not have.
 ///
 /// # Errors
-/// It has not.
+/// The machine does not have it.
 pub fn ensure_address(address: IpAddr) -> Result<(), EnvironmentError> {
     UdpSocket::bind((address, 0)).map(drop).map_err(|why| EnvironmentError::Address { address, why })
 }

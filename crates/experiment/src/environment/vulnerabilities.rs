@@ -1,8 +1,8 @@
-//! What the kernel says of the processor's known vulnerabilities, sorted.
+//! Known vulnerabilities of the processor and their mitigation, as the kernel reports them.
 
 use super::host::Host;
 
-/// How the kernel deals with one.
+/// The kernel's answer to one vulnerability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Standing {
     Vulnerable,
@@ -11,7 +11,7 @@ pub(super) enum Standing {
     NotAffected,
 }
 
-/// Each with its name and how it is mitigated, where the kernel says.
+/// Each with its name and its mitigation, if the kernel tells it.
 pub(super) fn vulnerabilities(host: &Host) -> Vec<(Standing, String)> {
     let of = |name: &String| Some(standing(name, &host.line(&format!("{DIRECTORY}/{name}")).ok()?));
     host.names(DIRECTORY).iter().filter_map(of).collect()

@@ -1,4 +1,4 @@
-//! One arm, checked: what is started or run, and how it is asked.
+//! One arm of a checked plan: its server or command, and its load.
 
 use super::{ArmCalls, ArmFiles, ClientPlan, Fresh, LimitsPlan, RequestWork};
 use bakeoff_loadgen::{LocalAddresses, Trust};
@@ -12,49 +12,49 @@ use std::collections::BTreeMap;
 pub struct Arm {
     /// Its name.
     pub name: String,
-    /// What is started, or run.
+    /// The kind of arm.
     pub what: ArmKind,
     /// Whether the subject holds the site rebuilt from the workload, so that replies can be judged.
     pub serves_site: bool,
-    /// Whom the generator trusts; `None`: the throw-away authority.
+    /// Authority that the generator trusts; `None`: the throw-away authority.
     pub trust: Option<Trust>,
     /// Time to get ready.
     pub start_timeout: Nanos,
     /// Level of each factor of the plan.
     pub levels: Vec<usize>,
-    /// What `{factor}` means in its configuration.
+    /// Values for `{factor}` in its configuration.
     pub values: BTreeMap<String, String>,
-    /// Servers: what stands between the site and the server, from the files up.
+    /// Servers: layers between the site and the server, from the files up.
     pub layers: Vec<LayerSpec>,
-    /// Servers: what stands before the server, outermost first.
+    /// Servers: fronts before the server, outermost first.
     pub fronts: Vec<FrontSpec>,
-    /// What the server or the command is started through, outermost first.
+    /// Wraps through which the server or the command is started, outermost first.
     pub wraps: Vec<WrapSpec>,
     /// Servers: run before each start.
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration.
     pub directives: Option<String>,
-    /// What it may use.
+    /// Its resource limits.
     pub limits: LimitsPlan,
-    /// Tells whether the layer is on.
+    /// Command that tells whether the layer is on.
     pub proof: Option<Vec<String>>,
-    /// What each slice finds new.
+    /// What is new in each slice.
     pub fresh: Fresh,
     /// The arm whose first use this is.
     pub first_use_of: Option<String>,
-    /// What it is asked for in place of the workload's URLs.
+    /// URLs in place of the workload's.
     pub urls: Option<Vec<GetUrl>>,
-    /// Servers: how requests come to it.
+    /// Servers: client settings of its requests.
     pub client: ClientPlan,
     /// The same for each population, in the plan's order.
     pub populations: Vec<ClientPlan>,
     /// Servers: requests of a slice, in place of the workload's.
     pub slice_requests: Option<u64>,
-    /// Servers: how much they are asked for, where that is not the same for all.
+    /// Servers: the load, if that is not the same for all.
     pub load: Option<RequestWork>,
 }
 
-/// What an arm is.
+/// Kinds of arms.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ArmKind {
     /// A server.
@@ -70,7 +70,7 @@ pub enum ArmKind {
 /// The commands of an arm; `{dir}` stands for the arm's private directory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmCommand {
-    /// What is measured.
+    /// The measured command.
     pub argv: Vec<String>,
     /// Once, before the first run.
     pub setup: Vec<Vec<String>>,
@@ -89,14 +89,14 @@ pub(super) fn is_asked_over_tls(server: &Spec, fronts: &[FrontSpec]) -> bool {
 }
 
 impl Arm {
-    /// Local addresses that its connections come from, of each population, where the plan says any.
+    /// Local addresses that its connections come from, of each population, if the plan names any.
     pub fn sources(&self) -> impl Iterator<Item = &LocalAddresses> {
         let all =
             if self.populations.is_empty() { std::slice::from_ref(&self.client) } else { &self.populations };
         all.iter().map(|client| &client.from).filter(|from| from.count() > 0)
     }
 
-    /// How it is asked, where `common` is how all are that have no load of their own.
+    /// Its load, where `common` is that of all arms without a load of their own.
     pub fn work<'w>(&'w self, common: &'w RequestWork) -> &'w RequestWork {
         self.load.as_ref().unwrap_or(common)
     }
@@ -106,7 +106,7 @@ impl Arm {
         matches!(&self.what, ArmKind::Server(server) if is_asked_over_tls(server, &self.fronts))
     }
 
-    /// Whether it is the same but for its name and what its levels are called.
+    /// Whether it is the same but for its name and the labels of its levels.
     pub(super) fn is_like(&self, other: &Self) -> bool {
         let ways = |arm: &Self| (arm.fresh, arm.limits, arm.first_use_of.clone());
         // A configuration may hold any of the values.

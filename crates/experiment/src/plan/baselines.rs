@@ -1,8 +1,8 @@
-//! Which arm each is compared with.
+//! Baselines: the arm that each arm is compared with.
 
 use super::{Arm, Factor};
 
-/// The arm that each is compared with.
+/// The baseline of each arm.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baselines {
     /// For each arm an index of an arm; a baseline's is its own.
@@ -17,7 +17,7 @@ impl Baselines {
         Self { of: vec![baseline; arms], stratified_by: Vec::new() }
     }
 
-    /// `of`: for each arm the index of its own, which is its own baseline.
+    /// `of`: for each arm the index of its baseline, which is its own baseline.
     pub(super) const fn of_strata(of: Vec<usize>, stratified_by: Vec<usize>) -> Self {
         Self { of, stratified_by }
     }
@@ -31,7 +31,7 @@ impl Baselines {
         order
     }
 
-    /// The same of arms that stand in another order.
+    /// The same for arms in another order.
     pub(super) fn reordered(&self, order: &[usize]) -> Self {
         let place = |arm: usize| order.iter().position(|old| *old == arm).unwrap_or(0);
         Self { of: order.iter().map(|old| place(self.of(*old))).collect(), ..self.clone() }
@@ -42,7 +42,7 @@ impl Baselines {
         self.of.get(arm).copied().unwrap_or(0)
     }
 
-    /// Whether others are compared with it.
+    /// Whether other arms are compared with it.
     pub fn is(&self, arm: usize) -> bool {
         self.of.get(arm) == Some(&arm)
     }
@@ -57,7 +57,7 @@ impl Baselines {
         (0..self.of.len()).filter(move |arm| self.of(*arm) == baseline)
     }
 
-    /// What the arms of a stratum have in common, such as `apache, https`.
+    /// The levels that the arms of a stratum have in common, such as `apache, https`.
     pub fn stratum_name(&self, baseline: usize, arms: &[Arm], factors: &[Factor]) -> String {
         let level = |factor: &usize| {
             let level = *arms.get(baseline)?.levels.get(*factor)?;

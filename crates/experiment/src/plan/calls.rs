@@ -1,4 +1,4 @@
-//! The `calls` workload, checked: which operations, where their files and partners are.
+//! The checked `calls` workload: its operations, the depth of their files, the placement of their peers.
 
 use bakeoff_calls::{Operation, Peers};
 use bakeoff_units::Nanos;
@@ -6,19 +6,19 @@ use bakeoff_units::Nanos;
 /// A workload of single system calls and short programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallsWork {
-    /// What is made, in the order of the plan; none twice.
+    /// The operations, in the order of the plan; none twice.
     pub operations: Vec<Operation>,
-    /// How many directories deep the files lie.
+    /// Depth of the files, in directories.
     pub depth: u64,
-    /// How long a batch of the fastest arm is.
+    /// Duration of a batch of the fastest arm.
     pub batch: Nanos,
-    /// Where the two ends of a conversation run.
+    /// Placement of the two ends of a conversation.
     pub peers: Peers,
     /// A batch that takes longer ends the run.
     pub time_limit: Nanos,
 }
 
-/// An arm: nothing but what its process is started through, and this.
+/// An arm: only what its process is started through, and this.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmCalls {
     /// Added to the environment.

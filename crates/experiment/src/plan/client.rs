@@ -1,4 +1,4 @@
-//! How requests come to an arm, checked: which protocol, over which connections, with which TLS.
+//! Checked client settings of an arm: protocol, connections, TLS.
 
 use bakeoff_loadgen::{LocalAddresses, Protocol, Reuse, Share, TlsOptions, Trust, Versions};
 use bakeoff_units::Nanos;
@@ -6,13 +6,13 @@ use bakeoff_units::Nanos;
 /// The load generator's side of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ClientPlan {
-    /// What is asked of TLS. Whom it trusts is known when the arm is started, and put in then.
+    /// The TLS options. The trusted authority is known when the arm is started, and put in then.
     pub tls: TlsOptions,
-    /// Share of the handshakes that must go on with an earlier session, where the plan says one.
+    /// Share of the handshakes that must resume an earlier session, if the plan gives one.
     pub resume: Option<Share>,
-    /// What is spoken.
+    /// The protocol.
     pub protocol: Protocol,
-    /// How many requests a connection carries.
+    /// Number of requests that a connection carries.
     pub reuse: Reuse,
     /// Local addresses of the connections; none leaves it to the kernel.
     pub from: LocalAddresses,
@@ -37,12 +37,12 @@ impl Default for ClientPlan {
 }
 
 impl ClientPlan {
-    /// Connections at once for so many robots of a closed loop: with HTTP/2 they share.
+    /// Concurrent connections for this number of robots in a closed loop: with HTTP/2 they share.
     pub const fn connections(&self, robots: usize) -> usize {
         robots.div_ceil(self.protocol.streams())
     }
 
-    /// HTTP/2, and with how many requests in flight on a connection.
+    /// Requests in flight on a connection, with HTTP/2.
     pub const fn streams(&self) -> Option<u16> {
         match self.protocol {
             Protocol::Http1 => None,
@@ -50,12 +50,12 @@ impl ClientPlan {
         }
     }
 
-    /// Requests of a connection, where it does not stay as long as the server lets it.
+    /// Requests of a connection, if it does not stay as long as the server lets it.
     pub fn requests_per_connection(&self) -> Option<u64> {
         self.reuse.at_most()
     }
 
-    /// As reports say it; `tls`: the arm speaks it. Empty: as ever.
+    /// In words, for reports; `tls`: the arm speaks it. Empty: the default.
     pub fn in_words(&self, tls: bool) -> String {
         let mut words = Vec::new();
         words.extend(self.streams().map(|streams| format!("HTTP/2, {streams} in flight on a connection")));

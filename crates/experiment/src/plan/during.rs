@@ -1,4 +1,4 @@
-//! `during` of a population: the part of a slice in which it asks, so that load goes up and down within one.
+//! `during` of a population: the part of a slice in which it sends requests, so that load goes up and down within one.
 //!
 //! Measuring side, cold, pure.
 
@@ -6,7 +6,7 @@ use bakeoff_units::{Nanos, ParseQuantityError};
 use std::fmt;
 use std::str::FromStr;
 
-/// From when until when, both from the slice's beginning; it ends after it begins.
+/// Begin and end of the part, both from the slice's beginning; it ends after it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct During {
     /// The first request may be due then.
@@ -15,7 +15,7 @@ pub struct During {
     pub until: Nanos,
 }
 
-/// What is wrong with a part of a slice.
+/// Faults of a part of a slice.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDuringError {
     /// No two times.
@@ -24,7 +24,7 @@ pub enum ParseDuringError {
     /// One of them is no time.
     #[error("{0}")]
     NoTime(#[from] ParseQuantityError),
-    /// Nobody would ask.
+    /// The part is empty.
     #[error("it ends before it begins: {0}")]
     Empty(During),
 }

@@ -1,4 +1,4 @@
-//! Errors of plans, shown at their place in the text.
+//! Errors in plans, shown at their place in the text.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::cell::RefCell;
@@ -6,14 +6,14 @@ use std::fmt;
 use std::ops::Range;
 use toml_edit::{Document, Item, Table};
 
-/// Why a plan cannot be run.
+/// Reasons why a plan cannot be run.
 #[derive(Debug)]
 pub enum PlanError {
     /// The file.
     Unreadable {
-        /// Which.
+        /// Its path.
         path: String,
-        /// The system's word.
+        /// Error from the system.
         why: std::io::Error,
     },
     /// The text: the message with the line and a mark under the place.
@@ -104,12 +104,12 @@ fn place_of(table: &Table, key: &str) -> Option<Range<usize>> {
 pub(super) struct Faults(RefCell<Vec<PlanError>>);
 
 impl Faults {
-    /// What came of a part; `None`, and kept, where that is an error.
+    /// The outcome of a part; an error is kept, and gives `None`.
     pub(super) fn keep<T>(&self, part: Result<T, PlanError>) -> Option<T> {
         part.map_err(|error| self.0.borrow_mut().push(error)).ok()
     }
 
-    /// All of them, in the order of the text as far as parts were looked at in it; none that repeats the one before.
+    /// All of them, in the order of the text as far as it was checked in that order; repetitions are left out.
     pub(super) fn into_one(self) -> PlanError {
         let mut told: Vec<String> = self.0.into_inner().iter().map(PlanError::to_string).collect();
         told.dedup();
@@ -146,7 +146,7 @@ const UNITS: [(&str, &[&str]); 8] = [
     ("MB/s", &["read", "write"]),
 ];
 
-/// What a key wants that was given something of another type, in our words: what is wrong, and what to write.
+/// The message for a value of the wrong type, in our words: the fault, and what to write.
 fn of_type(text: &str, span: &Range<usize>, message: &str) -> Option<(String, String)> {
     let wanted = message.split_once("expected ").map(|(_, wanted)| wanted)?;
     let before = text.get(..span.start)?.trim_end().strip_suffix('=')?.trim_end();
@@ -184,7 +184,7 @@ pub fn suggestion(word: &str, known: &[&str]) -> String {
     })
 }
 
-/// `did you mean ...?`, where one is near.
+/// `did you mean ...?`, if a known word is near.
 pub fn near_miss(word: &str, known: &[&str]) -> Option<String> {
     let distance = |other: &&&str| strsim::damerau_levenshtein(word, other);
     let near = known.iter().min_by_key(distance)?;

@@ -1,8 +1,7 @@
-//! Factors: from arms and levels to one arm for each combination.
+//! Expansion of factors: from arms and levels to one arm for each combination.
 //!
-//! An arm is a template. For each cell the keys of its levels are put over the template's, and
-//! `{factor}` in every text of the arm becomes the level. What comes out is read as if the arms had
-//! been typed one by one.
+//! An arm is a template. For each cell the keys of its levels are put over the template's, and `{factor}` in every text
+//! of the arm becomes the level. The result is read as if the arms had been typed one by one.
 
 use super::PlanError;
 use super::file::{ArmSection, FactorLevel, Keys, PlanFile, Spanned};
@@ -15,7 +14,7 @@ pub struct Factor {
     pub name: String,
     /// Its levels, the reference first.
     pub levels: Vec<String>,
-    /// The levels as numbers, where all are.
+    /// The levels as numbers, if all are.
     pub numbers: Option<Vec<f64>>,
 }
 

@@ -1,4 +1,4 @@
-//! The `files` workload, checked: which operations, on which files, in which state of the caches.
+//! The checked `files` workload: its operations, their files, the state of the caches.
 
 use bakeoff_units::{Bytes, Nanos};
 use std::fmt;
@@ -6,17 +6,17 @@ use std::fmt;
 /// A workload of file operations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilesWork {
-    /// What is done, in the order of the plan; none twice.
+    /// The operations, in the order of the plan; none twice.
     pub operations: Vec<Operation>,
-    /// Sizes of the files; none twice, empty when nothing but trees is asked for.
+    /// Sizes of the files; none twice, empty if only tree operations are asked for.
     pub sizes: Vec<Bytes>,
-    /// Files of each size; `None`: as many as are good.
+    /// Files of each size; `None`: a suitable number is chosen.
     pub files: Option<usize>,
-    /// What the caches hold when operations begin.
+    /// Contents of the caches when operations begin.
     pub cache: CacheState,
-    /// When what is written is on disk.
+    /// Time at which written data is on disk.
     pub fsync: Fsync,
-    /// The tree, where an operation is about one.
+    /// The tree, if an operation needs one.
     pub tree: Option<TreeShape>,
     /// Operations of each kind in a slice; `None`: sized in the pilot.
     pub slice_operations: Option<u64>,
@@ -24,7 +24,7 @@ pub struct FilesWork {
     pub time_limit: Nanos,
 }
 
-/// What is done to files.
+/// Operations on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Operation {
     /// Open a file for reading, close it.
@@ -76,7 +76,7 @@ impl Operation {
         Self::TreeCopy,
     ];
 
-    /// As in plans.
+    /// Name in plans.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Open => "open",
@@ -107,7 +107,7 @@ impl Operation {
         matches!(self, Create | Append | Truncate | Rename | Replace | Remove)
     }
 
-    /// Whether it is done for each size apart.
+    /// Whether it is done for each size separately.
     pub const fn by_size(self) -> bool {
         matches!(self, Self::Read | Self::Write) || (self.of_new_files() && !matches!(self, Self::Rename))
     }
@@ -124,7 +124,7 @@ impl fmt::Display for Operation {
     }
 }
 
-/// What the caches hold when the operations of one kind begin.
+/// Contents of the caches when the operations of one kind begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CacheState {
     /// Nothing: the arm's `drop` hook was run, everything was written to disk, and page cache,
@@ -133,12 +133,13 @@ pub enum CacheState {
     /// Names and attributes, but no content: the page cache was dropped for the whole machine, then
     /// every file was asked for its attributes.
     Warm,
-    /// Everything: what will be used was used just before, and nothing was dropped.
+    /// Everything: files are used just before the operations, and nothing was dropped.
     Cached,
-    /// Nothing at the client and everything at the server: the arm's `drop` hook was run, and what will be used was read
-    /// where it is served from.
+    /// Nothing at the client and everything at the server: the arm's `drop` hook was run, and the files were read at
+    /// the end that serves them.
     Remote,
-    /// The same, and no connection: so before each single operation, whose time has the way to the directory in it.
+    /// As `Remote`, and without a connection: prepared before each single operation, whose time includes the way to the
+    /// directory.
     First,
 }
 
@@ -146,7 +147,7 @@ impl CacheState {
     /// All of them.
     pub const ALL: [Self; 5] = [Self::Cold, Self::Warm, Self::Cached, Self::Remote, Self::First];
 
-    /// As in plans.
+    /// Name in plans.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cold => "cold",
@@ -168,14 +169,14 @@ impl CacheState {
     }
 }
 
-/// When what is written is on disk.
+/// Time at which written data is on disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fsync {
-    /// Whenever the file system likes.
+    /// Left to the file system.
     None,
     /// `fsync` of each file before it is closed.
     File,
-    /// That, and `fsync` of the directory a file lies in.
+    /// `fsync` of each file, and of the directory it lies in.
     FileAndDirectory,
     /// Files are opened with `O_DSYNC`.
     Data,
@@ -185,7 +186,7 @@ impl Fsync {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::None, Self::File, Self::FileAndDirectory, Self::Data];
 
-    /// As in plans.
+    /// Name in plans.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -207,18 +208,18 @@ pub struct TreeShape {
     pub mean: Bytes,
 }
 
-/// The directory of an arm and what puts a file system there, with substitutions.
+/// The directory of an arm and the commands that put a file system there, with substitutions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ArmFiles {
     /// An existing directory once `setup` was run: absolute, or it begins with `{dir}`.
     pub path: String,
-    /// What runs at the other end of the link as long as the arm.
+    /// Daemon at the other end of the link, running as long as the arm.
     pub serve: Option<ArmServe>,
     /// A file with a line `NAME NUMBER` for each of the layer's counters.
     pub status: Option<String>,
     /// Once, before anything is written.
     pub setup: Vec<Vec<String>>,
-    /// Once what must not open is written.
+    /// Run once, after the files that must not open were written.
     pub deny: Vec<Vec<String>>,
     /// Cold, remote and first caches: before what else is dropped.
     pub drop: Vec<Vec<String>>,
@@ -233,9 +234,9 @@ pub struct ArmFiles {
 pub struct ArmServe {
     /// Program and arguments with substitutions; no shell.
     pub argv: Vec<String>,
-    /// Ready when it prints a line that begins so; `None`: at once.
+    /// Ready when it prints a line that begins with this; `None`: at once.
     pub ready: Option<String>,
-    /// Where the directory under test lies on its side; `None`: not told.
+    /// Path of the directory under test on its side; `None`: not known.
     pub from: Option<String>,
 }
 

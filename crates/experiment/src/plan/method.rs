@@ -1,13 +1,13 @@
-//! How an experiment is done, as far as the plan says: design, restarts, link, proof.
+//! Method of an experiment, as far as the plan sets it: design, restarts, link, proof.
 
 use bakeoff_units::{BitsPerSecond, Bytes, BytesPerSecond, Nanos, PerSecond, Ratio};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is looked for.
+/// Goal of an experiment.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
-    /// What the arms cost against the baseline.
+    /// The cost of the arms against the baseline.
     Compare,
     /// The highest rate that each arm sustains.
     Peak(PeakPlan),
@@ -18,7 +18,7 @@ pub enum Kind {
 pub struct PeakPlan {
     /// Bound on the quantile of the response time; `None`: from the unloaded arm.
     pub slo: Option<Nanos>,
-    /// Which quantile, between 0 and 1.
+    /// The quantile, between 0 and 1.
     pub quantile: f64,
     /// Width of the interval that ends the search.
     pub precision: Ratio,
@@ -29,10 +29,10 @@ pub struct PeakPlan {
 }
 
 impl PeakPlan {
-    /// No trial is shorter than so many times the SLO: in less time a queue that grows for want of a fifth of the capacity
-    /// is not yet seen in the response times.
+    /// Least length of a trial, in SLOs: in less time a queue that grows for want of a fifth of the capacity is not yet
+    /// seen in the response times.
     const TRIAL_SLOS: f64 = 5.0;
-    /// The last one takes so many: there a twentieth is seen.
+    /// Least length of the last trial, in SLOs: it reveals a lack of a twentieth.
     const CONFIRM_SLOS: f64 = 20.0;
     /// Fewer trials than this are no search: ten to find a rate, and the ten of the curve.
     const LEAST_TRIALS: f64 = 20.0;
@@ -42,7 +42,8 @@ impl PeakPlan {
         slo.times(Self::TRIAL_SLOS)
     }
 
-    /// Length of the last trial under this bound: as the plan says, or what an overload takes to show if that is more.
+    /// Length of the last trial under this bound: the plan's, or the time that an overload takes to show if that is
+    /// more.
     pub fn confirming(&self, slo: Nanos) -> Nanos {
         self.confirm.max(slo.times(Self::CONFIRM_SLOS))
     }
@@ -53,7 +54,7 @@ impl PeakPlan {
     }
 }
 
-/// How the arms of a round are measured.
+/// Design of the rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DesignChoice {
     /// One after the other.
@@ -69,12 +70,12 @@ pub enum DesignChoice {
 pub struct LoadsPlan {
     /// Two or more, none twice, in the order of the plan.
     pub loads: Vec<LoadPlan>,
-    /// The place of the load that the verdict stands on; `None`: the middle one.
+    /// Index of the load that the verdict stands on; `None`: the middle one.
     pub decide_at: Option<usize>,
 }
 
 impl LoadsPlan {
-    /// Whether some are shares of what the slowest arm answers.
+    /// Whether some are shares of the slowest arm's capacity.
     pub fn has_shares(&self) -> bool {
         self.loads.iter().any(|load| load.rate.given().is_none())
     }
@@ -89,17 +90,17 @@ pub struct LoadPlan {
     pub rate: LoadRate,
 }
 
-/// A rate, or what share of the most it is.
+/// A rate, or a share of the capacity.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadRate {
     /// As it is.
     Rate(PerSecond),
-    /// Of what the slowest arm answers in the pilot.
+    /// Share of the rate that the slowest arm answers in the pilot.
     Share(Ratio),
 }
 
 impl LoadRate {
-    /// The rate, where it is known without a pilot.
+    /// The rate, if it is known without a pilot.
     pub const fn given(self) -> Option<PerSecond> {
         match self {
             Self::Rate(rate) => Some(rate),
@@ -120,7 +121,7 @@ pub enum Design {
 }
 
 impl Design {
-    /// As in plans and results.
+    /// Name in plans and results.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Pairs => "pairs",
@@ -140,7 +141,7 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// As in results.
+    /// Name in results.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Sample => "sample",
@@ -148,7 +149,7 @@ impl Extent {
         }
     }
 
-    /// As reports say it.
+    /// In words, for reports.
     pub const fn in_words(self) -> &'static str {
         match self {
             Self::Sample => "a stated sample; `--full` runs the whole",
@@ -171,10 +172,9 @@ pub struct LinkPlan {
 /// Requests that the layer must refuse, planted among the others; in `files` workloads files that it must not open.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ViolationPlan {
-    /// Share of all requests that are planted, at most 0.5; 0 where the workload asks for them by
-    /// itself.
+    /// Share of all requests that are planted, at most 0.5; 0 if the workload asks for them by itself.
     pub share: Ratio,
-    /// What is asked for.
+    /// The planted requests or files.
     pub what: Violations,
     /// Statuses that mean refused.
     pub refused: Vec<u16>,
@@ -182,30 +182,30 @@ pub struct ViolationPlan {
     pub enforced_by: Vec<String>,
 }
 
-/// What the layer must refuse.
+/// Violations that the layer must refuse.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Violations {
     /// These paths.
     Urls(Vec<String>),
-    /// So many files of the site, altered on disk after it was written.
+    /// This number of files of the site, altered on disk after it was written.
     Files(usize),
-    /// So many files of the tree that the owner signed are not as those that are served: the layer
-    /// must note, not refuse, each request for one.
+    /// This number of files of the tree that the owner signed differ from those that are served: the layer must note,
+    /// not refuse, each request for one.
     Digests(usize),
-    /// `files` workload: so many files that the arm must not let anybody open.
+    /// `files` workload: this number of files that the arm must not let any process open.
     Denied(usize),
 }
 
-/// What a subject may use; `None`: as much as there is.
+/// Resource limits of a subject; `None`: no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct LimitsPlan {
     /// Memory, page cache included.
     pub memory: Option<Bytes>,
     /// CPU time in cores.
     pub cpus: Option<f64>,
-    /// From storage.
+    /// Rate of reads from storage.
     pub read: Option<BytesPerSecond>,
-    /// To storage.
+    /// Rate of writes to storage.
     pub write: Option<BytesPerSecond>,
 }
 
@@ -216,7 +216,7 @@ impl LimitsPlan {
     }
 }
 
-/// What every slice of an arm finds new.
+/// Parts of an arm's state that every slice finds new.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fresh {
     /// Nothing: connections stay, the server is warm.

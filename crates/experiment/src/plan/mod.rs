@@ -1,9 +1,9 @@
 //! Plans: from TOML text to an experiment that can be run.
 //!
-//! Two steps and two types: [`file`] is what the user typed, key by key; [`Plan`] is what will be
-//! done, with nothing left to check. Errors point at the line, name the key and suggest the near
-//! miss. Nothing is started here, and nothing opened but the plan and configurations that it names; whether a program is
-//! there is asked where an arm is left out without it.
+//! Two steps and two types: [`file`] is what the user typed, key by key; [`Plan`] is what will be done, with nothing
+//! left to check. Errors point at the line, name the key and suggest the near miss. Nothing is started here, and only
+//! the plan and the configurations that it names are opened. Programs are looked for only where an arm is left out
+//! without its program.
 
 mod arm;
 mod baselines;
@@ -43,7 +43,7 @@ use bakeoff_subject::Written;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::path::{Path, PathBuf};
 
-/// The smallest cost that matters, where a plan says nothing, as a share.
+/// The default margin: the smallest cost that matters, as a share.
 pub const DEFAULT_MARGIN: f64 = 0.01;
 
 /// An experiment, checked.
@@ -51,17 +51,17 @@ pub const DEFAULT_MARGIN: f64 = 0.01;
 pub struct Plan {
     /// The file's stem or the shipped plan's name.
     pub name: String,
-    /// What messages call the text.
+    /// Name of the text in messages.
     pub origin: String,
     /// The text it came from.
     pub text: String,
     /// Directory that relative paths start from.
     pub base_dir: PathBuf,
-    /// What is looked for.
+    /// Goal of the experiment.
     pub kind: Kind,
-    /// How the arms of a round are measured.
+    /// Design of the rounds.
     pub design: DesignChoice,
-    /// Arms are started anew every so many rounds; 0: never; `None`: chosen.
+    /// Number of rounds between restarts of the arms; 0: never; `None`: chosen.
     pub restart_every: Option<u32>,
     /// The meter that the verdict stands on; `None`: chosen.
     pub primary: Option<String>,
@@ -69,15 +69,15 @@ pub struct Plan {
     pub link: Option<LinkPlan>,
     /// Name of the published study to set the figures beside.
     pub study: Option<String>,
-    /// What the layer must refuse.
+    /// Violations that the layer must refuse.
     pub violations: Option<ViolationPlan>,
     /// Files that lie in every arm's private directory.
     pub written: Vec<Written>,
-    /// The factors; each arm says its levels in this order.
+    /// The factors; each arm lists its levels in this order.
     pub factors: Vec<Factor>,
-    /// Seed of everything that is drawn.
+    /// Seed of everything random.
     pub seed: u64,
-    /// Which arm each is compared with.
+    /// The arm that each is compared with.
     pub baselines: Baselines,
     /// The smallest cost that matters: a share, or ns.
     pub margin: Margin,
@@ -97,15 +97,15 @@ pub struct Plan {
     pub generator_cores: Option<Vec<usize>>,
     /// Cores of the subjects; `None`: chosen.
     pub subject_cores: Option<Vec<usize>>,
-    /// What is asked for or run.
+    /// The workload.
     pub work: Work,
     /// The arms in the order of the plan.
     pub arms: Vec<Arm>,
-    /// Arms that are left out, each with the program that this machine does not have.
+    /// Arms that are left out, each with the program that this machine lacks.
     pub left_out: Vec<(String, String)>,
-    /// Which of its values these are, where the plan has two.
+    /// The extent that its values belong to, if the plan has two.
     pub extent: Option<Extent>,
-    /// Of a sample: the whole.
+    /// If this is a sample: the whole.
     pub full: Option<Box<Plan>>,
 }
 
@@ -141,8 +141,8 @@ impl Plan {
         Self::parse(&source.name, &source.origin, &source.text, base)
     }
 
-    /// Checks a plan's text. `origin` is what messages call it. Where it states a sample, this is the
-    /// sample; the whole is checked as well, and stands in `full`.
+    /// Checks a plan's text. `origin` is its name in messages. If it states a sample, this is the sample; the whole is
+    /// checked as well, and is in `full`.
     ///
     /// # Errors
     /// The text is no plan; the message shows where and why.
@@ -151,10 +151,10 @@ impl Plan {
         check::check(name, origin, text, base_dir, file)
     }
 
-    /// Whether the files, programs and cores that it names are on this machine.
+    /// Checks that the files, programs and cores that it names are on this machine.
     ///
     /// # Errors
-    /// All that is missing, each at its place.
+    /// Everything that is missing, each at its place.
     pub fn here(&self) -> Result<(), PlanError> {
         check::here(&self.origin, &self.text, &self.base_dir)
     }
@@ -182,8 +182,8 @@ impl Plan {
         arm.slice_requests.or(common)
     }
 
-    /// Names of all processes or commands that are measured: the arms, and the second one of
-    /// each baseline, marked with a prime, behind it. A search for peaks needs no second one.
+    /// Names of all processes or commands that are measured: the arms, and behind each baseline its second process,
+    /// marked with a prime. A search for peaks needs no second one.
     pub fn names(&self) -> Vec<String> {
         self.arms
             .iter()
@@ -196,7 +196,7 @@ impl Plan {
             .collect()
     }
 
-    /// How the arm is asked; `None`: it is no server.
+    /// The load of the arm; `None`: it is no server.
     pub fn work_of<'w>(&'w self, arm: &'w Arm) -> Option<&'w RequestWork> {
         match &self.work {
             Work::Requests(common) => Some(arm.work(common)),
@@ -215,7 +215,7 @@ impl Plan {
         }
     }
 
-    /// The arm of a name as in [`Plan::names`].
+    /// The arm with a name as in [`Plan::names`].
     pub fn arm_of(&self, name: &str) -> Option<&Arm> {
         let name = name.strip_suffix('\'').unwrap_or(name);
         self.arms.iter().find(|arm| arm.name == name)

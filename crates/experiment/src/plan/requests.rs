@@ -1,4 +1,4 @@
-//! Workloads of requests, checked: which, and when they are due.
+//! Checked workloads of requests: the requests, and the clock by which they are due.
 
 use super::{ClientPlan, During};
 use bakeoff_loadgen::Refusals;
@@ -10,24 +10,23 @@ use bakeoff_workload::{GetUrl, Shape};
 /// A workload of requests.
 #[derive(Clone, Debug)]
 pub struct RequestWork {
-    /// Which requests.
+    /// Source of the requests.
     pub source: RequestSource,
-    /// When they are due. A search for peaks takes only the kind of gaps from it; the rates are its
-    /// own.
+    /// The clock by which they are due. A search for peaks takes only the kind of gaps from it; the rates are its own.
     pub clock: LoadClock,
     /// Time limit of a request.
     pub timeout: Nanos,
     /// Open loop: most connections.
     pub connections: usize,
-    /// How long caches may keep what the origin sends; `None`: it says nothing of that.
+    /// Time that caches may keep replies of the origin; `None`: the origin does not say.
     pub max_age: Option<Nanos>,
-    /// What counts as refused.
+    /// Statuses and failures that count as refused.
     pub refusals: Refusals,
     /// Requests of a slice; `None`: sized in the pilot.
     pub slice_requests: Option<u64>,
     /// Slices end with time and not with work.
     pub timed: Option<Timed>,
-    /// Clients that ask side by side; empty: all are alike, and ask as is said here.
+    /// Clients that ask side by side; empty: all clients are alike, with these settings.
     pub populations: Vec<Population>,
 }
 
@@ -36,30 +35,30 @@ pub struct RequestWork {
 pub struct Population {
     /// Its name.
     pub name: String,
-    /// What it asks for and when; its populations are none.
+    /// Its requests and clock; its own populations are empty.
     pub work: RequestWork,
     /// Whether it asks for paths of its own.
     pub own_requests: bool,
-    /// The part of a slice in which it asks; `None`: all of it.
+    /// The part of a slice in which it sends requests; `None`: all of it.
     pub during: Option<During>,
     /// Share of its failed requests above which an arm is invalid.
     pub max_errors: Ratio,
 }
 
 impl Population {
-    /// Its load in words, where arms are asked by these clocks.
+    /// Its load in words, for arms with these clocks.
     pub(crate) fn load_in_words(&self, clocks: impl Iterator<Item = LoadClock>) -> String {
         let during = self.during.map_or_else(String::new, |during| format!(", {during}"));
         clocks_in_words(clocks) + &during
     }
 }
 
-/// How long a slice is.
+/// Lengths of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timed {
-    /// What counts.
+    /// The part that counts.
     pub slice: Nanos,
-    /// The same load before it.
+    /// The warm-up before it, at the same load.
     pub warm: Nanos,
 }
 
@@ -79,7 +78,7 @@ impl RequestWork {
         self.in_words_with(&[])
     }
 
-    /// The same where arms are asked in these ways of their own.
+    /// The same for arms with these loads of their own.
     pub fn in_words_with(&self, own: &[&Self]) -> String {
         let all = if own.is_empty() { &[self] } else { own };
         let of_population = |(index, of): (usize, &Population)| {
@@ -109,13 +108,13 @@ impl RequestWork {
         }
     }
 
-    /// Most connections at once to an arm that is asked in this way.
+    /// Most connections at once to an arm with these client settings.
     pub fn connections_of(&self, client: &ClientPlan) -> usize {
         self.clock.robots().map_or(self.connections, |robots| client.connections(robots))
     }
 }
 
-/// Which requests.
+/// Sources of requests.
 #[derive(Clone, Debug)]
 pub enum RequestSource {
     /// An access log.
@@ -137,7 +136,7 @@ pub enum RequestSource {
     Webstone,
     /// A made-up site, all of whose URLs every robot walks.
     Walk {
-        /// What it is like.
+        /// Its parameters.
         shape: Shape,
         /// Largest site, on disk.
         max_site: Bytes,
@@ -146,17 +145,17 @@ pub enum RequestSource {
     Get(Vec<GetUrl>),
 }
 
-/// When requests are due.
+/// Clocks by which requests are due.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum LoadClock {
     /// Robots, each asking again when its reply has come and it has thought. For a replay each
     /// robot walks the log in its own order.
     Closed {
-        /// How many.
+        /// Number of robots.
         robots: usize,
         /// Between a reply and the next request.
         think: Nanos,
-        /// Replay: a slice is the whole log, walked so many times by each robot.
+        /// Replay: a slice is the whole log, walked this many times by each robot.
         passes: Option<u32>,
     },
     /// Equal gaps.
@@ -165,14 +164,14 @@ pub enum LoadClock {
     Poisson(PerSecond),
     /// Many at the same moment, again and again.
     Bursts(BurstClock),
-    /// The log's own gaps, so many times as fast.
+    /// The log's own gaps, sped up by a factor.
     Original {
         /// Speed factor.
         speed: f64,
     },
 }
 
-/// Several clocks in words, in their order: what the first and the last have in common is said once.
+/// Several clocks in words, in their order: common words at the beginning and the end appear once.
 fn clocks_in_words(clocks: impl Iterator<Item = LoadClock>) -> String {
     let mut all: Vec<String> = clocks.map(|clock| clock.in_words()).collect();
     all.dedup();
@@ -197,7 +196,7 @@ pub struct BurstClock {
 }
 
 impl BurstClock {
-    /// The most requests that come due in so long a time.
+    /// The most requests that come due within `time`.
     pub fn at_most_in(self, time: Nanos) -> f64 {
         (time.get() / self.every.get().max(1) + 1) as f64 * f64::from(self.most)
     }

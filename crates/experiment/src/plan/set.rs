@@ -1,7 +1,7 @@
-//! Values given on a command line in place of a plan's own: `--set experiment.budget=30s`.
+//! Settings on the command line in place of a plan's own values: `--set experiment.budget=30s`.
 //!
-//! Cold, pure. The plan's text itself is changed, and everything after that reads the text: what is checked, run, stored
-//! and reported is one plan, and needs no second place for what was changed in it.
+//! Cold, pure. The plan's text itself is changed, and everything after that reads the text. So the plan that is
+//! checked, run, stored and reported is one, and the changes need no second place.
 
 use super::PlanError;
 use std::str::FromStr;
@@ -17,7 +17,7 @@ pub struct Setting {
     typed: String,
 }
 
-/// What is no setting.
+/// Error for a text that is no setting.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}; write it as experiment.budget=30s or workload.urls='[\"/a\", \"/b\"]'")]
 pub struct SettingError {
@@ -38,7 +38,7 @@ impl FromStr for Setting {
     }
 }
 
-/// A TOML value. What is none and does not begin as one is a string: shells take quotes away.
+/// A TOML value. A text that is none and does not begin like one is a string: shells take quotes away.
 fn read(text: &str) -> Result<Value, String> {
     match text.parse::<Value>() {
         Ok(value) => Ok(value),
@@ -61,7 +61,7 @@ impl Setting {
         &self.typed
     }
 
-    /// The outermost word, and the same without it where anything is left.
+    /// The outermost word, and the setting without it if anything is left.
     pub fn below(&self) -> (&str, Option<Self>) {
         let Some((first, rest)) = self.path.split_first() else { return ("", None) };
         // The words before the value are keys, which have no `=` but in quotes.
@@ -71,11 +71,11 @@ impl Setting {
     }
 }
 
-/// What messages call the text, and the text with the values in the place of its own and a comment of what was set at its end.
-/// A text that is no TOML stays as it is: whoever reads it next says so.
+/// Applies settings to a text: returns its new name in messages, and the text with the values replaced and a comment at
+/// its end that lists them. A text that is no TOML stays as it is: its next reader reports the error.
 ///
 /// # Errors
-/// A key lies below something that has no keys.
+/// A key lies below a value that has no keys.
 pub fn changed(origin: &str, text: &str, settings: &[Setting]) -> Result<(String, String), PlanError> {
     let mut document = match text.parse::<DocumentMut>() {
         Ok(document) if !settings.is_empty() => document,
@@ -111,7 +111,7 @@ fn put(mut item: &mut Item, setting: &Setting) -> Result<(), String> {
     Ok(())
 }
 
-/// What stands at a key, or nothing yet; of a list by its number.
+/// The item at a key, or an empty place for it; in a list by its number.
 fn below<'a>(item: &'a mut Item, key: &Key) -> Option<&'a mut Item> {
     if item.is_none() {
         let mut table = Table::new();

@@ -1,4 +1,4 @@
-//! How requests came to an arm, as far as that was not as ever.
+//! Client settings of an arm that differ from the default.
 
 use crate::plan::ClientPlan;
 use schemars::JsonSchema;
@@ -19,7 +19,7 @@ pub struct ClientSetup {
 }
 
 impl ClientSetup {
-    /// `None` where there is nothing to say.
+    /// `None` if all are the default.
     pub(crate) fn of(client: &ClientPlan, tls: bool) -> Option<Self> {
         let words = client.in_words(tls);
         (!words.is_empty()).then(|| Self {

@@ -1,4 +1,4 @@
-//! The part of `results.json` that belongs to a cost over the load.
+//! The part of `results.json` for a cost over the load.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,4 @@
-//! The part of `results.json` that belongs to the design: starts, factors, prices, first uses,
-//! violations, steadiness.
+//! The part of `results.json` for the design: starts, factors, prices, first uses, violations, steadiness.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -211,7 +211,7 @@ pub enum Resource {
 }
 
 impl Resource {
-    /// As in `results.json`.
+    /// Label in `results.json`.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Cpu => "cpu",

@@ -1,8 +1,8 @@
-//! The results directory as data: what a run writes down, and what reports are made from.
+//! Data forms of the results directory: the files a run writes, and the input of reports.
 //!
-//! Measuring side, cold. Owns the stored forms and their JSON schema. `setup.json` is written once,
-//! before the first slice; `slices.jsonl` grows by a line a slice, synced before the next slice
-//! starts, or in a search for peaks `trials.jsonl` by a line a trial; `results.json` is a pure function of those two (see `analyse`).
+//! Measuring side, cold. Owns the stored forms and their JSON schema. `setup.json` is written once, before the first
+//! slice; `slices.jsonl` grows by a line a slice, synced before the next slice starts, or in a search for peaks
+//! `trials.jsonl` by a line a trial; `results.json` is a pure function of those two (see `analyse`).
 
 mod client;
 mod curve;
@@ -29,5 +29,5 @@ pub const RESULTS_SCHEMA: &str = "bakeoff-results/4";
 /// The `schema` of this version's `setup.json`.
 pub const SETUP_SCHEMA: &str = "bakeoff-setup/4";
 
-/// The class of a file operation that found other bytes than were written: it makes an arm invalid.
+/// The class of a file operation that read other bytes than were written: it makes an arm invalid.
 pub const WRONG_BYTES: &str = "wrong-bytes";

@@ -1,5 +1,5 @@
-//! A search for peaks as data: what is fixed before its first trial, a line of `trials.jsonl`, and
-//! the part of `results.json` that belongs to it.
+//! Data of a peak search: its set-up, fixed before its first trial, a line of `trials.jsonl`, and its part of
+//! `results.json`.
 
 use super::Estimate;
 use bakeoff_meter::{Counters, EncodedTimes};
@@ -137,7 +137,7 @@ pub struct PeakResult {
     pub ratios: BTreeMap<String, PeakRatio>,
 }
 
-/// [`PeakArm::finding`] where every trial was void, or too many because of others, or none was run.
+/// [`PeakArm::finding`] if every trial was void, or too many because of other load, or none was run.
 pub const NOT_MEASURED: &str = "not-measured";
 
 /// The highest rate of one arm.

@@ -1,4 +1,4 @@
-//! What is fixed before the first slice, and what was found on the machine.
+//! Set-up of a run, fixed before the first slice, and the observed facts of the machine.
 
 use super::{ClientSetup, LinkSetup, PeakSetup, SliceRecord, StratumSetup};
 use crate::plan::{Design, Extent};
@@ -136,7 +136,7 @@ impl WorkloadSetup {
 }
 
 impl WorkloadSetup {
-    /// Whether operations are made, each a kind of its own, and not requests.
+    /// Whether the workload makes operations, each a kind of its own, and not requests.
     pub fn makes_operations(&self) -> bool {
         !self.operations.is_empty()
     }
@@ -287,7 +287,7 @@ impl DesignSetup {
         self.loads.len() > 1
     }
 
-    /// What a slice was measured for.
+    /// The purpose that a slice was measured for.
     pub fn kind_of(&self, slice: &SliceRecord) -> RoundKind {
         match slice.load {
             None if self.loads.is_empty() => RoundKind::Main,
@@ -298,7 +298,7 @@ impl DesignSetup {
     }
 }
 
-/// What a round is for.
+/// Purpose of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RoundKind {
     /// The verdict: every load, by the design.

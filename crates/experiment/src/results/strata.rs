@@ -1,7 +1,7 @@
-//! Which arm is compared with which: within a stratum, with the stratum's own baseline.
+//! Strata: each arm is compared within its stratum, with the stratum's own baseline.
 //!
-//! Measuring side, cold. A plan without strata is one stratum. Owns the naming of a baseline's second
-//! process, `plain'`.
+//! Measuring side, cold. A plan without strata is one stratum. Owns the naming of a baseline's second process,
+//! `plain'`.
 
 use super::Setup;
 use schemars::JsonSchema;
@@ -30,13 +30,13 @@ impl Setup {
         one.into_iter().chain(self.strata.iter().map(|stratum| stratum.baseline.as_str()))
     }
 
-    /// What an arm is compared with; a baseline's two processes with the first of them.
+    /// The arm that an arm is compared with; for a baseline's two processes the first of them.
     pub fn baseline_of(&self, arm: &str) -> &str {
         let stratum = self.strata.iter().find(|stratum| stratum.arms.iter().any(|other| other == arm));
         stratum.map_or(&self.baseline, |stratum| &stratum.baseline)
     }
 
-    /// Whether others are compared with it.
+    /// Whether other arms are compared with it.
     pub fn is_baseline(&self, arm: &str) -> bool {
         self.baseline_of(arm) == arm
     }
@@ -56,7 +56,7 @@ impl Setup {
         self.arms.iter().map(String::as_str).filter(|arm| self.is_second(arm))
     }
 
-    /// The arms that can be told from one another: each baseline, then what is compared with it.
+    /// The arms that can be told from one another: each baseline, then the arms compared with it.
     pub fn stratum_arms(&self) -> Vec<Vec<&str>> {
         let of = |baseline| {
             let judged = self.judged().filter(move |arm| self.baseline_of(arm) == baseline);

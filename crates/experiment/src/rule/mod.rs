@@ -1,9 +1,8 @@
 //! Rules that end a build: `https: cost > 2%`, `response_p99 > 20ms`.
 //!
-//! Cold, pure. Owns what a rule means and which of four things it comes to. A rule is judged by the
-//! end of the interval that is nearer to keeping it, so that noise never breaks it: `cost > 2%` is
-//! broken when even the low end lies above 2 %. What cannot be judged is said to be so, and is never
-//! taken for kept.
+//! Cold, pure. Owns the meaning of a rule and its four outcomes. A rule is judged by the end of the interval that is
+//! nearer to keeping it, so that noise never breaks it: `cost > 2%` is broken when even the low end lies above 2 %. A
+//! rule that cannot be judged is reported as such, and is never taken for kept.
 
 mod parse;
 
@@ -14,9 +13,9 @@ use bakeoff_meter::catalogue;
 use bakeoff_stats::{Amounts, Verdict, per_second};
 use std::fmt;
 
-/// Arms that are named in a line; a run may have forty.
+/// Number of arms named in a line; a run may have forty.
 const NAMED: usize = 3;
-/// What a rule calls full speed.
+/// Name of full speed in a rule.
 const FULL: &str = "full";
 
 /// A condition that must not come true.
@@ -24,7 +23,7 @@ const FULL: &str = "full";
 pub struct Rule {
     /// As it was typed.
     text: String,
-    /// The arm it is about; all that are compared when it names none.
+    /// The arm it is about; all compared arms if it names none.
     arm: Option<String>,
     test: Test,
 }
@@ -47,7 +46,7 @@ enum Test {
     },
 }
 
-/// What a figure's change is compared with.
+/// Value that a figure's change is compared with.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Bound {
     /// Fraction; points for figures that are shares.
@@ -60,10 +59,10 @@ enum Bound {
     Is(f64),
 }
 
-/// Which number of an interval is compared.
+/// Number of an interval that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum End {
-    /// The one that the rule is broken by last.
+    /// The end at which the rule breaks last.
     Careful,
     Low,
     High,
@@ -78,7 +77,7 @@ enum Order {
     AtMost,
 }
 
-/// What a rule comes to, the best first.
+/// Outcome of a rule, the best first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ruled {
     /// It is not broken, and the whole interval says so.
@@ -94,9 +93,9 @@ pub enum Ruled {
 /// A rule, judged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ruling {
-    /// The worst that any of its arms comes to.
+    /// The worst outcome of any of its arms.
     pub ruled: Ruled,
-    /// One line for people: the rule, what it came to, and the figures.
+    /// One line for people: the rule, its outcome, and the figures.
     pub line: String,
 }
 
@@ -118,8 +117,8 @@ impl Rule {
         matches!(self.test, Test::Figure { bound: Bound::Is(_), .. })
     }
 
-    /// Whether there is such an arm among those that it can be about: all that are compared, and baselines where it is about
-    /// figures themselves.
+    /// Checks that the rule has an arm to judge: of all that are compared, and of baselines too if it is about figures
+    /// themselves.
     ///
     /// # Errors
     /// There is none; with the near miss.
@@ -165,7 +164,7 @@ impl Rule {
         self.arm.as_ref().is_none_or(|meant| meant == arm)
     }
 
-    /// The arms that are compared, by how they differ.
+    /// Judges the compared arms by their differences.
     fn judge_changes<'a>(&self, results: &'a Results) -> Vec<(&'a str, (Ruled, String))> {
         let is_meant = |row: &&Comparison| {
             let is_noise_floor = row.arm.strip_suffix('\'') == Some(row.baseline.as_str());
@@ -257,7 +256,7 @@ fn by_figure(row: &Comparison, end: End, order: Order, bound: Bound) -> (Ruled, 
     (ruled(end, order, bound, [effect, low, high]), told(row, is_time, effect, low, high))
 }
 
-/// The figure of an arm by itself. How often something happened holds also where the arm is invalid, perhaps for that.
+/// Judges the figure of an arm by itself. A count of events also holds for an invalid arm: they may be the reason.
 fn by_value(arm: &ArmResult, meter: &str, end: End, order: Order, bound: f64) -> (Ruled, String) {
     let is_count = catalogue::find(meter).is_some_and(|meter| meter.part_of.is_some());
     if let Some(why) = arm.invalid.as_ref().filter(|_| !is_count) {
@@ -281,7 +280,7 @@ fn by_value(arm: &ArmResult, meter: &str, end: End, order: Order, bound: f64) ->
     (ruled(end, order, bound, [value, low, high]), figure)
 }
 
-/// By which of estimate, low end and high end a bound is judged, and what it comes to.
+/// Picks estimate, low end or high end to judge a bound, and judges it.
 fn ruled(end: End, order: Order, bound: f64, [at, low, high]: [f64; 3]) -> Ruled {
     let (near, far) = match order {
         Order::Above | Order::AtLeast => (low, high),
@@ -321,7 +320,7 @@ impl Order {
 }
 
 impl Ruled {
-    /// As it stands in a line.
+    /// Word in a line.
     const fn as_str(self) -> &'static str {
         match self {
             Self::Held => "held",

@@ -1,4 +1,4 @@
-//! A rule as it is typed: `[ARM:] FIGURE[.low|.high|.estimate][@LOAD] > 2%`, `[ARM:] METER > 20ms` or
+//! Parser of rules: `[ARM:] FIGURE[.low|.high|.estimate][@LOAD] > 2%`, `[ARM:] METER > 20ms` or
 //! `[ARM:] verdict = costs`.
 
 use super::{Bound, End, Order, Rule, Test};
@@ -8,7 +8,7 @@ use bakeoff_stats::Verdict;
 use bakeoff_units::{Bytes, BytesPerSecond, Nanos, PerSecond};
 use std::str::FromStr;
 
-/// Why a rule cannot be read.
+/// Reasons why a rule cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the rule `{rule}`: {what}")]
 pub struct RuleError {
@@ -86,7 +86,7 @@ fn verdict(rest: &str) -> Result<Test, String> {
     Ok(Test::Verdict { equal, verdict })
 }
 
-/// The name, and which number of its interval.
+/// The name, and the number of its interval.
 fn end(figure: &str) -> (&str, End) {
     let named = [(".low", End::Low), (".high", End::High), (".estimate", End::Estimate)];
     named
@@ -106,7 +106,7 @@ fn meter(name: &str) -> Result<Option<&'static Meter>, String> {
     })
 }
 
-/// The near miss, or where all of them stand: there are too many for a message.
+/// The near miss, or the place where all are listed: there are too many for a message.
 fn near(name: &str, known: &[&str]) -> String {
     let said = suggestion(name, known);
     if said.starts_with("did you mean") {
@@ -116,8 +116,8 @@ fn near(name: &str, known: &[&str]) -> String {
     }
 }
 
-/// With its unit: whether a bare 2 is 2 % or 200 % would be anybody's guess. Of a named meter, what has no sign is the figure
-/// itself; `cost` is a change anyway.
+/// A bound, which needs its unit: a bare 2 could be 2 % or 200 %. For a named meter a bound without a sign is the
+/// figure itself; `cost` is a change anyway.
 fn read_bound(bound: &str, meter: Option<&Meter>) -> Result<Bound, String> {
     if let Some(number) = bound.strip_suffix('%').and_then(number) {
         return Ok(Bound::Share(number / 100.0));

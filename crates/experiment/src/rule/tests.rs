@@ -1,4 +1,4 @@
-//! Rules against made-up rows.
+//! Rules against synthetic rows.
 
 use super::*;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What the round loop asks of arms, be they servers or commands.
+//! Interface between the round loop and the arms, be they servers or commands.
 
 use super::RunError;
 use crate::results::{
@@ -12,11 +12,11 @@ use std::collections::BTreeMap;
 pub(crate) struct Measured {
     pub(crate) counters: Counters,
     pub(crate) times: Times,
-    /// All requests of the slice were made. A slice that time or the user cut short is no slice.
+    /// All requests of the slice were made. A slice that was cut short by time or the user is no slice.
     pub(crate) complete: bool,
     /// Seed of the order and the arrivals that the arm had in this round, where they were its own.
     pub(crate) order_seed: Option<u64>,
-    /// What each population counted, where the plan has several.
+    /// Counts of each population, if the plan has several.
     pub(crate) populations: BTreeMap<String, PopulationRecord>,
 }
 
@@ -36,37 +36,36 @@ impl Measured {
     }
 }
 
-/// What requests come due by.
+/// Arrival of requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Pace {
     /// The plan's own clock.
     Planned,
-    /// So many a second on the mean (Poisson), in an order of the arm's own.
+    /// This many a second on the mean (Poisson), in an order of the arm's own.
     At(PerSecond),
 }
 
-/// Which part of an arm's slice.
+/// A part of an arm's slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// From 0.
     pub(crate) index: u32,
-    /// Of so many; 1: the whole slice.
+    /// Number of parts; 1: the whole slice.
     pub(crate) of: u32,
 }
 
-/// In which parts slices may be measured.
+/// Parts in which slices may be measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Parts {
     /// As a whole.
     Whole,
-    /// In as many as are good: nothing about them depends on how long they are.
+    /// In any number: nothing about them depends on their length.
     Any,
-    /// In so many: each is another kind of work.
+    /// In this number: each is another kind of work.
     Each(u32),
 }
 
-/// What the pilot saw of one arm. Times are of the whole slice; one that time cut short counts as if
-/// it had gone on like that.
+/// The pilot's measurement of one arm. Times are of the whole slice; one that was cut short is extrapolated.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tried {
     pub(crate) wall: Nanos,
@@ -96,25 +95,25 @@ pub(crate) trait Bench {
     /// arm, but for those with a number of requests of their own.
     fn begin_round(&mut self, round: u32, load: Option<u32>, requests: usize) -> Result<(), RunError>;
 
-    /// Measures one arm's slice, or a part of it. `limit`: no new requests after that long.
+    /// Measures one arm's slice, or a part of it. `limit`: time after which no new requests are made.
     fn measure(&mut self, arm: usize, pace: Pace, part: Part, limit: Nanos) -> Result<Measured, RunError>;
 
-    /// In which parts a slice may be measured.
+    /// The parts in which a slice may be measured.
     fn parts(&self) -> Parts {
         Parts::Whole
     }
 
-    /// Requests of every arm that do not count, at most so many.
+    /// Requests of every arm that do not count, at most this many.
     fn warm_up(&mut self, requests: usize) -> Result<(), RunError>;
 
-    /// What `requests` requests of every arm take, measured roughly; also checks every byte. An arm
-    /// whose slices are smaller is tried with one, and its times are scaled.
+    /// Time that `requests` requests of every arm take, measured roughly; also checks every byte. An arm whose slices
+    /// are smaller is tried with one, and its times are scaled.
     fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError>;
 
     /// Measures all arms in one slice, each at `rate` in slots of its own.
     ///
     /// # Errors
-    /// As for [`Bench::measure`], and where the workload has no such slices.
+    /// As for [`Bench::measure`], and if the workload has no such slices.
     fn measure_in_slots(
         &mut self,
         _rate: PerSecond,
@@ -127,19 +126,18 @@ pub(crate) trait Bench {
     /// Requests per second that the slowest arm answers in a closed loop, over `requests` of them.
     ///
     /// # Errors
-    /// As for [`Bench::measure`], and where the workload has no such loop.
+    /// As for [`Bench::measure`], and if the workload has no such loop.
     fn capacity(&mut self, _requests: usize, _limit: Nanos) -> Result<PerSecond, RunError> {
         Err(RunError::NoDuet)
     }
 
-    /// Ends all arms and starts them anew, in an order and with environments drawn for this start.
-    /// Nothing to do where every slice starts them anyway.
+    /// Ends all arms and starts them anew, in an order and with environments drawn for this start. Nothing to do if
+    /// every slice starts them anyway.
     fn restart(&mut self, _start: u32) -> Result<(), RunError> {
         Ok(())
     }
 
-    /// How long the slowest arm took to start; `None` where arms are not started for the run or
-    /// every slice starts them anyway.
+    /// Start time of the slowest arm; `None` if arms are not started for the run or every slice starts them anyway.
     fn start_time(&self) -> Option<Nanos> {
         None
     }
@@ -149,19 +147,19 @@ pub(crate) trait Bench {
         None
     }
 
-    /// Finds out how much of each kind of work a slice should hold, where there are several kinds.
-    /// Returns what the reader should know of it.
+    /// Determines how much of each kind of work a slice should hold, if there are several kinds. Returns warnings for
+    /// the reader.
     fn calibrate(&mut self, _left: Nanos) -> Result<Vec<Warning>, RunError> {
         Ok(Vec::new())
     }
 
-    /// Takes what an earlier start of this run had found out.
+    /// Takes over what an earlier start of this run had determined.
     fn take_up(&mut self, _workload: &WorkloadSetup) {}
 
     /// Whether slices are sized; a command is what it is.
     fn sized(&self) -> Sizing;
 
-    /// The arms whose slices the plan sizes one by one; empty: none.
+    /// Sizes that the plan gives to the slices of single arms; empty: none.
     fn own_slices(&self) -> Vec<Option<usize>> {
         Vec::new()
     }
@@ -169,27 +167,27 @@ pub(crate) trait Bench {
     /// Whether every arm's CPU can be read.
     fn has_cpu(&self) -> bool;
 
-    /// Open loop: how late the generator may be.
+    /// Open loop: allowed lateness of the generator.
     fn max_lateness(&self) -> Option<Nanos>;
 
-    /// The link to the subjects, where there is one.
+    /// The link to the subjects, if there is one.
     fn link(&self) -> Option<LinkSetup> {
         None
     }
 
-    /// What the workload turned out to be; size and reason are filled in by the caller.
+    /// The workload as it was made; size and reason are filled in by the caller.
     fn workload(&self) -> WorkloadSetup;
 
-    /// How an arm was started.
+    /// The set-up of an arm's start.
     fn subject(&self, arm: usize) -> SubjectSetup;
 }
 
-/// How many requests a slice may have.
+/// Number of requests that a slice may have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sizing {
-    /// As many as are good.
+    /// Any suitable number.
     Free,
-    /// As long as this, whatever number that is.
+    /// The number that fits this time.
     Timed(Nanos),
     /// This many: the plan says so, or the work is what it is.
     Fixed(usize),

@@ -1,4 +1,4 @@
-//! How large slices are, and how many rounds of them the budget bears. Pure.
+//! Size of slices, and the number of rounds that the budget allows. Pure.
 
 use super::bench::{Parts, Sizing};
 use super::design::slots;
@@ -12,17 +12,17 @@ use bakeoff_units::{Nanos, PerSecond};
 
 /// The fastest arm needs at least this long for a slice.
 pub(super) const SLICE: Nanos = Nanos::from_millis(200);
-/// Room for a machine that is faster later than in the pilot.
+/// Reserve for a machine that gets faster after the pilot.
 pub(super) const RESERVE: f64 = 1.25;
-/// Fewest requests of a slice, unless the budget cannot bear it.
+/// Fewest requests of a slice, unless the budget does not allow them.
 const REQUESTS: usize = 2000;
 /// Most requests of a slice.
 const MOST: usize = 500_000;
-/// Fewest requests of a slice whatever the budget.
+/// Fewest requests of a slice with any budget.
 const LEAST: usize = 50;
 /// Rounds that should fit the budget: the second look.
 pub(super) const ROUNDS: u32 = LOOKS[1];
-/// Parts of a slice take about this long: what disturbs a shared machine mostly lasts longer, and then hits all arms.
+/// Length of a part of a slice: disturbances of a shared machine mostly last longer, and then hit all arms.
 const PART: Nanos = Nanos::from_millis(50);
 /// Most parts of a slice.
 const PARTS: u32 = 8;
@@ -30,18 +30,18 @@ const PARTS: u32 = 8;
 const DUET_SLICE: Nanos = Nanos::from_millis(800);
 /// The same at least.
 const SHORT_DUET_SLICE: Nanos = Nanos::from_millis(300);
-/// A part of a slice in turn takes about this long where requests come at a rate.
+/// Length of a part of a slice in turn, if requests come at a rate.
 const RATE_PART: Nanos = Nanos::from_millis(100);
 /// Rounds in turn after the verdict, at its load and at full speed each.
 const PAIRED: u32 = 10;
-/// The same where a quantile is asked for: fewer have no interval.
+/// The same if a quantile is asked for: fewer have no interval.
 const PAIRED_FOR_QUANTILES: u32 = 20;
-/// Share of the budget that may be kept for both: what is left of it after the verdict is theirs, too.
+/// Share of the budget that may be kept for both; the rest of it after the verdict is theirs, too.
 const PAIRED_SHARE: f64 = 0.3;
-/// The same where a quantile is asked for.
+/// The same if a quantile is asked for.
 const PAIRED_SHARE_FOR_QUANTILES: f64 = 0.4;
 
-/// What rounds are planned from.
+/// Input of the planning of rounds.
 pub(crate) struct Given<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) pilot: &'a Pilot,
@@ -52,22 +52,22 @@ pub(crate) struct Given<'a> {
     /// Sizes that the plan gives single arms; may be shorter.
     pub(crate) own: &'a [Option<usize>],
     pub(crate) in_parts: Parts,
-    /// Of the budget.
+    /// Time left of the budget.
     pub(crate) left: Nanos,
     /// A quantile is asked for.
     pub(crate) quantiles: bool,
 }
 
-/// What the rounds will be.
+/// The planned rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rounds {
     /// Requests of a slice.
     pub(crate) requests: usize,
-    /// Why so many.
+    /// Reason for that number.
     pub(crate) reason: String,
-    /// In so many parts a paired slice is taken.
+    /// Number of parts in which a paired slice is taken.
     pub(crate) parts: u32,
-    /// As far as the pilot tells.
+    /// The looks, as far as the pilot tells.
     pub(crate) looks: LookPlan,
     /// Loads that every round measures; none: the plan's clock.
     pub(crate) loads: Vec<LoadSetup>,
@@ -104,7 +104,7 @@ pub(crate) fn pairs(given: &Given<'_>) -> Rounds {
 pub(crate) struct Loads {
     /// Names and rates, ascending.
     pub(crate) all: Vec<(String, PerSecond)>,
-    /// The place of the one that the verdict stands on.
+    /// Index of the one that the verdict stands on.
     pub(crate) decide_at: usize,
     /// In slots, or in turn.
     pub(crate) design: Design,
@@ -140,11 +140,11 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
                 0.0
             }
     };
-    // The cost comes first: what fourteen short rounds need is not kept from them.
+    // The cost comes first: time for fourteen short rounds is not kept from them.
     let short = of_loads(SHORT_DUET_SLICE);
     let spare = (usable - time_of(&short).of_first(ROUNDS, given.restarts)).max(0.0);
     let kept = after(&of_loads(DUET_SLICE)).min(usable * share).min(spare);
-    // As long as fourteen of them fit: noise that belongs to a slice's ends and to starts does not shrink with its length.
+    // As long as fourteen of them fit: noise of a slice's ends and of starts does not shrink with its length.
     let beside = time_of(&[]).of_first(ROUNDS, given.restarts)
         + (loads.overhead.get() * loads.all.len() as u64) as f64 * f64::from(ROUNDS);
     let affordable = ((usable - kept - beside) / f64::from(ROUNDS)).max(0.0) / loads.all.len().max(1) as f64;
@@ -165,7 +165,7 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
     }
 }
 
-/// A slice's size; `wanted`: what the budget does not bear.
+/// A slice's size; `wanted`: the part that the budget does not allow.
 struct Sized {
     requests: usize,
     reason: String,
@@ -207,7 +207,7 @@ impl Given<'_> {
         }
     }
 
-    /// The same where the arms take turns, ns.
+    /// The same if the arms take turns, ns.
     fn time_in_turn(&self, load: &LoadSetup) -> f64 {
         let own = load.slice_requests as f64 / load.rate_per_s * 1e9;
         (own + self.pilot.overhead.get() as f64 * f64::from(load.parts)) * self.arms() as f64
@@ -222,7 +222,7 @@ impl Given<'_> {
 
     /// Long enough for the fastest arm, and so that this many rounds fit.
     fn slice(&self, usable: f64, rounds: u32, restarts: &RestartSetup) -> Sized {
-        // Where no arm is left to be sized.
+        // If no arm is left to be sized.
         let all_own = self.own.iter().copied().collect::<Option<Vec<usize>>>();
         let fixed = match (all_own.filter(|own| own.len() == self.pilot.tried.len()), self.sizing) {
             (Some(own), _) => own.into_iter().max(),
@@ -257,7 +257,7 @@ impl Given<'_> {
                 self.per_request().map(|(time, own)| time * own.unwrap_or(requests) as f64).sum()
             }
         };
-        // What lies around parts of a kind each is in their own times.
+        // If each part is another kind of work, the time around parts is in the parts' own times.
         let parts = match self.in_parts {
             Parts::Each(_) => 1.0,
             Parts::Whole | Parts::Any => f64::from(self.parts(requests)),
@@ -266,7 +266,7 @@ impl Given<'_> {
         RoundTime { round: slices + beside, restart: self.restart.get() as f64 }
     }
 
-    /// In how many parts a slice of so many requests is taken.
+    /// Number of parts for a slice of this many requests.
     fn parts(&self, requests: usize) -> u32 {
         let arms = self.pilot.tried.len().max(1) as f64;
         let mean =
@@ -279,7 +279,7 @@ impl Given<'_> {
         }
     }
 
-    /// After the first rounds.
+    /// Restarts after the first rounds.
     fn restarts_later(&self) -> RestartSetup {
         RestartSetup { each_until: 0, ..self.restarts.clone() }
     }
@@ -293,7 +293,7 @@ impl Given<'_> {
     }
 }
 
-/// Three rounds are tried whatever the pilot says: it may be wrong, and fewer have no interval.
+/// Three rounds are tried even against the pilot: it may be wrong, and fewer have no interval.
 fn planned(fit: u32, max_rounds: u32) -> LookPlan {
     LookPlan::new(fit.clamp(3, max_rounds))
 }
@@ -308,7 +308,7 @@ fn small_slices(requests: usize, wanted: usize) -> Warning {
     }
 }
 
-/// Where it is the budget that bears no more.
+/// A warning if the budget allows few rounds.
 fn few_rounds(fit: u32, max_rounds: u32, planned: u32, time: RoundTime) -> Option<Warning> {
     (fit < LOOKS[0].min(max_rounds)).then(|| Warning {
         label: "few-rounds".to_owned(),

@@ -1,4 +1,4 @@
-//! Commands as arms: run to their end, one at a time.
+//! Bench of the `command` workload: commands as arms, run to their end, one at a time.
 
 use super::bench::{Bench, Measured, Pace, Part, Sizing, Tried};
 use super::page_cache::{Caches, drop_caches};
@@ -21,7 +21,7 @@ use std::sync::atomic::AtomicBool;
 
 /// The class of a command that ended with anything but 0.
 const EXIT_STATUS: &str = "exit-status";
-/// What is cleaned up with: Ctrl-C is why it is time to. (A second one ends bakeoff at once.)
+/// Flag for clean-up, which runs after Ctrl-C too. (A second Ctrl-C ends bakeoff at once.)
 static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// All arms' commands.
@@ -40,7 +40,7 @@ struct Place {
     dir: PathBuf,
     logs: PathBuf,
     command: ArmCommand,
-    /// What the command is started through, outermost first.
+    /// Wraps that the command is started through, outermost first.
     wraps: Vec<WrapSpec>,
     proof: Option<ProofRecord>,
     layers: Vec<LayerSpec>,
@@ -135,7 +135,8 @@ impl<'a> CommandBench<'a> {
         Ok(run_command(&self.job(place, argv, &place.logs, time_limit))?)
     }
 
-    /// The command that is measured, over its layers. A stack that went with a command that took too long is put up anew.
+    /// Runs the measured command over its layers. A stack that was ended with a command that took too long is put up
+    /// anew.
     fn execute_layered(&mut self, arm: usize, time_limit: Nanos) -> Result<Outcome, RunError> {
         if self.arms[arm].layered.is_none() {
             self.raise(arm)?;
@@ -150,7 +151,7 @@ impl<'a> CommandBench<'a> {
         Ok(outcome)
     }
 
-    /// Words of an arm with what is known put in, and what they are started through before them.
+    /// Command of an arm with substitutions made, and its wraps before it.
     fn filled(
         &self,
         place: &Place,
@@ -197,7 +198,7 @@ impl<'a> CommandBench<'a> {
         }
     }
 
-    /// What the wraps of an arm say of themselves, as one.
+    /// Results of the proofs of an arm's wraps, as one.
     fn prove(&self, place: &Place) -> Result<Option<ProofRecord>, RunError> {
         let prints = place.logs.join("proof");
         std::fs::create_dir_all(&prints)

@@ -1,8 +1,9 @@
-//! Pairs or a duet, and when arms are started anew: decided once, from the plan and the pilot.
+//! Choice of the design, pairs or a duet, and of restarts: made once, from the plan and the pilot.
 //!
-//! Pure. A duet measures all arms in one slice, each in slots of some 20 ms. What disturbs the machine lasts longer as a
-//! rule and then disturbs all of them alike (Bulej and others, "Duet benchmarking", 2020, load them all at once). In slots
-//! no arm is charged for the packets and wake-ups of another: loaded at once, six servers inflated a planted 26 us to 30.
+//! Pure. A duet measures all arms in one slice, each in slots of some 20 ms. Disturbances of the machine last longer as
+//! a rule and then hit all of them alike (Bulej and others, "Duet benchmarking", 2020, load them all at once). In slots
+//! no arm is charged for the packets and wake-ups of another: loaded at once, six servers inflated a planted 26 us to
+//! 30.
 
 use super::RunError;
 use super::bench::Tried;
@@ -16,16 +17,16 @@ use bakeoff_stats::LOOKS;
 use bakeoff_subject::Spec;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
-/// A duet's load where nothing else is said, of what the slowest arm answers: servers are rarely busier in use, and the
-/// arms' shares of wake-ups, which fall with the load, hardly differ (MEASURING.md, "A cost has a load").
+/// Default load of a duet, as a share of the slowest arm's capacity: servers are rarely busier in use, and the arms'
+/// shares of wake-ups, which fall with the load, hardly differ (MEASURING.md, "A cost has a load").
 const LOAD: f64 = 0.25;
-/// Share of its cores that an arm, or the generator, may need at a plan's rate: what waits would reach into the slots of
-/// others.
+/// Share of its cores that an arm, or the generator, may need at a plan's rate: waiting requests would reach into the
+/// slots of others.
 const BUSY: f64 = 0.6;
 /// Length of a slot: tried from 3 to 50 ms on a disturbed machine, shorter ones begin with cold caches too often, and
 /// longer ones let disturbances hit one arm alone.
 const SLOT: Nanos = Nanos::from_millis(20);
-/// Nothing comes due at the end of a slot for so long.
+/// Time at the end of a slot in which nothing comes due.
 const GAP: Nanos = Nanos::from_millis(1);
 /// Requests that a slot should have.
 const REQUESTS_OF_SLOT: f64 = 10.0;
@@ -33,17 +34,17 @@ const REQUESTS_OF_SLOT: f64 = 10.0;
 const LONGEST_SLOT: Nanos = Nanos::from_millis(200);
 /// Share of the time that waits for storage above which a cell counts as bound by it.
 const IO_BOUND: f64 = 0.1;
-/// With more arms than this a cycle of slots takes longer than what disturbs a machine.
+/// With more arms than this a cycle of slots takes longer than a typical disturbance.
 const MOST_ARMS: usize = 16;
-/// Rounds of one start, where nothing else is said.
+/// Default number of rounds of one start.
 const RESTART_EVERY: u32 = 3;
-/// Rounds up to which each is a start of its own, where nothing else is said: the third look. Few starts make wide
-/// intervals, and more cost less time than more rounds of few.
+/// Rounds up to which each is a start of its own by default: the third look. Few starts make wide intervals, and more
+/// cost less time than more rounds of few.
 const EACH_UNTIL: u32 = LOOKS[2];
 /// A start that takes longer is not repeated.
 const QUICK_START: Nanos = Nanos::from_secs(1);
 
-/// What the pilot found, per request.
+/// The pilot's findings, per request.
 pub(crate) struct Facts<'a> {
     pub(crate) plan: &'a Plan,
     pub(crate) primary: &'a str,
@@ -54,12 +55,12 @@ pub(crate) struct Facts<'a> {
     pub(crate) generator_cores: usize,
 }
 
-/// How the arms of a round are measured.
+/// The chosen design, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Chosen {
-    /// In turn, and why; without a word where there is no other way.
+    /// In turn; no reason if there is no other way.
     Pairs(String),
-    /// In slots of one slice, and why.
+    /// In slots of one slice.
     Duet(String),
 }
 
@@ -75,7 +76,7 @@ pub(crate) fn choose(facts: &Facts<'_>) -> Result<Chosen, RunError> {
     }
 }
 
-/// What is said of rounds in turn where a duet would not be honest; an error where the plan wants one.
+/// The reason for rounds in turn when a duet would not be honest; an error if the plan wants one.
 pub(crate) fn no_duet(plan: &Plan, why: String) -> Result<String, RunError> {
     match plan.design {
         DesignChoice::Duet => Err(RunError::DuetRefused { why }),
@@ -83,7 +84,7 @@ pub(crate) fn no_duet(plan: &Plan, why: String) -> Result<String, RunError> {
     }
 }
 
-/// What makes a duet dishonest here.
+/// An obstacle that makes a duet dishonest here.
 fn obstacle(facts: &Facts<'_>, work: &RequestWork) -> Option<String> {
     of_the_plan(facts.plan, work).or_else(|| of_the_arms(facts.plan)).or_else(|| of_the_machine(facts, work))
 }
@@ -165,7 +166,7 @@ fn planned_rate(work: &RequestWork) -> Option<PerSecond> {
 }
 
 impl Facts<'_> {
-    /// The plan's own rate, where it has one.
+    /// The plan's own rate, if it has one.
     pub(crate) fn planned(&self) -> Option<PerSecond> {
         match &self.plan.work {
             Work::Requests(work) => planned_rate(work),
@@ -173,7 +174,7 @@ impl Facts<'_> {
         }
     }
 
-    /// At which neither side's cores are busier than they may be, whichever arm has its turn.
+    /// The rate at which neither side's cores are busier than they may be, during any arm's turn.
     fn bearable(&self) -> f64 {
         let of = self.of.max(1) as f64;
         let bound =
@@ -186,7 +187,7 @@ impl Facts<'_> {
     }
 }
 
-/// The loads that a run measures in every round, ascending, and the place of the one that its verdict stands on.
+/// The loads that a run measures in every round, ascending, and the index of the one that its verdict stands on.
 pub(crate) fn loads(
     plan: Option<&LoadsPlan>,
     planned: Option<PerSecond>,
@@ -225,7 +226,7 @@ fn whole(rate: f64) -> PerSecond {
     PerSecond::new(rate.floor().max(1.0)).unwrap_or(PerSecond::ONE)
 }
 
-/// When arms are started anew.
+/// Schedule of restarts of the arms.
 pub(crate) fn restarts(plan: &Plan, start_time: Option<Nanos>) -> RestartSetup {
     let setup = |every, reason: String| RestartSetup { every, each_until: 0, reason };
     if matches!(plan.work, Work::Command(_)) {

@@ -1,4 +1,4 @@
-//! What keeps a run from going on.
+//! Errors that end a run.
 
 use crate::analyse::AnalyseError;
 use crate::directory::DirectoryError;
@@ -10,7 +10,7 @@ use bakeoff_units::Nanos;
 use bakeoff_workload::WorkloadError;
 use std::io;
 
-/// Whose fault, what, where, and what next.
+/// An error that ends a run: its cause, where, and what next.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// The results directory.
@@ -40,9 +40,9 @@ pub enum RunError {
     /// The temporary directory.
     #[error("{path}: {why}; set TMPDIR to a directory with room")]
     Scratch {
-        /// Where.
+        /// Path of the directory.
         path: String,
-        /// What is wrong.
+        /// The error.
         why: String,
     },
     /// The generator.
@@ -58,12 +58,12 @@ pub enum RunError {
         arm: String,
         /// The class with most of them, and one of them.
         failures: String,
-        /// What helps.
+        /// The remedy.
         hint: &'static str,
-        /// Where that is what its server printed.
+        /// Place of its server's output.
         printed: String,
     },
-    /// What stands before a server keeps everything to itself.
+    /// A front answered every request itself: the server behind it saw none.
     #[error(
         "{arm}: what stands before its server was asked for everything once, and the server behind it used no CPU meanwhile: it was never asked. Look at the address in the configuration of the front: it is {{upstream}}"
     )]
@@ -80,7 +80,7 @@ pub enum RunError {
         arm: String,
         /// Objects that were asked for.
         asked: u64,
-        /// Of so many.
+        /// Number of objects in all.
         of: u64,
         /// Time allowed.
         within: Nanos,
@@ -90,9 +90,9 @@ pub enum RunError {
     Command {
         /// Arm.
         arm: String,
-        /// What was run.
+        /// The command.
         command: String,
-        /// How it ended.
+        /// Its exit status.
         status: String,
         /// Its last lines.
         said: String,
@@ -104,21 +104,21 @@ pub enum RunError {
     LayerOff {
         /// Arm.
         arm: String,
-        /// What the proof printed.
+        /// Output of the proof.
         said: String,
     },
     /// Violations.
     #[error("{wanted} files were to be altered, the site has {there} that are not empty; ask for fewer")]
     TooFewFiles {
-        /// As in the plan.
+        /// Number in the plan.
         wanted: usize,
-        /// As in the site.
+        /// Number in the site.
         there: usize,
     },
     /// The plan asks for a duet that would not be honest.
     #[error("a duet cannot be made: {why}; use design = \"pairs\", or \"auto\" to let the pilot decide")]
     DuetRefused {
-        /// What stands against it.
+        /// The obstacle.
         why: String,
     },
     /// A bench whose arms cannot share the machine.
@@ -132,9 +132,9 @@ pub enum RunError {
         "cache = \"{cache}\" needs root to drop the page cache ({why}); run as root or take the line out"
     )]
     Caches {
-        /// What the plan says.
+        /// The value in the plan.
         cache: &'static str,
-        /// The system's word.
+        /// Error from the system.
         why: io::Error,
     },
     /// The directory under test.
@@ -142,24 +142,24 @@ pub enum RunError {
     Path {
         /// Arm.
         arm: String,
-        /// Where.
+        /// Its path.
         path: String,
-        /// What is wrong and what helps.
+        /// The error and the remedy.
         why: String,
     },
-    /// A file operation that must succeed, or one after the other that did not.
+    /// A file operation that must succeed failed, or several in a row did.
     #[error("{arm}: {operation} in {path} failed: {why}")]
     Operation {
         /// Arm.
         arm: String,
         /// Kind of operation.
         operation: String,
-        /// Where.
+        /// Its path.
         path: String,
-        /// The system's word, and the class.
+        /// Error from the system, and the class.
         why: String,
     },
-    /// What arms are started through leaves nothing to compare.
+    /// No operation can be made by every arm, so there is nothing to compare.
     #[error(
         "no operation can be made by every arm: {arm} refuses {refused}; let what it is started through allow some, or \
          take others into `operations`"
@@ -167,7 +167,7 @@ pub enum RunError {
     NothingMade {
         /// Arm.
         arm: String,
-        /// Operations, and why.
+        /// Operations with their errors.
         refused: String,
     },
     /// A file system that does not answer.
@@ -178,7 +178,7 @@ pub enum RunError {
     Hung {
         /// Arm.
         arm: String,
-        /// Where.
+        /// Its path.
         path: String,
         /// The time limit.
         patience: Nanos,
@@ -188,7 +188,7 @@ pub enum RunError {
     NoTime {
         /// Budget of the plan.
         budget: Nanos,
-        /// What took so long.
+        /// The stage that took so long.
         stage: &'static str,
     },
     /// The budget, for a search.

@@ -1,5 +1,5 @@
-//! The plan's link in a run: made before the servers, read at quiet points. Without one, nothing
-//! here does anything, and servers listen on loopback.
+//! Link of a run: made before the servers, read at quiet points. Without a link nothing here does anything, and servers
+//! listen on loopback.
 
 use super::{Progress, RunError};
 use crate::plan::{Arm, Plan};
@@ -31,27 +31,27 @@ impl Wire {
         Ok(Self { link: Some(link) })
     }
 
-    /// Where subjects are started; none: in bakeoff's own network.
+    /// The network subjects are started in; none: bakeoff's own.
     pub(crate) fn of_subjects(&self) -> Option<Network> {
         let link = self.link.as_ref()?;
         Some(Network { namespace: link.subject().clone(), address: link.subject_address() })
     }
 
-    /// Where connections to them are made; none: in bakeoff's own network.
+    /// The network connections to them are made from; none: bakeoff's own.
     pub(crate) fn of_generator(&self) -> Option<Namespace> {
         self.link.as_ref().map(|link| link.generator().clone())
     }
 
-    /// Waits until nothing can be on its way any more and reads the counters. Before the servers'
-    /// own are read: what arrives late is work for them.
+    /// Waits until no packet can be on its way any more and reads the counters. To be called before the servers' own
+    /// are read: packets that arrive late are work for them.
     pub(crate) fn quiet(&mut self) -> Result<Option<Reading>, RunError> {
         let Some(link) = &mut self.link else { return Ok(None) };
-        // The last word of either side, and the answer to it.
+        // The last packet of either side, and the answer to it.
         std::thread::sleep(link.spec().delay.times(2.0).as_duration());
         Ok(Some(link.read()?))
     }
 
-    /// What happened between two quiet points around a slice that took `wall_ns`.
+    /// Traffic between two quiet points around a slice that took `wall_ns`.
     pub(crate) fn between(
         &self,
         before: Option<Reading>,

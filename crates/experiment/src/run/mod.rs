@@ -1,8 +1,8 @@
-//! Running an experiment: start the arms, size the slice, measure round after round.
+//! Run of an experiment: start the arms, size the slice, measure round after round.
 //!
-//! Measuring side, the bakeoff process. Owns the order of slices and every moment at which
-//! something is read. Figures are written down and never looked at here, but for the question
-//! whether to go on, which `analyse` answers. Whatever ends a run, what was measured is on disk.
+//! Measuring side, the bakeoff process. Owns the order of slices and every moment at which something is read. Figures
+//! are written down and never looked at here, but for the question whether to go on, which `analyse` answers. Whatever
+//! ends a run, all measurements so far are on disk.
 
 mod bench;
 mod budget;
@@ -49,11 +49,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A run's surroundings.
 pub struct Run<'a> {
-    /// What to do.
+    /// The plan to run.
     pub plan: &'a Plan,
-    /// Where to write.
+    /// The results directory.
     pub dir: &'a ResultsDir,
-    /// When the command began: the budget counts from here.
+    /// Time at which the command began: the budget counts from here.
     pub began: Nanos,
     /// The clock that `began` was read from.
     pub clock: MonotonicClock,
@@ -63,10 +63,10 @@ pub struct Run<'a> {
     pub quantiles: bool,
 }
 
-/// How the rounds will go.
+/// Schedule of the rounds.
 #[derive(Default)]
 struct Course {
-    /// Requests of a slice, and why so many.
+    /// Requests of a slice, and the reason for that number.
     requests: usize,
     reason: String,
     looks: Vec<u32>,
@@ -79,8 +79,7 @@ impl Run<'_> {
     /// Runs the experiment from its start.
     ///
     /// # Errors
-    /// Whatever keeps it from going on. If `setup.json` is there by then, so are all slices that
-    /// were measured, and `analyse` can make the most of them.
+    /// Any obstacle to going on. If `setup.json` exists by then, so do all measured slices, and `analyse` can use them.
     pub fn start(&self, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
         self.dir.write_plan(&self.plan.text)?;
         if let Some(quest) = self.quest() {
@@ -95,7 +94,7 @@ impl Run<'_> {
         })
     }
 
-    /// Goes on with a run that was ended before its time. The looks stay as they were planned.
+    /// Goes on with an unfinished run. The looks stay as they were planned.
     ///
     /// # Errors
     /// As [`Run::start`].
@@ -131,7 +130,7 @@ impl Run<'_> {
         go: impl FnOnce(&Self, &mut dyn Bench, Environment, &mut dyn Progress) -> Result<StoppedBy, RunError>,
     ) -> Result<StoppedBy, RunError> {
         let (placement, environment, claim) = self.environment(progress)?;
-        // Everything of bakeoff's own runs beside the generator, never on the subjects' cores, until the run ends.
+        // All threads of bakeoff run beside the generator, never on the subjects' cores, until the run ends.
         let _pinned = Pinned::to(&placement.generator).map_err(RunError::System)?;
         let result = match &self.plan.work {
             Work::Requests(work) => {
@@ -161,7 +160,7 @@ impl Run<'_> {
         self.end(result, &claim)
     }
 
-    /// What a search for peaks is started with, where the plan is one.
+    /// The input of a search for peaks, if the plan is one.
     fn quest(&self) -> Option<peak::Quest<'_>> {
         match (&self.plan.kind, &self.plan.work) {
             (Kind::Peak(plan), Work::Requests(work)) => Some(peak::Quest { plan, work }),
@@ -169,11 +168,11 @@ impl Run<'_> {
         }
     }
 
-    /// Writes down how a run ended.
+    /// Records how a run ended.
     fn end(&self, result: Result<StoppedBy, RunError>, claim: &Claim) -> Result<StoppedBy, RunError> {
         let ended = match &result {
             Ok(stopped_by) => *stopped_by,
-            // What Ctrl-C cut short did not fail.
+            // A part that was cut short by Ctrl-C did not fail.
             Err(_) if self.interrupted.load(Ordering::Relaxed) => StoppedBy::Interrupted,
             Err(_) => StoppedBy::Failed,
         };
@@ -211,7 +210,7 @@ impl Run<'_> {
         Ok((placement, environment, claim))
     }
 
-    /// The pilot, and what follows from it.
+    /// The pilot, and the schedule that follows from it.
     fn course(&self, bench: &mut dyn Bench, environment: &Environment) -> Result<Course, RunError> {
         let pilot = pilot::try_arms(self, bench)?;
         let restarts = design::restarts(self.plan, bench.start_time());
@@ -269,7 +268,7 @@ impl Run<'_> {
             return Ok(None);
         }
         let planned = facts.planned();
-        // Somebody else's server is not asked for all it can do where rates say how much is wanted.
+        // A server that bakeoff did not start is not asked for its maximum if rates set the load.
         let given = match &self.plan.loads {
             Some(loads) => {
                 loads.loads.iter().find_map(|load| load.rate.given()).filter(|_| !loads.has_shares())
@@ -363,7 +362,7 @@ impl Run<'_> {
     }
 }
 
-/// What works for a layer and is no process of its arm.
+/// Warnings of kernel threads that work for a layer and are no process of its arm.
 fn kernel_threads(plan: &Plan) -> Vec<Warning> {
     let mut arms: BTreeMap<(&str, &str), Vec<&str>> = BTreeMap::new();
     for arm in &plan.arms {
@@ -383,7 +382,7 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
     arms.into_iter().map(warning).collect()
 }
 
-/// Arms that this machine has no program for.
+/// Warnings of arms that this machine has no program for.
 fn left_out(plan: &Plan) -> impl Iterator<Item = Warning> + '_ {
     plan.left_out.iter().map(|(arm, program)| Warning {
         label: "left-out".to_owned(),
@@ -393,7 +392,7 @@ fn left_out(plan: &Plan) -> impl Iterator<Item = Warning> + '_ {
     })
 }
 
-/// Arms that serve the workload's site beside others that do not: it is there for none.
+/// A warning of arms that serve the workload's site beside others that do not: then it is checked for none.
 fn unchecked(plan: &Plan) -> Option<Warning> {
     let Work::Requests(RequestWork { source: RequestSource::Replay { .. }, .. }) = &plan.work else {
         return None;
@@ -411,7 +410,7 @@ fn unchecked(plan: &Plan) -> Option<Warning> {
     })
 }
 
-/// None where all arms are compared with one.
+/// None if all arms are compared with one.
 fn strata(plan: &Plan) -> Vec<StratumSetup> {
     let names = plan.names();
     let of = |baseline: usize| {
@@ -455,7 +454,7 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
     ViolationSetup { share: plan.share.get(), what, noted, enforced_by: plan.enforced_by.clone() }
 }
 
-/// With its size, and why that: as the workload says itself, or as it was planned.
+/// The workload with its size and the reason for it: its own, or the planned one.
 fn sized(workload: WorkloadSetup, course: &Course) -> WorkloadSetup {
     let own = (!workload.slice_reason.is_empty()).then(|| workload.slice_reason.clone());
     WorkloadSetup {

@@ -1,6 +1,6 @@
-//! What a plan's load asks of the machine: connections at once, and how fast new ones are made.
+//! Demands of a plan's load on the machine: concurrent connections, and the rate of new ones.
 //!
-//! Cold, before anything is started. What the machine has is `environment`'s.
+//! Cold, before anything is started. The capacity of the machine is `environment`'s.
 
 use super::{Run, RunError};
 use crate::environment::{self, Need};
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 /// Connections per second that a closed loop may reach on one core, for the port check.
 const FASTEST_CONNECTIONS: f64 = 20_000.0;
-/// The same of requests over connections that stay.
+/// The same for requests over connections that stay.
 const FASTEST_REQUESTS: f64 = 100_000.0;
 
 impl Run<'_> {
@@ -33,7 +33,7 @@ impl Run<'_> {
 
     /// Refuses more connections to an address and port than there are local ports.
     pub(super) fn ensure_ports(&self, range: Option<(u16, u16)>) -> Result<(), RunError> {
-        // Those of a link are made with it.
+        // The addresses of a link are made with it.
         if self.plan.link.is_none() {
             let sources = self.plan.arms.iter().flat_map(Arm::sources).flat_map(LocalAddresses::ends);
             sources.flat_map(|(first, last)| [first, last]).try_for_each(environment::ensure_address)?;
@@ -44,7 +44,7 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// New connections a second from one local address, where they do not stay.
+    /// New connections a second from one local address, if they do not stay.
     fn connection_rate(&self, work: &RequestWork, arm: &Arm) -> Option<f64> {
         let most = arm.client.reuse.at_most()? as f64;
         let rate = match self.plan.work_of(arm).unwrap_or(work).clock {
@@ -58,8 +58,8 @@ impl Run<'_> {
     }
 }
 
-/// Connections that are open at once to each address and port, and from how many local addresses at
-/// least. What bakeoff starts has a port of its own; arms that are running servers may share one.
+/// Connections that are open at once to each address and port, and the least number of their local addresses. A server
+/// that bakeoff starts has a port of its own; arms that are running servers may share one.
 fn by_destination(plan: &Plan) -> BTreeMap<String, (u64, u64)> {
     let mut found: BTreeMap<String, (u64, u64)> = BTreeMap::new();
     let Work::Requests(_) = &plan.work else { return found };

@@ -1,10 +1,10 @@
-//! The kernel's caches of files: dropped for the whole machine.
+//! Kernel caches of files, dropped for the whole machine.
 //!
-//! Measuring side, between slices. Needs root, and slows down whoever else uses the machine.
+//! Measuring side, between slices. Needs root, and slows down all other users of the machine.
 
 use std::io;
 
-/// What is dropped.
+/// Caches to drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Caches {
     /// Contents of files.
@@ -13,7 +13,7 @@ pub(crate) enum Caches {
     Everything,
 }
 
-/// Writes what is not on disk yet, then drops what can be read again.
+/// Writes dirty pages to disk, then drops what can be read again.
 pub(crate) fn drop_caches(what: Caches) -> io::Result<()> {
     bakeoff_sys::disk::sync();
     let order = match what {

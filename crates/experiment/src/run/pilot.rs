@@ -1,7 +1,7 @@
-//! The pilot: what a request costs, and what a round takes beside its requests.
+//! The pilot: cost of a request, and time that a round takes beside its requests.
 //!
-//! Everything that a round consists of is done once before the first: arms are tried, started anew, and in a duet loaded
-//! in slots. What that took is what rounds are planned by (`budget`).
+//! Every part of a round is done once before the first: arms are tried, started anew, and in a duet loaded in slots.
+//! The times that this took are the basis of the planned rounds (`budget`).
 
 use super::bench::{Bench, Sizing, Tried};
 use super::{Run, RunError};
@@ -13,23 +13,23 @@ use std::sync::atomic::Ordering;
 const FIRST: usize = 200;
 /// Requests of the second.
 const REQUESTS: usize = 2000;
-/// What there is beside a slice besides its quiet points: warming up, writing it down.
+/// Time beside a slice besides its quiet points: warming up, writing it down.
 const BESIDE: Nanos = Nanos::from_millis(4);
 /// Wall time of a rehearsal of a duet.
 const REHEARSAL: Nanos = Nanos::from_millis(400);
 /// The rehearsal's round: one that no real run has.
 const REHEARSAL_ROUND: u32 = u32::MAX;
 
-/// What the pilot saw.
+/// Findings of the pilot.
 #[derive(Clone, Debug)]
 pub(crate) struct Pilot {
     /// Arm by arm, in the last try.
     pub(crate) tried: Vec<Tried>,
-    /// For so many requests.
+    /// Number of requests of that try.
     pub(crate) of: usize,
     /// Wall time beside the requests of a slice, or of a part of one.
     pub(crate) overhead: Nanos,
-    /// What the reader should know.
+    /// Warnings for the reader.
     pub(crate) warnings: Vec<Warning>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn try_arms(run: &Run<'_>, bench: &mut dyn Bench) -> Result<Pilot, Ru
     Ok(Pilot { tried, of, overhead: Nanos::new(beside) + BESIDE, warnings })
 }
 
-/// How long it takes to start all arms anew, where that is done at all.
+/// Time to start all arms anew, if that is done at all.
 pub(crate) fn rehearse_start(
     run: &Run<'_>,
     bench: &mut dyn Bench,
@@ -74,7 +74,7 @@ pub(crate) fn rehearse_start(
     Ok(run.clock.now().since(began))
 }
 
-/// Loads all arms in slots at this rate for a moment: what a slice takes beside its slots.
+/// Loads all arms in slots at this rate for a moment: gives the time of a slice beside its slots.
 pub(crate) fn rehearse_duet(
     run: &Run<'_>,
     bench: &mut dyn Bench,

@@ -15,27 +15,27 @@ use std::sync::atomic::Ordering;
 const ORDER: u64 = 0x0de2;
 /// Seed purpose of the order of loads.
 const LOADS: u64 = 0x10ad;
-/// What a slice may overrun the budget by.
+/// Time by which a slice may overrun the budget.
 const GRACE: Nanos = Nanos::from_secs(10);
 
-/// Told of how a run goes.
+/// Listener for the progress of a run.
 pub trait Progress {
-    /// Something that takes a while begins.
+    /// A stage that takes a while begins.
     fn stage(&mut self, what: &str);
     /// A round is complete.
     fn round(&mut self, report: &RoundReport<'_>);
 }
 
-/// Where a run stands after a round.
+/// State of a run after a round.
 #[derive(Debug)]
 pub struct RoundReport<'a> {
     /// Complete rounds.
     pub rounds: u32,
     /// Rounds allowed.
     pub max_rounds: u32,
-    /// Since the command began.
+    /// Time since the command began.
     pub elapsed: Nanos,
-    /// Of the budget.
+    /// Time left of the budget.
     pub left: Nanos,
     /// Effects and intervals so far, unless nothing was judged in this round.
     pub standing: &'a Standing,
@@ -53,7 +53,7 @@ pub(crate) fn run(
     Rounds::new(run, bench, stored).go(progress)
 }
 
-/// Why a round is not complete.
+/// Reasons why a round is not complete.
 enum Cut {
     Interrupted,
     Budget,
@@ -66,7 +66,7 @@ struct Rounds<'a> {
     /// Wall time of the run before it was resumed.
     offset: Nanos,
     resumed_at: Nanos,
-    /// Which start of the arms this is.
+    /// Number of the current start of the arms.
     start: u32,
     /// The first round of this start is still to come or under way.
     just_started: bool,
@@ -116,12 +116,12 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// Since the first slice, what was spent before a resumption included.
+    /// Time since the first slice, including the time before a resumption.
     fn spent(&self) -> Nanos {
         self.offset + self.run.elapsed().since(self.resumed_at)
     }
 
-    /// Of the budget. A resumed run has what is left of the first one's.
+    /// Time left of the budget. A resumed run has the rest of the first one's.
     fn left(&self) -> Nanos {
         let begin = if self.offset > Nanos::ZERO { Nanos::ZERO } else { self.resumed_at };
         Nanos::new(self.stored.setup.budget_ns).since(begin + self.spent())
@@ -160,7 +160,7 @@ impl<'a> Rounds<'a> {
         }
     }
 
-    /// All arms at this load, by its place in the design's.
+    /// Measures all arms at this load, given by its index in the design's list.
     fn at_load(&mut self, round: u32, load: u32, design: Design) -> Result<Option<Cut>, RunError> {
         let setup = self.load(load)?;
         self.bench.begin_round(round, Some(load), setup.slice_requests as usize)?;
@@ -179,7 +179,8 @@ impl<'a> Rounds<'a> {
         PerSecond::new(self.load(load)?.rate_per_s).map(Pace::At).ok_or(RunError::NoDuet)
     }
 
-    /// The arms in turn, part by part, each part in an order of its own. The arm's place is that of its first part.
+    /// Measures the arms in turn, part by part, each part in an order of its own. The arm's place is that of its first
+    /// part.
     fn one_by_one(&mut self, round: u32, load: Option<u32>) -> Result<Option<Cut>, RunError> {
         let of = match load {
             Some(load) => self.load(load)?.parts,
@@ -220,7 +221,7 @@ impl<'a> Rounds<'a> {
         slices.any(|slice| slice.round == round && slice.load == load && slice.arm == *name)
     }
 
-    /// A duet's slice is measured as a whole or not at all: one that was cut while it was written down stays as it is.
+    /// A duet's slice is measured as a whole or not at all: one that was cut while it was written stays as it is.
     fn in_slots(&mut self, round: u32, load: u32, slots: SlotsSetup) -> Result<Option<Cut>, RunError> {
         if (0..self.stored.setup.arms.len()).any(|arm| self.has(round, Some(load), arm)) {
             return Ok(None);
@@ -268,7 +269,7 @@ impl<'a> Rounds<'a> {
     }
 }
 
-/// Where a slice belongs.
+/// Place of a slice in the run.
 struct Taken {
     round: u32,
     position: usize,
@@ -283,7 +284,7 @@ fn next_round(stored: &Stored) -> u32 {
     (0..).find(|round| !is_complete(stored, *round)).unwrap_or(0)
 }
 
-/// A duet's load of which anything was written down is over.
+/// A duet's load is complete if any slice of it was written.
 fn is_complete(stored: &Stored, round: u32) -> bool {
     let design = &stored.setup.design;
     let slices: Vec<&SliceRecord> = stored.slices.iter().filter(|slice| slice.round == round).collect();
@@ -308,7 +309,7 @@ fn loads_in_order(setup: &Setup, round: u32) -> Vec<u32> {
     loads
 }
 
-/// The order of a round's part: drawn from the seed, the same however often it is asked.
+/// The order of a round's part: drawn from the seed, the same at each call.
 pub(crate) fn order(setup: &Setup, round: u32, part: u32) -> Vec<usize> {
     let mut arms: Vec<usize> = (0..setup.arms.len()).collect();
     let purpose = u64::from(round) | u64::from(part) << 32;

@@ -1,8 +1,8 @@
-//! The temporary directory: site, servers' private directories, certificates.
+//! Temporary directory of a run: site, servers' private directories, certificates.
 //!
-//! Not in the results directory: servers drop to an unprivileged user who must be able to reach it.
-//! Goes with the run; what a killed run left is removed by the next one. What arms have mounted
-//! inside is taken off first and never reached into.
+//! Not in the results directory: servers drop to an unprivileged user that must be able to reach it. It goes with the
+//! run; the leftovers of a killed run are removed by the next one. Mounts that arms have made inside are taken off
+//! first and never reached into.
 
 use super::RunError;
 use crate::plan::Plan;
@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 
 const PREFIX: &str = "bakeoff-";
 
-/// An arm's name as a directory: the prime of the second baseline is no good there.
+/// An arm's name as a directory: without the prime of the baseline's second process.
 pub(crate) fn on_disk(arm: &str) -> String {
     arm.replace('\'', ".second")
 }
@@ -27,7 +27,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// A fresh one. `say` is told of what a killed run left behind, which is removed.
+    /// Makes a fresh one. `say` gets a line on leftovers of a killed run, which are removed.
     ///
     /// # Errors
     /// It cannot be made.
@@ -40,7 +40,7 @@ impl Scratch {
         Ok(Self { path })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -61,7 +61,7 @@ impl Scratch {
         Ok(dir)
     }
 
-    /// Says no before the first byte when there is no room for so many.
+    /// Refuses, before the first byte, to go on without room for `bytes`.
     pub(crate) fn demand_room(&self, bytes: u64) -> Result<(), RunError> {
         let free = bakeoff_sys::disk::free_bytes(&self.path).unwrap_or(u64::MAX);
         if bytes <= free {
@@ -94,7 +94,7 @@ pub(crate) fn remove_tree(path: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes off what is mounted at a directory or below it. Which mounts that were, and which stayed.
+/// Takes off mounts at a directory or below it. Returns the mounts there were, and those that stayed.
 pub(crate) fn unmount(path: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     let points = |mounts: Vec<mount::Mount>| mounts.into_iter().map(|mount| mount.point).collect();
     let found: Vec<PathBuf> = points(mount::below(path)?);
@@ -106,7 +106,7 @@ pub(crate) fn unmount(path: &Path) -> io::Result<(Vec<PathBuf>, Vec<PathBuf>)> {
     Ok((found, points(mount::below(path)?)))
 }
 
-/// What users have mounted by FUSE they may take off by its helper only.
+/// FUSE mounts of a user can be taken off only by its helper.
 fn detach_as_user(point: &Path) {
     for helper in ["fusermount3", "fusermount"] {
         let mut command = Command::new(helper);
@@ -118,7 +118,7 @@ fn detach_as_user(point: &Path) {
     }
 }
 
-/// Our directories whose process is gone.
+/// Removes directories of bakeoff processes that are gone.
 pub(crate) fn remove_left_behind(temp: &Path, say: &mut dyn FnMut(&str)) {
     let own = fs::metadata("/proc/self").map_or(u32::MAX, |metadata| metadata.uid());
     for entry in fs::read_dir(temp).into_iter().flatten().flatten() {

@@ -1,17 +1,17 @@
-//! How many operations of each kind a slice has: a pure function of times.
+//! Number of operations of each kind in a slice: a pure function of times.
 //!
-//! Every kind gets the same share of the fastest arm's time, so that none drowns the others: a 10 MB
-//! read takes a thousand times as long as one of 1 byte.
+//! Every kind gets the same share of the fastest arm's time, so that none drowns the others: a 10 MB read takes a
+//! thousand times as long as one of 1 byte.
 
 use super::budget::ROUNDS;
 use crate::looks::USABLE;
 use crate::results::Warning;
 use bakeoff_units::Nanos;
 
-/// Slices are not made smaller than this share of what is good: fewer rounds are better then.
+/// Slices do not shrink below this share of their best size: fewer rounds are better then.
 const LEAST: f64 = 0.1;
 
-/// What is known of a kind.
+/// Known facts of a kind.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Timed {
     /// Nanoseconds of one operation, arm by arm.
@@ -20,7 +20,7 @@ pub(super) struct Timed {
     pub(super) most: u64,
 }
 
-/// How many, and why.
+/// Sizes, with the reason.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Sizes {
     /// Kind by kind.
@@ -30,7 +30,7 @@ pub(super) struct Sizes {
     pub(super) warning: Option<Warning>,
 }
 
-/// `each`: time of one kind in a slice of the fastest arm. `around`: what a round takes beside its operations.
+/// `each`: time of one kind in a slice of the fastest arm. `around`: time of a round beside its operations.
 pub(super) fn sizes(kinds: &[Timed], each: Nanos, around: Nanos, left: Nanos) -> Sizes {
     let wanted: Vec<u64> = kinds
         .iter()

@@ -1,4 +1,4 @@
-//! What is read at the two quiet points around a slice.
+//! Readings at the two quiet points around a slice.
 
 use bakeoff_meter::host::{Accounting, Charged, Host, HostChange, HostMeter};
 use bakeoff_meter::process::Usage;
@@ -20,7 +20,7 @@ pub(crate) struct Reader {
 pub(crate) struct Snapshot {
     at: Nanos,
     subject: Option<Nanos>,
-    /// Of what stands before the server, where something does.
+    /// CPU of the fronts, if there are any.
     front: Option<Nanos>,
     others: Nanos,
     host: Host,
@@ -32,7 +32,7 @@ pub(crate) struct Snapshot {
 
 /// A subject is quiet when its CPU stands still for this long.
 pub(crate) const STILL: Duration = Duration::from_millis(1);
-/// It gets so many chances.
+/// Number of looks until it must be quiet.
 pub(crate) const PATIENCE: u32 = 30;
 
 impl Reader {
@@ -69,7 +69,7 @@ impl Reader {
         }
     }
 
-    /// Fills in what happened between two quiet points. `counters` holds the client side already.
+    /// Fills in the differences between two quiet points. `counters` holds the client side already.
     pub(crate) fn fill(&self, counters: &mut Counters, before: &Snapshot, after: &Snapshot) {
         let wall = after.at.since(before.at);
         counters.subject_cpu_ns = before.subject.zip(after.subject).map(|(a, b)| b.since(a).get());
@@ -85,8 +85,7 @@ impl Reader {
         counters.usage = usage(&before.usage, &after.usage);
     }
 
-    /// Network work that no process was charged for: ksoftirqd, and interrupts where the kernel
-    /// keeps them apart.
+    /// Network work that no process was charged for: ksoftirqd, and interrupts if the kernel keeps them apart.
     fn softirq(&self, host: &HostChange) -> Option<u64> {
         let ours = |core: &usize| self.cores.contains(core);
         let threads: u64 =
@@ -100,8 +99,8 @@ impl Reader {
     }
 }
 
-/// What a layer's programs in the kernel used since `before`. Read last: it waits for the layer. Where their
-/// time stands still they did not run, or the kernel does not time them.
+/// CPU of a layer's programs in the kernel since `before`. Read last: it waits for the layer. If their time stands
+/// still they did not run, or the kernel does not time them.
 pub(crate) fn fill_programs(counters: &mut Counters, before: Option<ProgramTime>, subject: &Chain) {
     let Some((before, after)) = before.zip(subject.program_time()) else { return };
     let (runs, time) = (after.runs.saturating_sub(before.runs), after.time.since(before.time));

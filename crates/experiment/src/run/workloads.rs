@@ -1,4 +1,4 @@
-//! From a plan's workload to one that gives slices.
+//! Workloads of a run, built from the plan's description, which give the slices.
 
 use super::RunError;
 use crate::plan::{LoadClock, RequestSource, RequestWork};

@@ -6,7 +6,7 @@ use super::{Counted, Source, Study, Table};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// A text that is no study.
+/// Error for a text that is no study.
 #[derive(Debug, thiserror::Error)]
 #[error("studies/{study}.toml: {wrong}")]
 pub struct StudyError {
@@ -31,7 +31,7 @@ struct StudyFile {
     counted: Vec<CountedFile>,
 }
 
-/// Which rows of a table stand beside which rows of a guest.
+/// Links between rows of a table and rows of a guest.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct CountedFile {
@@ -152,13 +152,13 @@ fn table(form: TableFile) -> Result<Table, Wrong> {
 }
 
 impl Table {
-    /// Where the row of this name is.
+    /// Index of the row with this name.
     pub(super) fn row(&self, name: &str) -> Result<usize, Wrong> {
         let found = self.rows.iter().position(|row| row.name == name);
         found.ok_or_else(|| format!("table `{}` has no row `{name}`", self.id))
     }
 
-    /// Where the column of this name is.
+    /// Index of the column with this name.
     pub(super) fn column(&self, name: &str) -> Result<usize, Wrong> {
         let found = self.columns.iter().position(|column| column == name);
         found.ok_or_else(|| format!("table `{}` has no column `{name}`", self.id))

@@ -1,4 +1,4 @@
-//! A table as it is typed: a line of heads, then a line a row, cells between `|`.
+//! Tables of a study as typed: a line of heads, then a line a row, cells between `|`.
 //!
 //! A unit stands behind its number, or in brackets behind the head of the column or the row.
 
@@ -11,7 +11,7 @@ pub(super) struct Grid {
     pub(super) rows: Vec<Row>,
 }
 
-/// What is wrong with a table, in words.
+/// Fault of a table, in words.
 pub(super) type Wrong = String;
 
 /// Reads a table.

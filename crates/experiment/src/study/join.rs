@@ -1,4 +1,4 @@
-//! A run beside a study: each linked figure with its interval, and in words how the two lie.
+//! A run beside a study: each linked figure with its interval, and in words how it relates to the published one.
 
 mod found;
 
@@ -92,14 +92,14 @@ pub fn join(study: &Study, results: &Results) -> StudySection {
     section(study, results, false, |link| find(link, results))
 }
 
-/// Puts what a newer run (`results`) differs by from an older one beside a study; `None`: the study has no such figure.
+/// Puts the change from an older run to a newer one (`results`) beside a study; `None`: the study has no such figure.
 pub fn join_between(study: &Study, results: &Results, rows: &[between::Row]) -> Option<StudySection> {
     let found = section(study, results, true, |link| found_between(link, rows));
     (!found.rows.is_empty()).then_some(found)
 }
 
 impl Study {
-    /// What a newer run like this one and an older one have to be held against each other in.
+    /// Meters in which a newer run like this one and an older one must be compared.
     pub(crate) fn meters_between(&self, results: &Results) -> impl Iterator<Item = &'static str> {
         let links = self.links.iter().filter(|link| link.operation.is_none() && link.of.holds(results, true));
         links.map(|link| link.meter)
@@ -122,7 +122,7 @@ fn section(
 }
 
 impl Condition {
-    /// Whether it is about this run.
+    /// Whether it applies to this run.
     fn holds(&self, results: &Results, between: bool) -> bool {
         self.between == between
             && self.plan.as_ref().is_none_or(|name| *name == results.name)
@@ -201,7 +201,7 @@ fn measured(measure: Measure, change: f64) -> f64 {
     }
 }
 
-/// How the two lie, or why that cannot be said.
+/// The relation of the two figures, or the reason why there is none.
 fn standing(link: &Link, found: Found, ours: Option<Ours>) -> Result<Standing, String> {
     if found.invalid {
         return Err("this run's figure is invalid".to_owned());
@@ -243,7 +243,7 @@ fn noun(meter: &str) -> &str {
     catalogue::find(meter).map_or(meter, |meter| meter.noun)
 }
 
-/// What this run's figure is.
+/// The name of this run's figure.
 fn figure(link: &Link) -> String {
     let noun = noun(link.meter);
     match link.measure {

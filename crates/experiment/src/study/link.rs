@@ -1,38 +1,38 @@
-//! Which published figure stands beside which figure of a run.
+//! Links from published figures to figures of a run.
 //!
-//! A `[[join]]` names a table, a meter and how the meter's comparison becomes the study's figure; its
-//! cells name arms. `{row}` and `{column}` in an arm's name stand for those of the table; a cell that
-//! names no row or no column means all of them. What is said of a layer may be several statements that must not be
-//! mixed, each with arms of its own: then a join names its `[[statement]]`s, and its figures stand once for each;
-//! `{cell}` in the arms of a statement stands for what a cell has in place of an arm's name.
+//! A `[[join]]` names a table, a meter and how the meter's comparison becomes the study's figure; its cells name arms.
+//! `{row}` and `{column}` in an arm's name stand for those of the table; a cell that names no row or no column means
+//! all of them. Several statements on a layer may have to be kept apart, each with arms of its own. Then a join names
+//! its `[[statement]]`s, and its figures appear once for each; `{cell}` in the arms of a statement stands for what a
+//! cell has in place of an arm's name.
 
 use super::grid::Wrong;
 use super::{Bound, Figure, Table, Unit};
 use bakeoff_meter::{Meter, catalogue};
 use serde::Deserialize;
 
-/// How an arm's comparison with its baseline becomes a figure like the study's.
+/// Conversion of an arm's comparison with its baseline into a figure like the study's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Measure {
-    /// How much more, in percent.
+    /// Increase, in percent.
     Change,
-    /// How much less, in percent: of a rate, the slowdown.
+    /// Decrease, in percent: of a rate, the slowdown.
     Loss,
-    /// How much less there is in the same time when each takes longer, in percent: 1 - 1/(1 + change).
+    /// Decrease of the amount in the same time when each takes longer, in percent: 1 - 1/(1 + change).
     LossOfRate,
-    /// How many times as much.
+    /// Factor.
     Ratio,
-    /// How much more, in the meter's unit. Never comparable: it is another machine's.
+    /// Increase, in the meter's unit. Never comparable: it is another machine's.
     More,
     /// The arm's own value, without a baseline. Never comparable: it is another machine's.
     Value,
 }
 
-/// In the arms of a statement: what a cell has in place of an arm's name.
+/// In the arms of a statement: the text that a cell has in place of an arm's name.
 const CELL: &str = "{cell}";
 
-/// Of which runs a link is.
+/// Runs that a link applies to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Condition {
     /// Name of the plan; `None`: any.
@@ -41,16 +41,16 @@ pub struct Condition {
     pub workload: Option<String>,
     /// Over a link of a given rate, or not; `None`: either.
     pub link: Option<bool>,
-    /// The figure is what a newer run differs by from an older one.
+    /// The figure is the change from an older run to a newer one.
     pub between: bool,
 }
 
 /// A published figure and its place in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Link {
-    /// Which runs have it.
+    /// The runs that have it.
     pub of: Condition,
-    /// Whose cost this is and how it was told, where a study has several such statements.
+    /// Subject and method of the statement, if a study has several such statements.
     pub statement: Option<String>,
     /// The operation that the figure is of; `None`: of the whole slice.
     pub operation: Option<String>,
@@ -64,19 +64,19 @@ pub struct Link {
     pub row: String,
     /// Column.
     pub column: String,
-    /// What was published, in the unit that this run's figure will have.
+    /// The published figure, in the unit that this run's figure will have.
     pub published: Figure,
-    /// Where it was taken from two published figures, these.
+    /// The two published figures it was calculated from, if it was.
     pub taken_from: Option<String>,
     /// The arm.
     pub arm: String,
-    /// What the arm is compared with; of a value the arm itself.
+    /// The arm it is compared with; for a value the arm itself.
     pub baseline: String,
     /// The meter.
     pub meter: &'static str,
-    /// How the comparison becomes the figure.
+    /// Conversion of the comparison into the figure.
     pub measure: Measure,
-    /// Why the two are not of the same kind, if they are not.
+    /// Reason why the two are not of the same kind, if they are not.
     pub differs: Option<String>,
 }
 
@@ -103,13 +103,13 @@ pub(super) struct JoinFile {
     cells: Vec<JoinCell>,
 }
 
-/// `[[statement]]`: a cost that is told by itself.
+/// `[[statement]]`: a cost that is reported by itself.
 #[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct StatementFile {
     id: String,
     says: String,
-    /// The figure is what a newer run differs by from an older one.
+    /// The figure is the change from an older run to a newer one.
     #[serde(default)]
     between: bool,
     arm: String,
@@ -124,10 +124,10 @@ struct JoinCell {
     operation: Option<String>,
     step: Option<String>,
     population: Option<String>,
-    /// Where the join names statements, what stands for `{cell}` in their arms.
+    /// If the join names statements, the text for `{cell}` in their arms.
     #[serde(default)]
     arm: String,
-    /// Where the join names no statements, and the figure is no value.
+    /// Unless the join names statements, or the figure is a value.
     #[serde(default)]
     baseline: String,
 }
@@ -155,7 +155,7 @@ pub(super) fn expand(
     Ok(links)
 }
 
-/// The statements that a join names; one that says nothing where it names none.
+/// The statements that a join names; a single empty one if it names none.
 fn said(join: &JoinFile, all: &[StatementFile]) -> Result<Vec<Option<StatementFile>>, Wrong> {
     let find = |id: &String| {
         let found = all.iter().find(|statement| statement.id == *id).cloned();
@@ -241,7 +241,7 @@ fn links_of(
 
 type Published = Option<(Figure, Option<String>)>;
 
-/// The figure to stand beside, and what it was taken from.
+/// The published figure, and the figures it was calculated from.
 fn published(
     measure: Measure,
     meter: &Meter,

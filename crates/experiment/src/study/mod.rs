@@ -1,8 +1,8 @@
 //! Classic studies: every figure that they published, once, and a run's figures beside them.
 //!
-//! Measuring side, cold, pure. The texts are `studies/*.toml`, inside the program; nothing else in the
-//! tree repeats a figure of theirs. [`join`] puts a run beside a study and says of each figure whether
-//! it lies inside the run's interval. It judges nothing: no verdict depends on what others measured.
+//! Measuring side, cold, pure. The texts are `studies/*.toml`, inside the program; nothing else in the tree repeats a
+//! figure of theirs. [`join`] puts a run beside a study and reports for each figure whether it lies inside the run's
+//! interval. It judges nothing: no verdict depends on what others measured.
 
 mod file;
 mod grid;
@@ -26,27 +26,27 @@ const TEXTS: [(&str, &str); 5] = [
     ("afpa", include_str!("../../../../studies/afpa.toml")),
 ];
 
-/// What a study asked, and every figure that it gives.
+/// A study: its question, and every figure that it gives.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Study {
     /// Name on the command line and in plans.
     pub name: String,
     /// One line: the first of the file.
     pub summary: String,
-    /// What was studied.
+    /// The subject of the study.
     pub title: String,
-    /// What was asked.
+    /// The question of the study.
     pub question: String,
     /// Publications.
     pub sources: Vec<Source>,
     /// Tables, in the order of the file.
     pub tables: Vec<Table>,
-    /// What was published and is not here, with the reason.
+    /// Published figures that are left out, with the reason.
     pub missing: Vec<String>,
-    /// Which figures stand beside which figures of a run.
+    /// Links to figures of a run.
     #[serde(skip)]
     pub links: Vec<Link>,
-    /// Which figures stand beside which rows of a guest.
+    /// Links to rows of a guest.
     #[serde(skip)]
     pub counted: Vec<Counted>,
 }
@@ -60,41 +60,41 @@ pub struct Counted {
     pub row: String,
     /// Row of the guest.
     pub counted: String,
-    /// What was published.
+    /// The published figure.
     pub published: Figure,
 }
 
 /// A publication.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Source {
-    /// By which tables refer to it.
+    /// Id by which tables refer to it.
     pub id: String,
-    /// Authors, title, where, year.
+    /// Authors, title, place, year.
     pub text: String,
-    /// Where it can be read.
+    /// Address of its text.
     pub url: Option<String>,
 }
 
 /// A table of figures that were taken under the same conditions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Table {
-    /// By which links refer to it.
+    /// Id by which links refer to it.
     pub id: String,
-    /// What it shows.
+    /// Its subject.
     pub title: String,
     /// Its place in the publication, such as `Table 5`; `None`: from the running text.
     pub place: Option<String>,
     /// Id of the publication.
     pub source: String,
-    /// How the figures were taken.
+    /// Conditions of the measurement.
     pub conditions: String,
-    /// What the rows are: head of the first column.
+    /// Kind of the rows: head of the first column.
     pub rows_are: String,
     /// Names of the columns.
     pub columns: Vec<String>,
     /// Rows, each with a cell a column.
     pub rows: Vec<Row>,
-    /// What has to be known to read it.
+    /// Remarks that a reader must know.
     pub notes: Vec<String>,
 }
 
@@ -103,7 +103,7 @@ pub struct Table {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// A figure a column; `None` where nothing was published.
+    /// A figure a column; `None` if none was published.
     pub cells: Vec<Option<Figure>>,
 }
 
@@ -120,15 +120,15 @@ pub struct Figure {
     pub unit: Unit,
     /// Whether it is certain that the study found this.
     pub certain: bool,
-    /// Why not, if it is not.
+    /// The reason for doubt, if it is not.
     pub doubt: Option<String>,
 }
 
-/// What a published number says of the true one.
+/// Relation of a published number to the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Bound {
-    /// This is it.
+    /// The number itself.
     Exact,
     /// Somewhere about (`~`).
     About,
@@ -168,7 +168,7 @@ pub fn all() -> Result<Vec<Study>, StudyError> {
     TEXTS.iter().map(|(name, text)| file::parse(name, text)).collect()
 }
 
-/// The study of this name; `None` where there is none.
+/// The study of this name; `None` if there is none.
 ///
 /// # Errors
 /// As [`all`].

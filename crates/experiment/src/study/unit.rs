@@ -1,4 +1,4 @@
-//! The units that published figures are printed in: a closed set, each with what it measures.
+//! Units that published figures are printed in: a closed set, each with its quantity.
 
 use bakeoff_meter::Unit as MeterUnit;
 use serde::{Serialize, Serializer};
@@ -8,18 +8,18 @@ use serde::{Serialize, Serializer};
 pub struct Unit {
     /// `ms`, `conn/s`, `%`.
     pub label: &'static str,
-    /// What it measures.
+    /// Its quantity.
     pub quantity: Quantity,
     /// One of it in the base unit of its quantity: seconds, bytes, bytes per second, hertz, ...
     pub scale: f64,
 }
 
-/// What a unit measures.
+/// Quantity of a unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantity {
     /// A share of something, base 1.
     Share,
-    /// How many times, base 1.
+    /// A factor, base 1.
     Times,
     /// Seconds.
     Time,
@@ -68,7 +68,7 @@ const UNITS: [Unit; 22] = [
 impl Unit {
     /// Percent.
     pub const PERCENT: Self = UNITS[0];
-    /// How many times.
+    /// A factor.
     pub const TIMES: Self = UNITS[1];
 
     /// The unit of this name.
@@ -76,7 +76,7 @@ impl Unit {
         UNITS.into_iter().find(|unit| unit.label == label)
     }
 
-    /// A meter's value in this unit; `None` where the meter measures something else.
+    /// A meter's value in this unit; `None` if the meter measures another quantity.
     pub(super) fn of_meter(self, meter: MeterUnit, value: f64) -> Option<f64> {
         let (quantity, scale) = match meter {
             MeterUnit::Nanoseconds => (Quantity::Time, 1e-9),

@@ -1,4 +1,4 @@
-//! Two JSON values against each other, with the path of every difference.
+//! Comparison of two JSON values, with the path of every difference.
 
 use serde_json::Value;
 
@@ -8,18 +8,18 @@ const SHOWN: usize = 60;
 /// A logarithm's last bit is 2e-16, and nothing in the analysis magnifies it so much.
 const LAST_DIGITS: f64 = 1e-9;
 
-/// What a comparison found.
+/// Outcome of a comparison.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Compared {
-    /// Values looked at: numbers, texts, yes and no, nothing.
+    /// Values compared: numbers, texts, booleans, nulls.
     pub(super) values: usize,
-    /// Path, and what is wrong there.
+    /// Path, and the difference.
     pub(super) differences: Vec<(String, String)>,
-    /// Numbers that are not the same and do not differ by anything that means something.
+    /// Numbers that differ by an insignificant amount.
     pub(super) last_digits: usize,
 }
 
-/// `there` is what stands in the file, `fresh` what should.
+/// `there` is the value in the file, `fresh` the expected one.
 pub(super) fn compare(there: &Value, fresh: &Value) -> Compared {
     let mut compared = Compared::default();
     compared.at(&mut String::new(), Some(there), Some(fresh));
@@ -71,7 +71,7 @@ impl Compared {
     }
 }
 
-/// `.key`, or `["a key"]` where it is not a plain word.
+/// `.key`, or `["a key"]` if it is not a plain word.
 fn member(path: &str, key: &str) -> String {
     let plain = !key.is_empty() && key.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
     match (plain, path.is_empty()) {

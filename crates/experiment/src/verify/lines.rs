@@ -1,4 +1,4 @@
-//! The lines of files that grow: each as it was written, and no round with a hole.
+//! Verification of growing files: each line as written, and no round with a hole.
 
 use super::Verified;
 use crate::directory::{self, Check, DirectoryError, Fault, Layout, SLICES, Stored};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Every line against its check. `setup` is the digest of the setup when the lines were written.
+/// Checks every line against its check. `setup` is the digest of `setup.json` when the lines were written.
 pub(super) fn check_chains(
     dir: &Path,
     layout: &Layout,
@@ -49,7 +49,7 @@ fn whose(line: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// Every arm once in every round but the last, which may have been cut short.
+/// Checks that every arm is once in every round but the last, which may have been cut short.
 pub(super) fn check_rounds(stored: &Stored, verified: &mut Verified) {
     let arms = &stored.setup.arms;
     let mut seen = BTreeSet::new();

@@ -1,9 +1,9 @@
-//! Verification of a results directory: it is as it was written, and says what its records give.
+//! Verification of a results directory: that its files are as written, and that its results follow from its slices.
 //!
-//! Cold, writes nothing. Owns the order of the questions: the files as they were when the run ended, the lines that
-//! grew, the rounds of an experiment, and at last every figure and verdict of `results.json` against what the same
-//! analysis makes of the records now. Reports are compared by the command that can print them. There is no signature:
-//! anybody who may write a directory may write another one.
+//! Cold, writes nothing. Owns the order of the checks: the digests at the run's end, the lines of growing files, the
+//! rounds, and at last every figure and verdict of `results.json` against the same analysis of the slices now. The
+//! printed report is checked by the callers that can print one. No signature: a user who may write a directory may
+//! write another one.
 
 mod json;
 mod lines;
@@ -21,12 +21,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-/// Something that is not as it was written.
+/// A difference from what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// File, with line or key where that is known.
+    /// File, with line or key if that is known.
     pub place: String,
-    /// What is wrong with it.
+    /// The difference.
     pub what: String,
 }
 
@@ -36,12 +36,12 @@ impl fmt::Display for Finding {
     }
 }
 
-/// What was found.
+/// Outcome of a verification.
 #[derive(Debug, Default)]
 pub struct Verified {
-    /// All that is not as it was written; empty when all is well.
+    /// All differences; empty when all is well.
     pub findings: Vec<Finding>,
-    /// What could not be asked, and why; no fault.
+    /// Checks that were not possible, with the reason; no fault.
     pub notes: Vec<String>,
     /// Records read, in words: `40 slices`.
     pub read: String,
@@ -53,7 +53,7 @@ pub struct Verified {
 pub type Again = (Stored, Results);
 
 impl Verified {
-    /// Asks of one more file whether it is what it would be now; one that is not there is no fault.
+    /// Checks one more file against its present form; a missing file is no fault.
     ///
     /// # Errors
     /// It is there and cannot be read.

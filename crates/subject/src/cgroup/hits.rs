@@ -1,4 +1,4 @@
-//! How often a limited subject met its limits: cumulative, from its limiting groups.
+//! Counters of how often a limited subject met its limits: cumulative, from its limiting groups.
 //!
 //! Read between slices: one system call a file, and the files stay open.
 
@@ -7,16 +7,16 @@ use bakeoff_units::{Bytes, Nanos};
 use std::fs::File;
 use std::path::Path;
 
-/// What limits have done since the start. `None` where there is no such limit. Only differences of
-/// two readings of one subject mean anything.
+/// Readings of all limits since the start. `None` where there is no such limit. Only differences of two readings of one
+/// subject mean anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitsHit {
-    /// Time in which its threads had work and no CPU quota left, summed over the cores.
+    /// Time in which its threads were runnable but had no CPU quota left, summed over the cores.
     pub throttled: Option<Nanos>,
-    /// How often it wanted memory when all it may use was in use: the kernel then took pages back
-    /// from it, or ended it.
+    /// Number of times it needed memory when all it may use was in use: the kernel then took pages back from it, or
+    /// ended it.
     pub memory: Option<u64>,
-    /// For each throttled device: what it read and wrote.
+    /// Bytes read and written so far, for each throttled device.
     devices: Vec<Moved>,
 }
 
@@ -29,8 +29,8 @@ struct Moved {
 }
 
 impl LimitsHit {
-    /// What it read and wrote since `earlier`, as a share of what it might have in `wall`: of all
-    /// devices and directions the largest. `None` without such a limit.
+    /// I/O since `earlier` as a share of what the limit allows in `wall`: the largest share of all devices and
+    /// directions. `None` without such a limit.
     pub fn storage_share(&self, earlier: &Self, wall: Nanos) -> Option<f64> {
         let shares = self.devices.iter().zip(&earlier.devices).flat_map(|(now, then)| {
             let share = |now: Bytes, then: Bytes, limit: Option<u64>| {
@@ -94,7 +94,7 @@ fn throttled(kind: Kind, text: &str) -> Option<Nanos> {
     }
 }
 
-/// Version 2 counts in `max` what version 1 calls `failcnt`; what ended in `oom` is in it.
+/// Version 2 counts in `max` what version 1 calls `failcnt`; those that ended in `oom` are included.
 fn memory(kind: Kind, text: &str) -> Option<u64> {
     match kind {
         Kind::V1 => text.trim().parse().ok(),

@@ -1,10 +1,9 @@
-//! The limits of a subject, written into cgroups made for it.
+//! Resource limits of a subject, written into cgroups made for it.
 //!
-//! Each controller is taken where the machine has it: in its version 1 hierarchy, else in version
-//! 2. There a controller works in a new group only if the group above hands it down
-//! (`cgroup.subtree_control`); so the group is made below the nearest one that does. bakeoff never
-//! changes what other groups hand down, since that changes their neighbours too: it says what to
-//! write. What cannot be set is an error, never less.
+//! Each controller is taken where the machine has it: in its version 1 hierarchy, else in version 2. There a controller
+//! works in a new group only if the group above hands it down (`cgroup.subtree_control`); so the group is made below
+//! the nearest one that does. bakeoff never changes what other groups hand down, since that changes their neighbours
+//! too: its error tells the user what to write. A limit that cannot be set is an error; it is never silently left out.
 
 use super::place::{Tree, home, is_mounted, up_from_home};
 use super::{Group, Kind};
@@ -22,7 +21,7 @@ pub(crate) struct Ceiling {
     pub(crate) memory_bytes: Option<u64>,
     /// Cores worth of CPU time.
     pub(crate) cpus: Option<f64>,
-    /// One for each device the subject's files are on.
+    /// One for each device that holds files of the subject.
     pub(crate) throttles: Vec<Throttle>,
 }
 
@@ -35,7 +34,7 @@ pub(crate) struct Throttle {
     pub(crate) write: Option<u64>,
 }
 
-/// Why a limit cannot be set.
+/// Reasons why a limit cannot be set.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Refusal {
     #[error(
@@ -70,7 +69,7 @@ fn remedy(source: &io::Error) -> &'static str {
     }
 }
 
-/// What has limits: the names of the controllers in both versions.
+/// Controllers that can limit something, by their names in both versions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Controller {
     Memory,

@@ -1,12 +1,11 @@
-//! Where our cgroups are made, how they are named, and the sweeping up of those that killed
-//! guardians left.
+//! Locations and names of our cgroups, and the removal of groups that killed guardians left.
 
 use bakeoff_sys::process;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// The controllers of version 1 in whose hierarchies we make groups.
+/// Controllers of version 1 in whose hierarchies we make groups.
 const OURS: [&str; 4] = ["cpuacct", "cpu", "memory", "blkio"];
 
 /// One tree of cgroups.
@@ -24,7 +23,7 @@ pub(super) fn home(tree: Tree) -> io::Result<PathBuf> {
     found.map(|(_, home)| home).ok_or_else(not_mounted)
 }
 
-/// Is there such a tree?
+/// Whether there is such a tree.
 pub(super) fn is_mounted(tree: Tree) -> bool {
     home(tree).is_ok()
 }
@@ -64,7 +63,7 @@ fn find_home(tree: Tree, mounts: &str, own: &str) -> Option<(PathBuf, PathBuf)> 
     Some((point.into(), Path::new(point).join(inside)))
 }
 
-/// Root and mount point, when the line of `mountinfo` is such a tree.
+/// Root and mount point, if this line of `mountinfo` is such a tree.
 fn mount(tree: Tree, line: &str) -> Option<(&str, &str)> {
     let (place, system) = line.split_once(" - ")?;
     let mut place = place.split(' ').skip(3);
@@ -78,7 +77,7 @@ fn mount(tree: Tree, line: &str) -> Option<(&str, &str)> {
     ours.then_some((root, point))
 }
 
-/// `bakeoff-NAMESPACE-PID-START` of the guardian: nobody else's, and it says whether its maker lives.
+/// `bakeoff-NAMESPACE-PID-START` of the guardian: unique, and it tells whether its maker still lives.
 pub(super) fn own_name() -> io::Result<String> {
     let own = process::stat(std::process::id())?;
     Ok(format!("bakeoff-{}-{}-{}", pid_namespace(), own.pid, own.start_ticks))
@@ -89,8 +88,8 @@ fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino())
 }
 
-/// Removes what killed guardians left, wherever they may have made groups: our name, maker gone,
-/// nobody inside.
+/// Removes groups that killed guardians left, wherever they may have made them: our name, maker gone, no process
+/// inside.
 pub(super) fn sweep() {
     let homes = OURS.iter().filter_map(|controller| home(Tree::V1(controller)).ok());
     homes.chain(up_from_home().unwrap_or_default()).for_each(|home| sweep_in(&home));

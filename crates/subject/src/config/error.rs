@@ -1,11 +1,11 @@
-//! What is wrong in a command or configuration, and how to write it.
+//! Errors in commands and configuration files, and how to correct them.
 
 use std::fmt;
 
-/// What can be written, as errors list it.
+/// The names that errors list as allowed.
 const KNOWN: &str = "{host}, {port}, {root}, {cert}, {key}, {dir}";
 
-/// Why a text cannot be used.
+/// Reasons why a text cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ConfigError {
     /// A name we do not replace.
@@ -14,7 +14,7 @@ pub enum ConfigError {
         line: Option<usize>,
         /// With its braces.
         name: String,
-        /// What the plan added to the names that can be written, without braces.
+        /// The names that the plan added to the allowed ones, without braces.
         more: Vec<String>,
     },
     /// A single brace in a command.
@@ -22,19 +22,19 @@ pub enum ConfigError {
         /// The argument.
         word: String,
     },
-    /// `{cert}` or `{key}`, and the run made no certificate.
+    /// `{cert}` or `{key}` is used, but the run made no certificate.
     NoCertificate {
         /// With its braces.
         name: String,
     },
-    /// The server would not listen where bakeoff looks for it.
+    /// The server would not listen on the port that bakeoff expects.
     NoPort {
-        /// Line number, the line, and how it should be.
+        /// Line number, the line, and its correction.
         listens: Vec<(usize, String, String)>,
-        /// What to write where there is no such line.
+        /// A line to write if there is no such line.
         example: String,
     },
-    /// What stands before a server would ask somebody else.
+    /// A front's configuration does not name its upstream.
     NoUpstream,
     /// An empty command.
     Empty,

@@ -1,10 +1,10 @@
-//! Ends process trees: first asks, then insists, until `/proc` shows nobody left.
+//! End of process trees: processes are asked first, then killed, until `/proc` shows none left.
 
 use crate::cgroup::Groups;
 use bakeoff_sys::process::{self, Signal, Stat};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 
-/// How it went.
+/// Outcome of the end of a process tree.
 pub(crate) struct Ended {
     /// Processes that had to be killed.
     pub(crate) killed: usize,
@@ -12,21 +12,20 @@ pub(crate) struct Ended {
     pub(crate) left: usize,
 }
 
-/// After the first SIGKILL, how long to go on killing what still appears.
+/// Time, after the first SIGKILL, to go on killing processes that still appear.
 pub(super) const INSIST: Nanos = Nanos::from_secs(20);
 
-/// Ends everything below this process and in `groups`, reaping as it goes. The direct children are
-/// asked first (a server ends its own workers best), after half the grace all of them, and from
-/// the end of the grace on all of them are killed, again and again, since they may fork meanwhile.
+/// Ends everything below this process and in `groups`, reaping as it goes. The direct children are asked first (a
+/// server ends its own workers best), then all of them after half the grace. After the end of the grace all are killed,
+/// again and again, since they may fork meanwhile.
 pub(crate) fn end_below_self(grace: Nanos, groups: &Groups) -> Ended {
     let own = std::process::id();
     let direct = |stat: &Stat| stat.parent == own;
     end(grace, direct, || alive(own, &groups.members()))
 }
 
-/// Kills everything that the guardian `guardian`, itself dead, has left: what is still in its
-/// session or in `groups`, what carries its mark and has become a child of this process, and all
-/// below those.
+/// Kills every process that the dead guardian `guardian` has left: those still in its session or in `groups`, those
+/// that carry its mark and have become children of this process, and all below those.
 pub(crate) fn kill_left_by(guardian: u32, mark: &str, groups: &Groups) -> Ended {
     let ended = end(Nanos::ZERO, |_| true, || left_by(guardian, mark, groups));
     groups.remove();
@@ -62,8 +61,8 @@ fn end(grace: Nanos, direct: impl Fn(&Stat) -> bool, targets: impl Fn() -> Vec<S
     }
 }
 
-/// Those below `root` and the members of its cgroups. What has ended is reaped first, so an ended
-/// one in the list waits for its parent, or has threads that still run.
+/// Processes below `root` and the members of its cgroups. Ended ones are reaped first, so an ended process in the list
+/// waits for its parent, or has threads that still run.
 fn alive(root: u32, members: &[u32]) -> Vec<Stat> {
     while let Ok(Some(_)) = process::reap() {}
     let mut all = process::descendants(root).unwrap_or_default();

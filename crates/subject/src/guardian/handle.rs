@@ -1,4 +1,4 @@
-//! bakeoff's end of a guardian: starts it, asks it, hears of exits, ends it.
+//! bakeoff's handle of a guardian: starts it, sends it orders, receives exits, ends it.
 
 use super::protocol::{Fault, Order, Plan, Report};
 use super::{NO_LINK, ending};
@@ -18,7 +18,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// How long a guardian may take to answer: it has nothing else to do, but the machine may.
+/// Time that a guardian may take to answer: it has nothing else to do, but the machine may.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
 /// One subject's guardian.
@@ -31,21 +31,21 @@ pub(crate) struct Guardian {
     groups: Groups,
     grace: Nanos,
     litter: Litter,
-    /// Where what it starts is spoken to.
+    /// Our end of the socket to the started process.
     voice: Option<UnixStream>,
     ended: bool,
 }
 
-/// Why nothing was started.
+/// Reasons why nothing was started.
 #[derive(Debug)]
 pub(crate) enum LaunchError {
     /// The guardian itself could not be started, or died.
     Guardian(io::Error),
     /// The program is not there.
     NotFound,
-    /// A limit cannot be set: a sentence.
+    /// A limit cannot be set: the sentence for the user.
     Limits(String),
-    /// Anything else the guardian met.
+    /// Any other error in the guardian.
     Failed { doing: String, error: String },
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Exit {
     pub(crate) elapsed: Nanos,
 }
 
-/// All are gone.
+/// The subject and its guardian are gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Farewell {
     pub(crate) used: Used,
@@ -89,16 +89,15 @@ impl Guardian {
         Ok(guardian)
     }
 
-    /// Starts something more, when what was started before has ended. Whoever that left behind
-    /// stays.
+    /// Starts another program, when the one started before has ended. Processes that it left behind stay.
     pub(crate) fn launch_next(&mut self, plan: Plan) -> Result<(), LaunchError> {
         self.litter.clone_from(&plan.litter);
         self.groups = self.launch_again(plan)?;
         Ok(())
     }
 
-    /// The same of a guardian that others look at meanwhile: what is started joins the groups of what was
-    /// started first.
+    /// The same for a guardian that others read from meanwhile: the new process joins the groups of the one started
+    /// first.
     pub(crate) fn launch_again(&self, mut plan: Plan) -> Result<Groups, LaunchError> {
         if let Some((name, value)) = self.mark.split_once('=') {
             plan.env.push((name.to_owned(), value.to_owned()));
@@ -118,7 +117,8 @@ impl Guardian {
         }
     }
 
-    /// The other end of standard input and output of what it starts, once, where the plan said that it speaks.
+    /// The other end of the standard input and output of the started process; given once, if the plan says that it
+    /// speaks.
     pub(crate) fn take_voice(&mut self) -> Option<UnixStream> {
         self.voice.take()
     }
@@ -137,7 +137,7 @@ impl Guardian {
         &self.groups
     }
 
-    /// Has the started process ended? Waits at most `patience`. An error: the guardian is gone.
+    /// The exit of the started process, if it has ended. Waits at most `patience`. An error: the guardian is gone.
     pub(crate) fn exit(&self, patience: Nanos) -> io::Result<Option<Exit>> {
         let mut channel = self.channel();
         if channel.exit.is_none()
@@ -148,7 +148,7 @@ impl Guardian {
         Ok(channel.exit)
     }
 
-    /// What everything it has reaped used.
+    /// Resources used by all processes that it has reaped.
     pub(crate) fn reaped(&self) -> io::Result<Used> {
         match self.ask(&Order::Reaped)? {
             Report::Reaped(sum) => Ok(sum.into()),
@@ -156,7 +156,7 @@ impl Guardian {
         }
     }
 
-    /// Kills the subject at once and stays, for what is started next. How many processes are still there.
+    /// Kills the subject at once and stays, for the next start. Returns the number of processes still there.
     pub(crate) fn kill(&self) -> io::Result<usize> {
         let mut channel = self.channel();
         channel.send(&Order::Kill)?;
@@ -166,7 +166,7 @@ impl Guardian {
         }
     }
 
-    /// Ends the subject and the guardian. Does what a guardian would have done when it was killed.
+    /// Ends the subject and the guardian. If the guardian was killed, does here what it would have done.
     pub(crate) fn end(&mut self) -> Farewell {
         if std::mem::replace(&mut self.ended, true) {
             return Farewell::default();
@@ -256,8 +256,8 @@ impl Channel {
         }
     }
 
-    /// The next report that is not the news of an exit, which is kept. None: nothing within
-    /// `patience`, or only that news.
+    /// The next report other than the news of an exit, which is kept. None: nothing within `patience`, or only that
+    /// news.
     fn receive(&mut self, patience: Nanos) -> io::Result<Option<Report>> {
         let mut line = self.lines.next_line();
         if line.is_none() {

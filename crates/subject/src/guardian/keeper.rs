@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-/// How long a subject may take to end when bakeoff died before it said.
+/// Time that a subject may take to end if bakeoff died before it gave one.
 const DEFAULT_GRACE: Nanos = Nanos::from_secs(2);
 
 pub(super) fn run() -> io::Result<()> {
@@ -40,12 +40,12 @@ pub(super) fn run() -> io::Result<()> {
     said
 }
 
-/// Why the guardian stops listening.
+/// Reasons why the guardian stops listening.
 #[derive(PartialEq, Eq)]
 enum Farewell {
     /// bakeoff asked, and waits for the answer.
     Asked,
-    /// bakeoff is gone, or somebody sent SIGTERM.
+    /// bakeoff is gone, or the guardian got SIGTERM.
     Alone,
 }
 
@@ -119,7 +119,7 @@ impl Keeper {
         self.say(&report)
     }
 
-    /// What is started later joins what was started first. The error is a report too.
+    /// Starts a process; later ones join the groups of the first. The error is a report too.
     fn start(&mut self, plan: Plan) -> Result<Report, Report> {
         let is_first = self.groups.is_empty();
         if plan.own_mounts {
@@ -151,7 +151,7 @@ impl Keeper {
         Ok(Report::Started { pid: spawned.pid, groups: self.groups.clone() })
     }
 
-    /// Reaps all that ended; tells of the one that was started.
+    /// Reaps all processes that ended; reports the exit of the one that was started.
     fn reap(&mut self) -> io::Result<()> {
         while let Some(reaped) = process::reap()? {
             if let Some(child) = self.child.take_if(|child| child.pid == reaped.pid) {
@@ -162,8 +162,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Kills and reaps everything below; what is started next joins the same groups. That the started process
-    /// has ended is no news to whoever asked for it.
+    /// Kills and reaps everything below; the next start joins the same groups. The exit of the started process is not
+    /// reported, since the caller asked for it.
     fn kill_all(&mut self) -> io::Result<()> {
         let Ended { left, .. } = ending::end_below_self(Nanos::ZERO, &self.groups);
         self.child = None;
@@ -214,7 +214,7 @@ fn prepare(plan: &Plan, prospects: &Prospects) -> io::Result<Launch> {
     })
 }
 
-/// Owned by the subject's user: some servers open `/dev/stderr` again.
+/// Opens a log owned by the subject's user: some servers open `/dev/stderr` again.
 fn log(plan: &Plan, path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().create(true).append(true).custom_flags(NO_LINK).open(path)?;
     if let Some((uid, gid)) = plan.user {

@@ -1,8 +1,8 @@
-//! What bakeoff and a guardian say to each other: one JSON object a line, over a socket pair.
+//! Protocol between bakeoff and a guardian: one JSON object a line, over a socket pair.
 //!
-//! bakeoff: a `Launch`, another one when what was started has ended or a `Kill` was answered, any number of
-//! `Reaped`, at most one `Stop`. Guardian: `Started` or
-//! `Failed`, `Exited` whenever the started process ends, an answer to each question, `Ended` last.
+//! bakeoff sends a `Launch`, another one when the started process has ended or a `Kill` was answered, any number of
+//! `Reaped`, at most one `Stop`. The guardian sends `Started` or `Failed`, `Exited` whenever the started process ends,
+//! an answer to each question, and `Ended` last.
 
 use crate::cgroup::{Ceiling, Groups};
 use crate::cpu::CpuChoice;
@@ -16,35 +16,35 @@ use std::path::PathBuf;
 #[serde(tag = "order", rename_all = "kebab-case")]
 pub(crate) enum Order {
     Launch(Box<Plan>),
-    /// What did all processes you have reaped use?
+    /// Asks for the resources that all reaped processes have used.
     Reaped,
     /// Kill everything at once, answer `Killed`, stay.
     Kill,
-    /// End everything, answer `Ended`, go.
+    /// End everything, answer `Ended`, exit.
     Stop,
 }
 
-/// What to start.
+/// A start: the program and its surroundings.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Plan {
     pub(crate) argv: Vec<String>,
     pub(crate) env: Vec<(String, String)>,
     pub(crate) cwd: PathBuf,
-    /// Where `stdout.log` and `stderr.log` go.
+    /// Directory of `stdout.log` and `stderr.log`.
     pub(crate) dir: PathBuf,
     pub(crate) cpus: Vec<usize>,
     /// Numbers of user and group.
     pub(crate) user: Option<(u32, u32)>,
     pub(crate) cpu: CpuChoice,
-    /// What it may use at most.
+    /// The most that it may use.
     pub(crate) ceiling: Ceiling,
-    /// Of the first: whether all below the guardian have a mount namespace to themselves.
+    /// Set by the first start: whether all below the guardian have a mount namespace to themselves.
     pub(crate) own_mounts: bool,
     /// Whether standard input and output are the guardian's own standard output, a socket that bakeoff speaks over.
     pub(crate) speaks: bool,
-    /// How long the subject may take to end when asked.
+    /// Time that the subject may take to end when asked.
     pub(crate) grace_ms: u64,
-    /// What is of no use when it has ended, whoever ended it.
+    /// Files and shared memory to remove when it has ended, however it ended.
     pub(crate) litter: Litter,
 }
 
@@ -79,20 +79,20 @@ pub(crate) enum Report {
     },
     Ended {
         sum: Sum,
-        /// Of the cgroup, if there was one, just before it was removed.
+        /// CPU by the cgroup, if there was one, just before it was removed.
         group_ns: Option<u64>,
         killed: usize,
         left: usize,
     },
 }
 
-/// What kind of failure a failed start was.
+/// Kinds of failed starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Fault {
     /// The program is not there.
     NotFound,
-    /// Its limits cannot be set; the error is a sentence.
+    /// Its limits cannot be set; the error is the sentence for the user.
     Limits,
     /// Anything else.
     Other,
@@ -108,7 +108,7 @@ impl Report {
     }
 }
 
-/// What ended processes used.
+/// Resources that ended processes used.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Sum {
     user_ns: u64,

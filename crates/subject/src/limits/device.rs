@@ -1,8 +1,8 @@
-//! The block device below a path, as throttling wants it: a whole device, by its numbers.
+//! Block device below a path, as I/O throttling needs it: a whole device, by its numbers.
 //!
-//! `st_dev` is the device of most file systems. Some have a number of their own instead: an overlay
-//! is asked for its upper directory, others (btrfs) for the device they were mounted from. Memory
-//! and network file systems have no device, and that is the answer.
+//! `st_dev` is the device of most file systems. Some have a number of their own instead. For an overlay the upper
+//! directory is looked at, for others (btrfs) the device they were mounted from. Memory and network file systems have
+//! no device, and that is the answer.
 
 use nix::sys::stat::{major, minor};
 use std::fmt;
@@ -11,10 +11,10 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-/// Overlays on overlays deeper than that are no set-up we know.
+/// Overlays nested deeper than this are no set-up we know.
 const DEEPEST: usize = 4;
 
-/// Why there is no device to throttle.
+/// Reasons why there is no device to throttle.
 #[derive(Debug)]
 pub(super) enum NoDevice {
     /// The path or what the kernel says of it cannot be read.
@@ -86,7 +86,7 @@ fn whole(sys: &Path, device: u64) -> Option<String> {
     Some(fs::read_to_string(whole.join("dev")).ok()?.trim().to_owned())
 }
 
-/// What a mounted file system stands on.
+/// Storage that a mounted file system is on.
 #[derive(Debug, PartialEq, Eq)]
 enum Below {
     /// Another directory.
@@ -97,8 +97,8 @@ enum Below {
     Nothing(String),
 }
 
-/// Of the mount that `path` (absolute, no links) is on: the one with the longest mount point, the
-/// last of these, since later mounts cover earlier ones.
+/// The storage of the mount that `path` (absolute, no links) is on: the one with the longest mount point, the last of
+/// these, since later mounts cover earlier ones.
 fn below_mount(mounts: &str, path: &Path) -> Below {
     let found = mounts
         .lines()

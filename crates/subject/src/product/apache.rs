@@ -1,11 +1,11 @@
-//! Apache httpd as a server, and with `mod_proxy` and `mod_cache_disk` in front of one, with our configuration or the user's.
+//! Apache httpd as a server, and with `mod_proxy` and `mod_cache_disk` in front of one, with our configuration or the
+//! user's.
 //!
-//! Everything it writes is below its private directory, which is its `ServerRoot`. Started by root
-//! it runs wholly as `nobody`. A cache is files in `{dir}/cache`; objects in memory are the page cache's.
-//! `mod_cache_disk` knows no limit
-//! of its own: `htcacheclean` runs beside it, once a minute as often as it can, so the store grows
-//! above its capacity between two rounds. Neither counts what is thrown out. A request holds a
-//! thread as long as the origin thinks, so there are as many threads as requests in flight.
+//! Everything it writes is below its private directory, which is its `ServerRoot`. Started by root it runs wholly as
+//! `nobody`. A cache is files in `{dir}/cache`; objects in memory are the page cache's. `mod_cache_disk` knows no limit
+//! of its own: `htcacheclean` runs beside it, at most once a minute, so the store grows above its capacity between two
+//! rounds. Neither counts evictions. A request holds a thread as long as the origin thinks, so there are as many
+//! threads as requests in flight.
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{
@@ -38,7 +38,7 @@ pub(super) const ROW: Row = Row {
     numbers_replies: false,
 };
 
-/// Where distributions keep the modules.
+/// Directories in which distributions keep the modules.
 const MODULE_PLACES: [&str; 4] = [
     "/usr/lib/apache2/modules",
     "/usr/lib64/httpd/modules",
@@ -46,7 +46,7 @@ const MODULE_PLACES: [&str; 4] = [
     "/usr/libexec/apache2",
 ];
 
-/// Threads above the connections: for those of health checks, and of the last slice that close.
+/// Threads above the connections: for health checks, and for connections of the last slice that close.
 const SPARE_THREADS: usize = 32;
 
 /// Apache's own bound of `ThreadLimit`.
@@ -84,7 +84,7 @@ fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     with_config(place, &httpd, config, before)
 }
 
-/// How Apache is started with this configuration; `before`: words before its own.
+/// The recipe that starts Apache with this configuration; `before`: arguments before its own.
 fn with_config(
     place: &Place<'_>,
     httpd: &Path,
@@ -225,8 +225,8 @@ AllowCONNECT 1-65535
     }
 }
 
-/// Zeros: no freshness by guess. `CacheMaxExpire` is a day by default, also for what says more.
-/// (A URL without a port means port 80 only; one with an empty port means every port.)
+/// Zeros: no heuristic freshness. `CacheMaxExpire` is a day by default, even for replies that allow more. (A URL
+/// without a port means port 80 only; one with an empty port means every port.)
 fn caching(spec: &ProxySpec, cache: &Path) -> String {
     let what = if spec.mode == ProxyMode::Forward { "http://*:/" } else { "/" };
     format!(
@@ -245,10 +245,9 @@ CacheHeader On
     )
 }
 
-/// The directives for so many connections at once, which are kept open. When all threads of a process are
-/// busy, Apache closes kept-alive connections that wait. A load generator would count that as errors, so
-/// there are more threads than connections, in one process (several share connections unevenly), all there
-/// from the start.
+/// Directives for this number of concurrent kept-alive connections. When all threads of a process are busy, Apache
+/// closes kept-alive connections that wait. A load generator would count that as errors, so there are more threads than
+/// connections, in one process (several share connections unevenly), all there from the start.
 fn threads_for(connections: usize) -> String {
     let threads = connections.saturating_add(SPARE_THREADS).min(MOST_THREADS);
     format!(
@@ -267,7 +266,7 @@ KeepAliveTimeout 600
     )
 }
 
-/// The module is there, or built in.
+/// Refuses an Apache without the HTTP/2 module, loadable or built in.
 fn demand_http2(arm: &str, httpd: &Path, modules: &Path) -> Result<(), SubjectError> {
     let built_in = || programs::ask(httpd, "-l").is_ok_and(|said| said.contains("mod_http2.c"));
     if load(modules, "http2").is_some() || built_in() {
@@ -307,7 +306,7 @@ fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> 
     Ok(includes::absolute(&text, &["includeoptional", "include"], &homes))
 }
 
-/// What bakeoff needs and the configuration does not say.
+/// Directives that bakeoff needs and the configuration does not have.
 fn missing_globals(config: &str, dir: &Path) -> Vec<String> {
     let wanted = [
         ("DefaultRuntimeDir", dir.to_owned()),
@@ -321,7 +320,7 @@ fn missing_globals(config: &str, dir: &Path) -> Vec<String> {
         .collect()
 }
 
-/// What Debian's configuration files expect from its start script.
+/// Variables that Debian's configuration files expect from its start script.
 fn debian_environment(place: &Place<'_>) -> Vec<(String, String)> {
     let dir = place.dir.display();
     [

@@ -1,8 +1,8 @@
-//! Caddy as a server, and as a reverse proxy that keeps nothing, with our Caddyfile or the user's.
+//! Caddy as a server, and as a reverse proxy without a store, with our Caddyfile or the user's.
 //!
-//! It has no port for its administration, gets no certificates of its own, and writes below its
-//! private directory only, which is its home. Types of files are those that it knows itself. Names in braces
-//! are also Caddy's own: in a Caddyfile those that bakeoff does not know stay as they are.
+//! It has no administration port, gets no certificates of its own, and writes below its private directory only, which
+//! is its home. It uses its own list of MIME types. Names in braces are also Caddy's own: in a Caddyfile those that
+//! bakeoff does not know stay as they are.
 
 use super::{ProxySpec, Row, Server, connections, numbered_version, program, users_text_by};
 use crate::SubjectError;
@@ -23,7 +23,7 @@ pub(super) const ROW: Row = Row {
     numbers_replies: true,
 };
 
-/// How long a connection to the server behind may be idle, below the origin's 15 s, so that no request is sent into a
+/// Time that a connection to the server behind may be idle, below the origin's 15 s, so that no request is sent into a
 /// closing one.
 const IDLE_SECONDS: u64 = 10;
 
@@ -38,7 +38,7 @@ fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     })
 }
 
-/// `compression off`: what clients accept is theirs to say.
+/// `compression off`: clients say themselves what they accept.
 fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     recipe(place, spec.config.as_deref(), spec.tls, || {
         let (origin, most) = (spec.origin, connections(place));
@@ -57,7 +57,7 @@ fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     })
 }
 
-/// How Caddy is started with the user's configuration, or with ours, whose site has these lines.
+/// The recipe that starts Caddy with the user's configuration, or with ours, whose site has these lines.
 fn recipe(
     place: &Place<'_>,
     users: Option<&Path>,
@@ -77,7 +77,7 @@ fn recipe(
     Ok(Recipe { argv, version, config: Some(config), logs, ..Recipe::default() })
 }
 
-/// As many cores as it may use are Caddy's own default. At its end it waits for replies under way, and would so for ever.
+/// Caddy uses all cores it may by default. At its end it waits for replies under way, by default without a limit.
 fn own_config(place: &Place<'_>, tls: bool, lines: &str) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for Caddy")?;
     let (scheme, certificate) = if tls {
@@ -119,8 +119,8 @@ fn own_config(place: &Place<'_>, tls: bool, lines: &str) -> Result<String, Subje
     ))
 }
 
-/// How long replies may be kept, and a number for each, by which hits are told: 15 of its digits are random. What may be
-/// answered with 304 has none, so that a stored reply keeps the number that it was made with.
+/// Lifetime of replies, and a number for each, by which hits are told: 15 of its digits are random. Replies that may be
+/// answered with 304 have none, so that a stored reply keeps the number that it was made with.
 fn for_caches(place: &Place<'_>) -> String {
     let Some(age) = place.context.max_age else { return String::new() };
     let seconds = age.whole_secs();

@@ -1,9 +1,8 @@
 //! HAProxy with its cache in shared memory.
 //!
-//! Made for small objects: at most 4095 MB in all, and half of it for one (ours: an eighth, as
-//! everywhere); only 200 replies to GET. It never revalidates, and says nothing of hits to the
-//! client. The gauge is `show cache` on a socket in the private directory, which lists every
-//! object: ask it rarely. It does not count what it throws out.
+//! Made for small objects: at most 4095 MB in all, and half of it for one (ours: an eighth, as everywhere); only 200
+//! replies to GET. It never revalidates, and does not report hits to the client. The gauge is `show cache` on a socket
+//! in the private directory, which lists every object: ask it rarely. It does not count evictions.
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxySpec, Row};
@@ -47,7 +46,7 @@ const SOCKET: &str = "stats.sock";
 /// is for administrators only.
 const GAUGE: &str = "global\n    stats socket unix@stats.sock mode 600 level admin\n";
 
-/// What HAProxy cuts its cache into.
+/// Block size into which HAProxy cuts its cache.
 const BLOCK_BYTES: u64 = 1024;
 
 /// HAProxy caps freshness at this, by default at 60 s.
@@ -69,8 +68,8 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     Ok(Recipe { argv, version, config: Some(config), ..Recipe::default() })
 }
 
-/// Behind `bind`, and `{dir}/both.pem`, with certificate and key: HAProxy wants them in one file, a user's
-/// configuration's too. Newer versions would offer HTTP/2, which is not asked for at a front.
+/// Words for `bind`, and `{dir}/both.pem`, with certificate and key: HAProxy needs them in one file, a user's
+/// configuration too. Newer versions would offer HTTP/2, which fronts do not use.
 fn tls_words(place: &Place<'_>) -> Result<String, SubjectError> {
     let both = place.demand_certificate()?.in_one_file(&place.dir);
     let both =
@@ -78,9 +77,8 @@ fn tls_words(place: &Place<'_>) -> Result<String, SubjectError> {
     Ok(format!(" ssl crt \"{}\" alpn http/1.1 ssl-min-ver TLSv1.2", both.display()))
 }
 
-/// A reply without a lifetime would be kept for `max-age`, if it has a validator: hence the
-/// condition. A kept connection that the origin closes as a request comes is tried again, but for
-/// POST.
+/// A reply without a lifetime would be kept for `max-age`, if it has a validator: hence the condition. If the origin
+/// closes a kept connection as a request comes, the request is sent again, unless it is a POST.
 fn own_config(spec: &ProxySpec, place: &Place<'_>, tls: &str) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for HAProxy")?;
     Ok(format!(
@@ -141,7 +139,7 @@ fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     })
 }
 
-/// By the directory's descriptor, since the path of a socket is at most 107 bytes long.
+/// Connects by the directory's descriptor, since the path of a socket is at most 107 bytes long.
 fn ask(dir: &Path, question: &str) -> io::Result<String> {
     let dir = File::open(dir)?;
     let mut stream = UnixStream::connect(format!("/proc/self/fd/{}/{SOCKET}", dir.as_raw_fd()))?;

@@ -1,20 +1,19 @@
-//! Products that bakeoff knows: started as servers of the site, and between clients and a server.
+//! Products that bakeoff knows by name, as servers of the site and as fronts between clients and a server.
 //!
-//! Measuring side, cold path. Started like every subject, under a guardian, unprivileged, with all
-//! files in the private directory. One file a product: a row that says what it can, its
-//! configurations, how it is started, its gauge. This file has the closed list of them; `spec` is what can be
-//! asked of one in front, `store` what a gauge reading is. Judges no hits: robots
-//! and origin do, from outside.
+//! Measuring side, cold path. Started like every subject, under a guardian, unprivileged, with all files in the private
+//! directory. Each product has one file: a row of its features, its configurations, its start, its gauge. This file has
+//! the closed list of them; `spec` describes a front, `store` a reading of a gauge. Judges no hits: robots and origin
+//! do, from outside.
 //!
 //! Our configurations make a shared cache that obeys the origin and lets a reader compare products:
-//! - fresh is what `Cache-Control` or `Expires` says; what says nothing is not kept by guess, and
-//!   nothing stale is given out. What is stale is kept and revalidated, where the product can.
+//! - fresh is what `Cache-Control` or `Expires` says; replies without either are not kept by guess, and nothing stale
+//!   is given out. Stale replies are kept and revalidated, where the product can.
 //! - a client's `Cache-Control: no-cache` (a reload) reaches the origin.
-//! - the largest object is an eighth of the store, larger ones are passed through (not in Traffic
-//!   Server, see [`ProxySpec::largest_object_bytes`]).
+//! - the largest object is an eighth of the store, larger ones are passed through (not in Traffic Server, see
+//!   [`ProxySpec::largest_object_bytes`]).
 //! - connections to clients may be idle for ten minutes; connections to the origin are kept.
 //! - 2,000 requests in flight, or `Context::connections` if that is more.
-//! - no access log. What the product says of a hit is in a reply header, where it can.
+//! - no access log. The product's own word on a hit is in a reply header, where it can.
 //! - concurrent misses as is the product's default: see [`Product`].
 
 mod apache;
@@ -76,7 +75,7 @@ impl Product {
         Self::Caddy,
     ];
 
-    /// What its file says of it.
+    /// The row of features in its file.
     const fn row(self) -> &'static Row {
         match self {
             Self::Squid => &squid::ROW,
@@ -109,71 +108,71 @@ impl Product {
         self.row().debian_packages
     }
 
-    /// Those that serve the site.
+    /// Products that serve the site.
     pub fn servers() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|product| product.row().serve.is_some())
     }
 
-    /// Those that can stand before a server.
+    /// Products that can stand before a server.
     pub fn fronts() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter()
     }
 
-    /// Those that keep replies in a store.
+    /// Products that keep replies in a store.
     pub fn caches() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|product| product.stores_in().is_some())
     }
 
-    /// Where its store for objects is; none: it keeps nothing.
+    /// Location of its store for objects; none: it has no store.
     pub fn stores_in(self) -> Option<StoresIn> {
         self.row().store.as_ref().map(|store| store.stores_in)
     }
 
-    /// It can be asked with whole URLs.
+    /// Whether it accepts requests with whole URLs.
     pub const fn can_forward(self) -> bool {
         self.row().can_forward
     }
 
-    /// In front of a server with our configuration, it can speak TLS with clients.
+    /// Whether our configuration of it as a front can speak TLS with clients.
     pub const fn can_tls(self) -> bool {
         self.row().can_tls
     }
 
-    /// It asks the origin whether a stale object is still good, instead of fetching it anew.
+    /// Whether it asks the origin if a stale object is still good, instead of fetching it anew.
     pub fn can_revalidate(self) -> bool {
         self.row().store.as_ref().is_some_and(|store| store.can_revalidate)
     }
 
-    /// The reply header in which our configuration makes it say hit or miss; the words are the
-    /// product's. (Squid from version 6 adds `Cache-Status`.)
+    /// The reply header in which our configuration makes it report hit or miss; the words are the product's. (Squid
+    /// from version 6 adds `Cache-Status`.)
     pub fn verdict_header(self) -> Option<&'static str> {
         self.row().store.as_ref().and_then(|store| store.verdict_header)
     }
 
-    /// As a server with our configuration it numbers its replies, where caches may stand before it.
+    /// Whether its replies are numbered when it is a server with our configuration and caches may stand before it.
     pub const fn numbers_replies(self) -> bool {
         self.row().numbers_replies
     }
 }
 
-/// Writes a product's files and says how it is started.
+/// Writes a product's files and returns the recipe of its start.
 type Start<What> = fn(&What, &Place<'_>) -> Result<Recipe, SubjectError>;
 
-/// Names and values.
+/// Names and values of variables.
 type Environment = fn(&Place<'_>) -> Vec<(String, String)>;
 
-/// What can be said of a product, and how it is started.
+/// The features of a product, and how it is started.
 struct Row {
     label: &'static str,
     title: &'static str,
     debian_packages: &'static str,
-    /// As a server; none: it serves no files.
+    /// Start as a server; none: it serves no files.
     serve: Option<Start<Server>>,
-    /// Between clients and a server.
+    /// Start as a front, between clients and a server.
     front: Start<ProxySpec>,
-    /// What it wants in its environment.
+    /// Variables that it needs in its environment.
     environment: Option<Environment>,
-    /// None: it keeps nothing.
+    /// Its store; none: it keeps nothing.
     store: Option<Store>,
     can_forward: bool,
     can_tls: bool,
@@ -220,7 +219,7 @@ impl Subject for Server {
     }
 }
 
-/// The types that servers are told, so that they send the same headers.
+/// MIME types given to all servers, so that they send the same headers.
 const MIME_TYPES: &[(&str, &str)] = &[
     ("text/html", "html htm"),
     ("text/css", "css"),
@@ -236,10 +235,10 @@ const MIME_TYPES: &[(&str, &str)] = &[
     ("image/x-icon", "ico"),
 ];
 
-/// The directory for objects, in the private one; removed when the proxy has ended.
+/// Name of the directory for objects, in the private one; removed when the proxy has ended.
 const CACHE: &str = "cache";
 
-/// Requests in flight at least: hundreds a second at an origin that thinks for 3 s.
+/// Least number of requests in flight to allow for: hundreds a second at an origin that thinks for 3 s.
 const LEAST_CONNECTIONS: usize = 2_000;
 
 /// The surroundings with the names that a proxy's configuration may use.
@@ -284,12 +283,12 @@ impl Subject for ProxySpec {
     }
 }
 
-/// The first of a product's programs of these names that is there.
+/// The first of these programs of a product that is installed.
 fn program(row: &Row, place: &Place<'_>, names: &[&str]) -> Result<PathBuf, SubjectError> {
     program::find(names).ok_or_else(|| missing(row, place, names.first().copied().unwrap_or_default()))
 }
 
-/// Some part of a product is not there.
+/// The error that some part of a product is not installed.
 fn missing(row: &Row, place: &Place<'_>, what: &str) -> SubjectError {
     SubjectError::NoProgram {
         arm: place.arm(),
@@ -298,15 +297,15 @@ fn missing(row: &Row, place: &Place<'_>, what: &str) -> SubjectError {
     }
 }
 
-/// The first line that a program says of its version that has a digit in it, without `before`;
-/// none, and no error, when it says nothing.
+/// The first line of a program's version output that has a digit in it, without `before`; none, and no error, when it
+/// prints nothing.
 fn version(program: &Path, question: &str, before: &str) -> Option<String> {
     let said = program::ask(program, question).ok()?;
     let line = said.lines().find(|line| line.contains(|c: char| c.is_ascii_digit()))?.trim();
     Some(line.strip_prefix(before).unwrap_or(line).trim().to_owned())
 }
 
-/// The same as `NAME/NUMBER`; the number is the first word behind `before`.
+/// The version as `NAME/NUMBER`; the number is the first word behind `before`.
 fn numbered_version(row: &Row, program: &Path, question: &str, before: &str) -> Option<String> {
     let line = version(program, question, before)?;
     let number = line.split_whitespace().next().unwrap_or_default();
@@ -322,13 +321,13 @@ fn make_dir(place: &Place<'_>, name: &str) -> Result<PathBuf, SubjectError> {
     }
 }
 
-/// The user's configuration with the substitutions made. `listen` is the line that makes it listen
-/// where bakeoff looks; none: that is said elsewhere.
+/// The user's configuration with the substitutions made. `listen` is the line that makes it listen where bakeoff looks;
+/// none: no such line is demanded.
 fn users_text(place: &Place<'_>, path: &Path, listen: Option<&str>) -> Result<String, SubjectError> {
     users_text_by(place, path, listen, Substitutions::file)
 }
 
-/// The same with substitutions as the product's language wants them.
+/// The same with substitutions as the product's language needs them.
 fn users_text_by(
     place: &Place<'_>,
     path: &Path,

@@ -1,10 +1,9 @@
 //! nginx as a server, and with `proxy_cache` in front of one, with our configuration or the user's.
 //!
-//! Everything it writes is below its private directory: temporary files, pid, logs. Started by
-//! root it runs wholly as `nobody` (master too), so no `user` directive is needed or obeyed.
-//! A cache is files in `{dir}/cache` and keys in shared memory; objects in memory are the page cache's.
-//! nginx keeps about `max_size` by a process of its own that cleans up afterwards, so the gauge may
-//! show more for a moment; it does not count what it throws out.
+//! Everything it writes is below its private directory: temporary files, pid, logs. Started by root it runs wholly as
+//! `nobody` (master too), so no `user` directive is needed or obeyed. A cache is files in `{dir}/cache` and keys in
+//! shared memory; objects in memory are the page cache's. nginx keeps about `max_size` by a process of its own that
+//! cleans up afterwards, so the gauge may show more for a moment; it does not count evictions.
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{
@@ -41,7 +40,7 @@ pub(super) const ROW: Row = Row {
 /// Keys that a megabyte of the zone holds, by nginx's documentation.
 const KEYS_PER_MEGABYTE: u64 = 8_000;
 
-/// The smallest object takes a block of the disk: so the zone never is what limits the store.
+/// The smallest object takes a block of the disk, so the key zone never is what limits the store.
 const BLOCK_BYTES: u64 = 4_096;
 
 fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
@@ -53,7 +52,7 @@ fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     recipe(place, spec.config.as_deref(), |build| proxy_config(spec, place, build))
 }
 
-/// How nginx is started with the user's configuration, or with `ours`, which is told what `nginx -V` says.
+/// The recipe that starts nginx with the user's configuration, or with `ours`, which is given the output of `nginx -V`.
 fn recipe(
     place: &Place<'_>,
     users: Option<&Path>,
@@ -130,7 +129,7 @@ http {{
     ))
 }
 
-/// Behind `listen`, and lines of the server block.
+/// Words for `listen`, and lines of the server block.
 fn tls_lines(tls: bool, place: &Place<'_>) -> Result<(&'static str, String), SubjectError> {
     if !tls {
         return Ok(("", String::new()));
@@ -227,8 +226,8 @@ fn longer_than(most: u64) -> String {
     lines
 }
 
-/// Lines before and in the server block: how long replies may be kept, and a number for each, by which hits are told. Half
-/// of nginx's own is random enough; a 304 has none, so that a stored reply keeps the number that it was made with.
+/// Lines before and in the server block: lifetime of replies, and a number for each, by which hits are told. Half of
+/// nginx's own is random enough; a 304 has none, so that a stored reply keeps the number that it was made with.
 fn for_caches(max_age: Option<Nanos>) -> (&'static str, String) {
     let Some(age) = max_age else { return ("", String::new()) };
     let seconds = age.whole_secs();
@@ -243,10 +242,10 @@ fn for_caches(max_age: Option<Nanos>) -> (&'static str, String) {
     (numbers, lines)
 }
 
-/// From this version on HTTP/2 is a directive of its own, and the word behind `listen` is not liked.
+/// From this version on HTTP/2 is a directive of its own, and the word for `listen` is deprecated.
 const HTTP2_DIRECTIVE: [u32; 3] = [1, 25, 1];
 
-/// How this build is told to speak HTTP/2: behind `listen`, or on a line.
+/// The words that enable HTTP/2 in this build: behind `listen`, or on a line of their own.
 fn http2(arm: &str, build: &str) -> Result<(&'static str, &'static str), SubjectError> {
     if !build.contains("--with-http_v2_module") {
         return Err(SubjectError::NoHttp2 {
@@ -260,7 +259,7 @@ fn http2(arm: &str, build: &str) -> Result<(&'static str, &'static str), Subject
     Ok(if is_new { ("", "        http2 on;\n") } else { (" http2", "") })
 }
 
-/// Of `nginx version: nginx/1.22.1`.
+/// The version from a line like `nginx version: nginx/1.22.1`.
 fn version(build: &str) -> Option<[u32; 3]> {
     let text = build.split_once("nginx/")?.1;
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
@@ -287,7 +286,7 @@ fn with_private_paths(text: &str, build: &str, dir: &Path) -> String {
     format!("{} {}{}", &text[..at], paths.trim(), &text[at..])
 }
 
-/// Just after the brace that opens `http`.
+/// Position just after the brace that opens `http`.
 fn http_block(text: &str) -> Option<usize> {
     let mut begin = 0;
     for line in text.split_inclusive('\n') {
@@ -326,7 +325,7 @@ fn temporary_paths(text: &str, build: &str, dir: &Path, end: &str) -> String {
     lines
 }
 
-/// What bakeoff needs in the main context and the configuration does not say.
+/// Directives that bakeoff needs in the main context and the configuration does not have.
 fn missing_globals(config: &str, dir: &Path) -> String {
     let wanted = [
         ("daemon", "off".to_owned()),

@@ -1,7 +1,7 @@
-//! Which proxy, between whom, with how much room: what a plan says of a cache.
+//! Description of a proxy cache in a plan: the product, its clients and origin, and the size of its store.
 //!
-//! Measuring side, cold path, no I/O. Owns what a product cannot do at all, so that a plan is refused
-//! before anything is started. Knows no configuration syntax.
+//! Measuring side, cold path, no I/O. Owns the list of what a product cannot do, so that a plan is refused before
+//! anything is started. Knows no configuration syntax.
 
 use super::{Product, StoresIn};
 use std::net::SocketAddr;
@@ -10,40 +10,40 @@ use std::path::PathBuf;
 /// A proxy cache that bakeoff starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProxySpec {
-    /// Which program.
+    /// The product.
     pub product: Product,
-    /// Whom it fetches from. A forward proxy goes where each request says; it is told the origin
-    /// all the same, to keep connections to it.
+    /// The origin it fetches from. A forward proxy goes where each request says; it is told the origin all the same, to
+    /// keep connections to it.
     pub origin: SocketAddr,
-    /// How clients ask it.
+    /// The form of the requests that clients send it.
     pub mode: ProxyMode,
-    /// For objects in memory. With `disk_bytes`, what each product makes of it is in its module's
-    /// documentation; nginx, Apache and Varnish on disk leave memory to the page cache.
+    /// Room for objects in memory. With `disk_bytes`, what each product makes of it is in its module's documentation;
+    /// nginx, Apache and Varnish on disk leave memory to the page cache.
     pub memory_bytes: u64,
-    /// For objects on disk, in the private directory; none: in memory only.
+    /// Room for objects on disk, in the private directory; none: in memory only.
     pub disk_bytes: Option<u64>,
     /// The user's configuration; none: ours. Besides what every subject's has, `{origin_host}`,
     /// `{origin_port}`, `{origin}` (both, as in a URL), `{memory_bytes}` and `{disk_bytes}` (0
     /// without) are put in. A cache directory in it should be `{dir}/cache`: that is where the
     /// gauge looks, and what is removed at the end.
     pub config: Option<PathBuf>,
-    /// It speaks TLS with clients. With a configuration of the user's it says what that one speaks.
+    /// It speaks TLS with clients. For a configuration of the user's this describes what that one does.
     pub tls: bool,
 }
 
-/// How clients ask a proxy.
+/// Form of the requests that clients send a proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProxyMode {
-    /// With whole URLs, knowing that it is a proxy.
+    /// Whole URLs: clients know that it is a proxy.
     Forward,
-    /// With paths, as if it were the origin.
+    /// Paths, as if it were the origin.
     Reverse,
 }
 
 impl ProxySpec {
-    /// The same with this room for objects. A product that has one store has all of it there: on disk, where it
-    /// can be in both places and some of the room is on disk. `memory_bytes` stays what was given where the
-    /// store is on disk: it is the size of Traffic Server's RAM cache, and may stand in a user's configuration.
+    /// The same with this room for objects. A product that has one store has all of it there: on disk, if it can be in
+    /// both places and some of the room is on disk. `memory_bytes` stays what was given if the store is on disk: it is
+    /// the size of Traffic Server's RAM cache, and may be used in a user's configuration.
     #[must_use]
     pub fn with_room(self, memory_bytes: u64, disk_bytes: Option<u64>) -> Self {
         let all = match disk_bytes {
@@ -60,7 +60,7 @@ impl ProxySpec {
         Self { memory_bytes, disk_bytes, ..self }
     }
 
-    /// The bytes that objects may take, and where they are.
+    /// Bytes that objects may take, in memory or on disk, where the store is.
     pub const fn store_bytes(&self) -> u64 {
         match self.disk_bytes {
             Some(bytes) => bytes,
@@ -76,7 +76,7 @@ impl ProxySpec {
         self.store_bytes() / 8
     }
 
-    /// What the product cannot do; a plan is refused with it before anything starts.
+    /// The feature that the product lacks; a plan is refused with it before anything starts.
     pub fn refusal(&self) -> Option<ProxyRefusal> {
         if self.mode == ProxyMode::Forward && !self.product.can_forward() {
             return Some(ProxyRefusal::ReverseOnly);
@@ -99,7 +99,7 @@ impl ProxySpec {
     }
 }
 
-/// Why a proxy is not started as asked.
+/// Reasons why a proxy is not started as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ProxyRefusal {
     /// It answers requests for paths, not for whole URLs.

@@ -36,10 +36,10 @@ pub(super) const ROW: Row = Row {
     numbers_replies: false,
 };
 
-/// How our configuration calls it: the cache manager answers to that name only.
+/// Host name in our configuration: the cache manager answers to that name only.
 const NAME: &str = "bakeoff-squid";
 
-/// Of the disk store, from where objects are thrown out.
+/// Percentage of the disk store at which eviction begins.
 const LOW_WATER_PERCENT: u64 = 90;
 
 fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
@@ -70,15 +70,15 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     })
 }
 
-/// What Squid calls its shared memory after: with one name, none can start beside another, nor where another
-/// user's was killed. It may have 32 letters and digits.
+/// Name of Squid's shared memory: with a fixed one, none can start beside another, nor after another user's was killed.
+/// It may have 32 letters and digits.
 fn service_name() -> String {
     static STARTS: AtomicU64 = AtomicU64::new(0);
     format!("bakeoff{}n{}", std::process::id(), STARTS.fetch_add(1, Ordering::Relaxed))
 }
 
-/// `refresh_pattern . 0 0% 0`: no freshness by guess. `vhost` comes with `accel`: the URL that an
-/// object is stored under has the client's `Host`.
+/// `refresh_pattern . 0 0% 0`: no heuristic freshness. `vhost` comes with `accel`: the URL that an object is stored
+/// under has the client's `Host`.
 fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
     let (host, port, origin) = (place.context.host(), place.port, spec.origin);
     let entrance = match spec.mode {
@@ -123,7 +123,7 @@ netdb_filename none
     ))
 }
 
-/// What bakeoff needs and the configuration does not say.
+/// Directives that bakeoff needs and the configuration does not have.
 fn missing_globals(config: &str, dir: &Path) -> String {
     let wanted = [
         ("access_log", "none"),

@@ -1,9 +1,8 @@
-//! How full a proxy's store is, by the product's own gauge.
+//! Fill level of a proxy's store, by the product's own gauge.
 //!
-//! Measuring side, cold path: asked every few seconds while a store is filled, never in a slice,
-//! since products spend time on the answer (a directory of a million files takes seconds to add
-//! up). Owns the reading and the ways to ask that several products share. Evicts and judges
-//! nothing.
+//! Measuring side, cold path: read every few seconds while a store is filled, never in a slice, since products spend
+//! time on the answer (a directory of a million files takes seconds to add up). Owns the reading and the ways to ask
+//! that several products share. Evicts and judges nothing.
 
 use super::{CACHE, ProxySpec};
 use crate::SubjectError;
@@ -15,18 +14,18 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How long a gauge may take to answer.
+/// Time that a gauge may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Where a product keeps objects. Copies in memory of what is on disk are no room of their own: neither the
-/// page cache's nor those in Traffic Server's RAM cache.
+/// Location of a product's objects. Copies in memory of what is on disk are no room of their own: neither the page
+/// cache's nor those in Traffic Server's RAM cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum StoresIn {
     /// In memory only.
     Memory,
     /// On disk only.
     Disk,
-    /// In one store, which is in memory or on disk.
+    /// In one store, either in memory or on disk.
     Either,
     /// In memory and on disk.
     Both,
@@ -39,63 +38,63 @@ pub(super) struct Store {
     pub(super) least_bytes: u64,
     /// Its room, at most.
     pub(super) most_bytes: u64,
-    /// Reads how full it is.
+    /// Reads its fill level.
     pub(super) gauge: fn(&Gauge<'_>) -> Result<StoreReading, StoreError>,
-    /// What is stale is asked for again instead of fetched anew.
+    /// Stale objects are revalidated instead of fetched anew.
     pub(super) can_revalidate: bool,
-    /// The reply header in which our configuration says hit or miss.
+    /// The reply header in which our configuration reports hit or miss.
     pub(super) verdict_header: Option<&'static str>,
 }
 
 impl Store {
-    /// Less than that, and what the store needs for itself leaves too little for objects.
+    /// With less than this, what the store needs for itself leaves too little for objects.
     pub(super) const LEAST_BYTES: u64 = 8 << 20;
 }
 
-/// What a gauge shows.
+/// A reading of a gauge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoreReading {
     /// Taken by objects, with what the product adds to each.
     pub used_bytes: u64,
-    /// Where the product begins to throw out objects. `used_bytes` may stay a little below (a
-    /// store in memory is cut into blocks) or above it (nginx and Apache clean up afterwards).
+    /// Level at which the product begins to evict objects. `used_bytes` may stay a little below (a store in memory is
+    /// cut into blocks) or above it (nginx and Apache clean up afterwards).
     pub capacity_bytes: u64,
-    /// Objects thrown out for want of room since the start; none: the product does not say.
+    /// Objects evicted for want of room since the start; none: the product does not say.
     pub evictions: Option<u64>,
-    /// Objects that are there; none: the product does not say.
+    /// Objects in the store; none: the product does not say.
     pub objects: Option<u64>,
-    /// Where the figures are from.
+    /// The source of the figures.
     pub source: &'static str,
 }
 
-/// Why a gauge cannot be read.
+/// Reasons why a gauge cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// It keeps nothing.
+    /// The product has no store.
     #[error("it keeps nothing")]
     None,
-    /// It runs already and its files are not ours.
+    /// bakeoff did not start it, so its files are not ours.
     #[error("bakeoff did not start it, so its store cannot be seen")]
     NotOurs,
     /// It did not answer.
     #[error("asking {asked}: {source}; is it still running?")]
     Silent {
-        /// Program, address or path.
+        /// The program, address or path that was asked.
         asked: String,
-        /// What happened.
+        /// The error.
         source: io::Error,
     },
-    /// It answered something else.
+    /// Its answer has another form.
     #[error("{asked} does not say {wanted}; a configuration of your own must leave the gauge in")]
     Unclear {
-        /// Program or address.
+        /// The program or address that was asked.
         asked: String,
-        /// What was looked for.
+        /// The part that was not found.
         wanted: &'static str,
     },
 }
 
-/// How full the store of a running proxy is.
+/// The fill level of the store of a running proxy.
 ///
 /// # Errors
 /// The product does not tell.
@@ -111,7 +110,7 @@ pub fn store(spec: &ProxySpec, running: &Running) -> Result<StoreReading, Subjec
     read().map_err(|source| SubjectError::Store { arm: running.arm.clone(), product, source })
 }
 
-/// What a product's gauge is read with.
+/// Access of a gauge to a running product.
 pub(super) struct Gauge<'a> {
     pub(super) spec: &'a ProxySpec,
     pub(super) address: SocketAddr,
@@ -165,8 +164,8 @@ struct Sum {
     objects: u64,
 }
 
-/// What the files take on the disk, in whole blocks, as the products count. Files and directories
-/// that go while this looks are no longer there.
+/// Size of the files on the disk, in whole blocks, as the products count. Files and directories that disappear
+/// meanwhile are left out.
 fn add_up(top: &Path, is_object: fn(&str) -> bool, sum: &mut Sum) -> io::Result<()> {
     fs::metadata(top)?;
     let mut rest: Vec<PathBuf> = vec![top.to_owned()];

@@ -1,12 +1,11 @@
 //! Apache Traffic Server, with a disk store and its RAM cache of `memory_bytes` above it.
 //!
-//! `traffic_server` alone, without its manager; a runroot file sends everything it reads and writes
-//! to the private directory. The store is a ring that new objects are written into, so what it
-//! throws out is what was written longest ago, and it does not count that. The gauge is its
-//! `stats_over_http` plugin, on a path of the proxy; figures are up to five seconds old, and leave
-//! out the last objects, up to 4 MB, which wait in memory to be written together. What the
-//! product says of hits comes from its `header_rewrite` plugin. The user's configuration is a
-//! `records.config`; store, mapping, access and plugins stay ours.
+//! `traffic_server` alone, without its manager; a runroot file sends everything it reads and writes to the private
+//! directory. The store is a ring that new objects are written into, so it evicts what was written longest ago, and it
+//! does not count that. The gauge is its `stats_over_http` plugin, on a path of the proxy. Its figures are up to five
+//! seconds old, and leave out the last objects, up to 4 MB, which wait in memory to be written together. Hits are
+//! reported by its `header_rewrite` plugin. The user's configuration is a `records.config`; store, mapping, access and
+//! plugins stay ours.
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxyMode, ProxySpec, Row};
@@ -46,10 +45,10 @@ const GAUGE: &str = "bakeoff-gauge";
 /// never counts it as used.
 const KEPT_FREE_BYTES: u64 = 8 << 20;
 
-/// Where Debian keeps its plugins, when `traffic_layout` does not say.
+/// Directory of Debian's plugins, when `traffic_layout` does not say.
 const PLUGINS: &str = "/usr/lib/trafficserver/modules";
 
-/// What the product says of hits: `hit-fresh`, `hit-stale`, `miss`, `skipped`.
+/// Rule that reports hits: `hit-fresh`, `hit-stale`, `miss`, `skipped`.
 const SAY: &str = "cond %{SEND_RESPONSE_HDR_HOOK}\nset-header X-Cache \"%{CACHE}\"\n";
 
 const EVERYBODY: &str = "ip_allow:
@@ -97,7 +96,7 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     })
 }
 
-/// Where everything is: programs and plugins the machine's, the rest ours.
+/// Paths of everything: programs and plugins are the machine's, the rest is ours.
 fn runroot(dir: &Path, server: &Path) -> String {
     let plugins = programs::find(&["traffic_layout"])
         .and_then(|layout| programs::ask(&layout, "info").ok())
@@ -124,9 +123,9 @@ cachedir: {dir}/{CACHE}
     )
 }
 
-/// `max_doc_size 0`: with a limit it does not let clients share a reply under way.
-/// `required_headers 2`: no freshness by guess. `down_server.cache_time`: an error of the origin
-/// does not shut it out for a minute. Debian's own file lists the other defaults.
+/// `max_doc_size 0`: with a limit it does not let clients share a reply under way. `required_headers 2`: no heuristic
+/// freshness. `down_server.cache_time`: an error of the origin does not shut it out for a minute. Debian's own file
+/// lists the other defaults.
 fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for Traffic Server")?;
     let is_reverse = u8::from(spec.mode == ProxyMode::Reverse);

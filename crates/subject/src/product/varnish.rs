@@ -1,9 +1,9 @@
 //! Varnish, with its `malloc` or its `file` store.
 //!
-//! It has one store for objects: with `disk_bytes` a file of that size (the page cache is then its
-//! memory, `memory_bytes` is unused), else memory. What is not to be kept goes through its
-//! Transient store, outside that room. Its shared-memory log stays on, as always; nothing reads it.
-//! The user's configuration is a VCL file; where it listens and what it stores is ours.
+//! It has one store for objects: with `disk_bytes` a file of that size (the page cache is then its memory,
+//! `memory_bytes` is unused), else memory. Replies that must not be kept go through its Transient store, outside that
+//! room. Its shared-memory log stays on, as always; nothing reads it. The user's configuration is a VCL file; its
+//! address and its store stay ours.
 
 use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxySpec, Row};
@@ -38,11 +38,11 @@ pub(super) const ROW: Row = Row {
 /// The directory for its shared memory and its compiled configuration.
 const WORK: &str = "varnish";
 
-/// How long stale objects are kept to be revalidated; they go earlier when room is needed.
+/// Time that stale objects are kept to be revalidated; they go earlier when room is needed.
 const KEEP_SECONDS: u64 = 30 * 86_400;
 
-/// Objects that may be thrown out to make room for one piece of another. The default of 50 fails
-/// the fetch of a large object into a store full of small ones.
+/// Number of objects that may be evicted to make room for one piece of another. The default of 50 fails the fetch of a
+/// large object into a store full of small ones.
 const NUKE_LIMIT: u64 = 10_000_000;
 
 /// Varnish's default of threads in each of its two pools. A miss takes two threads while the origin
@@ -83,15 +83,15 @@ fn storage(spec: &ProxySpec, place: &Place<'_>) -> String {
     }
 }
 
-/// The parameters that this version knows, with what it says of them.
+/// The parameters that this version knows, with its descriptions of them.
 fn known(varnishd: &Path) -> String {
     let said = Command::new(varnishd).args(["-x", "parameter"]).stdin(Stdio::null()).output();
     said.map(|said| String::from_utf8_lossy(&said.stdout).into_owned()).unwrap_or_default()
 }
 
-/// No freshness by guess (`default_ttl`), nothing stale given out (`default_grace`), what is stale
-/// kept to be revalidated (`default_keep`), what only passes through read at the client's pace
-/// (`transit_buffer`; a version before it reads as fast as the origin sends, into memory).
+/// No heuristic freshness (`default_ttl`), nothing stale given out (`default_grace`), stale objects kept to be
+/// revalidated (`default_keep`), uncached replies read at the client's pace (`transit_buffer`; a version before it
+/// reads as fast as the origin sends, into memory).
 fn parameters(place: &Place<'_>, known: &str) -> Vec<(&'static str, String)> {
     let mut all = vec![
         ("default_ttl", "0".to_owned()),
@@ -170,7 +170,7 @@ fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     })
 }
 
-/// The first counter whose name ends so.
+/// The first counter whose name ends with `end`.
 fn counter(all: &Value, end: &str) -> Option<u64> {
     let counters = all.get("counters").unwrap_or(all).as_object()?;
     counters.iter().find(|(name, _)| name.ends_with(end))?.1.get("value")?.as_u64()

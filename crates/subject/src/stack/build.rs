@@ -1,4 +1,4 @@
-//! What a layer needs once: an image, a manifest, a key.
+//! Build of a layer, done once: its image, manifest or key.
 
 use super::{Task, substitutions};
 use crate::SubjectError;
@@ -9,11 +9,11 @@ use bakeoff_units::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A build seals or copies a whole site.
+/// Time limit: a build seals or copies a whole site.
 const PATIENCE: Nanos = Nanos::from_secs(600);
 
-/// Builds the layers of an arm, in order; `{under}` is the site, as nothing is up yet. Done once:
-/// a layer whose directory is there is built. It runs as bakeoff does and wherever that may run.
+/// Builds the layers of an arm, in order; `{under}` is the site, as nothing is up yet. Done once: a layer whose
+/// directory is there is built. A build runs as bakeoff's user and on bakeoff's cores.
 ///
 /// # Errors
 /// A command failed; what it made is removed again.
@@ -37,7 +37,7 @@ pub fn build(context: &Context<'_>) -> Result<(), SubjectError> {
     Ok(())
 }
 
-/// Beside the layer's own directory, which is the layer's alone.
+/// Directory for its output, beside the layer's own directory, which is the layer's alone.
 fn prints(home: &Path) -> PathBuf {
     let mut name = home.file_name().unwrap_or_default().to_owned();
     name.push(".build");

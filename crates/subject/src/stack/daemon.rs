@@ -1,4 +1,4 @@
-//! A layer's process that stays in the foreground: waited for until it says that it is ready.
+//! Daemon of a layer: the wait for a foreground process until it says that it is ready.
 
 use super::Task;
 use crate::SubjectError;
@@ -9,7 +9,7 @@ use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::fs;
 use std::sync::atomic::Ordering;
 
-/// Between two looks at what it printed.
+/// Interval between two looks at its output.
 const GLANCE: Nanos = Nanos::from_millis(10);
 
 impl Task<'_> {

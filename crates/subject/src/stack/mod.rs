@@ -1,11 +1,10 @@
 //! Layers under a server: put up in order, from the files to the server, before it starts.
 //!
-//! Measuring side, cold path. Owns what happens between the site on disk and the root that the
-//! server is given: each layer is built once for an arm, put up before each start, and finds below
-//! it what the layer before shows. Commands and daemons of a stack run under the guardian under
-//! which the server starts afterwards, in one account and under one limit, and in a mount
-//! namespace of their own: what they mount nobody else sees, and it goes when they do, however
-//! that happens. Knows no layer by name: all are commands, our own as well.
+//! Measuring side, cold path. Owns what happens between the site on disk and the root that the server is given: each
+//! layer is built once for an arm, put up before each start, and finds below it what the layer before shows. Commands
+//! and daemons of a stack run under the guardian under which the server starts afterwards, in one account and under one
+//! limit, and in a mount namespace of their own: no other process sees what they mount, and it goes when they do,
+//! however that happens. Knows no layer by name: all are commands, our own as well.
 
 mod build;
 mod daemon;
@@ -35,9 +34,9 @@ pub const LAYERS: &str = "bakeoff-layers";
 /// A stack that is up, or is being put up.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    /// Above all that was started; none as long as nothing was.
+    /// The guardian above all that was started; none as long as nothing was.
     pub(crate) guardian: Option<Guardian>,
-    /// Where the next layer, or the server, finds the files.
+    /// Directory in which the next layer, or the server, finds the files.
     pub(crate) root: PathBuf,
     pub(crate) layers: Vec<Standing>,
 }
@@ -47,13 +46,13 @@ pub(crate) struct Stack {
 pub(crate) struct Standing {
     pub(crate) spec: LayerSpec,
     pub(crate) substitutions: Substitutions,
-    /// Its process, when it has one that stays.
+    /// Its process, if it has one that stays.
     pub(crate) daemon: Option<u32>,
 }
 
 impl Standing {
-    /// Of something that is no layer under a server: its proof, its status, its counter of violations. `None` where it
-    /// tells nothing.
+    /// A standing part that is no layer under a server: its proof, its status, its counter of violations. `None` if it
+    /// has none of them.
     pub(crate) fn telling(
         name: &str,
         (proof, status, violations): (&Option<Vec<String>>, &Option<String>, &Option<String>),
@@ -119,7 +118,7 @@ impl Stack {
     }
 }
 
-/// What `{...}` means in a layer's words.
+/// Values for `{...}` in a layer's commands.
 fn substitutions(
     context: &Context<'_>,
     layer: &LayerSpec,
@@ -149,7 +148,7 @@ struct Task<'a> {
     context: &'a Context<'a>,
     layer: &'a LayerSpec,
     substitutions: &'a Substitutions,
-    /// Where its output goes.
+    /// Directory for its output.
     prints: &'a Path,
 }
 

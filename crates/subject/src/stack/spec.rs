@@ -1,4 +1,4 @@
-//! What a layer is made of.
+//! Description of a layer in a plan: its commands, daemon, proof and status file.
 
 use crate::context::Context;
 use std::path::PathBuf;
@@ -13,13 +13,13 @@ pub struct LayerSpec {
     pub name: String,
     /// Run once for each arm, before its first start, in order.
     pub build: Vec<Vec<String>>,
-    /// Run before each start, in order. What they leave running stays until the arm is stopped.
+    /// Run before each start, in order. Processes they leave running stay until the arm is stopped.
     pub up: Vec<Vec<String>>,
     /// Runs until the arm is stopped.
     pub daemon: Option<Vec<String>>,
-    /// The daemon is ready when it prints a line that begins so; else as soon as it is started.
+    /// The daemon is ready when it prints a line that begins with this; none: as soon as it is started.
     pub ready: Option<String>,
-    /// Where the server, or the next layer, finds the files; none: `{under}`.
+    /// Directory in which the server, or the next layer, finds the files; none: `{under}`.
     pub root: Option<String>,
     /// A command that tells whether the layer is on, as an arm's own proof does.
     pub proof: Option<Vec<String>>,
@@ -27,12 +27,12 @@ pub struct LayerSpec {
     pub status: Option<String>,
     /// The counter of violations noticed.
     pub violations: Option<String>,
-    /// Kernel threads that work for it, in words: their CPU is nobody's.
+    /// Kernel threads that work for it, in words: their CPU is in no account.
     pub kernel_threads: Option<String>,
 }
 
 impl LayerSpec {
-    /// What it keeps over all starts of an arm.
+    /// The directory that it keeps over all starts of an arm.
     pub(super) fn home(&self, context: &Context<'_>) -> PathBuf {
         context.base.join(format!("{}.layers", context.arm)).join(&self.name)
     }

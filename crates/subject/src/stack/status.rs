@@ -1,4 +1,4 @@
-//! What layers tell of themselves: counters in a file, a line `NAME NUMBER` each.
+//! Status files of layers: counters in a file, a line `NAME NUMBER` each.
 
 use super::Standing;
 use bakeoff_sys::process;
@@ -9,18 +9,19 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-/// A layer writes what it has counted a few times a second, and only when that has changed: what stands there for so long is
-/// what holds.
+/// A layer writes its counters a few times a second, and only when they have changed: a file unchanged for this long is
+/// current.
 const STILL: Duration = Duration::from_millis(300);
-/// Who also says when it counted (`runs-at`) writes what has not changed, too: so long that is waited for, on a busy machine.
+/// A layer that also writes the time of its count (`runs-at`) writes unchanged counters, too. A fresh write is waited
+/// for this long, which is enough on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Between two looks at it.
+/// Interval between two looks at the file.
 const GLANCE: Duration = Duration::from_millis(20);
 
-/// How often a layer's programs in the kernel have run so far, and how long.
+/// Runs and run time of a layer's programs in the kernel so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ProgramTime {
-    /// Runs.
+    /// Number of runs.
     pub runs: u64,
     /// CPU of all of them.
     pub time: Nanos,
@@ -34,20 +35,21 @@ impl Add for ProgramTime {
     }
 }
 
-/// Violations that the layers have noted, all together; `None` when no layer counts them.
+/// Sum of the violations that the layers have noted; `None` when no layer counts them.
 pub(crate) fn violations_noted(layers: &[Standing]) -> Option<u64> {
     layers.iter().filter_map(noted_by).reduce(|sum, noted| sum + noted)
 }
 
-/// None yet, as long as the file is not there.
+/// 0 as long as the file is not there.
 fn noted_by(layer: &Standing) -> Option<u64> {
     let (path, name) = (layer.spec.status.as_ref()?, layer.spec.violations.as_ref()?);
     let text = fs::read_to_string(layer.substitutions.word(path).ok()?).unwrap_or_default();
     Some(counter(&text, name).unwrap_or(0))
 }
 
-/// What the layers' programs in the kernel have used so far, all together; `None` when no layer tells it. Waits until that is
-/// written down: a third of a second at most for each that does, more where it says when; then what is older is not told.
+/// Runs and CPU of the layers' programs in the kernel so far, summed; `None` when no layer reports it. Waits until it
+/// is written down: a third of a second at most for each layer that reports it, more for one that writes the time; an
+/// older count from that one is left out.
 pub(crate) fn program_time(layers: &[Standing]) -> Option<ProgramTime> {
     let path = |layer: &Standing| layer.substitutions.word(layer.spec.status.as_ref()?).ok();
     let told =
@@ -61,7 +63,7 @@ fn written_since(asked: SystemTime, path: &Path) -> Option<ProgramTime> {
     loop {
         let new = is_new();
         let text = fs::read_to_string(path).ok()?;
-        // Whoever says nothing of it is not waited for.
+        // A layer without these counters is not waited for.
         let told = programs(&text)?;
         let says_when = counter(&text, "runs-at").is_some();
         if new || (waited >= STILL && !says_when) {
@@ -79,7 +81,7 @@ fn programs(text: &str) -> Option<ProgramTime> {
     Some(ProgramTime { runs: counter(text, "runs")?, time: Nanos::new(counter(text, "run-ns")?) })
 }
 
-/// The number behind a name; whatever else is in the file is for other readers.
+/// The number behind a name; other lines of the file are for other readers.
 fn counter(text: &str, name: &str) -> Option<u64> {
     let lines = text.lines().filter_map(|line| line.split_once(char::is_whitespace));
     lines

@@ -1,4 +1,4 @@
-//! What every product must do as a cache.
+//! Caching behaviour that every product must show.
 
 use crate::stage::{MEGABYTE, PATIENCE, Stage, get, has, on_disk, spec, until};
 use crate::support::{all_gone, identity, runs_unprivileged};
@@ -57,7 +57,7 @@ fn haproxy_caches() {
     caches(&spec(Product::HaProxy, ProxyMode::Reverse), "haproxy_caches");
 }
 
-/// All that every product must do.
+/// The checks that every product must pass.
 fn caches(spec: &ProxySpec, test: &str) {
     if !has(spec.product, test) {
         return;
@@ -141,7 +141,7 @@ fn passes_posts(stage: &Stage) {
     }
 }
 
-/// What clients do for TLS; any bytes will do.
+/// The bytes of a TLS client's tunnel; any bytes will do.
 fn tunnels(stage: &Stage) {
     let mut stream = TcpStream::connect(stage.running.address).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -206,7 +206,7 @@ fn ends(stage: Stage) {
     assert!(!dir.join("cache").exists());
 }
 
-/// As the documentation of [`Product`] says: the origin thinks while eight ask for the same.
+/// As the documentation of [`Product`] says: the origin thinks while eight clients ask for the same object.
 #[test]
 fn concurrent_misses_go_to_the_origin_as_is_each_products_way() {
     const ALL: usize = 8;

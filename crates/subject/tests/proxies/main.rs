@@ -1,9 +1,9 @@
-//! Real proxy caches between a client and a scripted origin: they cache what may be cached and
-//! nothing else, revalidate, tell how full they are, and end without a trace.
+//! Real proxy caches between a client and a scripted origin: they cache what may be cached and nothing else,
+//! revalidate, tell how full they are, and end without a trace.
 //!
-//! `origin` is the scripted origin, `stage` starts and asks a proxy; the tests are in `caching`
-//! (what every product must do), `starts` (what is asked of a start), `outage` (killed and started
-//! again) and `size` (many requests, a full store, a large object).
+//! `origin` is the scripted origin, `stage` starts a proxy and sends it requests. The tests are in `caching` (what
+//! every product must do), `starts` (starts and refusals), `outage` (killed and started again) and `size` (many
+//! requests, a full store, a large object).
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 

@@ -1,4 +1,4 @@
-//! An origin that serves what a path says and counts who asked.
+//! Scripted origin: serves what a path says and counts requests.
 
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -7,11 +7,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-/// How long it thinks over what it is to think over: long enough for others to ask meanwhile, and longer
-/// than Traffic Server waits for another's reply.
+/// Time it thinks over paths that ask for it: long enough for other clients to ask meanwhile, and longer than Traffic
+/// Server waits for another's reply.
 const THINKING: Duration = Duration::from_millis(2_000);
 
-/// Requests by path: all, and those that asked whether something is still good.
+/// Requests by path: all, and the conditional ones.
 pub(crate) type Counts = Arc<Mutex<HashMap<String, (usize, usize)>>>;
 
 /// Serves `/keep/N/...` (N bytes, fresh for an hour), `/brief/N/...` (for a second, then for an
@@ -60,7 +60,7 @@ pub(crate) fn serve(stream: &TcpStream, counts: &Counts) {
     }
 }
 
-/// Path, and whether it is a condition that is asked for.
+/// Path, and whether the request is conditional.
 pub(crate) fn request(lines: &mut impl BufRead) -> Option<(String, bool)> {
     let mut first = String::new();
     lines.read_line(&mut first).ok().filter(|&length| length > 0)?;
@@ -115,7 +115,7 @@ pub(crate) fn write_reply(mut stream: &TcpStream, path: &str, is_condition: bool
     Ok(())
 }
 
-/// The time as replies give it: of this second, asked of `date` once.
+/// The time as replies give it: of this second, taken from `date` once.
 pub(crate) fn httpdate() -> String {
     static LAST: Mutex<(u64, String)> = Mutex::new((0, String::new()));
     let second = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();

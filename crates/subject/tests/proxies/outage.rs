@@ -1,4 +1,4 @@
-//! Killed and started again: on the same port, with what it had on disk and without what it had in memory.
+//! Proxies killed and started again: on the same port, with their store on disk and without their store in memory.
 
 use crate::stage::{Stage, has, on_disk, spec, until};
 use crate::support::{NEVER, Yard, all_gone, command, identity, play};

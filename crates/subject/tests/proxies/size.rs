@@ -1,4 +1,4 @@
-//! Many requests at once, more objects than there is room, one larger than memory.
+//! Capacity of proxies: many requests at once, more objects than there is room, one object larger than memory.
 
 use crate::origin::request;
 use crate::stage::{MEGABYTE, PATIENCE, Stage, has, spec, start, until};
@@ -8,7 +8,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-/// As many as an origin that thinks for seconds makes wait: it answers nobody before all have asked.
+/// As many as wait at an origin that thinks for seconds: it answers none before all have come.
 #[test]
 fn two_thousand_requests_wait_at_the_origin() {
     const ALL: usize = 2_000;
@@ -44,7 +44,7 @@ fn origin() -> TcpListener {
     listener
 }
 
-/// The next connection with a request on it; one without is a try-out, and is closed.
+/// The next connection with a request on it; one without is a probe, and is closed.
 fn asking(listener: &TcpListener) -> Option<TcpStream> {
     loop {
         let stream = listener.accept().unwrap().0;

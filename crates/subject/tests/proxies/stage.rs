@@ -1,4 +1,4 @@
-//! A proxy before the scripted origin, and how it is asked.
+//! Test stage: a proxy before the scripted origin, and requests to it.
 
 use crate::origin::Origin;
 use crate::support::Yard;
@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 pub(crate) const MEGABYTE: u64 = 1 << 20;
 
-/// What each product may take for a thing it does on its own time.
+/// Time that each product may take for a thing it does in its own time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A proxy that runs, and whom it stands before.
+/// A running proxy, and the origin it stands before.
 pub(crate) struct Stage {
     pub(crate) spec: ProxySpec,
     pub(crate) origin: Origin,
@@ -51,7 +51,7 @@ pub(crate) fn start(yard: &Yard, spec: &ProxySpec) -> Result<Running, SubjectErr
     bakeoff_subject::start(&Spec::Proxy(spec.clone()), &context)
 }
 
-/// How the proxy is asked for a path of the origin.
+/// The URL that asks the proxy for a path of the origin.
 pub(crate) fn url(spec: &ProxySpec, path: &str) -> String {
     match spec.mode {
         ProxyMode::Forward => format!("http://{}{path}", spec.origin),
@@ -80,7 +80,7 @@ pub(crate) fn get(spec: &ProxySpec, running: &Running, path: &str, more: &str) -
     Ok(Reply { status, head, body_bytes: all.len() - end - 4 })
 }
 
-/// True before the time is over, or the test fails.
+/// Waits until it holds; fails the test when the time is over.
 pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
@@ -89,7 +89,7 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// Without its program the test fails, unless skipping is allowed; then it says so.
+/// Whether the program is there. Without it the test fails, unless skipping is allowed; then it says so.
 pub(crate) fn has(product: Product, test: &str) -> bool {
     let program = match product {
         Product::Squid => "squid",

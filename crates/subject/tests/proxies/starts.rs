@@ -1,4 +1,4 @@
-//! Starts: before the origin, refused, with the user's configuration.
+//! Starts of proxies: before the origin, refused, with the user's configuration.
 
 use crate::origin::Origin;
 use crate::stage::{get, has, on_disk, spec, start, until};
@@ -7,7 +7,7 @@ use bakeoff_subject::{Product, ProxyMode, ProxyRefusal, ProxySpec, SubjectError,
 use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 
-/// A port nobody listens on.
+/// An address that nothing listens on.
 fn nobody() -> SocketAddr {
     TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap()
 }
@@ -39,7 +39,7 @@ fn what_a_product_cannot_do_is_said_before_the_start() {
     assert_eq!(refused(&haproxy), ("HAProxy", ProxyRefusal::MemoryOnly));
 }
 
-/// The shortest that caches, each with our substitutions.
+/// The shortest configuration that caches, for each product, with our substitutions.
 fn users_config(product: Product) -> String {
     let modules = "/usr/lib/apache2/modules";
     let load = |name: &str| format!("LoadModule {name}_module {modules}/mod_{name}.so\n");
@@ -89,7 +89,7 @@ fn shared_memory(command_line: &[String]) -> Vec<String> {
     names.map(|name| name.into_string().unwrap()).filter(|name| name.starts_with(&service)).collect()
 }
 
-/// Whatever another Squid has in shared memory, running or killed, is no matter to ours, and ours leave nothing.
+/// Shared memory of another Squid, running or killed, does not disturb ours, and ours leave nothing.
 #[test]
 fn squids_start_beside_each_other_and_leave_no_shared_memory() {
     if !has(Product::Squid, "squids_start_beside_each_other_and_leave_no_shared_memory") {
@@ -97,7 +97,7 @@ fn squids_start_beside_each_other_and_leave_no_shared_memory() {
     }
     let (yard, spec) =
         (Yard::new(), ProxySpec { origin: nobody(), ..spec(Product::Squid, ProxyMode::Reverse) });
-    // What a Squid of Debian's name leaves; another's stays where it is.
+    // Shared memory that a Squid of Debian's name leaves; another's stays where it is.
     let others = "/dev/shm/squid-cf__metadata.shm";
     let ours = std::fs::File::create_new(others).is_ok();
     let started = || start(&yard, &spec).unwrap_or_else(|error| panic!("{error}"));

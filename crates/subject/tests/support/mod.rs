@@ -1,4 +1,4 @@
-//! What the tests of subjects share: a site, a context, a client, and who is still there.
+//! Shared support of the tests of subjects: a site, a context, a client, and the processes still there.
 
 // Each test file is a crate of its own and uses its part; clippy does not see that this is one.
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, clippy::print_stdout)]
@@ -15,7 +15,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// Without the program the test fails, unless skipping is allowed; then it says so.
+/// Whether the program is there. Without it the test fails, unless skipping is allowed; then it says so.
 pub fn has(program: &str, test: &str) -> bool {
     let found =
         ["/usr/bin", "/usr/sbin", "/bin", "/sbin"].iter().any(|dir| Path::new(dir).join(program).exists());
@@ -129,7 +129,7 @@ pub fn identity(pid: u32) -> Identity {
     (pid, process::stat(pid).map_or(0, |stat| stat.start_ticks))
 }
 
-/// Those still there; an ended one whose parent has not reaped it is not.
+/// The processes still there; an ended one whose parent has not reaped it is not.
 pub fn living(all: &[Identity]) -> Vec<Identity> {
     let lives = |&&(pid, start): &&Identity| {
         process::stat(pid).is_ok_and(|stat| stat.start_ticks == start && stat.state != 'Z')
@@ -164,7 +164,7 @@ pub fn cgroups_of(guardian: u32) -> Vec<PathBuf> {
     found
 }
 
-/// As root all processes of a server are somebody else's.
+/// As root all processes of a server belong to another user.
 pub fn runs_unprivileged(pids: &[u32]) {
     if process::is_root() {
         for pid in pids {

@@ -1,4 +1,4 @@
-//! Each arm's own figures with intervals: what absolute bounds are judged by.
+//! Each arm's own figures with intervals, by which absolute bounds are judged.
 
 use super::super::decide::level;
 use super::{Of, Quantiles, times_invalid};
@@ -8,7 +8,7 @@ use bakeoff_meter::{CATALOGUE, Meter};
 use bakeoff_stats::{Interval, Level, Scale, effect_of};
 use std::collections::BTreeMap;
 
-/// Of every meter that arms are compared in, where there are rounds enough and the figure may be used.
+/// Estimates of every meter that arms are compared in, if there are rounds enough and the figure may be used.
 pub(super) fn estimates(
     of: &Of<'_>,
     quantiles: Option<&Quantiles>,
@@ -36,7 +36,7 @@ fn estimate(of: &Of<'_>, quantiles: Option<&Quantiles>, arm: &str, meter: &Meter
     Some(possible(OwnFigure { value, low, high }, &counted))
 }
 
-/// On the scale of logarithms where it can be: no time and no rate is below 0.
+/// On a logarithmic scale where possible: no time and no rate is below 0.
 fn middle(figures: &[f64], starts: &[u32], level: Level) -> Option<(f64, Interval)> {
     if figures.iter().any(|x| *x <= 0.0) {
         let found = effect_of(figures, starts, level, Scale::Difference)?;
@@ -48,7 +48,8 @@ fn middle(figures: &[f64], starts: &[u32], level: Level) -> Option<(f64, Interva
     Some((1.0 + found.effect, Interval { low: 1.0 + low, high: 1.0 + high }))
 }
 
-/// A share as far as what was counted leaves it possible: what came once is not 0, what failed to come once is not 1.
+/// A share, kept within what the counts allow: an event that came once has no share of 0, one that once failed to come
+/// no share of 1.
 fn possible(share: OwnFigure, counted: &[PartOf]) -> OwnFigure {
     let (part, of) = counted.iter().fold((0, 0), |(part, of), c| (part + c.part, of + c.of));
     let least = if part > 0 { f64::MIN_POSITIVE } else { 0.0 };

@@ -1,4 +1,4 @@
-//! Figures that were not named beforehand.
+//! Exploratory comparisons: figures that were not named beforehand.
 
 use super::super::decide::{differences, level, null_differences};
 use super::super::series::{Series, Table};
@@ -15,12 +15,12 @@ use bakeoff_stats::{
 };
 use std::collections::BTreeMap;
 
-/// What rows are made from.
+/// Input of the rows.
 #[derive(Clone, Copy)]
 pub(in super::super) struct Of<'a> {
     pub(in super::super) setup: &'a Setup,
     pub(in super::super) table: &'a Table,
-    /// The rounds that are looked at.
+    /// The rounds in use.
     pub(in super::super) series: &'a Series,
     pub(in super::super) arms: &'a BTreeMap<String, ArmResult>,
 }
@@ -39,12 +39,13 @@ pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {
     meters.flat_map(|meter| names.iter().filter_map(move |arm| per_slice(of, arm, meter))).collect()
 }
 
-/// Whether a figure says something of all kinds of operations together.
+/// Whether a figure describes all kinds of operations together.
 pub(super) fn is_of_operations(meter: &Meter) -> bool {
     [SUBJECT_CPU, OPERATION_TIME, "bytes_per_second", "memory", "errors"].contains(&meter.name)
 }
 
-/// Elapsed time of the same requests is replies per second once more, and of others it is nothing.
+/// Whether the figure is compared. Elapsed time of the same requests is replies per second once more; of different
+/// requests it means nothing.
 pub(super) fn is_compared(meter: &Meter) -> bool {
     meter.compared && meter.name != ELAPSED
 }
@@ -80,7 +81,7 @@ pub(in super::super) fn per_slice(of: &Of<'_>, arm: &str, meter: &Meter) -> Opti
     finish_exploratory(of, arm, meter, row)
 }
 
-/// A share of a count, in points; `None` where it could not be told of some slice.
+/// A share of a count, in points; `None` if some slice lacks the count.
 fn share_row(
     of: &Of<'_>,
     arm: &str,

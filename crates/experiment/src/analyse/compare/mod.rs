@@ -22,7 +22,7 @@ use primary::{null_row, primary_row};
 pub(super) use quantiles::Quantiles;
 use std::collections::BTreeMap;
 
-/// The load of robots that ask as fast as they are answered, where others were set.
+/// Name of the load of robots that ask as fast as they are answered, in plans with other loads.
 pub(crate) const FULL_SPEED: &str = "full speed";
 
 /// By arm, then by meter.
@@ -60,7 +60,7 @@ fn estimates_of_all(of: &Of<'_>, quantiles: Option<&Quantiles>) -> Estimates {
     arms.map(|arm| (arm.to_owned(), estimates::estimates(of, quantiles, arm))).collect()
 }
 
-/// An arm in these meters, each in the rounds in which it holds.
+/// Rows of an arm in these meters, each from the rounds in which it holds.
 pub(super) fn exploratory_rows(
     of: &Of<'_>,
     quantiles: &Quantiles,
@@ -70,7 +70,7 @@ pub(super) fn exploratory_rows(
     meters.iter().filter_map(|meter| exploratory(&of.valid_for(meter), quantiles, arm, meter)).collect()
 }
 
-/// Response times say nothing when the generator was the limit.
+/// Reason why response times say nothing: the generator was the limit.
 fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
     let of_times = meter.kind == Kind::Histogram || meter.is_speed();
     of_times.then(|| invalid::generator_limited(of.setup, of.series, arm))?
@@ -131,7 +131,7 @@ fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
     }
 }
 
-/// What the load of these rounds was: a rate that was set, full speed where others were, or what the baseline came to.
+/// The load of these rounds in words: a set rate, full speed beside others, or the rate the baseline reached.
 fn load_in_words(of: &Of<'_>, arm: &str) -> String {
     let Of { setup, series, .. } = *of;
     let loads = &setup.design.loads;

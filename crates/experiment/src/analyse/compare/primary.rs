@@ -1,4 +1,4 @@
-//! The rows that verdicts stand on.
+//! Primary rows, on which verdicts stand.
 
 use super::super::decide::{
     Contradicted, Decided, Progress, decide, decide_null, differences, level, null_differences,
@@ -16,7 +16,7 @@ use bakeoff_stats::{
 
 /// Below this the requests of two arms are said to be the same work.
 const SAME_BYTES: f64 = 0.001;
-/// Beyond this, in hits of replies, two caches are not the same.
+/// Difference in hit ratio beyond which two caches are not the same.
 const SAME_HITS: f64 = 0.01;
 
 pub(super) fn primary_row(of: &Of<'_>, arm: &str, progress: Progress) -> Comparison {
@@ -67,7 +67,7 @@ fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter) -> Wording<'w
     }
 }
 
-/// That the duet is not what the verdict stands on, and what it said.
+/// The sentence that the verdict does not stand on the duet, and the duet's own result.
 fn contradicted(row: &Comparison, contradicted: &Contradicted) -> String {
     let Contradicted { by, duet } = contradicted;
     let amounts = Amounts::of(&duet.amount, row.baseline_value, &row.unit);
@@ -93,7 +93,7 @@ fn depends(row: &Comparison, full: &Cost) -> String {
     )
 }
 
-/// What a reader of the sentence must know, too.
+/// Further facts that a reader of the sentence must know.
 fn after_words(of: &Of<'_>, row: &Comparison, decided: &Decided) -> String {
     let said = row.depends_on_load.iter().chain(&row.contradiction);
     let mut words: String = said.map(|words| format!("; {words}")).collect();
@@ -112,7 +112,7 @@ fn after_words(of: &Of<'_>, row: &Comparison, decided: &Decided) -> String {
     words
 }
 
-/// Cores, noise floor, and a question where nothing at all differs.
+/// Cores, noise floor, and a question if nothing at all differs.
 fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> String {
     let Of { setup, series, .. } = *of;
     let baseline = setup.baseline_of(arm);
@@ -145,7 +145,7 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
     })
 }
 
-/// Where the same bytes and statuses came from both at the same cost, the layer may have been off.
+/// A question whether the layer was on: both arms sent the same bytes and statuses at the same cost.
 fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
     let Of { setup, arms, .. } = *of;
     // Calls have no bytes that could differ, and what a layer does not touch costs nothing.
@@ -181,7 +181,7 @@ fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
     ))
 }
 
-/// Where two configurations say different things of compressing: why nothing came of it.
+/// Reason why nothing was unpacked, when two configurations differ in compression.
 fn why_unpacked(configs: [&str; 2], is_asked_for: bool) -> &'static str {
     let packs = |line: &&str| {
         let line = line.to_lowercase();
@@ -238,8 +238,8 @@ fn is_one_process(setup: &Setup, baseline: &str) -> bool {
     setup.subjects.get(baseline).is_some_and(|subject| subject.server == "url")
 }
 
-/// If subject and path disagree by more than both intervals allow, the sentence gives both. Of a duet, whose arms share
-/// the generator, nothing is known of a path.
+/// If subject and path disagree by more than both intervals allow, the sentence gives both. In a duet the arms share
+/// the generator, so nothing is known of the path.
 fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
     let Of { setup, series, .. } = *of;
     let found = catalogue::find(PATH_CPU)

@@ -14,12 +14,12 @@ type ByMeter = BTreeMap<&'static str, Quantile>;
 
 pub(in super::super) struct Quantiles {
     arms: BTreeMap<String, ByMeter>,
-    /// Of both processes of each baseline together.
+    /// Quantiles of both processes of each baseline together.
     both: BTreeMap<String, ByMeter>,
 }
 
 impl Quantiles {
-    /// Of the meters that are quantiles.
+    /// Quantiles of all arms, for the meters that are quantiles.
     pub(in super::super) fn of(setup: &Setup, series: &Series, meters: &[&'static Meter]) -> Self {
         let edges = edges_ns();
         let resampling = Resampling::new(series.rounds(), RESAMPLES, setup.seed);
@@ -71,7 +71,7 @@ fn taken(
     group.iter().map(|(q, meter)| (meter.name, Quantile::of(counts, *q, resampling))).collect()
 }
 
-/// A slice of more than four thousand million replies in one bucket would count as so many.
+/// Counts saturate: a slice with more than four thousand million replies in one bucket counts as that many.
 fn counts<'a>(rounds: &[Buckets], upper_ns: &'a [u64]) -> CountsByRound<'a> {
     let round = |buckets: &Buckets| {
         let narrow =

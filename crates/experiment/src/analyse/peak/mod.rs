@@ -1,8 +1,9 @@
-//! From stored trials to the highest rate of each arm: a pure function of a results directory.
+//! Analysis of a peak search, from stored trials to the highest rate of each arm: a pure function of a results
+//! directory.
 //!
-//! Cold. Owns what a stored trial says to the search, and how a search's outcome is put down. The
-//! search itself is `stats`'; the run asks the same functions what to try next, so that a report can
-//! come to nothing else.
+//! Cold. Owns the translation of a stored trial into an observation for the search, and of the search's outcome into
+//! results. The search itself is `stats`'; the run asks the same functions what to try next, so that a report comes to
+//! the same outcome.
 
 #[cfg(test)]
 mod tests;
@@ -27,16 +28,16 @@ use std::collections::BTreeMap;
 
 /// Each bound of the growth in flight errs in 5 %.
 const GROWTH_LEVEL: f64 = 0.9;
-/// A thread that used more of its core was late for want of a faster one: where another wants all of
-/// the core, too, it gets half.
+/// Share of a core from which a late thread was late because the core was too slow: if another thread also wants all of
+/// the core, it gets half.
 const ITS_OWN: f64 = 0.6;
 
-/// One arm's search, as far as its trials go, with what each trial came to.
+/// The search of one arm, with the observations of its trials so far.
 #[derive(Debug)]
 pub(crate) struct ArmSearch {
     pub(crate) arm: String,
     pub(crate) search: Search,
-    /// Whether nothing of the arm's runs on the generator's cores.
+    /// Whether no process of the arm runs on the generator's cores.
     apart: bool,
     trials: Vec<PeakTrial>,
 }
@@ -51,7 +52,7 @@ impl ArmSearch {
     /// Takes one of its trials.
     ///
     /// # Errors
-    /// A histogram is damaged, or the trial is of a kind that nobody knows.
+    /// A histogram is damaged, or the trial is of an unknown kind.
     pub(crate) fn take(&mut self, setup: &PeakSetup, record: &TrialRecord) -> Result<(), AnalyseError> {
         let damaged = |why: String| AnalyseError::Trial { number: record.number, arm: self.arm.clone(), why };
         let rate = PerSecond::new(record.rate_per_s);
@@ -85,7 +86,7 @@ fn search_plan(setup: &PeakSetup, arm: &str, seed: u64) -> Option<SearchPlan> {
     })
 }
 
-/// What a trial shows, for the search and for the report.
+/// The observation of a trial, for the search and for the report.
 fn observation(
     setup: &PeakSetup,
     record: &TrialRecord,
@@ -131,11 +132,11 @@ fn observation(
     Ok((observation, trial))
 }
 
-/// How late the generator was by itself. What a hypervisor took is in no count of the kernel's: where it
-/// took much, nothing is known to be the generator's own.
+/// Lateness that was the generator's own. The kernel does not count time that a hypervisor took. If that was much, no
+/// lateness is known to be the generator's own.
 fn own_lateness(record: &TrialRecord) -> Option<Nanos> {
     let counters = &record.counters;
-    // The kernel's network threads work on its core for nobody else.
+    // The kernel's network threads work on its core for no other process.
     let softirq = counters.softirq_cpu_ns.unwrap_or(0) as f64 / counters.wall_ns.max(1) as f64;
     let own = record.own_lateness.filter(|own| own.excluded > 0).map(|own| Nanos::new(own.p99_ns));
     let stolen = (counters.host.steal > STEAL_LIMIT).then_some(Nanos::ZERO);
@@ -185,7 +186,7 @@ pub(super) fn results(stored: &Stored, setup: &PeakSetup) -> Result<Results, Ana
     Ok(results)
 }
 
-/// What every `results.json` has.
+/// The part that every `results.json` has.
 fn head(stored: &Stored, arms: BTreeMap<String, ArmResult>) -> Results {
     let setup = stored.setup.clone();
     Results {
@@ -215,7 +216,7 @@ fn head(stored: &Stored, arms: BTreeMap<String, ArmResult>) -> Results {
     }
 }
 
-/// Counts over all trials of an arm, whatever their rates.
+/// Counts over all trials of an arm, at all rates.
 fn sums(stored: &Stored, arm: &str) -> ArmResult {
     let subject = stored.setup.subjects.get(arm).cloned().unwrap_or_default();
     let proof = subject.proof.clone();
@@ -249,7 +250,7 @@ fn warnings(stored: &Stored) -> Vec<Warning> {
     all
 }
 
-/// Trials that others on the machine made void.
+/// A warning of trials that other processes on the machine made void.
 fn disturbed(searches: &[ArmSearch]) -> Option<Warning> {
     let word = VoidReason::MachineBusy.as_str();
     let trials = || searches.iter().flat_map(|one| &one.trials);
@@ -282,7 +283,7 @@ fn arm(setup: &PeakSetup, one: &ArmSearch) -> PeakArm {
     }
 }
 
-/// Its word; the rate with low and high end, as far as there are any; what kept it from more.
+/// Its label; the rate with low and high end, as far as there are any; what kept it from more.
 fn found(finding: &Finding) -> (&'static str, Vec<f64>, Option<&'static str>) {
     match finding {
         Finding::Knee { at, low, high } => ("peak", vec![at.get(), low.get(), high.get()], None),

@@ -60,7 +60,8 @@ fn record(number: u32, arm: &str, knee: f64, trial: &Trial) -> TrialRecord {
     }
 }
 
-/// The same trial, in which 1 request of 20 was sent 9 ms late, and of 300 intervals others had the core in 290.
+/// The same trial, disturbed: 1 request of 20 was sent 9 ms late, and in 290 of 300 intervals other processes had the
+/// core.
 fn disturbed(mut record: TrialRecord) -> TrialRecord {
     let mut times = record.times.decode().unwrap();
     (0..400).for_each(|i| times.lateness.record(Nanos::from_millis(if i % 20 == 0 { 9 } else { 0 })));
@@ -75,7 +76,7 @@ fn stored() -> Stored {
     run(setup(), |record| record)
 }
 
-/// The same, with what came between.
+/// The same, with changes to its trials.
 fn run(setup: Setup, happens: impl Fn(TrialRecord) -> TrialRecord) -> Stored {
     let mut stored = Stored {
         plan: String::new(),

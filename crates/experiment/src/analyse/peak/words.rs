@@ -1,10 +1,10 @@
-//! What a search for a peak found, in sentences.
+//! Outcome of a peak search in sentences.
 
 use crate::results::{Estimate, PeakSetup};
 use bakeoff_stats::knee::{Confirmation, Criterion, Finding, LEVEL, Limit, Outcome, VoidReason};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
-/// The finding, what binds, and how far it can be believed.
+/// The finding, its bottleneck, and how far it can be believed.
 pub(super) fn sentence(setup: &PeakSetup, outcome: &Outcome) -> String {
     let mut said = finding(setup, &outcome.finding);
     if let Some(criterion) = outcome.binding {

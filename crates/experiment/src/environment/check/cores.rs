@@ -1,4 +1,4 @@
-//! Who runs where.
+//! Checks of cores: their number, and their division between generator and subjects.
 
 use super::super::cores::core_list;
 use super::super::placement::Placement;

@@ -1,4 +1,4 @@
-//! What limits how many connections there can be.
+//! Checks of limits on the number of connections.
 
 use super::super::descriptors::descriptors_for;
 use super::{Asked, Judged, Level};
@@ -7,7 +7,7 @@ use super::{Asked, Judged, Level};
 const TIME_WAIT_S: u64 = 60;
 /// With `tcp_tw_reuse` a port may be used again after this, seconds.
 const REUSE_S: u64 = 1;
-/// Beyond this share a limit is taken as reached: others count against it as well.
+/// Share beyond which a limit is taken as reached: other processes count against it as well.
 const NEARLY_FULL: f64 = 0.9;
 
 pub(super) fn descriptors(asked: &Asked<'_>) -> Option<Judged> {
@@ -159,7 +159,7 @@ pub(super) fn syn_backlog(asked: &Asked<'_>) -> Option<Judged> {
     )
 }
 
-/// A queue that all connections may stand in when they are opened together.
+/// A queue that must hold all connections when they are opened together.
 fn queue(asked: &Asked<'_>, most: u64, found: String, setting: &str, besides: &str) -> Option<Judged> {
     let needed = asked.need.connections;
     if needed <= most {

@@ -1,9 +1,9 @@
-//! What memory and storage do beside a measurement.
+//! Checks of memory and storage activity beside a measurement.
 
 use super::{Asked, Judged, Level};
 use bakeoff_units::{Bytes, Ratio};
 
-/// Of memory. Less is pages that nothing has touched for long, which every old machine has.
+/// Share of memory. Less is pages that nothing has touched for long, which every old machine has.
 const MOST_SWAP: f64 = 0.01;
 /// Share of the last 10 s. Waiting for memory is rare on a machine that has enough.
 const MOST_MEMORY_PRESSURE: f64 = 0.01;

@@ -1,7 +1,7 @@
-//! Everything about a machine that spoils measurements or limits load: one table of checks.
+//! Checks of a machine for everything that spoils measurements or limits load: one table.
 //!
-//! Pure: judges what was seen. `doctor` shows all findings; a run warns of those that matter to it
-//! ([`warnings`]). Nothing is changed, here or by whoever shows it.
+//! Pure: judges an observation of the machine ([`Seen`]). `doctor` shows all findings; a run warns of those that matter
+//! to it ([`warnings`]). Neither this code nor its callers change anything.
 
 mod cores;
 mod limits;
@@ -19,19 +19,19 @@ use crate::results::Warning;
 use bakeoff_units::PerSecond;
 use serde::Serialize;
 
-/// What is asked of the machine.
+/// Demands on the machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Need {
     /// Connections open at once, all arms that are loaded together.
     pub connections: u64,
-    /// New connections to one address and port, from one local address, where connections do not stay;
-    /// `None` with keep-alive. In a closed loop: the fastest that can be expected.
+    /// New connections to one address and port, from one local address, if connections do not stay; `None` with
+    /// keep-alive. In a closed loop: the fastest that can be expected.
     pub connection_rate: Option<PerSecond>,
     /// Whether all subjects are on a loopback address.
     pub loopback: bool,
 }
 
-/// How bad it is.
+/// Severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Level {
@@ -43,31 +43,31 @@ pub enum Level {
     Spoils,
 }
 
-/// What one check found.
+/// Finding of one check.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Finding {
     /// Stable label.
     pub name: &'static str,
-    /// How bad it is.
+    /// Its severity.
     pub level: Level,
-    /// What was found: a clause.
+    /// The observation: a clause.
     pub found: String,
-    /// What it should be; empty when it is so.
+    /// The value it should have; empty when it is so.
     pub wanted: String,
-    /// What it does to a measurement: a clause; empty when nothing.
+    /// Its effect on a measurement: a clause; empty when there is none.
     pub why: String,
-    /// What changes it: sentences; empty when nothing has to.
+    /// The remedy: sentences; empty when none is needed.
     pub how: String,
 }
 
-/// What a check judges by.
+/// Input of a check.
 struct Asked<'a> {
     seen: &'a Seen,
     placement: &'a Placement,
     need: &'a Need,
 }
 
-/// What a check says, before it has its name.
+/// Outcome of a check, before it has its name.
 struct Judged {
     level: Level,
     found: String,
@@ -76,10 +76,10 @@ struct Judged {
     how: String,
 }
 
-/// One check. It says nothing where the machine tells nothing, or where the question has no meaning.
+/// One check. It gives nothing if the machine does not tell, or if the question has no meaning.
 struct Check {
     name: &'static str,
-    /// From which level on a run warns of it; `None`: it is for `doctor` only.
+    /// Severity from which on a run warns of it; `None`: it is for `doctor` only.
     warns: Option<Level>,
     judge: fn(&Asked<'_>) -> Option<Judged>,
 }
@@ -125,12 +125,12 @@ const TABLE: [Check; 33] = [
     check("audit", None, security::audit),
 ];
 
-/// What every check finds.
+/// The findings of all checks.
 pub fn findings(seen: &Seen, placement: &Placement, need: &Need) -> Vec<Finding> {
     judged(seen, placement, need).map(|(_, finding)| finding).collect()
 }
 
-/// What a run warns of, as it is stored.
+/// The warnings of a run, as they are stored.
 pub fn warnings(seen: &Seen, placement: &Placement, need: &Need) -> Vec<Warning> {
     judged(seen, placement, need)
         .filter(|(check, finding)| {
@@ -153,7 +153,7 @@ fn judged<'a>(
 }
 
 impl Finding {
-    /// What was seen, what it means, what helps.
+    /// Observation, meaning and remedy in one text.
     pub fn sentence(&self) -> String {
         let mut letters = self.found.chars();
         let first: String = letters.next().into_iter().flat_map(char::to_uppercase).collect();
@@ -171,7 +171,7 @@ impl Judged {
         Self { level: Level::Ok, found: found.into(), wanted: nothing(), why: nothing(), how: nothing() }
     }
 
-    /// The same finding, but bad: what it should be, what it does, what changes it.
+    /// The same finding, but bad: the wanted value, the effect, the remedy.
     fn but(
         found: impl Into<String>,
         level: Level,

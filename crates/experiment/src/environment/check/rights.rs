@@ -1,4 +1,4 @@
-//! What bakeoff may see and do, and the programs it would find.
+//! Checks of bakeoff's rights, and of the programs it would find.
 
 use super::super::cgroup::CpuGroup;
 use super::super::neighbours::Neighbours;

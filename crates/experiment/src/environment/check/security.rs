@@ -1,9 +1,9 @@
-//! What the layer mac needs of the kernel, and what `--here` would measure.
+//! Checks of kernel features that the layer mac needs, and of access controls that `--here` would measure.
 
 use super::super::seen::AuditState;
 use super::{Asked, Judged, Level};
 
-/// From here on the layer mac leaves nothing out that this kernel could refuse or log.
+/// Landlock ABI from which on the layer mac can use every feature that this kernel could refuse or log.
 const WHOLE: u32 = 7;
 
 pub(super) fn modules(asked: &Asked<'_>) -> Option<Judged> {

@@ -1,4 +1,4 @@
-//! What makes equal work take unequal time: other work, the hypervisor, the clock rate.
+//! Checks of causes that make equal work take unequal time: other work, the hypervisor, the clock rate.
 
 use super::super::neighbours::Neighbours;
 use super::{Asked, Judged, Level, counted};
@@ -6,10 +6,10 @@ use bakeoff_units::Ratio;
 
 /// More runnable processes than this share of the cores leaves no quiet core for one of the sides.
 const MOST_LOAD: f64 = 0.5;
-/// The default margin. A single tick of the tenth of a second before a run is more on up to ten cores: any at
-/// all is much there.
+/// The default margin. In the tenth of a second before a run a single tick is more than this on up to ten cores: any
+/// steal at all is much there.
 const MOST_STEAL: f64 = 0.01;
-/// Waiting for a core for a tenth of the time is what two processes do that share one now and then.
+/// Two processes that share a core now and then wait a tenth of the time.
 const MOST_PRESSURE: f64 = 0.1;
 /// Clocks that a program reads without a system call, on the architectures that have them.
 const FAST_CLOCKS: [&str; 7] = [
@@ -77,7 +77,7 @@ pub(super) fn neighbours(asked: &Asked<'_>) -> Option<Judged> {
 
 pub(super) fn steal(asked: &Asked<'_>) -> Option<Judged> {
     let now = asked.seen.steal_now?;
-    // What was long ago spoils nothing now.
+    // Steal of long ago spoils nothing now.
     let since_boot = share(asked.seen.steal_since_boot);
     let found = format!(
         "the hypervisor gives {now} of this machine's CPU time to others just now ({since_boot} since boot)"

@@ -1,4 +1,4 @@
-//! Machines where arithmetic knows what must be found.
+//! Tests of checks on synthetic machines whose findings follow by arithmetic.
 
 use super::super::cgroup::CpuGroup;
 use super::super::neighbours::Neighbours;
@@ -8,7 +8,7 @@ use bakeoff_sys::rlimit::OpenFiles;
 use bakeoff_units::{Bytes, Ratio};
 use std::collections::BTreeSet;
 
-/// A machine on which nothing is wrong.
+/// A machine without a fault.
 fn quiet() -> Seen {
     Seen {
         cores_online: 4,
@@ -59,7 +59,7 @@ fn quiet() -> Seen {
     }
 }
 
-/// A machine that tells nothing of itself.
+/// A machine of which nothing can be read.
 fn silent() -> Seen {
     Seen {
         load: None,
@@ -84,7 +84,7 @@ fn apart() -> Placement {
 
 const SMALL: Need = Need { connections: 15, connection_rate: None, loopback: true };
 
-/// What is not as it should be.
+/// Names and severities of the findings that are not ok.
 fn wrong(seen: &Seen, placement: &Placement, need: &Need) -> Vec<(&'static str, Level)> {
     let bad = |finding: Finding| (finding.level > Level::Ok).then_some((finding.name, finding.level));
     findings(seen, placement, need).into_iter().filter_map(bad).collect()
@@ -124,7 +124,7 @@ fn names_differ_and_every_finding_reads_as_a_sentence() {
     assert_eq!((names, TABLE.len()), (table.clone(), table.len()));
 }
 
-/// A machine on which everything is wrong that can be.
+/// A machine with every possible fault.
 fn spoilt() -> Seen {
     Seen {
         load: Some(9.0),

@@ -1,4 +1,4 @@
-//! What checks judge by, as data.
+//! Observation of the machine as data, for the checks to judge.
 
 mod network;
 mod rights;
@@ -21,7 +21,7 @@ use bakeoff_sys::rlimit::{self, OpenFiles};
 use bakeoff_units::{Bytes, Ratio};
 use std::collections::BTreeSet;
 
-/// The state of the machine before the first slice; `None` where it cannot be read.
+/// The state of the machine before the first slice; `None` for what cannot be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Seen {
     /// Cores that are on, at least one.
@@ -30,7 +30,7 @@ pub struct Seen {
     pub cores_allowed: Vec<usize>,
     /// Runnable processes, mean of the last minute.
     pub load: Option<f64>,
-    /// Share of CPU time that the hypervisor gave to others since boot.
+    /// Share of CPU time that the hypervisor gave to other guests since boot.
     pub steal_since_boot: Option<Ratio>,
     /// The same while the neighbours were watched.
     pub steal_now: Option<Ratio>,
@@ -48,15 +48,15 @@ pub struct Seen {
     pub tw_reuse: Option<u8>,
     /// The other processes.
     pub neighbours: Neighbours,
-    /// Where the kernel takes the time from.
+    /// The kernel's clock source.
     pub clocksource: Option<String>,
     /// CPU time that our control group may use, in cores; `None` also for no limit.
     pub cpu_quota: Option<f64>,
-    /// What limits connections.
+    /// Limits on connections.
     pub network: Network,
-    /// How the kernel is set up.
+    /// Settings of the kernel.
     pub tuning: Tuning,
-    /// What may be done.
+    /// Rights of this process.
     pub rights: Rights,
     /// Access controls of the kernel.
     pub security: Security,

@@ -1,8 +1,8 @@
-//! What limits connections.
+//! Observed limits on connections.
 
 use super::super::host::Host;
 
-/// Limits and present use; `None` where it cannot be read.
+/// Limits and present use; `None` for what cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Network {
     /// Open files of the whole machine, and the most there may be.
@@ -17,7 +17,7 @@ pub struct Network {
     pub syn_backlog: Option<u64>,
     /// Whether the kernel answers with cookies when too many are half open.
     pub syn_cookies: Option<bool>,
-    /// Tracked connections and the most there may be; `None` also where nothing is tracked.
+    /// Tracked connections and the most there may be; `None` also if nothing is tracked.
     pub conntrack: Option<(u64, u64)>,
 }
 

@@ -1,10 +1,10 @@
-//! What this process may do, and which programs it would find.
+//! Observed rights of this process, and the programs it would find.
 
 use super::super::cgroup::{self, CpuGroup};
 use super::super::host::Host;
 use bakeoff_subject::find_program;
 
-/// What may be done.
+/// Rights and programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rights {
     /// Effective user 0.
@@ -13,9 +13,9 @@ pub struct Rights {
     pub net_admin: bool,
     /// Mounts and namespaces may be made (CAP_SYS_ADMIN).
     pub sys_admin: bool,
-    /// Where a control group for CPU time could be made; `None` where none is mounted.
+    /// Place for a control group for CPU time; `None` if none is mounted.
     pub cpu_group: Option<CpuGroup>,
-    /// Programs of [`PROGRAMS`] that are not there.
+    /// Programs of [`PROGRAMS`] that are not installed.
     pub missing: Vec<&'static str>,
 }
 
@@ -24,7 +24,7 @@ pub struct Rights {
 pub struct Program {
     /// Names it goes by; the first one is its own.
     pub names: &'static [&'static str],
-    /// What needs it.
+    /// The feature that needs it.
     pub needed_for: &'static str,
     /// Its package on Debian.
     pub package: &'static str,
@@ -34,7 +34,7 @@ const fn program(names: &'static [&'static str], needed_for: &'static str, packa
     Program { names, needed_for, package }
 }
 
-/// Programs that are started, if a plan or a report asks for them.
+/// Programs that are started if a plan or a report asks for them.
 pub const PROGRAMS: [Program; 9] = [
     program(&["nginx"], "arms with nginx, the plans nginx-tls, webstone, confinement and afpa", "nginx"),
     program(&["apache2", "httpd"], "arms with Apache, the plan apache-tls", "apache2"),

@@ -1,21 +1,21 @@
-//! Which access controls the kernel has, and what they are set to.
+//! Observed access controls of the kernel, and their settings.
 
 use super::super::host::{Found, Host};
 use bakeoff_sys::audit::Audit;
 use bakeoff_sys::landlock;
 use std::io;
 
-/// Where the kernel lists its security modules; securityfs need not be mounted.
+/// The kernel's list of its security modules; securityfs need not be mounted.
 const MODULES: &str = "/sys/kernel/security/lsm";
-/// Where SELinux says whether it enforces.
+/// SELinux's enforcing flag.
 const ENFORCE: &str = "/sys/fs/selinux/enforce";
-/// Where AppArmor says whether it is on.
+/// AppArmor's enabled flag.
 const APPARMOR: &str = "/sys/module/apparmor/parameters/enabled";
 
 /// Access controls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Security {
-    /// ABI of Landlock, or the system's word.
+    /// ABI of Landlock, or the error from the system.
     pub landlock: Option<Result<u32, String>>,
     /// Names of the modules, with commas, or why they are not known.
     pub modules: Option<Found<String>>,
@@ -23,12 +23,12 @@ pub struct Security {
     pub audit: Option<Result<AuditState, String>>,
 }
 
-/// What the audit is set to.
+/// Settings of the audit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AuditState {
     /// 0 off, 1 on, 2 on and not to be changed before the machine is started again.
     pub enabled: u32,
-    /// The audit daemon; 0: none.
+    /// Process number of the audit daemon; 0: none.
     pub daemon: u32,
 }
 
@@ -44,7 +44,7 @@ pub(super) fn read(host: &Host) -> Security {
     }
 }
 
-/// The modules that are there, in their order.
+/// The modules that are loaded, in their order.
 pub(in crate::environment) fn modules(host: &Host) -> Found<String> {
     host.line(MODULES).map(|modules| modules.replace(',', ", "))
 }

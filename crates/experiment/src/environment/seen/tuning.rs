@@ -1,20 +1,20 @@
-//! How the kernel is set up: what makes equal work take unequal time.
+//! Observed kernel settings that can make equal work take unequal time.
 
 use super::super::cores::{parse_core_list, siblings_of};
 use super::super::host::{Found, Host};
 use super::super::vulnerabilities::{Standing, vulnerabilities};
 use bakeoff_units::Ratio;
 
-/// Settings of the kernel; `None` where it does not say.
+/// Settings of the kernel; `None` for those it does not tell.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tuning {
     /// Whether cores may run above their nominal frequency.
     pub turbo: Option<bool>,
     /// Most hardware threads that a physical core has in use.
     pub threads_per_core: Option<usize>,
-    /// Vulnerabilities of the processor that the kernel works around, and those that it leaves.
+    /// Vulnerabilities of the processor that the kernel works around.
     pub mitigated: usize,
-    /// The latter.
+    /// Vulnerabilities that it leaves open.
     pub vulnerable: usize,
     /// Memory nodes.
     pub numa_nodes: Option<usize>,
@@ -56,7 +56,7 @@ pub(super) fn read(host: &Host) -> Tuning {
 /// Whether cores may run above their nominal frequency.
 pub(in crate::environment) fn turbo(host: &Host) -> Found<bool> {
     let boost = host.line("/sys/devices/system/cpu/cpufreq/boost").map(|boost| boost == "1");
-    // Intel's driver asks the other way round.
+    // Intel's driver has the opposite flag.
     boost.or_else(|reason| {
         let off = host.line("/sys/devices/system/cpu/intel_pstate/no_turbo").map(|off| off != "1");
         off.map_err(|other| format!("{reason}; {other}"))
@@ -78,7 +78,7 @@ fn chosen(text: &str) -> Option<String> {
     Some(text.split_once('[')?.1.split_once(']')?.0.to_owned())
 }
 
-/// Whether a process of this name is there.
+/// Whether a process of this name runs.
 fn runs(host: &Host, name: &str) -> bool {
     let is_pid = |entry: &String| entry.bytes().all(|byte| byte.is_ascii_digit());
     let called = |pid: String| host.text(&format!("/proc/{pid}/comm")).is_ok_and(|comm| comm == name);

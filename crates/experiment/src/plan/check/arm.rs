@@ -1,4 +1,4 @@
-//! `[arm.NAME]`: one server or one command.
+//! Check of `[arm.NAME]`: one server or one command.
 
 use super::super::expand::Cell;
 use super::super::file::{ArmGroups, ArmSection, ArmWhat, OneOrMany, PlanFile, RunSection, Spanned};
@@ -8,7 +8,7 @@ use super::{Checked, Context};
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::{Burn, FrontSpec, LayerSpec, Spec, WrapSpec, Written};
 
-/// What arms may name.
+/// Names that arms may refer to.
 pub(super) struct Known {
     pub(super) layers: Vec<LayerSpec>,
     pub(super) fronts: Vec<FrontSpec>,
@@ -65,11 +65,11 @@ impl Context<'_> {
         })
     }
 
-    /// Our own set-ups serve the site, others do when they say `{root}`.
+    /// Whether the arm serves the site: our own set-ups do, others do if they contain `{root}`.
     fn serves_site(&self, what: &ArmKind) -> bool {
         match what {
             ArmKind::Server(Spec::Origin { .. } | Spec::Product { config: None, .. }) => true,
-            // A file that cannot be read is reported by whoever starts the server.
+            // An unreadable file is reported by the code that starts the server.
             ArmKind::Server(Spec::Product { config: Some(path), .. }) => match Written::meant(path) {
                 Some(name) => self.text_of(name).is_some_and(|text| text.contains("{root}")),
                 None => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
@@ -124,13 +124,13 @@ impl Context<'_> {
             env: env(&own.env),
         };
         let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
-        // What layers show of the directory has a name of its own.
+        // The directory as the layers show it has a name of its own.
         let shown = |word: &&String| has.under.layers.is_some() && word.contains("{root}");
         self.only_dir(name, planned.argv.iter().filter(|word| !shown(word)).chain(hooks))?;
         Ok(planned)
     }
 
-    /// Where there is no port and no site: of the substitutions only `{dir}` means something.
+    /// Without a port and a site, `{dir}` is the only substitution with a meaning.
     pub(super) fn only_dir<'w>(
         &self,
         name: &Spanned<String>,

@@ -1,4 +1,4 @@
-//! What an arm has of its own beside the server: limits, freshness, requests.
+//! Check of an arm's own settings beside the server: limits, freshness, requests.
 
 use super::super::error::suggestion;
 use super::super::file::{ArmSection, ArmWhat, AskedSection, LimitsSection};
@@ -31,7 +31,7 @@ impl Context<'_> {
         Ok(found)
     }
 
-    /// Lines for our own configuration; a configuration of the user's has its own.
+    /// Lines for our own configuration; the user's configuration has its own.
     pub(super) fn directives(&self, what: &ArmWhat) -> Checked<Option<String>> {
         let ArmWhat::Product(_, own) = what else { return Ok(None) };
         match (&own.directives, &own.config) {

@@ -1,4 +1,4 @@
-//! `baseline`: one arm for all, or levels of factors, which make strata.
+//! Check of `baseline`: one arm for all, or levels of factors, which make strata.
 
 use super::super::error::suggestion;
 use super::super::expand::{Cell, Factor};

@@ -1,4 +1,4 @@
-//! The `calls` workload.
+//! Check of the `calls` workload.
 
 use super::super::CallsWork;
 use super::super::file::CallsSection;
@@ -7,7 +7,7 @@ use crate::plan::file::Spanned;
 use bakeoff_calls::{Operation, Peers};
 use bakeoff_units::Nanos;
 
-/// Deeper paths than the kernel takes.
+/// Deeper paths are longer than the kernel takes.
 const DEEPEST: u64 = 100;
 /// A shorter batch is mostly the reading of clocks.
 const SHORTEST: Nanos = Nanos::from_micros(100);

@@ -1,5 +1,5 @@
-//! How requests come to an arm: `tls_client`, `http2`, `keep_alive`, `requests_per_connection`, `from` and
-//! `connect_timeout`, each the arm's own or the workload's.
+//! Check of client settings, each the arm's own or the workload's: `tls_client`, `http2`, `keep_alive`,
+//! `requests_per_connection`, `from` and `connect_timeout`.
 //!
 //! Names of TLS and ranges of addresses are checked by `loadgen`, which knows them.
 
@@ -18,7 +18,7 @@ use bakeoff_subject::{FrontSpec, Spec};
 use std::num::{NonZeroU16, NonZeroU64};
 use std::ops::Range;
 
-/// What a share is written as.
+/// Form of a share, for messages.
 const SHARES: &str = "such as \"60%\"; with \"0%\" every handshake is a full one";
 
 impl Context<'_> {
@@ -75,7 +75,7 @@ impl Context<'_> {
         Ok(client)
     }
 
-    /// What is said of TLS for all arms must be of use to one.
+    /// A TLS setting for all arms must be of use to one.
     pub(super) fn some_arm_speaks_tls(&self, w: &WorkloadSection, arms: &[Arm]) -> Checked<()> {
         let spoken = arms.iter().any(Arm::is_asked_over_tls);
         match w.requests().and_then(|w| w.client.tls_client.as_ref()) {
@@ -148,7 +148,7 @@ impl Context<'_> {
         Ok(all)
     }
 
-    /// What TLS is to be; the rule and the sentences are those of `bakeoff load`.
+    /// The TLS settings; the rule and the sentences are those of `bakeoff load`.
     fn tls_client(&self, section: &Spanned<TlsClientSection>, client: &mut ClientPlan) -> Checked<()> {
         let s = section.as_ref();
         let names = |words: &Option<Spanned<Words>>| {
@@ -235,7 +235,7 @@ fn tls_section(arm: &AskedSection, w: &ClientSection) -> Option<Spanned<TlsClien
     }
 }
 
-/// The key that a name stands in.
+/// The key that a TLS name came from.
 fn place(section: &Spanned<TlsClientSection>, why: &TlsSetupError) -> Range<usize> {
     let s = section.as_ref();
     let key = match why {

@@ -1,4 +1,4 @@
-//! `loads` and `decide_at`: a cost over the load, and what has no such curve.
+//! Check of `loads` and `decide_at`, for a cost over the load; refuses plans without such a curve.
 
 use super::super::error::suggestion;
 use super::super::{Arm, Kind, LoadClock, LoadPlan, LoadRate, LoadsPlan, RequestWork, Work};
@@ -10,7 +10,7 @@ use bakeoff_units::{PerSecond, Ratio};
 const MOST_LOADS: usize = 8;
 
 impl Context<'_> {
-    /// The loads that every round measures, where the plan has several.
+    /// The loads that every round measures, if the plan has several.
     pub(super) fn curve(
         &self,
         e: &ExperimentSection,
@@ -80,7 +80,7 @@ impl Context<'_> {
     }
 }
 
-/// Why there is no curve, by the name of what stands against it.
+/// Reason why there is no curve, naming the obstacle.
 fn without_curve(e: &ExperimentSection, kind: &Kind, work: &Work, arms: &[Arm]) -> Option<String> {
     if *kind != Kind::Compare {
         return Some("a search for peaks chooses its own loads".to_owned());

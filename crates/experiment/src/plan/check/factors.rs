@@ -1,4 +1,4 @@
-//! `[factors]`, `[level]` and `[[cell]]`: which arms there are.
+//! Check of `[factors]`, `[level]` and `[[cell]]`, which define the arms.
 
 use super::super::error::suggestion;
 use super::super::expand::{self, Cell, Factor};
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// More arms than any round can hold.
 const MOST_CELLS: usize = 100;
-/// What already means something in braces.
+/// Names that already have a meaning in braces.
 const TAKEN: [&str; 8] = ["host", "port", "root", "cert", "key", "dir", "pid", "arm"];
 
 impl Context<'_> {
@@ -70,7 +70,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// `[level.FACTOR.LEVEL]` must name what is there.
+    /// `[level.FACTOR.LEVEL]` must name an existing factor and level.
     fn levels_exist(&self, file: &PlanFile) -> Checked<()> {
         let names: Vec<&str> = file.factors.iter().map(|(name, _)| name.as_ref().as_str()).collect();
         for (factor, levels) in &file.level {

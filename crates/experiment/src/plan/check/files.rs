@@ -1,4 +1,4 @@
-//! The `files` workload and its arms.
+//! Check of the `files` workload and its arms.
 
 use super::super::error::suggestion;
 use super::super::file::{DirectorySection, FilesSection, ToldSection, TreeSection};
@@ -8,10 +8,10 @@ use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_units::Bytes;
 
-/// What is done and how large where the plan does not say.
+/// Default operations.
 const OPERATIONS: [Operation; 2] = [Operation::Read, Operation::Write];
 const SIZES: [Bytes; 2] = [Bytes::new(1), Bytes::new(10_000_000)];
-/// More files than anybody waits for.
+/// Limit on the number of files: more take too long to wait for.
 const MOST_FILES: usize = 1_000_000;
 
 impl Context<'_> {
@@ -117,7 +117,7 @@ impl Context<'_> {
         self.wrong(value.span(), format!("this must lie between {least} and {most}"), "such as 1000")
     }
 
-    /// Keys that nothing in this plan asks for.
+    /// Refuses keys that have no use in this plan.
     fn refuse_idle_keys(&self, w: &FilesSection, work: &FilesWork) -> Checked<()> {
         let writes = work.operations.iter().any(|operation| operation.writes());
         let has_files = work.operations.iter().any(|operation| !operation.of_tree());
@@ -217,7 +217,7 @@ impl Context<'_> {
         }
     }
 
-    /// Where there is no site: a port is there for what serves.
+    /// Without a site, only a port has a meaning, for the serving daemon.
     fn files_words<'w>(
         &self,
         name: &Spanned<String>,

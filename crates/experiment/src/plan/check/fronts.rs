@@ -1,4 +1,4 @@
-//! `[front.NAME]`, the fronts that arms name, and what caches are told by the origin.
+//! Check of `[front.NAME]`, of the fronts that arms name, and of the lifetime that the origin gives to caches.
 
 use super::super::error::suggestion;
 use super::super::file::{
@@ -11,11 +11,11 @@ use crate::plan::file::Spanned;
 use bakeoff_subject::{FrontFile, FrontKind, FrontSpec, Product, ProxyRefusal, Spec};
 use bakeoff_units::{Bytes, Nanos};
 
-/// What an arm says that has nothing in front, where others have: so that it can be a level of a factor.
+/// The word of an arm without a front in a plan where others have one, so that it can be a level of a factor.
 const NONE: &str = "none";
-/// Room for objects, where a plan says nothing: more than the sites of most logs take.
+/// Default room for objects: more than the sites of most logs take.
 const MEMORY: &str = "256MB";
-/// The layer police as it is attached: the words of its command line, what it prints when it is ready, where it lies.
+/// The layer police as an attached front: its command, its ready line, its rules file.
 const POLICE: [&str; 11] = [
     "{layers}",
     "police",
@@ -34,7 +34,7 @@ const POLICE_READY: &str = "armed";
 const POLICE_RULES: &str = "rules.toml";
 const POLICE_STATUS: &str = "{dir}/police.status";
 const POLICE_PROOF: [&str; 7] = ["{layers}", "police", "proof", "--pid", "{pid}", "--status", POLICE_STATUS];
-/// Longer than runs take: nothing expires in one.
+/// Lifetime longer than runs: nothing expires in one.
 const MAX_AGE: Nanos = Nanos::from_secs(86_400);
 
 impl Context<'_> {
@@ -105,7 +105,7 @@ impl Context<'_> {
         }
     }
 
-    /// The layer police: its words, and the rules in its private directory.
+    /// The layer police: its command, and the rules in its private directory.
     fn police(&self, front: &RulesFront) -> Checked<FrontKind> {
         let mode = front.mode.as_ref().map_or("enforce", |mode| mode.as_ref().as_str());
         if let Some(typed) = front.mode.as_ref().filter(|_| !POLICE_MODES.contains(&mode)) {
@@ -160,7 +160,7 @@ impl Context<'_> {
         Ok(what)
     }
 
-    /// What stands before an arm's server, outermost first.
+    /// The fronts of an arm's server, outermost first.
     pub(super) fn fronts(
         &self,
         arm: &ArmGroups,
@@ -215,7 +215,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// How long what our own servers send is fresh: where any arm has something in front, or where the plan says it.
+    /// Lifetime of replies of our own servers: if any arm has a front, or if the plan gives it.
     pub(super) fn for_caches(&self, w: &WorkloadSection, work: Work, arms: &[Arm]) -> Checked<Work> {
         let (Work::Requests(mut work), Some(w)) = (work.clone(), w.requests()) else { return Ok(work) };
         let asked = self.optional::<Nanos>(w.max_age.as_ref())?;

@@ -1,6 +1,6 @@
-//! Whether what a plan names is on this machine: files, programs, cores, and names in braces that will be filled in.
+//! Check of this machine for what a plan names: files, programs, cores, and names in braces that will be filled in.
 //!
-//! A run finds out too, minutes later. All that is missing is told at once.
+//! A run finds out too, minutes later. All missing things are reported at once.
 
 use super::{Checked, Context};
 use crate::plan::error::{Faults, suggestion};
@@ -9,7 +9,7 @@ use crate::plan::file::{ArmWhat, FrontWhat, OneOrMany, PlanFile, SourceSection, 
 use bakeoff_subject::{ConfigError, FURTHER_PORTS, Product, Substitutions, resolve_program};
 use std::path::Path;
 
-/// What is filled in besides the plan's own names.
+/// Substitutions besides the plan's own names.
 const NAMES: [&str; 6] = ["host", "port", "root", "cert", "key", "dir"];
 
 impl Context<'_> {
@@ -182,7 +182,7 @@ impl Context<'_> {
     }
 }
 
-/// All that is filled in when an arm is started; with what does not matter.
+/// All substitutions of an arm's start, with placeholders for values that do not matter.
 fn filled_in(cell: &Cell) -> Substitutions {
     let tls = cell.section.has.stand.tls.as_ref().is_some_and(|tls| *tls.as_ref());
     let mut values = cell.values.clone();
@@ -260,7 +260,7 @@ command = ["sh", "{prot}"]
         assert!(said.contains("a.conf: line 2: nothing is filled in for `{prot}`"), "{said}");
         std::fs::write(dir.path().join("a.conf"), "listen {host}:{port};").unwrap();
         let said = here(dir.path(), &text);
-        // The one thing that may be missing here is the core.
+        // Only the core may be missing here.
         assert!(said.is_empty() || said.contains("no core 0"), "{said}");
     }
 }

@@ -1,4 +1,4 @@
-//! `[layer.NAME]`, and the layers that arms name.
+//! Check of `[layer.NAME]`, and of the layers that arms name.
 
 use super::super::file::{LayerSection, PlanFile, UnderSection};
 use super::super::{Extent, PlanError};
@@ -21,7 +21,7 @@ struct LayersFile {
 /// The layers that come with bakeoff.
 ///
 /// # Errors
-/// None, unless the program itself is wrong.
+/// None, unless the built-in file is wrong.
 pub(in super::super) fn shipped_layers() -> Checked<Vec<LayerSpec>> {
     let (origin, text) = ("layers.toml", shipped::LAYERS);
     let file: LayersFile = toml::from_str(text)

@@ -1,4 +1,4 @@
-//! The link between generator and subjects.
+//! Check of the link between generator and subjects.
 
 use super::super::file::ExperimentSection;
 use super::super::{Arm, ArmKind, LinkPlan, Work};
@@ -13,9 +13,9 @@ use std::net::IpAddr;
 /// At a lower rate the check of the link alone takes longer than people wait; above, no kernel
 /// shapes.
 const RATES: (u64, u64) = (100_000, 100_000_000_000);
-/// A server on the moon takes 1.3 s.
+/// Longest delay allowed: a server on the moon takes 1.3 s.
 const LONGEST_DELAY: Nanos = Nanos::from_secs(2);
-/// From this share on.
+/// Loss from which a link is refused.
 const TOO_MUCH_LOSS: f64 = 0.5;
 
 impl Context<'_> {
@@ -38,7 +38,7 @@ impl Context<'_> {
         self.in_bounds(e, rate, link).map(Some)
     }
 
-    /// A link leads to servers that bakeoff starts, or to what serves a directory.
+    /// A link leads to servers that bakeoff starts, or to a daemon that serves a directory.
     fn reaches(&self, rate: &Spanned<String>, work: &Work, arms: &[Arm]) -> Checked<()> {
         let serves = |arm: &Arm| matches!(&arm.what, ArmKind::Files(files) if files.serve.is_some());
         match work {

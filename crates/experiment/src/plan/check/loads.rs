@@ -1,4 +1,4 @@
-//! Arms that are asked in ways of their own: a factor in the keys that say how much is asked for.
+//! Check of loads that differ between arms: a factor in the keys that set the amount of requests.
 
 use super::super::expand::Cell;
 use super::super::file::{PlanFile, RequestsSection};
@@ -6,7 +6,7 @@ use super::super::{Arm, LoadClock, Population, RequestWork, Work};
 use super::{Checked, Context};
 
 impl Context<'_> {
-    /// Gives each arm its load, where `[workload]` or a population names a factor in it.
+    /// Gives each arm its load, if `[workload]` or a population names a factor in it.
     pub(super) fn loads(
         &self,
         file: &PlanFile,

@@ -1,4 +1,4 @@
-//! Design, study, violations.
+//! Check of the method: design, study, violations.
 
 use super::super::error::suggestion;
 use super::super::file::{ExperimentSection, ViolationsSection};
@@ -12,11 +12,11 @@ use bakeoff_meter::{Unit, catalogue};
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, Ratio};
 
-/// What servers and layers answer when they refuse. Not 404: that also means never there.
+/// Statuses with which servers and layers refuse. Not 404: that also means never there.
 const REFUSED: [u16; 4] = [403, 451, 500, 503];
 
 impl Context<'_> {
-    /// Commands and files have one design only, whatever `auto` may choose elsewhere.
+    /// Commands and files have one design only, regardless of what `auto` chooses elsewhere.
     pub(super) fn design(&self, e: &ExperimentSection, work: &Work) -> Checked<DesignChoice> {
         let span = || e.design.as_ref().map_or(0..0, Spanned::span);
         match (self.one_of(e.design.as_ref(), "design", &["auto", "pairs", "duet"])?, work) {
@@ -31,7 +31,7 @@ impl Context<'_> {
         }
     }
 
-    /// A share of the baseline's figure, or a time where the figure is one.
+    /// A share of the baseline's figure, or a time if the figure is one.
     fn margin_share(&self, value: &Spanned<String>) -> Checked<Ratio> {
         let hint = "a time such as \"0.5us\" would do, too; the default is \"1%\"";
         value.as_ref().parse::<Ratio>().or_else(|why| self.wrong(value.span(), why.to_string(), hint))

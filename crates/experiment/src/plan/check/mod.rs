@@ -1,4 +1,4 @@
-//! From what was typed to what will be done. Every key is either used or refused with a reason.
+//! Check of a plan, from the typed keys to a runnable plan. Every key is either used or refused with a reason.
 
 mod arm;
 mod arm_settings;
@@ -38,17 +38,17 @@ use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
 
-/// Most rounds of a plan that does not say how many. The budget is meant to end a run: of the shortest rounds, two short
-/// commands in 11 ms, 15 s bear at most about as many. Error rates are simulated up to here.
+/// Most rounds of a plan that does not set a limit. The budget is meant to end a run: with the shortest rounds, two
+/// short commands in 11 ms, 15 s allow at most about as many. Error rates are simulated up to here.
 const MAX_ROUNDS: u32 = LOOKS[LOOKS.len() - 1];
 
 struct Context<'a> {
     origin: &'a str,
     text: &'a str,
     base: &'a Path,
-    /// Which of two values is taken.
+    /// Selects one of two values.
     extent: Extent,
-    /// What the plan brings.
+    /// Files that the plan brings.
     files: &'a BTreeMap<Spanned<String>, FileSection>,
 }
 
@@ -64,7 +64,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
     Ok(Plan { extent: Some(Extent::Sample), full: Some(Box::new(full)), ..sample })
 }
 
-/// What the plan of this text names and this machine does not have.
+/// Checks that this machine has everything that the plan of this text names.
 pub(super) fn here(origin: &str, text: &str, base: &Path) -> Checked<()> {
     let file = PlanFile::parse(origin, text)?;
     let cx = Context { origin, text, base, extent: Extent::Sample, files: &file.file };
@@ -142,7 +142,7 @@ fn reordered<T: Clone>(all: &[T], order: &[usize]) -> Vec<T> {
     order.iter().filter_map(|old| all.get(*old).cloned()).collect()
 }
 
-/// What `[experiment]` says that depends on nothing else.
+/// The settings of `[experiment]` that depend on nothing else.
 struct General {
     primary: Option<String>,
     study: Option<String>,
@@ -156,7 +156,7 @@ struct General {
 }
 
 impl Context<'_> {
-    /// `None` where any of it is wrong: all that is, is kept.
+    /// `None` if any of it is wrong; all faults are kept.
     fn general(&self, file: &PlanFile, faults: &Faults) -> Option<General> {
         let e = &file.experiment;
         let primary = faults.keep(self.primary(e));
@@ -190,7 +190,7 @@ impl Context<'_> {
         })
     }
 
-    /// Of a rate the unit is easily forgotten, and a number alone would be taken for one a second.
+    /// A rate must have its unit, which is easily forgotten: a number alone would be taken for one a second.
     fn rate_with_unit(&self, value: &Spanned<String>) -> Checked<PerSecond> {
         let text = value.as_ref().trim();
         match text.parse() {
@@ -202,7 +202,7 @@ impl Context<'_> {
         }
     }
 
-    /// The value for this extent, where it stands.
+    /// The value for this extent, with its place.
     fn pick<T: Clone>(&self, value: Option<&Spanned<Extents<T>>>) -> Option<Spanned<T>> {
         value.map(|value| {
             let picked = match (value.as_ref(), self.extent) {

@@ -1,4 +1,4 @@
-//! What sections with a name have in common, and what arms name of them.
+//! Common checks of named sections (layers, fronts, wraps), and of the names by which arms refer to them.
 
 use super::super::error::suggestion;
 use super::{Checked, Context};
@@ -14,9 +14,9 @@ pub(super) fn env(typed: &Option<Spanned<BTreeMap<String, String>>>) -> Vec<(Str
     typed.iter().flat_map(|env| env.as_ref().clone()).collect()
 }
 
-/// What arms may name of sections.
+/// A section that arms may refer to by name.
 pub(super) trait Named: Clone + PartialEq {
-    /// What it is, as its section is called.
+    /// Its kind, as in the section's title.
     const NOUN: &'static str;
 
     fn name(&self) -> &str;
@@ -33,7 +33,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// Violations are counted in a status.
+    /// A counter of violations needs a status file.
     pub(super) fn demand_status(
         &self,
         violations: &Option<Spanned<String>>,
@@ -49,8 +49,8 @@ impl Context<'_> {
         }
     }
 
-    /// Those of the known that an arm names, in its order. `place` says where they then are; `besides`: words that may
-    /// stand there, too.
+    /// The known sections that an arm names, in its order. `place` describes for messages where they then are;
+    /// `besides`: other words that may be there, too.
     pub(super) fn named<'w, T: Named>(
         &self,
         words: impl IntoIterator<Item = &'w Spanned<String>>,

@@ -1,4 +1,4 @@
-//! `kind = "peak"` and `[peak]`: a search for the highest rate, and what has no meaning in one.
+//! Check of `kind = "peak"` and `[peak]`: a search for the highest rate, and keys without a meaning in one.
 
 use super::super::expand::Cell;
 use super::super::file::{BaselineEntry, ExperimentSection, PeakSection, PlanFile, SearchedSection};
@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Share of the budget that the confirmations of all arms may take.
 const CONFIRMING: f64 = 0.6;
 
-/// A key and where it stands.
+/// A key and its place.
 type Key = (&'static str, Range<usize>);
 
 impl Context<'_> {
@@ -58,7 +58,8 @@ impl Context<'_> {
         })
     }
 
-    /// Whether the budget has room for a search; where the bound comes from the unloaded arm, that is looked at then.
+    /// Whether the budget has room for a search; if the bound comes from the unloaded arm, that is checked at that
+    /// time.
     fn time_to_search(&self, e: &ExperimentSection, peak: &PeakPlan, arms: usize) -> Checked<()> {
         let budget: Nanos = self.quantity(self.pick(e.budget.as_ref()).as_ref(), "5min")?;
         let span = e.budget.as_ref().map_or_else(|| e.baseline.span(), Spanned::span);

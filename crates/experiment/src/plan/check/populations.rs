@@ -1,4 +1,4 @@
-//! `[population.NAME]`: clients that ask side by side, and what does not go with them.
+//! Check of `[population.NAME]`: clients that ask side by side, and keys that cannot be combined with them.
 
 use super::super::file::{PlanFile, PopulationOf};
 use super::super::{Arm, Population, RequestWork};
@@ -8,7 +8,7 @@ use bakeoff_loadgen::Refusals;
 use std::ops::Range;
 
 impl Context<'_> {
-    /// The workload with its populations. What is asked outside of slices is asked as the first one asks.
+    /// The workload with its populations. Requests outside of slices use the settings of the first one.
     pub(super) fn with_populations(&self, file: &PlanFile, work: RequestWork) -> Checked<RequestWork> {
         let Some(first) = file.population.first() else { return Ok(work) };
         if let Some((span, what, help)) = against_populations(file, first) {
@@ -33,7 +33,7 @@ impl Context<'_> {
         })
     }
 
-    /// An arm's own paths would be asked for by all populations.
+    /// Refuses an arm's own paths beside populations: all populations would ask for them.
     pub(super) fn one_list_of_urls(&self, file: &PlanFile, arms: &[Arm]) -> Checked<()> {
         let own = arms.iter().find(|arm| arm.urls.is_some());
         match (file.population.first(), own) {
@@ -50,7 +50,7 @@ impl Context<'_> {
     }
 }
 
-/// The first thing in a plan that populations do not go with: where, what and what helps.
+/// The first setting in a plan that cannot be combined with populations: its place, the fault and the remedy.
 fn against_populations(
     file: &PlanFile,
     first: &PopulationOf,

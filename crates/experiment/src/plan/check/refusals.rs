@@ -1,6 +1,6 @@
-//! `refused` of `[workload]`: which statuses and failures are neither good nor bad.
+//! Check of `refused` of `[workload]`: statuses and failures that are neither good nor bad.
 //!
-//! What must not be taken for a refusal stands in [`ErrorClass::may_refuse`].
+//! Failures that must not be taken for a refusal are in [`ErrorClass::may_refuse`].
 
 use super::super::error::suggestion;
 use super::super::file::{ClientSection, ExperimentSection, RefusedEntry, WorkloadSection};
@@ -12,7 +12,7 @@ use bakeoff_meter::ErrorClass;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
 
 impl Context<'_> {
-    /// What the workload names; nothing where it does not have the key.
+    /// The refusals that the workload names; none without the key.
     pub(super) fn refusals(&self, w: &ClientSection) -> Checked<Refusals> {
         let Some(list) = &w.refused else { return Ok(Refusals::default()) };
         let (mut statuses, mut classes) = (Vec::new(), Vec::new());
@@ -53,8 +53,8 @@ impl Context<'_> {
         }
     }
 
-    /// A layer that enforces and a server that has too much to do cannot be told apart by one status; and a cost of what is
-    /// served needs that something may be refused.
+    /// A status cannot stand both for a layer that enforces and for an overloaded server; and a cost of what is served
+    /// needs that some requests may be refused.
     pub(super) fn refusals_fit(
         &self,
         e: &ExperimentSection,

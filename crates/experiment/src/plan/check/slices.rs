@@ -1,4 +1,5 @@
-//! `slice_requests` of arms: where slices may be unequal, and where that would spoil a comparison.
+//! Check of `slice_requests` of arms: cases in which slices may be unequal, and cases in which that would spoil a
+//! comparison.
 
 use super::super::expand::Cell;
 use super::super::{Arm, DesignChoice, Plan};

@@ -1,4 +1,4 @@
-//! Plans that are good, and what is said of those that are not.
+//! Good plans, and the messages for bad ones.
 
 use crate::plan::*;
 use bakeoff_stats::Margin;
@@ -58,7 +58,7 @@ fn planted_costs_are_of_three_kinds_and_may_be_nothing() {
     assert_eq!(burn("plain"), Burn::default());
 }
 
-/// Each wrong plan: what is changed, and what the message must name.
+/// Each wrong plan: the change, and the words that the message must have.
 #[test]
 fn errors_point_at_the_line_name_the_key_and_suggest_the_near_miss() {
     for (from, to, expected) in [
@@ -128,7 +128,7 @@ fn files_have_names_that_a_directory_can_have_and_an_arm_alone_is_asked_for() {
     assert_eq!(parse(&asked).unwrap().names(), ["plain", "plain'"]);
 }
 
-/// What stands in front, and what is wrong with it.
+/// Fronts, and their faults.
 #[test]
 fn fronts_are_products_sections_or_none_and_what_they_cannot_do_is_said_at_its_line() {
     let good = GOOD.replace("tls = true", "front = [\"outer\", \"varnish\"]")
@@ -392,7 +392,7 @@ fn layers_of_an_arm_and_its_levels_add_up() {
     assert_eq!(all[1], ["base", "integrity-log"]);
     assert_eq!(all[2], ["base", "lower", "loop-ext4"]);
     assert_eq!(all[3], ["base", "lower", "loop-ext4", "integrity-log"]);
-    // The order of [factors], not that of the sections.
+    // The order of [factors] counts, not that of the sections.
     let turned = STACK.replacen("storage =", "zz =", 1).replacen("check =", "storage =", 1);
     let turned = turned.replacen("zz = [\"plain\", \"image\"]", "check = [\"raw\", \"noted\"]", 1);
     let turned = turned.replacen("storage = [\"raw\", \"noted\"]", "storage = [\"plain\", \"image\"]", 1);
@@ -441,7 +441,7 @@ fn levels_as_baseline_give_each_stratum_its_own() {
     assert_eq!(plan.baselines.stratum_name(2, &plan.arms, &plan.factors), "rules = 10");
 }
 
-/// Slices may differ from stratum to stratum where those within one could not.
+/// Slices may differ from stratum to stratum, but not within one.
 #[test]
 fn slices_of_one_stratum_are_equal_where_a_slice_is_judged_as_a_whole() {
     let with = |baseline: &str| {
@@ -709,7 +709,7 @@ fn what_is_wrong_with_the_whole_is_told_with_the_sample() {
     }
 }
 
-/// Each plan that gives an arm's slices a size, and why it cannot.
+/// Each plan that gives an arm's slices a size, and the reason why it cannot.
 #[test]
 fn slices_of_one_arm_are_refused_where_they_mean_nothing() {
     let own = "server = \"origin\"\nslice_requests = 5";

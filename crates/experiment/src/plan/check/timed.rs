@@ -1,4 +1,4 @@
-//! `slice` and `warm`: slices that end with time, and what does not go with them.
+//! Check of `slice` and `warm`: slices that end with time, and keys that cannot be combined with them.
 
 use super::super::expand::Cell;
 use super::super::file::{ClockSection, Http2Entry, PlanFile, RequestsSection};
@@ -9,7 +9,7 @@ use bakeoff_meter::catalogue;
 use bakeoff_units::Nanos;
 use std::ops::Range;
 
-/// The part of a slice that runs before it where a plan says nothing.
+/// Default length of the warm-up before a slice, as a share of it.
 const WARM: f64 = 0.1;
 
 impl Context<'_> {
@@ -90,7 +90,7 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
     }
     let populations = file.population.iter().map(|of| &of.requests);
     let asked: Vec<&RequestsSection> = file.workload.requests().into_iter().chain(populations).collect();
-    // A stream that is cut off is not told apart there.
+    // A stream that is cut off cannot be told apart there.
     let http2 = |entry: &Option<Spanned<Http2Entry>>| {
         let entry = entry.as_ref()?;
         let is_on = !matches!(entry.as_ref(), Http2Entry::Switch(false));

@@ -1,4 +1,4 @@
-//! `[workload]`: which requests or commands, and when.
+//! Check of `[workload]`: its requests or commands, and their clock.
 
 use super::super::error::suggestion;
 use super::super::file::{

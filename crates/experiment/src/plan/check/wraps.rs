@@ -1,4 +1,4 @@
-//! `[wrap.NAME]`, and the wraps that arms name.
+//! Check of `[wrap.NAME]`, and of the wraps that arms name.
 
 use super::super::file::{PlanFile, StartSection, WrapSection};
 use super::named::{Named, text};
@@ -6,7 +6,7 @@ use super::{Checked, Context};
 use crate::plan::file::Spanned;
 use bakeoff_subject::WrapSpec;
 
-/// The name of the words that an arm gives without one.
+/// Name of a wrap whose words stand in the arm itself.
 const NAMELESS: &str = "wrap";
 
 impl Context<'_> {
@@ -27,7 +27,7 @@ impl Context<'_> {
         })
     }
 
-    /// What an arm's server or command is started through, outermost first; words without a name are the innermost.
+    /// Wraps of an arm's server or command, outermost first; words without a name are the innermost.
     pub(super) fn wraps(&self, start: &StartSection, known: &[WrapSpec]) -> Checked<Vec<WrapSpec>> {
         let words = start.wraps.iter().flat_map(|list| list.as_ref());
         let mut wraps = self.named(words, known, "is put before this arm", &[])?;

@@ -1,4 +1,4 @@
-//! `[file.NAME]`: texts that lie in every arm's private directory.
+//! Check of `[file.NAME]`: texts that lie in every arm's private directory.
 
 use super::super::Work;
 use super::super::file::PlanFile;
@@ -14,7 +14,7 @@ impl Context<'_> {
         found.map(|(_, section)| section.text.as_str())
     }
 
-    /// Where a configuration is: in the private directory where the plan brings it, else beside the plan.
+    /// Path of a configuration: in the private directory if the plan brings it, else beside the plan.
     pub(super) fn config(&self, config: &Spanned<String>) -> PathBuf {
         let name = config.as_ref();
         self.text_of(name).map_or_else(|| self.base.join(name), |_| Written::path(name))

@@ -1,4 +1,5 @@
-//! `[arm.NAME]` as it is typed: a kind is the groups of keys that it has. Which it is can be told when its levels are put over it.
+//! `[arm.NAME]` as typed. The groups of keys that it has decide its kind, which is known only when its levels are put
+//! over it.
 
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::directory;
@@ -12,7 +13,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
-/// Our own server, as plans name it.
+/// Name of our own server in plans.
 const ORIGIN: &str = "origin";
 
 /// `limits = { ... }` of an arm.
@@ -34,11 +35,11 @@ pub(in crate::plan) struct LimitsSection {
 pub(in crate::plan) struct ArmSection {
     /// Its kind.
     pub what: ArmWhat,
-    /// What it shares with other kinds.
+    /// Groups of keys that it shares with other kinds.
     pub has: ArmGroups,
 }
 
-/// What an arm is, with the keys that are its kind's own.
+/// Kind of an arm, with the keys of that kind alone.
 #[derive(Clone, Debug)]
 pub(in crate::plan) enum ArmWhat {
     /// `server = "origin"`
@@ -315,7 +316,7 @@ impl ArmGroups {
         Ok(Self { start, stand, under, asked: keys.group()?, told: keys.group()? })
     }
 
-    /// Those of a kind.
+    /// The groups of a kind.
     fn of(what: &ArmWhat, keys: &mut Keys<'_>) -> Result<Self, PlanError> {
         let mut has = Self::default();
         match what {
@@ -334,7 +335,7 @@ impl ArmGroups {
 }
 
 impl RunSection {
-    /// What the arm does not say the workload does.
+    /// Defaults of an arm come from the workload.
     fn or(self, w: &CommandSection) -> Self {
         Self {
             command: self.command.or_else(|| w.command.clone()),
@@ -347,7 +348,7 @@ impl RunSection {
 }
 
 impl ArmSection {
-    /// `keys` are good ones: what the kind leaves is another's.
+    /// `keys` are valid ones: those that the kind leaves belong to another.
     pub(in crate::plan) fn read(
         name: &Spanned<String>,
         mut keys: Keys<'_>,
@@ -414,7 +415,7 @@ impl ArmWhat {
     }
 }
 
-/// Why a key has no meaning for a server.
+/// Reason why a key has no meaning for a server.
 fn of_another_server(key: &str) -> String {
     match key {
         "tls" => "a url says https:// itself".to_owned(),

@@ -1,4 +1,4 @@
-//! How requests come to an arm, as it is typed: keys of `[workload]` and of arms.
+//! Client settings as typed: keys of `[workload]` and of arms.
 
 use super::Spanned;
 use schemars::JsonSchema;

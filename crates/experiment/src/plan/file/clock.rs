@@ -1,4 +1,4 @@
-//! Clocks of `[workload]` and `[population.NAME]` as they are typed: when requests are due.
+//! Clocks of `[workload]` and `[population.NAME]` as typed, which decide when requests are due.
 
 use super::Spanned;
 use super::keys::{Keys, names_of};
@@ -18,7 +18,7 @@ pub(super) const POISSON: Clock = ("poisson", |keys| Ok(ClockSection::Poisson(ke
 pub(super) const BURSTS: Clock = ("bursts", |keys| Ok(ClockSection::Bursts(keys.group()?)));
 pub(super) const ORIGINAL: Clock = ("original", |keys| Ok(ClockSection::Original(keys.group()?)));
 
-/// What a workload's clock depends on besides its kind.
+/// Facts beside its kind on which a workload's clock depends.
 pub(super) struct ClockReader<'k> {
     pub(super) kind: &'k Spanned<String>,
     /// A search for peaks sets the rates.
@@ -66,7 +66,7 @@ pub struct RobotsSection {
 }
 
 /// A whole number.
-// What is expected is named as by the other keys of whole numbers, so that errors are in their words.
+// The expected type is named as by the other keys of whole numbers, so that errors are in their words.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "expected usize")]
 pub enum Whole {

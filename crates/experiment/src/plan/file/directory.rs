@@ -1,7 +1,7 @@
 //! `directory = "NAME"`: directories that come with bakeoff, as arms of `files` workloads.
 //!
-//! Measuring side, cold. A directory is the keys of an arm, which are put under those that the arm has itself. Those for caches
-//! that the workload has not are left out, so that one directory serves all.
+//! Measuring side, cold. A directory is a set of keys for an arm; the arm's own keys go over them. Keys for caches that
+//! the workload does not have are left out, so that one directory serves all workloads.
 
 use super::keys::{Keys, Named, Text};
 use super::{FilesSection, Spanned};
@@ -9,7 +9,7 @@ use crate::plan::error::suggestion;
 use crate::plan::{CacheState, PlanError};
 use crate::shipped;
 
-/// An arm's keys with those of the directory under them that it names.
+/// An arm's keys put over those of the directory that it names.
 pub(super) fn named<'t>(keys: Keys<'t>, work: &FilesSection) -> Result<Keys<'t>, PlanError> {
     let Some(word) = keys.word("directory")? else { return Ok(keys) };
     let all = all()?;
@@ -26,7 +26,7 @@ pub(super) fn named<'t>(keys: Keys<'t>, work: &FilesSection) -> Result<Keys<'t>,
     Ok(keys.over(&found.clone().without(&idle)))
 }
 
-/// Those that come with bakeoff.
+/// The directories that come with bakeoff.
 fn all() -> Result<Named<Keys<'static>>, PlanError> {
     Keys::of_plan(Text { origin: "directories.toml", text: shipped::DIRECTORIES })?.all()
 }

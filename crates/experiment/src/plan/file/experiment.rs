@@ -1,4 +1,4 @@
-//! `[experiment]`, `[peak]` and `[violations]` as they are typed.
+//! `[experiment]`, `[peak]` and `[violations]` as typed.
 
 use super::Spanned;
 use super::{Extents, FactorLevel};
@@ -111,7 +111,7 @@ pub struct ViolationsSection {
 }
 
 impl ViolationsSection {
-    /// Where its first key stands in the file.
+    /// Place of its first key in the file.
     pub(in super::super) fn span(&self) -> Range<usize> {
         let spans = [
             self.share.as_ref().map(Spanned::span),

@@ -1,4 +1,4 @@
-//! A value, or two: one for a stated sample and one for the whole.
+//! Values that may differ between a stated sample and the whole.
 
 use super::{PlanFile, WorkloadSection};
 use schemars::JsonSchema;

@@ -1,4 +1,4 @@
-//! `[factors]` as they are typed.
+//! `[factors]` as typed.
 
 use schemars::JsonSchema;
 use serde::Deserialize;

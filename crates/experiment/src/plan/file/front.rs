@@ -1,4 +1,4 @@
-//! `[front.NAME]` as it is typed: what may stand before a server. A kind is the groups of keys that it has.
+//! `[front.NAME]` as typed: a front before a server. The groups of keys that it has decide its kind.
 
 use super::Spanned;
 use super::keys::{Keys, names_of};
@@ -104,7 +104,7 @@ pub struct FrontToldSection {
 }
 
 impl FrontSection {
-    /// With its name.
+    /// Reads a front with its name.
     pub(super) fn read(
         (name, mut keys): (Spanned<String>, Keys<'_>),
     ) -> Result<(Spanned<String>, Self), PlanError> {

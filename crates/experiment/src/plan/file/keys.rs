@@ -1,8 +1,8 @@
-//! The keys of a table of a plan, taken group by group until none is left.
+//! Keys of a table of a plan, taken group by group until none is left.
 //!
-//! Measuring side, cold. What a section may say depends on its kind, and some keys are those of several kinds: each group is a
-//! struct, a kind is the groups that are taken for it, and what nobody took is an error at its place. (serde's own tagged
-//! enums and `flatten` forget where values stand.)
+//! Measuring side, cold. The keys of a section depend on its kind, and some keys belong to several kinds. Each group is
+//! a struct, a kind is the groups that are taken for it, and a key that remains is an error at its place. (serde's own
+//! tagged enums and `flatten` forget the places of values.)
 
 use super::Spanned;
 use crate::plan::PlanError;
@@ -32,17 +32,17 @@ impl Text<'_> {
     }
 }
 
-/// What is under names, in the order of the file.
+/// Values under their names, in the order of the file.
 pub(super) type Named<T> = Vec<(Spanned<String>, T)>;
 
 /// A value as it was parsed.
 type Value<'t> = toml::Spanned<DeValue<'t>>;
 
-/// A table, and which of its keys were taken.
+/// A table, with a record of the keys that were taken.
 #[derive(Clone, Debug)]
 pub struct Keys<'t> {
     at: Text<'t>,
-    /// Where the table is named.
+    /// Place of the table's name.
     span: Range<usize>,
     table: DeTable<'t>,
     known: Vec<&'static str>,
@@ -63,13 +63,13 @@ impl<'t> Keys<'t> {
         self.at.wrong(span, what, help)
     }
 
-    /// The first of these that is there and was not taken.
+    /// The first of these keys that is there and was not taken.
     pub(super) fn first_of(&self, names: &[&str]) -> Option<(String, Range<usize>)> {
         let key = self.table.keys().find(|key| names.contains(&key.as_ref().as_ref()))?;
         Some((key.as_ref().clone().into_owned(), key.span()))
     }
 
-    /// What a key says, which stays to be taken.
+    /// The word under a key, which stays to be taken.
     pub(super) fn word(&self, key: &str) -> Result<Option<Spanned<String>>, PlanError> {
         let value = self.table.get(key).cloned();
         value.map(|value| self.typed(value)).transpose()
@@ -137,7 +137,7 @@ impl<'t> Keys<'t> {
         self.table.into_iter().map(of).collect()
     }
 
-    /// All that is left, each under its name, in the order of the file.
+    /// All keys that are left, each under its name, in the order of the file.
     pub(super) fn entries<T: DeserializeOwned>(&mut self, key: &'static str) -> Result<Named<T>, PlanError> {
         let Some(all) = self.table(key)? else { return Ok(Vec::new()) };
         let of = |(name, value): (toml::Spanned<Cow<'t, str>>, Value<'t>)| {
@@ -159,21 +159,21 @@ impl<'t> Keys<'t> {
         self.table.contains_key(key)
     }
 
-    /// As if this had been typed where the table is named.
+    /// Adds a key as if it had been typed at the table's name.
     pub(super) fn say(&mut self, key: &'static str, word: &'static str) {
         let spanned = |text| toml::Spanned::new(self.span(), text);
         let value = toml::Spanned::new(self.span(), DeValue::String(Cow::Borrowed(word)));
         self.table.insert(spanned(Cow::Borrowed(key)), value);
     }
 
-    /// These keys, and of another table those that are not here.
+    /// These keys, and those of another table that are missing here.
     pub(super) fn over(mut self, under: &Self) -> Self {
         put_under(&mut self.table, &under.table);
         self
     }
 
-    /// An arm's keys with those of a level put over them: its layers are put on top, its fronts and wraps outside, what it asks
-    /// of TLS goes over the arm's key by key, and all else stands in place of the arm's.
+    /// An arm's keys with those of a level put over them: its layers go on top, its fronts and wraps outside. Its TLS
+    /// settings replace the arm's key by key, and all else replaces the arm's.
     pub(in crate::plan) fn at_level(self, level: &Self) -> Self {
         let mut both = level.clone();
         for (key, over) in &mut both.table {
@@ -184,7 +184,7 @@ impl<'t> Keys<'t> {
         both.over(&self)
     }
 
-    /// `{name}` becomes its value in every text.
+    /// Replaces `{name}` by its value in every text.
     pub(in crate::plan) fn fill(&mut self, values: &BTreeMap<String, String>) {
         self.table.iter_mut().for_each(|(_, value)| fill(value.get_mut(), values));
     }
@@ -195,7 +195,7 @@ impl<'t> Keys<'t> {
         some.for_each(|(_, value)| fill(value.get_mut(), values));
     }
 
-    /// The text under a key, and where it stands.
+    /// The text under a key, and its place.
     pub(super) fn text_of(&self, key: &str) -> Option<(&str, Range<usize>)> {
         let value = self.table.get(key)?;
         Some((value.as_ref().as_str()?, value.span()))
@@ -206,19 +206,19 @@ impl<'t> Keys<'t> {
         self.table.get(key).is_some_and(|value| value.as_ref().is_table())
     }
 
-    /// The first that was not taken.
+    /// The first key that was not taken.
     pub(super) fn left(&self) -> Option<(&str, Range<usize>)> {
         self.table.keys().next().map(|key| (&**key.as_ref(), key.span()))
     }
 
-    /// Takes keys out, whatever they hold.
+    /// Takes keys out, with any value.
     pub(super) fn without(mut self, keys: &[&str]) -> Self {
         let all = std::mem::take(&mut self.table).into_iter();
         self.table = all.filter(|(key, _)| !keys.contains(&&**key.as_ref())).collect();
         self
     }
 
-    /// What nobody took has no place here. `place`: "in a `get` workload"; `elsewhere`: keys that mean something in other
+    /// Refuses a key that remains. `place`: "in a `get` workload"; `elsewhere`: keys that mean something in other
     /// sections of this kind.
     pub(super) fn none_left(self, place: &str, elsewhere: &[&str]) -> Result<(), PlanError> {
         let Some((name, span)) = self.left() else { return Ok(()) };
@@ -234,7 +234,7 @@ impl<'t> Keys<'t> {
     }
 }
 
-/// What an arm says under a key of which a level says something.
+/// Adds an arm's value under a key to that of a level.
 fn add_up<'t>(key: &str, own: &DeValue<'t>, over: &mut DeValue<'t>) {
     match (key, own, over) {
         ("layers", DeValue::Array(own), DeValue::Array(over)) => {

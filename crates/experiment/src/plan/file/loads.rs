@@ -1,6 +1,7 @@
-//! `[workload]` and `[population.NAME]` as they are typed, to be read for each setting of the factors that they name.
+//! `[workload]` and `[population.NAME]` as typed, to be read for each setting of the factors that they name.
 //!
-//! Measuring side, cold. Only what says how much is asked for may name a factor: what is asked for is the same for all arms.
+//! Measuring side, cold. Only keys that set the amount of requests may name a factor: the requests themselves are the
+//! same for all arms.
 
 use super::Spanned;
 use super::keys::{Keys, Named};
@@ -10,7 +11,7 @@ use crate::plan::PlanError;
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-/// The keys that may say `{factor}`.
+/// The keys that may contain `{factor}`.
 const MAY_VARY: [&str; 5] = ["robots", "think", "rate", "burst", "every"];
 
 /// The load, unread.
@@ -23,7 +24,7 @@ pub struct Loads<'t> {
 }
 
 impl Loads<'_> {
-    /// The load where each factor has this level.
+    /// The load at these levels of the factors.
     pub(in crate::plan) fn at(
         &self,
         values: &BTreeMap<String, String>,
@@ -37,7 +38,7 @@ impl Loads<'_> {
         Ok((read, populations))
     }
 
-    /// The first key that says one of these factors, and where.
+    /// The first key that contains one of these factors, and its place.
     pub(in crate::plan) fn first_with(&self, factors: &[&str]) -> Option<(&'static str, Range<usize>)> {
         let all = [&self.workload].into_iter().chain(self.population.iter().map(|(_, own)| own));
         let says = |text: &str| factors.iter().any(|factor| text.contains(&format!("{{{factor}}}")));

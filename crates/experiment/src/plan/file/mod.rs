@@ -1,4 +1,4 @@
-//! A plan as it is typed: every key, nothing decided. The published JSON schema comes from here.
+//! A plan as typed: every key, nothing decided. The published JSON schema comes from here.
 
 mod arm;
 mod client;
@@ -135,7 +135,7 @@ impl<'t> PlanFile<'t> {
     }
 }
 
-/// The reference: where arms are asked in ways of their own, what holds for the whole is read at these.
+/// The reference levels: if arms have loads of their own, settings of the whole are read at these.
 fn first_levels(factors: &[(Spanned<String>, Vec<Spanned<FactorLevel>>)]) -> BTreeMap<String, String> {
     let first = |(name, levels): &(Spanned<String>, Vec<Spanned<FactorLevel>>)| {
         Some((name.as_ref().clone(), levels.first()?.as_ref().to_string()))

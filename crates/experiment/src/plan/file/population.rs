@@ -1,4 +1,4 @@
-//! `[population.NAME]` as it is typed: keys of `[workload]`, put over those.
+//! `[population.NAME]` as typed: keys of `[workload]`, put over those.
 
 use super::Spanned;
 use super::clock::ClockSection;
@@ -30,29 +30,30 @@ pub(super) struct PopulationSection {
     max_errors: Option<Spanned<String>>,
 }
 
-/// A population and the workload as it is for it.
+/// A population, and the workload as it applies to it.
 #[derive(Debug)]
 pub struct PopulationOf {
     /// Its name.
     pub name: Spanned<String>,
-    /// What it asks for, when and how.
+    /// Its requests, their clock and client settings.
     pub requests: RequestsSection,
-    /// Whether it asks for something of its own.
+    /// Whether it has requests of its own.
     pub own_requests: bool,
-    /// The part of a slice in which it asks.
+    /// The part of a slice in which it sends requests.
     pub during: Option<Spanned<String>>,
     /// Share of its requests that may fail.
     pub max_errors: Option<Spanned<String>>,
 }
 
 impl PopulationOf {
-    /// The keys of a population over those of the workload. Who says another clock leaves the keys of the workload's clock.
+    /// The keys of a population over those of the workload. A population with another clock drops the keys of the
+    /// workload's clock.
     pub(super) fn read(
         name: Spanned<String>,
         mut own: Keys<'_>,
         workload: &Keys<'_>,
     ) -> Result<Self, PlanError> {
-        // All that says which requests, but paths of its own.
+        // All keys that define the requests, but paths of its own.
         let mut of_workload = [RequestsSection::source_names().as_slice(), &["max_age"]].concat();
         of_workload.retain(|key| *key != "urls");
         if let Some((key, span)) = own.first_of(&of_workload) {

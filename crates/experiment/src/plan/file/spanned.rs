@@ -1,6 +1,7 @@
-//! A value of a plan and where it stands in the text, for errors that point at it.
+//! A value of a plan with its place in the text, for errors that point at it.
 //!
-//! Measuring side, cold. The TOML library's, which cannot describe itself in a schema: there it is the value.
+//! Measuring side, cold. Wraps the TOML library's type, which cannot describe itself in a schema: there it is the
+//! value.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer};
@@ -12,12 +13,12 @@ use std::ops::Range;
 pub struct Spanned<T>(toml::Spanned<T>);
 
 impl<T> Spanned<T> {
-    /// What stands elsewhere, at this place.
+    /// A value from elsewhere, at this place.
     pub(in crate::plan) fn new(span: Range<usize>, value: T) -> Self {
         Self(toml::Spanned::new(span, value))
     }
 
-    /// Where it stands, in bytes of the text.
+    /// Its place, in bytes of the text.
     pub fn span(&self) -> Range<usize> {
         self.0.span()
     }

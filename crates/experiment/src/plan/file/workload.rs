@@ -1,4 +1,4 @@
-//! `[workload]` as it is typed: a kind is the groups of keys that it has.
+//! `[workload]` as typed. The groups of keys that it has depend on its kind.
 
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::clock::{BURSTS, CLOSED, CONSTANT, Clock, ClockReader, ClockSection, ORIGINAL, POISSON, SHUFFLED};
@@ -9,7 +9,7 @@ use crate::plan::error::suggestion;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-/// A workload that is read: its kind's groups.
+/// Reads the groups of a kind.
 type KindReader = fn(&mut Keys<'_>, &ClockReader<'_>) -> Result<WorkloadSection, PlanError>;
 
 /// The kinds of workload, by the words of `kind`.
@@ -225,7 +225,7 @@ impl WorkloadSection {
         Ok(read)
     }
 
-    /// Where it is of requests.
+    /// The section, if the workload is of requests.
     pub(in crate::plan) fn requests(&self) -> Option<&RequestsSection> {
         match self {
             Self::Requests(requests) => Some(requests),
@@ -235,7 +235,7 @@ impl WorkloadSection {
 }
 
 impl RequestsSection {
-    /// Keys that say which requests, its kind among them.
+    /// Keys that define the requests, its kind among them.
     pub(super) fn source_names() -> Vec<&'static str> {
         let groups = [names_of::<GetSection>(), names_of::<ReplaySection>(), names_of::<WalkSection>()];
         [&["kind"], groups.concat().as_slice()].concat()

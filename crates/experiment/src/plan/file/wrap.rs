@@ -1,4 +1,4 @@
-//! `[wrap.NAME]` as it is typed: words put before a program's own.
+//! `[wrap.NAME]` as typed: words put before a program's own.
 
 use super::Spanned;
 use schemars::JsonSchema;

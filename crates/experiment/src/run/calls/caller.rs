@@ -1,7 +1,7 @@
-//! One arm: its process, started through the arm's wraps, and what is said to it.
+//! Process of one arm of the `calls` workload: started through the arm's wraps, and sent orders.
 //!
-//! Measuring side, cold: a batch is timed by the process itself. Owns its directory, its port and how long an answer may
-//! take.
+//! Measuring side, cold: a batch is timed by the process itself. Owns its directory, its port and the time limit of an
+//! answer.
 
 use super::super::RunError;
 use crate::plan::{ArmCalls, CallsWork};
@@ -12,7 +12,7 @@ use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
-/// What all arms have in common.
+/// Data common to all arms.
 pub(super) struct Common<'a> {
     pub(super) work: &'a CallsWork,
     pub(super) cpus: Vec<usize>,
@@ -28,13 +28,13 @@ pub(super) struct Caller {
     arm: ArmCalls,
     wraps: Vec<WrapSpec>,
     port: HeldPort,
-    /// What was executed last.
+    /// The command last executed.
     argv: Vec<String>,
     dialogue: Option<Dialogue>,
     pub(super) proof: Option<ProofRecord>,
 }
 
-/// Why an operation was not made, as its process says it.
+/// Reason why an operation was not made, as its process reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     /// The system's name of the error, such as `EPERM`, or `wrong`.
@@ -63,7 +63,7 @@ impl Caller {
         })
     }
 
-    /// Starts its process, and asks the wraps whether they are on. How long it took until it waited to be told.
+    /// Starts its process, and runs the wraps' proofs. Returns the time until it waited for orders.
     pub(super) fn start(&mut self, common: &Common<'_>) -> Result<Nanos, RunError> {
         self.dialogue = None;
         self.argv = self.command(common)?;
@@ -71,14 +71,14 @@ impl Caller {
         let dialogue = Dialogue::start(&self.job(common, &self.logs, self.argv.clone()))?;
         let pid = dialogue.pid();
         self.dialogue = Some(dialogue);
-        // What wraps have to say comes first.
+        // Output of wraps comes first.
         while self.hear(common)? != Some(Answer::Begun) {}
         let took = clock.now();
         self.proof = self.prove(common, pid)?;
         Ok(took)
     }
 
-    /// A batch. The inner error: this arm cannot make it.
+    /// Makes a batch. The inner error: this arm cannot make it.
     pub(super) fn batch(
         &mut self,
         common: &Common<'_>,
@@ -162,7 +162,7 @@ impl Caller {
         }
     }
 
-    /// What the wraps say of themselves, as one.
+    /// Results of the wraps' proofs, as one.
     fn prove(&self, common: &Common<'_>, pid: u32) -> Result<Option<ProofRecord>, RunError> {
         let prints = self.logs.join("proof");
         std::fs::create_dir_all(&prints)

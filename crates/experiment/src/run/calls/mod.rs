@@ -1,7 +1,7 @@
-//! Processes as arms that make system calls and short programs, a batch at a time.
+//! Bench of the `calls` workload: processes as arms that make system calls and short programs, a batch at a time.
 //!
-//! Measuring side, the main thread of bakeoff. Owns which batch comes when: an operation is a part of the slice, so that
-//! the arms take turns at every one. What one arm cannot make is told, and is in the total of none.
+//! Measuring side, the main thread of bakeoff. Owns the order of batches: an operation is a part of the slice, so that
+//! the arms take turns at every one. An operation that one arm cannot make is reported, and is in the total of none.
 
 mod caller;
 
@@ -21,7 +21,7 @@ use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use caller::{Caller, Common, Refused};
 use std::collections::BTreeMap;
 
-/// What the pilot times an operation with.
+/// Length of the pilot's batches.
 const TRIAL: Nanos = Nanos::from_millis(2);
 /// Share of a batch that is made after a start and does not count.
 const WARM: u64 = 8;
@@ -32,7 +32,7 @@ pub(crate) struct CallsBench<'a> {
     arms: Vec<Caller>,
     kinds: Vec<Kind>,
     reason: String,
-    /// Of the slowest arm.
+    /// Start time of the slowest arm.
     start_time: Nanos,
     clock: MonotonicClock,
     host: HostMeter,
@@ -43,9 +43,9 @@ pub(crate) struct CallsBench<'a> {
 /// An operation.
 struct Kind {
     operation: Operation,
-    /// Of a batch.
+    /// Number in a batch.
     count: u64,
-    /// By the name of an arm that cannot make it: the system's word.
+    /// The system's error, by the name of an arm that cannot make it.
     refused: BTreeMap<String, String>,
 }
 
@@ -118,7 +118,7 @@ impl<'a> CallsBench<'a> {
     fn part(&mut self, arm: usize, number: usize) -> Result<Counters, RunError> {
         let kind = &self.kinds[number];
         let caller = &mut self.arms[arm];
-        // What is not known of a part is not known of the slice: nothing is not the same.
+        // A figure unknown for a part is unknown for the slice: it is not zero.
         let mut counters = Counters { subject_cpu_ns: Some(0), ..Counters::default() };
         if kind.refused.contains_key(&caller.name) {
             return Ok(counters);
@@ -140,7 +140,7 @@ impl<'a> CallsBench<'a> {
     fn warm(&mut self) -> Result<(), RunError> {
         for caller in &mut self.arms {
             for kind in &self.kinds {
-                // What is dear is tried when it is set up, which is before its first batch.
+                // Expensive operations are tried at set-up, which is before their first batch.
                 if kind.refused.contains_key(&caller.name) || kind.count < WARM {
                     continue;
                 }
@@ -151,7 +151,7 @@ impl<'a> CallsBench<'a> {
         Ok(())
     }
 
-    /// The user is told what an arm cannot make.
+    /// Warnings of operations that an arm cannot make.
     fn warnings(&self, why: &BTreeMap<String, Vec<String>>) -> Vec<Warning> {
         let warning = |(arm, refused): (&String, &Vec<String>)| Warning {
             label: "refused-operations".to_owned(),
@@ -164,11 +164,11 @@ impl<'a> CallsBench<'a> {
     }
 }
 
-/// More in a batch would take long to prepare.
+/// Most operations in a batch: more would take long to prepare.
 const fn most(operation: Operation) -> u64 {
     match operation {
         Operation::Create => 2_000,
-        // Each is made before, which is dearer.
+        // Each file is made beforehand, which is more expensive.
         Operation::Delete => 200,
         _ => 1_000_000,
     }
@@ -212,7 +212,7 @@ impl Bench for CallsBench<'_> {
                 slice.add(&Measured::alone(self.part(arm, number)?, Times::default(), true));
             }
             let made = slice.counters.requests as usize;
-            // What lies around the operations takes the round's time as well.
+            // The time around the operations is part of the round's time as well.
             let wall = self.clock.now().since(began);
             tried.push(Tried { wall, ..Tried::of(&slice.counters, made) });
         }
@@ -256,7 +256,7 @@ impl Bench for CallsBench<'_> {
             return Err(RunError::NothingMade { arm, refused: refused.join(", ") });
         }
         let passed = self.clock.now().since(began);
-        // What is said and set up takes a part of every batch's time; the pilot's rounds tell it better.
+        // Messages and set-up take a part of every batch's time; the pilot's rounds tell it better.
         let sizes = size::sizes(&kinds, self.common.work.batch, Nanos::ZERO, left.since(passed));
         for (kind, count) in self.kinds.iter_mut().zip(&sizes.counts) {
             kind.count = *count;

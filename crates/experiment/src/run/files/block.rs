@@ -1,8 +1,7 @@
-//! A block: the operations of one kind of one slice, one after the other.
+//! Block of file operations: those of one kind in one slice, one after the other.
 //!
-//! Measuring side, hot, in a thread of its own on the subjects' cores: what the kernel does for an
-//! operation is charged to whoever asks for it, so this thread's CPU is a part of the subject's. It
-//! must not decide what is done.
+//! Measuring side, hot, in a thread of its own on the subjects' cores. The kernel charges its work for an operation to
+//! the thread that asks for it, so this thread's CPU is a part of the subject's. It must not decide what is done.
 
 use super::failure::{Class, Failure};
 use super::hand::{Check, Hand};
@@ -16,7 +15,7 @@ use bakeoff_sys::{affinity, thread};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is done, on what, and for how long at most.
+/// The steps of the block, their ground, and the time limit.
 #[derive(Clone, Copy)]
 pub(super) struct Block<'a> {
     pub(super) kind: &'a Kind,
@@ -28,19 +27,19 @@ pub(super) struct Block<'a> {
     pub(super) from_afar: bool,
     pub(super) cores: &'a [usize],
     pub(super) clock: MonotonicClock,
-    /// No operation begins after that.
+    /// Time after which no operation begins.
     pub(super) until: Nanos,
     pub(super) interrupted: &'a AtomicBool,
 }
 
-/// What came of it.
+/// Outcome of a block.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     /// Operations tried: fewer than steps when time or the user cut it short.
     pub(super) tried: usize,
-    /// Which steps failed, and how.
+    /// Steps that failed, with the class.
     pub(super) failed: Vec<(usize, Class)>,
-    /// How many of them the system refused.
+    /// Number of them that the system refused.
     pub(super) refused: u64,
     /// The first of them in words.
     pub(super) first: Option<String>,
@@ -50,13 +49,13 @@ pub(super) struct Report {
     /// CPU of the thread.
     pub(super) cpu: Nanos,
     pub(super) times: Histogram,
-    /// What first contacts consisted of, all together.
+    /// Sums of the steps of first contacts.
     pub(super) steps: Steps,
 }
 
 /// Runs the block, in the calling thread.
 pub(super) fn run(block: Block<'_>, pulse: &Pulse<'_>) -> Result<Report, Failure> {
-    // Cores that are gone were noticed before the run; here that only costs placement.
+    // Missing cores were noticed before the run; here that only costs placement.
     let _ = affinity::pin(block.cores);
     let (way, before_it) = (block.clock.now(), thread::cpu_time());
     let mut hand = Hand::open(&block.store.root, block.fsync, block.check)?;
@@ -109,7 +108,7 @@ fn perform(hand: &mut Hand, ground: &Ground<'_>, step: &Step) -> Result<u64, Fai
 }
 
 impl Report {
-    /// Adds what later steps came to; `after`: steps before them.
+    /// Adds the report of later steps; `after`: steps before them.
     pub(super) fn add(&mut self, later: Self, after: usize) {
         self.tried += later.tried;
         self.failed.extend(later.failed.into_iter().map(|(step, class)| (after + step, class)));

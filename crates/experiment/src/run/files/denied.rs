@@ -1,6 +1,6 @@
-//! Files that an arm must not let anybody open: tried in every slice, outside the times of the operations.
+//! Denied files, which an arm must not let any process open: tried in every slice, outside the times of the operations.
 //!
-//! Measuring side, cold. Who made them so is the arm's affair; here it is only seen whether they are.
+//! Measuring side, cold. How they are denied is left to the arm; here it is only tested whether they are.
 
 use super::failure::Failure;
 use super::hand::{Check, Hand};
@@ -13,10 +13,10 @@ use bakeoff_meter::ViolationCounts;
 use std::ffi::CString;
 use std::io;
 
-/// Where they lie in a store.
+/// Directory of the denied files in a store.
 pub(super) const DIR: &str = "denied";
 
-/// How many a plan has.
+/// Number of denied files of a plan.
 pub(super) fn of(plan: &Plan) -> usize {
     match &plan.violations {
         Some(ViolationPlan { what: Violations::Denied(files), .. }) => *files,
@@ -42,7 +42,7 @@ impl Store {
             .try_for_each(|file| hand.create(&name(file), body).map(drop))
     }
 
-    /// Tries to open each. What fails otherwise was not refused.
+    /// Tries to open each. A file that fails otherwise was not refused.
     pub(super) fn try_denied(&self, files: usize, pulse: &Pulse<'_>) -> io::Result<ViolationCounts> {
         let dir = bakeoff_sys::file::Dir::open(&self.root)?;
         let mut counts = ViolationCounts::default();

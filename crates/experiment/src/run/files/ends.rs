@@ -1,7 +1,8 @@
-//! The two ends of a link, at which an arm's commands run: near the operations, and where what serves the directory is.
+//! The two ends of a link, at which an arm's commands run: near the operations, and at the daemon that serves the
+//! directory.
 //!
-//! Measuring side, cold. Without a link both ends are bakeoff's own network. Owns who is where and on which cores; starts
-//! nothing.
+//! Measuring side, cold. Without a link both ends are bakeoff's own network. Owns the assignment of processes to ends
+//! and cores; starts nothing.
 
 use super::super::link::Wire;
 use bakeoff_subject::{Certificate, LAYERS, Network, Substitutions};
@@ -11,13 +12,13 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 
-/// Where things run.
+/// Networks, cores and certificate of both ends.
 pub(super) struct Ends {
     near: Option<Namespace>,
     far: Option<Network>,
-    /// Cores of what serves: another host would have its own.
+    /// Cores of the serving daemon: another host would have its own.
     pub(super) far_cpus: Vec<usize>,
-    /// For who speaks TLS, where some arm does.
+    /// Certificate for TLS, if some arm uses it.
     pub(super) certificate: Option<Certificate>,
 }
 
@@ -26,23 +27,23 @@ impl Ends {
         Self { near: wire.of_generator(), far: wire.of_subjects(), far_cpus, certificate }
     }
 
-    /// A port that nobody uses at the far end.
+    /// A free port at the far end.
     pub(super) fn free_port(&self) -> io::Result<u16> {
         let host = self.host();
         self.far(|| bakeoff_subject::free_port(host))?
     }
 
-    /// Does something among the operations: processes that are started there stay there.
+    /// Runs `work` at the near end, in the network of the operations: processes that it starts stay there.
     pub(super) fn near<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         inside(self.near.as_ref(), work)
     }
 
-    /// The same where what serves is.
+    /// Runs `work` at the far end, that of the serving daemon.
     pub(super) fn far<T: Send>(&self, work: impl FnOnce() -> T + Send) -> io::Result<T> {
         inside(self.far.as_ref().map(|network| &network.namespace), work)
     }
 
-    /// What is filled into an arm's words; its port is not known yet.
+    /// Substitutions for an arm's commands; its port is not known yet.
     pub(super) fn substitutions(
         &self,
         dir: &Path,
@@ -62,7 +63,7 @@ impl Ends {
         })
     }
 
-    /// Where what serves listens.
+    /// The address that the serving daemon listens on.
     fn host(&self) -> Ipv4Addr {
         self.far.as_ref().map_or(Ipv4Addr::LOCALHOST, |network| network.address)
     }

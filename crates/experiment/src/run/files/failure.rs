@@ -1,4 +1,4 @@
-//! Why a file operation failed: the closed set of classes, and what the system said.
+//! Failures of file operations: the closed set of classes, and the system's errors.
 
 use std::fmt;
 use std::io;
@@ -20,11 +20,11 @@ pub(super) enum Class {
     NoSpace,
     /// Syncing a file or directory reported an error.
     SyncFailed,
-    /// Closing reported an error: what was written may be lost.
+    /// Closing reported an error: written data may be lost.
     CloseFailed,
     /// Asking for attributes reported an error.
     StatFailed,
-    /// Listing a directory reported an error, or did not show what lies there.
+    /// Listing a directory reported an error, or did not show its entries.
     ListFailed,
     /// Removing reported an error.
     RemoveFailed,
@@ -60,17 +60,17 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    /// The system said that this must not be done.
+    /// Whether the system refused the operation as not permitted.
     pub(super) fn is_refusal(&self) -> bool {
         self.why.as_ref().is_some_and(|why| why.kind() == io::ErrorKind::PermissionDenied)
     }
 
-    /// Without an error of the system's: what came back was wrong.
+    /// A failure without an error of the system: the data that came back was wrong.
     pub(super) const fn found(class: Class) -> Self {
         Self { class, why: None }
     }
 
-    /// The class of a step that failed so; a full file system has its own, whatever the step.
+    /// The class of a failed step; a full file system has its own class, for any step.
     pub(super) fn of(class: Class) -> impl FnOnce(io::Error) -> Self {
         move |why| {
             let full = matches!(why.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded);

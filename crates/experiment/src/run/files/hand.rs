@@ -1,7 +1,7 @@
-//! The operations themselves, as a program would make them: open, read or write, sync, close.
+//! File operations as a program would make them: open, read or write, sync, close.
 //!
-//! Measuring side, hot: what is called here is what is measured. Beside the system calls there is a
-//! comparison of the first bytes and nothing else; no allocation but for entries and names of a tree.
+//! Measuring side, hot: the calls made here are what is measured. Beside the system calls there is only a comparison of
+//! the first bytes; no allocation but for entries and names of a tree.
 
 use super::failure::{Class, Failure};
 use super::tree::{Tree, TreeFile};
@@ -13,12 +13,12 @@ use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
 
-/// Bytes of one `read` or `write`: what cp and cat use.
+/// Bytes of one `read` or `write`, as cp and cat use them.
 const CHUNK: usize = 128 * 1024;
 /// Bytes at a file's beginning that every read compares.
 const START: usize = 64;
 
-/// How much of what is read is compared with what was written.
+/// Extent of the comparison of read data with written data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Check {
     /// Length and first bytes.
@@ -27,10 +27,10 @@ pub(super) enum Check {
     Full,
 }
 
-/// An open directory, and what operations need.
+/// An open directory, and the buffers of operations.
 pub(super) struct Hand {
     dir: Dir,
-    /// The directory that the files of one kind lie in, where it is synced.
+    /// The directory with the files of one kind, if it is synced.
     parent: Option<Dir>,
     fsync: Fsync,
     check: Check,
@@ -43,7 +43,7 @@ impl Hand {
         Ok(Self { dir, parent: None, fsync, check, buffer: vec![0; CHUNK] })
     }
 
-    /// Says in which directory files will be written, so that it can be synced.
+    /// Sets the directory that files will be written to, so that it can be synced.
     pub(super) fn work_in(&mut self, name: &CStr) -> Result<(), Failure> {
         if self.fsync == Fsync::FileAndDirectory {
             self.parent = Some(self.dir.inside(name).map_err(Failure::of(Class::OpenFailed))?);
@@ -51,7 +51,7 @@ impl Hand {
         Ok(())
     }
 
-    /// Opens, reads to the end, closes. Bytes read.
+    /// Opens, reads to the end, closes. Returns the bytes read.
     pub(super) fn read(&mut self, name: &CStr, expected: Option<Body>) -> Result<u64, Failure> {
         let mut file = self.dir.read(name).map_err(Failure::of(Class::OpenFailed))?;
         let mut offset = 0;
@@ -86,19 +86,20 @@ impl Hand {
         Ok(0)
     }
 
-    /// Opens, writes over everything, syncs, closes. Bytes written.
+    /// Opens, writes over everything, syncs, closes. Returns the bytes written.
     pub(super) fn write(&mut self, name: &CStr, body: Body) -> Result<u64, Failure> {
         let file = self.dir.overwrite(name, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
         self.put(file, body, 0)
     }
 
-    /// Makes a file, writes it, syncs, closes. Bytes written.
+    /// Makes a file, writes it, syncs, closes. Returns the bytes written.
     pub(super) fn create(&mut self, name: &CStr, body: Body) -> Result<u64, Failure> {
         let file = self.dir.create(name, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
         self.put(file, body, 0)
     }
 
-    /// Opens a file that holds the first `there` bytes, writes the rest behind them, syncs, closes. Bytes written.
+    /// Opens a file that holds the first `there` bytes, writes the rest behind them, syncs, closes. Returns the bytes
+    /// written.
     pub(super) fn append(&mut self, name: &CStr, body: Body, there: u64) -> Result<u64, Failure> {
         let file = self.dir.append(name, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
         self.put(file, body, there)
@@ -117,7 +118,7 @@ impl Hand {
         Ok(0)
     }
 
-    /// Makes a file beside another, writes it, syncs, closes, and gives it the other's name. Bytes written.
+    /// Makes a file beside another, writes it, syncs, closes, and gives it the other's name. Returns the bytes written.
     pub(super) fn replace(&mut self, name: &CStr, beside: &CStr, body: Body) -> Result<u64, Failure> {
         let file = self.dir.create(beside, self.writing()).map_err(Failure::of(Class::OpenFailed))?;
         let bytes = self.write_from(file, body, 0)?;

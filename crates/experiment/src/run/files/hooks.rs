@@ -1,7 +1,8 @@
-//! The commands of an arm: what serves its directory, puts a file system up, drops its caches, takes it down, and tells
-//! whether it is on.
+//! Commands of an arm: its serving daemon, and hooks that set a file system up, drop its caches, take it down, and
+//! prove that it is on.
 //!
-//! Cold. What they leave running belongs to the arm's layer, what serves has an account of its own; the proof has none.
+//! Cold. Processes that hooks leave running belong to the arm's layer, the serving daemon has an account of its own;
+//! the proof has none.
 
 use super::super::RunError;
 use super::place::{Place, Surroundings};
@@ -14,7 +15,7 @@ use std::io;
 use std::path::PathBuf;
 
 impl Place {
-    /// Starts what serves the directory, on another port each time.
+    /// Starts the daemon that serves the directory, on another port each time.
     pub(super) fn serve(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
         let Some(serve) = self.files.serve.clone() else { return Ok(()) };
         self.known.port = around.ends.free_port().map_err(RunError::System)?;
@@ -26,7 +27,7 @@ impl Place {
         Ok(())
     }
 
-    /// Runs commands of this arm, one after the other. What they leave running is the layer's.
+    /// Runs commands of this arm, one after the other. Processes they leave running are the layer's.
     pub(super) fn hooks(
         &mut self,
         commands: &[Vec<String>],
@@ -44,7 +45,7 @@ impl Place {
         Ok(())
     }
 
-    /// Before caches are dropped.
+    /// Runs the hooks that come before caches are dropped.
     pub(super) fn drop_hooks(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
         self.hooks(&self.files.drop.clone(), around)?;
         let path = self.path.clone();
@@ -91,7 +92,7 @@ impl Place {
         }
     }
 
-    /// Asks whether the layer is on, where the plan says how.
+    /// Runs the proof of the layer, if the plan has one.
     pub(super) fn prove(&self, around: &Surroundings<'_>) -> Result<Option<ProofRecord>, RunError> {
         let Some(argv) = &self.ask else { return Ok(None) };
         let dir = self.prints("proof")?;
@@ -101,7 +102,7 @@ impl Place {
         Ok(Some(proof.map_err(RunError::System)??.into()))
     }
 
-    /// A new directory for what one of them prints.
+    /// A new directory for the output of a command.
     fn prints(&self, of: &str) -> Result<PathBuf, RunError> {
         let dir = self.logs.join(of);
         let made = fs::remove_dir_all(&dir).or(Ok(())).and_then(|()| fs::create_dir_all(&dir));
@@ -109,7 +110,7 @@ impl Place {
         Ok(dir)
     }
 
-    /// An arm whose layer is off is not worth a slice.
+    /// Refuses an arm whose layer is off: it is not worth a slice.
     pub(super) fn demand_layer(&self) -> Result<(), RunError> {
         match &self.proof {
             Some(proof) if !proof.active => {
@@ -120,7 +121,7 @@ impl Place {
     }
 }
 
-/// With what is known put in.
+/// A word with its substitutions made.
 pub(super) fn word(arm: &str, known: &Substitutions, text: &str) -> Result<String, RunError> {
     known.word(text).map_err(|why| RunError::System(io::Error::other(format!("{arm}: {why}"))))
 }

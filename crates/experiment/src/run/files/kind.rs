@@ -1,18 +1,17 @@
-//! Kinds of operations: what a row of the report is about, and how many of one fit a slice.
+//! Kinds of operations: the rows of the report, and the number of operations of a kind that fits a slice.
 
 use crate::plan::{CacheState, FilesWork, Operation};
 use bakeoff_units::Bytes;
 
-/// Most operations of one kind in a slice, where nothing else limits them: what steps are prepared
-/// for takes memory.
+/// Most operations of one kind in a slice, if nothing else limits them: prepared steps take memory.
 const MOST: u64 = 100_000;
-/// Copies of the tree that a slice may leave lying until it has ended.
+/// Copies of the tree that may be left until the slice has ended.
 const COPIES: u64 = 8;
-/// The same where each operation has preparations of its own.
+/// The same if each operation has preparations of its own.
 const FIRST: u64 = 50;
-/// Files of one size take so many bytes, where the plan does not say how many there are.
+/// Bytes of all files of one size, if the plan does not give their number.
 const SET_BYTES: u64 = 64_000_000;
-/// Fewest of them: an order of fewer is none.
+/// Fewest files of a size: fewer have no order worth shuffling.
 const FEWEST: u64 = 8;
 /// Most of them: more would only take longer to write.
 const ENOUGH: u64 = 1000;
@@ -21,7 +20,7 @@ const ENOUGH: u64 = 1000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
     pub(super) operation: Operation,
-    /// Index of the size in the plan; of `stat` and `list` the first.
+    /// Index of the size in the plan; for `stat` and `list` the first.
     pub(super) set: usize,
     size: Option<Bytes>,
 }
@@ -39,20 +38,20 @@ pub(super) fn kinds(work: &FilesWork) -> Vec<Kind> {
     work.operations.iter().flat_map(of).collect()
 }
 
-/// Files of this size, as many as the plan says or as are good.
+/// Files of this size: the plan's number, or a suitable one.
 pub(super) fn files_of(work: &FilesWork, size: Bytes) -> usize {
     let good = (SET_BYTES / size.get().max(1)).clamp(FEWEST, ENOUGH);
     work.files.unwrap_or(usize::try_from(good).unwrap_or(usize::MAX))
 }
 
 impl Kind {
-    /// As reports name it: `read 10 MB`, `stat`.
+    /// Name in reports: `read 10 MB`, `stat`.
     pub(super) fn label(&self) -> String {
         self.size.map_or_else(|| self.operation.to_string(), |size| format!("{} {size}", self.operation))
     }
 
-    /// Most operations of this kind in a slice, with so many files of its size. What is to be found
-    /// cold or warm can be found so once.
+    /// Most operations of this kind in a slice, with this number of files of its size. A file can be found cold or warm
+    /// only once.
     pub(super) fn most(&self, files: usize, cache: CacheState) -> u64 {
         let files = files as u64;
         if cache == CacheState::First {
@@ -83,7 +82,7 @@ pub(super) mod tests {
     use crate::plan::Fsync;
     use bakeoff_units::Nanos;
 
-    /// Reading of these sizes.
+    /// Kinds that read these sizes.
     pub(in super::super) fn kinds_of_reading(sizes: &[u64]) -> Vec<Kind> {
         kinds(&work(&[Operation::Read], sizes))
     }

@@ -1,9 +1,10 @@
-//! Directories as arms: operations on their files, one kind after the other, one arm at a time.
+//! Bench of the `files` workload: directories as arms, operations on their files, one kind after the other, one arm at
+//! a time.
 //!
-//! Measuring side. The operations are made by a thread of bakeoff itself (`block`) on the subjects'
-//! cores; its CPU and that of the processes behind the file system (`Layer`) are the subject's, those of what serves it at the
-//! other end of a link in an account of their own. What the kernel does on its own account, such as writing pages back, is
-//! charged to nobody.
+//! Measuring side. The operations are made by a thread of bakeoff itself (`block`) on the subjects' cores. Its CPU and
+//! that of the processes behind the file system (`Layer`) are the subject's; the serving daemon at the other end of a
+//! link has an account of its own. CPU that the kernel uses on its own account, such as for writing pages back, is
+//! charged to no arm.
 
 mod block;
 mod denied;
@@ -42,9 +43,9 @@ use place::Place;
 use slice::{Course, Turn};
 use std::collections::BTreeMap;
 
-/// A round that no real round has: what the pilot asks for.
+/// Number of the pilot's round, which no real round has.
 const PILOT_ROUND: u64 = u64::MAX >> 16;
-/// What the pilot times a kind of operation with.
+/// Time in which the pilot tries a kind of operation.
 const TRIAL: Nanos = Nanos::from_millis(30);
 
 /// All arms' directories.
@@ -59,7 +60,7 @@ pub(crate) struct FilesBench<'a> {
     scratch: Scratch,
 }
 
-/// In the middle of a run nobody is told of what was still mounted.
+/// Progress that reports nothing: in the middle of a run there is no report of mounts that were left.
 struct Silent;
 
 impl Progress for Silent {
@@ -122,7 +123,7 @@ impl<'a> FilesBench<'a> {
             })?;
             let (work, seed) = (self.course.work, run.plan.seed);
             let place = Place::new(&name, (arm, files), (dir, logs), &self.course.ends, (work, seed))?;
-            // In the list before anything is put up, so that it is taken down whatever happens.
+            // In the list before anything is set up, so that it is taken down whatever happens.
             self.arms.push(place);
             if let Some(place) = self.arms.last_mut() {
                 place.set_up(&self.course.surroundings(), progress)?;
@@ -133,7 +134,7 @@ impl<'a> FilesBench<'a> {
         self.fill(progress)
     }
 
-    /// Says no before the first byte where arms together need more than there is.
+    /// Refuses, before the first byte, arms that together need more room than there is.
     fn demand_room(&self) -> Result<(), RunError> {
         let mut needs: BTreeMap<u64, u64> = BTreeMap::new();
         for place in &self.arms {
@@ -158,12 +159,12 @@ impl<'a> FilesBench<'a> {
     /// Removes the files and takes all file systems down.
     pub(crate) fn stop(mut self, progress: &mut dyn Progress) -> Result<(), RunError> {
         let around = self.course.surroundings();
-        // All of them, whatever the others do; the first thing that went wrong is told.
+        // All of them, even after errors; the first error is returned.
         let done: Vec<_> = self.arms.iter_mut().map(|place| place.take_down(&around, progress)).collect();
         done.into_iter().collect()
     }
 
-    /// One kind of one arm: once with every byte compared, then as often as a trial takes.
+    /// Times one kind of one arm: once with every byte compared, then as often as a trial takes.
     fn time(&mut self, arm: usize, number: usize, left: Nanos) -> Result<f64, RunError> {
         let most = self.course.most(&self.course.kinds[number]);
         let until = self.course.clock.now() + left;
@@ -180,7 +181,7 @@ impl<'a> FilesBench<'a> {
         Ok(trial.elapsed.get().max(1) as f64 / trial.tried.max(1) as f64)
     }
 
-    /// In the pilot everything must go well.
+    /// Refuses failures in the pilot.
     fn demand_good(&self, arm: usize, number: usize, report: &Report) -> Result<(), RunError> {
         if self.course.is_interrupted() {
             return Err(RunError::Interrupted);
@@ -204,7 +205,7 @@ impl<'a> FilesBench<'a> {
             Some((class, count)) => {
                 Err(self.arms[arm].failed("a slice of the pilot", format!("{count} operations by {class}")))
             }
-            // What lies around the operations takes the round's time as well.
+            // The time around the operations is part of the round's time as well.
             None => Ok(Tried { wall: self.course.clock.now().since(began), ..Tried::of(&counters, made) }),
         }
     }
@@ -280,7 +281,7 @@ impl Bench for FilesBench<'_> {
             spent += per_operation.iter().sum::<f64>();
             kinds.push(Timed { per_operation, most: self.course.most(&self.course.kinds[number]) });
         }
-        // Two blocks were run of each kind and arm: half of what they took beside the operations.
+        // Two blocks were run of each kind and arm: half of their time beside the operations.
         let trials = TRIAL.times((kinds.len() * self.arms.len()) as f64) + Nanos::new(spent as u64);
         let passed = self.course.clock.now().since(began);
         let around = passed.since(trials).times(0.5);
@@ -335,7 +336,7 @@ impl Bench for FilesBench<'_> {
     }
 }
 
-/// Whether some arm says `{cert}` or `{key}`.
+/// Whether some arm uses `{cert}` or `{key}`.
 fn speaks_tls(plan: &Plan) -> bool {
     let says = |arm: &Arm| match &arm.what {
         ArmKind::Files(files) => files

@@ -1,8 +1,7 @@
-//! One arm: its directory, what puts a file system there, and how all of it goes again.
+//! One arm of the `files` workload: its directory, and the set-up and removal of its file system.
 //!
-//! Cold. Owns the order of hooks, directories and mounts. Whatever fails, what was put up is taken
-//! down: our files through the file system under test, then the arm's cleanup, then what is still
-//! mounted, then the processes that are left.
+//! Cold. Owns the order of hooks, directories and mounts. After any failure all that was set up is taken down: our
+//! files through the file system under test, then the arm's cleanup, then remaining mounts, then remaining processes.
 
 use super::super::scratch::{self, on_disk, remove_tree, unmount};
 use super::super::{Progress, RunError};
@@ -22,32 +21,32 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What is cleaned up with: Ctrl-C is why it is time to. (A second one ends bakeoff at once.)
+/// Flag for clean-up, which runs after Ctrl-C too. (A second Ctrl-C ends bakeoff at once.)
 static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// An arm.
 pub(super) struct Place {
     pub(super) name: String,
     pub(super) layer: Layer,
-    /// What serves the directory, at the other end of the link.
+    /// The daemon that serves the directory, at the other end of the link.
     pub(super) serving: Layer,
-    /// What is filled into its words.
+    /// Substitutions for its commands.
     pub(super) known: Substitutions,
     pub(super) store: Store,
     /// The directory under test.
     pub(super) path: PathBuf,
-    /// Where the layer writes down what it counts.
+    /// File with the layer's counters.
     pub(super) status: Option<PathBuf>,
-    /// Where the store lies on the side of what serves it.
+    /// Path of the store on the side of the serving daemon.
     pub(super) served: Option<PathBuf>,
     /// Its private directory.
     pub(super) dir: PathBuf,
     pub(super) logs: PathBuf,
     pub(super) files: ArmFiles,
-    /// Tells whether the layer is on.
+    /// Command that tells whether the layer is on.
     pub(super) ask: Option<Vec<String>>,
     pub(super) proof: Option<ProofRecord>,
-    /// What the path lay on when everything was set up.
+    /// The file system of the path when everything was set up.
     pub(super) found: Option<Found>,
     /// Its file system was taken away.
     hung: bool,
@@ -61,7 +60,7 @@ pub(super) struct Found {
     free: u64,
 }
 
-/// What hooks and file operations need of the run.
+/// Facts of the run for hooks and file operations.
 #[derive(Clone, Copy)]
 pub(super) struct Surroundings<'a> {
     pub(super) cwd: &'a Path,
@@ -71,7 +70,7 @@ pub(super) struct Surroundings<'a> {
 }
 
 impl Place {
-    /// Nothing is done yet but for finding out where everything will be.
+    /// Only finds out the paths; nothing is set up yet.
     pub(super) fn new(
         name: &str,
         (arm, files): (&Arm, &ArmFiles),
@@ -154,7 +153,7 @@ impl Place {
         self.fill(around, denied)
     }
 
-    /// Writes all files, and so many that are then denied.
+    /// Writes all files, among them `denied` files that are then denied.
     pub(super) fn fill(&mut self, around: &Surroundings<'_>, denied: usize) -> Result<(), RunError> {
         self.store.promise();
         let filled = self.over_store(around, |store, pulse| {
@@ -169,13 +168,13 @@ impl Place {
         self.hooks(&self.files.deny.clone(), around)
     }
 
-    /// CPU so far of what hooks have left running, and of what serves; `None` where it cannot be read.
+    /// CPU so far of processes that hooks have left running, and of the serving daemon; `None` if it cannot be read.
     pub(super) fn cpu(&self) -> [Option<Nanos>; 2] {
         let of = |layer: &Layer| Some(layer.cpu().ok()?.map_or(Nanos::ZERO, |reading| reading.nanos));
         [of(&self.layer), of(&self.serving)]
     }
 
-    /// What runs for it at this moment.
+    /// Its processes at this moment.
     pub(super) fn processes(&self) -> Vec<u32> {
         [self.layer.processes(), self.serving.processes()].concat()
     }
@@ -185,13 +184,13 @@ impl Place {
         self.found.as_ref().map(|found| (found.device, found.free))
     }
 
-    /// There is not enough room.
+    /// The error that there is not enough room.
     pub(super) fn no_room(&self, need: Bytes, free: Bytes) -> RunError {
         let help = "make room, or ask for smaller `sizes` or fewer `files`";
         self.wrong(format!("the files of all arms here need {need}, {free} are free"), help)
     }
 
-    /// Does work on the file system; when that does not answer, takes it away.
+    /// Does work on the file system; if that does not answer, takes it away.
     pub(super) fn over<T: Send>(
         &mut self,
         around: &Surroundings<'_>,
@@ -206,7 +205,7 @@ impl Place {
         self.settled(around, result, hung)
     }
 
-    /// The same with the store at hand.
+    /// The same with access to the store.
     pub(super) fn over_store<T: Send>(
         &mut self,
         around: &Surroundings<'_>,
@@ -221,7 +220,7 @@ impl Place {
         self.settled(around, result, hung)
     }
 
-    /// Waits until what was written is on disk, that of the layer's own store as well.
+    /// Waits until written data is on disk, in the layer's own store as well.
     pub(super) fn write_out(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
         let (root, dir) = (self.store.root.clone(), self.dir.clone());
         let done = self.over(around, |pulse| {
@@ -244,8 +243,7 @@ impl Place {
         Err(RunError::Hung { arm, path, patience: around.watch.patience })
     }
 
-    /// Removes our files and takes the file system down. Goes on after a failure, and tells the
-    /// first.
+    /// Removes our files and takes the file system down. Goes on after a failure, and returns the first.
     pub(super) fn take_down(
         &mut self,
         around: &Surroundings<'_>,
@@ -280,9 +278,9 @@ impl Place {
         first
     }
 
-    /// Through the file system under test: what lies behind it may be somewhere else.
+    /// Removes our files through the file system under test: the data behind it may be somewhere else.
     fn remove_files(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
-        // Nobody may be let to those that are denied, but where they are served from.
+        // No process may reach denied files, except at the end that serves them.
         let denies = !self.files.deny.is_empty();
         let root = self.served.clone().filter(|_| denies).unwrap_or_else(|| self.store.root.clone());
         let removed = self.over(around, |pulse| {
@@ -308,7 +306,7 @@ impl Place {
         RunError::Operation { arm: self.name.clone(), operation: operation.to_owned(), path, why }
     }
 
-    /// For `setup.json`: which file system it was, and how it came there.
+    /// For `setup.json`: the file system, and how it was set up.
     pub(super) fn subject(&self) -> SubjectSetup {
         let mount = self.found.as_ref().map(|found| &found.mount);
         let layer = match self.layer.cpu() {

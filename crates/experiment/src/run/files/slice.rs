@@ -1,7 +1,7 @@
-//! One slice: for each kind of operation the caches as the plan wants them, a quiet point, a block
-//! of operations, another quiet point; then what was written is looked at and written out.
+//! Slice of file operations. For each kind: the caches as the plan wants them, a quiet point, a block of operations,
+//! another quiet point; then written data is checked and written out.
 //!
-//! Measuring side, the main thread of bakeoff. Owns that order, and what is read at quiet points.
+//! Measuring side, the main thread of bakeoff. Owns that order, and the readings at quiet points.
 
 use super::block::{self, Block, Report};
 use super::ends::Ends;
@@ -23,7 +23,7 @@ use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What all slices of a run have in common.
+/// Data common to all slices of a run.
 pub(super) struct Course<'a> {
     pub(super) work: &'a FilesWork,
     pub(super) kinds: Vec<Kind>,
@@ -38,7 +38,7 @@ pub(super) struct Course<'a> {
     pub(super) interrupted: &'a AtomicBool,
 }
 
-/// Which block, of how many operations, and how much of it is checked.
+/// A block's kind, its number of operations, and the extent of its checks.
 #[derive(Clone, Copy)]
 pub(super) struct Turn {
     /// Index of the kind of operation.
@@ -46,14 +46,14 @@ pub(super) struct Turn {
     pub(super) round: u64,
     pub(super) count: u64,
     pub(super) check: Check,
-    /// No operation begins after that.
+    /// Time after which no operation begins.
     pub(super) until: Nanos,
 }
 
 /// One quiet point.
 struct Quiet {
     at: Nanos,
-    /// Of what hooks have left running, and of what serves.
+    /// CPU of processes that hooks have left running, and of the serving daemon.
     cpu: [Option<Nanos>; 2],
     link: Option<Reading>,
     others: Nanos,
@@ -77,7 +77,7 @@ impl Course<'_> {
         self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// A block of each kind, `counts` operations each. Also says whether all were made.
+    /// Runs a block of each kind, `counts` operations each. Also tells whether all were made.
     pub(super) fn slice(
         &mut self,
         arms: &mut [Place],
@@ -116,7 +116,7 @@ impl Course<'_> {
         let around = self.surroundings();
         let made = arms[arm].over_store(&around, |store, pulse| store.plant_new(&kind, &all, pulse))?;
         made.map_err(|failure| arms[arm].failed("making files to remove", failure.to_string()))?;
-        // A first contact is one operation's.
+        // In a first contact each operation is a piece of its own.
         let piece = if self.work.cache == CacheState::First { 1 } else { all.len().max(1) };
         let (mut report, mut pieces) = (Report::default(), Vec::new());
         for some in all.chunks(piece) {
@@ -196,7 +196,7 @@ impl Course<'_> {
         }
     }
 
-    /// What the state of the plan asks to drop; an error says that this user may not.
+    /// Drops the caches that the plan's state demands; an error says that this user may not.
     pub(super) fn drop_caches(&self) -> Result<(), RunError> {
         let dropped = match self.work.cache {
             CacheState::Cold => drop_caches(Caches::Everything),
@@ -206,8 +206,8 @@ impl Course<'_> {
         dropped.map_err(|why| RunError::Caches { cache: self.work.cache.as_str(), why })
     }
 
-    /// Reads back some of what was written, removes what was made, and writes out the rest, so that
-    /// the next arm finds a quiet disk.
+    /// Reads back some of the written files, removes new ones, and writes out the rest, so that the next arm finds a
+    /// quiet disk.
     fn look_after(
         &self,
         place: &mut Place,
@@ -228,7 +228,7 @@ impl Course<'_> {
         }
         let cleared = place.over_store(&around, |store, pulse| store.clear(kind, steps, pulse))?;
         cleared.map_err(|why| place.failed("removing what was made", why.to_string()))?;
-        // Before they are dropped the machine's caches are written out.
+        // The machine's caches are written out when they are dropped.
         if kind.operation.writes() && !self.work.cache.drops_machine() {
             place.write_out(&around)?;
         }
@@ -237,7 +237,7 @@ impl Course<'_> {
 
     /// Waits until the layer has stopped working, then reads everything.
     fn quiet(&mut self, arms: &[Place], arm: usize) -> Result<Quiet, RunError> {
-        // What arrives late is work for them.
+        // Packets that arrive late are work for them.
         let link = self.wire.quiet()?;
         let mut cpu = arms[arm].cpu();
         for _ in 0..PATIENCE {
@@ -260,7 +260,7 @@ impl Course<'_> {
     }
 }
 
-/// `serves`: something serves the directory.
+/// `serves`: the arm has a serving daemon.
 fn between(before: Quiet, after: Quiet, serves: bool) -> Around {
     let used = |side: usize| before.cpu[side].zip(after.cpu[side]).map(|(before, after)| after.since(before));
     Around {

@@ -1,22 +1,23 @@
-//! What a first contact consisted of, as the layer's status file tells it.
+//! Steps of a first contact with a directory, as the layer's status file reports them.
 //!
-//! Measuring side, cold: read after an operation, outside its time. Nothing is concluded from it; it stands beside the time.
+//! Measuring side, cold: read after an operation, outside its time. Nothing is concluded from the steps; they stand
+//! beside the time.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// The lines that are looked for, in nanoseconds since the layer's process began.
+/// The status lines in use, in nanoseconds since the layer's process began.
 const NAMES: [&str; 3] = ["connect-ns", "handshake-ns", "verify-ns"];
-/// A layer writes down what it has counted a few times a second.
+/// Time that a layer may take: it writes its counters a few times a second.
 const PATIENCE: Duration = Duration::from_millis(500);
-/// Between two looks.
+/// Interval between two looks.
 const GLANCE: Duration = Duration::from_millis(10);
 
 /// Nanoseconds by the name of the step.
 pub(super) type Steps = BTreeMap<String, u64>;
 
-/// Waits a little until the file tells of a contact; empty where it does not.
+/// Waits a little until the file reports a contact; empty if it does not.
 pub(super) fn told(status: &Path) -> Steps {
     let began = Instant::now();
     loop {

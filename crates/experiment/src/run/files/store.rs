@@ -1,8 +1,8 @@
-//! What lies on an arm's file system, and what each file must hold: names, contents, the tree.
+//! Store of one arm: the files on its file system, and the contents each must have.
 //!
-//! Every arm has one of its own, and all are asked for the same: orders and contents follow from
-//! the seed, the round and the kind of operation. Prepares steps, makes and removes files outside
-//! the measured time. Measures nothing.
+//! Every arm has a store of its own, and all are asked for the same: orders and contents follow from the seed, the
+//! round and the kind of operation. Prepares steps, makes and removes files outside the measured time. Measures
+//! nothing.
 
 use super::failure::{Class, Failure};
 use super::hand::{Check, Hand};
@@ -21,26 +21,26 @@ use std::sync::Arc;
 
 /// Seed purpose of the order of operations.
 const ORDER: u64 = 0xf11e;
-/// What a file takes beside its content, and what its content is rounded up to: the usual block.
+/// Bytes that a file takes beside its content, and the unit that its content is rounded up to: the usual block.
 const BLOCK: u64 = 4096;
-/// Of the files that were written one in so many is read back after the slice.
+/// One in this many written files is read back after the slice.
 const READ_BACK: usize = 16;
 
 /// The files of one size.
 struct FileSet {
-    /// Where they lie.
+    /// Their directory.
     dir: CString,
     names: Vec<CString>,
-    /// What each holds; `None` after a write that failed.
+    /// Content of each; `None` after a write that failed.
     content: Vec<Option<Body>>,
-    /// Where operations make and remove files.
+    /// Directory in which operations make and remove files.
     new_dir: CString,
     new_names: Vec<CString>,
     size: u64,
     written: u64,
 }
 
-/// All that lies on one arm.
+/// All files of one arm.
 pub(super) struct Store {
     pub(super) root: PathBuf,
     sets: Vec<FileSet>,
@@ -48,51 +48,51 @@ pub(super) struct Store {
     seed: u64,
 }
 
-/// Where the tree lies.
+/// Directory of the tree.
 pub(super) const TREE: &CStr = c"tree";
 
 /// One operation. Files are numbers of their set.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Step {
     Open(usize),
-    /// What it must hold, if that is known.
+    /// The content it must have, if that is known.
     Read(usize, Option<Body>),
-    /// What it shall hold.
+    /// The content it shall have.
     Write(usize, Body),
     Create(usize, Body),
-    /// What it shall hold; [`half`] of it is there before.
+    /// The content it shall have; [`half`] of it is there before.
     Append(usize, Body),
-    /// What it is made with before.
+    /// The content it is made with before.
     Truncate(usize, Body),
-    /// To which name, and what it is made with before.
+    /// The new name, and the content it is made with before.
     Rename(usize, CString, Body),
-    /// By way of which name; what it is made with before, and what it shall hold.
+    /// The name beside it; the content it is made with before, and the content it shall have.
     Replace(usize, CString, [Body; 2]),
-    /// What it is made with before.
+    /// The content it is made with before.
     Remove(usize, Body),
     /// Its size.
     Stat(usize, Option<u64>),
     List,
     Walk(Arc<Tree>),
     ReadTree(Arc<Tree>),
-    /// Where to.
+    /// The destination.
     Copy(CString, Arc<Tree>),
 }
 
-/// What of a body lies there before the rest is appended.
+/// The part of a body that is there before the rest is appended.
 pub(super) const fn half(body: Body) -> Body {
     Body::new(body.id(), body.len() / 2)
 }
 
-/// What the steps of a kind are about.
+/// The files of a kind's steps.
 pub(super) struct Ground<'a> {
     pub(super) names: &'a [CString],
-    /// The directory that they lie in; trees have no such.
+    /// Their directory; trees have none.
     pub(super) dir: Option<&'a CStr>,
 }
 
 impl Store {
-    /// What will lie below `root`. Nothing is written yet.
+    /// The files that will be below `root`. Nothing is written yet.
     pub(super) fn new(root: PathBuf, work: &FilesWork, seed: u64) -> Self {
         let set = |size: &Bytes| FileSet::new(seed, size.get(), files_of(work, *size));
         Self {
@@ -112,16 +112,16 @@ impl Store {
             .map_or(0, |tree| tree.bytes + BLOCK * 2 * (tree.files.len() + tree.directories.len()) as u64);
         let new = |kind: &Kind| match kind.operation {
             Operation::TreeCopy => counts(kind) * tree,
-            // What replaces lies beside what it replaces.
+            // A replacement lies beside the file that it replaces.
             Operation::Replace => (counts(kind) + 1) * self.sets[kind.set].on_disk(),
             made if made.of_new_files() => counts(kind) * self.sets[kind.set].on_disk(),
             _ => 0,
         };
-        // Kinds take turns, and each removes what it made.
+        // Kinds take turns, and each removes its new files.
         Bytes::new(sets + tree + kinds.iter().map(new).max().unwrap_or(0))
     }
 
-    /// Gives a content to the files of which it is not known, before everything is written anew.
+    /// Gives a content to files with an unknown one, before everything is written anew.
     pub(super) fn promise(&mut self) {
         for set in &mut self.sets {
             for file in 0..set.content.len() {
@@ -149,7 +149,7 @@ impl Store {
         Ok(())
     }
 
-    /// The files that a kind is about.
+    /// The files of a kind.
     pub(super) fn ground(&self, kind: &Kind) -> Ground<'_> {
         match self.sets.get(kind.set) {
             _ if kind.operation.of_tree() => Ground { names: &[], dir: None },
@@ -185,7 +185,7 @@ impl Store {
         order.iter().cycle().take(count).map(|&file| set.step(kind.operation, self.seed, file)).collect()
     }
 
-    /// Takes note of what was written over: `tried` steps, of which some failed.
+    /// Records overwritten contents: `tried` steps, of which some failed.
     pub(super) fn settle(&mut self, kind: &Kind, tried: &[Step], failed: &[(usize, Class)]) {
         let failed: BTreeSet<usize> = failed.iter().map(|(index, _)| *index).collect();
         for (index, step) in tried.iter().enumerate() {
@@ -197,14 +197,14 @@ impl Store {
         }
     }
 
-    /// Opens the directory that the files lie in: whoever must be connected for it is then.
+    /// Opens the directory of the files, so that a file system that must connect for it does so now.
     pub(super) fn enter(&self, kind: &Kind) {
         let dir = bakeoff_sys::file::Dir::open(&self.root);
         let _ = dir.and_then(|dir| dir.inside(self.ground(kind).dir.unwrap_or(c".")));
     }
 
-    /// Uses what the steps will use, in `root`, where the same files lie: in whole, so that it is cached, or names and
-    /// attributes only. What fails here fails again where it counts.
+    /// Uses the files of the steps in `root`, where the same files are: as a whole, so that they are cached, or names
+    /// and attributes only. A failure here comes again where it counts.
     pub(super) fn touch(
         &self,
         (kind, steps): (&Kind, &[Step]),
@@ -237,7 +237,7 @@ impl Store {
         }
     }
 
-    /// Makes the files that `remove` and others will find.
+    /// Makes the files that `remove` and other operations will find.
     pub(super) fn plant_new(&self, kind: &Kind, steps: &[Step], pulse: &Pulse<'_>) -> Result<(), Failure> {
         let mut hand = Hand::open(&self.root, Fsync::None, Check::Start)?;
         let names = self.ground(kind).names;
@@ -253,7 +253,7 @@ impl Store {
         found.try_for_each(|(file, body)| hand.create(&names[file], body).map(drop))
     }
 
-    /// Reads files back that were written: all, or one in some. What was found wrong, by step.
+    /// Reads written files back: all, or one in some. Returns the failures, by step.
     pub(super) fn read_back<'s>(
         &'s self,
         kind: &Kind,
@@ -287,7 +287,7 @@ impl Store {
             .collect()
     }
 
-    /// Removes what operations of this kind have made and left.
+    /// Removes files that operations of this kind have left.
     pub(super) fn clear(&self, kind: &Kind, steps: &[Step], pulse: &Pulse<'_>) -> io::Result<()> {
         let dir = bakeoff_sys::file::Dir::open(&self.root)?;
         let names = self.ground(kind).names;
@@ -363,7 +363,7 @@ fn path_of(name: &CStr) -> &Path {
     Path::new(OsStr::from_bytes(name.to_bytes()))
 }
 
-/// What is gone need not be removed.
+/// A file that is already gone counts as removed.
 fn gone(removed: io::Result<()>) -> io::Result<()> {
     match removed {
         Err(why) if why.kind() == io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! From the blocks of a slice to its counters.
+//! Sums of a slice: from its blocks to its counters.
 
 use super::block::Report;
 use super::kind::Kind;
@@ -14,21 +14,21 @@ pub(super) struct Tally {
     times: Histogram,
     /// CPU of worker and layer; `None` once the layer's could not be read.
     cpu: Option<u64>,
-    /// Of that what serves did not use, where something does.
+    /// Of that, the CPU without the serving daemon's, if there is one.
     near: Option<u64>,
     /// Operations that were refused.
     refused: u64,
-    /// What went over the link while operations were made.
+    /// Traffic on the link while operations were made.
     link: Option<Reading>,
     idle_arms: Nanos,
     host: Vec<(HostShare, Nanos)>,
 }
 
-/// What was read at the two quiet points around a block.
+/// Differences between the two quiet points around a block.
 pub(super) struct Around {
-    /// CPU of the layer's processes, what serves included.
+    /// CPU of the layer's processes, the serving daemon included.
     pub(super) layer: Option<Nanos>,
-    /// CPU of what serves, where something does.
+    /// CPU of the serving daemon, if there is one.
     pub(super) far: Option<Nanos>,
     /// CPU of the other arms' layers.
     pub(super) others: Nanos,
@@ -44,7 +44,7 @@ impl Tally {
         Self { cpu: Some(0), near: Some(0), ..Self::default() }
     }
 
-    /// A block, and what was read around each of its pieces.
+    /// Adds a block, with the readings around each of its pieces.
     pub(super) fn add(&mut self, kind: &Kind, report: &Report, around: &[Around]) {
         let all = |of: fn(&Around) -> Option<Nanos>| -> Option<Nanos> {
             around.iter().map(of).try_fold(Nanos::ZERO, |sum, cpu| Some(sum + cpu?))
@@ -87,12 +87,12 @@ impl Tally {
         }
     }
 
-    /// With what became of the files that must not open.
+    /// Adds the outcome of the denied files.
     pub(super) fn deny(&mut self, counts: ViolationCounts) {
         self.counters.violations = Some(ViolationCounts { false_alarms: self.refused, ..counts });
     }
 
-    /// What went over the link, as if nothing had before.
+    /// Traffic on the link so far; resets it.
     pub(super) fn take_link(&mut self) -> Option<Reading> {
         self.link.take()
     }
@@ -103,13 +103,13 @@ impl Tally {
         let capacity = self.counters.wall_ns as f64 * cores.max(1) as f64;
         self.counters.subject_cpu_ns = self.cpu;
         self.counters.front_cpu_ns = self.near;
-        // What serves has cores of its own.
+        // The serving daemon has cores of its own.
         let busy = self.near.or(self.cpu).filter(|_| capacity > 0.0);
         self.counters.subject_busy = busy.map(|cpu| cpu as f64 / capacity);
         self.counters.idle_arms_busy = self.idle_arms.get() as f64 / wall.max(1) as f64;
         self.counters.host = weighed(&self.host);
-        // A mixture of kinds would be nobody's distribution; each kind has its own in any case. And
-        // nothing is ever due before it is begun.
+        // A mixture of kinds has no meaningful distribution; each kind has its own in any case. And no operation is due
+        // before it begins.
         let times = match self.counters.operations.len() {
             1 => Times { response: self.times.clone(), service: self.times, ..Times::default() },
             _ => Times::default(),

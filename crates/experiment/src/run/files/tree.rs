@@ -1,8 +1,8 @@
-//! The tree of files that the tree operations are about: a pure function of its shape and the seed.
+//! Tree of files for the tree operations: a pure function of its shape and the seed.
 //!
-//! Directories hang below ones drawn at random, files lie in directories drawn at random, sizes are
-//! log-normal as those of real files are (Agrawal, Bolosky, Douceur and Lorch, "A five-year study of
-//! file-system metadata", FAST 2007) and are scaled so that their mean is the one asked for.
+//! Directories hang below ones drawn at random, files lie in directories drawn at random, sizes are log-normal as those
+//! of real files are (Agrawal, Bolosky, Douceur and Lorch, "A five-year study of file-system metadata", FAST 2007) and
+//! are scaled so that their mean is the one asked for.
 
 use crate::plan::TreeShape;
 use bakeoff_content::{Body, ObjectId, SplitMix64};
@@ -60,12 +60,12 @@ fn normal(random: &mut SplitMix64) -> f64 {
     radius * (std::f64::consts::TAU * random.unit()).cos()
 }
 
-/// Of a name that we made.
+/// C string of a name that we made.
 pub(super) fn c_string(name: String) -> CString {
     c_bytes(name.into_bytes())
 }
 
-/// Of a path made of names that we made, or that came from the kernel.
+/// C string of a path made of names that we made, or that came from the kernel.
 pub(super) fn c_bytes(path: Vec<u8>) -> CString {
     CString::new(path).expect("neither our names nor a directory's entries hold a zero byte")
 }

@@ -1,29 +1,29 @@
-//! Work on a file system that may never answer, and somebody who looks after it.
+//! Watchdog for work on a file system that may never answer.
 //!
-//! Measuring side. A daemon that hangs leaves whoever asks its file system hanging in the kernel,
-//! where no signal helps. So all such work is done in a thread, and bakeoff's main thread waits
-//! beside it; after a while it takes the file system away, and the work comes back with an error.
+//! Measuring side. A daemon that hangs leaves every process that uses its file system hanging in the kernel, where no
+//! signal helps. So all such work is done in a thread, and bakeoff's main thread waits beside it; after a while it
+//! takes the file system away, and the work comes back with an error.
 
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often the watcher looks.
+/// Interval of the watchdog's checks.
 const LOOK: Duration = Duration::from_millis(100);
-/// An operation that the user no longer wants to wait for may still take so long.
+/// Time that an operation may still take after the user wanted to stop.
 const FAREWELL: Nanos = Nanos::from_secs(2);
 
-/// How long is too long.
+/// Settings of the watchdog.
 #[derive(Clone, Copy)]
 pub(super) struct Watch<'a> {
     pub(super) clock: MonotonicClock,
-    /// No single operation may take longer.
+    /// Most time that a single operation may take.
     pub(super) patience: Nanos,
     pub(super) interrupted: &'a AtomicBool,
 }
 
-/// By which the work shows that it moves on.
+/// Sign of life: the work marks its progress here.
 pub(super) struct Pulse<'a> {
     last: AtomicU64,
     watch: Watch<'a>,
@@ -35,7 +35,7 @@ impl Pulse<'_> {
         self.at(self.watch.clock.now());
     }
 
-    /// An operation begins; for those who know the time.
+    /// An operation begins; for callers that know the time.
     pub(super) fn at(&self, now: Nanos) {
         self.last.store(now.get(), Ordering::Relaxed);
     }
@@ -48,8 +48,8 @@ impl Pulse<'_> {
 }
 
 impl Watch<'_> {
-    /// Does the work in a thread of its own. When an operation takes too long there is `rescue`,
-    /// once; the second result says whether it was needed.
+    /// Does the work in a thread of its own. If an operation takes too long, `rescue` runs once; the second result says
+    /// whether it did.
     pub(super) fn over<T: Send>(
         &self,
         rescue: &mut dyn FnMut(),

@@ -1,8 +1,8 @@
-//! Searching for the highest rate of each arm: trial after trial, arms in turn.
+//! Run of a peak search, for the highest rate of each arm: trial after trial, arms in turn.
 //!
-//! Measuring side, the bakeoff process. Owns which arm has the next trial and that every trial is on
-//! disk before the next one starts. What to try is asked of `analyse::peak`, which answers from the
-//! same records that the report is made from; no figure is looked at here.
+//! Measuring side, the bakeoff process. Owns the turn of the arms, and that every trial is on disk before the next one
+//! starts. The next rate comes from `analyse::peak`, which derives it from the same records that the report is made
+//! from; no figure is looked at here.
 
 mod prepare;
 
@@ -19,7 +19,7 @@ use bakeoff_stats::knee::{Step, Trial};
 use bakeoff_units::Nanos;
 use std::sync::atomic::Ordering;
 
-/// What a search is started with.
+/// Input of a search.
 #[derive(Clone, Copy)]
 pub(crate) struct Quest<'a> {
     pub(crate) plan: &'a PeakPlan,
@@ -49,7 +49,7 @@ pub(crate) fn start(
     run.end(bench.stop(result), &claim)
 }
 
-/// The rest of a run that was ended before its time. What was measured before stays as it is.
+/// The rest of an unfinished run. Earlier trials stay as they are.
 pub(crate) fn resume(
     run: &Run<'_>,
     quest: Quest<'_>,

@@ -1,5 +1,5 @@
-//! Before the first trial: how fast an arm may be, how it answers with nothing to do, and what all
-//! trials are judged by.
+//! Preparation of a peak search, before the first trial: a guess of each arm's speed, its response times without load,
+//! and the bound that all trials are judged by.
 
 use super::{Quest, load_in_words};
 use crate::plan::{LoadClock, PeakPlan};
@@ -14,31 +14,31 @@ use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
-/// Connections of the closed loops that the guess is from.
+/// Connections of the closed loops that give the guess.
 const CLOSED: [usize; 3] = [16, 64, 256];
-/// Low load, as a share of what a closed loop made.
+/// Low load, as a share of a closed loop's rate.
 const UNLOADED: f64 = 0.05;
 /// The search begins at half of the guess and goes down to this share of it ...
 const LOWEST: f64 = 0.05;
-/// ... or to this, where the guess is what the plan allows and not what was seen.
+/// ... or to this, if the guess is the plan's limit and not an observation.
 const LOWEST_OF_ALLOWED: f64 = 0.005;
 /// The SLO without one in the plan: this, or ...
 const SLO: Nanos = Nanos::from_millis(50);
-/// ... so many times what the unloaded baseline needs, if that is more.
+/// ... this many times the response time of the unloaded baseline, if that is more.
 const SLO_FACTOR: f64 = 5.0;
 /// The first trials have this length ...
 const SHORTEST: Nanos = Nanos::from_secs(3);
-/// ... or so many times less than an arm's share of the budget, if that is less: some twenty trials
-/// that grow to eight times that length, confirmation and curve must fit.
+/// ... or this share of an arm's share of the budget, if that is less: some twenty trials that grow to eight times that
+/// length, confirmation and curve must fit.
 const OF_BUDGET: f64 = 1.0 / 150.0;
 /// ... but no less than this.
 const LEAST: Nanos = Nanos::from_millis(250);
 /// Slow servers: the first trials are longer, so that they have this many requests at half of the
 /// guess ...
 const REQUESTS: f64 = 1000.0;
-/// ... but at most so many times.
+/// ... but at most this many times longer.
 const LONGER: f64 = 2.0;
-/// The last trials are so many times longer than the first.
+/// The last trials are this many times longer than the first.
 const DOUBLINGS: f64 = 8.0;
 /// ... but take no larger share of the arm's budget, so that slow servers with long trials get enough of
 /// them.
@@ -147,8 +147,8 @@ struct Scout<'s, 'b, 'r> {
 }
 
 impl Scout<'_, '_, '_> {
-    /// What closed loops make of each arm; none where the plan says the highest rate: it may not be
-    /// passed, and a closed loop has no rate.
+    /// Rates of closed loops for each arm; none if the plan sets the highest rate: it may not be passed, and a closed
+    /// loop has no rate.
     fn closed_loops(
         &mut self,
         arms: &[String],
@@ -174,11 +174,11 @@ impl Scout<'_, '_, '_> {
         Ok(made)
     }
 
-    /// Where an arm's search begins.
+    /// The rate at which an arm's search begins.
     fn start(&mut self, arm: usize, closed: &[ClosedLoop], unit: Nanos) -> Result<PeakStart, RunError> {
         let fastest = closed.iter().map(|one| one.replies_per_s).fold(0.0, f64::max);
         let (guess, lowest, load) = match self.quest.plan.max_rate {
-            // One robot that pauses is no load whatever the server, and never above the highest rate.
+            // One robot that pauses is a light load for any server, and never above the highest rate.
             Some(most) => (
                 most,
                 most.get() * LOWEST_OF_ALLOWED,

@@ -1,4 +1,4 @@
-//! Site, catalogue and certificates, as far as some arm needs them.
+//! Site, catalogue and certificates of a run, as far as some arm needs them.
 
 use crate::plan::{Arm, ArmKind};
 use crate::run::scratch::Scratch;
@@ -8,7 +8,7 @@ use bakeoff_workload::Workload;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What the servers find on disk.
+/// The files that servers find on disk.
 pub(super) struct Files {
     pub(super) root: PathBuf,
     /// The tree that the site's owner signed; mostly the same.
@@ -51,7 +51,7 @@ const fn needs_files(spec: &Spec) -> bool {
     !matches!(spec, Spec::Origin { .. } | Spec::Proxy(_) | Spec::Url { .. })
 }
 
-/// What of it speaks TLS is started by us.
+/// Whether bakeoff starts the TLS side of the arm.
 fn makes_tls(arm: &Arm) -> bool {
     arm.is_asked_over_tls() && !(arm.fronts.is_empty() && matches!(spec(arm), Some(Spec::Url { .. })))
 }

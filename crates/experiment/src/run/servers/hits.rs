@@ -1,9 +1,9 @@
-//! Which replies came from a store before the server, and a store that is filled before it is measured.
+//! Cache hits of a store before the server, told by numbered replies; and the filling of a store before it is measured.
 //!
-//! Measuring side, the generator's process. While load runs only the number of each reply is noted, on the generator's
-//! threads; judged is afterwards. A server of ours numbers the replies that it makes: a number that comes for the first
-//! time was fetched for this reply, a number that came before is from a store. So no product's own words count, and
-//! requests need no mark. What a proxy that makes up numbers could claim is seen by the bodies, which are compared.
+//! Measuring side, the generator's process. While load runs, the generator's threads only note the number of each
+//! reply; hits are judged afterwards. Our servers number the replies that they make: a new number was fetched for this
+//! reply, a repeated number is from a store. So no product's own words count, and requests need no mark. A proxy that
+//! makes up numbers is found out by the bodies, which are compared.
 
 use crate::run::RunError;
 use bakeoff_loadgen::{Course, Ended, Listener};
@@ -14,14 +14,14 @@ use bakeoff_workload::{Ask, Slice, Source, Workload};
 use std::collections::HashSet;
 use std::sync::Arc;
 
-/// What a stored reply is answered with where the client has it already: it has no number of its own.
+/// Status of a reply whose body the client already has: it has no number of its own.
 const NOT_MODIFIED: u16 = 304;
 
 /// A source of requests, with the numbers of their good replies.
 pub(super) struct Numbered<S> {
     source: S,
     replies: Vec<ReplyOf>,
-    /// Everything ends then, and what is in flight is cut off; `None`: with the requests.
+    /// Time at which everything ends, and requests in flight are cut off; `None`: with the requests.
     until: Option<Nanos>,
 }
 
@@ -37,7 +37,7 @@ impl<S> Numbered<S> {
         Self::until(source, None)
     }
 
-    /// The same of a load that is cut off at this time from the job's start.
+    /// The same for a load that is cut off at this time from the job's start.
     pub(super) fn until(source: S, until: Option<Nanos>) -> Self {
         Self { source, replies: Vec::new(), until }
     }
@@ -66,12 +66,12 @@ impl<S> Listener for Numbered<S> {
     }
 }
 
-/// Numbers that have come back since the arm was started.
+/// Numbers seen since the arm was started.
 #[derive(Debug, Default)]
 pub(super) struct Seen(HashSet<u64>);
 
 impl Seen {
-    /// Counts what all threads have noted.
+    /// Counts the hits in the notes of all threads.
     pub(super) fn judge<S>(&mut self, noted: impl IntoIterator<Item = Numbered<S>>) -> HitCounts {
         let mut counts = HitCounts::default();
         for ReplyOf { serial, body_bytes } in noted.into_iter().flat_map(|source| source.replies) {
@@ -90,9 +90,10 @@ impl Seen {
     }
 }
 
-/// Every distinct request of a workload once, dealt to so many robots.
+/// Every distinct request of a workload once, dealt to this number of robots.
 pub(super) fn whole_pass(workload: &mut dyn Workload, round: u64, robots: usize) -> Result<Slice, RunError> {
-    // A workload with robots knows all its requests at once; one in a log's order has those of the stretch that is read.
+    // A workload with robots knows all its requests at once; one in a log's order has those of the stretch that is
+    // read.
     let requests = match workload.closed() {
         Some(_) => 1,
         None => workload.total().and_then(|total| usize::try_from(total).ok()).unwrap_or(1),

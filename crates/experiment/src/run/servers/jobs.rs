@@ -1,4 +1,4 @@
-//! From a slice to jobs for stations: one arm at a time, or all at once, each in an order of its own.
+//! Jobs for stations, made from a slice: one arm at a time, or all at once, each in an order of its own.
 
 use super::hits::Numbered;
 use super::place::Place;
@@ -18,9 +18,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Connections that a server is settled over where the clock has no robots.
+/// Connections that settle a server if the clock has no robots.
 const SETTLERS: usize = 8;
-/// Threads of all arms stand after this: then the slots of a duet begin.
+/// Time until the threads of all arms are ready: then the slots of a duet begin.
 const DUET_BEGINS_AFTER: Duration = Duration::from_millis(3);
 /// Seed purpose of orders of arms' own.
 const OWN_ORDER: u64 = 0x0da7;
@@ -29,7 +29,7 @@ const SETTLE_WITHIN: Nanos = Nanos::from_secs(60);
 /// Longest that a store is filled.
 const FILL_WITHIN: Nanos = Nanos::from_secs(600);
 
-/// What all jobs of a run have in common.
+/// Data common to all jobs of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Jobs<'a> {
     pub(super) work: &'a RequestWork,
@@ -115,12 +115,12 @@ impl<'a> Jobs<'a> {
         finished(place, recording)
     }
 
-    /// Robots that ask a server of ours whatever the clock.
+    /// Robots that settle a server of ours, for any clock.
     pub(super) fn settlers(&self) -> usize {
         self.work.clock.robots().unwrap_or(SETTLERS.min(self.work.connections))
     }
 
-    /// Everything once, so that a store holds it: replies that do not count.
+    /// Requests everything once, so that a store holds it: replies that do not count.
     pub(super) fn fill(&self, place: &mut Place, pass: &Slice) -> Result<(), RunError> {
         let job = self.closed(pass, place.station.threads(), Nanos::ZERO, BodyCheck::Start, FILL_WITHIN);
         let behind = |place: &Place| place.running.server().cpu().ok().map(|reading| reading.nanos);
@@ -142,8 +142,8 @@ impl<'a> Jobs<'a> {
         Ok(())
     }
 
-    /// The whole slice as fast as the arm answers, whatever the clock: replies that do not count,
-    /// after a start. Somebody else's server is asked at the plan's pace.
+    /// The whole slice as fast as the arm answers, for any clock: replies that do not count, after a start. A server
+    /// that bakeoff did not start is asked at the plan's pace.
     pub(super) fn settle(&self, place: &mut Place, slice: &Slice) -> Result<(), RunError> {
         place.running.alive()?;
         let threads = place.station.threads();
@@ -161,8 +161,8 @@ impl<'a> Jobs<'a> {
         finished(place, recording).map(drop)
     }
 
-    /// A few requests on every connection, in a closed loop whatever the clock, so that the slice
-    /// does not begin with set-ups and cold caches.
+    /// A few requests on every connection, in a closed loop for any clock, so that the slice does not begin with
+    /// set-ups and cold caches.
     pub(super) fn warm(&self, place: &mut Place, slice: &Slice, limit: Nanos) -> Result<(), RunError> {
         let lists: Vec<Vec<u32>> = match self.work.clock {
             LoadClock::Closed { .. } => {
@@ -179,7 +179,7 @@ impl<'a> Jobs<'a> {
         ask(place, job).map(drop)
     }
 
-    /// As fast as one arm answers: the replies of a closed loop, whatever the clock.
+    /// As fast as one arm answers: the replies of a closed loop, for any clock.
     pub(super) fn at_full_speed(
         &self,
         place: &mut Place,
@@ -197,7 +197,7 @@ impl<'a> Jobs<'a> {
         finished(place, recording)
     }
 
-    /// The voice's requests at one arm, so many a second.
+    /// The voice's requests at one arm, at this rate.
     pub(super) fn at_rate(
         &self,
         place: &mut Place,
@@ -218,10 +218,10 @@ impl<'a> Jobs<'a> {
 
     /// All arms in one slice, each at `rate` in slots of its own; threads are begun in the order of `begin`.
     ///
-    /// No arm is asked while another one is: loaded at once, each would be charged for the packets and the wake-ups of the
-    /// others, which come while it runs. A slot is so short that what disturbs the machine lasts longer, and hits all arms.
-    /// Each arm's requests come in an order and at moments of their own. With the same for all, the first arm to touch a
-    /// file would pay for the others, in every round.
+    /// No arm is asked while another one is: loaded at once, each would be charged for the packets and the wake-ups of
+    /// the others, which come while it runs. A slot is so short that a typical disturbance of the machine lasts longer,
+    /// and hits all arms. Each arm's requests come in an order and at moments of their own. With the same for all, the
+    /// first arm to touch a file would pay for the others, in every round.
     pub(super) fn in_slots(
         &self,
         places: &mut [Place],
@@ -267,7 +267,7 @@ impl<'a> Jobs<'a> {
     }
 }
 
-/// What a job came to, and the numbers of its replies where they are watched.
+/// The recording of a job, and the numbers of its replies if they are watched.
 type Heard = (Recording, Vec<Numbered<ListSource>>);
 
 fn hear(place: &mut Place, job: Job<'_, ListSource>) -> std::io::Result<Heard> {
@@ -277,7 +277,7 @@ fn hear(place: &mut Place, job: Job<'_, ListSource>) -> std::io::Result<Heard> {
     place.station.run_heard(job.with_sources(Numbered::new))
 }
 
-/// Not while anything is measured: it takes the generator's core.
+/// Judges hits; not while anything is measured: it takes the generator's core.
 pub(super) fn judged<S>(
     place: &mut Place,
     (mut recording, noted): (Recording, Vec<Numbered<S>>),
@@ -300,7 +300,7 @@ fn arrivals(voice: &Voice, rate: PerSecond, threads: usize) -> impl Iterator<Ite
     })
 }
 
-/// What one arm is asked at a rate.
+/// The requests of one arm at a rate.
 pub(super) struct Voice {
     /// One list, in the arm's own order.
     pub(super) slice: Slice,
@@ -309,19 +309,19 @@ pub(super) struct Voice {
 }
 
 impl Voice {
-    /// A part of it, with moments of its own.
+    /// A part of it, with arrivals of its own.
     pub(super) fn part(&self, part: Part) -> Self {
         let order = SplitMix64::for_purpose(self.order, u64::from(part.index)).next_u64();
         Self { slice: part_of(&self.slice, part), order }
     }
 }
 
-/// Of an arm in a round.
+/// Seed of an arm in a round.
 pub(super) fn order_seed(seed: u64, round: u64, arm: usize) -> u64 {
     SplitMix64::for_purpose(seed ^ OWN_ORDER ^ (arm as u64).rotate_left(32), round).next_u64()
 }
 
-/// All requests of a slice as one list, in an order of chance.
+/// All requests of a slice as one list, in random order.
 pub(super) fn in_own_order(slice: &Slice, seed: u64) -> Slice {
     let mut list: Vec<u32> = slice.lists.iter().flatten().copied().collect();
     SplitMix64::new(seed).shuffle(&mut list);
@@ -339,7 +339,7 @@ pub(super) fn in_one_list(slice: &Slice) -> Slice {
     Slice { table: slice.table.clone(), lists: Arc::new(vec![list]), at: Arc::default() }
 }
 
-/// A part of a slice: of each robot's list the stretch that is its turn.
+/// A part of a slice: the stretch of each robot's list that is due.
 pub(super) fn part_of(slice: &Slice, part: Part) -> Slice {
     if part.of <= 1 {
         return slice.clone();
@@ -353,7 +353,7 @@ pub(super) fn part_of(slice: &Slice, part: Part) -> Slice {
     }
 }
 
-/// One list, dealt to so many robots.
+/// One list, dealt to this number of robots.
 fn in_lists(slice: &Slice, robots: usize) -> Slice {
     let deal = |robot| slice.lists.iter().flatten().skip(robot).step_by(robots).copied().collect();
     let lists: Vec<Vec<u32>> = (0..robots).map(deal).collect();

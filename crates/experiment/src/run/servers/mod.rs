@@ -1,4 +1,4 @@
-//! Servers as arms: site, processes, stations, and slices of one arm or of all in slots.
+//! Bench of requests: servers as arms, with site, processes, stations, and slices of one arm or of all in slots.
 
 mod files;
 mod hits;
@@ -30,19 +30,19 @@ use place::{Executables, Place, Starter};
 use violation_notes::Noted;
 use violations::Planted;
 
-/// Bound on the generator's lateness where requests are close together.
+/// Bound on the generator's lateness if requests are close together.
 const LATENESS: Nanos = Nanos::from_millis(1);
-/// A round that no real round has: what the pilot asks for.
+/// Number of the pilot's round, which no real round has.
 const PILOT_ROUND: u64 = u64::MAX >> 1;
-/// Seed purpose of the order of starts and of what is added to environments.
+/// Seed purpose of the order of starts and of the padding of environments.
 const STARTS: u64 = 0x57a7;
 /// Seed purpose of the order in which arms of a duet are warmed, read and begun.
 const TURNS: u64 = 0x70a5;
 /// Most bytes added to an environment: a page moves the stack through all of its alignments.
 const PADDING: u64 = 4096;
-/// Requests after a restart that do not count, as far as a slice has so many.
+/// Requests after a restart that do not count, if a slice has that many.
 const SETTLING: usize = 500;
-/// Most such requests where layers have to see a site's files once.
+/// Most such requests if layers have to see a site's files once.
 const SETTLING_LAYERS: u64 = 5000;
 
 /// All arms, running.
@@ -57,7 +57,7 @@ pub(crate) struct ServerBench<'a> {
     reader: Reader,
     /// The round's slices, as many as shares.
     slices: Vec<Slice>,
-    /// Which round that is.
+    /// Number of that round.
     round: u64,
     executables: Executables,
     // Last: servers are stopped before their directories go.
@@ -65,22 +65,22 @@ pub(crate) struct ServerBench<'a> {
 }
 
 struct Workloads {
-    /// The common one, and one more for each arm that has requests of its own.
+    /// The common workload, and one more for each arm that has requests of its own.
     all: Vec<Box<dyn Workload>>,
-    /// What arms are asked for, none twice.
+    /// The shares of arms, none twice.
     shares: Vec<Share>,
-    /// Which of the shares is each arm's.
+    /// Index of each arm's share.
     of: Vec<usize>,
-    /// The workloads of populations that ask for paths of their own.
+    /// The workloads of populations that have paths of their own.
     own: Vec<Option<Box<dyn Workload>>>,
 }
 
 /// Slices that arms have in common.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Share {
-    /// Which workload they are of.
+    /// Index of their workload.
     workload: usize,
-    /// Their requests, where the plan says it for the arm.
+    /// Their number of requests, if the plan sets it for the arm.
     own: Option<usize>,
 }
 
@@ -108,7 +108,7 @@ impl<'a> ServerBench<'a> {
         let plan = run.plan;
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         progress.stage("reading the workload");
-        // Replies can be judged only where every arm holds what the workload knows.
+        // Replies can be judged only if every arm holds the site that the workload knows.
         let expect = plan.arms.iter().all(|arm| arm.serves_site);
         let (workload, description) = workloads::build(work, plan.seed, expect)?;
         let mut files = files::prepare(&scratch, &plan.arms, workload.as_ref(), progress)?;
@@ -162,7 +162,7 @@ impl<'a> ServerBench<'a> {
         Ok(bench)
     }
 
-    /// Stops all servers and keeps what they printed, which errors then name.
+    /// Stops all servers and keeps their output, which errors then name.
     pub(crate) fn stop<T>(mut self, result: Result<T, RunError>) -> Result<T, RunError> {
         for place in std::mem::take(&mut self.arms) {
             self.starter.stop(place);
@@ -170,8 +170,8 @@ impl<'a> ServerBench<'a> {
         result.map_err(|error| self.starter.with_logs(error))
     }
 
-    /// The slices of a round, one for each share. `requests` tells how many from what the plan says
-    /// for single arms.
+    /// The slices of a round, one for each share. `requests` turns the plan's number for single arms into the number to
+    /// use.
     fn slices_of(
         &mut self,
         round: u64,
@@ -196,13 +196,13 @@ impl<'a> ServerBench<'a> {
         Ok(self.slices[self.workloads.of[arm]].clone())
     }
 
-    /// What the arm is asked in this round at a rate.
+    /// The requests of the arm in this round at a rate.
     fn voice(&mut self, arm: usize) -> Result<jobs::Voice, RunError> {
         let order = jobs::order_seed(self.jobs.seed, self.round, arm);
         Ok(jobs::Voice { slice: jobs::in_own_order(&self.slice(arm)?, order), order })
     }
 
-    /// What the arm finds new in this slice.
+    /// Renews the parts of the arm's state that are fresh in each slice.
     fn freshen(&mut self, arm: usize) -> Result<(), RunError> {
         match self.arms[arm].fresh {
             Fresh::Nothing => Ok(()),
@@ -215,20 +215,21 @@ impl<'a> ServerBench<'a> {
         }
     }
 
-    /// Where memory is limited an arm must not find pages that were read before it was.
+    /// Drops cached pages: an arm with limited memory must not find pages that were read before it started.
     fn forget_pages(&self) -> Result<(), RunError> {
         let limited = self.starter.run.plan.arms.iter().any(trees::is_limited);
         if limited { drop_caches(Caches::Everything).map_err(RunError::Cold) } else { Ok(()) }
     }
 
-    /// A layer begins with empty caches, so each file of a small site is asked for about once.
+    /// Number of settling requests: a layer begins with empty caches, so each file of a small site is asked for about
+    /// once.
     fn settling(&self) -> usize {
         let layered = self.starter.run.plan.arms.iter().any(|arm| !arm.layers.is_empty());
         let files = self.workloads.all[0].site().map_or(0, |site| site.disk_need().files);
         if layered { SETTLING.max(files.min(SETTLING_LAYERS) as usize) } else { SETTLING }
     }
 
-    /// What keeps replies before a server is asked for everything once, so that its store is full from then on.
+    /// Requests everything once through each front with a store, so that the store is full from then on.
     fn fill(&mut self) -> Result<(), RunError> {
         for arm in 0..self.arms.len() {
             let Share { workload, .. } = self.workloads.share(arm);
@@ -269,7 +270,7 @@ impl<'a> ServerBench<'a> {
         self.reader.read(&self.arms[arm].running, &others)
     }
 
-    /// All arms at a quiet point, looked at in this order.
+    /// All arms at a quiet point, read in this order.
     fn read_all(&self, order: &[usize]) -> Vec<Snapshot> {
         let mut read: Vec<Option<Snapshot>> = self.arms.iter().map(|_| None).collect();
         for &arm in order {
@@ -278,7 +279,7 @@ impl<'a> ServerBench<'a> {
         read.into_iter().flatten().collect()
     }
 
-    /// Jobs as the arm is asked.
+    /// Jobs with the arm's load.
     fn jobs_of(&self, arm: usize) -> Jobs<'a> {
         let plan = self.starter.run.plan;
         let arm = self.arms.get(arm).and_then(|place| plan.arm_of(&place.name));
@@ -286,7 +287,7 @@ impl<'a> ServerBench<'a> {
         Jobs { work, ..self.jobs }
     }
 
-    /// How the arms are asked.
+    /// The loads of the arms.
     fn works(&self) -> Vec<&'a RequestWork> {
         (0..self.arms.len()).map(|arm| self.jobs_of(arm).work).collect()
     }
@@ -303,8 +304,8 @@ impl Bench for ServerBench<'_> {
         Ok(())
     }
 
-    /// Robots that ask as fast as they are answered leave nothing behind that the next part would find. Quotas have
-    /// periods, passes an end, and a layer's own counter takes a second to stand still.
+    /// Robots that ask as fast as they are answered leave no traces for the next part to find. Quotas have periods,
+    /// passes an end, and a layer's own counter takes a second to stand still.
     fn parts(&self) -> Parts {
         let plain =
             matches!(self.jobs.work.clock, LoadClock::Closed { think: Nanos::ZERO, passes: None, .. })
@@ -480,7 +481,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn max_lateness(&self) -> Option<Nanos> {
-        // Of populations each has its own bound.
+        // Each population has its own bound.
         let alike = self.jobs.work.populations.is_empty();
         let all = self.works().into_iter().filter_map(|work| max_lateness(work.clock));
         if alike { all.min() } else { None }
@@ -513,12 +514,12 @@ impl Bench for ServerBench<'_> {
     }
 }
 
-/// How late the generator may send at a rate.
+/// Allowed lateness of the generator at a rate.
 pub(crate) fn most_lateness(rate: PerSecond) -> Nanos {
     LATENESS.max(rate.gap().times(0.1))
 }
 
-/// How late the generator may send on an open clock.
+/// Allowed lateness of the generator on an open clock.
 fn max_lateness(clock: LoadClock) -> Option<Nanos> {
     match clock {
         LoadClock::Closed { .. } => None,
@@ -528,15 +529,14 @@ fn max_lateness(clock: LoadClock) -> Option<Nanos> {
     }
 }
 
-/// All arms in an order of chance.
+/// All arms in random order.
 fn in_turn(random: &mut SplitMix64, arms: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..arms).collect();
     random.shuffle(&mut order);
     order
 }
 
-/// The common workload, and one more for each arm that asks for paths of its own; and how many
-/// requests each arm is asked for.
+/// The common workload, and one more for each arm with paths of its own; and the number of requests for each arm.
 fn own_workloads(
     run: &Run<'_>,
     work: &RequestWork,
@@ -558,7 +558,7 @@ fn own_workloads(
     Ok(workloads)
 }
 
-/// Of a log in a file; a pipe has been read and is gone.
+/// Hash of a log in a file; a pipe has been read and is gone.
 fn log_hash(work: &RequestWork) -> Option<String> {
     match &work.source {
         RequestSource::Replay { log: LogSource::File(path), .. } if path.is_file() => {

@@ -1,4 +1,4 @@
-//! One arm's server, running: started, proved, and ended with what it printed kept.
+//! One arm's server, running: started, proved, and ended; its output is kept.
 
 use super::files::Files;
 use super::hits::Seen;
@@ -27,21 +27,21 @@ pub(super) struct Place {
     pub(super) name: String,
     pub(super) running: Chain,
     pub(super) station: Station,
-    /// One more for each population, in the plan's order.
+    /// One station more for each population, in the plan's order.
     pub(super) populations: Vec<Station>,
-    /// What TLS agreed on.
+    /// Outcome of the TLS negotiation.
     pub(super) tls: Option<String>,
-    /// How requests come to it.
+    /// Client settings of its requests.
     pub(super) client: ClientPlan,
     pub(super) fresh: Fresh,
     pub(super) proof: Option<ProofRecord>,
-    /// Something before the server keeps what passes.
+    /// A front has a store.
     pub(super) has_store: bool,
-    /// Numbers of replies, where the server gives them any.
+    /// Numbers of replies, if the server gives them any.
     pub(super) seen: Option<Seen>,
 }
 
-/// What every start needs.
+/// Input of every start.
 pub(super) struct Starter<'a> {
     pub(super) run: &'a Run<'a>,
     pub(super) work: &'a RequestWork,
@@ -94,7 +94,7 @@ impl Starter<'_> {
         })
     }
 
-    /// The generator towards an arm, as it is asked by these clients.
+    /// The generator's station for an arm, with these client settings.
     fn station(
         &self,
         arm: &Arm,
@@ -111,12 +111,12 @@ impl Starter<'_> {
         Ok(station.map_err(RunError::Generator)?.inside(self.wire.of_generator()))
     }
 
-    /// Whether a server numbers its replies: ours do where caches may stand before them. Heads of HTTP/2 are not kept.
+    /// Whether a server numbers its replies: ours do if caches may stand before them. Heads of HTTP/2 are not kept.
     fn numbers_replies(&self, spec: &Spec, client: &ClientPlan) -> bool {
         spec.numbers_replies() && self.work.max_age.is_some() && client.protocol == Protocol::Http1
     }
 
-    /// Whether anything stands under the arm's server.
+    /// Whether any layer stands under the arm's server.
     pub(super) fn has_layers(&self, name: &str) -> bool {
         self.run.plan.arm_of(name).is_some_and(|arm| !arm.layers.is_empty())
     }
@@ -154,16 +154,16 @@ impl Starter<'_> {
         }
     }
 
-    /// Where is kept what an arm printed.
+    /// Directory that keeps the output of an arm.
     fn logs(&self, name: &str) -> PathBuf {
         self.run.dir.path().join(LOGS).join(on_disk(name))
     }
 
-    /// An error that names what an arm printed, when that has been kept.
+    /// An error that names the file of an arm's output, if that has been kept.
     pub(super) fn with_logs(&self, mut error: RunError) -> RunError {
         match &mut error {
             RunError::Subject(SubjectError::Died { arm, said, .. }) => {
-                // What stands before a server has its name behind the arm's.
+                // A front has its own name behind the arm's.
                 let of_front = arm.rsplit_once('.').map(|(arm, front)| self.logs(arm).join(front));
                 said.dir = of_front.filter(|logs| logs.exists()).unwrap_or_else(|| self.logs(arm));
             }
@@ -175,7 +175,7 @@ impl Starter<'_> {
         error
     }
 
-    /// Ends an arm and keeps what it printed.
+    /// Ends an arm and keeps its output.
     pub(super) fn stop(&self, place: Place) {
         let logs = self.logs(&place.name);
         let server = place.running.server().arm.clone();
@@ -193,7 +193,7 @@ impl Starter<'_> {
 }
 
 impl Place {
-    /// How it was started, for `setup.json`.
+    /// The set-up of its start, for `setup.json`.
     pub(super) fn setup(&self, levels: Vec<usize>, executables: &Executables) -> SubjectSetup {
         let (running, entry) = (self.running.server(), self.running.entry());
         let scheme = if entry.tls { "https" } else { "http" };
@@ -218,7 +218,7 @@ impl Place {
         }
     }
 
-    /// An arm whose layer is off is not worth a slice.
+    /// Refuses an arm whose layer is off: it is not worth a slice.
     pub(super) fn demand_layer(&self) -> Result<(), RunError> {
         match &self.proof {
             Some(proof) if !proof.active => {
@@ -229,7 +229,7 @@ impl Place {
     }
 }
 
-/// What the arm's own proof and those of its layers say, as one.
+/// Results of the arm's own proof and those of its layers, as one.
 fn proof(arm: &Arm, running: &Chain, context: &Context<'_>) -> Result<Option<ProofRecord>, RunError> {
     let mut proofs = Vec::new();
     for part in running.parts() {
@@ -247,7 +247,7 @@ fn proof(arm: &Arm, running: &Chain, context: &Context<'_>) -> Result<Option<Pro
 
 fn has_store(front: &FrontKind) -> bool {
     match front {
-        // Of a program that nobody knows this is not known either; to ask for everything once does no harm.
+        // Whether an unknown program has a store is unknown too; to ask for everything once does no harm.
         FrontKind::Product { product, .. } => product.stores_in().is_some(),
         FrontKind::Command { .. } => true,
         FrontKind::Attached { .. } => false,
@@ -298,7 +298,7 @@ fn target(
         ..Target::plain(running.address, host)
     })
 }
-/// What processes run, by device and number of the file: one that several arms run is read once.
+/// Digests of executables, by device and number of the file: one that several arms run is read once.
 #[derive(Default)]
 pub(super) struct Executables(RefCell<BTreeMap<(u64, u64), String>>);
 
@@ -315,7 +315,7 @@ impl Executables {
     }
 }
 
-/// Appends what was printed: an arm may be started many times.
+/// Appends output: an arm may be started many times.
 fn keep_logs(from: &Path, to: &Path) {
     for entry in std::fs::read_dir(from).into_iter().flatten().flatten() {
         let path = entry.path();
@@ -338,7 +338,7 @@ fn append(from: &Path, to: &Path) -> io::Result<()> {
     kept.flush()
 }
 
-/// How long the slowest start took.
+/// Time of the slowest start.
 pub(super) fn slowest_start(places: &[Place]) -> Option<Nanos> {
     places.iter().map(|place| place.running.start_time()).max()
 }

@@ -1,7 +1,7 @@
 //! Populations: clients of several kinds that ask one server at the same time, each over connections of its own.
 //!
-//! Measuring side, the generator's process. Each population has threads of its own on the generator's cores, so that the
-//! kernel shares those out among them and none waits in another's loop; what it still had to wait is its lateness.
+//! Measuring side, the generator's process. Each population has threads of its own on the generator's cores, so that
+//! the kernel shares those out among them and none waits in another's loop; any wait that remains is its lateness.
 
 use super::jobs::Jobs;
 use super::max_lateness;
@@ -15,7 +15,7 @@ use bakeoff_units::Nanos;
 use bakeoff_workload::Workload;
 use std::collections::BTreeMap;
 
-/// A workload for each population that asks for paths of its own.
+/// A workload for each population with paths of its own.
 pub(super) fn own_workloads(
     populations: &[Population],
     seed: u64,
@@ -27,12 +27,12 @@ pub(super) fn own_workloads(
     populations.iter().map(own).collect()
 }
 
-/// Keeps what populations draw apart; nothing for the first.
+/// Seed offset that keeps the draws of populations apart; zero for the first.
 pub(super) const fn apart(population: usize) -> u64 {
     (population as u64) << 40
 }
 
-/// Who asks an arm: all clients over its station, or each population over one of its own.
+/// The stations of an arm: one for all clients, or one for each population.
 pub(super) fn askers<'p>(place: &'p mut Place, jobs: Jobs<'p>) -> Vec<(&'p mut Station, Jobs<'p>)> {
     if jobs.work.populations.is_empty() {
         return vec![(&mut place.station, jobs)];
@@ -41,7 +41,7 @@ pub(super) fn askers<'p>(place: &'p mut Place, jobs: Jobs<'p>) -> Vec<(&'p mut S
     place.populations.iter_mut().zip(of_each).collect()
 }
 
-/// What each counted. Whom a fetched reply belongs to is not told: who asked first is not known.
+/// Counts of each population. Fetched replies are not attributed: which client asked first is not known.
 pub(super) fn records(work: &RequestWork, heard: &[Recording]) -> BTreeMap<String, PopulationRecord> {
     let record = |(population, recording): (&Population, &Recording)| {
         let counters = Counters { hits: None, ..recording.counters.clone() };
@@ -50,7 +50,7 @@ pub(super) fn records(work: &RequestWork, heard: &[Recording]) -> BTreeMap<Strin
     work.populations.iter().zip(heard).map(record).collect()
 }
 
-/// What all counted.
+/// Sum of all counts.
 pub(super) fn all_together(heard: Vec<Recording>) -> (Counters, Times) {
     let mut heard = heard.into_iter();
     let Some(first) = heard.next() else { return Default::default() };
@@ -61,7 +61,7 @@ pub(super) fn all_together(heard: Vec<Recording>) -> (Counters, Times) {
     })
 }
 
-/// For `setup.json`; `works`: how the arms are asked.
+/// For `setup.json`; `works`: the loads of the arms.
 pub(super) fn setup(index: usize, population: &Population, works: &[&RequestWork]) -> PopulationSetup {
     let clocks = || works.iter().filter_map(|work| Some(work.populations.get(index)?.work.clock));
     PopulationSetup {

@@ -1,9 +1,9 @@
 //! Trees of the site: the common one, the one that the owner signed, and one for each arm that
 //! cannot share.
 //!
-//! Before anything is measured. An arm has a tree of its own when its memory is limited, as what is in the
-//! page cache belongs to whoever read it first, so that arms on one tree would read each other's pages; and when
-//! any arm has layers. Arms that share a tree keep it in memory for each other, and a layer that has one of its own
+//! Made before anything is measured. An arm has a tree of its own when its memory is limited: cached pages belong to
+//! the process that read them first, so arms on one tree would read each other's pages. Arms also have their own when
+//! any arm has layers: arms that share a tree keep it in memory for each other, and a layer with a tree of its own
 //! would be charged with reading that again.
 
 use super::files::Files;
@@ -13,8 +13,8 @@ use crate::run::{Progress, RunError};
 use bakeoff_workload::{Site, Workload};
 use std::path::PathBuf;
 
-/// Writes what is needed. `altered`: files that are changed in every tree that is served;
-/// `unsigned`: files that are other in the tree that the owner signed.
+/// Writes the trees. `altered`: files that are changed in every tree that is served; `unsigned`: files that differ in
+/// the tree that the owner signed.
 pub(super) fn write(
     plan: &Plan,
     scratch: &Scratch,
@@ -47,7 +47,7 @@ fn serves_files(arm: &Arm) -> bool {
     arm.serves_site && matches!(arm.what, ArmKind::Server(_))
 }
 
-/// Its memory is limited: what the page cache holds matters.
+/// Whether its memory is limited: then the page cache matters.
 pub(super) fn is_limited(arm: &Arm) -> bool {
     arm.limits.memory.is_some()
 }

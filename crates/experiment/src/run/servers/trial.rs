@@ -1,7 +1,7 @@
 //! A load that ends with time and not with work, from rest to rest: a trial of a rate, or a slice by time.
 //!
 //! The only place where time cuts. In a trial every request that came due is still followed to its end; in a slice by
-//! time what is in flight then is cut off, and counted apart.
+//! time requests still in flight are cut off, and counted apart.
 
 use super::hits::Numbered;
 use super::jobs::{self, Jobs, no_replies, pacer};
@@ -18,23 +18,23 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// The same load runs so long before each trial: connections are made and caches are warm.
+/// Length of the warm-up with the same load before each trial: connections are made and caches are warm.
 const WARM_UP: Nanos = Nanos::from_millis(500);
 /// ... but no longer than this share of the trial.
 const WARM_UP_SHARE: f64 = 0.25;
 /// Most requests that are prepared for a trial; longer ones go round.
 const MOST_REQUESTS: f64 = 1e6;
-/// Requests that are prepared for a closed loop, whose rate nobody knows.
+/// Requests that are prepared for a closed loop, whose rate is not known.
 const CLOSED_REQUESTS: usize = 50_000;
-/// The number in flight is taken so many times in a trial, within bounds.
+/// Number of samples of the requests in flight in a trial, within bounds.
 const SAMPLES: f64 = 300.0;
 /// A server is at rest when it uses no more than this in `LOOK`.
 const REST: Nanos = Nanos::from_millis(1);
-/// How long it is looked at.
+/// Length of one look.
 const LOOK: Duration = Duration::from_millis(20);
-/// An overloaded server gets so many looks to come to rest.
+/// Looks at an overloaded server until it must have come to rest.
 const PATIENCE: u32 = 150;
-/// Where no CPU can be seen, rest is taken for granted after this.
+/// If no CPU can be read, time after which rest is taken for granted.
 const BLIND_REST: Duration = Duration::from_millis(200);
 
 /// Equal or random gaps.
@@ -44,14 +44,14 @@ pub(crate) enum Gaps {
     Poisson,
 }
 
-/// What a trial's requests come due by.
+/// Arrivals of a trial's requests.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Load {
-    /// Whatever becomes of the replies.
+    /// Independent of the replies.
     Open { rate: PerSecond, gaps: Gaps },
     /// The same, many at once.
     Bursts(BurstClock),
-    /// Each robot again when it has its reply and has thought.
+    /// Each robot asks again when it has its reply and has thought.
     Closed { robots: usize, think: Nanos },
 }
 
@@ -91,15 +91,16 @@ pub(crate) struct Measured {
 #[derive(Clone, Copy)]
 struct Stretch<'a> {
     slice: &'a Slice,
-    /// The request that it begins with.
+    /// Index of its first request.
     from: usize,
     load: Load,
-    /// When it begins, from when all do.
+    /// Its beginning, from the common start.
     begins: Nanos,
     time: Nanos,
     every: Nanos,
     seed: u64,
-    /// What is in flight so long after it began is cut off, and counted apart; `None`: all is followed to its end.
+    /// Time from its beginning at which requests in flight are cut off, and counted apart; `None`: all are followed to
+    /// their end.
     cut_at: Option<Nanos>,
 }
 
@@ -114,19 +115,19 @@ struct Offer {
 }
 
 impl Offer {
-    /// What comes before a slice: who asks at its beginning asks then, too.
+    /// The warm-up before a slice: only clients that are active at the slice's beginning take part.
     fn warming(&self, warm: Nanos, every: Nanos) -> Option<Stretch<'_>> {
         let asks = self.during.is_none_or(|during| during.from == Nanos::ZERO);
         asks.then(|| self.stretch(0, (Nanos::ZERO, warm), every, None, 0))
     }
 
-    /// What counts, with random gaps of its own.
+    /// The stretch that counts, with random gaps of its own.
     fn counting(&self, from: usize, time: Nanos, every: Nanos) -> Stretch<'_> {
         let (begins, asks) = self.part_of(time);
         self.stretch(from, (begins, asks), every, Some(time.since(begins)), 1)
     }
 
-    /// When it begins and how long it asks, in a slice that is over after `time`.
+    /// Its beginning and length in a slice that is over after `time`.
     fn part_of(&self, time: Nanos) -> (Nanos, Nanos) {
         self.during.map_or((Nanos::ZERO, time), |During { from, until }| (from, until.min(time).since(from)))
     }
@@ -143,7 +144,7 @@ impl Offer {
         Stretch { slice, from, load: *load, begins, time, every, seed: seed.wrapping_add(turn), cut_at }
     }
 
-    /// Its rates are of the time in which it asked, not of that until its last reply.
+    /// Takes its rates over its own active time, not until its last reply.
     fn of_its_time(&self, counters: &mut Counters, time: Nanos) {
         if self.during.is_none() {
             return;
@@ -155,8 +156,8 @@ impl Offer {
 }
 
 impl ServerBench<'_> {
-    /// A slice by time: the same load for a while, rest, and then what counts. Every arm begins with the same requests of
-    /// the round, and gets as far as it gets.
+    /// A slice by time: the same load for a while, rest, and then the part that counts. Every arm begins with the same
+    /// requests of the round, and gets as far as it gets.
     pub(super) fn measure_for(
         &mut self,
         arm: usize,
@@ -197,7 +198,7 @@ impl ServerBench<'_> {
         Ok(bench::Measured { populations, ..bench::Measured::alone(counters, times, complete) })
     }
 
-    /// What this round offers to an arm: one load, or one a population.
+    /// The offers of this round to an arm: one load, or one a population.
     fn offers(&mut self, arm: usize, time: Nanos) -> Result<Vec<Offer>, RunError> {
         let work = self.jobs_of(arm).work;
         let seed = self.jobs.seed.wrapping_add(self.round.wrapping_mul(2));
@@ -257,13 +258,13 @@ impl ServerBench<'_> {
         Ok(Measured { counters, times, in_flight, own_lateness })
     }
 
-    /// That nothing but failures came back, for this arm.
+    /// The error that this arm returned nothing but failures.
     pub(crate) fn silent(&self, arm: usize, counters: &Counters) -> RunError {
         no_replies(&self.arms[arm].name, counters)
     }
 
-    /// All stretches at the same time: one over the arm's station, or one over that of each population. Who has none has
-    /// an empty recording.
+    /// All stretches at the same time: one over the arm's station, or one over that of each population. A population
+    /// without a stretch has an empty recording.
     fn cut_by_time(
         &mut self,
         arm: usize,
@@ -303,8 +304,8 @@ impl ServerBench<'_> {
         Ok(recordings)
     }
 
-    /// Waits until the arm has done what it was left with: after an overload servers still work on
-    /// what nobody waits for any more.
+    /// Waits until the arm has finished its remaining work: after an overload servers still work on requests that were
+    /// given up.
     fn rest(&self, arm: usize) {
         let cpu = || self.arms[arm].running.cpu().ok().map(|reading| reading.nanos);
         let Some(mut last) = cpu() else { return thread::sleep(BLIND_REST) };
@@ -319,7 +320,7 @@ impl ServerBench<'_> {
     }
 }
 
-/// Until so long after all began, or somebody ends the run.
+/// Waits until `begins` after the common start, or until the run is interrupted.
 fn wait_until(all_begin: Instant, begins: Nanos, interrupted: &AtomicBool) {
     let begins = all_begin + Duration::from_nanos(begins.get());
     while !interrupted.load(Ordering::Relaxed) {
@@ -364,7 +365,7 @@ fn lateness(own: &OwnLateness) -> TrialLateness {
     TrialLateness { p99_ns: times.quantile(0.99).get(), intervals: *intervals, excluded: *excluded }
 }
 
-/// How many requests to prepare: all that may come due, as long as memory is no matter.
+/// Number of requests to prepare: all that may come due, as long as memory allows.
 fn requests(load: Load, time: Nanos) -> usize {
     match load {
         Load::Closed { .. } => CLOSED_REQUESTS,

@@ -1,7 +1,7 @@
-//! Violations that a layer notes and does not refuse: files whose signed digest is of other bytes.
+//! Violations that a layer notes and does not refuse: files whose signed digest belongs to other bytes.
 //!
-//! What must be noted is known from the slice; what was noted the layers say themselves, in their
-//! status. A layer that says nothing has noticed nothing.
+//! The number to note is known from the slice; layers report the number they noted in their status. A layer that
+//! reports nothing has noticed nothing.
 
 use crate::run::RunError;
 use bakeoff_content::Body;
@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::thread;
 use std::time::Duration;
 
-/// How long a layer may take to write down what it has seen.
+/// Time that a layer may take to write its counters.
 const SETTLE: Duration = Duration::from_millis(2000);
 const GLANCE: Duration = Duration::from_millis(20);
 
@@ -34,7 +34,7 @@ impl Noted {
         Ok((Self { bodies }, files))
     }
 
-    /// How many requests of a slice are for one of them.
+    /// Number of requests of a slice that are for one of them.
     fn expected(&self, slice: &Slice) -> u64 {
         let is_wrong =
             |request: &Request| request.expect.object().is_some_and(|body| self.bodies.contains(&body));
@@ -43,7 +43,7 @@ impl Noted {
         asked.filter(|entry| wrong.get(**entry as usize).copied().unwrap_or(false)).count() as u64
     }
 
-    /// What the layers have noted so far, once nothing is added to it any more.
+    /// The layers' count so far, once it no longer grows.
     pub(super) fn settled(&self, running: &Chain) -> Option<u64> {
         let mut seen = running.violations_noted()?;
         let mut quiet = Duration::ZERO;
@@ -58,7 +58,7 @@ impl Noted {
         Some(seen)
     }
 
-    /// What a slice planted, and what of it was noted: waits a little for the rest.
+    /// Violations planted in a slice and noted by the layers: waits a little for the rest.
     pub(super) fn count(&self, running: &Chain, before: Option<u64>, slice: &Slice) -> ViolationCounts {
         let planted = self.expected(slice);
         let mut noted = 0;

@@ -12,12 +12,12 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Seed purpose of which files are altered.
+/// Seed purpose of the choice of altered files.
 const FILES: u64 = 0x71_01;
-/// Seed purpose of where in a slice violations stand.
+/// Seed purpose of the places of violations in a slice.
 const PLACES: u64 = 0x71_02;
 
-/// What is planted in every slice.
+/// Violations planted in every slice.
 pub(super) struct Planted {
     share: f64,
     requests: Vec<Request>,
@@ -26,8 +26,7 @@ pub(super) struct Planted {
 }
 
 impl Planted {
-    /// Of a plan; for altered files they are drawn from the site, not yet altered. `None` where
-    /// nothing is planted.
+    /// Violations of a plan; altered files are drawn from the site, not yet altered. `None` if nothing is planted.
     pub(super) fn new(
         plan: &ViolationPlan,
         workload: &dyn Workload,

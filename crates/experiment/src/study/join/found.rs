@@ -1,6 +1,6 @@
-//! What of a run stands beside a published figure: an arm's comparison with its baseline, or its own figure.
+//! A run's figure for a published one: an arm's comparison with its baseline, or its own figure.
 //!
-//! Measuring side, cold, pure. How it lies to the published one is the parent's affair.
+//! Measuring side, cold, pure. Its relation to the published figure is left to the parent.
 
 use super::noun;
 use crate::between;
@@ -28,7 +28,7 @@ impl Found {
         Self { value: c.value, effect: c.effect, low: c.low, high: c.high, amount, invalid }
     }
 
-    /// The arm's own figure, which is compared with nothing; its interval where it has one.
+    /// The arm's own figure, compared with nothing; its interval if it has one.
     fn own(link: &Link, results: &Results) -> Option<Self> {
         let arm = results.arms.get(&link.arm)?;
         let of_all = link.population.is_none() && link.operation.is_none();
@@ -49,7 +49,7 @@ impl Found {
         Some(Self { value, effect: None, low, high, amount: [None; 3], invalid: arm.invalid.is_some() })
     }
 
-    /// Of two arms that the run compares with a third: round by round, one ratio over the other.
+    /// Comparison of two arms that the run compares with a third: round by round, one ratio over the other.
     fn between(arm: &Comparison, baseline: &Comparison) -> Option<Self> {
         let rounds = arm.differences.iter().zip(&baseline.differences);
         let d: Vec<f64> = rounds.map(|(arm, baseline)| arm - baseline).collect();
@@ -109,7 +109,7 @@ fn population<'r>(link: &Link, results: &'r Results) -> Option<&'r PopulationRes
     results.populations.iter().find(|of| Some(&of.population) == link.population.as_ref())
 }
 
-/// What the arm's figure changed by from the older run, or why that is not known.
+/// The change of the arm's figure from the older run, or why that is not known.
 pub(super) fn found_between(link: &Link, rows: &[between::Row]) -> Result<Found, String> {
     let is_it = |row: &&between::Row| {
         row.arm == link.arm && row.meter == link.meter && row.operation == link.operation

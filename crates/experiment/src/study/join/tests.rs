@@ -1,4 +1,4 @@
-//! Runs whose place beside a study arithmetic knows.
+//! Runs whose relation to a study follows by arithmetic.
 
 use super::*;
 use crate::results::Comparison;

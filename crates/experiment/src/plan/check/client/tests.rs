@@ -1,4 +1,4 @@
-//! What plans say of the client's side, and what is said of those that say it wrong.
+//! Client settings in plans, and the messages for wrong ones.
 
 use crate::plan::*;
 use bakeoff_loadgen::{Alpn, Protocol, Reuse, Share, TlsOptions, Trust, Versions};

@@ -1,4 +1,4 @@
-//! Orders, contents and what is noticed, on a directory of the real file system.
+//! Orders, contents and detected failures of a store, on a directory of the real file system.
 
 use super::super::kind::tests::work;
 use super::super::kind::{Kind, kinds};
@@ -77,7 +77,7 @@ fn what_was_written_over_is_what_is_expected_afterwards() {
     yard.store.settle(&write, &steps, &[]);
     assert_eq!(read_all(&mut yard), []);
     assert!(pulsed(|pulse| yard.store.read_back(&write, &steps, Check::Full, pulse)).is_empty());
-    // Of a write that failed nothing is known, so nothing is expected.
+    // After a failed write the content is unknown, so none is expected.
     let lost = yard.store.steps(&write, 1, 1, 1);
     yard.store.settle(&write, &lost, &[(0, Class::WriteFailed)]);
     assert_eq!(read_all(&mut yard), []);
