@@ -4,7 +4,7 @@
 //! holds the same group of permission events, so that nothing opens unasked when the worker dies, and
 //! the same open files, so that the next worker decides what the dead one had read. Owns the decisions;
 //! digests, manifests and the discipline of kept verdicts are those of `layers/base`, system calls those
-//! of `sys`. docs/layers.md states the threat model, what each defence buys and what remains open.
+//! of `sys`. docs/layers/integrity.md states the threat model, what each defence buys and what remains open.
 //!
 //! A decision ends in a verdict that the kernel keeps as an ignore mark: such a file opens without
 //! asking until the verdict is void. A verdict is kept only under a read lease (nobody can write) or

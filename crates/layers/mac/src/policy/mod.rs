@@ -36,7 +36,7 @@ pub struct Policy {
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The file.
-    #[error("{path}: {why}; give a policy as docs/layers.md has it")]
+    #[error("{path}: {why}; give a policy as docs/layers/mac.md has it")]
     Unreadable {
         /// Which.
         path: String,

@@ -37,7 +37,7 @@ pub struct Rules {
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// The file.
-    #[error("{path}: {why}; give rules as docs/layers.md has them")]
+    #[error("{path}: {why}; give rules as docs/layers/police.md has them")]
     Unreadable {
         /// Which.
         path: String,
