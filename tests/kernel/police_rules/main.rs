@@ -70,7 +70,7 @@ rules.toml:7: `10.1.2.3/8` has bits behind the first 8: write 10.0.0.0/8, or 10.
     let (code, _, err) = police("", &["check", "none.toml"]);
     assert_eq!(code, 3);
     assert!(
-        err.starts_with("bakeoff layer: none.toml: No such file") && err.contains("docs/layers.md"),
+        err.starts_with("bakeoff layer: none.toml: No such file") && err.contains("docs/layers/police.md"),
         "{err}"
     );
 }

@@ -3,7 +3,7 @@
 //! Measured side. Two processes: a worker decides, and a supervisor ([`supervisor`]) above it holds the same group of
 //! permission events, so that nothing opens unchecked when the worker dies. It also holds the same open files, so
 //! that the next worker decides the events that the dead one had read. Owns the decisions; digests, manifests and the
-//! cache of verdicts are those of `layers/base`, system calls those of `sys`. docs/layers.md states the threat model,
+//! cache of verdicts are those of `layers/base`, system calls those of `sys`. docs/layers/integrity.md states the threat model,
 //! what each defence buys and what remains open.
 //!
 //! A decision ends in a verdict that the kernel keeps as an ignore mark: such a file opens without asking until the

@@ -37,7 +37,7 @@ const SEALED_END: usize = OPEN_BYTES + SEALED_BYTES + TAG_BYTES;
 pub struct BlockSize(u8);
 
 impl BlockSize {
-    /// Chosen by measurement (docs/layers.md, store).
+    /// Chosen by measurement (docs/layers/store.md).
     pub const DEFAULT: Self = Self(12);
 
     /// From bytes, if they are a power of two from 4096 to 1 MiB.

@@ -36,7 +36,7 @@ pub struct Policy {
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
     /// The file cannot be read.
-    #[error("{path}: {why}; give a policy as docs/layers.md has it")]
+    #[error("{path}: {why}; give a policy as docs/layers/mac.md has it")]
     Unreadable {
         /// Path of the file.
         path: String,

@@ -37,7 +37,7 @@ pub struct Rules {
 #[derive(Debug, thiserror::Error)]
 pub enum RulesError {
     /// The file cannot be read.
-    #[error("{path}: {why}; give rules as docs/layers.md has them")]
+    #[error("{path}: {why}; give rules as docs/layers/police.md has them")]
     Unreadable {
         /// Path of the file.
         path: String,
