@@ -17,7 +17,7 @@ use bakeoff_subject::Spec;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// A duet's load where nothing else is said, of what the slowest arm answers: servers are rarely busier in use, and the
-/// arms' shares of wake-ups, which fall with the load, hardly differ (MEASURING.md, "A cost has a load").
+/// arms' shares of wake-ups, which fall with the load, hardly differ (docs/method.md, "A cost has a load").
 const LOAD: f64 = 0.25;
 /// Share of its cores that an arm, or the generator, may need at a plan's rate: what waits would reach into the slots of
 /// others.

@@ -1,6 +1,6 @@
 //! Servers with a known knee: how often a search finds it, and in how many trials.
 //!
-//! MEASURING.md quotes what `make calibrate` prints of it.
+//! docs/method.md quotes what `make calibrate` prints of it.
 
 use bakeoff_content::SplitMix64;
 use bakeoff_stats::Level;

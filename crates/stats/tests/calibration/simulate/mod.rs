@@ -1,6 +1,6 @@
 //! The whole rule on invented noise: how often it is wrong, and how long it takes.
 //!
-//! Test code, and MEASURING.md quotes what `make calibrate` prints of it. A simulated run is judged by
+//! Test code, and docs/method.md quotes what `make calibrate` prints of it. A simulated run is judged by
 //! [`judge`] at the looks of [`bakeoff_stats::LookPlan`], exactly like a real one; [`run`] has the looks and the clock,
 //! [`duet`] what follows a duet.
 //!
