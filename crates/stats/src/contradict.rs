@@ -1,7 +1,7 @@
 //! Contradictions between two measurements of one cost: by two designs at one load, or by one design at two loads.
 //!
 //! Amounts are held against each other, as a percentage changes with what the baseline needs. Less than a tenth is no
-//! contradiction: designs differ by some percent without fault (MEASURING.md, "The bias of a duet").
+//! contradiction: designs differ by some percent without fault (docs/method.md, "Bias of a duet").
 
 use crate::{Effect, Interval};
 

@@ -10,7 +10,7 @@
 //! for people ([`sentence`]). Of many arms, [`groups()`] says which are shown to be equal. Latencies
 //! take the side door [`quantile_ratio`], and the search for the highest rate is a house of its own
 //! ([`knee`]). tests/calibration runs the whole rule on invented noise and is how its error rates are
-//! known; MEASURING.md quotes it.
+//! known; docs/method.md quotes it.
 //!
 //! Figures of many cells become effects of factors ([`contrasts`]), of a numeric factor a
 //! [`price()`], of sessions a [`first_use()`] and a [`break_even`]; all of them end in [`Effect`]s.

@@ -79,7 +79,7 @@ mod tests {
 
     #[test]
     fn smallest_detectable_agrees_with_the_printed_table() {
-        // The table "smallest effect that could be seen" of MEASURING.md, in percent.
+        // Percent; docs/method.md has some of these rows ("Effects").
         let table = [
             (1.0, [0.9, 0.6, 0.4, 0.3]),
             (2.0, [1.8, 1.3, 0.9, 0.6]),

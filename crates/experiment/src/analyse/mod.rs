@@ -1,7 +1,7 @@
 //! Analysis of a run, from stored slices to figures and verdicts: a pure function of a results directory.
 //!
 //! Cold. Owns which rounds count, which look gives an arm's verdict and what makes an arm invalid. The procedure and
-//! its constants stand in MEASURING.md; the statistics are `stats`'.
+//! its constants stand in docs/method.md; the statistics are `stats`'.
 
 mod arm;
 mod bound;

@@ -18,7 +18,7 @@ use bakeoff_subject::Spec;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// Default load of a duet, as a share of the slowest arm's capacity: servers are rarely busier in use, and the arms'
-/// shares of wake-ups, which fall with the load, hardly differ (MEASURING.md, "A cost has a load").
+/// shares of wake-ups, which fall with the load, hardly differ (docs/method.md, "A cost has a load").
 const LOAD: f64 = 0.25;
 /// Share of its cores that an arm, or the generator, may need at a plan's rate: waiting requests would reach into the
 /// slots of others.

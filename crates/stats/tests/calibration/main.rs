@@ -1,6 +1,6 @@
 //! Calibration of the whole rule against simulated machines: how often it errs, how often it finds.
 //!
-//! The small tests run always. The others print the tables of MEASURING.md:
+//! The small tests run always. The others print the tables of docs/method.md:
 //! `cargo test --release -p bakeoff-stats --test calibration -- --ignored --nocapture --test-threads=1`
 
 // A test's panic is its message; the tables are what the ignored test is for.
@@ -133,7 +133,7 @@ fn every_run_ends_even_when_it_is_too_short() {
 }
 
 #[test]
-#[ignore = "half an hour; prints a table of MEASURING.md"]
+#[ignore = "half an hour; prints a table of docs/method.md"]
 fn calibrate_long_runs() {
     worst::print_long();
 }
@@ -151,7 +151,7 @@ fn calibrate_duets_by_load() {
 }
 
 #[test]
-#[ignore = "half an hour; prints the tables of MEASURING.md"]
+#[ignore = "half an hour; prints the tables of docs/method.md"]
 fn calibrate_10_000() {
     println!(
         "| noise | margin | true effect | arms | rounds | luck | remark | costs | saves | no-cost | not-worse | not-resolved | no-verdict | holds the share | holds the amount | median rounds |"

@@ -1,6 +1,6 @@
 //! Peak search against simulated servers whose knee is known.
 //!
-//! The small tests run always. `calibrate_knees` prints the table of MEASURING.md:
+//! The small tests run always. `calibrate_knees` prints the table of docs/method.md:
 //! `cargo test --release -p bakeoff-stats --test knee -- --ignored --nocapture`
 
 #![allow(clippy::print_stdout)] // the table is what the ignored test is for
@@ -248,7 +248,7 @@ fn the_ratio_of_two_knees_holds_the_truth() {
 }
 
 #[test]
-#[ignore = "minutes in an unoptimised build; prints the table of MEASURING.md"]
+#[ignore = "minutes in an unoptimised build; prints the table of docs/method.md"]
 fn calibrate_knees() {
     println!("| server | within 3 % | interval holds the knee | precise | median trials | median time |");
     println!("|---|---|---|---|---|---|");

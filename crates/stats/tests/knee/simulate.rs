@@ -1,6 +1,6 @@
 //! Simulated servers with a known knee: how often a search finds it, and in how many trials.
 //!
-//! MEASURING.md quotes the output of `make calibrate` for it.
+//! docs/method.md quotes the output of `make calibrate` for it.
 
 use bakeoff_content::SplitMix64;
 use bakeoff_stats::Level;

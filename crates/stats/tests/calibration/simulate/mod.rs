@@ -1,6 +1,6 @@
 //! Simulation of the whole rule on synthetic noise: how often it is wrong, and how long it takes.
 //!
-//! Test code; MEASURING.md quotes the output of `make calibrate`. A simulated run is judged by [`judge`] at the looks
+//! Test code; docs/method.md quotes the output of `make calibrate`. A simulated run is judged by [`judge`] at the looks
 //! of [`bakeoff_stats::LookPlan`], exactly like a real one; [`run`] has the looks and the clock, [`duet`] the rounds
 //! that follow a duet.
 //!
