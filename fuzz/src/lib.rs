@@ -12,7 +12,7 @@ mod robots;
 
 use bakeoff_content::world::{Model, Name};
 use bakeoff_content::{Catalogue, SplitMix64};
-use bakeoff_experiment::plan::Plan;
+use bakeoff_plan::Plan;
 use bakeoff_wire::access_log::{self, Entry, Format};
 use bakeoff_wire::http1::{
     ReplyError, ReplyHead, ReplyReader, RequestReader, Step, http_date, parse_http_date,

@@ -79,6 +79,16 @@ fn a_workload_with_a_socket_and_statistics_with_files_are_refused() {
 }
 
 #[test]
+fn plans_results_and_analysis_that_ask_the_machine_are_refused() {
+    for folder in ["plan", "results", "analysis"] {
+        for (name, why) in [("bakeoff-sys", "no such arrow"), ("nix", folder), ("libc", folder)] {
+            let graph = [node(folder, &[name]), node("sys", &[])];
+            assert_refused(&graph, &format!("bakeoff-{folder}"), why);
+        }
+    }
+}
+
+#[test]
 fn an_arrow_backwards_is_refused_in_tests_too() {
     let mut graph = vec![node("wire", &[]), node("loadgen", &["bakeoff-wire"])];
     graph[0].edges.push(Edge { to: "bakeoff-loadgen".to_owned(), dev: true });
@@ -147,7 +157,11 @@ fn every_source_file_opens_with_its_room() {
 fn rooms_without_io_do_not_name_it() {
     let sockets = ["std::net", "std::os::unix::net"];
     let all = ["std::net", "std::os::unix::net", "std::fs", "std::process"];
-    let rooms: [(&str, &[&str]); 6] = [
+    let machine = ["std::net::Tcp", "std::net::Udp", "std::os::unix::net", "std::process", "std::thread"];
+    let rooms: [(&str, &[&str]); 9] = [
+        ("plan", &machine),
+        ("results", &machine),
+        ("analysis", &machine),
         ("workload", &sockets),
         ("wire", &all),
         ("content", &all),

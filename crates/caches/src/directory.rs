@@ -7,7 +7,7 @@ mod begun;
 
 use crate::conformance::{self, Kept};
 use crate::records::{End, IntervalLine, RunRecord, Setup};
-use bakeoff_experiment::directory::{
+use bakeoff_results::directory::{
     DirectoryError, Ended, Growing, Layout, PLAN, ResultsDir, end, needed, records,
 };
 use bakeoff_robots::Spec;

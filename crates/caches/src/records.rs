@@ -5,8 +5,8 @@
 use crate::plan::Turn;
 use crate::results::{Achievable, Tls};
 use crate::transactions::Logged;
-pub use bakeoff_experiment::directory::End;
-use bakeoff_experiment::results::Fact;
+use bakeoff_results::Fact;
+pub use bakeoff_results::directory::End;
 use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};

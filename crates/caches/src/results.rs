@@ -14,7 +14,7 @@ pub use spread::{Apart, Baselines, Spread};
 use crate::conformance::Conformance;
 use crate::records::{End, NOBODY, TrialVerdict};
 use crate::transactions::Logged;
-use bakeoff_experiment::results::Fact;
+use bakeoff_results::Fact;
 use serde::{Deserialize, Serialize};
 
 /// Version of the form.

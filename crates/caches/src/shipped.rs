@@ -1,6 +1,6 @@
 //! The plans of bake-offs inside the program.
 
-use bakeoff_experiment::shipped::ShippedPlan;
+use bakeoff_plan::shipped::ShippedPlan;
 
 /// All of them.
 pub const PLANS: &[ShippedPlan] = &[

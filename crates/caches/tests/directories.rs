@@ -10,7 +10,7 @@ use bakeoff_caches::records::{
 use bakeoff_caches::results::{Achievable, CutShort, Point, Results};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
-use bakeoff_experiment::directory::{END, ResultsDir};
+use bakeoff_results::directory::{END, ResultsDir};
 use bakeoff_robots::judge::{Fault, RequestKind};
 use bakeoff_robots::ledger::{Failure, Record, Scope, Sums};
 use bakeoff_robots::phases::EndReason;

@@ -246,8 +246,7 @@ fn a_working_set_that_follows_from_no_rate_stands_with_the_robots() {
 
 #[test]
 fn the_rule_of_1999_is_for_polymix_1() {
-    let judged =
-        |plan: &bakeoff_experiment::shipped::ShippedPlan| parse(plan.text).unwrap().hit_ratio.is_some();
+    let judged = |plan: &bakeoff_plan::shipped::ShippedPlan| parse(plan.text).unwrap().hit_ratio.is_some();
     let names: Vec<&str> = shipped::PLANS.iter().filter(|plan| judged(plan)).map(|plan| plan.name).collect();
     assert_eq!(names, ["polymix-1", "cache-bakeoff"]);
 }

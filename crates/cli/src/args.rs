@@ -1,12 +1,12 @@
 //! What the user typed, checked for form only.
 
+use bakeoff_analysis::rule::Rule;
 use bakeoff_caches::Scale;
 use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
-use bakeoff_experiment::plan::Setting;
-use bakeoff_experiment::rule::Rule;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
+use bakeoff_plan::Setting;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
 use clap::{Args, Parser, Subcommand};

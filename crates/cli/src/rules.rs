@@ -3,8 +3,8 @@
 use crate::Failure;
 use crate::args::RuleArgs;
 use crate::exit::Exit;
-use bakeoff_experiment::results::Results;
-use bakeoff_experiment::rule::{Ruled, Ruling};
+use bakeoff_analysis::rule::{Ruled, Ruling};
+use bakeoff_results::Results;
 
 /// Before anything is measured: whether each rule is about an arm that it can be about.
 pub(crate) fn fit(args: &RuleArgs, compared: &[&str], baselines: &[&str]) -> Result<(), Failure> {

@@ -5,13 +5,11 @@
 //!     cargo run --release -p bakeoff-experiment --example long_run -- DIR
 
 use bakeoff_content::SplitMix64;
-use bakeoff_experiment::directory::{EXPERIMENT, PLAN, ResultsDir, StoppedBy};
 use bakeoff_experiment::environment::sha256_of;
-use bakeoff_experiment::plan::Design;
-use bakeoff_experiment::results::{
-    RestartSetup, SETUP_SCHEMA, Setup, SliceRecord, SubjectSetup, WorkloadSetup,
-};
 use bakeoff_meter::{Counters, HostShare, Recorder, ReplyTimes, Times};
+use bakeoff_plan::Design;
+use bakeoff_results::directory::{EXPERIMENT, PLAN, ResultsDir, StoppedBy};
+use bakeoff_results::{RestartSetup, SETUP_SCHEMA, Setup, SliceRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_stats::{LookPlan, level};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;

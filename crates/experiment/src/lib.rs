@@ -1,21 +1,9 @@
-//! An experiment: its plan, design, run, and results directory.
+//! Run of an experiment: the machine, the arms, and the order of slices.
 //!
-//! Measuring side, the bakeoff process. Owns the order of slices and when to stop. Everything that is decided from
-//! figures is a pure function of the results directory.
+//! Measuring side, the bakeoff process. Owns the order of slices and when to stop. Plans, the directory and all that is
+//! decided from figures are crates of their own, which name no system call.
 
 #![forbid(unsafe_code)]
 
-pub mod analyse;
-pub mod between;
-mod digest;
-pub mod directory;
 pub mod environment;
-mod looks;
-pub mod plan;
-pub mod results;
-pub mod rule;
 pub mod run;
-pub mod shipped;
-pub mod study;
-pub mod suite;
-pub mod verify;

@@ -10,7 +10,7 @@ use crate::results::{
     Compared, Counted, Planted, Published, Repeat, Resolved, Results, RowResult, SCHEMA, STATEMENT, Table,
 };
 use crate::{Mode, run};
-use bakeoff_experiment::study::{self, Study};
+use bakeoff_plan::study::{self, Study};
 
 /// What a directory says.
 pub fn analyse(stored: &Stored) -> Results {

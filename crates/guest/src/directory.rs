@@ -3,7 +3,7 @@
 //! Measuring side, cold. A line a boot, synced when it has ended: a run that is broken off keeps what it has.
 
 use crate::records::{BootRecord, Setup};
-use bakeoff_experiment::directory::{DirectoryError, Layout, PLAN, needed, records};
+use bakeoff_results::directory::{DirectoryError, Layout, PLAN, needed, records};
 use std::path::Path;
 
 /// A line a boot.

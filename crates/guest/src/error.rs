@@ -1,8 +1,8 @@
 //! Why nothing can be counted.
 
 use crate::tools::{self, Need};
-use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_experiment::run::RunError;
+use bakeoff_results::directory::DirectoryError;
 use bakeoff_subject::SubjectError;
 use std::io;
 use std::path::PathBuf;

@@ -22,7 +22,7 @@ pub struct Setup {
     /// When it began, RFC 3339.
     pub started: String,
     /// Whether this is the plan's sample or the whole; `None` where it states no sample.
-    pub extent: Option<bakeoff_experiment::plan::Extent>,
+    pub extent: Option<bakeoff_plan::Extent>,
     /// Kernel and policy.
     pub packages: Vec<Package>,
     /// SHA-256 of the kernel that is booted.

@@ -5,7 +5,7 @@ use crate::passes::{apart, spread};
 use bakeoff_caches::clock_in_words;
 use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Results, Rule, Tail};
 use bakeoff_caches::transactions::DROPPED;
-use bakeoff_experiment::study::{self, Study};
+use bakeoff_plan::study::{self, Study};
 
 /// Of its tables, those of products, each with a point a row: rate, response time and hit ratio.
 pub(crate) const PRODUCTS: [&str; 3] = ["tasksmart", "squid", "dynacache"];

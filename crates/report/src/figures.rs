@@ -1,9 +1,9 @@
 //! Numbers for people: one place where values get units and changes get decimals.
 
 use crate::reading::Reading;
-use bakeoff_experiment::results::{Comparison, DesignSetup, LoadSetup};
-use bakeoff_experiment::study::{Standing, StudyRow};
 use bakeoff_meter::catalogue::SUBJECT_CPU;
+use bakeoff_results::{Comparison, DesignSetup, LoadSetup};
+use bakeoff_results::{Standing, StudyRow};
 use bakeoff_stats::{Amounts, change_in_words, per_second, points_in_words};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 

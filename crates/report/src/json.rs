@@ -1,7 +1,7 @@
 //! `results.json` as text, and its schema. Key order is that of the declarations; maps are sorted.
 
-use bakeoff_experiment::between::Between;
-use bakeoff_experiment::results::Results;
+use bakeoff_analysis::between::Between;
+use bakeoff_results::Results;
 
 /// `results.json`: indented, stable key order, newline at the end. Figures that are no number
 /// become `null`.

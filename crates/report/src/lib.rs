@@ -49,7 +49,7 @@ pub use text::{
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;
 
-use bakeoff_experiment::results::{Results, Setup, SliceRecord};
+use bakeoff_results::{Results, Setup, SliceRecord};
 
 /// All that a report is made from: one results directory, read.
 #[derive(Clone, Debug)]

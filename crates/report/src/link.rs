@@ -2,8 +2,8 @@
 
 use crate::figures;
 use crate::reading::Reading;
-use bakeoff_experiment::results::LinkResult;
 use bakeoff_meter::catalogue::LINK_BUSY;
+use bakeoff_results::LinkResult;
 use bakeoff_units::{BitsPerSecond, Nanos};
 
 /// Of a run with a link.
@@ -61,7 +61,7 @@ fn loss(link: &LinkResult) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_experiment::results::{LinkSetup, OneWay};
+    use bakeoff_results::{LinkSetup, OneWay};
 
     #[test]
     fn asked_and_got_stand_side_by_side() {

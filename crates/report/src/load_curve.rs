@@ -5,7 +5,7 @@
 use crate::figures::{self, Change, NONE};
 use crate::reading::Reading;
 use crate::sections::{Section, Table};
-use bakeoff_experiment::results::{Comparison, CurveLoad};
+use bakeoff_results::{Comparison, CurveLoad};
 use bakeoff_stats::per_second;
 
 /// `None` where one load was measured.

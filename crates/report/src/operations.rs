@@ -5,7 +5,7 @@
 use crate::figures::{self, Change};
 use crate::reading::Reading;
 use crate::sections::{Section, Table, rows_of};
-use bakeoff_experiment::results::OperationResult;
+use bakeoff_results::OperationResult;
 
 /// Columns of the quantiles.
 const QUANTILES: [&str; 2] = ["p50", "p99"];

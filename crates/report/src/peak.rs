@@ -1,7 +1,7 @@
 //! Questions to a search for peaks, asked by every kind of report, and its trials as CSV.
 
 use crate::figures::{self, NONE};
-use bakeoff_experiment::results::{PeakArm, PeakResult, PeakTrial, Results};
+use bakeoff_results::{PeakArm, PeakResult, PeakTrial, Results};
 
 /// `sustains 5210/s` needs the arm before it; this is the number alone: `5210/s`, `at least 8000/s`.
 pub(crate) fn rate(arm: &PeakArm) -> String {

@@ -5,7 +5,7 @@
 use crate::figures::{self, Change, NONE};
 use crate::reading::Reading;
 use crate::sections::{Section, Table, rows_of};
-use bakeoff_experiment::results::PopulationResult;
+use bakeoff_results::PopulationResult;
 use std::collections::BTreeMap;
 
 /// What each got; `None` where all clients are alike.

@@ -1,9 +1,9 @@
 //! Questions to one results directory, asked by every kind of report.
 
 use crate::{Bundle, figures, words};
-use bakeoff_experiment::plan::Design;
-use bakeoff_experiment::results::{ArmResult, Comparison, RoundKind, SliceRecord};
 use bakeoff_meter::catalogue;
+use bakeoff_plan::Design;
+use bakeoff_results::{ArmResult, Comparison, RoundKind, SliceRecord};
 use bakeoff_stats::Verdict;
 use std::collections::BTreeMap;
 

@@ -9,7 +9,7 @@ use crate::handshakes;
 use crate::reading::Reading;
 use crate::words;
 use crate::{load_curve, operations, populations, sweep};
-use bakeoff_experiment::results::{AmountEstimate, ArmResult, Comparison, Estimate, StratumSetup};
+use bakeoff_results::{AmountEstimate, ArmResult, Comparison, Estimate, StratumSetup};
 use bakeoff_stats::{Amounts, change_in_words, per_second};
 use serde::Serialize;
 use std::collections::BTreeMap;

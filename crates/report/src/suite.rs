@@ -1,8 +1,8 @@
 //! A suite: what its parts found, and all of them beside the published figures.
 
 use crate::Bundle;
-use bakeoff_experiment::results::Results;
-use bakeoff_experiment::study::StudySection;
+use bakeoff_results::Results;
+use bakeoff_results::StudySection;
 use serde::Serialize;
 
 /// The `schema` of a suite's `results.json`.

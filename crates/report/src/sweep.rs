@@ -6,8 +6,8 @@ use crate::figures::{self, NONE};
 use crate::reading::Reading;
 use crate::sections::{Section, Table};
 use crate::words;
-use bakeoff_experiment::results::FactorSetup;
 use bakeoff_meter::catalogue;
+use bakeoff_results::FactorSetup;
 use bakeoff_units::{Bytes, Nanos};
 
 /// Fewer points are no curve.

@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Change};
 use crate::reading::Reading;
-use bakeoff_experiment::results::{ArmResult, Comparison, Results, WebstoneFigures};
+use bakeoff_results::{ArmResult, Comparison, Results, WebstoneFigures};
 use bakeoff_stats::Verdict;
 
 /// `What does tls cost?`

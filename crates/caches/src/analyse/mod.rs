@@ -37,7 +37,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
         rate: setup.rate_per_s.and_then(PerSecond::new),
         ..Changes::default()
     };
-    let plan = CachePlan::of_a_run(&setup.name, bakeoff_experiment::directory::PLAN, &stored.plan, &changes)?;
+    let plan = CachePlan::of_a_run(&setup.name, bakeoff_results::directory::PLAN, &stored.plan, &changes)?;
     let mut entrants: Vec<Entrant> = Vec::new();
     for name in names(stored) {
         let runs: Vec<(usize, &RunRecord)> =

@@ -2,7 +2,7 @@
 
 use super::suite::{NPM, REPOSITORY};
 use crate::run::CachesError;
-use bakeoff_experiment::directory::DirectoryError;
+use bakeoff_results::directory::DirectoryError;
 use bakeoff_subject::SubjectError;
 use bakeoff_units::Nanos;
 use std::io;

@@ -5,7 +5,7 @@
 
 use super::score::Score;
 use crate::records::EntrantRecord;
-use bakeoff_experiment::directory::{DirectoryError, Layout, needed};
+use bakeoff_results::directory::{DirectoryError, Layout, needed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -13,9 +13,9 @@ use crate::records::EntrantRecord;
 use crate::run::Progress;
 use crate::run::launch::Launch;
 use crate::run::setup::setup;
-use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::environment::Placement;
 use bakeoff_experiment::run::Scratch;
+use bakeoff_results::directory::ResultsDir;
 use bakeoff_subject::{
     Context, CpuChoice, Job, Outcome, ProxyMode, Running, Spec, Status, SubjectError, run_command, start,
 };
@@ -66,8 +66,7 @@ pub fn plan_of(stored: &Stored) -> Result<CachePlan, PlanError> {
         rate: setup.rate_per_s.and_then(PerSecond::new),
         ..Changes::default()
     };
-    let mut plan =
-        CachePlan::parse(&setup.name, bakeoff_experiment::directory::PLAN, &stored.plan, &changes)?;
+    let mut plan = CachePlan::parse(&setup.name, bakeoff_results::directory::PLAN, &stored.plan, &changes)?;
     if none_is_ours {
         plan.entrants.clear();
     }

@@ -3,7 +3,7 @@
 //! Measuring side, cold.
 
 use crate::records::{IntervalLine, KILLED, PhaseLine, RunRecord, Used};
-use bakeoff_experiment::directory::{DirectoryError, ResultsDir, text_of, unreadable};
+use bakeoff_results::directory::{DirectoryError, ResultsDir, text_of, unreadable};
 use bakeoff_robots::Spec;
 use bakeoff_robots::ledger::{Record, Scope};
 use bakeoff_robots::phases::EndReason;

@@ -234,7 +234,7 @@ fn from(
 
 fn study(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<String>, PlanError> {
     let Some(name) = &section.study else { return Ok(None) };
-    match bakeoff_experiment::study::find(name) {
+    match bakeoff_plan::study::find(name) {
         Ok(Some(_)) => Ok(Some(name.clone())),
         Ok(None) => {
             Err(reader.wrong("study", format!("there is no study `{name}`; `bakeoff studies` lists them")))

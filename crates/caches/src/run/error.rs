@@ -1,9 +1,9 @@
 //! Errors that end a bake-off.
 
 use super::parts::PartsError;
-use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_experiment::environment::{EnvironmentError, PlacementError};
 use bakeoff_loadgen::{LocalPorts, PortsRefused, TlsSetupError};
+use bakeoff_results::directory::DirectoryError;
 use bakeoff_subject::SubjectError;
 use std::io;
 use std::net::SocketAddr;

@@ -10,10 +10,10 @@ use crate::records::PhaseLine;
 use crate::results::Tls;
 use crate::transactions::{Batcher, Fate, Log, Logged, OfRun, Writer};
 use bakeoff_content::world::Model;
-use bakeoff_experiment::directory::DirectoryError;
 use bakeoff_loadgen::{
     BodyCheck, Job, LocalAddresses, LocalPorts, Pace, Pools, Recording, Station, Target, TlsSettings,
 };
+use bakeoff_results::directory::DirectoryError;
 use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::Request;

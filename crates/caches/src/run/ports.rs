@@ -7,7 +7,7 @@ use super::CachesError;
 use crate::plan::CachePlan;
 use bakeoff_content::mix64;
 use bakeoff_experiment::environment::Seen;
-use bakeoff_experiment::results::Fact;
+use bakeoff_results::Fact;
 use bakeoff_units::PerSecond;
 
 /// Time that a port may be held after its connection was closed from this side: `TCP_TIMEWAIT_LEN` of the kernel.

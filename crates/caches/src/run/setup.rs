@@ -7,8 +7,8 @@ use crate::plan::{CachePlan, Course};
 use crate::records::Setup;
 use crate::results::FORMAT;
 use bakeoff_experiment::environment::{self, Need, Placement};
-use bakeoff_experiment::results::Fact;
 use bakeoff_loadgen::Pace;
+use bakeoff_results::Fact;
 use bakeoff_units::PerSecond;
 
 /// Default of the most connections.

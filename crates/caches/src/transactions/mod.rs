@@ -18,7 +18,7 @@ pub use columns::{COLUMNS, Cells, Column};
 pub use row::Transaction;
 pub(crate) use writer::Writer;
 
-use bakeoff_experiment::directory::DirectoryError;
+use bakeoff_results::directory::DirectoryError;
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::fs;

@@ -5,7 +5,7 @@
 //! nothing of what it has written.
 
 use super::{Fate, Log, Logged, OfRun, PART_AGE, PART_ROWS, Part, Transaction};
-use bakeoff_experiment::directory::DirectoryError;
+use bakeoff_results::directory::DirectoryError;
 use std::fs;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};

@@ -5,7 +5,7 @@ use super::sides::{Sides, quoted};
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::{Failure, kinds, signals};
-use bakeoff_experiment::plan::Plan;
+use bakeoff_plan::Plan;
 use std::path::Path;
 
 /// Writes the plan and runs it.

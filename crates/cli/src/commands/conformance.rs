@@ -11,7 +11,7 @@ use bakeoff_caches::conformance::{
 };
 use bakeoff_caches::directory::{self, BAKEOFF, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes};
-use bakeoff_experiment::directory::ResultsDir;
+use bakeoff_results::directory::ResultsDir;
 use std::path::Path;
 
 /// Runs the suite, and writes what came of it into a directory of its own or into that of a bake-off.

@@ -3,8 +3,8 @@
 use crate::args::{Cli, CompletionsArgs, MetersArgs, SchemaArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::plan::PlanFile;
 use bakeoff_meter::{CATALOGUE, catalogue};
+use bakeoff_plan::PlanFile;
 use clap::CommandFactory;
 
 /// Prints a JSON schema.

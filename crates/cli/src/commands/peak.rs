@@ -4,7 +4,7 @@ use super::sides::{Sides, quoted};
 use crate::args::{PeakArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, kinds, signals};
-use bakeoff_experiment::plan::Plan;
+use bakeoff_plan::Plan;
 use std::path::Path;
 
 /// Writes the plan and runs it.

@@ -5,7 +5,7 @@
 use super::{fronts, names};
 use crate::Failure;
 use crate::args::{UrlArgs, WorkArgs};
-use bakeoff_experiment::plan::suggestion;
+use bakeoff_plan::suggestion;
 use bakeoff_subject::Product;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

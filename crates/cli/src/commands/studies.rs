@@ -3,7 +3,7 @@
 use crate::args::StudiesArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::study::{self, Study};
+use bakeoff_plan::study::{self, Study};
 
 /// Lists the studies, or prints the tables of one.
 pub(crate) fn studies(args: &StudiesArgs) -> Result<Exit, Failure> {

@@ -8,19 +8,19 @@ use crate::args::{CachesArgs, RuleArgs, SetArgs};
 use crate::commands::resolve;
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
+use bakeoff_analysis::verify;
 use bakeoff_caches::directory::{self, BAKEOFF, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant, KEY};
 use bakeoff_caches::records::End;
 use bakeoff_caches::results::{Entrant as Outcome, Results};
 use bakeoff_caches::transactions::Encode;
 use bakeoff_caches::{Bakeoff, Progress, Takes, analyse, shipped};
-use bakeoff_experiment::directory::{Ended as EndedFile, Layout, RESULTS, ResultsDir};
-use bakeoff_experiment::plan::PlanSource;
 use bakeoff_experiment::run::Progress as _;
-use bakeoff_experiment::shipped::ShippedPlan;
-use bakeoff_experiment::verify;
 use bakeoff_loadgen::LocalAddresses;
+use bakeoff_plan::PlanSource;
+use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_report::{caches_html, caches_text};
+use bakeoff_results::directory::{Ended as EndedFile, Layout, RESULTS, ResultsDir};
 use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode;
@@ -73,7 +73,7 @@ impl RunKind for BakeOff {
             return Ok(None);
         }
         let typed = Typed::of(&stored.setup.flags)?;
-        let origin = dir.path().join(bakeoff_experiment::directory::PLAN).display().to_string();
+        let origin = dir.path().join(bakeoff_results::directory::PLAN).display().to_string();
         let plan = CachePlan::parse(&stored.setup.name, &origin, &stored.plan, &changes(&typed)?)
             .map_err(Failure::usage)?;
         if typed.encode().is_some() {

@@ -7,9 +7,9 @@ use crate::Failure;
 use crate::exit::Exit;
 use crate::terminal;
 use bakeoff_caches::conformance::{self, CONFORMANCE, Came, Conformance as Said, FILE, Kept, Record, shown};
-use bakeoff_experiment::directory::{Layout, ResultsDir};
-use bakeoff_experiment::plan::PlanSource;
+use bakeoff_plan::PlanSource;
 use bakeoff_report::conformance_text;
+use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::Path;
 
 /// Runs of the HTTP cache suite.

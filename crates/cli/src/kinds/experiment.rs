@@ -7,15 +7,15 @@ use crate::args::{CompareResultsArgs, OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::terminal::Console;
 use crate::{Failure, rules, terminal};
-use bakeoff_experiment::between::{Between, Wanted, between};
-use bakeoff_experiment::directory::{self, EXPERIMENT, Layout, PLAN, RESULTS, ResultsDir, StoppedBy, Stored};
-use bakeoff_experiment::plan::{Arm, Extent, Kind, PeakPlan, Plan, PlanSource, Work};
-use bakeoff_experiment::results::{NOT_MEASURED, Results};
-use bakeoff_experiment::rule::Rule;
+use bakeoff_analysis::between::{Between, Wanted, between};
+use bakeoff_analysis::rule::Rule;
+use bakeoff_analysis::{analyse, verify};
 use bakeoff_experiment::run::Run;
-use bakeoff_experiment::shipped::{self, ShippedPlan};
-use bakeoff_experiment::{analyse, verify};
+use bakeoff_plan::shipped::{self, ShippedPlan};
+use bakeoff_plan::{Arm, Extent, Kind, PeakPlan, Plan, PlanSource, Work};
 use bakeoff_report::Bundle;
+use bakeoff_results::directory::{self, EXPERIMENT, Layout, PLAN, RESULTS, ResultsDir, StoppedBy, Stored};
+use bakeoff_results::{NOT_MEASURED, Results};
 use bakeoff_stats::{Margin, Verdict};
 use bakeoff_units::{Clock, MonotonicClock, Nanos, Ratio};
 use std::path::Path;
@@ -134,7 +134,8 @@ impl Planned for ExperimentPlan {
     }
 
     fn here(&self) -> Result<(), Failure> {
-        self.plan.here().map_err(Failure::usage)
+        let cores = bakeoff_sys::affinity::allowed().map_err(Failure::failed)?;
+        self.plan.here(&cores).map_err(Failure::usage)
     }
 
     fn fit(&self, rules: &RuleArgs) -> Result<(), Failure> {
@@ -231,8 +232,7 @@ fn print(stored: Stored, results: Results, parquet: bool) -> Outputs {
 }
 
 fn exit(results: &Results) -> Exit {
-    let invalid =
-        |row: &&bakeoff_experiment::results::Comparison| row.primary && row.verdict == Verdict::Invalid;
+    let invalid = |row: &&bakeoff_results::Comparison| row.primary && row.verdict == Verdict::Invalid;
     let peaks = results.peak.iter().flat_map(|peak| peak.arms.values());
     let not_measured = peaks.into_iter().any(|arm| arm.finding == NOT_MEASURED);
     if not_measured || has_no_round(results) || results.comparisons.iter().any(|row| invalid(&row)) {

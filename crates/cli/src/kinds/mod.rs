@@ -17,12 +17,12 @@ pub(crate) use shell::{new_dir, remake, resume, rewrite, run, say_where, verify}
 use crate::args::{CachesArgs, CompareResultsArgs, OutputArgs, ReportArgs, RuleArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::between::Between;
-use bakeoff_experiment::directory::{Layout, ResultsDir};
-use bakeoff_experiment::plan::{PlanSource, STANDARD_INPUT, near_miss};
-use bakeoff_experiment::shipped::ShippedPlan;
-use bakeoff_experiment::verify::Verified;
+use bakeoff_analysis::between::Between;
+use bakeoff_analysis::verify::Verified;
+use bakeoff_plan::shipped::ShippedPlan;
+use bakeoff_plan::{PlanSource, STANDARD_INPUT, near_miss};
 use bakeoff_report::Bundle;
+use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -223,9 +223,10 @@ pub(crate) fn of_plan(source: &PlanSource) -> &'static dyn RunKind {
 
 /// The kind of a directory. A bake-off's may hold what the HTTP cache suite said, too: the first that owns it has it.
 pub(crate) fn of_directory(dir: &Path) -> Result<&'static dyn RunKind, Failure> {
-    KINDS.into_iter().find(|kind| kind.owns_directory(dir)).ok_or_else(|| {
-        Failure::usage(bakeoff_experiment::directory::DirectoryError::NoResults(dir.to_owned()))
-    })
+    KINDS
+        .into_iter()
+        .find(|kind| kind.owns_directory(dir))
+        .ok_or_else(|| Failure::usage(bakeoff_results::directory::DirectoryError::NoResults(dir.to_owned())))
 }
 
 /// All shipped plans with their kinds, in the order in which they are listed.

@@ -7,8 +7,8 @@ use super::{Around, Asked, Checked, Ended, Outputs, Planned, RunKind};
 use crate::args::{OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::directory::{DirectoryError, Layout, PLAN, RESULTS, ResultsDir};
-use bakeoff_experiment::verify::Finding;
+use bakeoff_analysis::verify::Finding;
+use bakeoff_results::directory::{DirectoryError, Layout, PLAN, RESULTS, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -280,7 +280,7 @@ pub(super) fn demand_plain(asked: &Asked<'_>, noun: &str) -> Result<(), Failure>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_experiment::directory::EXPERIMENT;
+    use bakeoff_results::directory::EXPERIMENT;
 
     #[test]
     fn runs_that_begin_in_the_same_second_have_a_directory_each() {

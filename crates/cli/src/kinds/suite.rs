@@ -6,11 +6,11 @@ use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, Siz
 use crate::args::{CachesArgs, CompareResultsArgs, OutputArgs, RuleArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_experiment::directory::{Layout, RESULTS, ResultsDir};
-use bakeoff_experiment::plan::{PlanSource, Setting, suggestion};
-use bakeoff_experiment::shipped::{self, ShippedPlan};
-use bakeoff_experiment::suite::{BEGUN_SCHEMA, Begun, BegunPart, Part, SUITE, Suite, TEXT};
+use bakeoff_plan::shipped::{self, ShippedPlan};
+use bakeoff_plan::{PlanSource, Setting, suggestion};
 use bakeoff_report::{Found, PartBundle, SuiteBundle, suite_html, suite_json, suite_text};
+use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
+use bakeoff_results::suite::{BEGUN_SCHEMA, Begun, BegunPart, Part, SUITE, Suite, TEXT};
 use bakeoff_units::Nanos;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;

@@ -8,7 +8,7 @@
 
 use super::cores::{core_list, parse_core_list};
 use super::host::Host;
-use crate::results::Warning;
+use bakeoff_results::Warning;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};

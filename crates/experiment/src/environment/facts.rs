@@ -11,7 +11,7 @@ use super::seen::{
     CLOCKSOURCE, Memory, Seen, apparmor, cores_online, governors, modules, pressure, selinux, turbo,
 };
 use super::vulnerabilities::{DIRECTORY, Standing, vulnerabilities};
-use crate::results::Fact;
+use bakeoff_results::Fact;
 use bakeoff_units::Bytes;
 use std::collections::BTreeMap;
 

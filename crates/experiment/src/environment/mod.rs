@@ -21,7 +21,7 @@ mod ports;
 mod seen;
 mod vulnerabilities;
 
-pub use crate::digest::sha256_of;
+pub use bakeoff_results::digest::sha256_of;
 pub use cgroup::CpuGroup;
 pub use check::{Finding, Level, Need, findings, warnings};
 pub use claim::{Claim, claim};
@@ -32,7 +32,7 @@ pub use placement::{Placement, PlacementError, Side, placement};
 pub use ports::{ensure_address, ensure_ports};
 pub use seen::{AuditState, Network, PROGRAMS, Program, Rights, Security, Seen, Tuning};
 
-use crate::results::Fact;
+use bakeoff_results::Fact;
 use host::Host;
 use std::time::Duration;
 

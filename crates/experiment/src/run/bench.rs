@@ -1,10 +1,10 @@
 //! Interface between the round loop and the arms, be they servers or commands.
 
 use super::RunError;
-use crate::results::{
+use bakeoff_meter::{Counters, Times};
+use bakeoff_results::{
     LinkSetup, PopulationRecord, ProofRecord, SlotsSetup, SubjectSetup, Warning, WorkloadSetup,
 };
-use bakeoff_meter::{Counters, Times};
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeMap;
 

@@ -3,10 +3,10 @@
 use super::bench::{Parts, Sizing};
 use super::design::slots;
 use super::pilot::Pilot;
-use crate::looks::{RoundTime, USABLE};
-use crate::plan::{Design, Plan};
-use crate::results::{AfterSetup, LoadSetup, RestartSetup, SlotsSetup, Warning};
+use bakeoff_analysis::looks::{RoundTime, USABLE};
 use bakeoff_loadgen::Slots;
+use bakeoff_plan::{Design, Plan};
+use bakeoff_results::{AfterSetup, LoadSetup, RestartSetup, SlotsSetup, Warning};
 use bakeoff_stats::{LOOKS, LookPlan};
 use bakeoff_units::{Nanos, PerSecond};
 

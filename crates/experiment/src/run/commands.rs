@@ -5,12 +5,12 @@ use super::page_cache::{Caches, drop_caches};
 use super::scratch::{Scratch, on_disk};
 use super::snapshot::fill_host;
 use super::{Progress, Run, RunError};
-use crate::directory::LOGS;
 use crate::environment::Placement;
-use crate::plan::{ArmCommand, ArmKind, CommandWork};
-use crate::results::{ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_meter::host::HostMeter;
 use bakeoff_meter::{Counters, Times};
+use bakeoff_plan::{ArmCommand, ArmKind, CommandWork};
+use bakeoff_results::directory::LOGS;
+use bakeoff_results::{ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_subject::{
     Context, Job, LayerSpec, Layered, Outcome, Proof, Status, Substitutions, WrapSpec, prove_wraps,
     run_command, wrapped,

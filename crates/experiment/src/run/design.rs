@@ -7,12 +7,12 @@
 
 use super::RunError;
 use super::bench::Tried;
-use crate::plan::{
+use bakeoff_meter::catalogue::SUBJECT_CPU;
+use bakeoff_plan::{
     ArmKind, DesignChoice, Fresh, LoadClock, LoadPlan, LoadRate, LoadsPlan, Plan, RequestSource, RequestWork,
     Work,
 };
-use crate::results::{RestartSetup, SlotsSetup};
-use bakeoff_meter::catalogue::SUBJECT_CPU;
+use bakeoff_results::{RestartSetup, SlotsSetup};
 use bakeoff_stats::LOOKS;
 use bakeoff_subject::Spec;
 use bakeoff_units::{Nanos, PerSecond, Ratio};

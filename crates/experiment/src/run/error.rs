@@ -1,10 +1,10 @@
 //! Errors that end a run.
 
-use crate::analyse::AnalyseError;
-use crate::directory::DirectoryError;
 use crate::environment::{EnvironmentError, PlacementError};
+use bakeoff_analysis::analyse::AnalyseError;
 use bakeoff_link::LinkError;
 use bakeoff_loadgen::TlsSetupError;
+use bakeoff_results::directory::DirectoryError;
 use bakeoff_subject::SubjectError;
 use bakeoff_units::Nanos;
 use bakeoff_workload::WorkloadError;
@@ -210,7 +210,7 @@ pub enum RunError {
     /// Resuming with another plan.
     #[error(
         "{}: it is not the plan that the run began with; put it back, or start a new run",
-        crate::directory::PLAN
+        bakeoff_results::directory::PLAN
     )]
     PlanChanged,
     /// A program that an arm needs came or went.

@@ -2,11 +2,11 @@
 //! listen on loopback.
 
 use super::{Progress, RunError};
-use crate::plan::{Arm, Plan};
-use crate::results::{LinkSetup, OneWay};
 use bakeoff_link::{DelayBy, Delays, Link, LinkSpec, Making, Reading};
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_meter::LinkCounts;
+use bakeoff_plan::{Arm, Plan};
+use bakeoff_results::{LinkSetup, OneWay};
 use bakeoff_subject::Network;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::Nanos;

@@ -26,20 +26,19 @@ mod workloads;
 pub use error::RunError;
 pub use rounds::{Progress, RoundReport};
 pub use scratch::Scratch;
-pub(crate) use servers::most_lateness;
 
-use crate::digest;
-use crate::directory::{ResultsDir, StoppedBy};
 use crate::environment::{self, Claim, Placement};
-use crate::plan::{
+use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};
+use bakeoff_plan::{
     Arm, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan, Violations,
     Work,
 };
-use crate::results::{
+use bakeoff_results::digest;
+use bakeoff_results::directory::{ResultsDir, StoppedBy};
+use bakeoff_results::{
     DesignSetup, Environment, Fact, FactorSetup, RestartSetup, SETUP_SCHEMA, Setup, StratumSetup,
     SubjectSetup, ViolationSetup, Warning, WorkloadSetup,
 };
-use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};
 use bakeoff_stats::{Margin, level};
 use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -100,7 +99,7 @@ impl Run<'_> {
     /// As [`Run::start`].
     pub fn resume(
         &self,
-        stored: crate::directory::Stored,
+        stored: bakeoff_results::directory::Stored,
         progress: &mut dyn Progress,
     ) -> Result<StoppedBy, RunError> {
         if digest::sha256(&[self.plan.text.as_bytes()]) != stored.setup.plan_sha256 {

@@ -4,8 +4,8 @@
 
 use super::{Run, RunError};
 use crate::environment::{self, Need};
-use crate::plan::{Arm, ArmKind, LoadClock, Plan, RequestWork, Work};
 use bakeoff_loadgen::LocalAddresses;
+use bakeoff_plan::{Arm, ArmKind, LoadClock, Plan, RequestWork, Work};
 use bakeoff_subject::Spec;
 use bakeoff_units::PerSecond;
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 
 use super::bench::{Bench, Sizing, Tried};
 use super::{Run, RunError};
-use crate::results::{RestartSetup, SlotsSetup, Warning};
+use bakeoff_results::{RestartSetup, SlotsSetup, Warning};
 use bakeoff_units::{Clock, Nanos, PerSecond};
 use std::sync::atomic::Ordering;
 

@@ -2,11 +2,11 @@
 
 use super::bench::{Bench, Measured, Pace, Part};
 use super::{Run, RunError};
-use crate::analyse::{self, Next, Standing};
-use crate::directory::{Digests, StoppedBy, Stored};
-use crate::plan::Design;
-use crate::results::{LoadSetup, RoundKind, Setup, SliceRecord, SlotsSetup};
+use bakeoff_analysis::analyse::{self, Next, Standing};
 use bakeoff_content::SplitMix64;
+use bakeoff_plan::Design;
+use bakeoff_results::directory::{Digests, StoppedBy, Stored};
+use bakeoff_results::{LoadSetup, RoundKind, Setup, SliceRecord, SlotsSetup};
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;

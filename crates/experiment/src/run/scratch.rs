@@ -5,7 +5,7 @@
 //! first and never reached into.
 
 use super::RunError;
-use crate::plan::Plan;
+use bakeoff_plan::Plan;
 use bakeoff_sys::mount;
 use std::fs::{self, DirBuilder};
 use std::io;

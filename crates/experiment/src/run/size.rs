@@ -4,8 +4,8 @@
 //! thousand times as long as one of 1 byte.
 
 use super::budget::ROUNDS;
-use crate::looks::USABLE;
-use crate::results::Warning;
+use bakeoff_analysis::looks::USABLE;
+use bakeoff_results::Warning;
 use bakeoff_units::Nanos;
 
 /// Slices do not shrink below this share of their best size: fewer rounds are better then.

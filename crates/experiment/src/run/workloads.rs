@@ -1,7 +1,7 @@
 //! Workloads of a run, built from the plan's description, which give the slices.
 
 use super::RunError;
-use crate::plan::{LoadClock, RequestSource, RequestWork};
+use bakeoff_plan::{LoadClock, RequestSource, RequestWork};
 use bakeoff_workload::replay::{InOrder, ReplayOptions, Shuffled};
 use bakeoff_workload::{Get, Webstone, Workload, walk};
 use std::num::NonZeroU32;

@@ -6,8 +6,8 @@
 use crate::Bundle;
 use crate::reading::Reading;
 use crate::slices::complete_rounds;
-use bakeoff_experiment::results::{SliceRecord, second};
 use bakeoff_meter::{Buckets, Decoder, Sum, edges_ns};
+use bakeoff_results::{SliceRecord, second};
 use bakeoff_stats::{CountsByRound, Quantile, Resampling, SHIFT};
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@
 use super::page::{key, state};
 use crate::figures::{self, Change};
 use crate::reading::Reading;
-use bakeoff_experiment::results::{Comparison, StratumSetup};
+use bakeoff_results::{Comparison, StratumSetup};
 use bakeoff_stats::Verdict;
 use serde::Serialize;
 

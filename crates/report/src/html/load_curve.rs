@@ -6,7 +6,7 @@ use super::page::key;
 use crate::figures;
 use crate::reading::Reading;
 use crate::words;
-use bakeoff_experiment::results::Comparison;
+use bakeoff_results::Comparison;
 use bakeoff_stats::per_second;
 use serde::Serialize;
 

@@ -12,7 +12,7 @@ use crate::figures;
 use crate::reading::Reading;
 use crate::sections::{self, Section};
 use crate::{Bundle, peak, words};
-use bakeoff_experiment::results::{Comparison, Fact};
+use bakeoff_results::{Comparison, Fact};
 use bakeoff_stats::Verdict;
 use minijinja::Value;
 use serde::Serialize;

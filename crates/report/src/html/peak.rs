@@ -5,7 +5,7 @@ use super::page::{apart, key};
 use crate::peak::{bound, cells, confirmed, curve, limited_by, quantile, verdict};
 use crate::reading::Reading;
 use crate::{figures, words};
-use bakeoff_experiment::results::{PeakArm, PeakResult, PeakTrial};
+use bakeoff_results::{PeakArm, PeakResult, PeakTrial};
 use serde::Serialize;
 
 /// Everything in `peak.html.j2`.

@@ -1,7 +1,7 @@
 //! A run beside the figures that a study published.
 
 use crate::figures;
-use bakeoff_experiment::study::{Standing, StudyRow, StudySection};
+use bakeoff_results::{Standing, StudyRow, StudySection};
 use serde::Serialize;
 
 /// The section.

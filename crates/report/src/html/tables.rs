@@ -5,8 +5,8 @@ use crate::figures::{self, Change, NONE};
 use crate::link;
 use crate::reading::Reading;
 use crate::words;
-use bakeoff_experiment::results::{Comparison, DesignSetup, Fact};
 use bakeoff_meter::{CATALOGUE, Kind, Meter, Quantiles};
+use bakeoff_results::{Comparison, DesignSetup, Fact};
 use bakeoff_stats::Verdict;
 use serde::Serialize;
 
@@ -182,7 +182,7 @@ impl Row {
 }
 
 pub(super) fn times(reading: &Reading<'_>) -> Vec<Times> {
-    type Pick = fn(&bakeoff_experiment::results::ArmResult) -> Quantiles;
+    type Pick = fn(&bakeoff_results::ArmResult) -> Quantiles;
     let kinds: [(&'static str, Pick); 6] = [
         ("Response: from due to last byte", |arm| arm.response_ns),
         ("Service: from sent to last byte", |arm| arm.service_ns),

@@ -7,8 +7,8 @@ mod parquet;
 pub use self::parquet::parquet;
 
 use crate::Bundle;
-use bakeoff_experiment::results::SliceRecord;
 use bakeoff_meter::{Buckets, CATALOGUE, Decoder, Meter};
+use bakeoff_results::SliceRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What stands in one place of the table; `None` where it could not be read.

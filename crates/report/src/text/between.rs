@@ -4,7 +4,7 @@ use super::layout::{Page, Paint};
 use super::study::stated;
 use crate::figures::{self, NONE};
 use crate::words;
-use bakeoff_experiment::between::{Between, Changed, Row};
+use bakeoff_analysis::between::{Between, Changed, Row};
 use bakeoff_meter::{Unit, catalogue};
 use bakeoff_stats::Amounts;
 

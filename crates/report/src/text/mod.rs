@@ -27,7 +27,7 @@ use crate::link;
 use crate::reading::Reading;
 use crate::sections::{self, Section};
 use crate::words;
-use bakeoff_experiment::results::Comparison;
+use bakeoff_results::Comparison;
 use bakeoff_stats::{Verdict, per_second};
 use layout::{Page, Paint};
 

@@ -7,7 +7,7 @@ use crate::peak::{
 };
 use crate::reading::Reading;
 use crate::{figures, handshakes, words};
-use bakeoff_experiment::results::{PeakArm, PeakResult};
+use bakeoff_results::{PeakArm, PeakResult};
 
 pub(super) fn text(mut page: Page, reading: &Reading<'_>, peak: &PeakResult) -> String {
     let results = &reading.bundle.results;

@@ -3,9 +3,8 @@
 use super::layout::{Page, Paint};
 use crate::figures::{self, NONE};
 use crate::words;
-use bakeoff_experiment::study::{
-    Figure, Quantity, Row, Standing, Study, StudyRow, StudySection, Table, Unit,
-};
+use bakeoff_plan::study::{Figure, Quantity, Row, Study, Table, Unit};
+use bakeoff_results::{Standing, StudyRow, StudySection};
 
 /// A line a study.
 pub fn studies(studies: &[Study]) -> String {

@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use crate::terminal::golden;
-use bakeoff_experiment::between::{Between, Wanted, between};
+use bakeoff_analysis::between::{Between, Wanted, between};
 use bakeoff_report::{between as text, between_json};
 
 /// The ordinary run, and the same with a tenth more CPU in every slice of `tls`, on another kernel.

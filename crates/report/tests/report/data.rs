@@ -2,8 +2,8 @@
 
 use crate::terminal::golden;
 use crate::{fixture, schema};
-use bakeoff_experiment::results::Results;
 use bakeoff_report::{csv, json, results_schema, trials_csv};
+use bakeoff_results::Results;
 
 #[test]
 fn json_is_stable_and_reads_back() {

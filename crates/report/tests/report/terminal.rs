@@ -1,10 +1,11 @@
 //! The terminal's report against golden files; `UPDATE_GOLDEN=1` writes them anew.
 
 use crate::fixture;
-use bakeoff_experiment::results::{Bound, ClientSetup, Resource};
-use bakeoff_experiment::study::{self, Standing};
 use bakeoff_meter::HandshakeCounts;
+use bakeoff_plan::study;
 use bakeoff_report::{Bundle, html, text};
+use bakeoff_results::Standing;
+use bakeoff_results::{Bound, ClientSetup, Resource};
 use std::path::PathBuf;
 
 /// Compares with a golden file.

@@ -15,7 +15,7 @@ mod tests;
 
 use super::placement::Placement;
 use super::seen::{PROGRAMS, Seen};
-use crate::results::Warning;
+use bakeoff_results::Warning;
 use bakeoff_units::PerSecond;
 use serde::Serialize;
 

@@ -4,9 +4,9 @@
 //! answer.
 
 use super::super::RunError;
-use crate::plan::{ArmCalls, CallsWork};
-use crate::results::{ProofRecord, SubjectSetup};
 use bakeoff_calls::{Answer, Asked, Batch, Operation, WORD};
+use bakeoff_plan::{ArmCalls, CallsWork};
+use bakeoff_results::{ProofRecord, SubjectSetup};
 use bakeoff_subject::{Dialogue, Heard, HeldPort, Job, Proof, Substitutions, WrapSpec, prove_wraps, wrapped};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::path::{Path, PathBuf};

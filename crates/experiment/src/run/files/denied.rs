@@ -7,9 +7,9 @@ use super::hand::{Check, Hand};
 use super::store::Store;
 use super::tree::c_string;
 use super::watch::Pulse;
-use crate::plan::{Fsync, Plan, ViolationPlan, Violations};
 use bakeoff_content::{Body, ObjectId};
 use bakeoff_meter::ViolationCounts;
+use bakeoff_plan::{Fsync, Plan, ViolationPlan, Violations};
 use std::ffi::CString;
 use std::io;
 

@@ -39,7 +39,7 @@ impl Class {
             Self::OpenFailed => "open-failed",
             Self::ReadFailed => "read-failed",
             Self::WrongSize => "wrong-size",
-            Self::WrongBytes => crate::results::WRONG_BYTES,
+            Self::WrongBytes => bakeoff_results::WRONG_BYTES,
             Self::WriteFailed => "write-failed",
             Self::NoSpace => "no-space",
             Self::SyncFailed => "sync-failed",

@@ -5,8 +5,8 @@
 
 use super::failure::{Class, Failure};
 use super::tree::{Tree, TreeFile};
-use crate::plan::Fsync;
 use bakeoff_content::Body;
+use bakeoff_plan::Fsync;
 use bakeoff_sys::file::{Dir, Writing, close};
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -291,8 +291,8 @@ fn joined(directory: &CStr, name: &CStr) -> CString {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::TreeShape;
     use bakeoff_content::ObjectId;
+    use bakeoff_plan::TreeShape;
     use bakeoff_units::Bytes;
 
     fn body(name: &str, len: u64) -> Body {

@@ -6,7 +6,7 @@
 
 use super::super::RunError;
 use super::place::{Place, Surroundings};
-use crate::results::ProofRecord;
+use bakeoff_results::ProofRecord;
 use bakeoff_subject::{Errand, Job, Status, Substitutions};
 use bakeoff_sys::mount;
 use bakeoff_units::Nanos;

@@ -1,6 +1,6 @@
 //! Kinds of operations: the rows of the report, and the number of operations of a kind that fits a slice.
 
-use crate::plan::{CacheState, FilesWork, Operation};
+use bakeoff_plan::{CacheState, FilesWork, Operation};
 use bakeoff_units::Bytes;
 
 /// Most operations of one kind in a slice, if nothing else limits them: prepared steps take memory.
@@ -79,7 +79,7 @@ impl Kind {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::plan::Fsync;
+    use bakeoff_plan::Fsync;
     use bakeoff_units::Nanos;
 
     /// Kinds that read these sizes.

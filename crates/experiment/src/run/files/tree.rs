@@ -4,8 +4,8 @@
 //! of real files are (Agrawal, Bolosky, Douceur and Lorch, "A five-year study of file-system metadata", FAST 2007) and
 //! are scaled so that their mean is the one asked for.
 
-use crate::plan::TreeShape;
 use bakeoff_content::{Body, ObjectId, SplitMix64};
+use bakeoff_plan::TreeShape;
 use std::ffi::CString;
 
 /// Seed purpose.

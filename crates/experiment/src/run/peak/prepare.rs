@@ -2,13 +2,13 @@
 //! and the bound that all trials are judged by.
 
 use super::{Quest, load_in_words};
-use crate::plan::{LoadClock, PeakPlan};
-use crate::results::{ClosedLoop, Environment, PeakSetup, PeakStart, Setup, Unloaded, Warning};
 use crate::run::Course;
 use crate::run::servers::ServerBench;
 use crate::run::servers::trial::{Load, Measured};
 use crate::run::{Progress, Run, RunError};
 use bakeoff_meter::Counters;
+use bakeoff_plan::{LoadClock, PeakPlan};
+use bakeoff_results::{ClosedLoop, Environment, PeakSetup, PeakStart, Setup, Unloaded, Warning};
 use bakeoff_stats::knee::LEVEL;
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeMap;

@@ -1,8 +1,8 @@
 //! Site, catalogue and certificates of a run, as far as some arm needs them.
 
-use crate::plan::{Arm, ArmKind};
 use crate::run::scratch::Scratch;
 use crate::run::{Progress, RunError};
+use bakeoff_plan::{Arm, ArmKind};
 use bakeoff_subject::{Certificate, Spec};
 use bakeoff_workload::Workload;
 use std::collections::BTreeMap;

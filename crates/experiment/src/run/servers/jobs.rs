@@ -2,8 +2,6 @@
 
 use super::hits::Numbered;
 use super::place::Place;
-use crate::plan::{BurstClock, LoadClock, RequestWork};
-use crate::results::SlotsSetup;
 use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
@@ -11,6 +9,8 @@ use bakeoff_loadgen::{
     BodyCheck, Bursts, Constant, Job, Original, Pace, Pacer, Poisson, Recording, Slots, Slotted,
 };
 use bakeoff_meter::{Counters, ErrorClass};
+use bakeoff_plan::{BurstClock, LoadClock, RequestWork};
+use bakeoff_results::SlotsSetup;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{ListSource, Slice, Statuses};
 use std::sync::Arc;

@@ -17,10 +17,10 @@ use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot, fill_programs};
 use super::{Progress, Run, RunError, workloads};
 use crate::environment::{self, Placement};
-use crate::plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Timed, Violations};
-use crate::results::{LinkSetup, ProofRecord, SlotsSetup, SubjectSetup, WorkloadSetup};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::{BodyCheck, Recording};
+use bakeoff_plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Timed, Violations};
+use bakeoff_results::{LinkSetup, ProofRecord, SlotsSetup, SubjectSetup, WorkloadSetup};
 use bakeoff_subject::Chain;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
@@ -30,8 +30,6 @@ use place::{Executables, Place, Starter};
 use violation_notes::Noted;
 use violations::Planted;
 
-/// Bound on the generator's lateness if requests are close together.
-const LATENESS: Nanos = Nanos::from_millis(1);
 /// Number of the pilot's round, which no real round has.
 const PILOT_ROUND: u64 = u64::MAX >> 1;
 /// Seed purpose of the order of starts and of the padding of environments.
@@ -483,7 +481,7 @@ impl Bench for ServerBench<'_> {
     fn max_lateness(&self) -> Option<Nanos> {
         // Each population has its own bound.
         let alike = self.jobs.work.populations.is_empty();
-        let all = self.works().into_iter().filter_map(|work| max_lateness(work.clock));
+        let all = self.works().into_iter().filter_map(|work| work.clock.max_lateness());
         if alike { all.min() } else { None }
     }
 
@@ -511,21 +509,6 @@ impl Bench for ServerBench<'_> {
         let levels = self.plan_arm(arm).map_or_else(Vec::new, |arm| arm.levels.clone());
         let load = self.plan_arm(arm).and_then(|arm| Some(arm.load.as_ref()?.in_words()));
         SubjectSetup { load, ..self.arms[arm].setup(levels, &self.executables) }
-    }
-}
-
-/// Allowed lateness of the generator at a rate.
-pub(crate) fn most_lateness(rate: PerSecond) -> Nanos {
-    LATENESS.max(rate.gap().times(0.1))
-}
-
-/// Allowed lateness of the generator on an open clock.
-fn max_lateness(clock: LoadClock) -> Option<Nanos> {
-    match clock {
-        LoadClock::Closed { .. } => None,
-        LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(most_lateness(rate)),
-        LoadClock::Bursts(bursts) => Some(LATENESS.max(bursts.every.times(0.1))),
-        LoadClock::Original { .. } => Some(LATENESS),
     }
 }
 

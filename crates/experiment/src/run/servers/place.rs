@@ -2,14 +2,14 @@
 
 use super::files::Files;
 use super::hits::Seen;
-use crate::directory::LOGS;
 use crate::environment::{self, Placement};
-use crate::plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, Population, RequestWork};
-use crate::results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
 use crate::run::link::Wire;
 use crate::run::scratch::on_disk;
 use crate::run::{Run, RunError};
 use bakeoff_loadgen::{Engine, Protocol, Station, Target, TlsOptions, Trust};
+use bakeoff_plan::{Arm, ArmKind, ClientPlan, Fresh, LimitsPlan, Population, RequestWork};
+use bakeoff_results::directory::LOGS;
+use bakeoff_results::{ClientSetup, FrontSetup, ProofRecord, SubjectSetup};
 use bakeoff_subject::{
     Certificate, Chain, Context, FrontKind, Limits, Proof, Running, Spec, SubjectError, build_layers, prove,
     prove_layers, start_chain,

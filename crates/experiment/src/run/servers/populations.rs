@@ -4,13 +4,12 @@
 //! the kernel shares those out among them and none waits in another's loop; any wait that remains is its lateness.
 
 use super::jobs::Jobs;
-use super::max_lateness;
 use super::place::Place;
-use crate::plan::{Population, RequestWork};
-use crate::results::{PopulationRecord, PopulationSetup};
 use crate::run::{RunError, workloads};
 use bakeoff_loadgen::{Recording, Station};
 use bakeoff_meter::{Counters, Times};
+use bakeoff_plan::{LoadClock, Population, RequestWork};
+use bakeoff_results::{PopulationRecord, PopulationSetup};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Workload;
 use std::collections::BTreeMap;
@@ -68,6 +67,6 @@ pub(super) fn setup(index: usize, population: &Population, works: &[&RequestWork
         population: population.name.clone(),
         load: population.load_in_words(clocks()),
         max_errors: population.max_errors.get(),
-        max_lateness_ns: clocks().filter_map(max_lateness).min().map(Nanos::get),
+        max_lateness_ns: clocks().filter_map(LoadClock::max_lateness).min().map(Nanos::get),
     }
 }

@@ -7,9 +7,9 @@
 //! would be charged with reading that again.
 
 use super::files::Files;
-use crate::plan::{Arm, ArmKind, Plan};
 use crate::run::scratch::{Scratch, on_disk};
 use crate::run::{Progress, RunError};
+use bakeoff_plan::{Arm, ArmKind, Plan};
 use bakeoff_workload::{Site, Workload};
 use std::path::PathBuf;
 

@@ -6,12 +6,12 @@
 use super::hits::Numbered;
 use super::jobs::{self, Jobs, no_replies, pacer};
 use super::{ServerBench, Workloads, populations};
-use crate::plan::{BurstClock, During, LoadClock, Timed};
-use crate::results::{InFlight, TrialLateness};
 use crate::run::snapshot::fill_programs;
 use crate::run::{RunError, bench};
 use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};
 use bakeoff_meter::{Counters, ErrorClass, Times};
+use bakeoff_plan::{BurstClock, During, LoadClock, Timed};
+use bakeoff_results::{InFlight, TrialLateness};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -1,8 +1,8 @@
 //! Planted violations: requests that the layer must refuse, put in the place of others.
 
-use crate::plan::{ViolationPlan, Violations};
 use crate::run::RunError;
 use bakeoff_content::{Body, SplitMix64};
+use bakeoff_plan::{ViolationPlan, Violations};
 use bakeoff_workload::{Expect, Method, Request, RequestTable, Site, Slice, Statuses, Workload};
 use std::collections::HashSet;
 use std::fmt::Write as _;

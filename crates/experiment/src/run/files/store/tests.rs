@@ -4,7 +4,7 @@ use super::super::kind::tests::work;
 use super::super::kind::{Kind, kinds};
 use super::super::watch::Watch;
 use super::*;
-use crate::plan::TreeShape;
+use bakeoff_plan::TreeShape;
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::sync::atomic::AtomicBool;
 

@@ -1,0 +1,127 @@
+//! Reasons that make an arm's figures worthless, whatever they are.
+
+use super::series::{Series, Table};
+use super::{handshakes, populations};
+use bakeoff_loadgen::GENERATOR_LIMIT;
+use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
+use bakeoff_meter::{Counters, ErrorClass, HitCounts};
+use bakeoff_plan::LoadClock;
+use bakeoff_results::{Setup, WRONG_BYTES, second};
+use bakeoff_units::{Nanos, PerSecond, Ratio};
+use std::collections::BTreeMap;
+
+/// The reason why the arm is invalid; an invalid baseline makes every arm of its stratum so.
+///
+/// `off`: arms whose layer was not on at some start, with their proof's output.
+pub(super) fn reason(
+    setup: &Setup,
+    table: &Table,
+    off: &BTreeMap<String, String>,
+    arm: &str,
+) -> Option<String> {
+    if let Some(said) = off.get(arm) {
+        return Some(format!("its layer was not on at every start ({said}): a cost of what is off is none"));
+    }
+    let own = own_reason(setup, table, arm);
+    let of_baseline = || {
+        let baseline = setup.baseline_of(arm);
+        [baseline.to_owned(), second(baseline)]
+            .into_iter()
+            .find_map(|name| own_reason(setup, table, &name).map(|why| format!("the baseline {name}: {why}")))
+    };
+    own.or_else(of_baseline)
+}
+
+fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
+    let slices: Vec<&Counters> = table.all().flat_map(|series| &series.column(arm).counters).collect();
+    let all = Counters::sum(slices.iter().copied());
+    if all.requests == 0 {
+        return None;
+    }
+    let of_class = |class: &str| all.errors.get(class).copied().unwrap_or(0);
+    let wrong = of_class(ErrorClass::WrongBody.as_str());
+    if wrong > 0 {
+        return Some(format!("{wrong} replies had bytes of something else (wrong-body)"));
+    }
+    let other = of_class(WRONG_BYTES);
+    if other > 0 {
+        return Some(format!("{other} files held other bytes than were written ({WRONG_BYTES})"));
+    }
+    if let Some(why) = by_itself(setup, &all).or_else(|| served_nothing(setup, &slices)) {
+        return Some(why);
+    }
+    let noun = if setup.workload.makes_operations() { "operations" } else { "requests" };
+    // Populations have limits of their own.
+    let failed = if table.populations.is_empty() { failing(&all, setup.max_errors, noun) } else { None };
+    failed
+        .or_else(|| handshakes::off(setup, arm, slices.iter().copied()))
+        .or_else(|| populations::wrong(&table.populations, arm))
+        // In a duet times are not judged.
+        .or_else(|| if setup.design.is_duet() { None } else { late(setup, table.main(), arm) })
+}
+
+/// More failures than allowed: the share, and the class with most failures.
+pub(super) fn failing(all: &Counters, max_errors: f64, noun: &str) -> Option<String> {
+    let share = all.error_count() as f64 / all.requests.max(1) as f64;
+    if share <= max_errors {
+        return None;
+    }
+    Some(format!("{} of its {noun} failed, most by {}", Ratio::new(share)?, all.most_failures()?))
+}
+
+/// An arm that served nothing has no cost of serving.
+fn served_nothing(setup: &Setup, slices: &[&Counters]) -> Option<String> {
+    let empty = |c: &&Counters| c.replies == 0 && c.requests > 0 && c.refused_count() == c.requests;
+    let slice = slices.iter().copied().find(empty).filter(|_| setup.primary == SUBJECT_CPU_PER_REPLY)?;
+    let some = if slices.iter().all(|c| c.replies == 0) { "" } else { " in some slices" };
+    Some(format!(
+        "it served nothing{some} ({} requests of a slice, all refused): there is no CPU of a served request",
+        slice.requests
+    ))
+}
+
+/// Our servers number each of their replies: a reply without a number came from something else.
+fn by_itself(setup: &Setup, all: &Counters) -> Option<String> {
+    let HitCounts { replies, unnumbered, .. } = all.hits?;
+    let share = Ratio::new(unnumbered as f64 / replies.max(1) as f64)?;
+    (share.get() > setup.max_errors).then(|| {
+        format!("{share} of its replies ({unnumbered}) were not made by the server behind: what stands before it answers by itself")
+    })
+}
+
+/// Open loop: the generator sent later than it should have.
+fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    later_than(series, arm, bound(setup, series)?)
+}
+
+/// Allowed lateness of the generator in these rounds; `None` in a closed loop.
+fn bound(setup: &Setup, series: &Series) -> Option<Nanos> {
+    let load = series.load.and_then(|load| setup.design.loads.get(load as usize));
+    match load {
+        Some(load) => LoadClock::Poisson(PerSecond::new(load.rate_per_s)?).max_lateness(),
+        None => setup.max_lateness_ns.map(Nanos::new),
+    }
+}
+
+pub(super) fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
+    let lateness = series.column(arm).merged.lateness.quantile(0.99);
+    (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
+}
+
+/// Reason why throughput and times of the arm say nothing in these rounds, though its cost per request may.
+pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    if setup.workload.kind == "command" || setup.workload.makes_operations() {
+        return None;
+    }
+    let baseline = setup.baseline_of(arm);
+    [arm.to_owned(), baseline.to_owned(), second(baseline)].into_iter().find_map(|name| {
+        if bound(setup, series).is_some() {
+            return setup.design.is_duet().then(|| late(setup, series, &name)).flatten();
+        }
+        let counters = &series.column(&name).counters;
+        let busy = counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64;
+        let share = Ratio::new(busy.min(1.0))?;
+        (busy >= GENERATOR_LIMIT)
+            .then(|| format!("the generator was the limit for {name}: its core was {share} busy"))
+    })
+}

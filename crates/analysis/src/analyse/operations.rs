@@ -1,0 +1,69 @@
+//! Results by kind of operation, each as if it had been measured alone.
+
+use super::arm::median;
+use super::compare::{Of, per_slice};
+use super::series::{Series, Table};
+use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
+use bakeoff_meter::{Counters, Meter};
+use bakeoff_results::{ArmResult, OperationFigures, OperationResult, OperationSetup, Setup};
+use std::collections::BTreeMap;
+
+/// Meters compared for each kind.
+const COMPARED: [&str; 2] = [OPERATION_TIME, SUBJECT_CPU];
+/// Meters shown for each arm.
+const SHOWN: [&str; 5] =
+    [OPERATION_TIME, SUBJECT_CPU, "front_cpu_per_request", "server_cpu_per_request", "bytes_per_second"];
+
+/// In the order of the plan.
+pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<OperationResult> {
+    let result = |known: &OperationSetup| {
+        let alone = table.main().alone(&known.operation);
+        result(&Of { setup, table, series: &alone, arms }, known)
+    };
+    setup.workload.operations.iter().map(result).collect()
+}
+
+fn result(of: &Of<'_>, known: &OperationSetup) -> OperationResult {
+    let setup = of.setup;
+    let arms: Vec<&str> = setup.judged().chain(setup.seconds()).collect();
+    let rows = COMPARED
+        .into_iter()
+        .filter_map(catalogue::find)
+        .flat_map(|meter| arms.iter().filter_map(|arm| per_slice(of, arm, meter)).collect::<Vec<_>>());
+    OperationResult {
+        operation: known.operation.clone(),
+        count: known.count,
+        comparisons: rows.collect(),
+        arms: setup.arms.iter().map(|arm| (arm.clone(), figures(of.series, arm, known))).collect(),
+    }
+}
+
+fn figures(alone: &Series, arm: &str, known: &OperationSetup) -> OperationFigures {
+    let column = alone.column(arm);
+    let all = Counters::sum(&column.counters);
+    let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
+    let meters = SHOWN.into_iter().filter_map(catalogue::find);
+    OperationFigures {
+        tried: all.requests,
+        errors: all.errors,
+        bytes: all.bytes,
+        refused: known.refused.get(arm).cloned(),
+        time_ns: column.merged.response.quantiles(),
+        steps_ns: steps(&column.counters, &known.operation),
+        meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
+    }
+}
+
+/// The mean of each step over all operations.
+fn steps(slices: &[Counters], operation: &str) -> BTreeMap<String, f64> {
+    let mut sums: BTreeMap<String, f64> = BTreeMap::new();
+    let mut tried = 0;
+    for counts in slices.iter().filter_map(|slice| slice.operations.get(operation)) {
+        tried += counts.tried;
+        for (step, ns) in &counts.steps_ns {
+            *sums.entry(step.clone()).or_default() += *ns as f64;
+        }
+    }
+    sums.values_mut().for_each(|sum| *sum /= tried.max(1) as f64);
+    sums
+}

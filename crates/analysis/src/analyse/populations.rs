@@ -1,0 +1,197 @@
+//! Results by population for each arm, and the populations that make an arm's figures worthless.
+//!
+//! Pure, cold. Each is looked at as if it had been alone; verdicts stand on all together.
+
+use super::arm::median;
+use super::compare::{Of, Quantiles, exploratory_rows};
+use super::invalid::{failing, later_than};
+use super::series::{Column, Table};
+use bakeoff_meter::catalogue::{self, RESPONSE_P50};
+use bakeoff_meter::{Counters, Meter};
+use bakeoff_results::{ArmResult, PopulationFigures, PopulationResult, PopulationSetup, Setup};
+use bakeoff_units::{Nanos, Ratio};
+use std::collections::BTreeMap;
+
+/// Meters compared for each population.
+const COMPARED: [&str; 5] = ["replies_per_second", "refused", "errors", RESPONSE_P50, "response_p99"];
+/// Rates shown for each population.
+const SHOWN: [&str; 3] = ["replies_per_second", "bytes_per_second", "refused_per_second"];
+
+/// In the order of the plan.
+pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResult>) -> Vec<PopulationResult> {
+    let result = |of_plan: &(PopulationSetup, Table)| {
+        let (known, alone) = of_plan;
+        let of = Of { setup, table: alone, series: alone.main(), arms };
+        let meters: Vec<&Meter> = COMPARED.into_iter().filter_map(catalogue::find).collect();
+        let quantiles = Quantiles::of(setup, of.series, &meters);
+        let rows = |arm| exploratory_rows(&of, &quantiles, &meters, arm);
+        let figures_of = |arm: &String| {
+            let invalid = spoiled_by(of_plan, &table.populations, arm);
+            (arm.clone(), PopulationFigures { invalid, ..figures(alone.main().column(arm)) })
+        };
+        PopulationResult {
+            population: known.population.clone(),
+            load: known.load.clone(),
+            max_lateness_ns: known.max_lateness_ns,
+            comparisons: setup.judged().chain(setup.seconds()).flat_map(rows).collect(),
+            arms: setup.arms.iter().map(figures_of).collect(),
+        }
+    };
+    table.populations.iter().map(result).collect()
+}
+
+fn figures(column: &Column) -> PopulationFigures {
+    let Counters { requests, replies, cut, errors, refused, .. } = Counters::sum(&column.counters);
+    let ended = requests - cut;
+    let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
+    let meters = SHOWN.into_iter().filter_map(catalogue::find);
+    PopulationFigures {
+        requests,
+        replies,
+        cut,
+        served: (ended > 0).then(|| replies as f64 / ended as f64),
+        errors,
+        refused,
+        response_ns: column.merged.response.quantiles(),
+        response_mean_ns: column.merged.response.mean_ns(),
+        lateness_ns: column.merged.lateness.quantiles(),
+        invalid: None,
+        meters: meters.filter_map(|meter| Some((meter.name.to_owned(), of(meter)?))).collect(),
+    }
+}
+
+/// The fault of one of them; it spoils the whole arm, whose figures come from all.
+pub(super) fn wrong(populations: &[(PopulationSetup, Table)], arm: &str) -> Option<String> {
+    populations.iter().find_map(|of| spoiled_by(of, populations, arm))
+}
+
+/// The fault of this population.
+fn spoiled_by(
+    (known, alone): &(PopulationSetup, Table),
+    populations: &[(PopulationSetup, Table)],
+    arm: &str,
+) -> Option<String> {
+    let name = &known.population;
+    let all = Counters::sum(&alone.main().column(arm).counters);
+    if let Some(why) = failing(&all, known.max_errors, "requests") {
+        return Some(format!("the population {name}: {why}"));
+    }
+    let late = later_than(alone.main(), arm, Nanos::new(known.max_lateness_ns?))?;
+    Some(format!("the population {name} was starved: {late}{}", by_whom(populations, name, arm)))
+}
+
+/// The other population that had most of the generator.
+fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> String {
+    let cpu = |table: &Table| Counters::sum(&table.main().column(arm).counters).generator_cpu_ns;
+    let all: u64 = populations.iter().map(|(_, table)| cpu(table)).sum();
+    let others = populations.iter().filter(|(known, _)| known.population != name);
+    let Some((most, table)) = others.max_by_key(|(_, table)| cpu(table)) else { return String::new() };
+    let share = Ratio::new(cpu(table) as f64 / all.max(1) as f64);
+    share.map_or_else(String::new, |share| {
+        format!("; {share} of the generator's CPU went to the population {}", most.population)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyse::series::Depth;
+    use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
+    use bakeoff_results::{PopulationRecord, SliceRecord, WorkloadSetup};
+
+    /// A round in which `few` had this number of failures and was sent this late, and `many` used ten times the CPU.
+    fn table(setup: &Setup, failures: u64, late: Nanos) -> Table {
+        let record = |failures, late: Nanos, generator_cpu_ns| {
+            let mut recorder = Recorder::new();
+            for _ in 0..1000 - failures {
+                let (sent, done) = (Nanos::ZERO, Nanos::from_millis(2));
+                recorder.reply(200, 100, ReplyTimes { due: sent, sent, first_byte: done, done });
+                recorder.times.lateness.record(late);
+            }
+            (0..failures).for_each(|_| recorder.error(ErrorClass::Reset));
+            let (times, counters) = recorder.finish();
+            let requests = counters.requests + 10;
+            let counters =
+                Counters { requests, cut: 10, generator_cpu_ns, wall_ns: 1_000_000_000, ..counters };
+            PopulationRecord { counters, times: times.encode() }
+        };
+        let populations = BTreeMap::from([
+            ("few".to_owned(), record(failures, late, 1_000_000)),
+            ("many".to_owned(), record(0, Nanos::ZERO, 9_000_000)),
+        ]);
+        let slices: Vec<SliceRecord> = setup.arms.iter().map(|arm| slice(arm, populations.clone())).collect();
+        Table::read(setup, &slices, Depth::Histograms).unwrap()
+    }
+
+    fn slice(arm: &str, populations: BTreeMap<String, PopulationRecord>) -> SliceRecord {
+        let PopulationRecord { counters, times } = populations["many"].clone();
+        SliceRecord {
+            round: 0,
+            position: 0,
+            arm: arm.to_owned(),
+            design: bakeoff_plan::Design::Pairs,
+            load: None,
+            start: 0,
+            proof: None,
+            started_ns: 0,
+            ended_ns: 1,
+            order_seed: None,
+            counters,
+            times,
+            populations,
+        }
+    }
+
+    fn setup() -> Setup {
+        let of = |population: &str, max_lateness_ns| PopulationSetup {
+            population: population.to_owned(),
+            max_errors: 0.01,
+            max_lateness_ns,
+            ..PopulationSetup::default()
+        };
+        Setup {
+            arms: ["a", "a'", "b"].map(str::to_owned).to_vec(),
+            baseline: "a".to_owned(),
+            workload: WorkloadSetup {
+                populations: vec![of("few", Some(1_000_000)), of("many", None)],
+                ..WorkloadSetup::default()
+            },
+            ..Setup::default()
+        }
+    }
+
+    #[test]
+    fn a_population_that_waited_for_the_generator_is_named_with_the_one_that_had_it() {
+        let setup = setup();
+        let wrong = |failures, late| wrong(&table(&setup, failures, late).populations, "b");
+        assert_eq!(wrong(10, Nanos::from_micros(900)), None);
+        let starved = wrong(0, Nanos::from_millis(3)).unwrap();
+        for words in ["the population few was starved", "(bound 1 ms)", "90 % of the generator's CPU", "many"]
+        {
+            assert!(starved.contains(words), "{starved}");
+        }
+        let table = table(&setup, 0, Nanos::from_millis(3));
+        let results = all(&setup, &table, &BTreeMap::new());
+        let [few, many] = [0, 1].map(|index| &results[index]);
+        assert_eq!((few.max_lateness_ns, many.max_lateness_ns), (Some(1_000_000), None));
+        assert_eq!(few.arms["b"].invalid.as_ref(), Some(&starved), "the one is named, the other is not");
+        assert_eq!(many.arms["b"].invalid, None);
+        assert!(few.arms["b"].lateness_ns.p99 >= 2_900_000 && many.arms["b"].lateness_ns.p99 == 0);
+        let failed = wrong(11, Nanos::ZERO).unwrap();
+        assert!(
+            failed.starts_with("the population few: 1.09 % of its requests failed, most by reset"),
+            "{failed}"
+        );
+    }
+
+    #[test]
+    fn each_is_told_as_if_nobody_else_had_asked() {
+        let setup = setup();
+        let table = table(&setup, 99, Nanos::ZERO);
+        let [few, many] = [0, 1].map(|index| figures(table.populations[index].1.main().column("b")));
+        assert_eq!((few.requests, few.replies, few.errors["reset"]), (1010, 901, 99));
+        assert_eq!((few.served, many.served), (Some(0.901), Some(1.0)));
+        assert!((few.response_mean_ns - 2e6).abs() < 2e4, "{}", few.response_mean_ns);
+        assert_eq!(many.meters["replies_per_second"], 1000.0);
+    }
+}

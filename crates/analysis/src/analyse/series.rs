@@ -1,0 +1,334 @@
+//! Slices as a table: complete rounds down, arms across.
+
+use super::AnalyseError;
+use crate::looks::looks;
+use bakeoff_meter::catalogue::{self, RESPONSE_P50};
+use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Kind, Meter, Side, Sum, Times};
+use bakeoff_plan::Design;
+use bakeoff_results::{PopulationSetup, RoundKind, Setup, SliceRecord};
+use bakeoff_stats::LookPlan;
+use std::collections::BTreeMap;
+
+/// One arm's slices of complete rounds, in the order of rounds. Histograms are kept whole once, for
+/// all rounds together, and per round as the buckets that hold anything.
+#[derive(Default)]
+pub(super) struct Column {
+    pub(super) counters: Vec<Counters>,
+    pub(super) merged: Times,
+    /// Start of each slice, since the run began.
+    pub(super) started_ns: Vec<u64>,
+    response: Vec<Buckets>,
+    service: Vec<Buckets>,
+    response_p50: Vec<Option<f64>>,
+    /// `files` workload: histograms by kind of operation.
+    operations: BTreeMap<String, Histogram>,
+}
+
+/// Everything that was measured.
+pub(super) struct Table {
+    /// Rounds of the design, load by load; without loads only the plan's own clock.
+    pub(super) loads: Vec<Series>,
+    /// Index of the load that verdicts stand on.
+    pub(super) decide_at: usize,
+    /// The decision's load once more, the arms in turn.
+    pub(super) in_turn: Series,
+    /// The plan's own clock, if that is another load: full speed.
+    pub(super) full_speed: Series,
+    /// Rounds after which verdicts are judged.
+    pub(super) looks: LookPlan,
+    pub(super) is_duet: bool,
+    /// Each population as if it had been alone, in the order of the plan.
+    pub(super) populations: Vec<(PopulationSetup, Self)>,
+}
+
+impl Table {
+    pub(super) fn read(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
+        let alone = |known: &PopulationSetup| {
+            let own: Vec<_> =
+                slices.iter().filter_map(|slice| slice.of_population(&known.population)).collect();
+            let table = Self::of(setup, &own, depth)?;
+            Ok((known.clone(), table))
+        };
+        let populations =
+            setup.workload.populations.iter().map(alone).collect::<Result<_, AnalyseError>>()?;
+        Ok(Self { populations, ..Self::of(setup, slices, depth)? })
+    }
+
+    fn of(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
+        let design = &setup.design;
+        let of = |kind: RoundKind, load: Option<u32>, by: Design| {
+            let is_of = |slice: &&SliceRecord| design.kind_of(slice) == kind && slice.load == load;
+            let own: Vec<&SliceRecord> = slices.iter().filter(is_of).collect();
+            Ok::<_, AnalyseError>(Series { load, design: by, ..Series::read(setup, &own, depth)? })
+        };
+        let loads = match design.loads.len() as u32 {
+            0 => vec![of(RoundKind::Main, None, design.design)?],
+            all => {
+                let main = (0..all).map(|load| of(RoundKind::Main, Some(load), design.design));
+                main.collect::<Result<_, _>>()?
+            }
+        };
+        Ok(Self {
+            decide_at: (design.decide_at as usize).min(loads.len() - 1),
+            loads,
+            in_turn: of(RoundKind::InTurn, Some(design.decide_at), Design::Pairs)?,
+            full_speed: of(RoundKind::FullSpeed, None, Design::Pairs)?,
+            looks: looks(setup, slices),
+            is_duet: design.is_duet(),
+            populations: Vec::new(),
+        })
+    }
+
+    /// The rounds that verdicts stand on.
+    pub(super) fn main(&self) -> &Series {
+        &self.loads[self.decide_at]
+    }
+
+    /// Number of complete rounds of all kinds.
+    pub(super) fn rounds(&self) -> usize {
+        self.main().rounds + self.after()
+    }
+
+    /// Rounds in turn after the verdict.
+    pub(super) const fn after(&self) -> usize {
+        self.in_turn.rounds + self.full_speed.rounds
+    }
+
+    /// The rounds in which a figure is undistorted. A duet gives what a subject uses for its own requests, and their
+    /// outcomes. Times come from whole slices at the same load, and throughput from rounds in which nothing sets the
+    /// pace.
+    pub(super) fn valid_for(&self, meter: &Meter) -> &Series {
+        let of_subject = meter.side == Side::Subject && meter.kind != Kind::Histogram && !meter.is_speed();
+        match () {
+            () if of_subject || meter.part_of.is_some() => self.main(),
+            () if meter.is_speed() && self.full_speed.rounds > 0 => &self.full_speed,
+            () => self.timed(),
+        }
+    }
+
+    /// The rounds whose times hold.
+    pub(super) fn timed(&self) -> &Series {
+        match () {
+            () if !self.is_duet => self.main(),
+            () if self.in_turn.rounds > 0 || self.full_speed.rounds == 0 => &self.in_turn,
+            () => &self.full_speed,
+        }
+    }
+
+    /// All rounds, of all kinds.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Series> {
+        self.loads.iter().chain([&self.in_turn, &self.full_speed])
+    }
+
+    /// The table as if only this kind of file operation had been measured.
+    pub(super) fn alone(&self, operation: &str) -> Self {
+        Self {
+            loads: self.loads.iter().map(|series| series.alone(operation)).collect(),
+            decide_at: self.decide_at,
+            in_turn: self.in_turn.alone(operation),
+            full_speed: self.full_speed.alone(operation),
+            looks: self.looks.clone(),
+            is_duet: self.is_duet,
+            populations: Vec::new(),
+        }
+    }
+}
+
+/// All arms.
+pub(super) struct Series {
+    columns: BTreeMap<String, Column>,
+    rounds: usize,
+    /// Numbers of the rounds, ascending.
+    numbers: Vec<u32>,
+    /// The design of their slices.
+    pub(super) design: Design,
+    /// Index of their load in the design's list; none: the plan's own clock.
+    pub(super) load: Option<u32>,
+    /// The start of the arms that each round belongs to.
+    starts: Vec<u32>,
+    pub(super) seconds_per_round: Option<f64>,
+}
+
+/// Whether histograms are needed: reading them takes most of the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Depth {
+    Counters,
+    Histograms,
+}
+
+impl Series {
+    fn read(setup: &Setup, slices: &[&SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
+        let mut by_round: BTreeMap<u32, BTreeMap<&str, &SliceRecord>> = BTreeMap::new();
+        for slice in slices {
+            by_round.entry(slice.round).or_default().insert(&slice.arm, slice);
+        }
+        by_round.retain(|_, round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str())));
+        let complete: Vec<_> = by_round.values().collect();
+        let mut decoder = Decoder::default();
+        let mut columns = BTreeMap::new();
+        for arm in &setup.arms {
+            let slices = complete.iter().map(|round| round[arm.as_str()]);
+            let mut column = Column::counted(slices.clone());
+            if depth == Depth::Histograms {
+                column.time(slices, &mut decoder)?;
+            }
+            columns.insert(arm.clone(), column);
+        }
+        Ok(Self {
+            columns,
+            rounds: complete.len(),
+            numbers: by_round.keys().copied().collect(),
+            design: Design::Pairs,
+            load: None,
+            starts: complete.iter().map(|round| round[setup.baseline.as_str()].start).collect(),
+            seconds_per_round: seconds_per_round(slices, complete.len()),
+        })
+    }
+
+    pub(super) const fn rounds(&self) -> usize {
+        self.rounds
+    }
+
+    /// Numbers of the rounds, ascending.
+    pub(super) fn numbers(&self) -> &[u32] {
+        &self.numbers
+    }
+
+    /// The start of the arms that each round belongs to.
+    pub(super) fn starts(&self) -> &[u32] {
+        &self.starts
+    }
+
+    /// The column of an arm of the set-up.
+    pub(super) fn column(&self, arm: &str) -> &Column {
+        &self.columns[arm]
+    }
+
+    /// The figure of each slice; `None` when one slice has none. The median response time is the only quantile that is
+    /// judged per slice: it stands on thousands of replies.
+    pub(super) fn figures(&self, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
+        let column = self.column(arm);
+        if meter.name == RESPONSE_P50 {
+            return column.response_p50.iter().copied().collect();
+        }
+        column.counters.iter().map(meter.of_slice).collect()
+    }
+}
+
+impl Series {
+    /// The series as if only this kind of file operation had been measured.
+    pub(super) fn alone(&self, operation: &str) -> Self {
+        let columns = self.columns.iter().map(|(arm, column)| (arm.clone(), column.alone(operation)));
+        Self {
+            columns: columns.collect(),
+            rounds: self.rounds,
+            numbers: self.numbers.clone(),
+            design: self.design,
+            load: self.load,
+            starts: self.starts.clone(),
+            seconds_per_round: self.seconds_per_round,
+        }
+    }
+}
+
+impl Column {
+    fn alone(&self, operation: &str) -> Self {
+        let of = |counters: &Counters| {
+            let counts = counters.operations.get(operation);
+            counts.map_or_else(Counters::default, |counts| counts.alone(operation))
+        };
+        let (counters, started_ns) = (self.counters.iter().map(of).collect(), self.started_ns.clone());
+        let mut column = Self { counters, started_ns, ..Self::default() };
+        if let Some(times) = self.operations.get(operation) {
+            column.merged.response = times.clone();
+        }
+        column
+    }
+
+    fn counted<'a>(slices: impl Iterator<Item = &'a SliceRecord>) -> Self {
+        let (counters, started_ns) = slices.map(|slice| (slice.counters.clone(), slice.started_ns)).unzip();
+        Self { counters, started_ns, ..Self::default() }
+    }
+
+    fn time<'a>(
+        &mut self,
+        slices: impl Iterator<Item = &'a SliceRecord>,
+        decoder: &mut Decoder,
+    ) -> Result<(), AnalyseError> {
+        let mut sums = Sums::default();
+        for slice in slices {
+            let damaged = |why| AnalyseError::Histogram { round: slice.round, arm: slice.arm.clone(), why };
+            let (response, service) = sums.add(slice, decoder).map_err(damaged)?;
+            self.response_p50.push((response.count() > 0).then(|| response.quantile(0.5).get() as f64));
+            self.response.push(response);
+            self.service.push(service);
+        }
+        self.merged = sums.times();
+        self.operations = sums.operations.iter().map(|(name, sum)| (name.clone(), sum.histogram())).collect();
+        Ok(())
+    }
+
+    /// The histogram that a quantile meter reads: merged, and round by round.
+    pub(super) fn histogram(&self, meter: &Meter) -> (&Histogram, &[Buckets]) {
+        if meter.is_of_service() {
+            (&self.merged.service, &self.service)
+        } else {
+            (&self.merged.response, &self.response)
+        }
+    }
+}
+
+/// All rounds together, while they are read.
+#[derive(Default)]
+struct Sums {
+    response: Sum,
+    service: Sum,
+    first_byte: Sum,
+    connect: Sum,
+    handshake: Sum,
+    lateness: Sum,
+    operations: BTreeMap<String, Sum>,
+}
+
+impl Sums {
+    /// Gives the slice's own response and service times.
+    fn add(&mut self, slice: &SliceRecord, decoder: &mut Decoder) -> Result<(Buckets, Buckets), DecodeError> {
+        let mut read = |text: &str, sum: &mut Sum| {
+            let buckets = decoder.read(text)?;
+            sum.add(&buckets);
+            Ok(buckets)
+        };
+        let times = &slice.times;
+        let own = (read(&times.response, &mut self.response)?, read(&times.service, &mut self.service)?);
+        read(&times.first_byte, &mut self.first_byte)?;
+        read(&times.connect, &mut self.connect)?;
+        read(&times.handshake, &mut self.handshake)?;
+        read(&times.lateness, &mut self.lateness)?;
+        for (operation, counts) in &slice.counters.operations {
+            read(&counts.times, self.operations.entry(operation.clone()).or_default())?;
+        }
+        Ok(own)
+    }
+
+    fn times(&self) -> Times {
+        Times {
+            response: self.response.histogram(),
+            service: self.service.histogram(),
+            first_byte: self.first_byte.histogram(),
+            connect: self.connect.histogram(),
+            handshake: self.handshake.histogram(),
+            lateness: self.lateness.histogram(),
+        }
+    }
+}
+
+fn seconds_per_round(slices: &[&SliceRecord], rounds: usize) -> Option<f64> {
+    let start = slices.iter().map(|slice| slice.started_ns).min()?;
+    let end = slices.iter().map(|slice| slice.ended_ns).max()?;
+    (rounds > 0).then(|| (end - start) as f64 / 1e9 / rounds as f64)
+}
+
+/// The meter that the verdict stands on.
+pub(super) fn primary(setup: &Setup) -> &'static Meter {
+    catalogue::find(&setup.primary).unwrap_or(&bakeoff_meter::CATALOGUE[0])
+}

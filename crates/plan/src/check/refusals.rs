@@ -1,0 +1,86 @@
+//! Check of `refused` of `[workload]`: statuses and failures that are neither good nor bad.
+//!
+//! Failures that must not be taken for a refusal are in [`ErrorClass::may_refuse`].
+
+use super::super::error::suggestion;
+use super::super::file::{ClientSection, ExperimentSection, RefusedEntry, WorkloadSection};
+use super::super::{ViolationPlan, Work};
+use super::{Checked, Context};
+use crate::file::Spanned;
+use bakeoff_loadgen::Refusals;
+use bakeoff_meter::ErrorClass;
+use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
+
+impl Context<'_> {
+    /// The refusals that the workload names; none without the key.
+    pub(super) fn refusals(&self, w: &ClientSection) -> Checked<Refusals> {
+        let Some(list) = &w.refused else { return Ok(Refusals::default()) };
+        let (mut statuses, mut classes) = (Vec::new(), Vec::new());
+        for entry in list.as_ref() {
+            match entry.as_ref() {
+                RefusedEntry::Status(status @ 400..=599) => statuses.push(*status),
+                RefusedEntry::Status(status) => {
+                    let what = format!("{status} is no status that refuses");
+                    return self.wrong(entry.span(), what, "those are 400 to 599, such as 429 and 503");
+                }
+                RefusedEntry::Class(label) => classes.push(self.refusing(entry, label)?),
+            }
+        }
+        if statuses.is_empty() && classes.is_empty() {
+            return self.wrong(list.span(), "nothing is named", "such as [429, 503, \"reset\"]");
+        }
+        Ok(Refusals::of(&statuses, &classes))
+    }
+
+    fn refusing(&self, entry: &Spanned<RefusedEntry>, label: &str) -> Checked<ErrorClass> {
+        match ErrorClass::ALL.into_iter().find(|class| class.as_str() == label) {
+            Some(class) if class.may_refuse() => Ok(class),
+            Some(ErrorClass::ServerError | ErrorClass::WrongStatus) => self.wrong(
+                entry.span(),
+                format!("`{label}` says nothing of how"),
+                "name the status, such as 503",
+            ),
+            Some(_) => {
+                let what = format!("`{label}` is a failure and refuses nothing");
+                self.wrong(entry.span(), what, "take it out: an arm that fails so must stay invalid")
+            }
+            None => {
+                let known = ErrorClass::ALL.into_iter().filter(|class| class.may_refuse());
+                let known: Vec<&str> = known.map(ErrorClass::as_str).collect();
+                let what = format!("there is no class of failures `{label}`");
+                self.wrong(entry.span(), what, suggestion(label, &known))
+            }
+        }
+    }
+
+    /// A status cannot stand both for a layer that enforces and for an overloaded server; and a cost of what is served
+    /// needs that some requests may be refused.
+    pub(super) fn refusals_fit(
+        &self,
+        e: &ExperimentSection,
+        w: &WorkloadSection,
+        work: &Work,
+        violations: Option<&ViolationPlan>,
+    ) -> Checked<()> {
+        let named = match work {
+            Work::Requests(requests) => requests.refusals,
+            Work::Command(_) | Work::Files(_) | Work::Calls(_) => Refusals::default(),
+        };
+        let both = violations.and_then(|plan| plan.refused.iter().find(|status| named.has_status(**status)));
+        if let Some(status) = both {
+            return self.wrong(
+                w.requests().and_then(|w| w.client.refused.as_ref()).map_or(0..0, Spanned::span),
+                format!("{status} would be both a violation that was noticed and a request that was refused"),
+                "give `refused` in [violations] without it",
+            );
+        }
+        match &e.primary {
+            Some(primary) if primary.as_ref() == SUBJECT_CPU_PER_REPLY && named.is_empty() => self.wrong(
+                primary.span(),
+                format!("`{SUBJECT_CPU_PER_REPLY}` is for workloads in which something may be refused"),
+                "add `refused` to [workload], or take `subject_cpu_per_request`",
+            ),
+            _ => Ok(()),
+        }
+    }
+}
