@@ -17,7 +17,6 @@ use bakeoff_experiment::directory::ResultsDir;
 use bakeoff_experiment::plan::changed;
 use bakeoff_experiment::run::Progress as _;
 use bakeoff_loadgen::LocalAddresses;
-use bakeoff_report::{caches_html, caches_text};
 use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode;
@@ -221,15 +220,15 @@ pub(super) fn show(dir: &ResultsDir, output: &OutputArgs) -> Result<Exit, Failur
 
 fn shown(dir: &ResultsDir, stored: &Stored, output: &OutputArgs) -> Result<Exit, Failure> {
     let results = analyse(stored).map_err(Failure::failed)?;
+    let document = bakeoff_report::caches(&results, &stored.plan, &stored.runs, &stored.intervals);
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     if output.json {
         terminal::say(&json);
     } else if output.words() {
-        terminal::say(&caches_text(&results, terminal::width(), terminal::colour()));
+        terminal::say(&document.text(terminal::width(), terminal::colour()));
     }
     dir.write("results.json", json.as_bytes()).map_err(Failure::failed)?;
-    dir.write("report.html", caches_html(&results, &stored.plan, &stored.runs, &stored.intervals).as_bytes())
-        .map_err(Failure::failed)?;
+    dir.write("report.html", document.html().as_bytes()).map_err(Failure::failed)?;
     Ok(exit(&results))
 }
 

@@ -13,7 +13,6 @@ use bakeoff_caches::conformance::{
 use bakeoff_caches::directory::{self, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes};
 use bakeoff_experiment::directory::ResultsDir;
-use bakeoff_report::conformance_text;
 use std::path::Path;
 
 /// Runs the suite, and writes what came of it into a directory of its own or into that of a bake-off.
@@ -82,7 +81,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
 }
 
 fn say(found: &Conformance) {
-    terminal::say(&conformance_text(found, terminal::width(), terminal::colour()));
+    terminal::say(&bakeoff_report::conformance(found).text(terminal::width(), terminal::colour()));
 }
 
 /// Beside a bake-off it is held against who was measured there.

@@ -14,7 +14,6 @@ use bakeoff_experiment::run::Progress as _;
 use bakeoff_guest::directory::{self, Stored};
 use bakeoff_guest::plan::GuestPlan;
 use bakeoff_guest::{Counting, GuestError, Part, Progress, analyse, needs, shipped};
-use bakeoff_report::{guest_html, guest_text};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -172,14 +171,15 @@ pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
 fn show(dir: &ResultsDir, output: &OutputArgs) -> Result<Exit, Failure> {
     let stored: Stored = directory::load(dir.path()).map_err(Failure::failed)?;
     let results = analyse(&stored);
+    let document = bakeoff_report::guest(&results, &stored.plan);
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     if output.json {
         terminal::say(&json);
     } else if output.words() {
-        terminal::say(&guest_text(&results, terminal::width(), terminal::colour()));
+        terminal::say(&document.text(terminal::width(), terminal::colour()));
     }
     dir.write("results.json", json.as_bytes()).map_err(Failure::failed)?;
-    dir.write("report.html", guest_html(&results, &stored.plan).as_bytes()).map_err(Failure::failed)?;
+    dir.write("report.html", document.html().as_bytes()).map_err(Failure::failed)?;
     Ok(if results.invalid.is_some() { Exit::Invalid } else { Exit::Verdicts })
 }
 

@@ -128,10 +128,11 @@ pub(crate) fn print(stored: Stored, results: Results, wanted: Files) -> Outputs 
         Some(peak) => ("trials.csv", bakeoff_report::trials_csv(peak).into_bytes()),
         None => ("slices.csv", bakeoff_report::csv(&bundle).into_bytes()),
     };
+    let document = bakeoff_report::experiment(&bundle);
     let files = [
         Some((RESULTS, bakeoff_report::json(&bundle.results).into_bytes())),
         Some(table),
-        Some(("report.html", bakeoff_report::html(&bundle).into_bytes())),
+        Some(("report.html", document.html().into_bytes())),
         match wanted {
             Files::Usual => None,
             #[cfg(feature = "parquet")]
@@ -139,7 +140,7 @@ pub(crate) fn print(stored: Stored, results: Results, wanted: Files) -> Outputs 
         },
     ];
     let files = files.into_iter().flatten().collect();
-    let text = bakeoff_report::text(&bundle, terminal::width(), terminal::colour());
+    let text = document.text(terminal::width(), terminal::colour());
     Outputs { text, exit, lines: Vec::new(), files }
 }
 

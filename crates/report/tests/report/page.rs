@@ -1,12 +1,16 @@
 //! The HTML page: what stands in it, how large it is, and what a real browser makes of it.
 
 use crate::fixture;
-use bakeoff_report::html;
+use bakeoff_report::{Bundle, experiment};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Where Debian and others put it.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+fn html(bundle: &Bundle) -> String {
+    experiment(bundle).html()
+}
 
 #[test]
 fn the_page_loads_nothing_and_stays_small() {
@@ -342,6 +346,7 @@ fn pages_for_the_eye() {
         ("hostile", fixture::hostile()),
         ("long", fixture::long()),
         ("analysed", fixture::analysed()),
+        ("studied", fixture::studied()),
         ("peaks", fixture::peaks()),
     ];
     for (name, bundle) in bundles {

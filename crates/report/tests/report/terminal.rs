@@ -4,8 +4,12 @@ use crate::fixture;
 use bakeoff_experiment::results::{Bound, ClientSetup, Resource};
 use bakeoff_experiment::study::{self, Standing};
 use bakeoff_meter::HandshakeCounts;
-use bakeoff_report::{Bundle, html, text};
+use bakeoff_report::{Bundle, experiment};
 use std::path::PathBuf;
+
+fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
+    experiment(bundle).text(width, colour)
+}
 
 /// Compares with a golden file.
 pub(crate) fn golden(name: &str, found: &str) {
@@ -75,7 +79,7 @@ fn handshakes_are_told_where_an_arm_made_any() {
     let section = report.split_once("TLS handshakes\n").unwrap().1;
     let line = section.lines().find(|line| line.trim_start().starts_with("tls ")).unwrap();
     assert_eq!(line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>(), row);
-    let page = html(&bundle);
+    let page = experiment(&bundle).html();
     assert!(page.contains("TLS handshakes") && page.contains("62.5"));
 }
 
@@ -157,7 +161,7 @@ fn what_was_full_stands_with_its_arm() {
     let report = text(&bundle, 80, false);
     let line = report.lines().find(|line| line.contains(words)).unwrap();
     assert!(line.split_whitespace().take(2).eq(["full", "tls:"]), "{line}");
-    assert_eq!(html(&bundle).matches(words).count(), 1);
+    assert_eq!(experiment(&bundle).html().matches(words).count(), 1);
 }
 
 #[test]

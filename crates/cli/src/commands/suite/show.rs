@@ -8,7 +8,7 @@ use crate::{Failure, terminal};
 use bakeoff_experiment::analyse;
 use bakeoff_experiment::directory::{self, RESULTS, ResultsDir, SETUP};
 use bakeoff_experiment::suite::{Begun, BegunPart};
-use bakeoff_report::{Bundle, Found, PartBundle, SuiteBundle, suite_html, suite_json, suite_text};
+use bakeoff_report::{Bundle, Found, PartBundle, SuiteBundle, suite_json};
 use std::path::Path;
 
 /// How a suite in this directory was begun.
@@ -43,14 +43,15 @@ pub(super) fn show(dir: &ResultsDir, begun: &Begun, output: &OutputArgs) -> Resu
     let parts = begun.parts.iter().map(|part| found(dir.path(), part)).collect::<Result<Vec<_>, _>>()?;
     let (name, summary, bakeoff) = (begun.name.clone(), begun.summary.clone(), begun.bakeoff.clone());
     let suite = SuiteBundle { name, summary, bakeoff, parts };
+    let document = bakeoff_report::suite(&suite);
     let json = suite_json(&suite);
     if output.json {
         terminal::say(&json);
     } else if output.words() {
-        terminal::say(&suite_text(&suite, terminal::width(), terminal::colour()));
+        terminal::say(&document.text(terminal::width(), terminal::colour()));
         terminal::note(&format!("report: {}", dir.path().join("report.html").display()));
     }
-    for (name, text) in [(RESULTS, json), ("report.html", suite_html(&suite))] {
+    for (name, text) in [(RESULTS, json), ("report.html", document.html())] {
         dir.write(name, text.as_bytes()).map_err(Failure::failed)?;
     }
     Ok(())
