@@ -5,7 +5,6 @@
 use crate::document::{Alarm, Block, Card, Document, Head, Section, Shown, State, Table};
 use crate::figures::{self, NONE};
 use crate::plot::forest::{Spread, panels};
-use crate::words;
 use bakeoff_guest::Mode;
 use bakeoff_guest::results::{
     Compared, Counted, Planted, Repeat, Resolved, Results, RowResult, Table as Counts,
@@ -22,18 +21,11 @@ const DRAWN: &str = "Dot and line: change of the instructions counted here, and 
 /// Whether it costs, operation by operation, beside what was published; checks, and what was booted.
 pub fn guest(results: &Results, plan: &str) -> Document {
     let partial = (results.ended < results.planned).then(|| Alarm::partial(&extent(results)));
-    let head = Head {
-        name: results.name.clone(),
-        title: results.title.clone(),
-        line: format!("{}: {}", results.name, results.title),
-        extent: extent(results),
-        started: words::moment(&results.started),
-        bakeoff: results.bakeoff.to_owned(),
-        figures: "results.json",
-        alarms: results.invalid.iter().map(|why| Alarm::invalid(why)).chain(partial).collect(),
-        ..Head::default()
-    };
-    let mut sections = vec![Section::verdicts("Verdicts").add(Block::Cards(cards(results)))];
+    let alarms = results.invalid.iter().map(|why| Alarm::invalid(why)).chain(partial).collect();
+    let head = Head::of(&results.name, &results.title, extent(results), &results.started, results.bakeoff);
+    let head = Head { alarms, ..head };
+    let cards = results.tables.iter().filter_map(|table| card(results, table));
+    let mut sections = vec![Section::verdicts("Verdicts").add(Block::Cards(cards.collect()))];
     sections.extend(results.tables.iter().enumerate().map(|(at, table)| counted_in(results, at, table)));
     let booted = Section::new("Conditions").line("What was booted").id("conditions").nav("Conditions");
     sections.extend([
@@ -48,45 +40,38 @@ pub fn guest(results: &Results, plan: &str) -> Document {
     Document::new(head, sections)
 }
 
-/// An answer for each setting: on the page, as the terminal has it above each table.
-fn cards(results: &Results) -> Vec<Card> {
-    results.tables.iter().filter_map(|table| card(results, table)).collect()
-}
-
-/// `None` where no mode was compared.
+/// The answer for a setting, on the page; `None` where no mode was compared.
 fn card(results: &Results, table: &Counts) -> Option<Card> {
     let last: Vec<(&str, &Compared)> =
         table.rows.iter().filter_map(|row| Some((row.name.as_str(), row.modes.last()?))).collect();
-    let of = |wanted| -> Vec<(&str, f64)> {
-        let found = last.iter().filter(|(_, row)| row.resolved == wanted);
-        found.map(|(name, row)| (*name, row.change)).collect()
-    };
-    let (more, fewer, equal) = (of(Resolved::More), of(Resolved::Fewer), of(Resolved::Equal));
-    let (look, found) = match () {
-        () if results.invalid.is_some() => ((State::Invalid, "\u{2715}", "invalid"), more),
-        () if !more.is_empty() => ((State::Costs, "\u{25b2}", "costs"), more),
-        () if !fewer.is_empty() => ((State::Saves, "\u{25bc}", "saves"), fewer),
-        () if !equal.is_empty() => ((State::Fine, "=", "no cost"), equal),
-        () => ((State::Open, "?", "not resolved"), Vec::new()),
-    };
-    let (least, most) = (
-        found.iter().min_by(|a, b| a.1.total_cmp(&b.1)).copied(),
-        found.iter().max_by(|a, b| a.1.total_cmp(&b.1)).copied(),
+    let looks = [
+        (Resolved::More, (State::Costs, "\u{25b2}", "costs")),
+        (Resolved::Fewer, (State::Saves, "\u{25bc}", "saves")),
+        (Resolved::Equal, (State::Fine, "=", "no cost")),
+        (Resolved::No, (State::Open, "?", "not resolved")),
+    ];
+    let (resolved, look) =
+        looks.into_iter().find(|(wanted, _)| last.iter().any(|(_, row)| row.resolved == *wanted))?;
+    let look = if results.invalid.is_some() { (State::Invalid, "\u{2715}", "invalid") } else { look };
+    let mut found: Vec<_> = last.iter().filter(|(_, row)| row.resolved == resolved).collect();
+    found.sort_by(|a, b| a.1.change.total_cmp(&b.1.change));
+    let ((least, low), (most, high)) = found.first().zip(found.last())?;
+    let sentence = format!(
+        "{} in {} of {} operations, mitigations {}; by {} ({least}) to {} ({most}): {}",
+        match resolved {
+            Resolved::More => "needs more instructions",
+            Resolved::Fewer => "needs fewer instructions",
+            Resolved::Equal => "needs the same instructions",
+            Resolved::No => "is not told from what boots differ by",
+        },
+        found.len(),
+        last.len(),
+        on_or_off(table),
+        percent(low.change),
+        percent(high.change),
+        verdict(table)
     );
-    let in_words = |(name, change): (&str, f64)| format!("{} ({name})", percent(change));
-    let range = match least.zip(most) {
-        Some((least, most)) => format!(
-            "changes the instructions of {} of {} operations by {} to {}",
-            found.len(),
-            last.len(),
-            in_words(least),
-            in_words(most)
-        ),
-        None => "changes the instructions of no operation beyond what boots differ by".to_owned(),
-    };
-    let name = table.modes.last()?.word();
-    let sentence = format!("{range}, mitigations {}: {}", on_or_off(table), verdict(table));
-    let mut card = Card::new((name, KEY.to_owned()), look, &sentence);
+    let mut card = Card::new((table.modes.last()?.word(), KEY.to_owned()), look, &sentence);
     card.shown = Shown::Page;
     Some(card)
 }
@@ -105,7 +90,7 @@ fn counted_in(results: &Results, at: usize, table: &Counts) -> Section {
     let section = Section::new(head(results, table))
         .id(format!("table-{}", at + 1))
         .nav(format!("Mitigations {}", on_or_off(table)))
-        .note(verdict(table))
+        .terminal(Block::Note(verdict(table)))
         .page(Block::Forest(drawn))
         .page(Block::Note(format!("{DRAWN}.")))
         .table(costs(table))

@@ -23,6 +23,8 @@ mod figures;
 mod guest;
 mod json;
 mod link;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod peak;
 mod plot;
 mod reading;

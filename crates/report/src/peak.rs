@@ -5,7 +5,7 @@ use crate::experiment::{self, handshakes, key};
 use crate::figures::{self, NONE};
 use crate::plot::chart::{Chart, Mark, Scale, Series};
 use crate::reading::Reading;
-use crate::words;
+use crate::{slices, words};
 use bakeoff_experiment::results::{PeakArm, PeakResult, PeakTrial, Results};
 
 /// A search and what it found.
@@ -23,7 +23,7 @@ pub(crate) fn document(reading: &Reading<'_>, peak: &PeakResult) -> Document {
     let [warnings, warnings_in_terminal] = experiment::warnings(reading);
     let extent = extent(results, peak);
     let plan = experiment::plan(reading, &extent);
-    let head = experiment::head(reading, title(&results.order), extent);
+    let head = experiment::head(reading, &title(&results.order), extent);
     let mut sections = vec![search.findings(), search.ratios(), warnings, search.rates(), search.curves()];
     sections.extend(search.arms.iter().map(|(name, arm)| search.curve_in_terminal(name, arm)));
     sections.extend([
@@ -320,59 +320,40 @@ fn title(order: &[String]) -> String {
     }
 }
 
+/// A name, and the cell of an arm's trial.
+type Column = (&'static str, fn(&str, &PeakTrial) -> String);
+
+/// Columns of [`trials_csv`].
+const COLUMNS: [Column; 17] = [
+    ("number", |_, trial| trial.number.to_string()),
+    ("arm", |arm, _| arm.to_owned()),
+    ("purpose", |_, trial| trial.purpose.clone()),
+    ("rate_per_s", |_, trial| trial.rate_per_s.to_string()),
+    ("time_ns", |_, trial| trial.time_ns.to_string()),
+    ("verdict", |_, trial| trial.verdict.clone()),
+    ("reasons", |_, trial| trial.reasons.join(";")),
+    ("due", |_, trial| trial.due.to_string()),
+    ("replies", |_, trial| trial.replies.to_string()),
+    ("failed", |_, trial| trial.errors.values().sum::<u64>().to_string()),
+    ("response_p50_ns", |_, trial| or_empty(trial.p50_ns)),
+    ("response_quantile_ns", |_, trial| or_empty(trial.quantile_ns)),
+    ("lateness_p99_ns", |_, trial| trial.lateness_p99_ns.to_string()),
+    ("subject_cpu_per_request_ns", |_, trial| or_empty(trial.cpu_per_request_ns)),
+    ("in_flight", |_, trial| or_empty(trial.in_flight)),
+    ("growth_low_per_s", |_, trial| or_empty(trial.growth_low)),
+    ("growth_high_per_s", |_, trial| or_empty(trial.growth_high)),
+];
+
+fn or_empty(figure: Option<impl ToString>) -> String {
+    figure.map(|figure| figure.to_string()).unwrap_or_default()
+}
+
 /// One row a trial, in the order in which they ran, for a search for peaks. Times in nanoseconds,
 /// rates per second; empty where there is no figure.
 pub fn trials_csv(peak: &PeakResult) -> String {
-    let head = [
-        "number",
-        "arm",
-        "purpose",
-        "rate_per_s",
-        "time_ns",
-        "verdict",
-        "reasons",
-        "due",
-        "replies",
-        "failed",
-        "response_p50_ns",
-        "response_quantile_ns",
-        "lateness_p99_ns",
-        "subject_cpu_per_request_ns",
-        "in_flight",
-        "growth_low_per_s",
-        "growth_high_per_s",
-    ];
     let mut all: Vec<(&String, &PeakTrial)> =
         peak.arms.iter().flat_map(|(name, arm)| arm.trials.iter().map(move |trial| (name, trial))).collect();
     all.sort_by_key(|(_, trial)| trial.number);
-    let mut writer = csv::Writer::from_writer(Vec::new());
-    let mut rows = all.into_iter().map(|(arm, trial)| row(arm, trial));
-    let written = writer.write_record(head).and_then(|()| rows.try_for_each(|row| writer.write_record(row)));
-    written.expect("writing into memory cannot fail, and all rows have one length");
-    let bytes = writer.into_inner().expect("writing into memory cannot fail");
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-fn row(arm: &str, trial: &PeakTrial) -> [String; 17] {
-    let number = |x: Option<f64>| x.map(|x| x.to_string()).unwrap_or_default();
-    let count = |x: Option<u64>| x.map(|x| x.to_string()).unwrap_or_default();
-    [
-        trial.number.to_string(),
-        arm.to_owned(),
-        trial.purpose.clone(),
-        trial.rate_per_s.to_string(),
-        trial.time_ns.to_string(),
-        trial.verdict.clone(),
-        trial.reasons.join(";"),
-        trial.due.to_string(),
-        trial.replies.to_string(),
-        trial.errors.values().sum::<u64>().to_string(),
-        count(trial.p50_ns),
-        count(trial.quantile_ns),
-        trial.lateness_p99_ns.to_string(),
-        number(trial.cpu_per_request_ns),
-        number(trial.in_flight),
-        number(trial.growth_low),
-        number(trial.growth_high),
-    ]
+    let rows = all.into_iter().map(|(arm, trial)| COLUMNS.map(|(_, cell)| cell(arm, trial)));
+    slices::written(COLUMNS.map(|(name, _)| name), rows)
 }

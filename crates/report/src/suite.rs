@@ -87,18 +87,11 @@ pub fn suite_json(suite: &SuiteBundle) -> String {
 
 /// The verdicts of its parts, then all of them beside the published figures. The page links to those of the parts.
 pub fn suite(suite: &SuiteBundle) -> Document {
-    let head = Head {
-        name: suite.name.clone(),
-        title: suite.summary.clone(),
-        line: format!("{}: {}", suite.name, suite.summary),
-        extent: match suite.parts.len() {
-            1 => "1 part".to_owned(),
-            count => format!("{count} parts"),
-        },
-        bakeoff: suite.bakeoff.clone(),
-        figures: "results.json",
-        ..Head::default()
+    let extent = match suite.parts.len() {
+        1 => "1 part".to_owned(),
+        count => format!("{count} parts"),
     };
+    let head = Head::of(&suite.name, &suite.summary, extent, "", &suite.bakeoff);
     let studies = suite.studies();
     let mut sections: Vec<Section> = suite.parts.iter().map(section).collect();
     for (at, study) in studies.iter().enumerate() {

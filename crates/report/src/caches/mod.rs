@@ -26,18 +26,9 @@ const FILLED: &str = "A filled point passed by the rule of 1999: mean response t
 pub fn caches(results: &Results, plan: &str, runs: &[RunRecord], intervals: &[IntervalLine]) -> Document {
     let flags = (!results.flags.is_empty()).then(|| results.flags.join(" "));
     let partial = (results.ended != End::Complete).then(|| Alarm::partial(&results.ended.to_string()));
-    let head = Head {
-        name: results.name.clone(),
-        title: results.title.clone(),
-        line: format!("{}: {}", results.name, results.title),
-        extent: extent(results),
-        started: words::moment(&results.started),
-        bakeoff: results.bakeoff.clone(),
-        figures: "results.json",
-        alarms: partial.into_iter().collect(),
-        flags: flags.clone(),
-        ..Head::default()
-    };
+    let extent = extent(results);
+    let head = Head::of(&results.name, &results.title, extent, &results.started, &results.bakeoff);
+    let head = Head { alarms: partial.into_iter().collect(), flags: flags.clone(), ..head };
     let study = published(results);
     let [warnings, warnings_in_terminal] = Section::warnings("Warnings", &results.warnings);
     let cards = results.entrants.iter().enumerate().map(|(at, entrant)| card(at, entrant)).collect();
@@ -53,14 +44,12 @@ pub fn caches(results: &Results, plan: &str, runs: &[RunRecord], intervals: &[In
     sections.extend(results.conformance.as_ref().map(conformance::section));
     sections.extend(results.path.as_ref().map(tables::path));
     sections.extend(study.as_ref().map(beside));
-    let facts = results.facts.iter().map(|fact| (fact.name.as_str(), fact.value.as_str()).into()).collect();
+    let facts = results.facts.iter().map(|fact| (fact.name.as_str(), fact.value.as_str()));
     sections.extend([
         Section::new("What the scale leaves as it is").bullets(&results.not_scaled),
         Section::new("Kept and modernised").bullets(&results.differs),
         warnings_in_terminal,
-        Section::on_page("conditions", "Conditions")
-            .nav("Conditions")
-            .page_under("Machine", Block::Entries(facts)),
+        Section::on_page("conditions", "Machine").nav("Conditions").entries(facts),
         Section::plan("To measure it again:", flags.as_deref(), plan),
     ]);
     Document::new(head, sections)
@@ -163,7 +152,7 @@ fn section(at: usize, entrant: &Entrant) -> Section {
         Some(Block::details(false, format!("The first: {}", fault.label), [text]))
     };
     let firsts = entrant.faults.iter().chain(&entrant.errors).filter_map(first);
-    firsts.fold(section.tables(tables_of(entrant)), Section::page)
+    firsts.fold(tables_of(entrant).into_iter().fold(section, Section::table), Section::page)
 }
 
 /// Those that have no row are not shown.

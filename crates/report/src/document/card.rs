@@ -6,7 +6,7 @@ use serde::Serialize;
 
 /// What something came to: a colour of the terminal, a style class of the page, always beside words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-#[serde(into = "&'static str")]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum State {
     #[default]
     Plain,
@@ -29,20 +29,6 @@ impl State {
             Self::Fine => "1;32",
             Self::Open => "1",
             Self::Invalid => "1;35",
-        }
-    }
-}
-
-impl From<State> for &'static str {
-    fn from(state: State) -> Self {
-        match state {
-            State::Plain => "plain",
-            State::Costs => "costs",
-            State::Saves => "saves",
-            State::Fine => "fine",
-            State::Open => "open",
-            State::Floor => "floor",
-            State::Invalid => "invalid",
         }
     }
 }

@@ -15,10 +15,11 @@ pub(crate) use layout::Page;
 pub(crate) use table::{Bar, Bars, Cell, Entry, Part, Row, Table};
 
 use crate::plot::{Chart, Panel};
+use crate::words;
 use serde::Serialize;
 
 /// A report: [`text`](Self::text) shows it in a terminal, [`html`](Self::html) as a page.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
 pub struct Document {
     head: Head,
     sections: Vec<Section>,
@@ -57,6 +58,22 @@ pub(crate) struct Alarm {
     shown: Shown,
 }
 
+impl Head {
+    /// Of a run with a directory.
+    pub(crate) fn of(name: &str, title: &str, extent: String, started: &str, bakeoff: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            title: title.to_owned(),
+            line: format!("{name}: {title}"),
+            extent,
+            started: words::moment(started),
+            bakeoff: bakeoff.to_owned(),
+            figures: "results.json",
+            ..Self::default()
+        }
+    }
+}
+
 impl Alarm {
     /// The run ended early.
     pub(crate) fn partial(why: &str) -> Self {
@@ -75,7 +92,8 @@ impl Alarm {
 }
 
 /// Where something is shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Shown {
     #[default]
     Both,
@@ -84,7 +102,7 @@ pub(crate) enum Shown {
 }
 
 /// A part of the report.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Section {
     /// What links lead to; numbered where it is empty.
     id: String,
@@ -98,8 +116,6 @@ pub(crate) struct Section {
     quiet: bool,
     /// Whether it stands there whatever it says.
     always: bool,
-    /// Whether it stands beside others on the first screen.
-    first: bool,
     blocks: Vec<(Shown, Block)>,
 }
 
@@ -126,8 +142,6 @@ pub(crate) enum Block {
     Bars(Vec<Bars>),
     /// Room for interactive plots: id and style class.
     Plots(&'static str, &'static str),
-    /// The choice between times that [`Plots`](Self::Plots) show.
-    Switch,
     Link(Link),
     Preformatted(String),
     Details(Details),
@@ -153,10 +167,14 @@ pub(crate) struct Details {
 }
 
 impl Document {
-    /// Sections that have nothing to say are left out.
+    /// Sections that have nothing to say are left out; no link leads to what is not there.
     pub(crate) fn new(head: Head, sections: impl IntoIterator<Item = Section>) -> Self {
-        let sections = sections.into_iter().filter(|section| section.always || section.says_something());
-        Self { head, sections: sections.collect(), plots: None }
+        let mut sections: Vec<Section> =
+            sections.into_iter().filter(|section| section.always || section.says_something()).collect();
+        for section in &mut sections {
+            section.nav = section.nav.take().filter(|_| section.shown(Shown::Page).any(Block::is_led_to));
+        }
+        Self { head, sections, plots: None }
     }
 
     /// With the data of interactive plots.
@@ -188,7 +206,7 @@ impl Section {
 
     /// What spoils figures: once on the page's first screen, and where `place` puts it in the terminal.
     pub(crate) fn warnings(line: &str, warnings: &[String]) -> [Self; 2] {
-        let page = Self::on_page("warnings", "Before you believe it").first();
+        let page = Self::on_page("warnings", "Before you believe it");
         let terminal = Self::in_terminal(line);
         [page, terminal].map(|section| section.add(Block::Warnings(warnings.to_vec())))
     }
@@ -225,10 +243,6 @@ impl Section {
         Self { always: true, ..self }
     }
 
-    pub(crate) fn first(self) -> Self {
-        Self { first: true, ..self }
-    }
-
     pub(crate) fn add(self, block: Block) -> Self {
         self.put(Shown::Both, block)
     }
@@ -245,10 +259,6 @@ impl Section {
 
     pub(crate) fn table(self, table: Table) -> Self {
         self.add(Block::Table(table))
-    }
-
-    pub(crate) fn tables(self, tables: impl IntoIterator<Item = Table>) -> Self {
-        tables.into_iter().fold(self, Self::table)
     }
 
     pub(crate) fn entries(self, entries: impl IntoIterator<Item = impl Into<Entry>>) -> Self {
@@ -277,14 +287,6 @@ impl Section {
         match self.says_something() {
             true => self,
             false => Self { blocks: Vec::new(), ..self }.page(Block::Absent(text.into())),
-        }
-    }
-
-    /// On the page with a heading of its own.
-    pub(crate) fn page_under(self, heading: &str, block: Block) -> Self {
-        match block.is_empty() {
-            true => self,
-            false => self.page(Block::Heading(heading.to_owned())).page(block),
         }
     }
 
@@ -330,17 +332,16 @@ impl Block {
             Self::Keys(keys) => keys.is_empty(),
             Self::Note(text) | Self::Paragraph(text, _) | Self::Preformatted(text) => text.is_empty(),
             Self::Details(details) => details.blocks.is_empty(),
-            Self::Alarm(_)
-            | Self::Absent(_)
-            | Self::Heading(_)
-            | Self::Plots(..)
-            | Self::Switch
-            | Self::Link(_) => false,
+            Self::Alarm(_) | Self::Absent(_) | Self::Heading(_) | Self::Plots(..) | Self::Link(_) => false,
         }
+    }
+
+    const fn is_led_to(&self) -> bool {
+        !self.is_remark() && !matches!(self, Self::Absent(_))
     }
 
     /// Whether it is about something else that stands beside it.
     const fn is_remark(&self) -> bool {
-        matches!(self, Self::Note(_) | Self::Paragraph(..) | Self::Keys(_) | Self::Heading(_) | Self::Switch)
+        matches!(self, Self::Note(_) | Self::Paragraph(..) | Self::Keys(_) | Self::Heading(_))
     }
 }

@@ -23,7 +23,8 @@ pub(crate) struct Table {
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Row {
     pub(super) cells: Vec<Cell>,
-    class: String,
+    state: State,
+    mark: &'static str,
 }
 
 /// What stands in a place of a table.
@@ -125,14 +126,9 @@ impl Table {
 }
 
 impl Row {
-    /// In the colour of what it came to, and otherwise marked.
-    pub(crate) fn state(self, state: State, marks: &str) -> Self {
-        Self { class: format!("is-{}{marks}", <&str>::from(state)), ..self }
-    }
-
-    /// Quiet: nothing is told by it.
-    pub(crate) fn class(self, class: &str) -> Self {
-        Self { class: class.to_owned(), ..self }
+    /// In the colour of what it came to, and with other style classes.
+    pub(crate) fn state(self, state: State, mark: &'static str) -> Self {
+        Self { state, mark, ..self }
     }
 }
 
@@ -187,13 +183,13 @@ impl<N: Into<Cell>, S: Into<String>> From<(N, S)> for Entry {
 
 impl<C: Into<Cell>> From<Vec<C>> for Row {
     fn from(cells: Vec<C>) -> Self {
-        Self { cells: cells.into_iter().map(Into::into).collect(), class: String::new() }
+        Self { cells: cells.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 }
 
 impl<C: Into<Cell>, const N: usize> From<[C; N]> for Row {
     fn from(cells: [C; N]) -> Self {
-        Self { cells: cells.into_iter().map(Into::into).collect(), class: String::new() }
+        Self { cells: cells.into_iter().map(Into::into).collect(), ..Self::default() }
     }
 }
 

@@ -70,7 +70,6 @@ impl Block {
             | Self::Forest(_)
             | Self::Bars(_)
             | Self::Plots(..)
-            | Self::Switch
             | Self::Link(_)
             | Self::Preformatted(_) => {}
         }

@@ -46,7 +46,7 @@ pub(super) fn figures(reading: &Reading<'_>) -> Section {
     }
     found.dedup();
     let bars = found.iter().map(|meters| bars(reading, meters)).collect();
-    Section::on_page("figures", "Figures").nav("Figures").first().page(Block::Bars(bars))
+    Section::on_page("figures", "Figures").nav("Figures").page(Block::Bars(bars))
 }
 
 fn bars(reading: &Reading<'_>, meters: &[&str]) -> Bars {
@@ -92,7 +92,7 @@ pub(super) fn spent(reading: &Reading<'_>) -> Bars {
     let between =
         row("between slices: starts, warm-up, draining".to_owned(), "arm-none".to_owned(), spent.between);
     let rows = if total == 0 { Vec::new() } else { arms.chain([between]).collect() };
-    Bars { caption: "Wall time of the run".to_owned(), rows }
+    Bars { caption: "Where the time went: wall time of the run".to_owned(), rows }
 }
 
 /// The primary figure's changes on one scale; strata have scales of their own.

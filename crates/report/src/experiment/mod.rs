@@ -37,7 +37,7 @@ pub fn experiment(bundle: &Bundle) -> Document {
     }
     let curves = Curves::of(bundle);
     let data = Data::of(&reading, &curves);
-    let mut head = head(&reading, words::title(&reading), words::extent(&bundle.results));
+    let mut head = head(&reading, &words::title(&reading), words::extent(&bundle.results));
     if curves.unreadable > 0 {
         let why = format!("the stored times of {} slices cannot be read.", curves.unreadable);
         head.alarms.push(Alarm::incomplete(why));
@@ -46,20 +46,14 @@ pub fn experiment(bundle: &Bundle) -> Document {
 }
 
 /// `title` is a question, which goes on a line in the terminal.
-pub(crate) fn head(reading: &Reading<'_>, title: String, extent: String) -> Head {
+pub(crate) fn head(reading: &Reading<'_>, title: &str, extent: String) -> Head {
     let results = &reading.bundle.results;
     let partial = words::is_partial(results).then(|| Alarm::partial(words::stopped_by(results)));
     Head {
-        name: results.name.clone(),
-        line: format!("{}: {}", results.name, words::lower_first(&title)),
-        title,
-        extent,
+        line: format!("{}: {}", results.name, words::lower_first(title)),
         load: figures::decision_load(reading),
-        started: words::moment(&results.started),
-        bakeoff: results.bakeoff.clone(),
-        figures: "results.json",
         alarms: partial.into_iter().collect(),
-        flags: None,
+        ..Head::of(&results.name, title, extent, &results.started, &results.bakeoff)
     }
 }
 

@@ -11,8 +11,9 @@ use crate::slices::complete_rounds;
 use crate::words;
 use bakeoff_experiment::results::{Comparison, SliceRecord, second};
 use bakeoff_meter::catalogue;
-use bakeoff_stats::{Level, shift_function};
+use bakeoff_stats::{Level, QuantileEffect, shift_function};
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// Bars that a screen can show side by side.
@@ -20,78 +21,30 @@ const BARS: usize = 360;
 /// Replies that must lie beyond a quantile before it is believed (as in `stats`).
 const REPLIES_BEYOND: f64 = 50.0;
 
-/// All plots.
+/// All plots, each as the script reads it; figures are percent.
 #[derive(Default, Serialize)]
 pub(super) struct Data {
     noun: String,
     margin: f64,
-    differences: Vec<Differences>,
-    curves: Option<Times>,
-    shift: Vec<Shift>,
-    machine: Option<Machine>,
-}
-
-/// Change per round of one arm, percent.
-#[derive(Serialize)]
-struct Differences {
-    arm: String,
-    key: String,
-    effect: Option<f64>,
-    low: Option<f64>,
-    high: Option<f64>,
-    /// Rounds that the verdict stands on; the rest came after it.
-    used: usize,
-    changes: Vec<f64>,
-}
-
-/// Quantile curves.
-#[derive(Serialize)]
-struct Times {
-    /// x = -log10(1 - q).
-    axis: Vec<f64>,
-    /// Beyond this x some arm has fewer replies than it takes.
-    believed: f64,
-    arms: Vec<Line>,
-}
-
-#[derive(Serialize)]
-struct Line {
-    arm: String,
-    key: String,
-    response: Vec<Option<u64>>,
-    service: Vec<Option<u64>>,
-}
-
-/// Ratio of quantiles of one arm against the baseline, percent.
-#[derive(Serialize)]
-struct Shift {
-    arm: String,
-    key: String,
-    quantile: Vec<f64>,
-    effect: Vec<f64>,
-    low: Vec<f64>,
-    high: Vec<f64>,
-}
-
-/// us, sy, wa and st of vmstat, percent, by slice or group of slices.
-#[derive(Serialize)]
-struct Machine {
-    group: usize,
-    arms: Vec<String>,
-    user: Vec<f64>,
-    system: Vec<f64>,
-    iowait: Vec<f64>,
-    steal: Vec<f64>,
+    /// Change per round, arm by arm.
+    differences: Vec<Value>,
+    /// Quantile curves.
+    curves: Option<Value>,
+    /// Ratios of quantiles against the baseline, arm by arm.
+    shift: Vec<Value>,
+    /// us, sy, wa and st of vmstat, by slice or group of slices.
+    machine: Option<Value>,
 }
 
 impl Data {
     pub(super) fn of(reading: &Reading<'_>, curves: &Curves) -> Self {
+        let usable = reading.compared().filter(|arm| reading.invalid(arm).is_none());
         Self {
             noun: reading.noun(reading.primary_meter()).to_owned(),
             margin: percent(reading.bundle.results.margin),
             differences: reading.judged().filter_map(|arm| differences(reading, arm)).collect(),
             curves: times(reading, curves),
-            shift: shifts(reading, curves),
+            shift: usable.filter_map(|arm| shift(reading, curves, arm)).collect(),
             machine: machine(&reading.bundle.slices),
         }
     }
@@ -140,17 +93,16 @@ pub(super) fn over_time(reading: &Reading<'_>) -> Option<Chart> {
     Chart::over_time(&caption, reading.unit(meter.name), reading.arms().map(line).collect())
 }
 
-fn differences(reading: &Reading<'_>, arm: &str) -> Option<Differences> {
+/// `used`: rounds that the verdict stands on; the rest came after it.
+fn differences(reading: &Reading<'_>, arm: &str) -> Option<Value> {
     let c: &Comparison = reading.primary(arm).filter(|c| !c.differences.is_empty())?;
-    Some(Differences {
-        arm: arm.to_owned(),
-        key: key(reading, arm),
-        effect: c.effect.map(percent),
-        low: c.low.map(percent),
-        high: c.high.map(percent),
-        used: c.differences.len(),
-        changes: c.differences.iter().chain(&later(reading, c)).map(|d| percent(d.exp_m1())).collect(),
-    })
+    let changes =
+        c.differences.iter().chain(&later(reading, c)).map(|d| percent(d.exp_m1())).collect::<Vec<_>>();
+    let [effect, low, high] = [c.effect, c.low, c.high].map(|x| x.map(percent));
+    let (key, used) = (key(reading, arm), c.differences.len());
+    Some(
+        json!({ "arm": arm, "key": key, "effect": effect, "low": low, "high": high, "used": used, "changes": changes }),
+    )
 }
 
 /// Log ratios of the complete rounds after the look that gave the verdict.
@@ -178,62 +130,59 @@ fn later(reading: &Reading<'_>, c: &Comparison) -> Vec<f64> {
     rounds.values().filter_map(ratio).collect()
 }
 
-fn times(reading: &Reading<'_>, curves: &Curves) -> Option<Times> {
+/// `axis`: x = -log10(1 - q); beyond `believed` some arm has fewer replies than it takes.
+fn times(reading: &Reading<'_>, curves: &Curves) -> Option<Value> {
     let axis = curves.axis();
     let shown: Vec<&str> = reading.arms().filter(|arm| curves.replies(arm) > 1).collect();
     let fewest = shown.iter().map(|arm| curves.replies(arm)).min()?;
-    let line = |arm: &&str| Line {
-        arm: (*arm).to_owned(),
-        key: key(reading, arm),
-        response: curves.response(arm, &axis),
-        service: curves.service(arm, &axis),
+    let line = |arm: &&str| {
+        let (response, service) = (curves.response(arm, &axis), curves.service(arm, &axis));
+        json!({ "arm": arm, "key": key(reading, arm), "response": response, "service": service })
     };
-    Some(Times {
-        believed: (fewest as f64 / REPLIES_BEYOND).log10().max(0.0),
-        arms: shown.iter().map(line).collect(),
-        axis: axis.iter().map(|x| (x * 100.0).round() / 100.0).collect(),
-    })
+    Some(json!({
+        "believed": (fewest as f64 / REPLIES_BEYOND).log10().max(0.0),
+        "arms": shown.iter().map(line).collect::<Vec<_>>(),
+        "axis": axis.iter().map(|x| (x * 100.0).round() / 100.0).collect::<Vec<_>>(),
+    }))
 }
 
-/// Against both processes of its baseline together; arms that are invalid have no shift.
-fn shifts(reading: &Reading<'_>, curves: &Curves) -> Vec<Shift> {
-    let usable = reading.compared().filter(|arm| reading.invalid(arm).is_none());
-    usable.filter_map(|arm| shift(reading, curves, arm)).collect()
-}
-
-fn shift(reading: &Reading<'_>, curves: &Curves, arm: &str) -> Option<Shift> {
+/// Against both processes of its baseline together.
+fn shift(reading: &Reading<'_>, curves: &Curves, arm: &str) -> Option<Value> {
     let level = Level::new(reading.bundle.setup.level)?;
     let (own, baseline) = curves.quantiles(arm, reading.baseline_of(arm))?;
     let found = shift_function(own, baseline, level);
-    if found.is_empty() {
-        return None;
-    }
-    Some(Shift {
-        arm: arm.to_owned(),
-        key: key(reading, arm),
-        quantile: found.iter().map(|(q, _)| *q).collect(),
-        effect: found.iter().map(|(_, e)| percent(e.effect)).collect(),
-        low: found.iter().map(|(_, e)| percent(e.interval.low)).collect(),
-        high: found.iter().map(|(_, e)| percent(e.interval.high)).collect(),
+    let of =
+        |pick: fn(&QuantileEffect) -> f64| found.iter().map(|(_, e)| percent(pick(e))).collect::<Vec<_>>();
+    (!found.is_empty()).then(|| {
+        json!({
+            "arm": arm,
+            "key": key(reading, arm),
+            "quantile": found.iter().map(|(q, _)| *q).collect::<Vec<_>>(),
+            "effect": of(|e| e.effect),
+            "low": of(|e| e.interval.low),
+            "high": of(|e| e.interval.high),
+        })
     })
 }
 
-fn machine(slices: &[SliceRecord]) -> Option<Machine> {
+fn machine(slices: &[SliceRecord]) -> Option<Value> {
     let group = slices.len().div_ceil(BARS).max(1);
-    let groups: Vec<&[SliceRecord]> = slices.chunks(group).collect();
     let mean = |share: fn(&SliceRecord) -> f64| -> Vec<f64> {
         let of =
-            |slices: &&[SliceRecord]| percent(slices.iter().map(share).sum::<f64>() / slices.len() as f64);
-        groups.iter().map(of).collect()
+            |slices: &[SliceRecord]| percent(slices.iter().map(share).sum::<f64>() / slices.len() as f64);
+        slices.chunks(group).map(of).collect()
     };
+    let arms: Vec<&str> = slices.iter().filter(|_| group == 1).map(|slice| slice.arm.as_str()).collect();
     let any = slices.iter().any(|slice| slice.counters.host.user + slice.counters.host.system > 0.0);
-    any.then(|| Machine {
-        group,
-        arms: if group == 1 { slices.iter().map(|slice| slice.arm.clone()).collect() } else { Vec::new() },
-        user: mean(|slice| slice.counters.host.user),
-        system: mean(|slice| slice.counters.host.system),
-        iowait: mean(|slice| slice.counters.host.iowait),
-        steal: mean(|slice| slice.counters.host.steal),
+    any.then(|| {
+        json!({
+            "group": group,
+            "arms": arms,
+            "user": mean(|slice| slice.counters.host.user),
+            "system": mean(|slice| slice.counters.host.system),
+            "iowait": mean(|slice| slice.counters.host.iowait),
+            "steal": mean(|slice| slice.counters.host.steal),
+        })
     })
 }
 

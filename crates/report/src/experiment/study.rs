@@ -1,6 +1,6 @@
 //! A run beside the figures that a study published, as the page has room for it.
 
-use crate::document::{Cell, Row, Section, Table};
+use crate::document::{Cell, Row, Section, State, Table};
 use crate::figures;
 use bakeoff_experiment::study::{Standing, StudyRow, StudySection};
 
@@ -39,10 +39,8 @@ fn line(row: &StudyRow) -> Row {
         arms(row).into(),
         row.said.as_str().into(),
     ]);
-    match row.standing {
-        Standing::NotComparable => cells.class("quiet"),
-        _ => cells,
-    }
+    let mark = if row.standing == Standing::NotComparable { "quiet" } else { "" };
+    cells.state(State::Plain, mark)
 }
 
 /// Whose figure it is, and against whose; of a population where it is one's.

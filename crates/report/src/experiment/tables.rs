@@ -3,7 +3,7 @@
 use super::drawings::{key, named, spent};
 use super::plots::Data;
 use super::{baseline, glyph, level};
-use crate::document::{Block, Cell, Entry, Row, Section, State, Table};
+use crate::document::{Block, Cell, Entry, Row, Section, Table};
 use crate::figures::{self, Change, NONE};
 use crate::link;
 use crate::reading::Reading;
@@ -36,7 +36,6 @@ pub(super) fn times(reading: &Reading<'_>, data: &Data) -> Section {
                 "All good replies of complete rounds, merged and never averaged. The axis stretches the tail: each step to the right is \
                  ten times rarer. Where the ground is shaded, fewer than 50 replies of some arm lie beyond.",
             )
-            .page(Block::Switch)
             .page(Block::Plots("plot-curves", "plot tall")),
         false => section.page(Block::Absent("No times were recorded for all requests together.".to_owned())),
     };
@@ -107,7 +106,7 @@ pub(super) fn resources(reading: &Reading<'_>, data: &Data) -> Section {
             .page(Block::Plots("plot-machine", "plot")),
         false => section,
     };
-    section.page_under("Where the time went", Block::Bars(vec![spent(reading)]))
+    section.page(Block::Bars(vec![spent(reading)]))
 }
 
 /// Times and failures have tables of their own; a meter without any figure is left out.
@@ -191,9 +190,12 @@ fn comparison(reading: &Reading<'_>, c: &Comparison) -> Row {
         c.rounds.to_string().into(),
     ];
     let is_quiet = figures::times_noise(c).is_none_or(|times| times < 1.0);
-    let marks = [(c.primary, " primary"), (is_quiet, " quiet")];
-    let marks: String = marks.into_iter().filter(|(is, _)| *is).map(|(_, mark)| mark).collect();
-    Row::from(cells).state(State::from(c.verdict), &marks)
+    let mark = match (c.primary, is_quiet) {
+        (true, _) => "primary",
+        (false, true) => "quiet",
+        (false, false) => "",
+    };
+    Row::from(cells).state(c.verdict.into(), mark)
 }
 
 /// What was asked for, and what came of it.

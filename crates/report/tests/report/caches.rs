@@ -390,13 +390,7 @@ fn what_is_known_of_an_entrant_stands_above_its_tables() {
 fn what_the_suite_said_is_shown_with_what_differs() {
     let mut results = results(vec![point(1, "meas")]);
     shows(&results, &[], &["Conformance"]);
-    let died =
-        Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
-    let found = Conformance {
-        suite: "http-cache-tests 0.4.5 (code 0123, 306 tests) on node 20.1.2".to_owned(),
-        started: "2026-11-22T12:00:00Z".to_owned(),
-        products: vec![conforms("squid"), died],
-    };
+    let found = examined();
     results.conformance = Some(found.clone());
     let table = ["squid/5.7", "103 of 146", "60 of 90", "20 of 70", "squid-my (squid/5.7)"];
     shows(&results, &[&["Conformance", "another version: squid/5.7 was examined"][..], &table].concat(), &[]);
@@ -410,6 +404,29 @@ fn what_the_suite_said_is_shown_with_what_differs() {
     assert!(text.contains("  - vary-match: Does it <match>?\n"), "{text}");
     assert!(table.iter().all(|words| text.contains(words)), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let page = conformance_page();
+    let shown = page.replace("&#x2f;", "/");
+    let answers =
+        ["passes 103 of 146 tests", "fails some</p>", "no figures</p>", "href=\"conformance.json\""];
+    for words in answers.iter().chain(&table).chain(&["squid-my: no figures: it died"]) {
+        assert!(shown.contains(words), "should show `{words}`:\n{page}");
+    }
+    assert!(page.contains("Does it &lt;match&gt;?") && !page.contains("<script"), "{page}");
+}
+
+/// One that was examined, and one that died.
+pub(crate) fn conformance_page() -> String {
+    conformance(&examined()).html()
+}
+
+fn examined() -> Conformance {
+    let died =
+        Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
+    Conformance {
+        suite: "http-cache-tests 0.4.5 (code 0123, 306 tests) on node 20.1.2".to_owned(),
+        started: "2026-11-22T12:00:00Z".to_owned(),
+        products: vec![conforms("squid"), died],
+    }
 }
 
 #[test]

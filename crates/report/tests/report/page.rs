@@ -209,6 +209,7 @@ fn a_browser_finds_no_label_over_another_and_no_page_wider_than_its_window() {
         ("studied", html(&fixture::studied())),
         ("peaks", html(&fixture::peaks())),
         ("caches", crate::caches::page_over_time()),
+        ("guest", crate::guest::page()),
     ];
     for (name, page) in pages {
         let Some(found) = look(name, &page) else { return };
@@ -351,5 +352,13 @@ fn pages_for_the_eye() {
     ];
     for (name, bundle) in bundles {
         std::fs::write(Path::new(&dir).join(format!("{name}.html")), html(&bundle)).unwrap();
+    }
+    let others = [
+        ("caches", crate::caches::page_over_time()),
+        ("conformance", crate::caches::conformance_page()),
+        ("guest", crate::guest::page()),
+    ];
+    for (name, page) in others {
+        std::fs::write(Path::new(&dir).join(format!("{name}.html")), page).unwrap();
     }
 }
