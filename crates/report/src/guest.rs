@@ -1,25 +1,136 @@
-//! What a guest counted, in words and cells: the same for terminal and page.
+//! The report of what a guest counted.
 //!
 //! Pure. Instructions have no unit that could be taken for a time.
 
-use crate::caches::Table;
+use crate::document::{Alarm, Block, Card, Document, Head, Section, Shown, State, Table};
 use crate::figures::{self, NONE};
+use crate::plot::forest::{Spread, panels};
 use bakeoff_guest::Mode;
 use bakeoff_guest::results::{
     Compared, Counted, Planted, Repeat, Resolved, Results, RowResult, Table as Counts,
 };
 
 /// Under the table that says whether it costs.
-pub(crate) const READ: &str = "`more`: instructions an operation needs more; middle batch of a boot, middle of the boots. `range`: the change in boots that were perturbed alike. `2001`: published change of the time, not of instructions. Resolved is what every boot with it needs more than any without";
+const READ: &str = "`more`: instructions an operation needs more; middle batch of a boot, middle of the boots. `range`: the change in boots that were perturbed alike. `2001`: published change of the time, not of instructions. Resolved is what every boot with it needs more than any without";
 /// Under the table that says where.
-pub(crate) const WHERE: &str = "Change against the first column in each mode";
+const WHERE: &str = "Change against the first column in each mode; in brackets what is not resolved";
+/// What the drawing shows.
+const DRAWN: &str = "Dot and line: change of the instructions counted here, and its range over boots. Upright bar: change of the time \
+    published in 2001, where there is one";
+
+/// Whether it costs, operation by operation, beside what was published; checks, and what was booted.
+pub fn guest(results: &Results, plan: &str) -> Document {
+    let partial = (results.ended < results.planned).then(|| Alarm::partial(&extent(results)));
+    let alarms = results.invalid.iter().map(|why| Alarm::invalid(why)).chain(partial).collect();
+    let head = Head::of(&results.name, &results.title, extent(results), &results.started, results.bakeoff);
+    let head = Head { alarms, ..head };
+    let cards = results.tables.iter().filter_map(|table| card(results, table));
+    let mut sections = vec![Section::verdicts("Verdicts").add(Block::Cards(cards.collect()))];
+    sections.extend(results.tables.iter().enumerate().map(|(at, table)| counted_in(results, at, table)));
+    let booted = Section::new("Conditions").line("What was booted").id("conditions").nav("Conditions");
+    sections.extend([
+        Section::new("Checks").id("checks").nav("Checks").bullets(&checks(results)),
+        booted
+            .about(format!("All figures are {}.", results.statement))
+            .entries(facts(results))
+            .page(Block::Bullets(results.sources.clone())),
+        Section::new("Kept and modernised").bullets(&results.differs),
+        Section::plan("To count it again:", None, plan),
+    ]);
+    Document::new(head, sections)
+}
+
+/// The answer for a setting, on the page; `None` where no mode was compared.
+fn card(results: &Results, table: &Counts) -> Option<Card> {
+    let last: Vec<(&str, &Compared)> =
+        table.rows.iter().filter_map(|row| Some((row.name.as_str(), row.modes.last()?))).collect();
+    let looks = [
+        (Resolved::More, (State::Costs, "\u{25b2}", "costs")),
+        (Resolved::Fewer, (State::Saves, "\u{25bc}", "saves")),
+        (Resolved::Equal, (State::Fine, "=", "no cost")),
+        (Resolved::No, (State::Open, "?", "not resolved")),
+    ];
+    let (resolved, look) =
+        looks.into_iter().find(|(wanted, _)| last.iter().any(|(_, row)| row.resolved == *wanted))?;
+    let look = if results.invalid.is_some() { (State::Invalid, "\u{2715}", "invalid") } else { look };
+    let mut found: Vec<_> = last.iter().filter(|(_, row)| row.resolved == resolved).collect();
+    found.sort_by(|a, b| a.1.change.total_cmp(&b.1.change));
+    let ((least, low), (most, high)) = found.first().zip(found.last())?;
+    let sentence = format!(
+        "{} in {} of {} operations, mitigations {}; by {} ({least}) to {} ({most}): {}",
+        match resolved {
+            Resolved::More => "needs more instructions",
+            Resolved::Fewer => "needs fewer instructions",
+            Resolved::Equal => "needs the same instructions",
+            Resolved::No => "is not told from what boots differ by",
+        },
+        found.len(),
+        last.len(),
+        on_or_off(table),
+        percent(low.change),
+        percent(high.change),
+        verdict(table)
+    );
+    let mut card = Card::new((table.modes.last()?.word(), KEY.to_owned()), look, &sentence);
+    card.shown = Shown::Page;
+    Some(card)
+}
+
+/// Style class of what is drawn.
+const KEY: &str = "arm-0";
+
+fn counted_in(results: &Results, at: usize, table: &Counts) -> Section {
+    let drawn: Vec<Spread> = table.rows.iter().filter_map(spread).collect();
+    let drawn = panels(
+        &drawn,
+        "Operation",
+        0.0,
+        "Change of the instructions, beside the published change of the time",
+    );
+    let section = Section::new(head(results, table))
+        .id(format!("table-{}", at + 1))
+        .nav(format!("Mitigations {}", on_or_off(table)))
+        .terminal(Block::Note(verdict(table)))
+        .page(Block::Forest(drawn))
+        .page(Block::Note(format!("{DRAWN}.")))
+        .table(costs(table))
+        .note(READ);
+    match table.modes.len() {
+        0 | 1 => section,
+        _ => section
+            .add(Block::Heading(format!("{}: every mode", results.statement)))
+            .table(modes(table))
+            .note(WHERE),
+    }
+}
+
+/// The last mode's change with its range, and the published ones.
+fn spread(row: &RowResult) -> Option<Spread> {
+    let last = row.modes.last()?;
+    let number = |text: &str| Some(text.trim_end_matches(" %").parse::<f64>().ok()? / 100.0);
+    Some(Spread {
+        name: row.name.clone(),
+        key: KEY.to_owned(),
+        state: match last.resolved {
+            Resolved::More => State::Costs,
+            Resolved::Fewer => State::Saves,
+            Resolved::Equal => State::Fine,
+            Resolved::No => State::Open,
+        },
+        at: last.change,
+        low: last.change_low,
+        high: last.change_high,
+        said: [percent(last.change), range(last)],
+        published: row.published.iter().filter_map(|published| number(&published.text)).collect(),
+    })
+}
 
 /// The last mode's cost, a row an operation.
-pub(crate) fn costs(table: &Counts) -> Table {
+fn costs(table: &Counts) -> Table {
     let row = |row: &RowResult| {
         let last = row.modes.last();
         let of = |cell: fn(&Compared) -> String| last.map_or(NONE.to_owned(), cell);
-        vec![
+        [
             row.name.clone(),
             of(|last| signed(last.more)),
             of(|last| percent(last.change)),
@@ -28,12 +139,12 @@ pub(crate) fn costs(table: &Counts) -> Table {
             of(|last| last.resolved.in_words().to_owned()),
         ]
     };
-    let head = vec!["operation", "more", "change", "range", "2001", "resolved"];
-    Table { head, rows: table.rows.iter().map(row).collect() }
+    Table::new(["operation", "more", "change", "range", "2001", "resolved"], table.rows.iter().map(row))
+        .figures(4)
 }
 
 /// Every mode's change.
-pub(crate) fn modes(table: &Counts) -> Table {
+fn modes(table: &Counts) -> Table {
     let head =
         ["operation", table.baseline.word()].into_iter().chain(table.modes.iter().map(|mode| mode.word()));
     let row = |row: &RowResult| {
@@ -41,13 +152,13 @@ pub(crate) fn modes(table: &Counts) -> Table {
             Resolved::No => format!("({})", percent(mode.change)),
             _ => percent(mode.change),
         });
-        [row.name.clone(), counted(&row.baseline)].into_iter().chain(changes).collect()
+        [row.name.clone(), counted(&row.baseline)].into_iter().chain(changes).collect::<Vec<_>>()
     };
-    Table { head: head.collect(), rows: table.rows.iter().map(row).collect() }
+    Table::new(head, table.rows.iter().map(row))
 }
 
 /// `4 boots of 9`, sample or whole.
-pub(crate) fn extent(results: &Results) -> String {
+fn extent(results: &Results) -> String {
     let boots = match results.ended == results.planned {
         true => format!("{} boots", results.ended),
         false => format!("{} of {} boots", results.ended, results.planned),
@@ -56,14 +167,22 @@ pub(crate) fn extent(results: &Results) -> String {
 }
 
 /// What the head of a table says: the statement, and the setting.
-pub(crate) fn head(results: &Results, table: &Counts) -> String {
-    let mitigations = if table.mitigations { "on" } else { "off" };
+fn head(results: &Results, table: &Counts) -> String {
     let last = table.modes.last().copied().unwrap_or(table.baseline).word();
-    format!("{}: {last} against {}, mitigations {mitigations}", results.statement, table.baseline.word())
+    format!(
+        "{}: {last} against {}, mitigations {}",
+        results.statement,
+        table.baseline.word(),
+        on_or_off(table)
+    )
+}
+
+const fn on_or_off(table: &Counts) -> &'static str {
+    if table.mitigations { "on" } else { "off" }
 }
 
 /// How many rows cost something, in one sentence.
-pub(crate) fn verdict(table: &Counts) -> String {
+fn verdict(table: &Counts) -> String {
     let last: Vec<&Compared> = table.rows.iter().filter_map(|row| row.modes.last()).collect();
     let of = |resolved| last.iter().filter(|row| row.resolved == resolved).count();
     format!(
@@ -78,7 +197,7 @@ pub(crate) fn verdict(table: &Counts) -> String {
 }
 
 /// Repeats and planted violations, a sentence each.
-pub(crate) fn checks(results: &Results) -> Vec<String> {
+fn checks(results: &Results) -> Vec<String> {
     let repeats = results.repeats.iter().map(repeat);
     let domain = results.server_domain.iter().map(|domain| format!("nginx ran as {domain}"));
     repeats.chain(domain).chain(results.planted.iter().map(planted)).collect()
@@ -110,7 +229,7 @@ fn planted(planted: &Planted) -> String {
 }
 
 /// What was booted, name and value.
-pub(crate) fn facts(results: &Results) -> Vec<(&'static str, String)> {
+fn facts(results: &Results) -> Vec<(&'static str, String)> {
     let packages =
         results.packages.iter().map(|package| ("package", format!("{} {}", package.name, package.version)));
     let rest = [

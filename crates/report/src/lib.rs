@@ -4,48 +4,51 @@
 //! was decided in `experiment` and `stats`, and a directory always yields the same report. No I/O,
 //! no clock; strings in, strings out, and `cli` alone writes them.
 //!
+//! A kind of run makes a [`Document`] of its results: a head and sections. Two renderers show it, in a terminal and as a
+//! page, and know nothing of kinds.
+//!
 //! Everything in a bundle is untrusted: arm names and configurations come from plans, paths from
 //! other people's logs, error texts from servers. The terminal never sees a control character
-//! (`text`), the page escapes every value (`html`).
+//! (`document::text`), the page escapes every value (`document::html`).
 
 #![forbid(unsafe_code)]
 
+mod between;
 mod caches;
 mod conformance;
-mod downtime;
+mod doctor;
+mod document;
+mod experiment;
 mod figures;
 mod guest;
-mod handshakes;
-mod html;
 mod json;
 mod link;
-mod load_curve;
-mod operations;
-mod passes;
+#[cfg(feature = "parquet")]
+mod parquet;
 mod peak;
-mod populations;
+mod plot;
 mod reading;
-mod sections;
 mod slices;
+mod studies;
 mod suite;
-mod sweep;
-mod text;
-mod together;
 #[cfg(feature = "parquet")]
 mod transactions;
 mod words;
 
-pub use html::{caches_html, guest_html, html, suite_html};
+pub use between::{between, between_suites};
+pub use caches::caches;
+pub use conformance::conformance;
+pub use doctor::doctor;
+pub use document::Document;
+pub use experiment::experiment;
+pub use guest::guest;
 pub use json::{between_json, between_suites_json, json, results_schema};
 pub use peak::trials_csv;
 pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
-pub use suite::{Found, PartBundle, SUITE_SCHEMA, SuiteBundle, suite_json};
-pub use text::{
-    between, between_suites, caches_text, conformance_text, doctor, guest_text, studies, study, suite_text,
-    text,
-};
+pub use studies::{studies, study};
+pub use suite::{Found, PartBundle, SUITE_SCHEMA, SuiteBundle, suite, suite_json};
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;
 

@@ -1,6 +1,10 @@
 //! A suite: what its parts found, and all of them beside the published figures.
 
-use crate::Bundle;
+use crate::document::{Alarm, Block, Document, Head, Link, Section, State};
+use crate::experiment::{beside_on_page, verdicts};
+use crate::reading::Reading;
+use crate::studies::stated;
+use crate::{Bundle, words};
 use bakeoff_results::Results;
 use bakeoff_results::StudySection;
 use serde::Serialize;
@@ -81,9 +85,52 @@ pub fn suite_json(suite: &SuiteBundle) -> String {
     })
 }
 
+/// The verdicts of its parts, then all of them beside the published figures. The page links to those of the parts.
+pub fn suite(suite: &SuiteBundle) -> Document {
+    let extent = match suite.parts.len() {
+        1 => "1 part".to_owned(),
+        count => format!("{count} parts"),
+    };
+    let head = Head::of(&suite.name, &suite.summary, extent, "", &suite.bakeoff);
+    let studies = suite.studies();
+    let mut sections: Vec<Section> = suite.parts.iter().map(section).collect();
+    for (at, study) in studies.iter().enumerate() {
+        let page = beside_on_page(study).id(format!("study-{}", at + 1));
+        sections.push(if at == 0 { page.nav("Published figures") } else { page });
+        sections.extend(stated(study, &study.rows.iter().collect::<Vec<_>>()));
+    }
+    Document::new(head, sections)
+}
+
+fn section(part: &PartBundle) -> Section {
+    let said = part.without_verdicts();
+    let reading = part.experiment().filter(|_| said.is_none()).map(Reading::of);
+    let (line, before) = match &reading {
+        Some(reading) => {
+            let (title, extent) = (words::title(reading), words::extent(&reading.bundle.results));
+            (format!("{} ({extent})", words::lower_first(&title)), format!("{title} {extent};"))
+        }
+        None => (part.plan.clone(), String::new()),
+    };
+    let mut section = Section::new(part.name.as_str())
+        .id(format!("part-{}", part.name))
+        .nav(part.name.as_str())
+        .always()
+        .line(format!("{}: {line}", part.name))
+        .page(part.link(before));
+    if let Some(reading) = &reading {
+        let results = &reading.bundle.results;
+        if words::is_partial(results) {
+            section = section.add(Block::Alarm(Alarm::partial(words::stopped_by(results))));
+        }
+        section = verdicts(section, reading);
+    }
+    section.notes(said.map(|said| format!("{}.", words::upper_first(said))))
+}
+
 impl SuiteBundle {
     /// A section a study that parts name, with the rows of all of them whose arms were there.
-    pub(crate) fn studies(&self) -> Vec<StudySection> {
+    fn studies(&self) -> Vec<StudySection> {
         let mut all: Vec<StudySection> = Vec::new();
         for results in self.parts.iter().filter_map(PartBundle::experiment).map(|bundle| &bundle.results) {
             let Some(own) = &results.study else { continue };
@@ -100,24 +147,28 @@ impl SuiteBundle {
 }
 
 impl PartBundle {
-    pub(crate) fn experiment(&self) -> Option<&Bundle> {
+    fn experiment(&self) -> Option<&Bundle> {
         match &self.found {
             Found::Experiment(bundle) => Some(bundle),
             Found::Elsewhere | Found::Nothing => None,
         }
     }
 
-    pub(crate) fn measured(&self) -> bool {
+    fn measured(&self) -> bool {
         !matches!(self.found, Found::Nothing)
     }
 
-    /// Where its own report is, from the suite's directory.
-    pub(crate) fn page(&self) -> String {
-        format!("{}/report.html", self.name)
+    /// To its own report where there is one, from the suite's directory.
+    fn link(&self, before: String) -> Block {
+        if !self.measured() {
+            return Block::Paragraph(self.plan.clone(), State::Plain);
+        }
+        let (address, label) = (format!("{}/report.html", self.name), "its report".to_owned());
+        Block::Link(Link { before, address, label, after: String::new(), command: None })
     }
 
     /// What is said where there are no verdicts.
-    pub(crate) const fn without_verdicts(&self) -> Option<&'static str> {
+    const fn without_verdicts(&self) -> Option<&'static str> {
         match &self.found {
             Found::Experiment(bundle) if bundle.results.peak.is_some() => {
                 Some("its peaks are in its own report")

@@ -1,17 +1,17 @@
-//! A part of the log of transactions as a Parquet file: one row group, compressed by Snappy.
+//! A part of the log of transactions as a Parquet file.
 //!
 //! Measuring side, cold, but on a thread beside one that asks: made while load runs, hence columns at a time, and
 //! words once a column. Moments are differences of neighbours, as they hardly vary; else dictionaries, which few
 //! words fit well. Units and meanings stand in the file's key-value metadata, `unit.COLUMN` and `meaning.COLUMN`.
 
+use crate::parquet::{file, properties, some};
 use bakeoff_caches::transactions::{COLUMNS, Cells, Column, Part, Transaction};
-use parquet::basic::{Compression, Encoding, LogicalType, Repetition, Type as Physical};
+use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::Result;
-use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{WriterProperties, WriterPropertiesBuilder};
-use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
-use parquet::schema::types::{ColumnPath, Type, TypePtr};
+use parquet::file::properties::WriterPropertiesBuilder;
+use parquet::file::writer::SerializedColumnWriter;
+use parquet::schema::types::{ColumnPath, Type};
 use std::sync::Arc;
 
 /// The bytes of a part's file.
@@ -23,32 +23,16 @@ pub fn transactions_parquet(part: &Part<'_>) -> std::result::Result<Vec<u8>, Str
 }
 
 fn write(part: &Part<'_>) -> Result<Vec<u8>> {
-    let mut file = SerializedFileWriter::new(Vec::new(), schema()?, Arc::new(properties()))?;
-    let mut group = file.next_row_group()?;
-    for column in &COLUMNS {
-        if let Some(writer) = group.next_column()? {
-            write_column(writer, column.cells, part)?;
-        }
-    }
-    group.close()?;
-    file.into_inner()
-}
-
-fn properties() -> WriterProperties {
     let notes = COLUMNS.iter().flat_map(|column| {
-        let unit = (!column.unit.is_empty()).then(|| note("unit", column, column.unit));
-        unit.into_iter().chain([note("meaning", column, column.meaning)])
+        let unit =
+            (!column.unit.is_empty()).then(|| (format!("unit.{}", column.name), column.unit.to_owned()));
+        unit.into_iter().chain([(format!("meaning.{}", column.name), column.meaning.to_owned())])
     });
-    let own = KeyValue::new("bakeoff".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
-    let all = WriterProperties::builder()
-        .set_created_by(format!("bakeoff {}", env!("CARGO_PKG_VERSION")))
-        .set_compression(Compression::SNAPPY)
-        .set_key_value_metadata(Some([own].into_iter().chain(notes).collect()));
-    COLUMNS.iter().fold(all, encoded).build()
-}
-
-fn note(what: &str, column: &Column, value: &str) -> KeyValue {
-    KeyValue::new(format!("{what}.{}", column.name), value.to_owned())
+    let own = ("bakeoff".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    let properties = COLUMNS.iter().fold(properties([own].into_iter().chain(notes)), encoded).build();
+    let cells =
+        |writer: SerializedColumnWriter<'_>, column: &Column| write_column(writer, column.cells, part);
+    file("transactions", properties, &COLUMNS, field, cells)
 }
 
 /// Where a dictionary would hold nearly every value.
@@ -60,11 +44,6 @@ fn encoded(all: WriterPropertiesBuilder, column: &Column) -> WriterPropertiesBui
             .set_column_encoding(path(), Encoding::DELTA_BINARY_PACKED),
         Cells::Counts(_) | Cells::Bits(_) | Cells::Yes(_) | Cells::Words(_) | Cells::Lists(_) => all,
     }
-}
-
-fn schema() -> Result<TypePtr> {
-    let fields = COLUMNS.iter().map(|column| field(column).map(Arc::new)).collect::<Result<Vec<_>>>()?;
-    Type::group_type_builder("transactions").with_fields(fields).build().map(Arc::new)
 }
 
 fn field(column: &Column) -> Result<Type> {
@@ -101,13 +80,13 @@ fn write_column(writer: SerializedColumnWriter<'_>, cells: Cells, part: &Part<'_
     let Part { of, rows } = *part;
     match cells {
         Cells::Moments(read) => every::<Int64Type>(writer, rows, |row| whole(read(of, row))),
-        Cells::Counts(read) => some::<Int64Type>(writer, rows, |row| read(of, row).map(whole)),
+        Cells::Counts(read) => some::<Int64Type>(writer, rows.iter().map(|row| read(of, row).map(whole))),
         // The same bits; the type of the column says that they have no sign.
         Cells::Bits(read) => every::<Int64Type>(writer, rows, |row| read(row).cast_signed()),
         Cells::Yes(read) => every::<BoolType>(writer, rows, read),
         Cells::Words(read) => {
             let mut known = Known::default();
-            some::<ByteArrayType>(writer, rows, |row| read(of, row).map(|word| known.word(word)))
+            some::<ByteArrayType>(writer, rows.iter().map(|row| read(of, row).map(|word| known.word(word))))
         }
         Cells::Lists(read) => lists(writer, rows, read),
     }
@@ -125,21 +104,6 @@ fn every<T: DataType>(
 ) -> Result<()> {
     let values: Vec<T::T> = rows.iter().map(read).collect();
     writer.typed::<T>().write_batch(&values, None, None)?;
-    writer.close()
-}
-
-/// The values that are there, and for every row whether one is.
-fn some<T: DataType>(
-    mut writer: SerializedColumnWriter<'_>,
-    rows: &[Transaction],
-    mut read: impl FnMut(&Transaction) -> Option<T::T>,
-) -> Result<()> {
-    let (mut values, mut there) = (Vec::with_capacity(rows.len()), Vec::with_capacity(rows.len()));
-    for value in rows.iter().map(&mut read) {
-        there.push(i16::from(value.is_some()));
-        values.extend(value);
-    }
-    writer.typed::<T>().write_batch(&values, Some(&there), None)?;
     writer.close()
 }
 

@@ -169,6 +169,12 @@ pub(crate) fn upper_first(text: &str) -> String {
     letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }
 
+/// Style class of the one in this place, of those without a baseline.
+pub(crate) fn key(at: usize) -> String {
+    const COLOURS: usize = 6;
+    format!("arm-{}", at % COLOURS)
+}
+
 /// WebStone's metrics of one arm in one line.
 pub(crate) fn webstone(metrics: &WebstoneFigures) -> String {
     format!(

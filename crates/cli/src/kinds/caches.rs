@@ -19,7 +19,6 @@ use bakeoff_experiment::run::Progress as _;
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_plan::PlanSource;
 use bakeoff_plan::shipped::ShippedPlan;
-use bakeoff_report::{caches_html, caches_text};
 use bakeoff_results::directory::{Ended as EndedFile, Layout, RESULTS, ResultsDir};
 use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
@@ -212,13 +211,13 @@ fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
 fn print(stored: &Stored) -> Result<Outputs, Failure> {
     let results = analyse(stored).map_err(Failure::failed)?;
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
-    let page = caches_html(&results, &stored.plan, &stored.runs, &stored.intervals);
+    let document = bakeoff_report::caches(&results, &stored.plan, &stored.runs, &stored.intervals);
     let (exit, lines) = exit(&results);
     Ok(Outputs {
-        text: caches_text(&results, terminal::width(), terminal::colour()),
+        text: document.text(terminal::width(), terminal::colour()),
         exit,
         lines,
-        files: vec![(RESULTS, json.into_bytes()), ("report.html", page.into_bytes())],
+        files: vec![(RESULTS, json.into_bytes()), ("report.html", document.html().into_bytes())],
     })
 }
 

@@ -8,7 +8,6 @@ use crate::exit::Exit;
 use crate::terminal;
 use bakeoff_caches::conformance::{self, CONFORMANCE, Came, Conformance as Said, FILE, Kept, Record, shown};
 use bakeoff_plan::PlanSource;
-use bakeoff_report::conformance_text;
 use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::Path;
 
@@ -54,7 +53,7 @@ impl RunKind for Conformance {
 
 /// The report for a terminal.
 pub(crate) fn text(said: &Said) -> String {
-    conformance_text(said, terminal::width(), terminal::colour())
+    bakeoff_report::conformance(said).text(terminal::width(), terminal::colour())
 }
 
 /// What the suite said in a directory of its own.

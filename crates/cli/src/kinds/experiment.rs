@@ -218,16 +218,17 @@ fn print(stored: Stored, results: Results, parquet: bool) -> Outputs {
         Some(peak) => ("trials.csv", bakeoff_report::trials_csv(peak).into_bytes()),
         None => ("slices.csv", bakeoff_report::csv(&bundle).into_bytes()),
     };
+    let document = bakeoff_report::experiment(&bundle);
     let mut files = vec![
         (RESULTS, bakeoff_report::json(&bundle.results).into_bytes()),
         table,
-        ("report.html", bakeoff_report::html(&bundle).into_bytes()),
+        ("report.html", document.html().into_bytes()),
     ];
     #[cfg(feature = "parquet")]
     files.extend(parquet.then(|| (SLICES_PARQUET, bakeoff_report::parquet(&bundle))));
     #[cfg(not(feature = "parquet"))]
     let _ = parquet; // the flag is not there either
-    let text = bakeoff_report::text(&bundle, terminal::width(), terminal::colour());
+    let text = document.text(terminal::width(), terminal::colour());
     Outputs { text, exit, lines: Vec::new(), files }
 }
 

@@ -15,7 +15,6 @@ use bakeoff_guest::plan::{GuestPlan, KEY};
 use bakeoff_guest::{Counting, Part, Progress, analyse, needs, shipped};
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{Extent, PlanSource};
-use bakeoff_report::{guest_html, guest_text};
 use bakeoff_results::directory::{Ended as EndedFile, Layout, PLAN, RESULTS, ResultsDir};
 use std::ffi::OsString;
 use std::io;
@@ -149,14 +148,12 @@ fn counted(
 fn print(stored: &Stored) -> Result<Outputs, Failure> {
     let results = analyse(stored);
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
+    let document = bakeoff_report::guest(&results, &stored.plan);
     Ok(Outputs {
-        text: guest_text(&results, terminal::width(), terminal::colour()),
+        text: document.text(terminal::width(), terminal::colour()),
         exit: if results.invalid.is_some() { Exit::Invalid } else { Exit::Verdicts },
         lines: Vec::new(),
-        files: vec![
-            (RESULTS, json.into_bytes()),
-            ("report.html", guest_html(&results, &stored.plan).into_bytes()),
-        ],
+        files: vec![(RESULTS, json.into_bytes()), ("report.html", document.html().into_bytes())],
     })
 }
 

@@ -8,7 +8,7 @@ use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_plan::shipped::{self, ShippedPlan};
 use bakeoff_plan::{PlanSource, Setting, suggestion};
-use bakeoff_report::{Found, PartBundle, SuiteBundle, suite_html, suite_json, suite_text};
+use bakeoff_report::{Found, PartBundle, SuiteBundle, suite_json};
 use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
 use bakeoff_results::suite::{BEGUN_SCHEMA, Begun, BegunPart, Part, SUITE, Suite, TEXT};
 use bakeoff_units::Nanos;
@@ -66,13 +66,14 @@ impl RunKind for Suites {
         let parts = begun.parts.iter().map(|part| found(dir.path(), part)).collect::<Result<_, _>>()?;
         let (name, summary, bakeoff) = (begun.name, begun.summary, begun.bakeoff);
         let suite = SuiteBundle { name, summary, bakeoff, parts };
+        let document = bakeoff_report::suite(&suite);
         Ok(Outputs {
-            text: suite_text(&suite, terminal::width(), terminal::colour()),
+            text: document.text(terminal::width(), terminal::colour()),
             exit: Exit::Verdicts,
             lines: Vec::new(),
             files: vec![
                 (RESULTS, suite_json(&suite).into_bytes()),
-                ("report.html", suite_html(&suite).into_bytes()),
+                ("report.html", document.html().into_bytes()),
             ],
         })
     }

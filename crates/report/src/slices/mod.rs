@@ -147,14 +147,18 @@ fn columns() -> Vec<Column> {
 
 /// One row a slice, in the order in which they ran; empty where a figure could not be read.
 pub fn csv(bundle: &Bundle) -> String {
-    let columns = columns();
+    let (columns, rows) = (columns(), rows(bundle));
+    let cells = |row| columns.iter().map(move |column| column.of(row).map(text).unwrap_or_default());
+    written(columns.iter().map(|column| column.name), rows.iter().map(cells))
+}
+
+/// A head and rows of its length as CSV.
+pub(crate) fn written<R: IntoIterator<Item = String>>(
+    head: impl IntoIterator<Item = &'static str>,
+    mut rows: impl Iterator<Item = R>,
+) -> String {
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let cells = |row: &Row<'_>| -> Vec<String> {
-        columns.iter().map(|column| column.of(row).map(text).unwrap_or_default()).collect()
-    };
-    let written = writer
-        .write_record(columns.iter().map(|column| column.name))
-        .and_then(|()| rows(bundle).iter().try_for_each(|row| writer.write_record(cells(row))));
+    let written = writer.write_record(head).and_then(|()| rows.try_for_each(|row| writer.write_record(row)));
     written.expect("writing into memory cannot fail, and all rows have one length");
     let bytes = writer.into_inner().expect("writing into memory cannot fail");
     String::from_utf8_lossy(&bytes).into_owned()

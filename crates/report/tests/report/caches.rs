@@ -7,7 +7,7 @@ use bakeoff_caches::results::{
     Rule, Spread, Tls,
 };
 use bakeoff_caches::transactions::Logged;
-use bakeoff_report::{caches_html, caches_text, conformance_text};
+use bakeoff_report::{caches, conformance};
 
 /// All of it holds.
 const RULE: Rule = Rule {
@@ -118,9 +118,9 @@ fn results(points: Vec<Point>) -> Results {
 /// Words that must or must not stand in the text and on the page.
 #[track_caller]
 fn shows(results: &Results, there: &[&str], not_there: &[&str]) {
-    let page = caches_html(results, "", &[], &[]);
+    let page = caches(results, "", &[], &[]).html();
     for shown in [
-        caches_text(results, 100, false),
+        caches(results, "", &[], &[]).text(100, false),
         page.replace("&#x2f;", "/").replace("&lt;", "<").replace("\u{b5}s", "us"),
     ] {
         for words in there {
@@ -149,7 +149,7 @@ fn what_was_cut_short_and_what_failed_is_shown_where_it_was() {
     cut.entrants[0].points[1].error_share = 0.0004;
     cut.flags = vec!["--product squid".to_owned(), "--scale 1/60".to_owned()];
     shows(&cut, &["cut short: broken off", "failed", "0.1 %", "--product squid --scale 1/60"], &[]);
-    assert!(caches_text(&cut, 100, false).contains("< 0.1 %"));
+    assert!(caches(&cut, "", &[], &[]).text(100, false).contains("< 0.1 %"));
 }
 
 #[test]
@@ -190,7 +190,7 @@ fn a_workload_that_the_rule_of_1999_is_not_for_is_not_judged_by_it() {
     (results.hit_ratio_asked, results.study) = (None, None);
     results.entrants[0].passed_up_to_per_s = None;
     shows(&results, &["50/s"], &["1999", "cut short"]);
-    assert!(caches_html(&results, "", &[], &[]).contains("</span> measured</p>"));
+    assert!(caches(&results, "", &[], &[]).html().contains("</span> measured</p>"));
     // What came of it is told all the same.
     results.entrants[0].points[0].cut_short = Some(CutShort::TookTooLong);
     shows(&results, &["cut short: what it waited for had not come"], &["passed in 1999"]);
@@ -201,7 +201,7 @@ fn a_phase_that_asks_for_less_than_its_run_says_how_much() {
     let less = Point { asked_rate_per_s: Some(5.0), ..point(1, "idle") };
     let of = |points| Results { study: None, ..results(points) };
     shows(&of(vec![point(1, "top1"), less]), &["asked", "50/s idle", "5/s"], &[]);
-    assert!(!caches_text(&of(vec![point(1, "meas")]), 100, false).contains("asked"));
+    assert!(!caches(&of(vec![point(1, "meas")]), "", &[], &[]).text(100, false).contains("asked"));
 }
 
 #[test]
@@ -221,7 +221,7 @@ fn robots_without_a_rate_are_shown_by_what_they_reached() {
         &["50/s", "passed in 1999"],
     );
     // Nothing to be drawn against a rate.
-    assert!(!caches_html(&results, "", &[], &[]).contains("Against the rate"));
+    assert!(!caches(&results, "", &[], &[]).html().contains("Against the rate"));
 }
 
 #[test]
@@ -258,9 +258,9 @@ fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
         "18 connect-refused, 1 reset",
     ];
     shows(&away, &there, &[]);
-    assert!(caches_html(&away, "", &[], &[]).contains("came back"));
+    assert!(caches(&away, "", &[], &[]).html().contains("came back"));
     away.entrants[0].downtime[0].first_good_ns = None;
-    assert!(caches_html(&away, "", &[], &[]).contains("not back"));
+    assert!(caches(&away, "", &[], &[]).html().contains("not back"));
 }
 
 #[test]
@@ -292,7 +292,7 @@ fn pages_hits_and_misses_have_their_times_where_there_are_any() {
     ];
     shows(&results, &there, &[]);
     for width in [80, 40] {
-        let text = caches_text(&results, width, false);
+        let text = caches(&results, "", &[], &[]).text(width, false);
         assert!(text.lines().all(|line| line.chars().count() <= width), "{text}");
     }
 }
@@ -325,8 +325,8 @@ fn passes_and_both_starts_of_the_baseline_are_shown_with_what_they_differ_by() {
         "3.4 %",
         "53.8 %",
     ];
-    let text = caches_text(&twice, 100, false).split_whitespace().collect::<Vec<_>>().join(" ");
-    let page = caches_html(&twice, "", &[], &[]).replace("&#x2f;", "/");
+    let text = caches(&twice, "", &[], &[]).text(100, false).split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = caches(&twice, "", &[], &[]).html().replace("&#x2f;", "/");
     for words in there {
         assert!(text.contains(words), "should show `{words}`:\n{text}");
         assert!(page.contains(words), "should show `{words}`:\n{page}");
@@ -390,26 +390,43 @@ fn what_is_known_of_an_entrant_stands_above_its_tables() {
 fn what_the_suite_said_is_shown_with_what_differs() {
     let mut results = results(vec![point(1, "meas")]);
     shows(&results, &[], &["Conformance"]);
-    let died =
-        Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
-    let found = Conformance {
-        suite: "http-cache-tests 0.4.5 (code 0123, 306 tests) on node 20.1.2".to_owned(),
-        started: "2026-11-22T12:00:00Z".to_owned(),
-        products: vec![conforms("squid"), died],
-    };
+    let found = examined();
     results.conformance = Some(found.clone());
     let table = ["squid/5.7", "103 of 146", "60 of 90", "20 of 70", "squid-my (squid/5.7)"];
     shows(&results, &[&["Conformance", "another version: squid/5.7 was examined"][..], &table].concat(), &[]);
     shows(&results, &["squid-my: no figures: it died", "306 tests"], &["vary-match: Does"]);
-    let page = caches_html(&results, "", &[], &[]);
+    let page = caches(&results, "", &[], &[]).html();
     assert!(
         page.contains("Does it &lt;match&gt;?") && page.contains("Response 2 comes from cache"),
         "{page}"
     );
-    let text = conformance_text(&found, 80, false);
+    let text = conformance(&found).text(80, false);
     assert!(text.contains("  - vary-match: Does it <match>?\n"), "{text}");
     assert!(table.iter().all(|words| text.contains(words)), "{text}");
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    let page = conformance_page();
+    let shown = page.replace("&#x2f;", "/");
+    let answers =
+        ["passes 103 of 146 tests", "fails some</p>", "no figures</p>", "href=\"conformance.json\""];
+    for words in answers.iter().chain(&table).chain(&["squid-my: no figures: it died"]) {
+        assert!(shown.contains(words), "should show `{words}`:\n{page}");
+    }
+    assert!(page.contains("Does it &lt;match&gt;?") && !page.contains("<script"), "{page}");
+}
+
+/// One that was examined, and one that died.
+pub(crate) fn conformance_page() -> String {
+    conformance(&examined()).html()
+}
+
+fn examined() -> Conformance {
+    let died =
+        Conforms { failed: Some("it died".to_owned()), failed_tests: Vec::new(), ..conforms("squid-my") };
+    Conformance {
+        suite: "http-cache-tests 0.4.5 (code 0123, 306 tests) on node 20.1.2".to_owned(),
+        started: "2026-11-22T12:00:00Z".to_owned(),
+        products: vec![conforms("squid"), died],
+    }
 }
 
 #[test]
@@ -420,21 +437,21 @@ fn what_nobody_has_read_of_a_killed_run_is_no_figure() {
 
 #[test]
 fn what_was_published_stands_in_the_charts_where_something_was_measured() {
-    let ours = caches_html(&results(vec![point(1, "meas"), point(2, "meas")]), "", &[], &[]);
+    let ours = caches(&results(vec![point(1, "meas"), point(2, "meas")]), "", &[], &[]).html();
     let grey = ours.matches("<g class=\"published\">").count();
     assert_eq!(grey, 12, "two points of three products in two charts, none joined to another");
     for title in ["Squid, 1999 at 14/s: 1.37 s", "InfoLibria DynaCache, 1999 at 690/s: 9.3 %"] {
         assert!(ours.replace("&#x2f;", "/").replace('\u{a0}', " ").contains(title), "{title}");
     }
     for none in [results(Vec::new()), Results { study: None, ..results(vec![point(1, "meas")]) }] {
-        assert!(!caches_html(&none, "", &[], &[]).contains("class=\"published\""));
+        assert!(!caches(&none, "", &[], &[]).html().contains("class=\"published\""));
     }
 }
 
 /// Two caches at two rates, with intervals.
 pub(crate) fn page_over_time() -> String {
     let (results, runs, intervals) = over_time();
-    caches_html(&results, "", &runs, &intervals)
+    caches(&results, "", &runs, &intervals).html()
 }
 
 fn over_time() -> (Results, Vec<RunRecord>, Vec<IntervalLine>) {
@@ -463,7 +480,7 @@ fn intervals_are_drawn_over_time_rate_by_rate() {
     assert!(page.contains("<summary>100/s</summary>") && page.contains("<summary>50/s</summary>"));
     // The mean of an interval, at its end.
     assert!(page.contains("<title>varnish at 1:00: 3.17 s</title>"), "{page}");
-    assert!(!caches_html(&results(vec![point(1, "meas")]), "", &[], &[]).contains("Over time"));
+    assert!(!caches(&results(vec![point(1, "meas")]), "", &[], &[]).html().contains("Over time"));
 }
 
 #[test]
@@ -476,7 +493,7 @@ fn those_that_took_part_stand_side_by_side_and_equal_ones_have_a_letter() {
     all.entrants =
         vec![timed("squid", 1_500_000_000), timed("nginx", 2_000_000_000), timed("varnish", 1_510_000_000)];
     let rows = |all: &Results| -> Vec<String> {
-        let text = caches_text(all, 100, false);
+        let text = caches(all, "", &[], &[]).text(100, false);
         let table = text.split("Side by side").nth(1).unwrap().split("Means with").next().unwrap().to_owned();
         table.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
     };
@@ -492,7 +509,9 @@ fn those_that_took_part_stand_side_by_side_and_equal_ones_have_a_letter() {
         Spread { points: 1, mean: Some(Apart { median: 0.1, most: 0.1 }), hit_ratio: None, cpu: None };
     all.baselines = Some(Baselines { first: "squid".to_owned(), second: "nginx".to_owned(), spread });
     assert!(rows(&all).iter().take(3).all(|row| row.ends_with(" -")), "{:#?}", rows(&all));
-    assert!(!caches_text(&results(vec![point(1, "meas")]), 100, false).contains("Side by side"));
+    assert!(
+        !caches(&results(vec![point(1, "meas")]), "", &[], &[]).text(100, false).contains("Side by side")
+    );
 }
 
 #[test]
@@ -509,7 +528,7 @@ fn what_is_only_counted_is_no_fault_and_a_version_has_its_name_once() {
     results.entrants[0].version = Some("squid/5.7".to_owned());
     results.entrants[0].faults = vec![fault("stale", false), fault("false-miss", true)];
     results.entrants[0].errors = vec![fault("cut-off", false)];
-    let text = caches_text(&results, 100, false);
+    let text = caches(&results, "", &[], &[]).text(100, false);
     let row = |label: &str| text.lines().find(|line| line.trim_start().starts_with(label)).unwrap();
     assert!(row("stale").contains(" fault ") && row("cut-off").contains(" failure "), "{text}");
     assert!(row("false-miss").contains(" counted ") && text.contains("squid (5.7)"), "{text}");
@@ -518,5 +537,5 @@ fn what_is_only_counted_is_no_fault_and_a_version_has_its_name_once() {
         &["breaks no rule", "fill, warm-up and trials among them"],
         &["squid/5.7", "Faults and failures"],
     );
-    assert!(caches_html(&results, "", &[], &[]).contains("squid 5.7"));
+    assert!(caches(&results, "", &[], &[]).html().contains("squid 5.7"));
 }

@@ -7,6 +7,7 @@ mod between;
 mod caches;
 mod data;
 mod fixture;
+mod guest;
 mod page;
 mod schema;
 mod terminal;

@@ -1,12 +1,16 @@
 //! The HTML page: what stands in it, how large it is, and what a real browser makes of it.
 
 use crate::fixture;
-use bakeoff_report::html;
+use bakeoff_report::{Bundle, experiment};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Where Debian and others put it.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
+
+fn html(bundle: &Bundle) -> String {
+    experiment(bundle).html()
+}
 
 #[test]
 fn the_page_loads_nothing_and_stays_small() {
@@ -205,6 +209,7 @@ fn a_browser_finds_no_label_over_another_and_no_page_wider_than_its_window() {
         ("studied", html(&fixture::studied())),
         ("peaks", html(&fixture::peaks())),
         ("caches", crate::caches::page_over_time()),
+        ("guest", crate::guest::page()),
     ];
     for (name, page) in pages {
         let Some(found) = look(name, &page) else { return };
@@ -342,9 +347,18 @@ fn pages_for_the_eye() {
         ("hostile", fixture::hostile()),
         ("long", fixture::long()),
         ("analysed", fixture::analysed()),
+        ("studied", fixture::studied()),
         ("peaks", fixture::peaks()),
     ];
     for (name, bundle) in bundles {
         std::fs::write(Path::new(&dir).join(format!("{name}.html")), html(&bundle)).unwrap();
+    }
+    let others = [
+        ("caches", crate::caches::page_over_time()),
+        ("conformance", crate::caches::conformance_page()),
+        ("guest", crate::guest::page()),
+    ];
+    for (name, page) in others {
+        std::fs::write(Path::new(&dir).join(format!("{name}.html")), page).unwrap();
     }
 }

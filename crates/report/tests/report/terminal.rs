@@ -3,10 +3,14 @@
 use crate::fixture;
 use bakeoff_meter::HandshakeCounts;
 use bakeoff_plan::study;
-use bakeoff_report::{Bundle, html, text};
+use bakeoff_report::{Bundle, experiment};
 use bakeoff_results::Standing;
 use bakeoff_results::{Bound, ClientSetup, Resource};
 use std::path::PathBuf;
+
+fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
+    experiment(bundle).text(width, colour)
+}
 
 /// Compares with a golden file.
 pub(crate) fn golden(name: &str, found: &str) {
@@ -76,7 +80,7 @@ fn handshakes_are_told_where_an_arm_made_any() {
     let section = report.split_once("TLS handshakes\n").unwrap().1;
     let line = section.lines().find(|line| line.trim_start().starts_with("tls ")).unwrap();
     assert_eq!(line.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).collect::<Vec<_>>(), row);
-    let page = html(&bundle);
+    let page = experiment(&bundle).html();
     assert!(page.contains("TLS handshakes") && page.contains("62.5"));
 }
 
@@ -158,7 +162,7 @@ fn what_was_full_stands_with_its_arm() {
     let report = text(&bundle, 80, false);
     let line = report.lines().find(|line| line.contains(words)).unwrap();
     assert!(line.split_whitespace().take(2).eq(["full", "tls:"]), "{line}");
-    assert_eq!(html(&bundle).matches(words).count(), 1);
+    assert_eq!(experiment(&bundle).html().matches(words).count(), 1);
 }
 
 #[test]

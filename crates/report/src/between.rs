@@ -1,0 +1,189 @@
+//! Two runs side by side, for the terminal.
+
+use crate::document::{Entry, Page, Section, State, Table};
+use crate::figures::{self, NONE};
+use crate::studies::stated;
+use crate::words;
+use bakeoff_analysis::between::{Between, Changed, Row};
+use bakeoff_meter::{Unit, catalogue};
+use bakeoff_stats::Amounts;
+
+/// What `compare-results` prints for a terminal of `width` columns; as [`Document::text`](crate::Document::text).
+pub fn between(between: &Between, width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    page.title(&title(between), &format!("{} and {} rounds", between.new.rounds, between.old.rounds));
+    costs(&mut page, between);
+    plain(&mut page, between);
+    published(&mut page, between);
+    differs(&mut page, between);
+    limits(&mut page, [between]);
+    page.finish()
+}
+
+/// The same of two suites, part by part; the published figures once, behind all of them.
+pub fn between_suites(parts: &[(String, Between)], width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    for (part, between) in parts {
+        page.heading(&format!("{part}: {}", title(between)));
+        costs(&mut page, between);
+        plain(&mut page, between);
+        differs(&mut page, between);
+    }
+    parts.iter().for_each(|(_, between)| published(&mut page, between));
+    limits(&mut page, parts.iter().map(|(_, between)| between));
+    page.finish()
+}
+
+fn title(between: &Between) -> String {
+    let (old, new) = (&between.old, &between.new);
+    format!("{} of {} against {} of {}", new.name, day(&new.started), old.name, day(&old.started))
+}
+
+fn published(page: &mut Page, between: &Between) {
+    if let Some(section) = &between.study {
+        let rows: Vec<_> = section.rows.iter().collect();
+        stated(section, &rows).iter().for_each(|section| section.print(page));
+    }
+}
+
+/// The day of an RFC 3339 time.
+fn day(started: &str) -> &str {
+    started.split('T').next().unwrap_or(started)
+}
+
+/// What each arm cost against its own baseline then and now.
+fn costs(page: &mut Page, between: &Between) {
+    let entry = |row: &Row| {
+        let said = cost(&between.new.workload, row);
+        (!said.is_empty()).then(|| Entry::new(row.arm.as_str(), said).state(state(row)))
+    };
+    let entries: Vec<Entry> = between.rows.iter().filter_map(entry).collect();
+    if entries.is_empty() {
+        page.paragraph("No arm has a cost in both runs.", State::Plain);
+    }
+    page.definitions(&entries);
+}
+
+/// In the figure's unit, then as shares where both runs have the same design.
+fn cost(kind: &str, row: &Row) -> String {
+    let parts: Vec<String> = row
+        .amount
+        .iter()
+        .map(|cost| amount(row, cost))
+        .chain(row.cost.iter().map(|cost| share(row, cost)))
+        .collect();
+    if parts.is_empty() {
+        return String::new();
+    }
+    let invalid = row.invalid.as_ref().map_or(String::new(), |why| format!("; NOT TO BE USED: {why}"));
+    format!("{}: {}{invalid}", words::noun(kind, &row.meter), parts.join("; "))
+}
+
+/// `was +2.6 us (2.3..2.9), now ...`
+fn amount(row: &Row, cost: &Changed) -> String {
+    let amounts = Amounts::between(
+        cost.change,
+        cost.change_low,
+        cost.change_high,
+        cost.old.abs().max(cost.new.abs()),
+        &row.unit,
+    );
+    let told =
+        |at, low, high| format!("{}{} ({})", amounts.signed(at), amounts.unit(), amounts.range(low, high));
+    let (then, now) =
+        (told(cost.old, cost.old_low, cost.old_high), told(cost.new, cost.new_low, cost.new_high));
+    let change = told(cost.change, cost.change_low, cost.change_high);
+    let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
+    let only =
+        if row.cost.is_none() { "; not as shares: a duet and pairs are of different loads" } else { "" };
+    format!("was {then}, now {now}: changed by {change}{clear}{only}")
+}
+
+fn share(row: &Row, cost: &Changed) -> String {
+    let digits = bakeoff_stats::decimals(cost.change, cost.change_low, cost.change_high);
+    let unit = if is_share(row) { "points" } else { "%" };
+    let range = |low, high| format!("CI {}..{}", figures::signed(low, digits), figures::signed(high, digits));
+    let then =
+        format!("{} {unit} ({})", figures::signed(cost.old, digits), range(cost.old_low, cost.old_high));
+    let now =
+        format!("{} {unit} ({})", figures::signed(cost.new, digits), range(cost.new_low, cost.new_high));
+    let change = format!(
+        "{} points ({})",
+        figures::signed(cost.change, digits),
+        range(cost.change_low, cost.change_high)
+    );
+    let clear = if cost.is_clear() { "" } else { ", which may be nothing" };
+    format!("was {then}, now {now}: changed by {change}{clear}")
+}
+
+fn state(row: &Row) -> State {
+    let more_is_worse = catalogue::find(&row.meter).is_none_or(|meter| meter.more_is_worse);
+    match row.cost.as_ref().or(row.amount.as_ref()) {
+        _ if row.invalid.is_some() => State::Invalid,
+        Some(cost) if cost.is_clear() && (cost.change > 0.0) == more_is_worse => State::Costs,
+        Some(cost) if cost.is_clear() => State::Saves,
+        _ => State::Open,
+    }
+}
+
+/// Points are points of shares.
+fn is_share(row: &Row) -> bool {
+    row.unit == Unit::Share.as_str()
+}
+
+fn plain(page: &mut Page, between: &Between) {
+    let rows: Vec<Vec<String>> =
+        between.rows.iter().filter_map(|row| plain_row(&between.new.workload, row)).collect();
+    if !rows.is_empty() {
+        let title = "The figures themselves, each run on its own machine and at its own hour";
+        let table = Table::new(["arm", "figure", "was", "now", "change", "interval"], rows);
+        Section::new(title).table(table).print(page);
+    }
+}
+
+fn plain_row(kind: &str, row: &Row) -> Option<Vec<String>> {
+    let figure = row.figure.as_ref()?;
+    let digits = bakeoff_stats::decimals(figure.change, figure.change_low, figure.change_high);
+    let (low, high) =
+        (figures::signed(figure.change_low, digits), figures::signed(figure.change_high, digits));
+    let value = |x| if row.invalid.is_some() { NONE.to_owned() } else { figures::value(&row.unit, x) };
+    let operation = row.operation.as_ref().map_or(String::new(), |operation| format!(", {operation}"));
+    Some(vec![
+        format!("{}{operation}", row.arm),
+        words::short(kind, &row.meter).to_owned(),
+        value(figure.old),
+        value(figure.new),
+        format!("{} %", figures::signed(figure.change, digits)),
+        format!("{low}..{high} %"),
+    ])
+}
+
+fn differs(page: &mut Page, between: &Between) {
+    let section = Section::new("What else is not the same in the two runs");
+    let entries = between
+        .differs
+        .iter()
+        .map(|differs| (differs.what.as_str(), format!("{} -> {}", differs.old, differs.new)));
+    match between.differs.is_empty() {
+        true => section.note("Nothing that was noted."),
+        false => section.entries(entries),
+    }
+    .print(page);
+}
+
+fn limits<'b>(page: &mut Page, all: impl IntoIterator<Item = &'b Between>) {
+    page.heading("Before you believe it");
+    page.bullet(
+        "The rounds of two runs are not pairs. The intervals know how rounds differ inside each run, and not how \
+         two runs of the same thing differ: other processes, another hour, another machine are in the change. To \
+         tell two versions apart, run both as arms of one plan.",
+    );
+    page.bullet(
+        "Costs are what each run found against its own baseline, which takes most of the machine out. The figures \
+         themselves have no such protection.",
+    );
+    let mut rows = all.into_iter().flat_map(|between| &between.rows);
+    if let Some(level) = rows.find_map(|row| row.cost.or(row.amount).or(row.figure)).map(|c| c.level) {
+        page.note(&format!("Intervals at {}.", figures::level(level)));
+    }
+}

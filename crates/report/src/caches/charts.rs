@@ -1,0 +1,92 @@
+//! Charts of a bake-off against the rate, the published figures among them.
+
+use super::PRODUCTS;
+use super::tables::{by_rate, phases};
+use crate::plot::chart::{Chart, Scale, Series};
+use crate::words::key;
+use bakeoff_caches::results::{Entrant, Point, Results};
+use bakeoff_plan::study::{self, Study};
+
+/// Response time, hit ratio and CPU against the rate, all entrants in each. What had no rate is in none.
+pub(super) fn of(results: &Results, study: Option<&Study>) -> Vec<Chart> {
+    type Pick = fn(&Point) -> Option<f64>;
+    let lines = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
+        let line = |at: usize, entrant: &Entrant, phase: Option<&str>| Series {
+            key: key(at),
+            label: match phase {
+                Some(phase) => format!("{} {phase}, {what}", entrant.name),
+                None => format!("{}, {what}", entrant.name),
+            },
+            dashed,
+            points: by_rate(entrant)
+                .into_iter()
+                .filter(|point| phase.is_none_or(|phase| point.phase == phase))
+                .filter_map(|point| Some((point.rate_per_s?, pick(point)?, point.passed() != Some(false))))
+                .collect(),
+        };
+        let of_phases = |(at, entrant): (usize, &Entrant)| -> Vec<Series> {
+            phases(entrant).into_iter().map(|phase| line(at, entrant, phase)).collect()
+        };
+        results.entrants.iter().enumerate().flat_map(of_phases).collect()
+    };
+    let means = lines("mean", false, |point| Some(point.mean_ns as f64));
+    let mut hits = lines("hit ratio", false, |point| point.hit_ratio);
+    hits.extend(lines("could be had", true, |point| {
+        point.achievable.as_ref().map(|best| best.when_fetched.0)
+    }));
+    let (time, means) = with_1999("Response time, mean", means, of_1999(study, 1, 1e9));
+    let ratio = "Document hit ratio; dashed: what an endless cache would have had";
+    let (ratio, hits) = with_1999(ratio, hits, of_1999(study, 2, 1.0));
+    [
+        Chart::of(&time, "ns", Scale::Linear, means, Vec::new()),
+        Chart::of(&ratio, "share", Scale::Linear, hits, Vec::new()),
+        Chart::of(
+            "CPU of the cache per request",
+            "ns",
+            Scale::Linear,
+            lines("CPU", false, |point| point.cpu_per_request_ns.map(|ns| ns as f64)),
+            Vec::new(),
+        ),
+        Chart::of(
+            "Replies per second",
+            "1/s",
+            Scale::Linear,
+            lines("replies", false, |point| Some(point.reply_rate_per_s)),
+            Vec::new(),
+        ),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+/// What was published beside what was measured, where anything was.
+fn with_1999(caption: &str, mut lines: Vec<Series>, published: Vec<Series>) -> (String, Vec<Series>) {
+    if published.is_empty() || lines.iter().all(|line| line.points.is_empty()) {
+        return (caption.to_owned(), lines);
+    }
+    lines.extend(published);
+    (format!("{caption}; grey: what was published in 1999"), lines)
+}
+
+/// What was published of each product, a point a row with its rate first. Joined is what follows on each other there:
+/// between points that are not here nobody knows the way. `unit`: how many of ours are one of the column's base unit.
+fn of_1999(study: Option<&Study>, column: usize, unit: f64) -> Vec<Series> {
+    let figure = |row: &study::Row, column: usize| {
+        row.cells.get(column)?.as_ref().map(|figure| figure.value * figure.unit.scale)
+    };
+    let point = |row: &study::Row| Some((figure(row, 0)?, figure(row, column)? * unit, true));
+    let number = |row: &study::Row| row.name.parse::<u32>().unwrap_or(0);
+    let of_product = |table: &study::Table| {
+        let title = table.title.split(':').next().unwrap_or_default();
+        let runs = table.rows.chunk_by(|a, b| number(a) + 1 == number(b)).map(|rows| Series {
+            key: "published".to_owned(),
+            label: format!("{title}, 1999"),
+            dashed: false,
+            points: rows.iter().filter_map(point).collect(),
+        });
+        runs.collect::<Vec<Series>>()
+    };
+    let tables = study.iter().flat_map(|study| &study.tables);
+    tables.filter(|table| PRODUCTS.contains(&table.id.as_str())).flat_map(of_product).collect()
+}

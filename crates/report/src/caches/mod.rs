@@ -1,0 +1,188 @@
+//! The report of a bake-off of caches: verdicts, charts against the rate and over time, tables of each entrant, the
+//! published figures.
+
+mod charts;
+mod course;
+mod downtime;
+mod passes;
+mod tables;
+mod together;
+
+use crate::document::{Alarm, Block, Card, Cell, Document, Head, Link, Section, State, Table};
+use crate::{conformance, studies, words};
+use bakeoff_caches::records::{End, IntervalLine, RunRecord};
+use bakeoff_caches::results::{CutShort, Entrant, Fault, Point, Results};
+use bakeoff_plan::study::{self, Study};
+use tables::is_judged;
+
+/// Of the published tables, those of products, each with a point a row: rate, response time and hit ratio.
+const PRODUCTS: [&str; 3] = ["tasksmart", "squid", "dynacache"];
+/// The others that are set beside ours.
+const TABLES: [&str; 2] = ["order", "rule"];
+/// How a filled point differs from a hollow one.
+const FILLED: &str = "A filled point passed by the rule of 1999: mean response time under its bound, hit ratio within a point of what the workload is set to, request and reply rate within 1 % of what was asked. A hollow one did not.";
+
+/// What every cache did; `plan` as it was run. The runs and their intervals are what is drawn over time.
+pub fn caches(results: &Results, plan: &str, runs: &[RunRecord], intervals: &[IntervalLine]) -> Document {
+    let flags = (!results.flags.is_empty()).then(|| results.flags.join(" "));
+    let partial = (results.ended != End::Complete).then(|| Alarm::partial(&results.ended.to_string()));
+    let extent = extent(results);
+    let head = Head::of(&results.name, &results.title, extent, &results.started, &results.bakeoff);
+    let head = Head { alarms: partial.into_iter().collect(), flags: flags.clone(), ..head };
+    let study = published(results);
+    let [warnings, warnings_in_terminal] = Section::warnings("Warnings", &results.warnings);
+    let cards = results.entrants.iter().enumerate().map(|(at, entrant)| card(at, entrant)).collect();
+    let mut sections = vec![
+        Section::verdicts("What came of it").add(Block::Cards(cards)),
+        warnings,
+        together::section(results),
+        against_the_rate(results, study.as_ref()),
+        over_time(results, runs, intervals),
+    ];
+    sections.extend(results.entrants.iter().enumerate().map(|(at, entrant)| section(at, entrant)));
+    sections.push(twice(results));
+    sections.extend(results.conformance.as_ref().map(conformance::section));
+    sections.extend(results.path.as_ref().map(tables::path));
+    sections.extend(study.as_ref().map(beside));
+    let facts = results.facts.iter().map(|fact| (fact.name.as_str(), fact.value.as_str()));
+    sections.extend([
+        Section::new("What the scale leaves as it is").bullets(&results.not_scaled),
+        Section::new("Kept and modernised").bullets(&results.differs),
+        warnings_in_terminal,
+        Section::on_page("conditions", "Machine").nav("Conditions").entries(facts),
+        Section::plan("To measure it again:", flags.as_deref(), plan),
+    ]);
+    Document::new(head, sections)
+}
+
+/// `4 entrants, the baseline twice, 10 rates, 2 passes, scale 1/60`
+fn extent(results: &Results) -> String {
+    let caches = results.entrants.iter().filter(|entrant| entrant.second_of.is_none()).count();
+    let points = || results.entrants.iter().flat_map(|entrant| &entrant.points);
+    let rates = |entrant: &Entrant| entrant.points.chunk_by(|a, b| a.order == b.order).count();
+    let rates = results.entrants.iter().map(rates).max().unwrap_or(0);
+    let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
+    let rates = match points().any(|point| point.rate_per_s.is_none()) {
+        true => "best effort".to_owned(),
+        false => plural(rates, "rate"),
+    };
+    let twice = if results.baselines.is_some() { ", the baseline twice" } else { "" };
+    let passes = if results.passes > 1 { format!(", {} passes", results.passes) } else { String::new() };
+    format!("{}{twice}, {rates}{passes}, scale {}", plural(caches, "entrant"), results.scale)
+}
+
+/// The published study that the plan names, of its tables those of the bake-off.
+fn published(results: &Results) -> Option<Study> {
+    let mut study = study::find(results.study.as_deref()?).ok().flatten()?;
+    let beside = |id: &str| PRODUCTS.contains(&id) || TABLES.contains(&id);
+    study.tables.retain(|table| beside(&table.id));
+    Some(study)
+}
+
+/// As they were published.
+fn beside(study: &Study) -> Section {
+    let section = Section::new("Published figures").line("Published in 1999");
+    let section = studies::published(section.id("published").nav("Published figures"), study);
+    section.notes(study.missing.iter().cloned()).always()
+}
+
+/// In the colours that they have everywhere.
+fn keys(results: &Results) -> Block {
+    let names = results.entrants.iter().enumerate();
+    Block::Keys(names.map(|(at, entrant)| Cell::keyed(entrant.name.as_str(), words::key(at))).collect())
+}
+
+fn against_the_rate(results: &Results, study: Option<&Study>) -> Section {
+    let section = Section::on_page("rates", "Against the rate").nav("Against the rate");
+    let judged = is_judged(results.entrants.iter().flat_map(|entrant| &entrant.points));
+    let section = if judged { section.about(FILLED) } else { section };
+    section.page(keys(results)).page(Block::Charts(charts::of(results, study)))
+}
+
+fn over_time(results: &Results, runs: &[RunRecord], intervals: &[IntervalLine]) -> Section {
+    let section = Section::on_page("time", "Over time").nav("Over time").page(keys(results)).about(
+        "Every interval of the runs, warm-up and end among them, against the time since the run began; a line a run.",
+    );
+    let courses = course::courses(results, runs, intervals).into_iter().enumerate();
+    let details = courses.map(|(at, (rate, charts))| Block::details(at == 0, rate, [Block::Charts(charts)]));
+    details.fold(section, Section::page)
+}
+
+fn card(at: usize, entrant: &Entrant) -> Card {
+    let broken_off = |point: &Point| point.cut_short == Some(CutShort::BrokenOff);
+    let look = match (&entrant.failed, entrant.passed_up_to_per_s) {
+        (Some(_), _) => (State::Invalid, "?", "not finished"),
+        (None, _) if entrant.came_back() == Some(true) => (State::Fine, "\u{25b2}", "came back"),
+        (None, _) if entrant.came_back() == Some(false) => (State::Costs, "\u{2715}", "not back"),
+        (None, Some(_)) => (State::Fine, "\u{25b2}", "passes"),
+        (None, None) if entrant.points.is_empty() => (State::Open, "\u{25cb}", "no rate"),
+        (None, None) if !is_judged(entrant.points.iter()) && !entrant.points.iter().all(broken_off) => {
+            (State::Open, "\u{25cb}", "measured")
+        }
+        (None, None) if entrant.failed_from_per_s.is_none() => (State::Open, "\u{25cb}", "broken off"),
+        (None, None) => (State::Costs, "\u{2715}", "fails"),
+    };
+    Card::new((&entrant.name, words::key(at)), look, &entrant.sentence)
+}
+
+/// How it was prepared, its tables, and the first fault of each kind.
+fn section(at: usize, entrant: &Entrant) -> Section {
+    let name = &entrant.name;
+    let (version, direct) = (version(entrant), "the origin itself, without a cache".to_owned());
+    let title = version.as_ref().map_or_else(|| name.clone(), |version| format!("{name} {version}"));
+    let what = version.or_else(|| entrant.is_direct().then_some(direct));
+    let section = Section::new(title)
+        .id(format!("entrant-{}", at + 1))
+        .nav(name.as_str())
+        .line(what.map_or_else(|| name.clone(), |what| format!("{name} ({what})")))
+        .always()
+        .notes(tables::preparation(entrant));
+    let section = match &entrant.config {
+        Some(config) => section.page(Block::Link(Link {
+            before: "Configuration:".to_owned(),
+            address: config.clone(),
+            label: config.clone(),
+            after: String::new(),
+            command: None,
+        })),
+        None => section,
+    };
+    let first = |fault: &Fault| {
+        let text = Block::Preformatted(fault.first.clone()?);
+        Some(Block::details(false, format!("The first: {}", fault.label), [text]))
+    };
+    let firsts = entrant.faults.iter().chain(&entrant.errors).filter_map(first);
+    firsts.fold(tables_of(entrant).into_iter().fold(section, Section::table), Section::page)
+}
+
+/// Those that have no row are not shown.
+fn tables_of(entrant: &Entrant) -> [Table; 11] {
+    [
+        downtime::times(entrant),
+        downtime::losses(entrant),
+        tables::performance(entrant),
+        passes::passes(entrant),
+        tables::hit_ratios(entrant),
+        tables::hits_and_misses(entrant),
+        tables::pages(entrant),
+        tables::in_gzip(entrant),
+        tables::costs(entrant),
+        tables::handshakes(entrant),
+        tables::faults(entrant),
+    ]
+}
+
+/// `squid 5.7`: a program's version without the name that stands before it.
+fn version(entrant: &Entrant) -> Option<String> {
+    let product = entrant.name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let said = entrant.version.as_deref()?;
+    let bare = said.strip_prefix(product).filter(|rest| rest.starts_with(['/', ' ']));
+    Some(bare.map_or(said, |rest| &rest[1..]).to_owned())
+}
+
+/// The baseline beside itself.
+fn twice(results: &Results) -> Section {
+    let section = Section::new("The baseline, twice").id("twice").nav("The baseline, twice");
+    let Some(noise) = passes::noise(results) else { return section };
+    section.note(passes::TWICE).note(noise).table(passes::baselines(results))
+}

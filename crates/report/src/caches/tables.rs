@@ -1,0 +1,359 @@
+//! Tables and lines of a bake-off's entrants.
+
+use super::passes::{apart, spread};
+use crate::document::{Section, Table};
+use crate::figures;
+use bakeoff_caches::clock_in_words;
+use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Rule, Tail};
+use bakeoff_caches::transactions::DROPPED;
+
+/// Rates that differ by less, as a share, are shown alike: three digits are.
+const SAME_RATE: f64 = 0.005;
+
+/// `54.2 %`; a ratio is told to a tenth of a point.
+pub(super) fn ratio(share: Option<f64>) -> String {
+    share.map_or(figures::NONE.to_owned(), |share| format!("{:.1} %", share * 100.0))
+}
+
+/// `1.37 s`
+pub(super) fn time(ns: Option<u64>) -> String {
+    ns.map_or(figures::NONE.to_owned(), |ns| figures::value("ns", ns as f64))
+}
+
+/// `1.37 s ± 0.02 s`: a mean and half the width of its interval, where that is known. The upper half, as the lower end
+/// is cut off at 0.
+pub(super) fn mean(ns: Option<u64>, high_ns: Option<u64>) -> String {
+    let half = ns.zip(high_ns).map(|(ns, high)| high.saturating_sub(ns));
+    time(ns) + &half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))))
+}
+
+pub(super) fn rate(per_second: f64) -> String {
+    figures::value("1/s", per_second)
+}
+
+/// `yes`, or what did not hold.
+fn rule(rule: &Rule) -> String {
+    if rule.passed() {
+        return "yes".to_owned();
+    }
+    let broken = [
+        (rule.mean, "mean"),
+        (rule.hit_ratio != Some(false), "hits"),
+        (rule.request_rate, "requests"),
+        (rule.reply_rate, "replies"),
+        (rule.books, "books"),
+    ];
+    let broken: Vec<&str> = broken.iter().filter(|(holds, _)| !holds).map(|(_, word)| *word).collect();
+    format!("no: {}", broken.join(", "))
+}
+
+/// Points from the lowest rate to the highest, those without a rate as they came.
+pub(super) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
+    let mut points: Vec<&Point> = entrant.points.iter().collect();
+    let rate = |point: &Point| point.rate_per_s.unwrap_or_default();
+    points.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
+    points
+}
+
+/// The rate of a point, with its phase where a run has several.
+pub(super) fn named(entrant: &Entrant, point: &Point) -> String {
+    let rate = point.rate_per_s.map_or("best effort".to_owned(), rate);
+    match entrant.has_phases() {
+        true => format!("{rate} {}", point.phase),
+        false => rate,
+    }
+}
+
+/// Whether any of these was judged by the rule of 1999.
+pub(super) fn is_judged<'p>(mut points: impl Iterator<Item = &'p Point>) -> bool {
+    points.any(|point| point.rule.is_some())
+}
+
+/// `no: mean`, or why it was not measured to its end.
+pub(super) fn passed(point: &Point) -> String {
+    match (point.cut_short, &point.rule) {
+        (Some(why), _) => format!("cut short: {}", why.in_words()),
+        (None, Some(judged)) => rule(judged),
+        (None, None) => figures::NONE.to_owned(),
+    }
+}
+
+/// The head of the column of [`passed`], where it has anything to say.
+pub(super) fn passed_head<'p>(points: impl Iterator<Item = &'p Point> + Clone) -> Option<&'static str> {
+    let cut = points.clone().any(|point| point.cut_short.is_some());
+    match is_judged(points) {
+        true => Some("passed in 1999"),
+        false => cut.then_some("ended"),
+    }
+}
+
+/// Whether the phase asked for another rate than its run.
+fn asks_for_less(point: &Point) -> bool {
+    let both = point.rate_per_s.zip(point.asked_rate_per_s);
+    both.is_some_and(|(rate, asked)| (asked / rate - 1.0).abs() > SAME_RATE)
+}
+
+/// Response times and hit ratios against the rate; what phases asked for of it, failures and the rule of 1999 where
+/// there are any.
+pub(super) fn performance(entrant: &Entrant) -> Table {
+    let points = &entrant.points;
+    let less = points.iter().any(asks_for_less);
+    let fails = points.iter().any(|point| point.error_share > 0.0);
+    let words = passed_head(points.iter());
+    let passes = points.iter().any(|point| point.passes.len() > 1);
+    let row = |point: &&Point| {
+        let mut row = vec![named(entrant, point)];
+        row.extend(less.then(|| point.asked_rate_per_s.map_or(figures::NONE.to_owned(), rate)));
+        row.extend([rate(point.reply_rate_per_s), mean(Some(point.mean_ns), point.mean_high_ns)]);
+        row.extend(passes.then(|| apart(point)));
+        row.extend([time(Some(point.p99_ns)), ratio(point.hit_ratio)]);
+        row.extend(fails.then(|| failures(point.error_share)));
+        row.extend(words.map(|_| passed(point)));
+        row
+    };
+    let mut head = vec!["rate"];
+    head.extend(less.then_some("asked"));
+    head.extend(["replies", "mean"]);
+    head.extend(passes.then_some("passes apart"));
+    head.extend(["p99", "hits"]);
+    head.extend(fails.then_some("failed"));
+    head.extend(words);
+    let judged = if is_judged(points.iter()) { JUDGED } else { "" };
+    Table::new(head, by_rate(entrant).iter().map(row)).caption(format!("{TIMED}{judged}"))
+}
+
+/// Above [`performance`].
+const TIMED: &str = "Response time from when a request was due, with its 95 % interval, and document hit ratio; requests of that phase that failed, where any did";
+/// Where the rule of 1999 judged.
+const JUDGED: &str = "; the last column is the rule of 1999, and what of it did not hold";
+
+/// A few in a thousand are not nothing.
+pub(super) fn failures(share: f64) -> String {
+    match share * 100.0 {
+        0.0 => figures::NONE.to_owned(),
+        small if small < 0.1 => "< 0.1 %".to_owned(),
+        percent => format!("{percent:.1} %"),
+    }
+}
+
+/// Hit ratios beside what was offered and what could be had.
+pub(super) fn hit_ratios(entrant: &Entrant) -> Table {
+    if entrant.points.iter().all(|point| point.hit_ratio.is_none()) {
+        return Table::default();
+    }
+    let row = |point: &&Point| {
+        let possible = |pick: fn(&bakeoff_caches::results::Achievable) -> Option<f64>| {
+            ratio(point.achievable.as_ref().and_then(pick))
+        };
+        vec![
+            named(entrant, point),
+            ratio(point.hit_ratio),
+            ratio(point.two_sided_hit_ratio),
+            ratio(point.byte_hit_ratio),
+            ratio(point.offered_hit_ratio),
+            possible(|caches| Some(caches.when_fetched.0)),
+            possible(|caches| caches.lru.map(|(documents, _)| documents)),
+            possible(|caches| caches.s3_fifo.map(|(documents, _)| documents)),
+            possible(|caches| caches.belady.map(|(documents, _)| documents)),
+        ]
+    };
+    let head = ["rate", "hits", "two-sided", "bytes", "offered", "endless", "LRU", "S3-FIFO", "Belady"];
+    Table::new(head, by_rate(entrant).iter().map(row)).caption("Hit ratios: as the robots saw them, as the origin's count says, by bytes, what the workload offered; and of caches that are simulated on the same requests: endless, and LRU, S3-FIFO and Belady's with the room of the store, all of which have an object when its fetch has ended")
+}
+
+/// What a hit takes and what a miss takes, where there are hits.
+pub(super) fn hits_and_misses(entrant: &Entrant) -> Table {
+    if entrant.points.iter().all(|point| point.hit_mean_ns.is_none()) {
+        return Table::default();
+    }
+    let quantiles = |tail: Option<Tail>| {
+        [|tail: Tail| tail.p50_ns, |tail: Tail| tail.p99_ns, |tail: Tail| tail.p999_ns]
+            .map(|of| time(tail.map(of)))
+    };
+    let row = |point: &&Point| {
+        let mut row = vec![named(entrant, point), mean(point.hit_mean_ns, point.hit_mean_high_ns)];
+        row.extend(quantiles(point.hit_tail));
+        row.push(mean(point.miss_mean_ns, point.miss_mean_high_ns));
+        row.extend(quantiles(point.miss_tail));
+        row
+    };
+    let head = ["rate", "a hit takes", "p50", "p99", "p99.9", "a miss takes", "p50", "p99", "p99.9"];
+    Table::new(head, by_rate(entrant).iter().map(row)).caption("Mean response times of hits and of misses, with their 95 % intervals, and what half, 99 in a hundred and 999 in a thousand of them do not exceed")
+}
+
+/// Pages, where one is more than one object.
+pub(super) fn pages(entrant: &Entrant) -> Table {
+    let row = |point: &Point, pages: &Pages| {
+        vec![
+            named(entrant, point),
+            figures::count(pages.good),
+            figures::plain(pages.objects_mean),
+            mean(Some(pages.mean_ns), pages.mean_high_ns),
+            time(Some(pages.p50_ns)),
+            time(Some(pages.p95_ns)),
+            time(Some(pages.p99_ns)),
+            figures::count(pages.failed),
+        ]
+    };
+    let points = by_rate(entrant);
+    let of_pages = points.iter().filter_map(|point| Some((*point, point.pages.as_ref()?)));
+    let head = ["rate", "pages", "objects", "mean", "p50", "p95", "p99", "failed"];
+    Table::new(head, of_pages.map(|(point, pages)| row(point, pages))).caption("Pages without a failure, and objects of one; time from when a page's first request was due to the last byte of all it embeds, with the mean's 95 % interval; pages with a failure")
+}
+
+/// Replies in gzip, where somebody asked for them.
+pub(super) fn in_gzip(entrant: &Entrant) -> Table {
+    let row = |point: &&Point| {
+        let gzip = point.gzip?;
+        let share = gzip.came as f64 / gzip.asked as f64;
+        Some(vec![
+            named(entrant, point),
+            figures::count(gzip.asked),
+            figures::count(gzip.came),
+            ratio(Some(share)),
+        ])
+    };
+    let head = ["rate", "asked in gzip", "came so", "share"];
+    Table::new(head, by_rate(entrant).iter().filter_map(row)).caption("Good replies to basic requests of robots that accept gzip, about objects that exist in it, and how many of them came in gzip")
+}
+
+/// CPU and queues.
+pub(super) fn costs(entrant: &Entrant) -> Table {
+    // Of a run that was killed nobody has read them.
+    let read = |ns: u64| time((ns > 0).then_some(ns));
+    let row = |point: &&Point| {
+        vec![
+            named(entrant, point),
+            time(point.cpu_per_request_ns),
+            time(point.origin_cpu_per_request_ns),
+            read(point.robots_cpu_per_request_ns),
+            figures::value("count", point.in_flight_mean.round()),
+            read(point.lateness_p99_ns),
+        ]
+    };
+    let head = ["rate", "CPU", "origin", "robots", "in flight", "late p99"];
+    Table::new(head, by_rate(entrant).iter().map(row))
+        .caption("CPU per request of cache, origin and robots; requests in flight; how late robots sent")
+}
+
+/// Handshakes, and what it takes to have a connection; none without TLS.
+pub(super) fn handshakes(entrant: &Entrant) -> Table {
+    let row = |point: &&Point| {
+        let tls = point.tls.as_ref()?;
+        Some(vec![
+            named(entrant, point),
+            figures::count(tls.full),
+            figures::count(tls.resumed),
+            figures::count(tls.failed),
+            time(Some(tls.stands_p50_ns)),
+            time(Some(tls.handshake_p50_ns)),
+            tls.agreed.clone().unwrap_or_else(|| figures::NONE.to_owned()),
+        ])
+    };
+    let head = ["rate", "full", "resumed", "failed", "connection", "handshake", "agreed on"];
+    Table::new(head, by_rate(entrant).iter().filter_map(row)).caption("TLS of the run's connections: handshakes of each kind; medians of the time until a connection stood, its tunnel included, and of the handshake after it")
+}
+
+/// Above [`faults`].
+const FAULTS: &str = "Of all requests that ended in any phase, fill, warm-up and trials among them: faults, failures, and what is \
+    counted and breaks no rule";
+
+/// Faults, failures and what is only counted, with what they mean.
+pub(super) fn faults(entrant: &Entrant) -> Table {
+    let row = |(kind, fault): (&str, &bakeoff_caches::results::Fault)| {
+        vec![
+            fault.label.clone(),
+            figures::count(fault.count),
+            format!("{:.3} %", fault.share * 100.0),
+            if fault.only_counted { "counted" } else { kind }.to_owned(),
+            fault.meaning.clone(),
+        ]
+    };
+    let faults = entrant.faults.iter().map(|fault| ("fault", fault));
+    let all = faults.chain(entrant.errors.iter().map(|error| ("failure", error)));
+    let head = ["what", "count", "share", "kind", "meaning"];
+    Table::new(head, all.map(row)).figures(2).captioned(FAULTS)
+}
+
+/// How the store was filled and the peak was found, in words.
+pub(super) fn preparation(entrant: &Entrant) -> Vec<String> {
+    let mut lines = Vec::new();
+    lines.extend(entrant.fill.iter().chain(&entrant.later_fills).map(filled));
+    if let Some(why) = &entrant.store_unreadable {
+        lines.push(format!("store: how full it is could not be read: {why}"));
+    }
+    if let Some(peak) = &entrant.peak {
+        let found = peak.rate_per_s.map_or("none".to_owned(), rate);
+        lines.push(format!("peak: {found}, {}", peak.how));
+    }
+    lines.extend(spread(entrant));
+    if let Some(cost) = &entrant.cost {
+        let whole = |ns: f64| ns.round() as u64;
+        lines.push(format!(
+            "CPU: {} a hit, {} a miss ({})",
+            mean(cost.hit_ns.map(whole), cost.hit_high_ns.map(whole)),
+            mean(Some(whole(cost.miss_ns)), cost.miss_high_ns.map(whole)),
+            cost.how
+        ));
+    }
+    if let Some(logged) = &entrant.transactions {
+        let dropped = match logged.dropped {
+            0 => String::new(),
+            rows => format!(", {} not ({DROPPED})", figures::count(rows)),
+        };
+        lines.push(format!(
+            "transactions: {} in {} files, {}{dropped}",
+            figures::count(logged.rows),
+            figures::count(logged.parts),
+            figures::value("B", logged.bytes as f64)
+        ));
+    }
+    lines
+}
+
+/// `fill in pass 2: 12,345 replies ...`
+fn filled(fill: &Fill) -> String {
+    let stored = match (fill.stored_bytes, fill.capacity_bytes) {
+        (Some(stored), Some(capacity)) => format!(
+            ", {} of {} in the store",
+            figures::value("B", stored as f64),
+            figures::value("B", capacity as f64)
+        ),
+        _ => String::new(),
+    };
+    let evicted = fill.evictions.map(|n| format!(", {} objects thrown out", figures::count(n)));
+    let which = fill.pass.map_or_else(String::new, |pass| format!(" in pass {pass}"));
+    format!(
+        "fill{which}: {} replies with {} of cachable objects in {}{stored}{}; {}",
+        figures::count(fill.replies),
+        figures::value("B", fill.bytes as f64),
+        figures::span((fill.seconds * 1e9) as u64),
+        evicted.unwrap_or_default(),
+        fill.ended
+    )
+}
+
+/// The measured phases that are told apart: each by its name, or all alike where a run has but one.
+pub(super) fn phases(entrant: &Entrant) -> Vec<Option<&str>> {
+    let mut phases = Vec::new();
+    for point in &entrant.points {
+        let phase = entrant.has_phases().then_some(point.phase.as_str());
+        if !phases.contains(&phase) {
+            phases.push(phase);
+        }
+    }
+    phases
+}
+
+/// The way to the origin, in words.
+pub(super) fn path(path: &Path) -> Section {
+    Section::new("The way to the origin, without a cache and without think time").always().note(format!(
+        "{} and {}/s as fast as it goes; one robot alone waits {} in the mean, {} at the 99th percentile; the origin's \
+         clock {}",
+        rate(path.replies_per_s),
+        figures::value("B", path.bytes_per_s),
+        time(Some(path.idle_mean_ns)),
+        time(Some(path.idle_p99_ns)),
+        clock_in_words(path.clock_ahead_s, "the robots'")
+    ))
+}

@@ -1,0 +1,231 @@
+//! Studies: their tables, and a run beside them.
+
+use crate::document::{Block, Page, Section, State, Table};
+use crate::figures::{self, NONE};
+use crate::words;
+use bakeoff_plan::study::{self, Figure, Quantity, Row, Study, Unit};
+use bakeoff_results::{Standing, StudyRow, StudySection};
+
+/// A line a study.
+pub fn studies(studies: &[Study]) -> String {
+    let lines = studies.iter().map(|study| format!("{:<12}{}\n", study.name, study.summary));
+    lines.collect()
+}
+
+/// A study's tables with their sources, for a terminal of `width` columns.
+pub fn study(study: &Study, width: usize, colour: bool) -> String {
+    let mut page = Page::new(width, colour);
+    page.title(&study.title, &study.name);
+    page.paragraph(&study.question, State::Plain);
+    published(Section::default(), study).print(&mut page);
+    if !study.missing.is_empty() {
+        Section::new("Published and not here").bullets(&study.missing).print(&mut page);
+    }
+    let source = |source: &study::Source| {
+        let url = source.url.as_ref().map_or(String::new(), |url| format!(" <{url}>"));
+        format!("{}.{url}", source.text)
+    };
+    let sources: Vec<String> = study.sources.iter().map(source).collect();
+    Section::new("Sources").bullets(&sources).print(&mut page);
+    page.finish()
+}
+
+/// With a study's tables as they were published.
+pub(crate) fn published(section: Section, study: &Study) -> Section {
+    study.tables.iter().fold(section, |section, table| {
+        let place = table.place.as_ref().map_or(String::new(), |place| format!(" ({place})"));
+        let of_all = shared_unit((0..table.columns.len()).flat_map(|column| figures_of(table, column)));
+        let all = of_all.filter(is_shown).map_or(String::new(), |unit| format!(", in {}", unit.label));
+        let doubt = |(row, column, doubt)| format!("{row}, {column}: not certain. {doubt}");
+        let source = study.source(&table.source).filter(|_| study.sources.len() > 1);
+        let source = source.map(|source| format!("From: {}", source.text));
+        let remarks = table.notes.iter().cloned().chain(doubts(table).map(doubt)).chain(source);
+        section
+            .add(Block::Heading(format!("{}{place}{all}", table.title)))
+            .note(table.conditions.as_str())
+            .table(grid(table, of_all))
+            .bullets(&remarks.collect::<Vec<_>>())
+    })
+}
+
+/// The figures; a unit that all figures of a column have stands at its head, one that all of the
+/// table have (`of_all`) above it.
+fn grid(table: &study::Table, of_all: Option<Unit>) -> Table {
+    let units: Vec<Option<Unit>> = (0..table.columns.len()).map(|column| of_column(table, column)).collect();
+    let head = |(name, unit): (&String, &Option<Unit>)| match unit {
+        Some(unit) if of_all.is_none() && is_shown(unit) => format!("{name} [{}]", unit.label),
+        _ => name.clone(),
+    };
+    let heads = [table.rows_are.clone()].into_iter().chain(table.columns.iter().zip(&units).map(head));
+    let above = |unit: &Option<Unit>| of_all.or(*unit).is_some();
+    let cells = |row: &Row| -> Vec<String> {
+        let cells = row.cells.iter().zip(&units).map(|(figure, unit)| cell(figure.as_ref(), above(unit)));
+        [row.name.clone()].into_iter().chain(cells).collect()
+    };
+    Table::new(heads, table.rows.iter().map(cells))
+}
+
+fn figures_of(table: &study::Table, column: usize) -> impl Iterator<Item = &Figure> {
+    table.rows.iter().filter_map(move |row| row.cells.get(column)?.as_ref())
+}
+
+/// The unit of a column's figures, if it is the same, and if there is more than one in several rows.
+fn of_column(table: &study::Table, column: usize) -> Option<Unit> {
+    let alone = figures_of(table, column).count() == 1 && table.rows.len() > 1;
+    shared_unit(figures_of(table, column)).filter(|_| !alone)
+}
+
+/// The unit of all of them, if it is the same.
+fn shared_unit<'f>(figures: impl Iterator<Item = &'f Figure>) -> Option<Unit> {
+    let mut units = figures.map(|figure| figure.unit);
+    let first = units.next()?;
+    units.all(|unit| unit == first).then_some(first)
+}
+
+/// A count needs no unit.
+fn is_shown(unit: &Unit) -> bool {
+    unit.quantity != Quantity::Count
+}
+
+fn cell(figure: Option<&Figure>, unit_above: bool) -> String {
+    let Some(figure) = figure else { return NONE.to_owned() };
+    let doubt = if figure.certain { "" } else { " ?" };
+    match unit_above {
+        true => format!("{}{doubt}", figure.text),
+        false => format!("{}{doubt}", figure.in_words()),
+    }
+}
+
+fn doubts(table: &study::Table) -> impl Iterator<Item = (&str, &str, &str)> {
+    table.rows.iter().flat_map(|row| {
+        row.cells.iter().zip(&table.columns).filter_map(|(figure, column)| {
+            Some((row.name.as_str(), column.as_str(), figure.as_ref()?.doubt.as_deref()?))
+        })
+    })
+}
+
+/// A run beside the published figures, as a terminal has room for it.
+pub(crate) fn beside(kind: &str, section: &StudySection, arms: &[String]) -> Vec<Section> {
+    let is_absent = |row: &&StudyRow| [&row.arm, &row.baseline].into_iter().any(|arm| !arms.contains(arm));
+    let (absent, present): (Vec<&StudyRow>, Vec<&StudyRow>) = section.rows.iter().partition(is_absent);
+    if section.rows.iter().any(|row| row.statement.is_some()) {
+        return stated(section, &present);
+    }
+    let rows = present.iter().map(|row| line(kind, row, &present));
+    let head = ["published as", "published", "this run", "interval", "figure", "standing"];
+    let mut remarks: Vec<String> = present.iter().filter_map(|row| origin(row, &present)).collect();
+    remarks.extend(not_comparable(&present));
+    let mut missing: Vec<&str> =
+        absent.iter().flat_map(|row| [&row.arm, &row.baseline]).map(String::as_str).collect();
+    missing.retain(|arm| !arms.iter().any(|known| known == arm));
+    missing.sort_unstable();
+    missing.dedup();
+    remarks.extend((!missing.is_empty()).then(|| format!("not in this run: {}", missing.join(", "))));
+    let titled = Section::in_terminal(format!("Beside the published figures: {}", section.title));
+    vec![titled.table(Table::new(head, rows).figures(3)).bullets(&remarks).note(published_in(section))]
+}
+
+/// Where a published figure comes from, or why it is not certain.
+fn origin(row: &StudyRow, rows: &[&StudyRow]) -> Option<String> {
+    let said = match (&row.doubt, &row.taken_from) {
+        _ if row.standing == Standing::NotComparable => None,
+        (Some(doubt), _) => Some(format!("the published figure is not certain. {doubt}")),
+        (None, from) => from.as_ref().map(|from| format!("published as {from}")),
+    };
+    said.map(|said| format!("{}, {}: {said}", place(row, rows), row.figure))
+}
+
+fn published_in(section: &StudySection) -> String {
+    format!("Published in {}.", section.sources.join("; "))
+}
+
+/// Every statement by itself, table by table as they were published: a head says whose cost it is and how it was told.
+pub(crate) fn stated(section: &StudySection, rows: &[&StudyRow]) -> Vec<Section> {
+    let same = |a: &&StudyRow, b: &&StudyRow| (&a.statement, &a.table) == (&b.statement, &b.table);
+    let mut rows = rows.to_vec();
+    let first = |row: &StudyRow| section.rows.iter().position(|other| same(&other, &row));
+    let order = |row: &StudyRow| section.rows.iter().position(|other| other.statement == row.statement);
+    rows.sort_by_key(|row| (order(row), first(row)));
+    let mut all: Vec<Section> = rows.chunk_by(same).map(|group| stated_group(section, group)).collect();
+    if let Some(last) = all.pop() {
+        all.push(last.note(published_in(section)));
+    }
+    all
+}
+
+fn stated_group(section: &StudySection, group: &[&StudyRow]) -> Section {
+    let one = group[0];
+    let said = one.statement.as_deref().unwrap_or("this run");
+    let has_columns = group.iter().any(|row| row.column != one.column);
+    // One published figure may stand beside several of this run.
+    let has_figures = group.iter().any(|row| row.figure != one.figure && row.row == one.row);
+    let line = |row: &&StudyRow| {
+        let mut cells = stated_line(row, has_columns);
+        if has_figures {
+            cells[0] = format!("{} ({})", cells[0], row.figure);
+        }
+        cells
+    };
+    let head = ["published as", "published", "here", "interval", "standing"];
+    Section::in_terminal(format!("{}, {}, beside: {said}", section.title, one.table))
+        .table(Table::new(head, group.iter().map(line)).figures(3))
+        .bullets(&not_comparable(group))
+}
+
+fn stated_line(row: &StudyRow, has_columns: bool) -> Vec<String> {
+    let (ours, interval) = figures::beside(row);
+    let of = row
+        .operation
+        .as_ref()
+        .or(row.population.as_ref())
+        .filter(|word| ![&row.row, &row.column].contains(word));
+    let name = of.map_or_else(|| row.row.clone(), |word| format!("{} ({word})", row.row));
+    let column = if has_columns { format!(", {}", row.column) } else { String::new() };
+    vec![
+        format!("{name}{column}"),
+        row.published.clone(),
+        ours,
+        interval,
+        figures::standing(row.standing).to_owned(),
+    ]
+}
+
+/// Rows that have their reason in common share a line.
+fn not_comparable(rows: &[&StudyRow]) -> Vec<String> {
+    let mut reasons: Vec<(&str, &str, Vec<String>)> = Vec::new();
+    for row in rows.iter().filter(|row| row.standing == Standing::NotComparable) {
+        let place = place(row, rows);
+        let known = reasons.iter_mut().find(|(figure, said, _)| (*figure, *said) == (&row.figure, &row.said));
+        match known {
+            Some((_, _, places)) => places.push(place),
+            None => reasons.push((&row.figure, &row.said, vec![place])),
+        }
+    }
+    let line = |(figure, said, places): (&str, &str, Vec<String>)| {
+        format!("{figure}: {said} ({})", places.join("; "))
+    };
+    reasons.into_iter().map(line).collect()
+}
+
+/// Where a row was published, and which arm it is where several stand beside the same figure.
+fn place(row: &StudyRow, rows: &[&StudyRow]) -> String {
+    let is_beside = |other: &&&StudyRow| {
+        (&other.row, &other.column, &other.meter) == (&row.row, &row.column, &row.meter)
+            && other.arm != row.arm
+    };
+    let own = row.arm.split('.').filter(|part| {
+        rows.iter().filter(is_beside).any(|other| other.arm.split('.').all(|theirs| theirs != *part))
+    });
+    let own: Vec<&str> = own.collect();
+    match own.as_slice() {
+        [] => format!("{}, {}", row.row, row.column),
+        own => format!("{}, {}: {}", row.row, row.column, own.join(".")),
+    }
+}
+
+fn line(kind: &str, row: &StudyRow, rows: &[&StudyRow]) -> Vec<String> {
+    let (ours, interval) = figures::beside(row);
+    let figure = words::short(kind, &row.meter).to_owned();
+    let word = figures::standing(row.standing).to_owned();
+    vec![place(row, rows), row.published.clone(), ours, interval, figure, word]
+}
