@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod counters;
 pub mod daemon;
 pub mod digest;
 pub mod fault;
@@ -15,6 +16,7 @@ pub mod key;
 pub mod locks;
 pub mod manifest;
 pub mod name;
+pub mod named;
 pub mod plain;
 pub mod release;
 mod sync;

@@ -2,25 +2,23 @@
 //!
 //! Measured side. Each "no" has its name here, which is its counter's label and, as a number, travels with the answer.
 
+use bakeoff_layers_base::named;
 use nix::errno::Errno;
 use thiserror::Error;
 
-/// The enum, a sentence for each, and its label.
+/// The enum, with the name and the sentence of each.
 macro_rules! refusals {
-    ($($refusal:ident $label:tt $sentence:tt)*) => {
-        /// Why not.
-        #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-        pub enum Refusal {
-            $(
-                #[doc = $sentence]
-                #[error($sentence)]
-                $refusal,
-            )*
-        }
-
-        impl Refusal {
-            /// The labels, in the order of the enum.
-            pub const LABELS: &[&str] = &[$($label),*];
+    ($($refusal:ident $name:literal $sentence:literal)*) => {
+        named! {
+            /// Why not.
+            #[derive(Error)]
+            pub enum Refusal {
+                $(
+                    #[doc = $sentence]
+                    #[error($sentence)]
+                    $refusal $name,
+                )*
+            }
         }
     };
 }
@@ -71,11 +69,6 @@ impl Refusal {
     /// The number under which it travels: 0 is no refusal.
     pub const fn number(self) -> u32 {
         self as u32 + 1
-    }
-
-    /// The name under which it is counted.
-    pub fn label(self) -> &'static str {
-        Self::LABELS.get(self as usize).copied().unwrap_or_default()
     }
 
     /// What a program gets.

@@ -4,6 +4,7 @@
 
 use crate::layout::HeaderError;
 use crate::tree::TreeError;
+use bakeoff_layers_base::refusals;
 use std::io;
 use thiserror::Error;
 
@@ -59,31 +60,15 @@ pub enum OpenError {
     Cipher,
 }
 
-/// Why bytes were not given out. The reader gets EIO.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum ReadRefusal {
-    /// A block's tag is wrong: flipped, moved, replayed.
-    #[error("block {0} is not what was sealed")]
-    BlockNotGenuine(u64),
-    /// The file ends before the block does.
-    #[error("the vault ends within block {0}")]
-    Truncated(u64),
-    /// The disk could not read.
-    #[error("the disk cannot read block {0}")]
-    Disk(u64),
-    /// The key was dropped.
-    #[error("the store is locked")]
-    Locked,
-}
-
-impl ReadRefusal {
-    /// The name under which it is counted.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::BlockNotGenuine(_) => "block-not-genuine",
-            Self::Truncated(_) => "truncated",
-            Self::Disk(_) => "disk",
-            Self::Locked => "locked",
-        }
+refusals! {
+    /// Why bytes were not given out. The reader gets EIO.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub enum ReadRefusal {
+        // Its tag is wrong: flipped, moved, replayed.
+        BlockNotGenuine(u64) "block-not-genuine" "block {0} is not what was sealed",
+        Truncated(u64) "truncated" "the vault ends within block {0}",
+        Disk(u64) "disk" "the disk cannot read block {0}",
+        // The key was dropped.
+        Locked "locked" "the store is locked",
     }
 }

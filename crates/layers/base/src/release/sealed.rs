@@ -219,7 +219,7 @@ impl Release for SealedFile {
             Counter::Vault => &mut memory.vault,
         };
         if to < *newest {
-            return Err(Refusal::RolledBack { what: counter.word(), is: to, newest: *newest });
+            return Err(Refusal::RolledBack { what: counter.name(), is: to, newest: *newest });
         }
         if to == *newest {
             return Ok(());

@@ -121,7 +121,7 @@ impl Report<'_> {
             let _ = writeln!(text, "{name} {value}");
         }
         for (reason, value) in Reason::ALL.iter().zip(refused) {
-            let _ = writeln!(text, "refused.{} {value}", reason.label());
+            let _ = writeln!(text, "refused.{} {value}", reason.name());
         }
         for rule in rules {
             let (name, passed, refused) = (&rule.name, rule.passed, rule.refused());

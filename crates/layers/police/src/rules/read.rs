@@ -190,9 +190,9 @@ impl Reader<'_> {
     }
 
     fn refuse(&mut self, section: Section, line: usize, text: &str) -> Option<Refuse> {
-        let known: Vec<(&str, Refuse)> = section.refusals().iter().map(|way| (way.word(), *way)).collect();
+        let known: Vec<(&str, Refuse)> = section.refusals().iter().map(|way| (way.name(), *way)).collect();
         let others = [Section::From, Section::Request].iter().flat_map(|other| other.refusals());
-        let elsewhere = others.map(|way| way.word()).any(|word| word == text);
+        let elsewhere = others.map(|way| way.name()).any(|word| word == text);
         if elsewhere && known.iter().all(|(word, _)| *word != text) {
             let words: Vec<String> = known.iter().map(|(word, _)| format!("\"{word}\"")).collect();
             let why = match section {

@@ -165,7 +165,7 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     };
     let keeper = Keeper::start(options.keeper, &at)?;
     rights.within(|| watch_signals(sender.clone()))?;
-    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::new()));
+    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::default()));
     let shown = (options.credentials, options.delay_connect);
     let opened = rights.within(|| Ok(Link::open(server, shown, kernel.clone(), tally.clone())))?;
     let link = opened.map_err(|lost| match lost {
@@ -256,6 +256,6 @@ impl Parts {
         let (refused, lost) = self.link.trouble();
         let until = self.link.leaf_until_unix_s().map(|s| s.to_string());
         let session = line("leaf-until", until) + &line("refused", refused) + &line("no-session", lost);
-        format!("state {state}\nserver {server}\ndegree {}\n{session}{}", self.degree(), self.tally.text())
+        format!("state {state}\nserver {server}\ndegree {}\n{session}{}", self.degree(), self.tally.text(""))
     }
 }
