@@ -1,10 +1,7 @@
 //! The status: lines `name value` in a file that is always whole.
 
 use crate::enforcer::Enforcer;
-use bakeoff_layers_base::plain::{For, Place};
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// Everything that is known now.
@@ -30,9 +27,4 @@ pub(crate) fn text(enforcer: &Enforcer) -> String {
     text.push_str(&enforcer.gaps.text(settings.mode));
     text.push_str(&enforcer.counters.text());
     text
-}
-
-/// Writes it, whatever somebody may have put in its place.
-pub(crate) fn write(enforcer: &Enforcer, path: &Path) -> io::Result<()> {
-    Place::of(path)?.replace(text(enforcer).as_bytes(), For::Readers)
 }
