@@ -23,6 +23,7 @@ pub mod lines;
 pub mod mount;
 pub mod namespace;
 pub mod net;
+pub mod netlink;
 pub mod notify;
 pub mod pages;
 pub mod privilege;
