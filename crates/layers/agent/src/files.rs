@@ -68,10 +68,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileEr
 
 /// Puts bytes in a file that is not there yet.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
-    match path.symlink_metadata() {
-        Ok(_) => Err(FileError::Exists(path.to_owned())),
-        Err(_) => write(path, bytes, reader),
-    }
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
+        _ => FileError::Io { path: path.to_owned(), what: "written", error },
+    };
+    Place::of(path).and_then(|place| place.put_new(bytes, reader)).map_err(failed)
 }
 
 /// A secret key, in PKCS#8, as PEM or plain.
@@ -161,6 +162,29 @@ mod tests {
         write(&der, &key.to_pkcs8().unwrap(), For::Owner).unwrap();
         assert_eq!(read_secret_key(&der).unwrap().public(), key.public());
         assert!(matches!(read_public_key(&der), Err(FileError::NoPublicKey(_))));
+    }
+
+    #[test]
+    fn of_many_who_write_a_new_file_at_once_one_does_and_its_content_stays() {
+        const WRITERS: usize = 8;
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let path = dir.path().join(round.to_string());
+            let begin = std::sync::Barrier::new(WRITERS);
+            let write = |own: u8| {
+                begin.wait();
+                (own, write_new(&path, &[own; 1000], For::Owner))
+            };
+            let done: Vec<(u8, Result<(), FileError>)> = std::thread::scope(|scope| {
+                let write = &write;
+                let writers: Vec<_> = (0..WRITERS).map(|own| scope.spawn(move || write(own as u8))).collect();
+                writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+            });
+            let (wrote, refused): (Vec<_>, Vec<_>) = done.into_iter().partition(|(_, done)| done.is_ok());
+            assert_eq!(wrote.len(), 1, "round {round}: {wrote:?}, {refused:?}");
+            assert!(refused.iter().all(|(_, done)| matches!(done, Err(FileError::Exists(_)))), "{refused:?}");
+            assert_eq!(std::fs::read(&path).unwrap(), [wrote[0].0; 1000]);
+        }
     }
 
     #[test]
