@@ -10,6 +10,7 @@ pub mod clock;
 pub mod counters;
 pub mod daemon;
 pub mod digest;
+pub mod document;
 pub mod fault;
 pub mod hex;
 pub mod key;
