@@ -10,9 +10,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
@@ -58,6 +58,12 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
     Ok(bytes)
+}
+
+/// Makes a directory that is its owner's alone, if it is not there yet.
+pub(crate) fn make_dir(path: &Path) -> Result<(), FileError> {
+    let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)
 }
 
 /// Puts bytes in place of a file.

@@ -21,5 +21,6 @@ pub mod named;
 pub mod plain;
 pub mod release;
 mod sync;
+pub mod threads;
 pub mod verdict;
 pub mod word;

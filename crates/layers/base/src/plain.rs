@@ -14,7 +14,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The path of a file beside another: of its name with this behind it.
+pub fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
 
 /// Where a file is or will be: its directory, opened, and its name there.
 #[derive(Debug)]
@@ -173,7 +180,6 @@ mod tests {
     use nix::unistd::mkfifo;
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::path::PathBuf;
 
     /// A directory, the path of a file in it, and that of the temporary one beside it.
     fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {

@@ -45,16 +45,6 @@ pub enum OpenError {
     /// The list of files is none; whoever sealed it used another program.
     #[error("the vault's list of files is wrong: {0}")]
     Tree(#[from] TreeError),
-    /// A vault older than the newest that was mounted with this key.
-    #[error(
-        "the vault is number {is}, and number {newest} has been mounted before: an older one was put back"
-    )]
-    RolledBack {
-        /// This vault's sequence number.
-        is: u64,
-        /// The highest that was mounted.
-        newest: u64,
-    },
     /// The cipher library failed.
     #[error("the cipher library failed; is the processor's random source there?")]
     Cipher,

@@ -6,12 +6,11 @@
 use super::seal::{self, Scan};
 use super::{Entry, Manifest};
 use crate::digest::Algorithm;
-use crate::named;
+use crate::{named, threads};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 named! {
@@ -63,21 +62,16 @@ pub fn tree(manifest: &Manifest, root: &Path, exclude: &[String]) -> Result<Vec<
 /// Checks every listed file, on all cores.
 pub fn listed(manifest: &Manifest, root: &Path) -> Vec<Finding> {
     let next = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::new());
     let work = || {
+        let mut found = Vec::new();
         while let Some(entry) = manifest.entry(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(wrong) = file(&root.join(entry.path), &entry, manifest.algorithm()) {
-                let finding = Finding { path: entry.path.to_owned(), wrong };
-                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);
+                found.push(Finding { path: entry.path.to_owned(), wrong });
             }
         }
+        found
     };
-    std::thread::scope(|scope| {
-        for _ in 0..seal::threads() {
-            scope.spawn(work);
-        }
-    });
-    found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    threads::on(threads::cores(), work).concat()
 }
 
 /// Checks one file by its path; the last part may not be a symbolic link.

@@ -20,6 +20,7 @@ use bakeoff_layers_base::daemon::mount::{self, End, Event, Ready, wait, watch_si
 use bakeoff_layers_base::daemon::point::{self, Mounted, PointError};
 use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
+use bakeoff_layers_base::threads::cores;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::name::Name;
@@ -32,13 +33,11 @@ use link::{Link, Lost};
 use nix::unistd::Uid;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 use thiserror::Error;
 
 /// The export's number, which is also what FUSE calls the root.
@@ -235,7 +234,7 @@ fn start(
 }
 
 fn usual_threads() -> usize {
-    (thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE).min(MOST_THREADS)
+    (cores() * THREADS_PER_CORE).min(MOST_THREADS)
 }
 
 impl Parts {
