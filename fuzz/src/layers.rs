@@ -124,7 +124,7 @@ pub fn mac_policy(data: &[u8]) {
     for grant in policy.grants() {
         for typed in &grant.types {
             let rule = grant.files.iter().find(|file| file.path == typed.path);
-            for access in Access::all() {
+            for access in Access::ALL {
                 let because = grant.because(&typed.path, access);
                 assert_eq!(
                     because.granted,

@@ -4,11 +4,11 @@
 //! that any number of readers may join beside the one audit daemon, which is not disturbed and stays the only one that
 //! is told in person. Decides nothing, and takes no record apart.
 
+use crate::netlink::{self, ACKNOWLEDGED, DONE, ERROR, HEAD_BYTES, half};
 use nix::errno::Errno;
 use nix::sys::socket::sockopt::{RcvBufForce, ReceiveTimeout};
 use nix::sys::socket::{
-    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, sendto, setsockopt,
-    socket,
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, setsockopt, socket,
 };
 use nix::sys::time::{TimeVal, TimeValLike};
 use std::io;
@@ -19,14 +19,6 @@ const GET: u16 = 1000;
 const SET: u16 = 1001;
 const ADD_RULE: u16 = 1011;
 const LIST_RULES: u16 = 1013;
-/// `NLMSG_ERROR`, which also acknowledges.
-const ANSWER: u16 = 2;
-/// `NLMSG_DONE`: the last of a list.
-const DONE: u16 = 3;
-/// `NLM_F_REQUEST | NLM_F_ACK`.
-const ASKING: u16 = 1 | 4;
-/// Length of a message's head: length, type, flags, number, sender.
-const HEAD_BYTES: usize = 16;
 /// Bits of the first word of a `struct audit_status`: which of the others a message sets.
 const SETS_ENABLED: u32 = 1;
 const SETS_BACKLOG_LIMIT: u32 = 0x10;
@@ -65,7 +57,7 @@ impl Audit {
     /// # Errors
     /// `EPROTONOSUPPORT` on a kernel without audit.
     pub fn open() -> io::Result<Self> {
-        let socket = netlink(SockFlag::SOCK_CLOEXEC)?;
+        let socket = audit_socket(SockFlag::SOCK_CLOEXEC)?;
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         // The kernel answers before it returns; this only keeps a fault from hanging us.
         setsockopt(&socket, ReceiveTimeout, &TimeVal::seconds(2))?;
@@ -110,7 +102,7 @@ impl Audit {
         let (mut rules, mut acknowledged, mut done) = (0, false, false);
         while !acknowledged || !done {
             self.receive(|kind, _| match kind {
-                ANSWER => acknowledged = true,
+                ERROR => acknowledged = true,
                 DONE => done = true,
                 LIST_RULES => rules += 1,
                 _ => {}
@@ -145,7 +137,7 @@ impl Audit {
         // The settings may come before or after the acknowledgement.
         while !acknowledged || (asked == GET && told.is_none()) {
             self.receive(|kind, body| match kind {
-                ANSWER => acknowledged = true,
+                ERROR => acknowledged = true,
                 kind if kind == asked => told = Some(words_of(body)),
                 _ => {}
             })?;
@@ -154,12 +146,8 @@ impl Audit {
     }
 
     fn send(&self, kind: u16, words: &[u32]) -> io::Result<()> {
-        let mut message = Vec::with_capacity(HEAD_BYTES + 4 * words.len());
-        message.extend(((HEAD_BYTES + 4 * words.len()) as u32).to_ne_bytes());
-        message.extend([kind, ASKING].iter().flat_map(|half| half.to_ne_bytes()));
-        message.extend([1, 0].iter().chain(words).flat_map(|word: &u32| word.to_ne_bytes()));
-        sendto(self.0.as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
-        Ok(())
+        let body: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        netlink::send(&self.0, (kind, ACKNOWLEDGED, 1), &body)
     }
 
     /// The next message; an answer that is an error is one.
@@ -168,8 +156,8 @@ impl Audit {
         let length = recv(self.0.as_raw_fd(), &mut buffer, MsgFlags::empty())?;
         let (kind, body) = split(buffer.get(..length).unwrap_or_default()).ok_or(Errno::EBADMSG)?;
         match (kind, words_of(body).first()) {
-            (ANSWER, Some(0)) => take(kind, body),
-            (ANSWER, error) => {
+            (ERROR, Some(0)) => take(kind, body),
+            (ERROR, error) => {
                 return Err(io::Error::from_raw_os_error(-(error.copied().unwrap_or(0) as i32)));
             }
             _ => take(kind, body),
@@ -204,7 +192,7 @@ impl Records {
     /// `EPERM` without `CAP_AUDIT_READ`. In another network namespace than the kernel's first it is no error, and no
     /// record ever comes.
     pub fn subscribe() -> io::Result<Self> {
-        let socket = netlink(SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
+        let socket = audit_socket(SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK)?;
         // Beyond what an administrator allows the others: needs CAP_NET_ADMIN, and does with less.
         let _ = setsockopt(&socket, RcvBufForce, &BUFFER_BYTES);
         bind(socket.as_raw_fd(), &NetlinkAddr::new(0, READERS))?;
@@ -236,14 +224,13 @@ impl AsFd for Records {
     }
 }
 
-fn netlink(flags: SockFlag) -> io::Result<OwnedFd> {
+fn audit_socket(flags: SockFlag) -> io::Result<OwnedFd> {
     Ok(socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkAudit)?)
 }
 
 /// A message's type and contents. Its length in its own head is wrong in some that kernels send.
 fn split(message: &[u8]) -> Option<(u16, &[u8])> {
-    let kind = message.get(4..6)?.try_into().ok()?;
-    Some((u16::from_ne_bytes(kind), message.get(HEAD_BYTES..)?))
+    Some((half(message, 4)?, message.get(HEAD_BYTES..)?))
 }
 
 fn words_of(bytes: &[u8]) -> Vec<u32> {

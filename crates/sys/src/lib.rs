@@ -22,6 +22,7 @@ pub mod lines;
 pub mod mount;
 pub mod namespace;
 pub mod net;
+pub mod netlink;
 pub mod notify;
 pub mod pages;
 pub mod privilege;

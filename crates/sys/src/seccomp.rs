@@ -84,6 +84,31 @@ pub const fn watch(number: c_long) -> Rule {
     Rule { number, wanted: &[], answer: WATCHED }
 }
 
+/// A table of rules. A row says how calls are answered (as [`allow`] or `refuse_if(ARGUMENTS)` do), then which, by the
+/// names that `libc` has for them where the table stands. `x86_64` before it: there alone; `number` behind it: constants
+/// of the caller; `=` alone: a rule.
+#[macro_export]
+macro_rules! rules {
+    (@ [$($done:tt)*]) => { &[$($done)*] };
+    (@ [$($done:tt)*] = $rule:expr; $($rest:tt)*) => { $crate::rules!(@ [$($done)* $rule,] $($rest)*) };
+    (@ [$($done:tt)*] x86_64 $how:ident: $($call:ident)+; $($rest:tt)*) => {
+        $crate::rules!(@ [$($done)* $(#[cfg(target_arch = "x86_64")] $how(libc::$call),)+] $($rest)*)
+    };
+    (@ [$($done:tt)*] x86_64 $how:ident($wanted:expr): $($call:ident)+; $($rest:tt)*) => {
+        $crate::rules!(@ [$($done)* $(#[cfg(target_arch = "x86_64")] $how(libc::$call, $wanted),)+] $($rest)*)
+    };
+    (@ [$($done:tt)*] $how:ident number: $($number:ident)+; $($rest:tt)*) => {
+        $crate::rules!(@ [$($done)* $($how($number),)+] $($rest)*)
+    };
+    (@ [$($done:tt)*] $how:ident: $($call:ident)+; $($rest:tt)*) => {
+        $crate::rules!(@ [$($done)* $($how(libc::$call),)+] $($rest)*)
+    };
+    (@ [$($done:tt)*] $how:ident($wanted:expr): $($call:ident)+; $($rest:tt)*) => {
+        $crate::rules!(@ [$($done)* $($how(libc::$call, $wanted),)+] $($rest)*)
+    };
+    ($($row:tt)+) => { $crate::rules!(@ [] $($row)+) };
+}
+
 const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
 const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
 const WATCHED: u32 = libc::SECCOMP_RET_USER_NOTIF;
@@ -212,7 +237,30 @@ mod tests {
     use super::program::{AND, ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, LOAD, RETURN, SKIP, X32};
     use super::*;
 
-    /// The answer that the kernel would give: the sterner of both.
+    #[test]
+    fn a_table_has_a_rule_for_each_call_of_its_rows() {
+        const WANTED: &[Argument] = &[Argument::int(0, 1, 1)];
+        const NEW: c_long = 469;
+        const TABLE: &[Rule] = rules! {
+            allow: SYS_read SYS_write;
+            allow_if(WANTED): SYS_openat;
+            x86_64 refuse: SYS_open;
+            refuse number: NEW;
+            = watch(libc::SYS_close);
+        };
+        let others = [
+            allow(libc::SYS_read),
+            allow(libc::SYS_write),
+            allow_if(libc::SYS_openat, WANTED),
+            #[cfg(target_arch = "x86_64")]
+            refuse(libc::SYS_open),
+            refuse(469),
+            watch(libc::SYS_close),
+        ];
+        assert_eq!(TABLE, others);
+    }
+
+    /// What the kernel would answer: the sterner of both.
     fn answer(filter: &Filter, architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {
         let run = |steps| run(steps, architecture, number, arguments);
         match run(&filter.absent) {

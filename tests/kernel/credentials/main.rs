@@ -162,6 +162,28 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
 }
 
 #[test]
+fn of_domains_that_are_made_at_once_in_one_directory_the_first_one_stays() {
+    let yard = &Yard::new(&[]);
+    for round in 0..10 {
+        let dir = &round.to_string();
+        let init = || yard.layer(&["ca", "init", HOME, "--out", dir, "--ola", "127.0.0.1:1"]);
+        let ended: Vec<_> = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..4).map(|_| scope.spawn(init)).collect();
+            all.into_iter().map(|one| one.join().unwrap()).collect()
+        });
+        let (made, refused): (Vec<_>, Vec<_>) = ended.into_iter().partition(|ended| ended.0 == 0);
+        assert_eq!(made.len(), 1, "round {round}: {made:?}, {refused:?}");
+        let is_there = |ended: &support::Ended| ended.0 == 3 && ended.2.contains("ca.key: is there already");
+        assert!(refused.iter().all(is_there), "round {round}: {refused:?}");
+        // The key that lies there is the one that the bundle names.
+        let (key, out) = (format!("{dir}.key"), format!("{dir}.identity"));
+        let words =
+            ["ca", "certify", "user:alice@home.example", "--ca", dir, "--new-key", &key, "--out", &out];
+        yard.good(&words);
+    }
+}
+
+#[test]
 fn a_session_begins_where_it_is_private_and_ends_without_a_rest() {
     let yard = Yard::new(&[HOME]);
     yard.certify("user", "alice@home.example");

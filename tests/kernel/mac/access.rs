@@ -61,10 +61,10 @@ fn probed(stage: &Stage, words: &[String]) -> Vec<(String, bool)> {
 
 /// Nothing, each word alone, all but each word, everything.
 fn sets() -> Vec<Accesses> {
-    let alone = Access::all().map(|word| [word].into_iter().collect::<Accesses>());
-    let but = Access::all().map(|word| Accesses::any().without([word].into_iter().collect()));
+    let alone = Access::ALL.map(|word| [word].into_iter().collect::<Accesses>());
+    let but = Access::ALL.map(|word| Accesses::any().without([word].into_iter().collect()));
     let three = [Access::Create, Access::Delete, Access::Rename].into_iter().collect();
-    alone.chain(but).chain([Accesses::any(), three]).collect()
+    alone.into_iter().chain(but).chain([Accesses::any(), three]).collect()
 }
 
 #[test]

@@ -205,7 +205,7 @@ impl Both<'_> {
     fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &Decision) -> TestCaseResult {
         let reason = match decision.outcome {
             Outcome::Pass => "passed",
-            Outcome::Refuse { reason, .. } => reason.label(),
+            Outcome::Refuse { reason, .. } => reason.name(),
         };
         self.met.extend([format!("{:?}", decision.seen), reason.to_owned()]);
         let trial = self.kernel.run_on(Program::Police, &packet, 1).unwrap();

@@ -15,7 +15,7 @@ fn what_is_said_out_of_turn_is_refused_by_name() {
         let heard = raw.ask(request);
         assert!(matches!(heard, Heard::Error(_, number) if number == refusal.number()), "{heard:?}");
         assert_eq!(raw.hear(), Heard::Closed);
-        server.counts(&format!("refused.{}", refusal.label()), 1);
+        server.counts(&format!("refused.{}", refusal.name()), 1);
     };
     let (callback, boot, session) = Raw::session(&server);
     let data = |class, boot| Request::Hello { class, session, boot, credentials: &[] };

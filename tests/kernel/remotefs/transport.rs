@@ -135,7 +135,7 @@ fn what_is_said_out_of_turn_is_refused_under_tls_too() {
         let heard = raw.ask(request);
         assert!(matches!(heard, Heard::Error(_, number) if number == refusal.number()), "{heard:?}");
         assert_eq!(raw.hear(), Heard::Closed);
-        served.counts(&format!("refused.{}", refusal.label()), 1);
+        served.counts(&format!("refused.{}", refusal.name()), 1);
     };
     let (mut callback, heard) = served.greets(&world, &alice);
     let Heard::Welcome { boot, session } = heard else { panic!("{heard:?}") };

@@ -25,8 +25,7 @@ use bakeoff_layers_credentials::key::{NoKey, PublicKey as Key, SecretKey, Serial
 use bakeoff_layers_credentials::leaf::make_root;
 use bakeoff_layers_credentials::name::{Domain, Kind, Name};
 use bakeoff_layers_credentials::statement::Identity;
-use std::fs::{self, DirBuilder};
-use std::os::unix::fs::DirBuilderExt;
+use std::fs;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -88,9 +87,8 @@ pub struct Terms<'a> {
 /// The directory exists, or cannot be written.
 pub fn init(domain: &Domain, dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<(), AuthorityError> {
     let ola = dir.join("ola");
-    for made in [dir.to_owned(), ola.clone(), ola.join("trust"), dir.join("trust")] {
-        let failed = |error| FileError::Io { path: made.clone(), what: "written", error };
-        DirBuilder::new().recursive(true).mode(0o700).create(&made).map_err(failed)?;
+    for made in [dir, &ola, &ola.join("trust"), &dir.join("trust")] {
+        files::make_dir(made)?;
     }
     let (ca, agent) = (SecretKey::generate()?, SecretKey::generate()?);
     files::write_secret_key(&dir.join("ca.key"), &ca)?;

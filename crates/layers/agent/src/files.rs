@@ -10,9 +10,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
-use std::fs::File;
+use std::fs::{DirBuilder, File};
 use std::io::{self, Read};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 use zeroize::{Zeroize, Zeroizing};
@@ -60,7 +60,13 @@ pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     Ok(bytes)
 }
 
-/// Replaces a file by these bytes.
+/// Makes a directory that is its owner's alone, if it is not there yet.
+pub(crate) fn make_dir(path: &Path) -> Result<(), FileError> {
+    let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
+    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)
+}
+
+/// Puts bytes in place of a file.
 pub(crate) fn write(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
     let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
     Place::of(path).and_then(|place| place.replace(bytes, reader)).map_err(failed)
@@ -68,10 +74,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileEr
 
 /// Writes a file that must not exist yet.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
-    match path.symlink_metadata() {
-        Ok(_) => Err(FileError::Exists(path.to_owned())),
-        Err(_) => write(path, bytes, reader),
-    }
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
+        _ => FileError::Io { path: path.to_owned(), what: "written", error },
+    };
+    Place::of(path).and_then(|place| place.put_new(bytes, reader)).map_err(failed)
 }
 
 /// A secret key, in PKCS#8, as PEM or plain.
@@ -161,6 +168,29 @@ mod tests {
         write(&der, &key.to_pkcs8().unwrap(), For::Owner).unwrap();
         assert_eq!(read_secret_key(&der).unwrap().public(), key.public());
         assert!(matches!(read_public_key(&der), Err(FileError::NoPublicKey(_))));
+    }
+
+    #[test]
+    fn of_many_who_write_a_new_file_at_once_one_does_and_its_content_stays() {
+        const WRITERS: usize = 8;
+        let dir = tempfile::tempdir().unwrap();
+        for round in 0..50 {
+            let path = dir.path().join(round.to_string());
+            let begin = std::sync::Barrier::new(WRITERS);
+            let write = |own: u8| {
+                begin.wait();
+                (own, write_new(&path, &[own; 1000], For::Owner))
+            };
+            let done: Vec<(u8, Result<(), FileError>)> = std::thread::scope(|scope| {
+                let write = &write;
+                let writers: Vec<_> = (0..WRITERS).map(|own| scope.spawn(move || write(own as u8))).collect();
+                writers.into_iter().map(|writer| writer.join().unwrap()).collect()
+            });
+            let (wrote, refused): (Vec<_>, Vec<_>) = done.into_iter().partition(|(_, done)| done.is_ok());
+            assert_eq!(wrote.len(), 1, "round {round}: {wrote:?}, {refused:?}");
+            assert!(refused.iter().all(|(_, done)| matches!(done, Err(FileError::Exists(_)))), "{refused:?}");
+            assert_eq!(std::fs::read(&path).unwrap(), [wrote[0].0; 1000]);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use crate::refusal::No;
 use bakeoff_layers_credentials::Item;
+use bakeoff_layers_credentials::cbor::write;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::Serial;
 use bakeoff_layers_credentials::name::Name;
@@ -192,15 +193,6 @@ fn parts(bytes: &[u8]) -> Result<(u64, Vec<Value>), No> {
     let kind = items.first().and_then(uint).ok_or(No::Malformed)?;
     items.remove(0);
     Ok((kind, items))
-}
-
-fn write(value: &Value) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    match ciborium::into_writer(value, &mut bytes) {
-        Ok(()) => bytes,
-        // Writing to a vector cannot fail; and empty bytes are no valid message.
-        Err(_) => Vec::new(),
-    }
 }
 
 fn uint(value: &Value) -> Option<u64> {

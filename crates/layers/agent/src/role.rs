@@ -13,8 +13,6 @@ use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey, Serial};
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::statement::Identity;
-use std::fs::DirBuilder;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -61,11 +59,10 @@ pub struct Role {
 /// # Errors
 /// The directory exists, or the key cannot be sealed.
 pub fn make_key(dir: &Path, name: &Name, secret: Secret) -> Result<PublicKey, RoleError> {
-    let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
     if dir.exists() {
         return Err(FileError::Exists(dir.to_owned()).into());
     }
-    DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+    files::make_dir(dir)?;
     let sealed = |why| RoleError::Sealed { path: dir.to_owned(), why };
     let seed = StoreKey::generate().map_err(sealed)?;
     let policy = Policy { vault: Vault::of(name.to_string()), manifest: None };

@@ -19,9 +19,9 @@ use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::name::Name;
 use bakeoff_layers_credentials::tls::Holder;
 use std::env;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -134,18 +134,14 @@ impl Session {
     /// # Errors
     /// It cannot be written, or others could read it.
     pub fn begin(dir: &Path, begun: Begun<'_>) -> Result<Self, SessionError> {
-        let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
-        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(failed)?;
+        files::make_dir(dir)?;
         own(dir)?;
         let key = dir.join("key");
         files::write(&key, files::pem(&key, begun.key)?.as_bytes(), For::Owner)?;
         files::write(&dir.join("leaf"), begun.leaf, For::Owner)?;
         files::write(&dir.join("identity"), &begun.identity.write(), For::Owner)?;
-        files::write(
-            &dir.join("transfer"),
-            &begun.transfer.unwrap_or(&Hello::default()).write(),
-            For::Owner,
-        )?;
+        let transfer = begun.transfer.unwrap_or(&Hello::default()).write();
+        files::write(&dir.join("transfer"), &transfer, For::Owner)?;
         let trust = begun.trust.to_string_lossy();
         files::write(&dir.join("trust"), trust.as_bytes(), For::Owner)?;
         Self::open(dir)

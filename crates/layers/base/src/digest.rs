@@ -3,6 +3,8 @@
 //! Measured side, hot in a layer that hashes when a file is opened. Owns the algorithms and their names; opens
 //! nothing. Both digests have 32 bytes, so that a table of them has the same width for either algorithm.
 
+use crate::named;
+use crate::named::Named;
 use std::fmt;
 use std::io::{self, Read};
 use std::str::FromStr;
@@ -11,27 +13,18 @@ use std::str::FromStr;
 /// and enough that BLAKE3 works on sixteen 1 KiB chunks side by side.
 const READ_BYTES: usize = 64 * 1024;
 
-/// Digest algorithm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Algorithm {
-    /// BLAKE3, 256 bits: several times as fast where the CPU has no instructions for SHA.
-    Blake3,
-    /// SHA-256, as every other tool has it.
-    Sha256,
+named! {
+    /// How a digest is made.
+    #[derive(Hash)]
+    pub enum Algorithm {
+        /// BLAKE3, 256 bits: several times as fast where the CPU has no instructions for SHA.
+        Blake3 "blake3",
+        /// SHA-256, as every other tool has it.
+        Sha256 "sha256",
+    }
 }
 
 impl Algorithm {
-    /// All of them.
-    pub const ALL: [Self; 2] = [Self::Blake3, Self::Sha256];
-
-    /// Its name in manifests and flags.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Blake3 => "blake3",
-            Self::Sha256 => "sha256",
-        }
-    }
-
     /// The digest of bytes.
     pub fn digest(self, bytes: &[u8]) -> Digest {
         let mut hasher = Hasher::new(self);
@@ -71,7 +64,7 @@ impl FromStr for Algorithm {
     type Err = UnknownAlgorithm;
 
     fn from_str(name: &str) -> Result<Self, UnknownAlgorithm> {
-        Self::ALL.into_iter().find(|algorithm| algorithm.name() == name).ok_or(UnknownAlgorithm)
+        Self::of_name(name).ok_or(UnknownAlgorithm)
     }
 }
 

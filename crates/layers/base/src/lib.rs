@@ -7,16 +7,20 @@
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod counters;
 pub mod daemon;
 pub mod digest;
+pub mod document;
 pub mod fault;
 pub mod hex;
 pub mod key;
 pub mod locks;
 pub mod manifest;
 pub mod name;
+pub mod named;
 pub mod plain;
 pub mod release;
 mod sync;
+pub mod threads;
 pub mod verdict;
 pub mod word;

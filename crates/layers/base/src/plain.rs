@@ -14,7 +14,14 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The path of a file beside another: of its name with this behind it.
+pub fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(end);
+    name.into()
+}
 
 /// Location of a file that need not exist: its directory, opened, and its name there.
 #[derive(Debug)]
@@ -60,7 +67,7 @@ impl Place {
     /// As [`replace`](Self::replace).
     pub fn replace_by(&self, bytes: &[u8], reader: For) -> io::Result<File> {
         let beside = self.beside();
-        let mut file = self.make(&beside, reader)?;
+        let mut file = self.make_anew(&beside, reader)?;
         let written = file.write_all(bytes).and_then(|()| match reader {
             For::Owner | For::Everybody => file.sync_all(),
             For::Readers => Ok(()),
@@ -79,7 +86,20 @@ impl Place {
         Ok(file)
     }
 
-    /// Whether the name now belongs to another file than this; a missing file is none.
+    /// Puts a file with these bytes there, on the disk when this returns. Of several who do so at once one does.
+    ///
+    /// # Errors
+    /// `AlreadyExists`, and what has its name stays; or what the kernel reports, and nothing is left.
+    pub fn put_new(&self, bytes: &[u8], reader: For) -> io::Result<()> {
+        let name = self.name.as_os_str();
+        let mut file = self.make(name, reader)?;
+        let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| self.sync());
+        written.inspect_err(|_| {
+            let _ = unlinkat(&self.folder, name, UnlinkatFlags::NoRemoveDir);
+        })
+    }
+
+    /// Whether what has its name now is another than this file; nothing is none.
     pub fn is_anothers(&self, file: &File) -> bool {
         let there = fstatat(&self.folder, self.name.as_os_str(), AtFlags::AT_SYMLINK_NOFOLLOW);
         match (there, fstat(file)) {
@@ -94,7 +114,7 @@ impl Place {
     /// The I/O error.
     pub fn try_writing(&self) -> io::Result<()> {
         let beside = self.beside();
-        drop(self.make(&beside, For::Owner)?);
+        drop(self.make_anew(&beside, For::Owner)?);
         Ok(unlinkat(&self.folder, beside.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
     }
 
@@ -105,7 +125,7 @@ impl Place {
         name
     }
 
-    fn make(&self, name: &OsStr, reader: For) -> io::Result<File> {
+    fn make(&self, name: &OsStr, reader: For) -> nix::Result<File> {
         let flags = OFlag::O_WRONLY
             | OFlag::O_CREAT
             | OFlag::O_EXCL
@@ -116,15 +136,18 @@ impl Place {
             For::Readers | For::Everybody => 0o644,
             For::Owner => 0o600,
         });
-        let made = match openat(&self.folder, name, flags, mode) {
-            // Left by a process that was killed, or put there by somebody: removes the name, not its target.
+        openat(&self.folder, name, flags, mode).map(File::from)
+    }
+
+    fn make_anew(&self, name: &OsStr, reader: For) -> io::Result<File> {
+        Ok(match self.make(name, reader) {
+            // Left by a process that was killed, or put there by somebody: its name goes, not what it leads to.
             Err(Errno::EEXIST) => {
                 unlinkat(&self.folder, name, UnlinkatFlags::NoRemoveDir)?;
-                openat(&self.folder, name, flags, mode)?
+                self.make(name, reader)?
             }
             other => other?,
-        };
-        Ok(made.into())
+        })
     }
 
     fn sync(&self) -> io::Result<()> {
@@ -157,7 +180,6 @@ mod tests {
     use nix::unistd::mkfifo;
     use std::fs;
     use std::os::unix::fs::symlink;
-    use std::path::PathBuf;
 
     /// A directory, the path of a file in it, and that of the temporary one beside it.
     fn place() -> (tempfile::TempDir, PathBuf, PathBuf) {
@@ -181,6 +203,19 @@ mod tests {
         }
         Place::of(&path).unwrap().try_writing().unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "something was left beside it");
+    }
+
+    #[test]
+    fn what_is_there_stays_when_a_new_file_is_to_be_put_there() {
+        let (dir, path, victim) = place();
+        let place = Place::of(&path).unwrap();
+        place.put_new(b"first", For::Owner).unwrap();
+        assert_eq!(place.put_new(b"second", For::Owner).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"first");
+        fs::remove_file(&path).unwrap();
+        symlink(&victim, &path).unwrap();
+        assert_eq!(place.put_new(b"third", For::Owner).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "something was written through the link");
     }
 
     #[test]

@@ -16,6 +16,7 @@ use crate::name::{Domain, Kind, Name};
 use crate::operation::{Operation, Operations};
 use crate::path::Prefix;
 use bakeoff_layers_base::fault::{self, Lines};
+use bakeoff_layers_base::named::Named;
 use bakeoff_layers_base::word;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -256,7 +257,7 @@ fn read(line: &str) -> Result<Typed, (Wrong, String)> {
     let who = who
         .map_err(|no_name| (Wrong::OddName, format!("{no_name}; or any@home.example for all of a domain")))?;
     let operations = Operations::of_words(operations).map_err(|word| {
-        let known: Vec<&str> = Operation::ALL.into_iter().map(Operation::word).chain(["all"]).collect();
+        let known: Vec<&str> = Operation::ALL.into_iter().map(Operation::name).chain(["all"]).collect();
         (Wrong::Unknown, unknown("operation", word, &known))
     })?;
     Ok(Typed { path, only, who, operations })

@@ -25,7 +25,7 @@ pub(crate) fn read(bytes: &[u8], most_bytes: usize, of: &Piece<'_>) -> Result<Va
 }
 
 /// The bytes of a value whose maps are in order.
-pub(crate) fn write(value: &Value) -> Vec<u8> {
+pub fn write(value: &Value) -> Vec<u8> {
     let mut bytes = Vec::new();
     match ciborium::into_writer(value, &mut bytes) {
         Ok(()) => bytes,

@@ -125,7 +125,7 @@ impl Grant {
     /// Whether an operation is granted, and which line or link decided.
     pub fn because(&self, acl: &Acl, path: &[impl AsRef<[u8]>], operation: Operation) -> Because {
         let decision = acl.decide(&self.who, path);
-        let (word, subject, file) = (operation.word(), &self.subject, acl.file());
+        let (word, subject, file) = (operation.name(), &self.subject, acl.file());
         let Some(line) = decision.line(operation) else {
             let only =
                 decision.only.map_or_else(String::new, |line| format!(", and above line {line} none counts"));

@@ -10,7 +10,7 @@
 pub mod acl;
 pub mod audit;
 pub mod bundle;
-mod cbor;
+pub mod cbor;
 mod der;
 pub mod grant;
 pub mod hello;

@@ -3,6 +3,8 @@
 //! Measured side, pure. Each name has one spelling: small letters, digits, `-`, `_` and dots. So two names are the
 //! same exactly when their bytes are.
 
+use bakeoff_layers_base::named;
+use bakeoff_layers_base::named::Named;
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,35 +14,18 @@ const MOST_LOCAL: usize = 64;
 const MOST_DOMAIN: usize = 253;
 const MOST_LABEL: usize = 63;
 
-/// Kind of a principal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// A person.
-    User,
-    /// A machine, or a server on one.
-    Node,
-    /// A part of a principal's rights, with a key of its own.
-    Role,
-    /// Several principals; it has no key.
-    Group,
-}
-
-impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 4] = [Self::User, Self::Node, Self::Role, Self::Group];
-
-    /// Its word in names.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::User => "user",
-            Self::Node => "node",
-            Self::Role => "role",
-            Self::Group => "group",
-        }
-    }
-
-    fn of_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.word() == word)
+named! {
+    /// What a principal is.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// Somebody.
+        User "user",
+        /// A machine, or a server on one.
+        Node "node",
+        /// A part of somebody's rights, with a key of its own.
+        Role "role",
+        /// Several principals; it has no key.
+        Group "group",
     }
 }
 
@@ -115,7 +100,7 @@ impl Name {
 
     /// As a SPIFFE URI: `spiffe://home.example/user/alice`.
     pub fn uri(&self) -> String {
-        format!("{}/{}/{}", self.domain.uri(), self.kind.word(), self.local)
+        format!("{}/{}/{}", self.domain.uri(), self.kind.name(), self.local)
     }
 
     /// From a SPIFFE URI, exactly as [`Self::uri`] writes it.
@@ -126,7 +111,7 @@ impl Name {
     }
 
     fn of(kind: &str, local: &str, domain: &str) -> Option<Self> {
-        let kind = Kind::of_word(kind)?;
+        let kind = Kind::of_name(kind)?;
         let whole = local.len() <= MOST_LOCAL && local.split('.').all(|label| is_label(label, "_"));
         let owned = kind != Kind::Role || local.contains('.');
         (whole && owned).then_some(())?;
@@ -146,7 +131,7 @@ impl FromStr for Name {
 
 impl fmt::Display for Name {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}@{}", self.kind.word(), self.local, self.domain)
+        write!(f, "{}:{}@{}", self.kind.name(), self.local, self.domain)
     }
 }
 

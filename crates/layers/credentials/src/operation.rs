@@ -2,49 +2,34 @@
 //!
 //! Measured side, pure. Operations are bits in certificates and words in lists and flags.
 
+use bakeoff_layers_base::named;
+use bakeoff_layers_base::named::Named;
 use std::fmt;
 
-/// One operation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Operation {
-    /// Read a file.
-    Read = 1,
-    /// List a directory.
-    List = 2,
-    /// Write to a file.
-    Write = 4,
-    /// Create an object.
-    Create = 8,
-    /// Remove an object, or rename it.
-    Remove = 16,
-    /// Set attributes.
-    Attributes = 32,
-    /// Change the access list.
-    Acl = 64,
+named! {
+    /// One thing that may be done.
+    pub enum Operation {
+        /// Read a file.
+        Read "read",
+        /// List a directory.
+        List "list",
+        /// Write to a file.
+        Write "write",
+        /// Make something.
+        Create "create",
+        /// Remove something, or give it another name.
+        Remove "remove",
+        /// Set attributes.
+        Attributes "attributes",
+        /// Change the access list.
+        Acl "acl",
+    }
 }
 
 impl Operation {
-    /// All of them, in the order of their bits.
-    pub const ALL: [Self; 7] =
-        [Self::Read, Self::List, Self::Write, Self::Create, Self::Remove, Self::Attributes, Self::Acl];
-
-    /// Its word.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Read => "read",
-            Self::List => "list",
-            Self::Write => "write",
-            Self::Create => "create",
-            Self::Remove => "remove",
-            Self::Attributes => "attributes",
-            Self::Acl => "acl",
-        }
-    }
-
-    /// The place of its bit, from 0.
-    pub(crate) const fn place(self) -> usize {
-        (self as u8).trailing_zeros() as usize
+    /// Its bit in certificates, by its place.
+    pub const fn bit(self) -> u8 {
+        1 << self as u8
     }
 }
 
@@ -60,7 +45,7 @@ impl Operations {
 
     /// A set of these.
     pub fn of(operations: &[Operation]) -> Self {
-        Self(operations.iter().fold(0, |bits, operation| bits | *operation as u8))
+        Self(operations.iter().fold(0, |bits, operation| bits | operation.bit()))
     }
 
     /// From bits, if there is an operation for each.
@@ -78,8 +63,8 @@ impl Operations {
     /// # Errors
     /// The first unknown word.
     pub fn of_words(text: &str) -> Result<Self, &str> {
-        let one = |word| match Operation::ALL.into_iter().find(|operation| operation.word() == word) {
-            Some(operation) => Ok(Self(operation as u8)),
+        let one = |word| match Operation::of_name(word) {
+            Some(operation) => Ok(Self(operation.bit())),
             None if word == "all" => Ok(Self::ALL),
             None => Err(word),
         };
@@ -88,7 +73,7 @@ impl Operations {
 
     /// Whether this one is among them.
     pub const fn has(self, operation: Operation) -> bool {
-        self.0 & operation as u8 != 0
+        self.0 & operation.bit() != 0
     }
 
     /// The union of both.
@@ -117,7 +102,7 @@ impl fmt::Display for Operations {
         match *self {
             Self::ALL => f.write_str("all"),
             Self::NONE => f.write_str("nothing"),
-            some => f.write_str(&some.each().map(Operation::word).collect::<Vec<_>>().join(",")),
+            some => f.write_str(&some.each().map(Operation::name).collect::<Vec<_>>().join(",")),
         }
     }
 }
@@ -131,7 +116,7 @@ mod tests {
         for bits in 1..=0x7f {
             let some = Operations::of_bits(bits).unwrap();
             assert_eq!(Operations::of_words(&some.to_string()), Ok(some));
-            assert_eq!(u64::from(some.each().fold(0, |all, one| all | one as u8)), bits);
+            assert_eq!(u64::from(some.each().fold(0, |all, one| all | one.bit())), bits);
         }
         assert_eq!((Operations::of_bits(0x80), Operations::of_bits(256)), (None, None));
         assert_eq!(Operations::of_words("read,,list"), Err(""));

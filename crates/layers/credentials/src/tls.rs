@@ -146,7 +146,35 @@ fn asking(shown: Arc<CertifiedKey>, wanted: Wanted, protocol: &[u8]) -> Result<C
     Ok(config)
 }
 
-/// Verifier that checks only for an Ed25519 key and a signature by it; later messages decide the rest.
+/// How either side's signature is looked at.
+macro_rules! ed25519_alone {
+    () => {
+        // No version before 1.3 is agreed upon, so nobody asks.
+        fn verify_tls12_signature(
+            &self,
+            _: &[u8],
+            _: &CertificateDer<'_>,
+            _: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            Err(Error::General("only TLS 1.3 is spoken".to_owned()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            certificate: &CertificateDer<'_>,
+            signature: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, Error> {
+            verify_tls13_signature(message, certificate, signature, &ED25519)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            ED25519.supported_schemes()
+        }
+    };
+}
+
+/// What certificates say is somebody else's question: they must have an Ed25519 key, and the signature be by it.
 #[derive(Debug)]
 struct AnyKey;
 
@@ -174,27 +202,7 @@ impl ClientCertVerifier for AnyKey {
         key.map(|_| ClientCertVerified::assertion()).ok_or_else(|| CertificateError::BadEncoding.into())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(too_old())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &ED25519)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ED25519.supported_schemes()
-    }
+    ed25519_alone!();
 }
 
 impl ServerCertVerifier for Wanted {
@@ -217,30 +225,5 @@ impl ServerCertVerifier for Wanted {
         Ok(ServerCertVerified::assertion())
     }
 
-    fn verify_tls12_signature(
-        &self,
-        _: &[u8],
-        _: &CertificateDer<'_>,
-        _: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        Err(too_old())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, Error> {
-        verify_tls13_signature(message, certificate, signature, &ED25519)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        ED25519.supported_schemes()
-    }
-}
-
-/// Never called: no version before 1.3 is agreed upon.
-fn too_old() -> Error {
-    Error::General("only TLS 1.3 is spoken".to_owned())
+    ed25519_alone!();
 }

@@ -6,108 +6,59 @@
 use crate::words::plain;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::check::Wrong;
+use bakeoff_layers_base::named::Named;
+use bakeoff_layers_base::{counters as base, named};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Count {
-    /// Opens by other processes that asked for a decision.
-    Decided,
-    /// Allowed ones of these.
-    Allowed,
-    /// Refused ones of these.
-    Denied,
-    /// Decided ones that a kept verdict answered. Opens that the kernel answers by an ignore mark never come here and
-    /// cannot be counted.
-    Remembered,
-    /// Files that were hashed.
-    Hashed,
-    /// Bytes that were hashed.
-    HashedBytes,
-    /// Our own opens.
-    Own,
-    /// Opens below excluded paths.
-    Excluded,
-    /// Verdicts voided because somebody wanted to write.
-    Voided,
-    /// Refused (or allowed) because the time limit was exceeded.
-    Timeout,
-    /// Refused (or allowed) because too many were waiting.
-    Overflow,
-    /// In `log` mode: opens that were not checked, because too many were waiting.
-    Unchecked,
-    /// Opens of files that changed twice during the check.
-    Changing,
-    /// Opens that the kernel refused because of a write lease on the file.
-    Leased,
-    /// Opens that waited when a worker died, and were decided by the next.
-    Orphaned,
-    /// Workers started after the first.
-    Restarts,
-    /// Manifests accepted after the first.
-    Reloads,
-    /// Manifests refused on a reload.
-    ReloadsRefused,
-    /// Signals sent to end the served processes.
-    Stopped,
-    /// Times the store was locked.
-    Locked,
-    /// Time spent on decisions, from reading the event to its answer.
-    DecisionNs,
-}
-
-impl Count {
-    pub(crate) const ALL: [Self; 21] = [
-        Self::Decided,
-        Self::Allowed,
-        Self::Denied,
-        Self::Remembered,
-        Self::Hashed,
-        Self::HashedBytes,
-        Self::Own,
-        Self::Excluded,
-        Self::Voided,
-        Self::Timeout,
-        Self::Overflow,
-        Self::Unchecked,
-        Self::Changing,
-        Self::Leased,
-        Self::Orphaned,
-        Self::Restarts,
-        Self::Reloads,
-        Self::ReloadsRefused,
-        Self::Stopped,
-        Self::Locked,
-        Self::DecisionNs,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Decided => "decided",
-            Self::Allowed => "allowed",
-            Self::Denied => "denied",
-            Self::Remembered => "remembered",
-            Self::Hashed => "hashed",
-            Self::HashedBytes => "hashed-bytes",
-            Self::Own => "own",
-            Self::Excluded => "excluded",
-            Self::Voided => "voided",
-            Self::Timeout => "timeout",
-            Self::Overflow => "overflow",
-            Self::Unchecked => "unchecked",
-            Self::Changing => "changing",
-            Self::Leased => "leased",
-            Self::Orphaned => "orphaned",
-            Self::Restarts => "restarts",
-            Self::Reloads => "reloads",
-            Self::ReloadsRefused => "reloads-refused",
-            Self::Stopped => "stopped",
-            Self::Locked => "locked",
-            Self::DecisionNs => "decision-ns",
-        }
+named! {
+    /// A counter.
+    pub(crate) enum Count {
+        /// Opens that were asked about by others than ourselves.
+        Decided "decided",
+        /// Of these, allowed.
+        Allowed "allowed",
+        /// Of these, refused.
+        Denied "denied",
+        /// Of the decided, answered from a kept verdict. Opens that the kernel answers by an ignore mark
+        /// never come here and cannot be counted.
+        Remembered "remembered",
+        /// Files that were hashed.
+        Hashed "hashed",
+        /// Bytes that were hashed.
+        HashedBytes "hashed-bytes",
+        /// Our own opens.
+        Own "own",
+        /// Opens below excluded paths.
+        Excluded "excluded",
+        /// Verdicts voided since somebody wanted to write.
+        Voided "voided",
+        /// Refused (or allowed) since the time limit was over.
+        Timeout "timeout",
+        /// Refused (or allowed) since too many were waiting.
+        Overflow "overflow",
+        /// In `log` mode: opens that were not looked at, since too many were waiting.
+        Unchecked "unchecked",
+        /// Opens that changed while they were looked at, twice.
+        Changing "changing",
+        /// Opens that the kernel refused, since somebody holds a write lease on the file.
+        Leased "leased",
+        /// Opens that waited when a worker died, and were decided by the next.
+        Orphaned "orphaned",
+        /// Workers that were started after the first.
+        Restarts "restarts",
+        /// Manifests that were taken after the first.
+        Reloads "reloads",
+        /// Manifests that were refused when a newer one was asked for.
+        ReloadsRefused "reloads-refused",
+        /// Signals by which the served processes were ended.
+        Stopped "stopped",
+        /// Times the store was locked.
+        Locked "locked",
+        /// Time spent on decisions, from reading the event to its answer.
+        DecisionNs "decision-ns",
     }
 }
 
@@ -117,8 +68,8 @@ const MAX_PATHS: usize = 10_000;
 /// All counters.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    counts: [AtomicU64; Count::ALL.len()],
-    wrong: [AtomicU64; Wrong::ALL.len()],
+    counts: base::Counters<Count>,
+    wrong: base::Counters<Wrong>,
     violations: Mutex<Violations>,
     /// Set when a counter changed, cleared when it is asked.
     changed: AtomicBool,
@@ -136,23 +87,18 @@ impl Counters {
     }
 
     pub(crate) fn add_many(&self, count: Count, by: u64) {
-        if let Some(number) = self.counts.get(count as usize) {
-            number.fetch_add(by, Ordering::Relaxed);
-        }
+        self.counts.add(count, by);
         self.changed.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self, count: Count) -> u64 {
-        self.counts.get(count as usize).map_or(0, |number| number.load(Ordering::Relaxed))
+        self.counts.get(count)
     }
 
     /// Counts an open of a wrong file.
     pub(crate) fn violation(&self, path: &str, wrong: Wrong) {
         let path = &plain(path);
-        let index = Wrong::ALL.iter().position(|known| *known == wrong);
-        if let Some(number) = index.and_then(|index| self.wrong.get(index)) {
-            number.fetch_add(1, Ordering::Relaxed);
-        }
+        self.wrong.add(wrong, 1);
         let mut violations = lock(&self.violations);
         if let Some(known) = violations.paths.get_mut(path) {
             *known = (wrong, known.1 + 1);
@@ -176,15 +122,10 @@ impl Counters {
 
     /// As lines `name value`, then `violation NUMBER WHAT PATH`.
     pub(crate) fn text(&self) -> String {
-        let mut text = String::new();
-        for count in Count::ALL {
-            let _ = writeln!(text, "{} {}", count.name(), self.get(count));
-        }
-        let all: u64 = self.wrong.iter().map(|number| number.load(Ordering::Relaxed)).sum();
+        let mut text = self.counts.text("");
+        let all: u64 = self.wrong.each().map(|(_, number)| number).sum();
         let _ = writeln!(text, "violations {all}");
-        for (wrong, number) in Wrong::ALL.into_iter().zip(&self.wrong) {
-            let _ = writeln!(text, "{} {}", wrong.name(), number.load(Ordering::Relaxed));
-        }
+        text.push_str(&self.wrong.text(""));
         let violations = lock(&self.violations);
         let _ = writeln!(text, "violated-paths {}", violations.paths.len());
         let _ = writeln!(text, "violations-unnamed {}", violations.unnamed);
@@ -203,12 +144,8 @@ impl Counters {
                 continue;
             }
             let Ok(value) = value.parse() else { continue };
-            let count = Count::ALL.into_iter().find(|count| count.name() == name);
-            let own = count.and_then(|count| self.counts.get(count as usize));
-            let wrong = Wrong::ALL.into_iter().position(|wrong| wrong.name() == name);
-            if let Some(number) = own.or(wrong.and_then(|index| self.wrong.get(index))) {
-                number.store(value, Ordering::Relaxed);
-            }
+            self.counts.restore(name, value);
+            self.wrong.restore(name, value);
         }
     }
 
@@ -217,8 +154,7 @@ impl Counters {
         let (Some(number), Some(name), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
             return;
         };
-        let wrong = Wrong::ALL.into_iter().find(|wrong| wrong.name() == name);
-        if let (Ok(number), Some(wrong)) = (number.parse(), wrong) {
+        if let (Ok(number), Some(wrong)) = (number.parse(), Wrong::of_name(name)) {
             let mut violations = lock(&self.violations);
             violations.paths.insert(path.to_owned(), (wrong, number));
         }
@@ -245,6 +181,5 @@ mod tests {
             "{text}"
         );
         assert!(text.ends_with("violation 3 wrong-size a b\n"), "{text}");
-        assert!(Count::ALL.iter().enumerate().all(|(at, count)| at == *count as usize), "numbered in order");
     }
 }

@@ -1,120 +1,75 @@
 //! Gaps in enforcement: a name and a number for each, and the resulting degree.
 
+use bakeoff_layers_base::counters::Counters;
 use bakeoff_layers_base::manifest::Action;
+use bakeoff_layers_base::named;
 use std::fmt::Write;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Part of the requested enforcement that is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Gap {
-    /// Directories or files that could not be made immutable: they can change after they were opened, and be renamed
-    /// over each other.
-    NotFrozen,
-    /// Files that were open for writing when checked: hashed at each open.
-    WriterOpen,
-    /// Files on a file system without leases: hashed at each open.
-    NoLease,
-    /// Files without a free descriptor: hashed at each open.
-    Descriptors,
-    /// Listed files for which the kernel accepted no mark: only their directory's mark covers them.
-    Marks,
-    /// Mounts that were put on the tree after it was armed.
-    MountedOver,
-    /// The tree is open for changes, between two SIGHUPs.
-    OpenForChanges,
-    /// The supervisor is gone: if the worker dies as well, nothing is enforced.
-    NoSupervisor,
-    /// The kernel lost events: those opens were not decided.
-    KernelOverflow,
-    /// Symbolic links that show another file under a listed name, unnoticed.
-    Links,
-    /// FIFOs and devices, which the kernel opens without asking.
-    Special,
-    /// Directories too deep to be opened by their path: opens in and below them are not decided.
-    Deep,
-    /// The tree's path leads elsewhere now.
-    Moved,
-    /// Mounts of the tree whose files can change behind them: overlays, network file systems, FUSE.
-    Elsewhere,
-    /// Listed files with set-user-id or set-group-id: their owner is not signed.
-    Owners,
-    /// Files with a page held by others when checked, so that an earlier write may still land: hashed at each open.
-    Pinned,
-    /// Files under a write lease when checked: refused until its holder gives it up.
-    Leased,
-    /// The manifest has expired since it was accepted.
-    Expired,
-}
-
-impl Gap {
-    pub(crate) const ALL: [Self; 18] = [
-        Self::NotFrozen,
-        Self::WriterOpen,
-        Self::NoLease,
-        Self::Descriptors,
-        Self::Marks,
-        Self::MountedOver,
-        Self::OpenForChanges,
-        Self::NoSupervisor,
-        Self::KernelOverflow,
-        Self::Links,
-        Self::Special,
-        Self::Deep,
-        Self::Moved,
-        Self::Elsewhere,
-        Self::Owners,
-        Self::Pinned,
-        Self::Leased,
-        Self::Expired,
-    ];
-
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::NotFrozen => "not-frozen",
-            Self::WriterOpen => "writer-open",
-            Self::NoLease => "no-lease",
-            Self::Descriptors => "descriptors",
-            Self::Marks => "marks",
-            Self::MountedOver => "mounted-over",
-            Self::OpenForChanges => "open-for-changes",
-            Self::NoSupervisor => "no-supervisor",
-            Self::KernelOverflow => "kernel-overflow",
-            Self::Links => "links",
-            Self::Special => "special",
-            Self::Deep => "deep",
-            Self::Moved => "moved",
-            Self::Elsewhere => "elsewhere",
-            Self::Owners => "owners",
-            Self::Pinned => "pinned",
-            Self::Leased => "leased",
-            Self::Expired => "expired",
-        }
+named! {
+    /// A gap in what is enforced.
+    pub(crate) enum Gap {
+        /// Directories or files that could not be made immutable: they can change after they were opened,
+        /// and be renamed over each other.
+        NotFrozen "not-frozen",
+        /// Files that somebody had open for writing when they were looked at: hashed at each open.
+        WriterOpen "writer-open",
+        /// Files on a file system without leases: hashed at each open.
+        NoLease "no-lease",
+        /// Files for which no descriptor was left: hashed at each open.
+        Descriptors "descriptors",
+        /// Listed files for which the kernel took no mark: asked about by their directory only.
+        Marks "marks",
+        /// Mounts that were put on the tree after it was armed.
+        MountedOver "mounted-over",
+        /// The tree is open for changes, between two SIGHUPs.
+        OpenForChanges "open-for-changes",
+        /// The supervisor is gone: when the worker dies as well, nothing is enforced.
+        NoSupervisor "no-supervisor",
+        /// The kernel lost events: those opens were not asked about.
+        KernelOverflow "kernel-overflow",
+        /// Symbolic links by which something else is opened than it seems, unseen.
+        Links "links",
+        /// FIFOs and devices, which the kernel opens without asking.
+        Special "special",
+        /// Directories too deep to be opened by their path: what is in and below them is not asked about.
+        Deep "deep",
+        /// The tree's path leads somewhere else now.
+        Moved "moved",
+        /// Mounts of the tree whose files can change without passing them: overlays, networks, FUSE.
+        Elsewhere "elsewhere",
+        /// Listed files with set-user-id or set-group-id: their owner is not signed.
+        Owners "owners",
+        /// Files of which somebody held a page when they were looked at, so that a write that began before
+        /// may still land: hashed at each open.
+        Pinned "pinned",
+        /// Files that somebody held a write lease on when they were looked at: refused until he lets go.
+        Leased "leased",
+        /// The manifest has expired since it was taken.
+        Expired "expired",
     }
 }
 
 /// Number of each gap.
 #[derive(Debug, Default)]
 pub(crate) struct Gaps {
-    counts: [AtomicU64; Gap::ALL.len()],
-    /// Set when a gap opened or closed, cleared when it is asked.
+    counts: Counters<Gap>,
+    /// Something opened or closed since it was last asked.
     changed: AtomicBool,
 }
 
 impl Gaps {
     pub(crate) fn add(&self, gap: Gap) {
-        if let Some(count) = self.counts.get(gap as usize) {
-            count.fetch_add(1, Ordering::Relaxed);
-            self.changed.store(true, Ordering::Relaxed);
-        }
+        self.counts.add(gap, 1);
+        self.changed.store(true, Ordering::Relaxed);
     }
 
     pub(crate) fn close_one(&self, gap: Gap) {
-        self.set(gap, self.count(gap).saturating_sub(1));
+        self.set(gap, self.counts.get(gap).saturating_sub(1));
     }
 
     pub(crate) fn set(&self, gap: Gap, to: u64) {
-        let count = self.counts.get(gap as usize);
-        if count.is_some_and(|count| count.swap(to, Ordering::Relaxed) != to) {
+        if self.counts.set(gap, to) != to {
             self.changed.store(true, Ordering::Relaxed);
         }
     }
@@ -129,7 +84,7 @@ impl Gaps {
     }
 
     pub(crate) fn is_open(&self, gap: Gap) -> bool {
-        self.count(gap) > 0
+        self.counts.get(gap) > 0
     }
 
     /// Whether there is any gap.
@@ -137,13 +92,8 @@ impl Gaps {
         self.open().next().is_some()
     }
 
-    fn count(&self, gap: Gap) -> u64 {
-        self.counts.get(gap as usize).map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-
     fn open(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        let counts = Gap::ALL.into_iter().map(|gap| (gap.name(), self.count(gap)));
-        counts.filter(|(_, count)| *count > 0)
+        self.counts.each().map(|(gap, count)| (gap.name(), count)).filter(|(_, count)| *count > 0)
     }
 
     /// Degree of enforcement: `full`, `partial` or `none`.
@@ -170,11 +120,7 @@ impl Gaps {
 
     /// Lines of the status: every gap, also those that are closed.
     pub(crate) fn text(&self, mode: Action) -> String {
-        let mut text = format!("degree {}\n", self.degree(mode));
-        for gap in Gap::ALL {
-            let _ = writeln!(text, "gap-{} {}", gap.name(), self.count(gap));
-        }
-        text
+        format!("degree {}\n{}", self.degree(mode), self.counts.text("gap-"))
     }
 }
 
@@ -194,6 +140,5 @@ mod tests {
         gaps.set(Gap::WriterOpen, 0);
         gaps.set(Gap::Marks, 0);
         assert_eq!(gaps.degree(Action::Lock), "full");
-        assert!(Gap::ALL.iter().enumerate().all(|(at, gap)| at == *gap as usize), "numbered in order");
     }
 }

@@ -6,10 +6,11 @@
 
 use crate::error::EnforceError;
 use crate::settings::Settings;
-use bakeoff_layers_base::daemon::calls::{CONNECTED, FACTS, REPLACING, RUNTIME};
+use bakeoff_layers_base::daemon::calls::{CONNECTED, FACTS, NAMESPACES, REPLACING, RUNTIME};
 use bakeoff_layers_base::daemon::rights::{Rights, forbid_dumps};
 use bakeoff_layers_base::plain::Place;
 use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
 
 /// For reading, holding and freezing any listed file, whoever owns it.
@@ -35,66 +36,31 @@ const fn ioctl<const REQUEST: u32>() -> Rule {
     allow_if(libc::SYS_ioctl, const { &[Argument::int(1, u32::MAX, REQUEST)] })
 }
 
-/// Calls for deciding: events, files, marks, leases, attributes. The calls of every open come first.
-const DECIDING: &[Rule] = &[
-    allow(libc::SYS_read),
-    allow(libc::SYS_write),
-    allow(libc::SYS_statx),
-    allow(libc::SYS_fcntl),
-    allow(libc::SYS_fanotify_mark),
-    allow(libc::SYS_pread64),
-    allow(libc::SYS_openat),
-    allow(libc::SYS_openat2),
-    allow(libc::SYS_readlinkat),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_readlink),
-    allow(libc::SYS_getdents64),
-    allow(libc::SYS_lseek),
-    allow(libc::SYS_statfs),
-    allow(libc::SYS_fstatfs),
-    allow(libc::SYS_fgetxattr),
-    allow(libc::SYS_fdatasync),
-    allow(libc::SYS_fadvise64),
-    allow(libc::SYS_mincore),
-    ioctl::<{ libc::FS_IOC_GETFLAGS as u32 }>(),
-    ioctl::<{ libc::FS_IOC_SETFLAGS as u32 }>(),
-    ioctl::<{ libc::FIONBIO as u32 }>(),
-    allow(libc::SYS_getppid),
-    allow(libc::SYS_geteuid),
-    allow(libc::SYS_prlimit64),
-];
+/// To decide: events, files, marks, leases, attributes. What every open takes comes first.
+const DECIDING: &[Rule] = rules! {
+    allow: SYS_read SYS_write SYS_statx SYS_fcntl SYS_fanotify_mark SYS_pread64 SYS_openat SYS_openat2
+        SYS_readlinkat;
+    x86_64 allow: SYS_readlink;
+    allow: SYS_getdents64 SYS_lseek SYS_statfs SYS_fstatfs SYS_fgetxattr SYS_fdatasync SYS_fadvise64
+        SYS_mincore;
+    = ioctl::<{ libc::FS_IOC_GETFLAGS as u32 }>();
+    = ioctl::<{ libc::FS_IOC_SETFLAGS as u32 }>();
+    = ioctl::<{ libc::FIONBIO as u32 }>();
+    allow: SYS_getppid SYS_geteuid SYS_prlimit64;
+};
 
 /// Calls for ending the server, with `--stop-pid`, and for the supervisor to end its worker.
 const ENDING: &[Rule] =
     &[allow(libc::SYS_pidfd_open), allow(libc::SYS_pidfd_send_signal), allow(libc::SYS_kill)];
 
-/// Flags for new namespaces, in which a process would be root.
-const NAMESPACES: u64 = (libc::CLONE_NEWNS
-    | libc::CLONE_NEWCGROUP
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUSER
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET) as u64;
-
-/// Calls for starting a worker, and for the worker until it has armed: it gives up its own rights.
-const STARTING: &[Rule] = &[
-    allow_if(libc::SYS_clone, &[Argument::long(0, NAMESPACES, 0)]),
-    allow(libc::SYS_wait4),
-    allow(libc::SYS_waitid),
-    allow_if(libc::SYS_socketpair, &[Argument::int(0, u32::MAX, libc::AF_UNIX as u32)]),
-    allow(libc::SYS_faccessat),
-    allow(libc::SYS_faccessat2),
-    allow(libc::SYS_getcwd),
-    allow(libc::SYS_getuid),
-    allow(libc::SYS_getgid),
-    allow(libc::SYS_getegid),
-    allow(libc::SYS_signalfd4),
-    allow(libc::SYS_prctl),
-    allow(libc::SYS_capget),
-    allow(libc::SYS_capset),
-    allow(libc::SYS_seccomp),
-];
+/// To start a worker, and what it does until it has armed: it gives up its own rights.
+const STARTING: &[Rule] = rules! {
+    allow_if(&[Argument::long(0, NAMESPACES, 0)]): SYS_clone;
+    allow: SYS_wait4 SYS_waitid;
+    allow_if(&[Argument::int(0, u32::MAX, libc::AF_UNIX as u32)]): SYS_socketpair;
+    allow: SYS_faccessat SYS_faccessat2 SYS_getcwd SYS_getuid SYS_getgid SYS_getegid SYS_signalfd4 SYS_prctl
+        SYS_capget SYS_capset SYS_seccomp;
+};
 
 /// The worker's calls, once it has armed.
 pub(crate) fn confine_worker(settings: &Settings) -> Result<(), EnforceError> {

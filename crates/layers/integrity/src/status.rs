@@ -1,10 +1,7 @@
 //! Status file of enforcement: lines `name value` in a file that is always complete.
 
 use crate::enforcer::Enforcer;
-use bakeoff_layers_base::plain::{For, Place};
 use std::fmt::Write as _;
-use std::io;
-use std::path::Path;
 use std::sync::atomic::Ordering;
 
 /// Text of the status.
@@ -30,9 +27,4 @@ pub(crate) fn text(enforcer: &Enforcer) -> String {
     text.push_str(&enforcer.gaps.text(settings.mode));
     text.push_str(&enforcer.counters.text());
     text
-}
-
-/// Writes the file, replacing whatever somebody put in its place.
-pub(crate) fn write(enforcer: &Enforcer, path: &Path) -> io::Result<()> {
-    Place::of(path)?.replace(text(enforcer).as_bytes(), For::Readers)
 }

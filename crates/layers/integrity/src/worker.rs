@@ -13,7 +13,7 @@ use crate::settings::{Links, Settings};
 use crate::tree::Listed;
 use crate::{place, reload, respond, rest, rights, status, tree};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::daemon::status::read_back;
+use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_layers_base::manifest::{Action, Manifest};
 use bakeoff_sys::fanotify::{Group, Mark, Open};
 use bakeoff_sys::inode;
@@ -164,6 +164,7 @@ struct Watch {
     supervised: bool,
     /// Whether SIGHUP came.
     reload: bool,
+    status: StatusFile,
     status_written: Instant,
     /// Time of the last message to the supervisor.
     told: Instant,
@@ -201,6 +202,8 @@ impl Watch {
         // Its socket does not show that: both processes share all descriptors.
         let supervisors_end =
             process::end_of(enforcer.supervisor).map_err(EnforceError::system("the supervisor"))?;
+        // Without a directory for it, enforcement goes on all the same.
+        let status = StatusFile::open(enforcer.settings.status.as_deref()).unwrap_or_default();
         let now = Instant::now();
         Ok(Self {
             enforcer,
@@ -210,6 +213,7 @@ impl Watch {
             mounts,
             supervised: true,
             reload: false,
+            status,
             status_written: now,
             told: now.checked_sub(HEARTBEAT).unwrap_or(now),
             placed: now,
@@ -468,10 +472,10 @@ impl Watch {
     fn write_status(&mut self) {
         let _ = (self.enforcer.counters.take_changed(), self.enforcer.gaps.take_changed());
         self.status_written = Instant::now();
-        if let Some(path) = &self.enforcer.settings.status {
-            // A failed write is repeated the next time; enforcement goes on.
-            let _ = status::write(&self.enforcer, path);
-        }
+        // What cannot be written now is written the next time; enforcement goes on.
+        let _ = self.status.write(status::text(&self.enforcer));
+        // If it stayed open, the supervisor would take it for the file of an open when this worker dies.
+        self.status.take_over();
     }
 
     fn tell_version(&self) {

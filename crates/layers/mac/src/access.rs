@@ -2,61 +2,40 @@
 //!
 //! Measured side, pure. Each word stands for one or more Landlock rights; `confine` has the table.
 
+use bakeoff_layers_base::named;
 use std::fmt;
 
-/// One kind of access.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[repr(u16)]
-pub enum Access {
-    /// A file's bytes are read.
-    Read = 1,
-    /// A directory's names are read.
-    List = 1 << 1,
-    /// A file's bytes are written, cut or extended.
-    Write = 1 << 2,
-    /// A file, directory, link, FIFO or socket is made.
-    Create = 1 << 3,
-    /// A file or directory is removed.
-    Delete = 1 << 4,
-    /// A file is linked or renamed from one directory to another.
-    Rename = 1 << 5,
-    /// A program is executed.
-    Exec = 1 << 6,
-    /// ioctl on a device.
-    Ioctl = 1 << 7,
+named! {
+    /// One kind of access.
+    #[derive(Hash, PartialOrd, Ord)]
+    pub enum Access {
+        /// A file's bytes are read.
+        Read "read",
+        /// A directory's names are read.
+        List "list",
+        /// A file's bytes are written, cut or extended.
+        Write "write",
+        /// A file, directory, link, FIFO or socket is made.
+        Create "create",
+        /// A file or directory is removed.
+        Delete "delete",
+        /// A file is linked or renamed from one directory to another.
+        Rename "rename",
+        /// A program is executed.
+        Exec "exec",
+        /// ioctl on a device.
+        Ioctl "ioctl",
+    }
 }
 
-/// Every kind with its word, in the order in which they are printed.
-const WORDS: [(Access, &str); 8] = [
-    (Access::Read, "read"),
-    (Access::List, "list"),
-    (Access::Write, "write"),
-    (Access::Create, "create"),
-    (Access::Delete, "delete"),
-    (Access::Rename, "rename"),
-    (Access::Exec, "exec"),
-    (Access::Ioctl, "ioctl"),
-];
-
 impl Access {
-    /// All kinds, in the order in which they are printed.
-    pub fn all() -> impl Iterator<Item = Self> {
-        WORDS.iter().map(|(access, _)| *access)
-    }
-
-    /// Its word.
-    pub fn word(self) -> &'static str {
-        WORDS.iter().find(|(other, _)| *other == self).map_or("", |(_, word)| word)
-    }
-
-    /// The kind for this word.
-    pub fn of_word(word: &str) -> Option<Self> {
-        WORDS.iter().find(|(_, other)| *other == word).map(|(access, _)| *access)
+    const fn bit(self) -> u16 {
+        1 << self as u16
     }
 }
 
 /// A set of kinds of access.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Accesses(u16);
 
 impl Accesses {
@@ -65,12 +44,12 @@ impl Accesses {
 
     /// Every kind.
     pub fn any() -> Self {
-        Access::all().collect()
+        Access::ALL.into_iter().collect()
     }
 
     /// Whether this kind is in it.
     pub const fn has(self, access: Access) -> bool {
-        self.0 & access as u16 != 0
+        self.0 & access.bit() != 0
     }
 
     /// The union of both.
@@ -98,19 +77,19 @@ impl Accesses {
 
     /// Its kinds, in the order in which they are printed.
     pub fn iter(self) -> impl Iterator<Item = Access> {
-        Access::all().filter(move |access| self.has(*access))
+        Access::ALL.into_iter().filter(move |access| self.has(*access))
     }
 }
 
 impl FromIterator<Access> for Accesses {
     fn from_iter<I: IntoIterator<Item = Access>>(kinds: I) -> Self {
-        Self(kinds.into_iter().fold(0, |all, access| all | access as u16))
+        Self(kinds.into_iter().fold(0, |all, access| all | access.bit()))
     }
 }
 
 impl fmt::Display for Accesses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let words: Vec<&str> = self.iter().map(Access::word).collect();
+        let words: Vec<&str> = self.iter().map(Access::name).collect();
         f.write_str(if words.is_empty() { "nothing" } else { "" })?;
         f.write_str(&words.join(" "))
     }

@@ -124,7 +124,7 @@ impl Grant {
             Some(TypePath { label, line, .. }) => format!("is of type {label} ({policy}:{line})"),
             None => format!("has no type in {policy}"),
         };
-        let not = if effective.has(access) { String::new() } else { format!(", not {}", access.word()) };
+        let not = if effective.has(access) { String::new() } else { format!(", not {}", access.name()) };
         let may = match rule {
             Some(FileGrant { line, .. }) => format!("may {effective} there ({policy}:{line}){not}"),
             None => format!("may do nothing there ({policy}:{})", self.lines.domain),

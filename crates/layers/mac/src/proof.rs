@@ -6,30 +6,24 @@
 
 use crate::confine::Granted;
 use crate::grant::Grant;
+use crate::status::State;
 use bakeoff_layers_base::daemon::status::{read_back, value};
+use bakeoff_layers_base::named;
 use bakeoff_layers_base::plain::{For, Place};
 use bakeoff_sys::process;
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// Treatment of accesses that the policy does not grant.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// They are refused.
-    Enforce,
-    /// They happen, and are logged.
-    Permissive,
-}
-
-impl fmt::Display for Mode {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Enforce => "enforce",
-            Self::Permissive => "permissive",
-        })
+named! {
+    /// What is done with what the policy does not grant.
+    pub enum Mode {
+        /// It is refused.
+        Enforce "enforce",
+        /// It happens, and is told.
+        Permissive "permissive",
     }
 }
 
@@ -42,7 +36,7 @@ pub fn permissive_lines(grant: &Grant) -> String {
     format!(
         "degree none: {mode} refuses nothing\ngap-ioctl 1\ngap-processes 1\nmode {mode}\ndomain {domain}\n\
          policy {digest}\npid {pid}\nbegan {began}\n",
-        mode = Mode::Permissive
+        mode = Mode::Permissive.name()
     )
 }
 
@@ -60,7 +54,7 @@ pub fn lines(mode: Mode, granted: &Granted) -> String {
     }
     let Granted { domain, digest, rules, directories, abi, .. } = granted;
     let layers = u8::from(abi.is_some());
-    let abi = abi.unwrap_or(0);
+    let (abi, mode) = (abi.unwrap_or(0), mode.name());
     let _ = writeln!(text, "abi {abi}\nmode {mode}\ndomain {domain}\npolicy {digest}");
     let _ = writeln!(
         text,
@@ -69,18 +63,7 @@ pub fn lines(mode: Mode, granted: &Granted) -> String {
     text
 }
 
-/// Progress of the launcher.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// Nothing is in force.
-    Starting,
-    /// In force, and tested; the program is executed now.
-    Armed,
-    /// The program was not executed.
-    Failed,
-}
-
-/// The launcher's status file; it exists, and stays open.
+/// The launcher's status file: it is there, and stays open.
 #[derive(Debug)]
 pub struct Kept {
     file: File,
@@ -108,11 +91,7 @@ impl Kept {
 
 /// Pads every state to the longest, so that one write replaces one by another.
 fn text(state: State, lines: &str) -> String {
-    let word = match state {
-        State::Starting => "starting",
-        State::Armed => "armed",
-        State::Failed => "failed",
-    };
+    let word = state.name();
     format!("state {word}\n{lines}{:width$}", "", width = "starting".len() - word.len())
 }
 

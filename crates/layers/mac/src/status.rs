@@ -3,30 +3,21 @@
 //! Measured side, pure. Lines of a name and a value; the caller writes them.
 
 use crate::access::Access;
+use bakeoff_layers_base::named;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-/// State of the domain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// The launcher has not confined itself yet.
-    Starting,
-    /// The domain is in force, or its log is read.
-    Armed,
-    /// The launcher gave up: nothing was run.
-    Failed,
-    /// No process of the domain is left, or the reader was asked to end.
-    Ended,
-}
-
-impl State {
-    const fn word(self) -> &'static str {
-        match self {
-            Self::Starting => "starting",
-            Self::Armed => "armed",
-            Self::Failed => "failed",
-            Self::Ended => "ended",
-        }
+named! {
+    /// Where the domain is in its life.
+    pub enum State {
+        /// The launcher has not confined itself yet.
+        Starting "starting",
+        /// The domain is in force, or its log is read.
+        Armed "armed",
+        /// The launcher gave up: nothing was run.
+        Failed "failed",
+        /// No process of the domain is left, or the reader was asked to end.
+        Ended "ended",
     }
 }
 
@@ -44,7 +35,7 @@ pub struct Status {
 
 impl Default for Status {
     fn default() -> Self {
-        let files = Access::all().map(|access| format!("denied.fs.{}", access.word()));
+        let files = Access::ALL.into_iter().map(|access| format!("denied.fs.{}", access.name()));
         let others =
             ["denied", "denied.call", "unclaimed", "lost", "would-deny", "unseen", "restarts", "unwritten"]
                 .map(str::to_owned);
@@ -77,7 +68,7 @@ impl Status {
 
     /// The whole file.
     pub fn text(&self) -> String {
-        let mut text = format!("state {}\n", self.state.word());
+        let mut text = format!("state {}\n", self.state.name());
         for line in &self.fixed {
             let _ = writeln!(text, "{line}");
         }

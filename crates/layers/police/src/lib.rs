@@ -13,6 +13,5 @@ pub mod daemon;
 pub mod explain;
 pub mod kernel;
 pub mod listeners;
-mod netlink;
 pub mod reference;
 pub mod rules;

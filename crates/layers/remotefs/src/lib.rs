@@ -12,7 +12,6 @@
 #![forbid(unsafe_code)]
 
 pub mod client;
-mod counters;
 pub mod frame;
 pub mod lease;
 pub mod network;

@@ -3,25 +3,23 @@
 //! Measured side. Each refusal has a name here, which is its counter's label, and a number, which is sent with the
 //! answer.
 
+use bakeoff_layers_base::named;
 use nix::errno::Errno;
 use thiserror::Error;
 
-/// The enum, a sentence for each, and its label.
+/// The enum, with the name and the sentence of each.
 macro_rules! refusals {
-    ($($refusal:ident $label:tt $sentence:tt)*) => {
-        /// Reason for a refusal.
-        #[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-        pub enum Refusal {
-            $(
-                #[doc = $sentence]
-                #[error($sentence)]
-                $refusal,
-            )*
-        }
-
-        impl Refusal {
-            /// The labels, in the order of the enum.
-            pub const LABELS: &[&str] = &[$($label),*];
+    ($($refusal:ident $name:literal $sentence:literal)*) => {
+        named! {
+            /// Why not.
+            #[derive(Error)]
+            pub enum Refusal {
+                $(
+                    #[doc = $sentence]
+                    #[error($sentence)]
+                    $refusal $name,
+                )*
+            }
         }
     };
 }
@@ -74,12 +72,7 @@ impl Refusal {
         self as u32 + 1
     }
 
-    /// Label of its counter.
-    pub fn label(self) -> &'static str {
-        Self::LABELS.get(self as usize).copied().unwrap_or_default()
-    }
-
-    /// Error that a program gets.
+    /// What a program gets.
     pub const fn errno(self) -> Errno {
         match self {
             Self::NoObject | Self::SessionOver | Self::OtherBoot => Errno::ESTALE,

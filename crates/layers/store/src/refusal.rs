@@ -4,6 +4,7 @@
 
 use crate::layout::HeaderError;
 use crate::tree::TreeError;
+use bakeoff_layers_base::refusals;
 use std::io;
 use thiserror::Error;
 
@@ -44,46 +45,20 @@ pub enum OpenError {
     /// The list of files is malformed; another program sealed it.
     #[error("the vault's list of files is wrong: {0}")]
     Tree(#[from] TreeError),
-    /// A vault older than the newest that was mounted with this key.
-    #[error(
-        "the vault is number {is}, and number {newest} has been mounted before: an older one was put back"
-    )]
-    RolledBack {
-        /// This vault's sequence number.
-        is: u64,
-        /// The highest one that was mounted.
-        newest: u64,
-    },
     /// The cipher library failed.
     #[error("the cipher library failed; is the processor's random source there?")]
     Cipher,
 }
 
-/// Reason for not returning bytes. The reader gets EIO.
-#[derive(Clone, Copy, Debug, Error, PartialEq, Eq)]
-pub enum ReadRefusal {
-    /// A block's tag is wrong: flipped, moved, replayed.
-    #[error("block {0} is not what was sealed")]
-    BlockNotGenuine(u64),
-    /// The file ends before the block does.
-    #[error("the vault ends within block {0}")]
-    Truncated(u64),
-    /// The disk could not read.
-    #[error("the disk cannot read block {0}")]
-    Disk(u64),
-    /// The key was dropped.
-    #[error("the store is locked")]
-    Locked,
-}
-
-impl ReadRefusal {
-    /// Label of its counter.
-    pub fn label(self) -> &'static str {
-        match self {
-            Self::BlockNotGenuine(_) => "block-not-genuine",
-            Self::Truncated(_) => "truncated",
-            Self::Disk(_) => "disk",
-            Self::Locked => "locked",
-        }
+refusals! {
+    /// Why bytes were not given out. The reader gets EIO.
+    #[derive(Clone, Copy, PartialEq, Eq)]
+    pub enum ReadRefusal {
+        // Its tag is wrong: flipped, moved, replayed.
+        BlockNotGenuine(u64) "block-not-genuine" "block {0} is not what was sealed",
+        Truncated(u64) "truncated" "the vault ends within block {0}",
+        Disk(u64) "disk" "the disk cannot read block {0}",
+        // The key was dropped.
+        Locked "locked" "the store is locked",
     }
 }

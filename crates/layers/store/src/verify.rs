@@ -5,10 +5,8 @@
 
 use crate::refusal::ReadRefusal;
 use crate::vault::Vault;
-use std::num::NonZeroUsize;
-use std::panic::resume_unwind;
+use bakeoff_layers_base::threads;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 
 /// Blocks that are checked together; one by one only when they are refused.
 const RUN: u64 = 64;
@@ -25,14 +23,7 @@ pub struct Damage {
 /// Checks every block. Opening the vault has already checked the header and the list of files.
 pub fn verify(vault: &Vault) -> Damage {
     let next = AtomicU64::new(0);
-    let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get) * 2;
-    let mut blocks: Vec<(u64, ReadRefusal)> = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| try_runs(vault, &next))).collect();
-        let join = |worker: thread::ScopedJoinHandle<'_, _>| {
-            worker.join().unwrap_or_else(|panic| resume_unwind(panic))
-        };
-        workers.into_iter().flat_map(join).collect()
-    });
+    let mut blocks = threads::on(2 * threads::cores(), || try_runs(vault, &next)).concat();
     blocks.sort_by_key(|(block, _)| *block);
     let payload = vault.header().block.payload_bytes() as u64;
     let tree = vault.tree();

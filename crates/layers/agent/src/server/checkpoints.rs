@@ -13,9 +13,7 @@ use bakeoff_layers_base::plain::{self, For};
 use bakeoff_layers_credentials::audit::{Checkpoint, Keys};
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::Name;
-use std::fs::DirBuilder;
 use std::io::ErrorKind;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Directory of all checkpoints.
@@ -26,10 +24,7 @@ impl Checkpoints {
     /// Opens it in the agent's directory.
     pub(super) fn below(dir: &Path) -> Result<Self, FileError> {
         let path = dir.join("checkpoints");
-        match DirBuilder::new().recursive(true).mode(0o700).create(&path) {
-            Ok(()) => Ok(Self(path)),
-            Err(error) => Err(FileError::Io { path, what: "written", error }),
-        }
+        files::make_dir(&path).map(|()| Self(path))
     }
 
     /// The kept note of a server; empty if there is none.

@@ -4,6 +4,7 @@
 //! call is refused. None of these parts lets a process execute a program, reach another process or the network, open
 //! an existing file, or get executable memory.
 
+use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Argument, Rule, allow, allow_if, unknown};
 
 /// Memory that is not executable.
@@ -12,39 +13,28 @@ const NO_CODE: &[Argument] = &[Argument::long(2, libc::PROT_EXEC as u64, 0)];
 /// A thread of this process: it shares memory, signal handlers and all else.
 const THREAD: u64 = (libc::CLONE_VM | libc::CLONE_SIGHAND | libc::CLONE_THREAD) as u64;
 
-/// Calls that the C library and Rust's runtime make by themselves: memory, locks, threads, time, signals, exit.
-pub const RUNTIME: &[Rule] = &[
-    allow(libc::SYS_futex),
-    allow(libc::SYS_close),
-    allow(libc::SYS_clock_gettime),
-    allow(libc::SYS_clock_nanosleep),
-    allow(libc::SYS_sched_yield),
-    allow_if(libc::SYS_mmap, NO_CODE),
-    allow_if(libc::SYS_mprotect, NO_CODE),
-    allow(libc::SYS_munmap),
-    allow(libc::SYS_mremap),
-    allow(libc::SYS_madvise),
-    allow(libc::SYS_brk),
-    allow(libc::SYS_mlock),
-    allow(libc::SYS_munlock),
-    allow(libc::SYS_rt_sigprocmask),
-    allow(libc::SYS_rt_sigaction),
-    allow(libc::SYS_rt_sigreturn),
-    allow(libc::SYS_sigaltstack),
-    allow(libc::SYS_restart_syscall),
+/// Flags of clone by which a new process has namespaces to itself, in which it would be root.
+pub const NAMESPACES: u64 = (libc::CLONE_NEWNS
+    | libc::CLONE_NEWCGROUP
+    | libc::CLONE_NEWUTS
+    | libc::CLONE_NEWIPC
+    | libc::CLONE_NEWUSER
+    | libc::CLONE_NEWPID
+    | libc::CLONE_NEWNET) as u64;
+
+/// What the C library and Rust's do by themselves: memory, locks, threads, time, signals, the end.
+pub const RUNTIME: &[Rule] = rules! {
+    allow: SYS_futex SYS_close SYS_clock_gettime SYS_clock_nanosleep SYS_sched_yield;
+    allow_if(NO_CODE): SYS_mmap SYS_mprotect;
+    allow: SYS_munmap SYS_mremap SYS_madvise SYS_brk SYS_mlock SYS_munlock SYS_rt_sigprocmask SYS_rt_sigaction
+        SYS_rt_sigreturn SYS_sigaltstack SYS_restart_syscall;
     // Its arguments lie in memory, where a filter cannot see them.
-    unknown(libc::SYS_clone3),
-    allow_if(libc::SYS_clone, &[Argument::long(0, THREAD, THREAD)]),
-    allow(libc::SYS_set_robust_list),
-    allow(libc::SYS_rseq),
-    allow(libc::SYS_gettid),
-    allow(libc::SYS_getpid),
-    allow(libc::SYS_sched_getaffinity),
-    allow_if(libc::SYS_prctl, &[Argument::int(0, u32::MAX, libc::PR_SET_NAME as u32)]),
-    allow(libc::SYS_getrandom),
-    allow(libc::SYS_exit),
-    allow(libc::SYS_exit_group),
-];
+    unknown: SYS_clone3;
+    allow_if(&[Argument::long(0, THREAD, THREAD)]): SYS_clone;
+    allow: SYS_set_robust_list SYS_rseq SYS_gettid SYS_getpid SYS_sched_getaffinity;
+    allow_if(&[Argument::int(0, u32::MAX, libc::PR_SET_NAME as u32)]): SYS_prctl;
+    allow: SYS_getrandom SYS_exit SYS_exit_group;
+};
 
 /// Metadata of files, by a path or a descriptor; opens nothing.
 pub const FACTS: &[Rule] = &[allow(libc::SYS_statx), allow(libc::SYS_fstat), allow(libc::SYS_newfstatat)];
@@ -52,27 +42,22 @@ pub const FACTS: &[Rule] = &[allow(libc::SYS_statx), allow(libc::SYS_fstat), all
 /// Creation of a file that does not exist yet.
 const NEW: u32 = (libc::O_CREAT | libc::O_EXCL) as u32;
 
-/// Replacing a file by another ([`crate::plain::Place`]).
-pub const REPLACING: &[Rule] = &[
-    allow(libc::SYS_write),
-    allow_if(libc::SYS_openat, &[Argument::int(2, NEW, NEW)]),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_renameat),
-    allow(libc::SYS_renameat2),
-    allow(libc::SYS_unlinkat),
-    allow(libc::SYS_fsync),
-];
+/// To put a file in place of another ([`crate::plain::Place`]).
+pub const REPLACING: &[Rule] = rules! {
+    allow: SYS_write;
+    allow_if(&[Argument::int(2, NEW, NEW)]): SYS_openat;
+    x86_64 allow: SYS_renameat;
+    allow: SYS_renameat2 SYS_unlinkat SYS_fsync;
+};
 
-/// Traffic on connected sockets, without naming an address.
-pub const CONNECTED: &[Rule] = &[
-    allow(libc::SYS_read),
-    allow(libc::SYS_recvfrom),
-    allow_if(libc::SYS_sendto, &[Argument::long(4, u64::MAX, 0)]),
-    allow(libc::SYS_shutdown),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_poll),
-    allow(libc::SYS_ppoll),
-];
+/// To speak over sockets that are connected: no address is named.
+pub const CONNECTED: &[Rule] = rules! {
+    allow: SYS_read SYS_recvfrom;
+    allow_if(&[Argument::long(4, u64::MAX, 0)]): SYS_sendto;
+    allow: SYS_shutdown;
+    x86_64 allow: SYS_poll;
+    allow: SYS_ppoll;
+};
 
 #[cfg(test)]
 mod tests {

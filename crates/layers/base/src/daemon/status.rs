@@ -14,7 +14,7 @@ use thiserror::Error;
 const MOST_BYTES: u64 = 64 << 20;
 
 /// The status file, or none.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct StatusFile {
     place: Option<Place>,
     written: String,

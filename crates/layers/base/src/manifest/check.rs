@@ -6,59 +6,33 @@
 use super::seal::{self, Scan};
 use super::{Entry, Manifest};
 use crate::digest::Algorithm;
+use crate::{named, threads};
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Fault of a file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Wrong {
-    /// Other content of the same length.
-    Digest,
-    /// Another length.
-    Size,
-    /// Other permission bits.
-    Mode,
-    /// Listed, and not there.
-    Missing,
-    /// Listed, and a directory, a symbolic link or a device.
-    NotAFile,
-    /// There, and not listed.
-    Unlisted,
-    /// Listed, and cannot be read.
-    Unreadable,
-    /// Executing it gives rights that nobody signed (`setcap`).
-    Capabilities,
-}
-
-impl Wrong {
-    /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Digest,
-        Self::Size,
-        Self::Mode,
-        Self::Missing,
-        Self::NotAFile,
-        Self::Unlisted,
-        Self::Unreadable,
-        Self::Capabilities,
-    ];
-
-    /// The counter's label.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Digest => "wrong-digest",
-            Self::Size => "wrong-size",
-            Self::Mode => "wrong-mode",
-            Self::Missing => "missing",
-            Self::NotAFile => "not-a-file",
-            Self::Unlisted => "unlisted",
-            Self::Unreadable => "unreadable",
-            Self::Capabilities => "capabilities",
-        }
+named! {
+    /// What is wrong with a file.
+    #[derive(PartialOrd, Ord, Hash)]
+    pub enum Wrong {
+        /// Other content of the same length.
+        Digest "wrong-digest",
+        /// Another length.
+        Size "wrong-size",
+        /// Other permission bits.
+        Mode "wrong-mode",
+        /// Listed, and not there.
+        Missing "missing",
+        /// Listed, and a directory, a symbolic link or a device.
+        NotAFile "not-a-file",
+        /// There, and not listed.
+        Unlisted "unlisted",
+        /// Listed, and cannot be read.
+        Unreadable "unreadable",
+        /// Whoever executes it gets rights that nobody signed (`setcap`).
+        Capabilities "capabilities",
     }
 }
 
@@ -88,21 +62,16 @@ pub fn tree(manifest: &Manifest, root: &Path, exclude: &[String]) -> Result<Vec<
 /// Checks every listed file, on all cores.
 pub fn listed(manifest: &Manifest, root: &Path) -> Vec<Finding> {
     let next = AtomicUsize::new(0);
-    let found = Mutex::new(Vec::new());
     let work = || {
+        let mut found = Vec::new();
         while let Some(entry) = manifest.entry(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(wrong) = file(&root.join(entry.path), &entry, manifest.algorithm()) {
-                let finding = Finding { path: entry.path.to_owned(), wrong };
-                found.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(finding);
+                found.push(Finding { path: entry.path.to_owned(), wrong });
             }
         }
+        found
     };
-    std::thread::scope(|scope| {
-        for _ in 0..seal::threads() {
-            scope.spawn(work);
-        }
-    });
-    found.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner)
+    threads::on(threads::cores(), work).concat()
 }
 
 /// Checks one file by its path; the last part may not be a symbolic link.
@@ -160,28 +129,18 @@ pub struct Difference {
     pub change: Change,
 }
 
-/// Change of a file from one manifest to the next.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Change {
-    /// It is new.
-    Added,
-    /// It has other content.
-    Content,
-    /// It has other permissions or another action.
-    Attributes,
-    /// It is gone.
-    Removed,
-}
-
-impl Change {
-    /// Its word.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Added => "added",
-            Self::Content => "content",
-            Self::Attributes => "attributes",
-            Self::Removed => "removed",
-        }
+named! {
+    /// What became of a file from one manifest to the next.
+    #[derive(PartialOrd, Ord)]
+    pub enum Change {
+        /// It is new.
+        Added "added",
+        /// It has other content.
+        Content "content",
+        /// It has other permissions or another action.
+        Attributes "attributes",
+        /// It is gone.
+        Removed "removed",
     }
 }
 

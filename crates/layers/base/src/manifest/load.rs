@@ -2,6 +2,7 @@
 
 use super::signature::PublicKey;
 use super::{Manifest, Refusal, parse};
+use crate::plain::beside;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
@@ -43,9 +44,7 @@ pub enum LoadError {
 
 /// Path of a manifest's signature, for us and for minisign.
 pub fn signature_path(manifest: &Path) -> PathBuf {
-    let mut path = manifest.as_os_str().to_owned();
-    path.push(".minisig");
-    path.into()
+    beside(manifest, ".minisig")
 }
 
 /// Reads a manifest and its signature.

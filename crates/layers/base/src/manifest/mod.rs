@@ -35,36 +35,25 @@ pub use refusal::Refusal;
 pub use write::{Header, text};
 
 use crate::digest::{Algorithm, Digest};
+use crate::named;
+use crate::named::Named;
 use std::fmt;
 use std::str::FromStr;
 
-/// Strongest reaction to a file that differs from the manifest. The enforcing process has a mode, too, and the milder
-/// of the two counts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
-    /// Report it.
-    Log,
-    /// Refuse to open it.
-    Deny,
-    /// End the served processes as well.
-    Stop,
-    /// Lock the keys of the store as well. The default.
-    #[default]
-    Lock,
-}
-
-impl Action {
-    /// All of them, mildest first.
-    pub const ALL: [Self; 4] = [Self::Log, Self::Deny, Self::Stop, Self::Lock];
-
-    /// Its name in manifests and flags.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Log => "log",
-            Self::Deny => "deny",
-            Self::Stop => "stop",
-            Self::Lock => "lock",
-        }
+named! {
+    /// What is to be done when a file is not what the manifest says, at most: the enforcing process has a
+    /// mode, too, and the milder of the two counts.
+    #[derive(Default, PartialOrd, Ord, Hash)]
+    pub enum Action {
+        /// Say so.
+        Log "log",
+        /// Refuse to open it.
+        Deny "deny",
+        /// End the served processes as well.
+        Stop "stop",
+        /// Lock the keys of the store as well. What is not said otherwise.
+        #[default]
+        Lock "lock",
     }
 }
 
@@ -78,7 +67,7 @@ impl FromStr for Action {
     type Err = UnknownAction;
 
     fn from_str(name: &str) -> Result<Self, UnknownAction> {
-        Self::ALL.into_iter().find(|action| action.name() == name).ok_or(UnknownAction)
+        Self::of_name(name).ok_or(UnknownAction)
     }
 }
 

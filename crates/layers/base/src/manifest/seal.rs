@@ -8,11 +8,11 @@ use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
 use crate::name::Name;
 use crate::plain::{For, Place};
+use crate::threads;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Header fields and options of a new manifest.
@@ -174,12 +174,7 @@ fn stays_below(root: &Path, path: &Path) -> bool {
     })
 }
 
-/// Number of hashing threads.
-pub(super) fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, usize::from)
-}
-
-/// Hashes a tree; returns the bytes of its manifest.
+/// Hashes a tree: the bytes of its manifest.
 ///
 /// # Errors
 /// As [`scan`]; or a file changes meanwhile.
@@ -248,34 +243,18 @@ struct Facts {
 fn hash_all(root: &Path, files: &[String], algorithm: Algorithm) -> Result<Vec<Facts>, SealError> {
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
-    let done = Mutex::new((Vec::with_capacity(files.len()), None));
-    let work = || {
+    let work = || -> Result<Vec<(usize, Facts)>, SealError> {
         let mut own = Vec::new();
-        let mut wrong = None;
         while !failed.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
             let Some(file) = files.get(index) else { break };
-            match hash(&root.join(file), algorithm) {
-                Ok(facts) => own.push((index, facts)),
-                Err(error) => {
-                    failed.store(true, Ordering::Relaxed);
-                    wrong = Some(error);
-                }
-            }
+            let facts = hash(&root.join(file), algorithm);
+            own.push((index, facts.inspect_err(|_| failed.store(true, Ordering::Relaxed))?));
         }
-        let mut done = done.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        done.0.extend(own);
-        done.1 = done.1.take().or(wrong);
+        Ok(own)
     };
-    std::thread::scope(|scope| {
-        for _ in 0..threads() {
-            scope.spawn(work);
-        }
-    });
-    let (mut facts, wrong) = done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    if let Some(wrong) = wrong {
-        return Err(wrong);
-    }
+    let parts: Result<Vec<_>, SealError> = threads::on(threads::cores(), work).into_iter().collect();
+    let mut facts = parts?.concat();
     facts.sort_unstable_by_key(|(index, _)| *index);
     Ok(facts.into_iter().map(|(_, facts)| facts).collect())
 }

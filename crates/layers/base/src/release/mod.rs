@@ -21,6 +21,7 @@ pub use secret::{KEY_FILE_BYTES, Secret, make_key_file};
 
 use crate::manifest::load::LoadError;
 use crate::name::Name;
+use crate::named;
 use aws_lc_rs::rand;
 use bakeoff_sys::secret::SecretBytes;
 use std::fmt;
@@ -109,22 +110,13 @@ pub enum State {
     },
 }
 
-/// Numbers that only rise.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Counter {
-    /// The version of the manifest of the long-lived set.
-    Manifest,
-    /// The sequence number of the vault.
-    Vault,
-}
-
-impl Counter {
-    /// Its name in messages.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Manifest => "manifest",
-            Self::Vault => "vault",
-        }
+named! {
+    /// Numbers that only rise.
+    pub enum Counter {
+        /// The version of the manifest of the long-lived set.
+        Manifest "manifest",
+        /// The sequence number of the vault.
+        Vault "vault",
     }
 }
 
@@ -310,39 +302,7 @@ fn and_more(more: usize) -> String {
     }
 }
 
-impl Refusal {
-    /// Label of its counter.
-    pub fn label(&self) -> &'static str {
-        match self {
-            Self::KeyLost(_) => "key-lost",
-            Self::Damaged { .. } => "damaged",
-            Self::OldFormat(_) => "old-format",
-            Self::WrongVault { .. } => "wrong-vault",
-            Self::NotBound => "not-bound",
-            Self::WrongManifest { .. } => "wrong-manifest",
-            Self::WrongRoot { .. } => "wrong-root",
-            Self::EmptyManifest(_) => "empty-manifest",
-            Self::NamelessManifest(_) => "nameless-manifest",
-            Self::Manifest(_) => "manifest",
-            Self::Memory(_) => "no-locked-memory",
-            Self::WrongSecret(_) => "wrong-secret",
-            Self::Altered(_) => "altered",
-            Self::Locked(_) => "locked",
-            Self::Unmeasured => "unmeasured",
-            Self::NotTheAdmin => "not-the-admin",
-            Self::WrongAdmin => "wrong-admin",
-            Self::RolledBack { .. } => "rolled-back",
-            Self::LongLivedChanged { .. } => "long-lived-changed",
-            Self::MemoryLost(_) => "memory-lost",
-            Self::OpenKeyFile(_) => "open-key-file",
-            Self::NoKeyFile(_) => "no-key-file",
-            Self::Io { .. } => "io",
-            Self::Cipher => "cipher",
-        }
-    }
-}
-
-/// Whether a vault and a state satisfy a policy; the counter is left to the place.
+/// Whether a policy is content with a vault and a state; the counter is the place's own business.
 ///
 /// # Errors
 /// The first condition that fails.
@@ -369,7 +329,7 @@ pub fn judge(policy: &Policy, vault: &Name, state: &State) -> Result<Option<u64>
     }
     if *version < wanted.least_version {
         let (is, newest) = (*version, wanted.least_version);
-        return Err(Refusal::RolledBack { what: Counter::Manifest.word(), is, newest });
+        return Err(Refusal::RolledBack { what: Counter::Manifest.name(), is, newest });
     }
     match wrong.split_first() {
         Some((first, rest)) => Err(Refusal::LongLivedChanged { first: first.clone(), more: rest.len() }),

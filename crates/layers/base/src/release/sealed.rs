@@ -9,7 +9,7 @@ use super::text::{self, Memory, NoWrap, WrapHead};
 use super::{AdminKey, Counter, Policy, Refusal, Release, State, StoreKey, judge};
 use crate::hex::to_hex;
 use crate::name::Name;
-use crate::plain::{self, For, Place};
+use crate::plain::{self, For, Place, beside};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
 use bakeoff_sys::secret::SecretBytes;
@@ -218,7 +218,7 @@ impl Release for SealedFile {
             Counter::Vault => &mut memory.vault,
         };
         if to < *newest {
-            return Err(Refusal::RolledBack { what: counter.word(), is: to, newest: *newest });
+            return Err(Refusal::RolledBack { what: counter.name(), is: to, newest: *newest });
         }
         if to == *newest {
             return Ok(());
@@ -283,12 +283,6 @@ fn random<const N: usize>() -> Result<[u8; N], Refusal> {
     let mut bytes = [0; N];
     rand::fill(&mut bytes).map_err(|_| Refusal::Cipher)?;
     Ok(bytes)
-}
-
-fn beside(path: &Path, end: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(end);
-    name.into()
 }
 
 fn read_text(path: &Path, missing: impl Fn() -> Refusal) -> Result<String, Refusal> {

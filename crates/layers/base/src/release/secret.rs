@@ -5,14 +5,15 @@
 //! as the owner's machine can bear.
 
 use super::Refusal;
+use crate::plain::{For, Place};
 use argon2::{Algorithm, Argon2, Params, Version};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::rand;
 use bakeoff_sys::secret::SecretBytes;
 use std::fmt;
-use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::{Zeroize, Zeroizing};
 
@@ -134,10 +135,6 @@ pub fn make_key_file(path: &Path) -> Result<(), Refusal> {
     let mut key = Zeroizing::new([0_u8; KEY_FILE_BYTES]);
     rand::fill(key.as_mut_slice()).map_err(|_| Refusal::Cipher)?;
     let line = Zeroizing::new(format!("{}\n", crate::hex::to_hex(key.as_slice())));
-    let write = || -> io::Result<()> {
-        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-        file.write_all(line.as_bytes())?;
-        file.sync_all()
-    };
-    write().map_err(|error| Refusal::Io { path: path.to_owned(), error })
+    let written = Place::of(path).and_then(|place| place.put_new(line.as_bytes(), For::Owner));
+    written.map_err(|error| Refusal::Io { path: path.to_owned(), error })
 }

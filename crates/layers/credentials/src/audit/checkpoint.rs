@@ -123,7 +123,7 @@ fn signed(text: &str, signatures: &str, origin: &str, keys: &[PublicKey]) -> Res
 
 /// Origin of a log: the server's name as a path, without blanks and plus signs.
 pub(super) fn origin(server: &Name) -> String {
-    format!("{}/{}/{}/audit", server.domain(), server.kind().word(), server.local())
+    format!("{}/{}/{}/audit", server.domain(), server.kind().name(), server.local())
 }
 
 fn id(origin: &str, key: &PublicKey) -> [u8; ID_BYTES] {

@@ -73,7 +73,7 @@ fn chain() -> impl Strategy<Value = Vec<Vec<Drawn>>> {
 
 /// One link at a path: whether it grants an operation, and its byte limit.
 fn lets(link: &[Drawn], path: &[&str], operation: Operation) -> (bool, u64) {
-    let here = link.iter().filter(|(own, bits, _)| path.starts_with(own) && bits & operation as u8 != 0);
+    let here = link.iter().filter(|(own, bits, _)| path.starts_with(own) && bits & operation.bit() != 0);
     let most_bytes: Vec<u64> = here.map(|(_, _, most_bytes)| most_bytes.unwrap_or(u64::MAX)).collect();
     (!most_bytes.is_empty(), most_bytes.into_iter().max().unwrap_or(0))
 }
@@ -135,7 +135,7 @@ proptest! {
             let listed = decided(&rules, &path, &[0, 2]);
             for operation in Operation::ALL {
                 let all = chain.iter().all(|link| lets(link, &path, operation).0);
-                let expected = all && listed & operation as u8 != 0;
+                let expected = all && listed & operation.bit() != 0;
                 prop_assert_eq!(rights.operations.has(operation), expected, "{:?} {:?}", path, operation);
                 prop_assert_eq!(grant.because(&acl, &path, operation).granted, expected);
             }
@@ -159,7 +159,7 @@ proptest! {
                 // The named line grants it, and no nearer line does.
                 let Some(named) = line.map(|line| &rules[line - 1]) else { continue };
                 let good = |rule: &&Rule| {
-                    path.starts_with(&rule.0) && who.contains(&rule.2) && rule.3 & operation as u8 != 0
+                    path.starts_with(&rule.0) && who.contains(&rule.2) && rule.3 & operation.bit() != 0
                 };
                 let nearest = rules.iter().filter(good).map(|rule| rule.0.len()).max();
                 prop_assert!(good(&named) && nearest == Some(named.0.len()), "{:?} by {:?}", operation, named);

@@ -4,6 +4,8 @@
 //! Measured side, pure. Owns the tables and the reason for each call in them; [`bakeoff_sys::seccomp`] installs them
 //! in the kernel. Every other call is allowed, as the programs are not ours.
 
+use bakeoff_layers_base::daemon::calls;
+use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow_if, refuse, refuse_if, unknown};
 use libc::c_long;
 
@@ -52,15 +54,13 @@ const UNSEEN: &[Rule] = &[unknown(libc::SYS_clone3), unknown(libc::SYS_openat2)]
 /// walk to the root at every open. It is asked nothing at all for access mode 3, neither reading nor writing.
 const READ_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_RDONLY) as u32;
 const NEITHER_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
-const TRUNCATING: &[Rule] = &[
-    refuse(libc::SYS_truncate),
-    #[cfg(target_arch = "x86_64")]
-    refuse_if(libc::SYS_open, &[Argument::int(1, NEITHER_TRUNCATE, READ_TRUNCATE)]),
-    #[cfg(target_arch = "x86_64")]
-    refuse_if(libc::SYS_open, &[Argument::int(1, NEITHER_TRUNCATE, NEITHER_TRUNCATE)]),
-    refuse_if(libc::SYS_openat, &[Argument::int(2, NEITHER_TRUNCATE, READ_TRUNCATE)]),
-    refuse_if(libc::SYS_openat, &[Argument::int(2, NEITHER_TRUNCATE, NEITHER_TRUNCATE)]),
-];
+const TRUNCATING: &[Rule] = rules! {
+    refuse: SYS_truncate;
+    x86_64 refuse_if(&[Argument::int(1, NEITHER_TRUNCATE, READ_TRUNCATE)]): SYS_open;
+    x86_64 refuse_if(&[Argument::int(1, NEITHER_TRUNCATE, NEITHER_TRUNCATE)]): SYS_open;
+    refuse_if(&[Argument::int(2, NEITHER_TRUNCATE, READ_TRUNCATE)]): SYS_openat;
+    refuse_if(&[Argument::int(2, NEITHER_TRUNCATE, NEITHER_TRUNCATE)]): SYS_openat;
+};
 
 /// The kind of a socket, without its flags.
 const STREAM: Argument = Argument::int(1, 0xf, libc::SOCK_STREAM as u32);
@@ -89,49 +89,23 @@ const SOCKETS: &[Rule] = &[
 ];
 
 /// Flags of clone and unshare that make namespaces; `CLONE_NEWTIME` is a part of clone's signal.
-const NAMESPACE: u32 = (libc::CLONE_NEWNS
-    | libc::CLONE_NEWCGROUP
-    | libc::CLONE_NEWUTS
-    | libc::CLONE_NEWIPC
-    | libc::CLONE_NEWUSER
-    | libc::CLONE_NEWPID
-    | libc::CLONE_NEWNET) as u32;
+const NAMESPACE: u32 = calls::NAMESPACES as u32;
 
-/// Calls for another view of files, processes or the network; and handles, which name a file without its path.
-const NAMESPACES: &[Rule] = &[
-    allow_if(libc::SYS_clone, &[Argument::int(0, NAMESPACE, 0)]),
-    refuse(libc::SYS_clone),
-    allow_if(libc::SYS_unshare, &[Argument::int(0, NAMESPACE | libc::CLONE_NEWTIME as u32, 0)]),
-    refuse(libc::SYS_unshare),
-    refuse(libc::SYS_setns),
-    refuse(libc::SYS_chroot),
-    refuse(libc::SYS_pivot_root),
-    refuse(libc::SYS_mount),
-    refuse(libc::SYS_umount2),
-    refuse(libc::SYS_open_tree),
-    refuse(libc::SYS_move_mount),
-    refuse(libc::SYS_fsopen),
-    refuse(libc::SYS_fsconfig),
-    refuse(libc::SYS_fsmount),
-    refuse(libc::SYS_fspick),
-    refuse(libc::SYS_mount_setattr),
-    refuse(OPEN_TREE_ATTR),
-    refuse(STATMOUNT),
-    refuse(LISTMOUNT),
-    refuse(libc::SYS_open_by_handle_at),
-];
+/// Another view of files, processes or the network; and handles, which name a file without its path.
+const NAMESPACES: &[Rule] = rules! {
+    allow_if(&[Argument::int(0, NAMESPACE, 0)]): SYS_clone;
+    refuse: SYS_clone;
+    allow_if(&[Argument::int(0, NAMESPACE | libc::CLONE_NEWTIME as u32, 0)]): SYS_unshare;
+    refuse: SYS_unshare SYS_setns SYS_chroot SYS_pivot_root SYS_mount SYS_umount2 SYS_open_tree SYS_move_mount
+        SYS_fsopen SYS_fsconfig SYS_fsmount SYS_fspick SYS_mount_setattr SYS_open_by_handle_at;
+    refuse number: OPEN_TREE_ATTR STATMOUNT LISTMOUNT;
+};
 
-/// Calls for code that has no path to judge by, and ways to make calls other than by calling.
-const CODE: &[Rule] = &[
-    refuse(libc::SYS_memfd_create),
-    refuse(libc::SYS_memfd_secret),
-    refuse(libc::SYS_execveat),
-    refuse(libc::SYS_io_uring_setup),
-    refuse(libc::SYS_io_uring_enter),
-    refuse(libc::SYS_io_uring_register),
-    refuse(libc::SYS_bpf),
-    refuse(libc::SYS_userfaultfd),
-];
+/// Code that has no path to judge by, and calls that are made in other ways than by calling.
+const CODE: &[Rule] = rules! {
+    refuse: SYS_memfd_create SYS_memfd_secret SYS_execveat SYS_io_uring_setup SYS_io_uring_enter
+        SYS_io_uring_register SYS_bpf SYS_userfaultfd;
+};
 
 /// Argument check: the first argument is a process, and 0 is the caller.
 const ONESELF: &[Argument] = &[is(0, 0)];
@@ -139,84 +113,35 @@ const ONESELF: &[Argument] = &[is(0, 0)];
 const OWN_NICENESS: &[Argument] = &[is(0, libc::PRIO_PROCESS), is(1, 0)];
 const OWN_IO: &[Argument] = &[is(0, 1), is(1, 0)];
 
-/// Calls on other processes, and notifications about files that others use. Landlock judges signals.
-const OTHERS: &[Rule] = &[
-    refuse(libc::SYS_ptrace),
-    refuse(libc::SYS_process_vm_readv),
-    refuse(libc::SYS_process_vm_writev),
-    refuse(libc::SYS_process_madvise),
-    refuse(libc::SYS_process_mrelease),
-    refuse(libc::SYS_pidfd_getfd),
-    refuse(libc::SYS_kcmp),
-    refuse(libc::SYS_migrate_pages),
-    allow_if(libc::SYS_move_pages, ONESELF),
-    refuse(libc::SYS_move_pages),
-    allow_if(libc::SYS_setpriority, OWN_NICENESS),
-    refuse(libc::SYS_setpriority),
-    allow_if(libc::SYS_ioprio_set, OWN_IO),
-    refuse(libc::SYS_ioprio_set),
-    allow_if(libc::SYS_prlimit64, ONESELF),
-    refuse(libc::SYS_prlimit64),
-    allow_if(libc::SYS_sched_setaffinity, ONESELF),
-    refuse(libc::SYS_sched_setaffinity),
-    allow_if(libc::SYS_sched_setscheduler, ONESELF),
-    refuse(libc::SYS_sched_setscheduler),
-    allow_if(libc::SYS_sched_setparam, ONESELF),
-    refuse(libc::SYS_sched_setparam),
-    allow_if(libc::SYS_sched_setattr, ONESELF),
-    refuse(libc::SYS_sched_setattr),
-    // It would change the process's name in the kernel's log.
-    refuse_if(libc::SYS_prctl, &[is(0, libc::PR_SET_MM as u32)]),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_inotify_init),
-    refuse(libc::SYS_inotify_init1),
-    refuse(libc::SYS_fanotify_init),
-    refuse(libc::SYS_perf_event_open),
-];
+/// Other processes, and what is told about files that others use. Signals are Landlock's.
+const OTHERS: &[Rule] = rules! {
+    refuse: SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_process_mrelease
+        SYS_pidfd_getfd SYS_kcmp SYS_migrate_pages;
+    allow_if(ONESELF): SYS_move_pages SYS_prlimit64 SYS_sched_setaffinity SYS_sched_setscheduler
+        SYS_sched_setparam SYS_sched_setattr;
+    allow_if(OWN_NICENESS): SYS_setpriority;
+    allow_if(OWN_IO): SYS_ioprio_set;
+    refuse: SYS_move_pages SYS_prlimit64 SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_setparam
+        SYS_sched_setattr SYS_setpriority SYS_ioprio_set;
+    // Its name in the kernel's log would be another.
+    refuse_if(&[is(0, libc::PR_SET_MM as u32)]): SYS_prctl;
+    x86_64 refuse: SYS_inotify_init;
+    refuse: SYS_inotify_init1 SYS_fanotify_init SYS_perf_event_open;
+};
 
-/// Memory, semaphores and messages named by a number or a name that is no path; keys.
-const IPC: &[Rule] = &[
-    refuse(libc::SYS_shmget),
-    refuse(libc::SYS_shmat),
-    refuse(libc::SYS_shmctl),
-    refuse(libc::SYS_semget),
-    refuse(libc::SYS_semop),
-    refuse(libc::SYS_semtimedop),
-    refuse(libc::SYS_semctl),
-    refuse(libc::SYS_msgget),
-    refuse(libc::SYS_msgsnd),
-    refuse(libc::SYS_msgrcv),
-    refuse(libc::SYS_msgctl),
-    refuse(libc::SYS_mq_open),
-    refuse(libc::SYS_mq_unlink),
-    refuse(libc::SYS_add_key),
-    refuse(libc::SYS_request_key),
-    refuse(libc::SYS_keyctl),
-];
+/// Memory, semaphores and messages by a number or name that is no path; keys.
+const IPC: &[Rule] = rules! {
+    refuse: SYS_shmget SYS_shmat SYS_shmctl SYS_semget SYS_semop SYS_semtimedop SYS_semctl SYS_msgget
+        SYS_msgsnd SYS_msgrcv SYS_msgctl SYS_mq_open SYS_mq_unlink SYS_add_key SYS_request_key SYS_keyctl;
+};
 
-/// Calls on the whole machine. They mostly fail without capabilities; they are refused for a process that has some.
-const MACHINE: &[Rule] = &[
-    refuse(libc::SYS_kexec_load),
-    refuse(libc::SYS_kexec_file_load),
-    refuse(libc::SYS_init_module),
-    refuse(libc::SYS_finit_module),
-    refuse(libc::SYS_delete_module),
-    refuse(libc::SYS_reboot),
-    refuse(libc::SYS_swapon),
-    refuse(libc::SYS_swapoff),
-    refuse(libc::SYS_sethostname),
-    refuse(libc::SYS_setdomainname),
-    refuse(libc::SYS_settimeofday),
-    refuse(libc::SYS_clock_settime),
-    refuse(libc::SYS_acct),
-    refuse(libc::SYS_quotactl),
-    refuse(libc::SYS_quotactl_fd),
-    refuse(libc::SYS_syslog),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_iopl),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_ioperm),
-];
+/// The whole machine. Nobody without capabilities gets far with these; they are refused where one would.
+const MACHINE: &[Rule] = rules! {
+    refuse: SYS_kexec_load SYS_kexec_file_load SYS_init_module SYS_finit_module SYS_delete_module SYS_reboot
+        SYS_swapon SYS_swapoff SYS_sethostname SYS_setdomainname SYS_settimeofday SYS_clock_settime SYS_acct
+        SYS_quotactl SYS_quotactl_fd SYS_syslog;
+    x86_64 refuse: SYS_iopl SYS_ioperm;
+};
 
 /// Requests that type into the terminal that started the program: the shell behind it would run the input.
 const IOCTLS: &[Rule] = &[
@@ -231,38 +156,15 @@ const SET_EXTENDED: u32 = 0x401c_5820;
 const ENABLE_VERITY: u32 = 0x4080_6685;
 const SET_ENCRYPTION: u32 = 0x800c_6613;
 
-/// Calls for modes, owners, times, extended attributes and flags: Landlock judges none of them.
-const ATTRIBUTES: &[Rule] = &[
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_chmod),
-    refuse(libc::SYS_fchmod),
-    refuse(libc::SYS_fchmodat),
-    refuse(FCHMODAT2),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_chown),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_lchown),
-    refuse(libc::SYS_fchown),
-    refuse(libc::SYS_fchownat),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_utime),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_utimes),
-    #[cfg(target_arch = "x86_64")]
-    refuse(libc::SYS_futimesat),
-    refuse(libc::SYS_utimensat),
-    refuse(libc::SYS_setxattr),
-    refuse(libc::SYS_lsetxattr),
-    refuse(libc::SYS_fsetxattr),
-    refuse(SETXATTRAT),
-    refuse(libc::SYS_removexattr),
-    refuse(libc::SYS_lremovexattr),
-    refuse(libc::SYS_fremovexattr),
-    refuse(REMOVEXATTRAT),
-    refuse(FILE_SETATTR),
-    refuse_if(libc::SYS_ioctl, &[is(1, SET_FLAGS)]),
-    refuse_if(libc::SYS_ioctl, &[is(1, SET_VERSION)]),
-    refuse_if(libc::SYS_ioctl, &[is(1, SET_EXTENDED)]),
-    refuse_if(libc::SYS_ioctl, &[is(1, ENABLE_VERITY)]),
-    refuse_if(libc::SYS_ioctl, &[is(1, SET_ENCRYPTION)]),
-];
+/// Modes, owners, times, extended attributes and flags: Landlock judges none of them.
+const ATTRIBUTES: &[Rule] = rules! {
+    x86_64 refuse: SYS_chmod SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat;
+    refuse: SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat SYS_setxattr SYS_lsetxattr
+        SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr;
+    refuse number: FCHMODAT2 SETXATTRAT REMOVEXATTRAT FILE_SETATTR;
+    refuse_if(&[is(1, SET_FLAGS)]): SYS_ioctl;
+    refuse_if(&[is(1, SET_VERSION)]): SYS_ioctl;
+    refuse_if(&[is(1, SET_EXTENDED)]): SYS_ioctl;
+    refuse_if(&[is(1, ENABLE_VERITY)]): SYS_ioctl;
+    refuse_if(&[is(1, SET_ENCRYPTION)]): SYS_ioctl;
+};

@@ -5,43 +5,34 @@
 use crate::access::{Access, Accesses};
 use crate::confine::ConfineError;
 use crate::grant::Grant;
+use bakeoff_layers_base::named;
 use landlock::{ABI, Access as _, AccessFs, AccessNet, BitFlags, Scope, make_bitflags};
 
 /// The first ABI with rules for TCP ports (Linux 6.7): a domain needs them.
 pub const NEEDED_ABI: u32 = 4;
 
-/// Part of a domain's protection that this kernel does not enforce.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Gap {
-    /// Any TCP port can be bound and connected to: ABI below 4.
-    NoTcp,
-    /// Requests to devices that may be opened are not judged: ABI below 5 (Linux 6.10).
-    NoIoctl,
-    /// Signals and abstract sockets reach processes outside: ABI below 6 (Linux 6.12).
-    NoScopes,
-    /// Refusals are not logged: ABI below 7 (Linux 6.15). They are still refused.
-    NoLog,
-    /// Paths of the policy that could not be granted.
-    NotGranted,
-    /// No forbidden access was found, so none could be tried.
-    NoCanary,
+named! {
+    /// Something that a domain is meant to be held by and is not.
+    #[derive(PartialOrd, Ord)]
+    pub enum Gap {
+        /// Any TCP port can be bound and connected to: ABI below 4.
+        NoTcp "no-tcp",
+        /// Requests to devices that may be opened are not judged: ABI below 5 (Linux 6.10).
+        NoIoctl "no-ioctl",
+        /// Signals and abstract sockets reach processes outside: ABI below 6 (Linux 6.12).
+        NoScopes "no-scopes",
+        /// Refusals are not logged: ABI below 7 (Linux 6.15). They are refusals all the same.
+        NoLog "no-log",
+        /// Paths of the policy that could not be granted.
+        NotGranted "not-granted",
+        /// Nothing was found that the domain may not do, so nothing could be tried.
+        NoCanary "no-canary",
+    }
 }
 
 impl Gap {
-    /// Its name in the status, behind `gap-`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::NoTcp => "no-tcp",
-            Self::NoIoctl => "no-ioctl",
-            Self::NoScopes => "no-scopes",
-            Self::NoLog => "no-log",
-            Self::NotGranted => "not-granted",
-            Self::NoCanary => "no-canary",
-        }
-    }
-
-    /// Reason why it makes the degree `partial`; `None` for a gap that weakens nothing, and for paths, which are
-    /// reported by name.
+    /// Why it makes the degree `partial`; none of one that takes nothing from the protection, and of paths, which are
+    /// told by name.
     pub(crate) fn reason(self) -> Option<&'static str> {
         match self {
             Self::NoTcp => Some("this kernel's Landlock has no rules for TCP ports"),

@@ -27,7 +27,7 @@ impl Wanted {
     /// One word for the access, without the path.
     pub fn word(&self) -> &str {
         match self {
-            Self::File(access, _) | Self::Files(access) => access.word(),
+            Self::File(access, _) | Self::Files(access) => access.name(),
             Self::Bind(_) => "bind",
             Self::Connect(_) => "connect",
             Self::Scope(what) => what,
@@ -38,7 +38,7 @@ impl Wanted {
     /// Name of its counter of refusals.
     pub fn counter(&self) -> String {
         match self {
-            Self::File(access, _) | Self::Files(access) => format!("denied.fs.{}", access.word()),
+            Self::File(access, _) | Self::Files(access) => format!("denied.fs.{}", access.name()),
             Self::Bind(_) | Self::Connect(_) => format!("denied.net.{}", self.word()),
             Self::Scope(what) => format!("denied.scope.{what}"),
             Self::Call(_) => "denied.call".to_owned(),
@@ -50,7 +50,7 @@ impl fmt::Display for Wanted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(access, path) => {
-                write!(f, "{} {}", access.word(), path.display().to_string().escape_debug())
+                write!(f, "{} {}", access.name(), path.display().to_string().escape_debug())
             }
             Self::Bind(port) | Self::Connect(port) => write!(f, "{} {port}", self.word()),
             Self::Call(number) => write!(f, "call {number}"),

@@ -6,11 +6,9 @@ use super::Lets;
 use super::fault::{Faults, Wrong};
 use super::words::{accesses, unknown};
 use crate::access::Accesses;
+use bakeoff_layers_base::document::{self, Language, Value};
 use bakeoff_layers_base::word::{is_name, near_miss};
-use std::collections::BTreeSet;
-use std::ops::Range;
-use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeValue;
 
 /// A policy's sections.
 #[derive(Debug, Default)]
@@ -65,141 +63,132 @@ pub(super) struct Never {
     pub(super) line: usize,
 }
 
-/// Keys with their meaning.
-const KEYS: [(&str, &str); 12] = [
-    ("types", "a table: write [types], and below it NAME = [\"/path\"]"),
-    ("paths", "a list of paths: write [\"/path\"], or { paths = [\"/path\"], hot = true }"),
-    ("hot", "true or false"),
-    ("domain", "a table: write [domain.NAME]"),
-    ("allow", "what may be done to which type: write allow = { TYPE = \"read list\" }"),
-    ("listen", "a list of ports: write listen = [8080]"),
-    ("connect", "a list of ports: write connect = [5432]"),
-    ("attributes", "true or false"),
-    ("never", "a list of tables: write [[never]], and below it domain, type and access"),
-    ("domain of never", "the name of a domain, or \"*\" for all"),
-    ("type", "the name of a type"),
-    ("access", "a text: write access = \"read write\", or \"any\""),
-];
+impl Language for Wrong {
+    const KEYS: &'static [(&'static str, &'static str)] = &[
+        ("types", "a table: write [types], and below it NAME = [\"/path\"]"),
+        ("paths", "a list of paths: write [\"/path\"], or { paths = [\"/path\"], hot = true }"),
+        ("hot", "true or false"),
+        ("domain", "a table: write [domain.NAME]"),
+        ("allow", "what may be done to which type: write allow = { TYPE = \"read list\" }"),
+        ("listen", "a list of ports: write listen = [8080]"),
+        ("connect", "a list of ports: write connect = [5432]"),
+        ("attributes", "true or false"),
+        ("never", "a list of tables: write [[never]], and below it domain, type and access"),
+        ("domain of never", "the name of a domain, or \"*\" for all"),
+        ("type", "the name of a type"),
+        ("access", "a text: write access = \"read write\", or \"any\""),
+    ];
+    const NOT_TOML: Self = Self::NotToml;
+    const UNKNOWN: Self = Self::Unknown;
+    const OF_ANOTHER_TYPE: Self = Self::OfAnotherType;
+    const KEY_MISSING: Self = Self::KeyMissing;
+    const ODD_NAME: Self = Self::OddName;
 
-fn wanted(key: &str) -> &'static str {
-    KEYS.iter().find(|(known, _)| *known == key).map_or("something else", |(_, wanted)| wanted)
+    fn unknown(what: &str, word: &str, known: &[&str]) -> String {
+        unknown(what, word, known)
+    }
 }
 
 /// Reads a text.
 pub(super) fn read(text: &str, lets: &Lets, faults: &mut Faults) -> File {
-    let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
-    let mut reader = Reader { starts, lets, faults };
-    let (table, errors) = DeTable::parse_recoverable(text);
-    let mut lines = BTreeSet::new();
-    for error in &errors {
-        let line = reader.line(&error.span().unwrap_or_default());
-        // The parser's further guesses on a line follow from the first.
-        if lines.insert(line) {
-            reader.faults.add(line, Wrong::NotToml, error.message().to_owned());
-        }
-    }
-    // After a syntax error missing keys would be reported wrongly.
-    if errors.is_empty() { reader.file(table.get_ref()) } else { File::default() }
-}
-
-type Value<'t> = Spanned<DeValue<'t>>;
-
-struct Reader<'r> {
-    /// Byte offsets of line ends.
-    starts: Vec<usize>,
-    lets: &'r Lets,
-    faults: &'r mut Faults,
-}
-
-impl Reader<'_> {
-    fn line(&self, span: &Range<usize>) -> usize {
-        self.starts.partition_point(|end| *end < span.start) + 1
-    }
-
-    fn file(&mut self, table: &DeTable<'_>) -> File {
+    document::read(text, faults, |form, entries| {
+        let mut reader = Reader { form, lets };
         let mut file = File::default();
-        for (key, value) in table {
-            match key.get_ref().as_ref() {
-                "types" => self.table("types", value, |reader, name, line, value| {
-                    let found = reader.a_type(name, line, value);
-                    file.types.push(found);
-                }),
-                "domain" => self.table("domain", value, |reader, name, line, value| {
-                    let found = reader.domain(name, line, value);
-                    file.domains.push(found);
-                }),
-                "never" => self.list("never", value, |reader, value| {
-                    let found = reader.never(value);
-                    file.nevers.extend(found);
-                }),
-                other => self.unknown_key(other, self.line(&key.span()), &["types", "domain", "never"]),
+        for (key, line, value) in entries {
+            match key {
+                "types" => {
+                    let types = reader.form.table("types", value).into_iter();
+                    file.types.extend(types.map(|(name, line, value)| reader.a_type(name, line, value)));
+                }
+                "domain" => {
+                    let domains = reader.form.table("domain", value).into_iter();
+                    file.domains.extend(domains.map(|(name, line, value)| reader.domain(name, line, value)));
+                }
+                "never" => {
+                    let nevers = reader.form.list("never", value).iter();
+                    file.nevers.extend(nevers.filter_map(|value| reader.never(value)));
+                }
+                other => reader.form.unknown_key(other, line, &["types", "domain", "never"]),
             }
         }
         file
-    }
+    })
+}
 
+struct Reader<'r> {
+    form: document::Reader<'r, Wrong>,
+    lets: &'r Lets,
+}
+
+impl Reader<'_> {
     fn a_type(&mut self, name: &str, line: usize, value: &Value<'_>) -> Type {
-        self.name(name, line);
+        self.form.name(name, line);
         let mut found = Type { name: name.to_owned(), line, paths: Vec::new(), hot: false };
         if !value.get_ref().is_table() {
             found.paths = self.paths(value);
             return found;
         }
         let mut written = false;
-        self.table(name, value, |reader, key, line, value| match key {
-            "paths" => {
-                written = true;
-                found.paths = reader.paths(value);
+        for (key, line, value) in self.form.table(name, value) {
+            match key {
+                "paths" => {
+                    written = true;
+                    found.paths = self.paths(value);
+                }
+                "hot" => found.hot = self.form.flag("hot", value),
+                other => self.form.unknown_key(other, line, &["paths", "hot"]),
             }
-            "hot" => found.hot = reader.flag("hot", value),
-            other => reader.unknown_key(other, line, &["paths", "hot"]),
-        });
+        }
         if !written {
-            self.missing("paths", "paths", line);
+            self.form.missing("paths", line);
         }
         found
     }
 
     fn domain(&mut self, name: &str, line: usize, value: &Value<'_>) -> Domain {
-        self.name(name, line);
+        self.form.name(name, line);
         let mut found = Domain { name: name.to_owned(), line, ..Domain::default() };
-        self.table("domain", value, |reader, key, line, value| match key {
-            "allow" => reader.table("allow", value, |reader, label, line, words| {
-                let accesses = reader.accesses("allow", words);
-                found.allow.push(Allow { label: label.to_owned(), accesses, line });
-            }),
-            "listen" => found.listen = reader.ports("listen", line, value),
-            "connect" => found.connect = reader.ports("connect", line, value),
-            "attributes" => found.attributes = reader.flag("attributes", value),
-            other => reader.unknown_key(other, line, &["allow", "listen", "connect", "attributes"]),
-        });
+        for (key, line, value) in self.form.table("domain", value) {
+            match key {
+                "allow" => {
+                    for (label, line, words) in self.form.table("allow", value) {
+                        let accesses = self.accesses("allow", words);
+                        found.allow.push(Allow { label: label.to_owned(), accesses, line });
+                    }
+                }
+                "listen" => found.listen = self.ports("listen", line, value),
+                "connect" => found.connect = self.ports("connect", line, value),
+                "attributes" => found.attributes = self.form.flag("attributes", value),
+                other => self.form.unknown_key(other, line, &["allow", "listen", "connect", "attributes"]),
+            }
+        }
         found
     }
 
     fn never(&mut self, value: &Value<'_>) -> Option<Never> {
-        let line = self.line(&value.span());
+        let line = self.form.line(value);
         let (mut domain, mut label, mut accesses) = (None, None, Accesses::NONE);
         let mut missing = vec![("domain", "domain of never"), ("type", "type"), ("access", "access")];
-        self.table("never", value, |reader, key, line, value| {
+        for (key, line, value) in self.form.table("never", value) {
             missing.retain(|(known, _)| *known != key);
             match key {
-                "domain" => domain = reader.text("domain of never", value),
-                "type" => label = reader.text("type", value),
-                "access" => accesses = reader.accesses("access", value),
-                other => reader.unknown_key(other, line, &["domain", "type", "access"]),
+                "domain" => domain = self.form.text("domain of never", value),
+                "type" => label = self.form.text("type", value),
+                "access" => accesses = self.accesses("access", value),
+                other => self.form.unknown_key(other, line, &["domain", "type", "access"]),
             }
-        });
-        missing.iter().for_each(|(key, long)| self.missing(key, long, line));
+        }
+        missing.iter().for_each(|(_, long)| self.form.missing(long, line));
         Some(Never { domain: domain?, label: label?, accesses, line })
     }
 
     fn paths(&mut self, value: &Value<'_>) -> Vec<(String, usize)> {
         let mut paths = Vec::new();
-        self.list("paths", value, |reader, value| {
-            let line = reader.line(&value.span());
-            let Some(text) = value.get_ref().as_str() else { return reader.odd("paths", value) };
-            paths.extend(reader.path(text, line).map(|path| (path, line)));
-        });
+        for value in self.form.list("paths", value) {
+            let line = self.form.line(value);
+            let text = self.form.text("paths", value);
+            paths.extend(text.and_then(|text| self.path(&text, line)).map(|path| (path, line)));
+        }
         paths
     }
 
@@ -210,14 +199,14 @@ impl Reader<'_> {
             let help = "name the directory, and all below it is meant; a name that really holds such a character can be \
                         given through --let";
             let sentence = format!("`{}` is a pattern, and Landlock has none: {help}", text.escape_debug());
-            self.faults.add(line, Wrong::Pattern, sentence);
+            self.form.fault(line, Wrong::Pattern, sentence);
             return None;
         }
         let path = self.fill(text, line)?;
         if !path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0') {
             let help = "begin with / or with {NAME} that --let NAME=/PATH fills, without `..`";
             let sentence = format!("`{}` is not a whole path: {help}", path.escape_debug());
-            self.faults.add(line, Wrong::NotAbsolute, sentence);
+            self.form.fault(line, Wrong::NotAbsolute, sentence);
             return None;
         }
         Some(path)
@@ -225,23 +214,23 @@ impl Reader<'_> {
 
     fn ports(&mut self, key: &'static str, line: usize, value: &Value<'_>) -> Ports {
         let mut ports = Vec::new();
-        self.list(key, value, |reader, value| {
-            let line = reader.line(&value.span());
+        for value in self.form.list(key, value) {
+            let line = self.form.line(value);
             let text = match value.get_ref() {
                 DeValue::Integer(number) if number.radix() == 10 => Some(number.as_str().to_owned()),
-                DeValue::String(text) => reader.fill(text, line),
-                _ => return reader.odd(key, value),
+                DeValue::String(text) => self.fill(text, line),
+                _ => self.form.odd(key, value, None),
             };
-            let Some(text) = text else { return };
+            let Some(text) = text else { continue };
             match text.parse() {
                 Ok(port) => ports.push(port),
                 Err(_) => {
                     let help = "write 0 to 65535, or \"{NAME}\" that --let NAME=PORT fills";
                     let sentence = format!("`{}` is no TCP port: {help}", text.escape_debug());
-                    reader.faults.add(line, Wrong::NoPort, sentence);
+                    self.form.fault(line, Wrong::NoPort, sentence);
                 }
             }
-        });
+        }
         Ports { ports, line: Some(line) }
     }
 
@@ -263,7 +252,7 @@ impl Reader<'_> {
                     let given: Vec<&str> = self.lets.pairs().map(|(name, _)| name).collect();
                     let help = near_miss(name, &given).unwrap_or_else(|| format!("give --let {name}=VALUE"));
                     let sentence = format!("{{{}}} has no value; {help}", name.escape_debug());
-                    self.faults.add(line, Wrong::Unfilled, sentence);
+                    self.form.fault(line, Wrong::Unfilled, sentence);
                 }
             }
         }
@@ -271,68 +260,11 @@ impl Reader<'_> {
     }
 
     fn accesses(&mut self, key: &'static str, value: &Value<'_>) -> Accesses {
-        let line = self.line(&value.span());
-        let Some(text) = value.get_ref().as_str() else {
-            self.odd(key, value);
-            return Accesses::NONE;
-        };
-        let (found, wrong) = accesses(text);
-        wrong.into_iter().for_each(|(wrong, sentence)| self.faults.add(line, wrong, sentence));
+        let line = self.form.line(value);
+        let Some(text) = self.form.text(key, value) else { return Accesses::NONE };
+        let (found, wrong) = accesses(&text);
+        wrong.into_iter().for_each(|(wrong, sentence)| self.form.fault(line, wrong, sentence));
         found
-    }
-
-    fn text(&mut self, key: &'static str, value: &Value<'_>) -> Option<String> {
-        let text = value.get_ref().as_str().map(ToOwned::to_owned);
-        if text.is_none() {
-            self.odd(key, value);
-        }
-        text
-    }
-
-    fn flag(&mut self, key: &'static str, value: &Value<'_>) -> bool {
-        value.get_ref().as_bool().unwrap_or_else(|| {
-            self.odd(key, value);
-            false
-        })
-    }
-
-    fn table(
-        &mut self,
-        key: &str,
-        value: &Value<'_>,
-        mut each: impl FnMut(&mut Self, &str, usize, &Value<'_>),
-    ) {
-        let Some(table) = value.get_ref().as_table() else { return self.odd(key, value) };
-        for (name, value) in table {
-            let line = self.line(&name.span());
-            each(self, name.get_ref(), line, value);
-        }
-    }
-
-    fn list(&mut self, key: &str, value: &Value<'_>, mut each: impl FnMut(&mut Self, &Value<'_>)) {
-        let Some(list) = value.get_ref().as_array() else { return self.odd(key, value) };
-        list.iter().for_each(|value| each(self, value));
-    }
-
-    fn name(&mut self, name: &str, line: usize) {
-        if !is_name(name) {
-            let sentence = format!("`{}` is no name: letters, digits, - and _ make one", name.escape_debug());
-            self.faults.add(line, Wrong::OddName, sentence);
-        }
-    }
-
-    fn odd(&mut self, key: &str, value: &Value<'_>) {
-        let line = self.line(&value.span());
-        let plain = key.split(' ').next().unwrap_or(key);
-        self.faults.add(line, Wrong::OfAnotherType, format!("`{plain}` is {}", wanted(key)));
-    }
-
-    fn missing(&mut self, key: &str, long: &str, line: usize) {
-        self.faults.add(line, Wrong::KeyMissing, format!("`{key}` is missing: it is {}", wanted(long)));
-    }
-
-    fn unknown_key(&mut self, key: &str, line: usize, known: &[&str]) {
-        self.faults.add(line, Wrong::Unknown, unknown("key", key, known));
     }
 }
 

@@ -4,6 +4,7 @@
 
 use super::fault::Wrong;
 use crate::access::{Access, Accesses};
+use bakeoff_layers_base::named::Named;
 use bakeoff_layers_base::word;
 
 /// Words of other access control systems that Landlock lacks, or that are written elsewhere here.
@@ -31,11 +32,11 @@ pub(super) fn accesses(text: &str) -> (Accesses, Vec<(Wrong, String)>) {
     let mut all = Accesses::NONE;
     let mut wrong = Vec::new();
     for word in text.split_whitespace() {
-        match Access::of_word(word) {
+        match Access::of_name(word) {
             Some(access) => all = all.with(Accesses::from_iter([access])),
             None if word == "any" => all = Accesses::any(),
             None => {
-                let known: Vec<&str> = Access::all().map(Access::word).chain(["any"]).collect();
+                let known: Vec<&str> = Access::ALL.into_iter().map(Access::name).chain(["any"]).collect();
                 wrong.push((Wrong::Unknown, unknown("access", word, &known)));
             }
         }

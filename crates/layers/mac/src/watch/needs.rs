@@ -9,44 +9,19 @@ use crate::access::Access::{self, Create, Delete, Exec, List, Read, Rename, Writ
 use crate::grant::Grant;
 use crate::log::Wanted;
 use bakeoff_sys::notify::Call;
+use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Rule, watch};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-/// Calls that Landlock checks, except `ioctl`, which is far too frequent, and those that signal. All other watched
-/// calls are ones that no domain may make.
-pub(super) const WATCHED: &[Rule] = &[
-    watch(libc::SYS_openat),
-    watch(libc::SYS_unlinkat),
-    watch(libc::SYS_mkdirat),
-    watch(libc::SYS_mknodat),
-    watch(libc::SYS_symlinkat),
-    watch(libc::SYS_linkat),
-    watch(libc::SYS_renameat),
-    watch(libc::SYS_renameat2),
-    watch(libc::SYS_execve),
-    watch(libc::SYS_bind),
-    watch(libc::SYS_connect),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_open),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_creat),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_unlink),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_rmdir),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_mkdir),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_mknod),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_symlink),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_link),
-    #[cfg(target_arch = "x86_64")]
-    watch(libc::SYS_rename),
-];
+/// The calls about which Landlock is asked, but `ioctl`, which is made far too often, and those that signal. All others
+/// that wait are ones that no domain may make.
+pub(super) const WATCHED: &[Rule] = rules! {
+    watch: SYS_openat SYS_unlinkat SYS_mkdirat SYS_mknodat SYS_symlinkat SYS_linkat SYS_renameat SYS_renameat2
+        SYS_execve SYS_bind SYS_connect;
+    x86_64 watch: SYS_open SYS_creat SYS_unlink SYS_rmdir SYS_mkdir SYS_mknod SYS_symlink SYS_link SYS_rename;
+};
 
 /// Accesses that are checked at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

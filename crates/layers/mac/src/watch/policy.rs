@@ -157,10 +157,9 @@ fn gathered(mut entries: Entries) -> Entries {
     let depth = |path: &Path| path.components().count();
     let deepest = entries.keys().map(|path| depth(path)).max().unwrap_or(0);
     for level in (SHALLOW + 2..=deepest).rev() {
-        let mut children = BTreeMap::<(PathBuf, u16), Vec<PathBuf>>::new();
+        let mut children = BTreeMap::<(PathBuf, Accesses), Vec<PathBuf>>::new();
         for (path, all) in entries.iter().filter(|(path, _)| depth(path) == level) {
-            let key = all.iter().fold(0, |bits, access| bits | access as u16);
-            children.entry((path.parent().unwrap_or(path).to_owned(), key)).or_default().push(path.clone());
+            children.entry((path.parent().unwrap_or(path).to_owned(), *all)).or_default().push(path.clone());
         }
         for ((folder, _), paths) in children.into_iter().filter(|(_, paths)| paths.len() >= MANY) {
             let all =

@@ -141,7 +141,7 @@ fn what_is_accepted_and_granted_is_what_walking_up_the_path_comes_to() {
             for path in universe() {
                 let (label, bits) = walk(&types, allow, &path);
                 let name = text_of(&path);
-                for access in Access::all() {
+                for access in Access::ALL {
                     let because = grant.because(Path::new(&name), access);
                     prop_assert_eq!(
                         because.granted,

@@ -4,7 +4,7 @@
 
 use super::DaemonError;
 use crate::kernel::{KernelError, Programs};
-use crate::netlink::{self, half, word};
+use bakeoff_sys::netlink::{self, half, word};
 use nix::sys::socket::SockProtocol;
 use std::collections::BTreeMap;
 use std::ffi::CStr;

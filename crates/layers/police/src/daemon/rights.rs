@@ -8,6 +8,7 @@ use bakeoff_layers_base::daemon::calls::{FACTS, REPLACING, RUNTIME};
 use bakeoff_layers_base::daemon::rights::{Rights, forbid_dumps};
 use bakeoff_layers_base::plain::Place;
 use bakeoff_sys::privilege::Capability;
+use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
 
 /// For maps and programs, for attaching them to an interface that comes later, and for the sockets of a restarted
@@ -37,33 +38,20 @@ const fn socket<const FAMILY: u32>() -> Rule {
     allow_if(libc::SYS_socket, const { &[Argument::int(0, u32::MAX, FAMILY)] })
 }
 
-/// Calls of the main loop, roughly by frequency.
-const CALLS: &[Rule] = &[
-    allow(libc::SYS_read),
-    allow_if(libc::SYS_openat, READING),
-    allow(libc::SYS_bpf),
-    allow(libc::SYS_membarrier),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_poll),
-    allow(libc::SYS_ppoll),
-    allow(libc::SYS_lseek),
-    allow(libc::SYS_getdents64),
-    allow(libc::SYS_readlinkat),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_readlink),
-    allow(libc::SYS_fcntl),
-    // Sockets of the server: taking them, and their TCP_DEFER_ACCEPT.
-    allow(libc::SYS_pidfd_open),
-    allow(libc::SYS_pidfd_getfd),
-    allow(libc::SYS_getsockopt),
-    allow(libc::SYS_setsockopt),
-    // Lists of interfaces and listeners.
-    socket::<{ libc::AF_NETLINK as u32 }>(),
-    socket::<{ libc::AF_UNIX as u32 }>(),
-    allow(libc::SYS_bind),
-    allow(libc::SYS_getsockname),
-    allow(libc::SYS_sendto),
-    allow(libc::SYS_recvmsg),
-    allow(libc::SYS_recvfrom),
-    allow_if(libc::SYS_ioctl, &[Argument::int(1, u32::MAX, libc::SIOCGIFINDEX as u32)]),
-];
+/// What the loop does, most often first.
+const CALLS: &[Rule] = rules! {
+    allow: SYS_read;
+    allow_if(READING): SYS_openat;
+    allow: SYS_bpf SYS_membarrier;
+    x86_64 allow: SYS_poll;
+    allow: SYS_ppoll SYS_lseek SYS_getdents64 SYS_readlinkat;
+    x86_64 allow: SYS_readlink;
+    allow: SYS_fcntl;
+    // Sockets of the server: taken, and how long they defer.
+    allow: SYS_pidfd_open SYS_pidfd_getfd SYS_getsockopt SYS_setsockopt;
+    // Interfaces and listeners that there are.
+    = socket::<{ libc::AF_NETLINK as u32 }>();
+    = socket::<{ libc::AF_UNIX as u32 }>();
+    allow: SYS_bind SYS_getsockname SYS_sendto SYS_recvmsg SYS_recvfrom;
+    allow_if(&[Argument::int(1, u32::MAX, libc::SIOCGIFINDEX as u32)]): SYS_ioctl;
+};

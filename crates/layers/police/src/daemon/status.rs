@@ -77,7 +77,7 @@ impl Report<'_> {
     pub(super) fn text(&self) -> String {
         let pid = std::process::id();
         let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
-        let mode = word(self.mode);
+        let mode = self.mode.name();
         let mut text = format!("state {}\ndegree {}\n", self.state, self.degree());
         self.gap_lines(&mut text);
         let (rules, count) = (&self.table.digest, self.table.rules.len());
@@ -121,7 +121,7 @@ impl Report<'_> {
             let _ = writeln!(text, "{name} {value}");
         }
         for (reason, value) in Reason::ALL.iter().zip(refused) {
-            let _ = writeln!(text, "refused.{} {value}", reason.label());
+            let _ = writeln!(text, "refused.{} {value}", reason.name());
         }
         for rule in rules {
             let (name, passed, refused) = (&rule.name, rule.passed, rule.refused());
@@ -137,15 +137,7 @@ impl Report<'_> {
     }
 }
 
-const fn word(mode: Mode) -> &'static str {
-    match mode {
-        Mode::Enforce => "enforce",
-        Mode::Log => "log",
-        Mode::Off => "off",
-    }
-}
-
-/// Writes the reason for not beginning, if possible.
+/// A daemon that did not begin says why, where it can.
 pub(super) fn failed(settings: &Settings, error: &DaemonError) {
     if matches!(error, DaemonError::Twice(_)) {
         return;
@@ -154,8 +146,8 @@ pub(super) fn failed(settings: &Settings, error: &DaemonError) {
     // Settings left by a killed daemon still have to be undone.
     let left =
         settings.status.as_deref().map(|path| Deferrals::lines_of(&read_back(path))).unwrap_or_default();
-    let text = format!("state failed\ndegree none: {why}\nmode {}\n{left}", word(settings.mode));
-    // The same message goes to standard error.
+    let text = format!("state failed\ndegree none: {why}\nmode {}\n{left}", settings.mode.name());
+    // Whoever started it is told the same on standard error.
     let _ = StatusFile::open(settings.status.as_deref()).and_then(|mut file| file.write(text));
 }
 

@@ -10,21 +10,23 @@ use crate::rules::table::{RULES_MAX, Table};
 use aya::programs::{Program, ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
 use aya::sys::Stats;
 use aya::{Ebpf, EbpfError, include_bytes_aligned};
+use bakeoff_layers_base::named;
 use std::collections::BTreeSet;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 
 /// `bpf/police.bpf.c`, compiled by `make bpf`.
 static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/police.bpf.o");
 
-/// Treatment of decisions.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// They are enforced.
-    Enforce,
-    /// They are counted, and nothing is refused.
-    Log,
-    /// There are none: every packet passes at once. Nothing is steered either.
-    Off,
+named! {
+    /// What is done with what is decided. The programs know it by its place.
+    pub enum Mode {
+        /// It is done.
+        Enforce "enforce",
+        /// It is counted, and nothing is refused.
+        Log "log",
+        /// Nothing is decided: every packet passes at once. Nothing is steered either.
+        Off "off",
+    }
 }
 
 /// One of the server's listening sockets.
@@ -78,7 +80,7 @@ impl Programs {
         let mut programs = Self {
             ebpf,
             maps,
-            control: Control { slot: 1, mode: number(mode), ..Control::default() },
+            control: Control { slot: 1, mode: mode as u32, ..Control::default() },
             ports,
             places: Places::new(2 * RULES_MAX as u32),
             filled: Default::default(),
@@ -192,7 +194,7 @@ impl Programs {
     /// # Errors
     /// The kernel's error.
     pub fn set_mode(&mut self, mode: Mode) -> Result<(), KernelError> {
-        self.control.mode = number(mode);
+        self.control.mode = mode as u32;
         self.maps.set_control(&self.control)
     }
 
@@ -270,14 +272,6 @@ fn socket_place(class: u8, taken: &BTreeSet<u32>) -> Result<u32, KernelError> {
     let begin = u32::from(class) * SOCKETS as u32;
     let mut places = begin..begin + SOCKETS as u32;
     places.find(|place| !taken.contains(place)).ok_or_else(|| full("sockets of a class", SOCKETS))
-}
-
-const fn number(mode: Mode) -> u32 {
-    match mode {
-        Mode::Enforce => 0,
-        Mode::Log => 1,
-        Mode::Off => 2,
-    }
 }
 
 fn program<'e, P>(ebpf: &'e mut Ebpf, name: &'static str) -> Result<&'e mut P, KernelError>

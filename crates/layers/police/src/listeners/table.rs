@@ -3,7 +3,7 @@
 //!
 //! Measured side; asked a hundred times a second at most. Owns the messages.
 
-use crate::netlink::{self, half, word};
+use bakeoff_sys::netlink::{self, half, word};
 use nix::sys::socket::{AddressFamily, SockProtocol};
 use std::fs;
 use std::io;

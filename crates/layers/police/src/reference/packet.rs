@@ -3,6 +3,7 @@
 //! Measured side, pure.
 
 use crate::rules::table::{Refuse, RuleId};
+use bakeoff_layers_base::named;
 use std::net::IpAddr;
 
 /// A TCP segment that asks for a connection: SYN without ACK.
@@ -112,47 +113,23 @@ pub enum Outcome {
     },
 }
 
-/// Reason of a refusal: the label of its counter.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reason {
-    /// The rule's bucket was empty.
-    Rate,
-    /// The bucket of the source's own prefix was empty.
-    RatePer,
-    /// The rule refuses always.
-    Refused,
-    /// The queue of the class is at its bound.
-    Queue,
-    /// A first fragment without a whole TCP head.
-    Fragment,
-    /// Others changed the bucket at each attempt: in the kernel only.
-    LostRace,
-    /// A SYN with data, if there are rules for requests: nobody here reads it.
-    SynData,
-}
-
-impl Reason {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Rate,
-        Self::RatePer,
-        Self::Refused,
-        Self::Queue,
-        Self::Fragment,
-        Self::LostRace,
-        Self::SynData,
-    ];
-
-    /// The counter's label.
-    pub const fn label(self) -> &'static str {
-        match self {
-            Self::Rate => "rate",
-            Self::RatePer => "rate-per",
-            Self::Refused => "refused",
-            Self::Queue => "queue",
-            Self::Fragment => "fragment",
-            Self::LostRace => "lost-race",
-            Self::SynData => "syn-data",
-        }
+named! {
+    /// Why something is refused: the label of its counter.
+    #[derive(PartialOrd, Ord)]
+    pub enum Reason {
+        /// The rule's bucket was empty.
+        Rate "rate",
+        /// The bucket of the source's own prefix was empty.
+        RatePer "rate-per",
+        /// The rule refuses always.
+        Refused "refused",
+        /// The queue of the class is at its bound.
+        Queue "queue",
+        /// A first fragment without a whole TCP head.
+        Fragment "fragment",
+        /// Others changed the bucket each time: in the kernel only.
+        LostRace "lost-race",
+        /// A SYN that brings data, where there are rules for requests: nobody here reads it.
+        SynData "syn-data",
     }
 }

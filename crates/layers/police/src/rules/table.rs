@@ -3,6 +3,7 @@
 //! Measured side, cold, pure. Types only, and derived values; `file` has the text, and `compile` its faults.
 
 use super::prefix::Prefix;
+use bakeoff_layers_base::named;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -120,28 +121,17 @@ pub struct Per {
     pub rate: Rate,
 }
 
-/// Way of refusing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refuse {
-    /// In silence; SYNs only.
-    Drop,
-    /// With RST.
-    Reset,
-    /// With a reply of status 503; heads only.
-    Status503,
-    /// With a reply of status 429; heads only.
-    Status429,
-}
-
-impl Refuse {
-    /// Its word in the rules.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Drop => "drop",
-            Self::Reset => "reset",
-            Self::Status503 => "503",
-            Self::Status429 => "429",
-        }
+named! {
+    /// How something is refused.
+    pub enum Refuse {
+        /// In silence; SYNs only.
+        Drop "drop",
+        /// With RST.
+        Reset "reset",
+        /// With a reply of status 503; heads only.
+        Status503 "503",
+        /// With a reply of status 429; heads only.
+        Status429 "429",
     }
 }
 

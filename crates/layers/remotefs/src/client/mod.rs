@@ -20,6 +20,7 @@ use bakeoff_layers_base::daemon::mount::{self, End, Event, Ready, wait, watch_si
 use bakeoff_layers_base::daemon::point::{self, Mounted, PointError};
 use bakeoff_layers_base::daemon::rights::Rights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
+use bakeoff_layers_base::threads::cores;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::name::Name;
@@ -32,13 +33,11 @@ use link::{Link, Lost};
 use nix::unistd::Uid;
 use std::io;
 use std::net::SocketAddr;
-use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 use thiserror::Error;
 
 /// Number of the export, which is also FUSE's number of the root.
@@ -166,7 +165,7 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     };
     let keeper = Keeper::start(options.keeper, &at)?;
     rights.within(|| watch_signals(sender.clone()))?;
-    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::new()));
+    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::default()));
     let shown = (options.credentials, options.delay_connect);
     let opened = rights.within(|| Ok(Link::open(server, shown, kernel.clone(), tally.clone())))?;
     let link = opened.map_err(|lost| match lost {
@@ -237,7 +236,7 @@ fn start(
 }
 
 fn usual_threads() -> usize {
-    (thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE).min(MOST_THREADS)
+    (cores() * THREADS_PER_CORE).min(MOST_THREADS)
 }
 
 impl Parts {
@@ -258,6 +257,6 @@ impl Parts {
         let (refused, lost) = self.link.trouble();
         let until = self.link.leaf_until_unix_s().map(|s| s.to_string());
         let session = line("leaf-until", until) + &line("refused", refused) + &line("no-session", lost);
-        format!("state {state}\nserver {server}\ndegree {}\n{session}{}", self.degree(), self.tally.text())
+        format!("state {state}\nserver {server}\ndegree {}\n{session}{}", self.degree(), self.tally.text(""))
     }
 }

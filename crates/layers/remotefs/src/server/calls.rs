@@ -5,41 +5,23 @@
 //! sessions and listen to agents, and nobody else speaks to them.
 
 use bakeoff_layers_base::daemon::calls::{FACTS, REPLACING, RUNTIME};
+use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Filter, Rule, allow};
 use nix::libc;
 use std::io;
 
-/// Calls on connections. None takes an address, so that arguments need not be checked.
-const SPEAKING: &[Rule] = &[
-    allow(libc::SYS_accept4),
-    allow(libc::SYS_recvfrom),
-    allow(libc::SYS_sendto),
-    allow(libc::SYS_setsockopt),
-    allow(libc::SYS_shutdown),
-];
+/// Connections. None has an address that could be another's, so that arguments need not be looked at.
+const SPEAKING: &[Rule] = rules! {
+    allow: SYS_accept4 SYS_recvfrom SYS_sendto SYS_setsockopt SYS_shutdown;
+};
 
-/// Calls on the export: Landlock and the names decide on which files.
-const SERVING: &[Rule] = &[
-    allow(libc::SYS_openat),
-    allow(libc::SYS_openat2),
-    allow(libc::SYS_pread64),
-    allow(libc::SYS_pwrite64),
-    allow(libc::SYS_read),
-    allow(libc::SYS_lseek),
-    allow(libc::SYS_getdents64),
-    allow(libc::SYS_readlinkat),
-    allow(libc::SYS_fstatfs),
-    allow(libc::SYS_fdatasync),
-    allow(libc::SYS_ftruncate),
-    #[cfg(target_arch = "x86_64")]
-    allow(libc::SYS_chmod),
-    allow(libc::SYS_fchmodat),
-    allow(libc::SYS_utimensat),
-    allow(libc::SYS_mkdirat),
-    allow(libc::SYS_symlinkat),
-    allow(libc::SYS_linkat),
-    allow(libc::SYS_fcntl),
-];
+/// The export: which files, Landlock and the names decide.
+const SERVING: &[Rule] = rules! {
+    allow: SYS_openat SYS_openat2 SYS_pread64 SYS_pwrite64 SYS_read SYS_lseek SYS_getdents64 SYS_readlinkat
+        SYS_fstatfs SYS_fdatasync SYS_ftruncate;
+    x86_64 allow: SYS_chmod;
+    allow: SYS_fchmodat SYS_utimensat SYS_mkdirat SYS_symlinkat SYS_linkat SYS_fcntl;
+};
 
 /// Refuses all other calls from now on, for the calling thread and those that it starts.
 pub(super) fn confine() -> io::Result<()> {

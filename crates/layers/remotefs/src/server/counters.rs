@@ -2,33 +2,33 @@
 //!
 //! Measured side, hot.
 
-use crate::counters::{Counters, counts};
 use crate::refusal::Refusal;
+use bakeoff_layers_base::counters::Counters;
+use bakeoff_layers_base::named;
 
-counts! {
-    Connections "connections", Sessions "sessions", Lookups "lookups", Attributes "attributes", Lists "lists",
-    Reads "reads", BytesRead "bytes-read", Writes "writes", BytesWritten "bytes-written", Commits "commits",
-    Changes "changes", Pings "pings", Breaks "breaks", Decisions "decisions", Renewals "renewals",
+named! {
+    /// What is counted.
+    pub(super) enum Count {
+        Connections "connections", Sessions "sessions", Lookups "lookups", Attributes "attributes", Lists "lists",
+        Reads "reads", BytesRead "bytes-read", Writes "writes", BytesWritten "bytes-written", Commits "commits",
+        Changes "changes", Pings "pings", Breaks "breaks", Decisions "decisions", Renewals "renewals",
+    }
 }
 
 /// All of them.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Tally {
-    counts: Counters,
-    refused: Counters,
+    counts: Counters<Count>,
+    refused: Counters<Refusal>,
 }
 
 impl Tally {
-    pub(super) fn new() -> Self {
-        Self { counts: Counters::new(Count::NAMES), refused: Counters::new(Refusal::LABELS) }
-    }
-
     pub(super) fn add(&self, count: Count, by: u64) {
-        self.counts.add(count as usize, by);
+        self.counts.add(count, by);
     }
 
     pub(super) fn refuse(&self, refusal: Refusal) {
-        self.refused.add(refusal as usize, 1);
+        self.refused.add(refusal, 1);
     }
 
     /// A line for each.

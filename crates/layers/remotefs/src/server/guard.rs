@@ -137,8 +137,8 @@ impl Guard {
                 continue;
             };
             let word = if because.granted { "yes" } else { "no" };
-            // Writing to a string cannot fail.
-            let _ = writeln!(text, "{} {word}: {}", operation.word(), because.reason);
+            // A string takes all that is written to it.
+            let _ = writeln!(text, "{} {word}: {}", operation.name(), because.reason);
         }
         text.truncate(text.floor_char_boundary(MOST_SENTENCES));
         Ok(text)
@@ -205,7 +205,7 @@ impl Guard {
         let name = match (asked.is_within(rights.operations), refusal) {
             (false, _) => DENIED,
             (true, Refusal::Denied) => "unseen",
-            (true, other) => other.label(),
+            (true, other) => other.name(),
         };
         let outcome = Outcome::Refused { refusal: name.into() };
         let about = || About::Object { paths: paths.to_vec(), asked, rights, outcome };

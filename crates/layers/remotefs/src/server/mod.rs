@@ -275,7 +275,7 @@ impl Server {
         let root = objects.find(ROOT).and_then(|root| objects.opened(&root));
         let root = root.map_err(|_| failed(io::ErrorKind::NotFound.into()))?;
         fs::read_dir(root.link()).map_err(failed)?;
-        let tally = Arc::new(Tally::new());
+        let tally = Arc::new(Tally::default());
         let coherence = Arc::new(Coherence::new(options.term, objects.clone(), tally.clone()));
         let guard = principals.clone().map(|its| Guard::new(objects.clone(), its, tally.clone()));
         let export = Export::new(objects.clone(), coherence.clone(), tally.clone(), guard);

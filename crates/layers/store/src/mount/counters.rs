@@ -4,64 +4,46 @@
 //! are no meters of a comparison.
 
 use crate::refusal::ReadRefusal;
-use std::fmt::Write;
-use std::sync::atomic::{AtomicU64, Ordering};
+use bakeoff_layers_base::{counters as base, named};
 
-/// Index of a counter; the table below has its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Count {
-    /// Names the kernel asked for.
-    Lookups,
-    /// Attributes it asked for.
-    Attributes,
-    /// Opens it asked for.
-    Opens,
-    /// Directory reads.
-    Directories,
-    /// Links it asked for.
-    Links,
-    /// Reads of files.
-    Reads,
-    /// Bytes given out by them.
-    Bytes,
-    /// Blocks opened for them.
-    Blocks,
-    /// Refused: [`ReadRefusal::BlockNotGenuine`].
-    NotGenuine,
-    /// Refused: [`ReadRefusal::Truncated`].
-    Truncated,
-    /// Refused: [`ReadRefusal::Disk`].
-    Disk,
-    /// Refused: [`ReadRefusal::Locked`].
-    Locked,
+named! {
+    /// What is counted.
+    pub enum Count {
+        /// Names the kernel asked for.
+        Lookups "lookups",
+        /// Attributes it asked for.
+        Attributes "attributes",
+        /// Opens it asked for.
+        Opens "opens",
+        /// Directory reads.
+        Directories "directories",
+        /// Links it asked for.
+        Links "links",
+        /// Reads of files.
+        Reads "reads",
+        /// Bytes given out by them.
+        Bytes "bytes",
+        /// Blocks opened for them.
+        Blocks "blocks",
+        /// Refused: [`ReadRefusal::BlockNotGenuine`].
+        NotGenuine "refused.block-not-genuine",
+        /// Refused: [`ReadRefusal::Truncated`].
+        Truncated "refused.truncated",
+        /// Refused: [`ReadRefusal::Disk`].
+        Disk "refused.disk",
+        /// Refused: [`ReadRefusal::Locked`].
+        Locked "refused.locked",
+    }
 }
-
-/// Names in the status file, in the order of [`Count`].
-const NAMES: [&str; 12] = [
-    "lookups",
-    "attributes",
-    "opens",
-    "directories",
-    "links",
-    "reads",
-    "bytes",
-    "blocks",
-    "refused.block-not-genuine",
-    "refused.truncated",
-    "refused.disk",
-    "refused.locked",
-];
 
 /// All counters of a mount.
 #[derive(Debug, Default)]
-pub struct Counters([AtomicU64; NAMES.len()]);
+pub struct Counters(base::Counters<Count>);
 
 impl Counters {
     /// Adds to one.
     pub fn add(&self, count: Count, by: u64) {
-        if let Some(counter) = self.0.get(count as usize) {
-            counter.fetch_add(by, Ordering::Relaxed);
-        }
+        self.0.add(count, by);
     }
 
     /// Counts a refusal under its name.
@@ -77,11 +59,7 @@ impl Counters {
 
     /// A line `name value` for each.
     pub fn text(&self) -> String {
-        let mut text = String::new();
-        for (name, counter) in NAMES.iter().zip(&self.0) {
-            let _ = writeln!(text, "{name} {}", counter.load(Ordering::Relaxed));
-        }
-        text
+        self.0.text("")
     }
 }
 
@@ -100,7 +78,7 @@ mod tests {
         ];
         for refusal in refusals {
             counters.refuse(refusal);
-            assert!(counters.text().contains(&format!("refused.{} 1\n", refusal.label())), "{refusal:?}");
+            assert!(counters.text().contains(&format!("refused.{} 1\n", refusal.name())), "{refusal:?}");
         }
         counters.add(Count::Bytes, 7);
         assert!(counters.text().contains("\nbytes 7\nblocks 0\n"));

@@ -8,7 +8,6 @@ mod calls;
 mod counters;
 mod filesystem;
 mod locking;
-mod status;
 
 pub use bakeoff_layers_base::daemon::mount::{End, MountError, Ready};
 pub use bakeoff_layers_base::daemon::rights::forbid_dumps;
@@ -19,20 +18,19 @@ use bakeoff_layers_base::daemon::keeper::Keeper;
 use bakeoff_layers_base::daemon::mount::{Event, wait, watch_signals};
 use bakeoff_layers_base::daemon::point::{self, Mounted};
 use bakeoff_layers_base::daemon::rights::Rights;
-use bakeoff_layers_base::daemon::status::try_writing;
+use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_base::release::SealedFile;
+use bakeoff_layers_base::threads::cores;
 use filesystem::Filesystem;
 use fuser::{Config, MountOption, Notifier, Session, SessionACL};
+use locking::Dropped;
 use nix::unistd::Uid;
-use status::Status;
 use std::fs;
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
-use std::thread;
 
 /// Read-ahead of the kernel in a file. It reads in requests of at most [`REQUEST_BYTES`](filesystem::REQUEST_BYTES),
 /// which several threads serve at once.
@@ -79,11 +77,11 @@ pub fn serve(
     let has_keeper = keeper.is_there();
     rights.within(|| watch_signals(sender.clone()))?;
 
-    let vault = Arc::new(vault);
-    let counters = Arc::new(Counters::default());
-    let mut status = Status::new(options.status.as_deref(), vault.clone(), counters.clone())?;
-    let notifier = start(&vault, &counters, &at, (options.threads, &rights), sender)?;
-    // From here on the mount exists, and this guard removes it whatever happens.
+    let (vault, counters, dropped) = (Arc::new(vault), Arc::new(Counters::default()), Dropped::default());
+    let parts = Parts { vault, counters, dropped };
+    let mut status = StatusFile::begin(options.status.as_deref(), parts.status("starting"))?;
+    let notifier = start(&parts, &at, (options.threads, &rights), sender)?;
+    // From here on the mount is there, and this guard takes it away whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
     mount.tell_keeper();
@@ -91,33 +89,50 @@ pub fn serve(
     let _ = fs::metadata(&at);
     rights.give_up()?;
     calls::confine(has_keeper).map_err(MountError::Confine)?;
-    status.state("mounted");
-    status.write_if_changed();
+    let mut state = "mounted";
+    let _ = status.write(parts.status(state));
     ready(Ready { cleared, read_ahead_kib });
-    let mut locked = false;
     let meanwhile = || {
-        if !locked && options.sealed.as_deref().is_some_and(is_locked) {
-            locked = true;
-            locking::lock(&vault, &notifier, &status.dropped);
-            status.state("locked");
+        if state != "locked" && options.sealed.as_deref().is_some_and(is_locked) {
+            locking::lock(&parts.vault, &notifier, &parts.dropped);
+            state = "locked";
         }
-        status.write_if_changed();
+        // A disk that is full leaves the old one.
+        let _ = status.write(parts.status(state));
     };
     let end = wait(mount, &events, meanwhile, || {});
-    status.state("ended");
-    status.write_if_changed();
+    let _ = status.write(parts.status("ended"));
     Ok(end)
 }
 
-/// Tests the files that are written and checked while mounted.
+/// What the threads of a mount share.
+struct Parts {
+    vault: Arc<Vault>,
+    counters: Arc<Counters>,
+    /// What a lock has taken away so far.
+    dropped: Dropped,
+}
+
+impl Parts {
+    fn status(&self, state: &str) -> String {
+        format!(
+            "state {state}\ndropped {}\nsequence {}\nfiles {}\n{}",
+            self.dropped.word(),
+            self.vault.header().sequence,
+            self.vault.tree().len(),
+            self.counters.text()
+        )
+    }
+}
+
+/// What is written and looked for while the mount is there.
 fn try_files(status: Option<&Path>, sealed: Option<&Path>) -> io::Result<()> {
     try_writing(status)?;
     sealed.map_or(Ok(false), SealedFile::is_locked).map(drop)
 }
 
 fn start(
-    vault: &Arc<Vault>,
-    counters: &Arc<Counters>,
+    parts: &Parts,
     at: &Path,
     (threads, rights): (usize, &Rights),
     over: Sender<Event>,
@@ -135,9 +150,9 @@ fn start(
     // Servers run as another user than root. Without root the kernel allows that only if
     // /etc/fuse.conf says so, and then the mount is for its owner.
     config.acl = if Uid::effective().is_root() { SessionACL::All } else { SessionACL::Owner };
-    config.n_threads = Some(if threads == 0 { usual_threads() } else { threads });
+    config.n_threads = Some(if threads == 0 { cores() * THREADS_PER_CORE } else { threads });
     config.clone_fd = true;
-    let filesystem = Filesystem::new(vault.clone(), counters.clone(), over);
+    let filesystem = Filesystem::new(parts.vault.clone(), parts.counters.clone(), over);
     let session = Session::new(filesystem, at, &config).map_err(failed)?;
     let session = rights.within(|| session.spawn()).map_err(failed)?;
     let notifier = session.notifier();
@@ -149,8 +164,4 @@ fn start(
 /// Whether the store is locked; if that cannot be determined it counts as locked.
 pub(crate) fn is_locked(sealed: &Path) -> bool {
     !matches!(SealedFile::is_locked(sealed), Ok(false))
-}
-
-fn usual_threads() -> usize {
-    thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE
 }

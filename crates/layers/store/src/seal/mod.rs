@@ -15,10 +15,10 @@ use crate::tree;
 use aws_lc_rs::rand;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::release::StoreKey;
+use bakeoff_layers_base::threads;
 use output::Output;
 use scan::Scan;
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -101,7 +101,7 @@ pub enum SealError {
 /// # Errors
 /// The file and the reason; `out` is as it was.
 pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> Result<Sealed, SealError> {
-    let threads = threads();
+    let threads = threads::cores() * THREADS_PER_CORE;
     refuse_inside(directory, out)?;
     let scan = Scan::of(directory, options.block, threads)?;
     let list = tree::encode(&scan.found);
@@ -149,8 +149,4 @@ fn random_id() -> Result<[u8; VAULT_ID_BYTES], SealError> {
     let mut id = [0; VAULT_ID_BYTES];
     rand::fill(&mut id).map_err(|_| SealError::Cipher)?;
     Ok(id)
-}
-
-fn threads() -> usize {
-    std::thread::available_parallelism().map_or(1, NonZeroUsize::get) * THREADS_PER_CORE
 }

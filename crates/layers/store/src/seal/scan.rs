@@ -6,13 +6,12 @@
 use super::SealError;
 use crate::layout::BlockSize;
 use crate::tree::{Found, Kind};
+use bakeoff_layers_base::threads;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 /// The tree at one moment.
 pub(super) struct Scan {
@@ -172,15 +171,8 @@ fn read_all(level: &[(usize, PathBuf)], threads: usize) -> Result<Vec<Vec<Entry>
             done.push((at, read_directory(path)?));
         }
     };
-    let parts = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads.min(level.len())).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
     let mut lists = Vec::with_capacity(level.len());
-    for part in parts {
+    for part in threads::on(threads.min(level.len()), work) {
         lists.extend(part?);
     }
     lists.sort_by_key(|(at, _)| *at);

@@ -10,12 +10,11 @@ use super::{SealError, scan};
 use crate::aligned::Aligned;
 use crate::cipher::Cipher;
 use crate::layout::Header;
+use bakeoff_layers_base::threads;
 use nix::libc::O_NOFOLLOW;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
-use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread;
 
 /// Bytes on disk of a run.
 const RUN_BYTES: u64 = 1 << 20;
@@ -40,14 +39,7 @@ pub(super) fn write(job: &Job<'_>, threads: usize) -> Result<(), SealError> {
         }
         result
     };
-    let results = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| resume_unwind(panic)))
-            .collect::<Vec<_>>()
-    });
-    results.into_iter().collect()
+    threads::on(threads, work).into_iter().collect()
 }
 
 #[derive(Default)]

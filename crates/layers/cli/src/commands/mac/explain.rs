@@ -45,7 +45,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
     let mut told = Vec::new();
     if let Some(path) = &args.what.path {
         let path = std::path::absolute(path).map_err(Failure::usage)?;
-        told.extend(kinds.iter().map(|access| (access.word(), at_path(grant, &path, access))));
+        told.extend(kinds.iter().map(|access| (access.name(), at_path(grant, &path, access))));
     }
     told.extend(args.what.listen.map(|port| ("listen", grant.because_port(PortUse::Listen, port))));
     told.extend(args.what.connect.map(|port| ("connect", grant.because_port(PortUse::Connect, port))));

@@ -62,7 +62,7 @@ fn row(table: &Table, rule: &Rule) -> Vec<[String; 6]> {
         Action::Refuse => ("none".to_owned(), none()),
         Action::Police(rate) => (rate_in_words(rate), rate.burst().to_string()),
     };
-    let word = rule.refuse.word().to_owned();
+    let word = rule.refuse.name().to_owned();
     let mut rows = vec![[rule.name.clone(), class, rate, burst, word.clone(), rule.line.to_string()]];
     rows.extend(rule.per.map(|per| {
         let each = format!("  each /{}", per.length);

@@ -9,6 +9,7 @@ use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::key::read_secret;
 use bakeoff_layers_base::manifest::signature::{PublicKey, proven_public};
 use bakeoff_layers_base::name::Name;
+use bakeoff_layers_base::plain::beside;
 use bakeoff_layers_base::release::{
     AdminKey, Policy, Release, SealedFile, Secret, State, StoreKey, Wanted, judge, make_key_file, measure,
 };
@@ -158,14 +159,7 @@ pub(super) fn new_key(sealed: &Path) -> String {
 }
 
 pub(super) fn sealed_beside(vault: &Path, sealed: Option<&Path>) -> PathBuf {
-    sealed.map_or_else(
-        || {
-            let mut name = vault.as_os_str().to_owned();
-            name.push(".key");
-            name.into()
-        },
-        Path::to_owned,
-    )
+    sealed.map_or_else(|| beside(vault, ".key"), Path::to_owned)
 }
 
 #[derive(Args, Debug)]

@@ -6,34 +6,41 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, recv, sendto, socket,
 };
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 
-/// Types of the last messages: `NLMSG_ERROR`, `NLMSG_DONE`.
-const ERROR: u16 = 2;
-const DONE: u16 = 3;
-/// `NLM_F_REQUEST | NLM_F_DUMP`.
-const ASKING: u16 = 0x301;
+/// Types of the last messages: `NLMSG_ERROR`, which also acknowledges, and `NLMSG_DONE`.
+pub(crate) const ERROR: u16 = 2;
+pub(crate) const DONE: u16 = 3;
+/// Flags of questions: `NLM_F_REQUEST | NLM_F_ACK`, `NLM_F_REQUEST | NLM_F_DUMP`.
+pub(crate) const ACKNOWLEDGED: u16 = 1 | 4;
+const LISTED: u16 = 0x301;
 /// Length of a message's head: length, type, flags, number, sender.
-const HEAD_BYTES: usize = 16;
-/// Limit on a message: the kernel sends no longer ones here.
+pub(crate) const HEAD_BYTES: usize = 16;
+/// The kernel sends no longer ones here.
 const MOST_BYTES: usize = 32 << 10;
 
-/// Asks, in the network of the calling thread, and passes on each answer.
+/// Sends the kernel a message of this type, with a head in front.
+pub(crate) fn send(socket: impl AsFd, (kind, flags, number): (u16, u16, u32), body: &[u8]) -> io::Result<()> {
+    let mut message = ((HEAD_BYTES + body.len()) as u32).to_ne_bytes().to_vec();
+    message.extend([kind, flags].map(u16::to_ne_bytes).concat());
+    message.extend([number, 0].map(u32::to_ne_bytes).concat());
+    message.extend(body);
+    sendto(socket.as_fd().as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+    Ok(())
+}
+
+/// Asks, in the network of the calling thread, and hands out each answer.
 ///
 /// # Errors
-/// The kernel does not know such requests.
-pub(crate) fn list(
+/// A kernel that does not know such questions.
+pub fn list(
     protocol: SockProtocol,
     kind: u16,
     question: &[u8],
     mut each: impl FnMut(&[u8]),
 ) -> io::Result<()> {
     let kernel = socket(AddressFamily::Netlink, SockType::Datagram, SockFlag::SOCK_CLOEXEC, protocol)?;
-    let mut message = ((HEAD_BYTES + question.len()) as u32).to_ne_bytes().to_vec();
-    message.extend([kind, ASKING].map(u16::to_ne_bytes).concat());
-    message.extend([0; 8]);
-    message.extend(question);
-    sendto(kernel.as_raw_fd(), &message, &NetlinkAddr::new(0, 0), MsgFlags::empty())?;
+    send(&kernel, (kind, LISTED, 0), question)?;
     let mut bytes = vec![0; MOST_BYTES];
     loop {
         let length = recv(kernel.as_raw_fd(), &mut bytes, MsgFlags::empty())?;
@@ -61,12 +68,13 @@ fn read(mut packet: &[u8], each: &mut impl FnMut(&[u8])) -> io::Result<bool> {
     Ok(false)
 }
 
-/// Four bytes at an offset, and two.
-pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u32> {
+/// Four bytes at a place.
+pub fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-pub(crate) fn half(bytes: &[u8], at: usize) -> Option<u16> {
+/// Two bytes at a place.
+pub fn half(bytes: &[u8], at: usize) -> Option<u16> {
     Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?))
 }
 
