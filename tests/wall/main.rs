@@ -7,6 +7,7 @@
 
 mod graph;
 mod rule;
+mod words;
 
 use graph::{Edge, Node, root, workspace};
 use rule::refusals;
@@ -150,6 +151,46 @@ fn every_source_file_opens_with_its_room() {
     assert!(sources.len() > 100, "only {} source files were found", sources.len());
     let bare: Vec<&PathBuf> = sources.iter().filter(|file| !text(file).starts_with("//!")).collect();
     assert!(bare.is_empty(), "these open without a //! head: {bare:#?}");
+}
+
+/// The share of public types whose name another public type has; it may fall, and not rise.
+const MOST_HOMONYMS: f64 = 0.33;
+
+#[test]
+fn no_head_opens_with_a_relative_clause() {
+    let folders = ["crates", "tests", "fuzz", "benches"];
+    let sources = folders.iter().flat_map(|folder| files(&root().join(folder)));
+    let sources = sources.filter(|file| file.extension().is_some_and(|end| end == "rs"));
+    let wrong: Vec<String> = sources
+        .filter_map(|file| Some(format!("{}: {}", file.display(), words::refused_opening(&text(&file))?)))
+        .collect();
+    assert!(wrong.is_empty(), "a head names the thing, noun first: {wrong:#?}");
+    for (head, refused) in [
+        ("//! What a search came to.", Some("What")),
+        ("//! who goes on when", Some("Who")),
+        ("//! All that took part.", Some("All that")),
+        ("//! Whatever: nothing.", Some("Whatever")),
+        ("//! Outcome of a peak search.", None),
+        ("//! Whole files are renamed.", None),
+        ("//! `what`: a word of plans.", None),
+    ] {
+        assert_eq!(words::refused_opening(head), refused, "{head}");
+    }
+}
+
+#[test]
+fn few_public_names_mean_two_things() {
+    let sources =
+        files(&root().join("crates")).into_iter().filter(|file| file.iter().any(|part| part == "src"));
+    let found = words::Homonyms::of(sources.flat_map(|file| words::public_types(&text(&file))));
+    let share = found.share();
+    println!("{} of {} public types share their name: {:.1} %", found.shared, found.types, share * 100.0);
+    assert!(found.types > 500 && share <= MOST_HOMONYMS, "{:.1} %: {:#?}", share * 100.0, found.names);
+    let two = words::public_types(
+        "pub struct Kind;\n    pub enum Kind {\npub(crate) struct Other;\n#[cfg(test)]\npub struct Kind;",
+    );
+    assert_eq!(two, ["Kind", "Kind"]);
+    assert_eq!(words::Homonyms::of(two).share(), 1.0);
 }
 
 /// A rule that `Cargo.toml` cannot express: the standard library has sockets and files, too.

@@ -1,4 +1,4 @@
-//! What the user typed, checked for form only.
+//! Command line: flags and arguments, checked for form only.
 
 use bakeoff_analysis::rule::Rule;
 use bakeoff_caches::Scale;

@@ -1,4 +1,4 @@
-//! Exit codes, once.
+//! Exit codes of every command.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! From what stands in a directory to the table.
+//! Analysis of a guest's boots: the table of instructions.
 //!
 //! Measuring side, cold. A pure function: the same directory always gives the same results.
 

@@ -1,4 +1,4 @@
-//! Why nothing can be counted.
+//! Errors of a guest's run.
 
 use crate::tools::{self, Need};
 use bakeoff_experiment::run::RunError;

@@ -1,4 +1,4 @@
-//! What runs inside the guest beside `calls`: a client of the web server, an emptied cache of decisions, one command.
+//! Programs inside the guest beside `calls`: a client of the web server, an emptied cache of decisions, one command.
 //!
 //! Measuring side, in the guest, one thread. The executable's hidden word `counted`; answers in the lines that
 //! [`crate::said`] reads. The processor's counter counts instructions there.

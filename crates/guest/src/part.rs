@@ -1,4 +1,4 @@
-//! What can be counted, and in which modes: the words of plans and results.
+//! Parts and modes of a count: the words of plans and results.
 //!
 //! Measuring side. Pure tables.
 

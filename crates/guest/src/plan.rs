@@ -1,4 +1,4 @@
-//! A guest's plan: what was typed and what will be done.
+//! Plan of a guest: the file's keys, and the boots that follow from them.
 //!
 //! Measuring side, cold, pure. Nothing is opened or started here.
 

@@ -1,4 +1,4 @@
-//! What a run writes before and after each boot.
+//! Records of a guest's run: `guest.json` and `boots.jsonl`.
 //!
 //! Measuring side, cold, pure: the forms of `guest.json` and `boots.jsonl`.
 

@@ -1,4 +1,4 @@
-//! What a run came to: the form of `results.json`.
+//! Results of a guest's run: the form of `results.json`.
 //!
 //! Measuring side, cold, pure.
 

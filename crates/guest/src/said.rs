@@ -1,4 +1,4 @@
-//! What the guest's console says.
+//! Parser of the guest's console.
 //!
 //! Measuring side, cold, pure.
 

@@ -1,4 +1,4 @@
-//! The report of what a guest counted.
+//! Report of a counted guest.
 //!
 //! Pure. Instructions have no unit that could be taken for a time.
 

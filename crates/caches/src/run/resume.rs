@@ -1,4 +1,4 @@
-//! What a bake-off that was broken off has done already.
+//! Work that a broken-off bake-off has done already.
 //!
 //! Measuring side, cold, pure: from the records of the runs that ended. A turn is begun again by starting its entrant and
 //! filling its store, and only the rates that it has not measured are measured. Trials of a search are not made twice.

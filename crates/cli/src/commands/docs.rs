@@ -1,4 +1,4 @@
-//! `bakeoff schema` and `bakeoff meters`: what the program knows about its own files.
+//! `bakeoff schema`, `bakeoff meters` and completions: documents that the program makes of itself.
 
 use crate::args::{Cli, CompletionsArgs, MetersArgs, SchemaArgs};
 use crate::exit::Exit;

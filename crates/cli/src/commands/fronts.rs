@@ -1,4 +1,4 @@
-//! What stands before a server, as it is named on a command line.
+//! Fronts on a command line: programs before a server.
 //!
 //! From words to the text of a plan: `--front PRODUCT[=CONFIG]`, or a product and two configurations of it. Everything is
 //! checked as a plan afterwards.

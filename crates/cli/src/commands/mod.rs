@@ -1,4 +1,4 @@
-//! One file a command.
+//! Commands, one file each.
 
 pub(crate) mod calls;
 pub(crate) mod compare;

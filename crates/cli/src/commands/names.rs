@@ -1,4 +1,4 @@
-//! Names of arms that nobody named: from files, URLs and programs.
+//! Names of arms on a command line, made from files, URLs and programs.
 
 use super::sides::{is_url, whole_path};
 use std::path::Path;

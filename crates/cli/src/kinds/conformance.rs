@@ -1,4 +1,4 @@
-//! Directories that have nothing but what the HTTP cache suite said of products.
+//! Directories of the HTTP cache suite alone.
 //!
 //! Glue. `bakeoff conformance` writes them; here they are shown again.
 

@@ -1,4 +1,4 @@
-//! What an executable needs to run: its loader and, asked of that, its libraries.
+//! Libraries of an executable: its loader, and the files that the loader names.
 //!
 //! Measuring side, cold.
 

@@ -1,4 +1,4 @@
-//! All that took part side by side, rate by rate, and who of them are equal.
+//! Entrants of a bake-off side by side, rate by rate, with those that are equal.
 
 use super::tables::{failures, mean, named, rate, ratio, time};
 use crate::document::{Section, Table};

@@ -1,4 +1,4 @@
-//! Verdict cards: what something came to, as a sentence with a colour.
+//! Verdict cards: a sentence with a colour for each arm.
 
 use super::Shown;
 use bakeoff_stats::Verdict;

@@ -1,4 +1,4 @@
-//! The document: what every kind of report is made into, and two renderers show.
+//! Document: the form of every report, shown by two renderers.
 //!
 //! Cold, pure. A kind of run gives a head and sections; how a terminal or a page shows them is said here alone. A block
 //! that has nothing in it vanishes, and with it a section of which only remarks are left.

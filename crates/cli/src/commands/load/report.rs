@@ -1,4 +1,4 @@
-//! `bakeoff load`: what a run came to, as JSON and as text.
+//! `bakeoff load`: report of a run, as JSON and as text.
 //!
 //! Cold. Decides nothing about figures but whether they say anything of the server.
 

@@ -1,4 +1,4 @@
-//! `bakeoff load`: whether the machine has room for so many connections, found out beforehand.
+//! `bakeoff load`: check for room for the connections, before the run.
 //!
 //! Cold. Says what is needed, what there is, and which flag or setting gives more.
 

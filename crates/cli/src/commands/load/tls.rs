@@ -1,4 +1,4 @@
-//! `bakeoff load`: what its flags make of TLS.
+//! `bakeoff load`: TLS settings from its flags.
 //!
 //! Cold. Names and files are checked by `loadgen`, which knows them; here they get their exit code.
 
