@@ -16,8 +16,8 @@ pub fn conformance(found: &Conformance) -> Document {
     let title = format!("Conformance: {}", source(found));
     let head = Head {
         title: match &found.products[..] {
-            [one] => format!("What does {} do of what HTTP asks of a cache?", one.name),
-            _ => "What do they do of what HTTP asks of a cache?".to_owned(),
+            [one] => format!("How well does {} follow the standard of HTTP caches?", one.name),
+            _ => "How well do these products follow the standard of HTTP caches?".to_owned(),
         },
         extent: found.suite.clone(),
         started: words::moment(&found.started),

@@ -40,7 +40,6 @@ pub use caches::caches;
 pub use conformance::conformance;
 pub use doctor::doctor;
 pub use document::Document;
-pub use experiment::experiment;
 pub use guest::guest;
 pub use json::{between_json, between_suites_json, json, results_schema};
 pub use peak::trials_csv;
@@ -53,6 +52,14 @@ pub use suite::{Found, PartBundle, SUITE_SCHEMA, SuiteBundle, suite, suite_json}
 pub use transactions::transactions_parquet;
 
 use bakeoff_experiment::results::{Results, Setup, SliceRecord};
+
+/// What a bundle comes to: an experiment's costs, or the rates that a search for peaks found.
+pub fn experiment(bundle: &Bundle) -> Document {
+    match &bundle.results.peak {
+        Some(found) => peak::document(&reading::Reading::of(bundle), found),
+        None => experiment::document(bundle),
+    }
+}
 
 /// All that a report is made from: one results directory, read.
 #[derive(Clone, Debug)]

@@ -5,6 +5,7 @@ mod charts;
 mod course;
 mod downtime;
 mod passes;
+mod points;
 mod tables;
 mod together;
 
@@ -13,7 +14,7 @@ use crate::{conformance, studies, words};
 use bakeoff_caches::records::{End, IntervalLine, RunRecord};
 use bakeoff_caches::results::{CutShort, Entrant, Fault, Point, Results};
 use bakeoff_experiment::study::{self, Study};
-use tables::is_judged;
+use points::is_judged;
 
 /// Of the published tables, those of products, each with a point a row: rate, response time and hit ratio.
 const PRODUCTS: [&str; 3] = ["tasksmart", "squid", "dynacache"];

@@ -1,6 +1,6 @@
 //! All that took part side by side, rate by rate, and who of them are equal.
 
-use super::tables::{failures, mean, named, rate, ratio, time};
+use super::points::{failures, mean, named, rate, ratio, time};
 use crate::document::{Section, Table};
 use crate::experiment::letters;
 use crate::figures;

@@ -14,7 +14,6 @@ pub(crate) use card::{Card, State};
 pub(crate) use layout::Page;
 pub(crate) use table::{Bar, Bars, Cell, Entry, Part, Row, Table};
 
-use crate::plot::{Chart, Panel};
 use crate::words;
 use serde::Serialize;
 
@@ -119,6 +118,9 @@ pub(crate) struct Section {
     blocks: Vec<(Shown, Block)>,
 }
 
+/// Positions, as the template reads them.
+pub(crate) type Drawing = serde_json::Value;
+
 /// What a section consists of.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", content = "of", rename_all = "lowercase")]
@@ -137,8 +139,8 @@ pub(crate) enum Block {
     Warnings(Vec<String>),
     /// What colours stand for.
     Keys(Vec<Cell>),
-    Charts(Vec<Chart>),
-    Forest(Vec<Panel>),
+    Charts(Vec<Drawing>),
+    Forest(Vec<Drawing>),
     Bars(Vec<Bars>),
     /// Room for interactive plots: id and style class.
     Plots(&'static str, &'static str),
