@@ -11,7 +11,7 @@ const CAPTION: &str = "Required: passed, of the tests of what the standard asks 
     Optimal: passed, of the tests of what makes a cache of more use. Checks: yes, of the questions after what caches \
     may do or leave.";
 
-/// The table, and the required tests that failed. The file beside the page is `conformance.json`.
+/// Report of the suite: the table, and the required tests that failed. Its page belongs beside `conformance.json`.
 pub fn conformance(found: &Conformance) -> Document {
     let title = format!("Conformance: {}", source(found));
     let head = Head {

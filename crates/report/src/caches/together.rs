@@ -1,4 +1,4 @@
-//! All that took part side by side, rate by rate, and who of them are equal.
+//! All entrants side by side, rate by rate, with letters for those that are equal.
 
 use super::points::{failures, mean, named, rate, ratio, time};
 use crate::document::{Section, Table};

@@ -14,7 +14,7 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 26.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 30.0;
-/// What a character of a label takes, the widest there is.
+/// Width of a label's widest character.
 const CHARACTER: f64 = 8.0;
 
 /// So many points of a line are dots, each with its figures; more are a line.
@@ -32,7 +32,7 @@ const TIMES: [f64; 15] = [
 pub(crate) struct Series {
     /// Style class of its arm.
     pub(crate) key: String,
-    /// What it is, for who points at it.
+    /// Hint below the mouse pointer.
     pub(crate) label: String,
     pub(crate) dashed: bool,
     /// x, y, and whether the point is one of a trial that passed.
@@ -47,7 +47,7 @@ pub(crate) struct Mark {
     pub(crate) high: f64,
 }
 
-/// How figures become heights.
+/// Scale of the y axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scale {
     /// From 0 on.
@@ -168,14 +168,14 @@ pub(crate) fn line(key: &str, label: &str, dashed: bool, dots: &[Dot], joined: u
     json!({ "key": key, "label": label, "dashed": dashed, "dotted": dotted, "path": path.join(" "), "dots": dots })
 }
 
-/// A place in the drawing and its label.
+/// A label and its place.
 #[derive(Serialize)]
 pub(crate) struct Tick {
     pub(crate) at: f64,
     pub(crate) label: String,
 }
 
-/// What is nothing has no unit.
+/// Places and labels of an axis. Zero has no unit.
 pub(crate) fn ticks(figures: &[f64], at: impl Fn(f64) -> f64, label: &dyn Fn(f64) -> String) -> Vec<Tick> {
     let said = |figure: f64| if figure == 0.0 { "0".to_owned() } else { label(figure) };
     figures.iter().map(|figure| Tick { at: at(*figure), label: said(*figure) }).collect()
@@ -190,7 +190,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Where a figure lies, from 0 to 1.
+    /// Place of a figure, from 0 to 1.
     pub(crate) fn share(&self, figure: f64) -> f64 {
         match self.logarithmic {
             true => (figure / self.low).ln() / (self.high / self.low).ln(),
