@@ -11,13 +11,13 @@ const CAPTION: &str = "Required: passed, of the tests of what the standard asks 
     Optimal: passed, of the tests of what makes a cache of more use. Checks: yes, of the questions after what caches \
     may do or leave.";
 
-/// The table, and the required tests that failed. The file beside the page is `conformance.json`.
+/// Report of the suite: the table, and the required tests that failed. Its page belongs beside `conformance.json`.
 pub fn conformance(found: &Conformance) -> Document {
     let title = format!("Conformance: {}", source(found));
     let head = Head {
         title: match &found.products[..] {
-            [one] => format!("What does {} do of what HTTP asks of a cache?", one.name),
-            _ => "What do they do of what HTTP asks of a cache?".to_owned(),
+            [one] => format!("How well does {} follow the standard of HTTP caches?", one.name),
+            _ => "How well do these products follow the standard of HTTP caches?".to_owned(),
         },
         extent: found.suite.clone(),
         started: words::moment(&found.started),

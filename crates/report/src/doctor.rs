@@ -1,4 +1,4 @@
-//! Report of `bakeoff doctor`: findings about the machine.
+//! Findings of `bakeoff doctor` about the machine.
 
 use crate::document::{Page, Section, State};
 use crate::words::upper_first;

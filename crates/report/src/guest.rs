@@ -1,4 +1,4 @@
-//! Report of a counted guest.
+//! The report of a guest: instructions counted with and without the layer.
 //!
 //! Pure. Instructions have no unit that could be taken for a time.
 
@@ -18,7 +18,7 @@ const WHERE: &str = "Change against the first column in each mode; in brackets w
 const DRAWN: &str = "Dot and line: change of the instructions counted here, and its range over boots. Upright bar: change of the time \
     published in 2001, where there is one";
 
-/// Whether it costs, operation by operation, beside what was published; checks, and what was booted.
+/// Report of a guest: the answer, each operation beside the published figure, checks, and what was booted.
 pub fn guest(results: &Results, plan: &str) -> Document {
     let partial = (results.ended < results.planned).then(|| Alarm::partial(&extent(results)));
     let alarms = results.invalid.iter().map(|why| Alarm::invalid(why)).chain(partial).collect();

@@ -4,8 +4,8 @@
 //! was decided in `experiment` and `stats`, and a directory always yields the same report. No I/O,
 //! no clock; strings in, strings out, and `cli` alone writes them.
 //!
-//! A kind of run makes a [`Document`] of its results: a head and sections. Two renderers show it, in a terminal and as a
-//! page, and know nothing of kinds.
+//! Each kind of run makes a [`Document`] of its results: a head and sections. Two renderers show it, in a terminal and as
+//! a page; they know nothing of kinds.
 //!
 //! Everything in a bundle is untrusted: arm names and configurations come from plans, paths from
 //! other people's logs, error texts from servers. The terminal never sees a control character
@@ -40,7 +40,6 @@ pub use caches::caches;
 pub use conformance::conformance;
 pub use doctor::doctor;
 pub use document::Document;
-pub use experiment::experiment;
 pub use guest::guest;
 pub use json::{between_json, between_suites_json, json, results_schema};
 pub use peak::trials_csv;
@@ -53,6 +52,14 @@ pub use suite::{Found, PartBundle, SUITE_SCHEMA, SuiteBundle, suite, suite_json}
 pub use transactions::transactions_parquet;
 
 use bakeoff_results::{Results, Setup, SliceRecord};
+
+/// Report of an experiment: costs of its arms, or the rates that a search for peaks found.
+pub fn experiment(bundle: &Bundle) -> Document {
+    match &bundle.results.peak {
+        Some(found) => peak::document(&reading::Reading::of(bundle), found),
+        None => experiment::document(bundle),
+    }
+}
 
 /// All that a report is made from: one results directory, read.
 #[derive(Clone, Debug)]

@@ -1,9 +1,9 @@
 //! The report of a search for peaks, and its trials as CSV.
 
-use crate::document::{Block, Card, Cell, Document, Row, Section, State, Table};
-use crate::experiment::{self, handshakes, key};
+use crate::document::{Block, Card, Cell, Document, Drawing, Row, Section, State, Table};
+use crate::experiment::{self, handshakes};
 use crate::figures::{self, NONE};
-use crate::plot::chart::{Chart, Mark, Scale, Series};
+use crate::plot::chart::{self, Mark, Scale, Series};
 use crate::reading::Reading;
 use crate::{slices, words};
 use bakeoff_results::{PeakArm, PeakResult, PeakTrial, Results};
@@ -25,7 +25,7 @@ pub(crate) fn document(reading: &Reading<'_>, peak: &PeakResult) -> Document {
     let plan = experiment::plan(reading, &extent);
     let head = experiment::head(reading, &title(&results.order), extent);
     let mut sections = vec![search.findings(), search.ratios(), warnings, search.rates(), search.curves()];
-    sections.extend(search.arms.iter().map(|(name, arm)| search.curve_in_terminal(name, arm)));
+    sections.extend(search.arms.iter().map(|(name, arm)| search.curve(name, arm)));
     sections.extend([
         search.trials(),
         handshakes::section(reading),
@@ -35,16 +35,17 @@ pub(crate) fn document(reading: &Reading<'_>, peak: &PeakResult) -> Document {
         plan,
         experiment::machine(reading),
     ]);
-    Document::new(head, sections)
+    // Nothing is drawn by the script, which opens for paper what is closed.
+    Document::new(head, sections).with_plots(experiment::no_plots())
 }
 
 impl Search<'_> {
     fn named(&self, arm: &str) -> Cell {
-        Cell::keyed(arm, key(self.reading, arm))
+        Cell::keyed(arm, self.reading.key(arm))
     }
 
     fn findings(&self) -> Section {
-        let cards = self.arms.iter().map(|(name, arm)| card(name, key(self.reading, name), arm)).collect();
+        let cards = self.arms.iter().map(|(name, arm)| card(name, self.reading.key(name), arm)).collect();
         Section::verdicts("Highest rates").add(Block::Cards(cards))
     }
 
@@ -72,14 +73,6 @@ impl Search<'_> {
         section.table(Table::new(head, self.arms.iter().map(row)).figures(4))
     }
 
-    fn curve_in_terminal(&self, name: &str, arm: &PeakArm) -> Section {
-        let quantile = quantile(self.peak);
-        let head = ["rate", "p50", &quantile, "in flight", "CPU/request", "trial"];
-        let table = Table::new(head, curve(arm).into_iter().map(cells)).figures(4);
-        Section::in_terminal(format!("{name} at ten rates")).table(table)
-    }
-
-    /// Drawn, and arm by arm.
     fn curves(&self) -> Section {
         let about = format!(
             "Trials from 11 to 110 % of the rate that was found, in mixed order, each from rest. The stripe is that rate with its \
@@ -88,18 +81,16 @@ impl Search<'_> {
         );
         let keys = self.arms.iter().map(|(name, _)| self.named(name)).collect();
         let section = Section::on_page("curve", "At ten rates").nav("At ten rates").about(about);
-        let section = section.page(Block::Keys(keys)).page(Block::Charts(self.charts()));
+        section.page(Block::Keys(keys)).page(Block::Charts(self.charts()))
+    }
+
+    /// What is drawn of an arm, as a table.
+    fn curve(&self, name: &str, arm: &PeakArm) -> Section {
         let quantile = quantile(self.peak);
-        let head = ["Rate", "p50", &quantile, "In flight", "CPU per request", "Trial"];
-        self.arms.iter().fold(section, |section, (name, arm)| {
-            let rows: Vec<Row> = curve(arm).into_iter().map(|trial| state(trial, cells(trial))).collect();
-            match rows.is_empty() {
-                true => section,
-                false => section
-                    .page(Block::Keys(vec![self.named(name)]))
-                    .table(Table::new(head, rows).class("trials")),
-            }
-        })
+        let head = ["rate", "p50", &quantile, "in flight", "CPU/request", "trial"];
+        let rows = curve(arm).into_iter().map(|trial| state(trial, cells(trial)));
+        let table = Table::new(head, rows).figures(4).class("trials");
+        Section::new(format!("{name} at ten rates")).table(table)
     }
 
     fn trials(&self) -> Section {
@@ -120,7 +111,7 @@ impl Search<'_> {
         let details = |(name, arm): &(&str, &PeakArm)| {
             let summary = format!("{name}: {} trials in their order", arm.trials.len());
             let table = Table::new(head, arm.trials.iter().map(row)).class("trials");
-            Block::details(false, Cell::keyed(summary, key(self.reading, name)), [Block::Table(table)])
+            Block::details(false, Cell::keyed(summary, self.reading.key(name)), [Block::Table(table)])
         };
         let section = Section::on_page("trials", "All trials").nav("All trials").about(about);
         self.arms.iter().map(details).fold(section, Section::page)
@@ -138,10 +129,10 @@ impl Search<'_> {
     }
 
     /// The curves of all arms, one chart a figure.
-    fn charts(&self) -> Vec<Chart> {
+    fn charts(&self) -> Vec<Drawing> {
         type Pick = fn(&PeakTrial) -> Option<f64>;
         let line = |name: &str, arm: &PeakArm, what: &str, dashed: bool, pick: Pick| Series {
-            key: key(self.reading, name),
+            key: self.reading.key(name),
             label: format!("{name}, {what}"),
             dashed,
             points: curve(arm)
@@ -152,13 +143,11 @@ impl Search<'_> {
         let each = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
             self.arms.iter().map(|(name, arm)| line(name, arm, what, dashed, pick)).collect()
         };
-        let marks = || {
-            let mark = |(name, arm): &(&str, &PeakArm)| {
-                let (low, high) = arm.low_per_s.zip(arm.high_per_s)?;
-                Some(Mark { key: key(self.reading, name), at: arm.rate_per_s?, low, high })
-            };
-            self.arms.iter().filter_map(mark).collect::<Vec<Mark>>()
+        let mark = |(name, arm): &(&str, &PeakArm)| {
+            let (low, high) = arm.low_per_s.zip(arm.high_per_s)?;
+            Some(Mark { key: self.reading.key(name), at: arm.rate_per_s?, low, high })
         };
+        let marks: Vec<Mark> = self.arms.iter().filter_map(mark).collect();
         let quantile = quantile(self.peak);
         let mut times = each(&quantile, false, |trial| trial.quantile_ns.map(|ns| ns as f64));
         times.extend(each("p50", true, |trial| trial.p50_ns.map(|ns| ns as f64)));
@@ -167,9 +156,9 @@ impl Search<'_> {
         let times_caption = format!("Response time: {quantile}, and p50 dashed");
         let cpu_caption = words::upper_first(words::noun("get", "subject_cpu_per_request"));
         [
-            Chart::of(&times_caption, "ns", Scale::Logarithmic, times, marks()),
-            Chart::of("Requests in flight, on average", "count", Scale::Logarithmic, in_flight, marks()),
-            Chart::of(&cpu_caption, "ns", Scale::Linear, cpu, marks()),
+            chart::of(&times_caption, "ns", Scale::Logarithmic, &times, &marks),
+            chart::of("Requests in flight, on average", "count", Scale::Logarithmic, &in_flight, &marks),
+            chart::of(&cpu_caption, "ns", Scale::Linear, &cpu, &marks),
         ]
         .into_iter()
         .flatten()

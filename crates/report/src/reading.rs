@@ -56,6 +56,34 @@ impl<'b> Reading<'b> {
         self.bundle.setup.baseline_of(arm)
     }
 
+    /// Style class of an arm: its colour everywhere on the page.
+    pub(crate) fn key(&self, arm: &str) -> String {
+        match self.compared().position(|other| other == arm) {
+            Some(place) => words::key(place),
+            None if self.is_twin(arm) => "arm-twin".to_owned(),
+            None => "arm-base".to_owned(),
+        }
+    }
+
+    /// A row an arm of what is told by itself, a kind of operation or a population: its name stands in the first, and
+    /// what must not be used is marked, as everywhere in the terminal. Arms without cells have no row.
+    pub(crate) fn rows_of(
+        &self,
+        name: &str,
+        cells: impl Fn(&str) -> Option<Vec<String>>,
+    ) -> Vec<Vec<String>> {
+        let row = |arm: &str| {
+            let mut cells = cells(arm)?;
+            if self.invalid(arm).is_some() {
+                cells.iter_mut().filter(|cell| !cell.is_empty()).for_each(|cell| *cell = format!("({cell})"));
+            }
+            Some([String::new(), arm.to_owned()].into_iter().chain(cells).collect())
+        };
+        let mut rows: Vec<Vec<String>> = self.arms().filter_map(row).collect();
+        rows.first_mut().into_iter().for_each(|row| name.clone_into(&mut row[0]));
+        rows
+    }
+
     /// The baseline, or all of them.
     pub(crate) fn baselines(&self) -> String {
         self.bundle.setup.baselines().collect::<Vec<_>>().join(", ")

@@ -85,7 +85,7 @@ pub fn suite_json(suite: &SuiteBundle) -> String {
     })
 }
 
-/// The verdicts of its parts, then all of them beside the published figures. The page links to those of the parts.
+/// Report of a suite: verdicts of its parts, then all of them beside the published figures. The page links to the parts' pages.
 pub fn suite(suite: &SuiteBundle) -> Document {
     let extent = match suite.parts.len() {
         1 => "1 part".to_owned(),

@@ -1,14 +1,15 @@
 //! Charts of a bake-off against the rate, the published figures among them.
 
 use super::PRODUCTS;
-use super::tables::{by_rate, phases};
-use crate::plot::chart::{Chart, Scale, Series};
+use super::points::{by_rate, phases};
+use crate::document::Drawing;
+use crate::plot::chart::{self, Scale, Series};
 use crate::words::key;
 use bakeoff_caches::results::{Entrant, Point, Results};
 use bakeoff_plan::study::{self, Study};
 
 /// Response time, hit ratio and CPU against the rate, all entrants in each. What had no rate is in none.
-pub(super) fn of(results: &Results, study: Option<&Study>) -> Vec<Chart> {
+pub(super) fn of(results: &Results, study: Option<&Study>) -> Vec<Drawing> {
     type Pick = fn(&Point) -> Option<f64>;
     let lines = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
         let line = |at: usize, entrant: &Entrant, phase: Option<&str>| Series {
@@ -38,21 +39,21 @@ pub(super) fn of(results: &Results, study: Option<&Study>) -> Vec<Chart> {
     let ratio = "Document hit ratio; dashed: what an endless cache would have had";
     let (ratio, hits) = with_1999(ratio, hits, of_1999(study, 2, 1.0));
     [
-        Chart::of(&time, "ns", Scale::Linear, means, Vec::new()),
-        Chart::of(&ratio, "share", Scale::Linear, hits, Vec::new()),
-        Chart::of(
+        chart::of(&time, "ns", Scale::Linear, &means, &[]),
+        chart::of(&ratio, "share", Scale::Linear, &hits, &[]),
+        chart::of(
             "CPU of the cache per request",
             "ns",
             Scale::Linear,
-            lines("CPU", false, |point| point.cpu_per_request_ns.map(|ns| ns as f64)),
-            Vec::new(),
+            &lines("CPU", false, |point| point.cpu_per_request_ns.map(|ns| ns as f64)),
+            &[],
         ),
-        Chart::of(
+        chart::of(
             "Replies per second",
             "1/s",
             Scale::Linear,
-            lines("replies", false, |point| Some(point.reply_rate_per_s)),
-            Vec::new(),
+            &lines("replies", false, |point| Some(point.reply_rate_per_s)),
+            &[],
         ),
     ]
     .into_iter()

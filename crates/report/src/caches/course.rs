@@ -1,13 +1,14 @@
 //! A bake-off over time: every interval of the measured runs.
 
-use super::tables::rate;
-use crate::plot::{Chart, Series};
+use super::points::rate;
+use crate::document::Drawing;
+use crate::plot::chart::{self, Series};
 use crate::words::key;
 use bakeoff_caches::records::{IntervalLine, RunRecord};
 use bakeoff_caches::results::Results;
 
 /// A rate, and the charts of its runs.
-type Course = (String, Vec<Chart>);
+type Course = (String, Vec<Drawing>);
 
 /// From the highest rate to the lowest.
 pub(super) fn courses(results: &Results, runs: &[RunRecord], intervals: &[IntervalLine]) -> Vec<Course> {
@@ -24,7 +25,7 @@ pub(super) fn courses(results: &Results, runs: &[RunRecord], intervals: &[Interv
     rates.iter().filter_map(course).collect()
 }
 
-fn charts(results: &Results, runs: Vec<(usize, &RunRecord)>, intervals: &[IntervalLine]) -> Vec<Chart> {
+fn charts(results: &Results, runs: Vec<(usize, &RunRecord)>, intervals: &[IntervalLine]) -> Vec<Drawing> {
     type Pick = fn(&IntervalLine) -> Option<f64>;
     let charts: [(&str, &str, Pick); 4] = [
         ("Response time, mean", "ns", |line| line.interval.sums.replies.traffic.response_ns.mean()),
@@ -50,7 +51,7 @@ fn charts(results: &Results, runs: Vec<(usize, &RunRecord)>, intervals: &[Interv
     let chart = |(caption, unit, pick): (&str, &str, Pick)| {
         // Nothing that the origin itself answers is a hit.
         let drawn = runs.iter().filter(|(_, run)| unit != "share" || !run.is_direct());
-        Chart::over_time(caption, unit, drawn.filter_map(|run| line(run, pick)).collect())
+        chart::over_time(caption, unit, drawn.filter_map(|run| line(run, pick)).collect())
     };
     charts.into_iter().filter_map(chart).collect()
 }

@@ -1,6 +1,6 @@
 //! Outages of a bake-off of caches.
 
-use super::tables::{rate, ratio, time};
+use super::points::{rate, ratio, time};
 use crate::document::Table;
 use crate::figures;
 use bakeoff_caches::results::{Downtime, Entrant};

@@ -5,6 +5,7 @@ mod charts;
 mod course;
 mod downtime;
 mod passes;
+mod points;
 mod tables;
 mod together;
 
@@ -13,7 +14,7 @@ use crate::{conformance, studies, words};
 use bakeoff_caches::records::{End, IntervalLine, RunRecord};
 use bakeoff_caches::results::{CutShort, Entrant, Fault, Point, Results};
 use bakeoff_plan::study::{self, Study};
-use tables::is_judged;
+use points::is_judged;
 
 /// Of the published tables, those of products, each with a point a row: rate, response time and hit ratio.
 const PRODUCTS: [&str; 3] = ["tasksmart", "squid", "dynacache"];
@@ -22,7 +23,7 @@ const TABLES: [&str; 2] = ["order", "rule"];
 /// How a filled point differs from a hollow one.
 const FILLED: &str = "A filled point passed by the rule of 1999: mean response time under its bound, hit ratio within a point of what the workload is set to, request and reply rate within 1 % of what was asked. A hollow one did not.";
 
-/// What every cache did; `plan` as it was run. The runs and their intervals are what is drawn over time.
+/// Report of a bake-off. `plan` is as it was run; `runs` and `intervals` are drawn over time.
 pub fn caches(results: &Results, plan: &str, runs: &[RunRecord], intervals: &[IntervalLine]) -> Document {
     let flags = (!results.flags.is_empty()).then(|| results.flags.join(" "));
     let partial = (results.ended != End::Complete).then(|| Alarm::partial(&results.ended.to_string()));

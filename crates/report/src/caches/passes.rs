@@ -1,6 +1,6 @@
 //! Passes of a bake-off and the two starts of its baseline: tables and lines that show the noise.
 
-use super::tables::{by_rate, mean, named, passed, passed_head, rate, ratio, time};
+use super::points::{by_rate, mean, named, passed, passed_head, rate, ratio, time};
 use crate::document::Table;
 use crate::figures;
 use bakeoff_caches::results::{Apart, Baselines, Entrant, Point, Results, Spread};

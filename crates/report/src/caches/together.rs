@@ -1,6 +1,6 @@
-//! Entrants of a bake-off side by side, rate by rate, with those that are equal.
+//! All entrants side by side, rate by rate, with letters for those that are equal.
 
-use super::tables::{failures, mean, named, rate, ratio, time};
+use super::points::{failures, mean, named, rate, ratio, time};
 use crate::document::{Section, Table};
 use crate::experiment::letters;
 use crate::figures;

@@ -1,10 +1,10 @@
-//! Verdict cards: a sentence with a colour for each arm.
+//! Verdict cards: an answer as a sentence with a colour.
 
 use super::Shown;
 use bakeoff_stats::Verdict;
 use serde::Serialize;
 
-/// What something came to: a colour of the terminal, a style class of the page, always beside words.
+/// Kind of an outcome: a colour in the terminal, a style class on the page, always beside words.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum State {
@@ -14,7 +14,7 @@ pub(crate) enum State {
     Saves,
     Fine,
     Open,
-    /// What two equal servers differ by.
+    /// Noise floor: the difference of two equal servers.
     Floor,
     Invalid,
 }
@@ -55,14 +55,14 @@ pub(crate) struct Card {
     /// A second sign beside colour and word.
     glyph: &'static str,
     word: String,
-    /// Whole, as the terminal shows it.
+    /// The whole sentence, for the terminal.
     #[serde(skip)]
     pub(super) sentence: String,
     lead: String,
     rest: String,
-    /// What belongs beside it everywhere.
+    /// Second sentence, in the terminal and on the page.
     pub(crate) beside: String,
-    /// What the page says more.
+    /// Further sentences, on the page alone.
     pub(crate) facts: Vec<String>,
     #[serde(skip)]
     pub(crate) shown: Shown,
@@ -91,8 +91,7 @@ impl Card {
     }
 }
 
-/// What a sentence comes to, and how that is known: the page tells them in two sizes. The word beside it is not said
-/// again.
+/// Result and evidence of a sentence, which the page shows in two sizes. The verdict's word is not repeated.
 fn apart<'s>(sentence: &'s str, word: &str) -> (&'s str, &'s str) {
     let said =
         sentence.trim_start_matches("the ").strip_prefix(word).and_then(|rest| rest.strip_prefix(": "));

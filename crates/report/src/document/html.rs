@@ -16,7 +16,7 @@ const TEMPLATES: [(&str, &str); 2] = [
     ("blocks.html.j2", include_str!("../../assets/blocks.html.j2")),
     ("page.html.j2", include_str!("../../assets/page.html.j2")),
 ];
-/// What stands on the page as it is: ours, hence not escaped.
+/// Style and scripts. They are ours, hence not escaped.
 const ASSETS: [(&str, &str); 6] = [
     ("style", include_str!("../../assets/report.css")),
     ("script", include_str!("../../assets/report.js")),

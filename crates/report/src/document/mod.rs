@@ -1,7 +1,7 @@
-//! Document: the form of every report, shown by two renderers.
+//! The document: form of every report, with a renderer for terminals and one for pages.
 //!
-//! Cold, pure. A kind of run gives a head and sections; how a terminal or a page shows them is said here alone. A block
-//! that has nothing in it vanishes, and with it a section of which only remarks are left.
+//! Cold, pure. A kind of run gives a head and sections; this module alone knows how a terminal or a page shows them. An
+//! empty block is dropped, and so is a section that has nothing but remarks.
 
 mod card;
 mod html;
@@ -14,7 +14,6 @@ pub(crate) use card::{Card, State};
 pub(crate) use layout::Page;
 pub(crate) use table::{Bar, Bars, Cell, Entry, Part, Row, Table};
 
-use crate::plot::{Chart, Panel};
 use crate::words;
 use serde::Serialize;
 
@@ -27,7 +26,7 @@ pub struct Document {
     plots: Option<String>,
 }
 
-/// What stands above all sections.
+/// Title, extent and alarms, above all sections.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Head {
     pub(crate) name: String,
@@ -37,7 +36,7 @@ pub(crate) struct Head {
     pub(crate) line: String,
     /// To its right there.
     pub(crate) extent: String,
-    /// What the page says more.
+    /// Load, on the page alone.
     pub(crate) load: String,
     pub(crate) started: String,
     /// Version that made the run.
@@ -49,7 +48,7 @@ pub(crate) struct Head {
     pub(crate) flags: Option<String>,
 }
 
-/// What must be known before anything is read.
+/// A warning above all sections.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Alarm {
     word: &'static str,
@@ -75,23 +74,23 @@ impl Head {
 }
 
 impl Alarm {
-    /// The run ended early.
+    /// For a run that ended early.
     pub(crate) fn partial(why: &str) -> Self {
         Self { word: "Partial results", sentence: format!("{why}."), shown: Shown::Both }
     }
 
-    /// Nothing of it may be used.
+    /// For a run whose figures must not be used.
     pub(crate) fn invalid(why: &str) -> Self {
         Self { word: "Invalid", sentence: why.to_owned(), shown: Shown::Both }
     }
 
-    /// Some plots of the page have not all that was measured.
+    /// For a page whose plots lack some of the measured times.
     pub(crate) fn incomplete(why: String) -> Self {
         Self { word: "Incomplete plots", sentence: why, shown: Shown::Page }
     }
 }
 
-/// Where something is shown.
+/// Place of a section or a block.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum Shown {
@@ -104,22 +103,25 @@ pub(crate) enum Shown {
 /// A part of the report.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Section {
-    /// What links lead to; numbered where it is empty.
+    /// Target of links; numbered where it is empty.
     id: String,
-    /// Its name in the page's list of sections.
+    /// Name in the page's list of sections.
     nav: Option<String>,
     title: String,
-    /// Its title in the terminal, where that is another one.
+    /// Title in the terminal, where that differs.
     line: Option<String>,
     shown: Shown,
-    /// Whether the title is read aloud and not seen.
+    /// The title is for screen readers alone.
     quiet: bool,
-    /// Whether it stands there whatever it says.
+    /// The section stays even if it has only remarks.
     always: bool,
     blocks: Vec<(Shown, Block)>,
 }
 
-/// What a section consists of.
+/// Positions, as the template reads them.
+pub(crate) type Drawing = serde_json::Value;
+
+/// Part of a section.
 #[derive(Clone, Debug, Serialize)]
 #[serde(tag = "kind", content = "of", rename_all = "lowercase")]
 pub(crate) enum Block {
@@ -127,18 +129,18 @@ pub(crate) enum Block {
     Alarm(Alarm),
     Paragraph(String, State),
     Note(String),
-    /// What is said in place of something that is not there.
+    /// Substitute for a missing figure or table.
     Absent(String),
     Heading(String),
     Table(Table),
     Entries(Vec<Entry>),
     Bullets(Vec<String>),
-    /// A few at once, the rest on demand.
+    /// Bullets of which the page shows three at once.
     Warnings(Vec<String>),
-    /// What colours stand for.
+    /// Legend of colours.
     Keys(Vec<Cell>),
-    Charts(Vec<Chart>),
-    Forest(Vec<Panel>),
+    Charts(Vec<Drawing>),
+    Forest(Vec<Drawing>),
     Bars(Vec<Bars>),
     /// Room for interactive plots: id and style class.
     Plots(&'static str, &'static str),
@@ -154,11 +156,11 @@ pub(crate) struct Link {
     pub(crate) address: String,
     pub(crate) label: String,
     pub(crate) after: String,
-    /// Something to be copied, before the link.
+    /// Command to copy, before the link.
     pub(crate) command: Option<String>,
 }
 
-/// What is shown on demand.
+/// Blocks below a summary that opens them.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Details {
     summary: Cell,
@@ -167,7 +169,7 @@ pub(crate) struct Details {
 }
 
 impl Document {
-    /// Sections that have nothing to say are left out; no link leads to what is not there.
+    /// Without empty sections, and without links to sections that show nothing.
     pub(crate) fn new(head: Head, sections: impl IntoIterator<Item = Section>) -> Self {
         let mut sections: Vec<Section> =
             sections.into_iter().filter(|section| section.always || section.says_something()).collect();
@@ -199,19 +201,19 @@ impl Section {
         Self { shown: Shown::Terminal, ..Self::new(title) }
     }
 
-    /// The answers, which need no title.
+    /// The answers. Their title is for screen readers alone.
     pub(crate) fn verdicts(title: &str) -> Self {
         Self { quiet: true, always: true, ..Self::new(title).id("verdicts") }
     }
 
-    /// What spoils figures: once on the page's first screen, and where `place` puts it in the terminal.
+    /// Warnings: one section for the page's first screen, one for the terminal, which has it elsewhere.
     pub(crate) fn warnings(line: &str, warnings: &[String]) -> [Self; 2] {
         let page = Self::on_page("warnings", "Before you believe it");
         let terminal = Self::in_terminal(line);
         [page, terminal].map(|section| section.add(Block::Warnings(warnings.to_vec())))
     }
 
-    /// The plan as it was run, and how to run it again; none where there is none.
+    /// The plan as it was run, and the command that runs it again.
     pub(crate) fn plan(before: &str, flags: Option<&str>, plan: &str) -> Self {
         let flags = flags.map_or_else(String::new, |flags| format!(" {flags}"));
         let link = Link {
@@ -238,7 +240,7 @@ impl Section {
         Self { line: Some(title.into()), ..self }
     }
 
-    /// Even where only remarks are in it.
+    /// Kept even with nothing but remarks.
     pub(crate) fn always(self) -> Self {
         Self { always: true, ..self }
     }
@@ -247,12 +249,12 @@ impl Section {
         self.put(Shown::Both, block)
     }
 
-    /// Where there is room for it.
+    /// On the page alone.
     pub(crate) fn page(self, block: Block) -> Self {
         self.put(Shown::Page, block)
     }
 
-    /// In place of what the page has more.
+    /// In the terminal alone.
     pub(crate) fn terminal(self, block: Block) -> Self {
         self.put(Shown::Terminal, block)
     }
@@ -277,12 +279,12 @@ impl Section {
         texts.into_iter().fold(self, Self::note)
     }
 
-    /// Words on the page, before what they are about.
+    /// Paragraph on the page, above what it explains.
     pub(crate) fn about(self, text: impl Into<String>) -> Self {
         self.page(Block::Paragraph(text.into(), State::Plain))
     }
 
-    /// What the page says where nothing else came together so far.
+    /// Substitute on the page, where the section has only remarks so far.
     pub(crate) fn absent(self, text: impl Into<String>) -> Self {
         match self.says_something() {
             true => self,
@@ -310,7 +312,7 @@ impl Section {
 }
 
 impl Block {
-    /// What is shown on demand, or at once.
+    /// Blocks below a summary, open or closed at first.
     pub(crate) fn details(
         open: bool,
         summary: impl Into<Cell>,
@@ -340,7 +342,7 @@ impl Block {
         !self.is_remark() && !matches!(self, Self::Absent(_))
     }
 
-    /// Whether it is about something else that stands beside it.
+    /// A remark is about other blocks of its section.
     const fn is_remark(&self) -> bool {
         matches!(self, Self::Note(_) | Self::Paragraph(..) | Self::Keys(_) | Self::Heading(_))
     }

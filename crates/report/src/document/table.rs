@@ -6,9 +6,9 @@ use serde::Serialize;
 /// Figures in columns; the first column names the row.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Table {
-    /// What the page says above it.
+    /// Caption on the page.
     pub(super) caption: String,
-    /// Whether the terminal says so too.
+    /// The terminal has the caption too.
     #[serde(skip)]
     pub(super) captioned: bool,
     pub(super) head: Vec<Cell>,
@@ -27,26 +27,26 @@ pub(crate) struct Row {
     mark: &'static str,
 }
 
-/// What stands in a place of a table.
+/// Text in a place of a table, with its marks.
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Cell {
     pub(super) text: String,
     /// Style class of the colour that stands before it.
     key: Option<String>,
-    /// Whether it must not be used.
+    /// The figure must not be used.
     pub(super) struck: bool,
     glyph: Option<&'static str>,
     /// Smaller words behind it.
     small: Vec<String>,
 }
 
-/// A name and what is said of it.
+/// A name and a sentence about it.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Entry {
     pub(super) name: Cell,
     pub(super) said: String,
     pub(super) state: State,
-    /// Whether somebody may copy it.
+    /// Text to copy: not typeset.
     exact: bool,
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Bars {
     pub(crate) rows: Vec<Bar>,
 }
 
-/// One of them. What it is told in follows each other.
+/// One bar, in consecutive parts.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Bar {
     pub(crate) name: Cell,
@@ -109,7 +109,7 @@ impl Table {
         Self { captioned: true, ..self.caption(caption) }
     }
 
-    /// What stands above in the first columns is not said again.
+    /// Blank cells in the first columns where the row above says the same.
     pub(crate) fn without_repeats(mut self, columns: usize) -> Self {
         for at in (1..self.rows.len()).rev() {
             let (above, below) = self.rows.split_at_mut(at);
@@ -138,7 +138,7 @@ impl Cell {
         Self { key: Some(key), ..Self::from(text.into()) }
     }
 
-    /// What must not be used is in brackets, or struck through.
+    /// A figure that must not be used is in brackets in the terminal, struck through on the page.
     pub(crate) fn struck(text: impl Into<String>, struck: bool) -> Self {
         let text = text.into();
         let shows = !matches!(text.as_str(), "" | crate::figures::NONE);

@@ -2,9 +2,8 @@
 
 use super::plots::{Data, over_time};
 use super::{baseline, level, one_or};
-use crate::document::{Bar, Bars, Block, Cell, Part, Section, State};
+use crate::document::{Bar, Bars, Block, Cell, Drawing, Part, Section, State};
 use crate::figures::{self, Change};
-use crate::plot::Panel;
 use crate::plot::forest::{Spread, panels};
 use crate::reading::Reading;
 use crate::words;
@@ -15,18 +14,9 @@ use bakeoff_stats::Verdict;
 const PARTS: [(&str, &str); 2] =
     [("user_cpu", "system_cpu"), ("server_cpu_per_request", "front_cpu_per_request")];
 
-/// Style class of an arm: its colour everywhere on the page.
-pub(crate) fn key(reading: &Reading<'_>, arm: &str) -> String {
-    match reading.compared().position(|other| other == arm) {
-        Some(place) => words::key(place),
-        None if reading.is_twin(arm) => "arm-twin".to_owned(),
-        None => "arm-base".to_owned(),
-    }
-}
-
 /// A name in its colour.
 pub(super) fn named(reading: &Reading<'_>, arm: &str) -> Cell {
-    Cell::keyed(arm, key(reading, arm))
+    Cell::keyed(arm, reading.key(arm))
 }
 
 /// What each arm used and did, beside which changes stand: the primary figure, CPU in its parts, and replies a second;
@@ -65,7 +55,7 @@ fn bars(reading: &Reading<'_>, meters: &[&str]) -> Bars {
         };
         Bar {
             name: named(reading, arm),
-            key: key(reading, arm),
+            key: reading.key(arm),
             parts: meters.iter().filter_map(part).collect(),
             value: Cell::struck(figures::value(unit, sum(arm)), reading.is_invalid(arm, meters[0])),
         }
@@ -87,8 +77,7 @@ pub(super) fn spent(reading: &Reading<'_>) -> Bars {
         let value = format!("{}, {share:.1} %", figures::span(ns)).into();
         Bar { name: Cell::keyed(name, key.clone()), key, value, parts }
     };
-    let arms =
-        spent.measuring.iter().map(|(arm, ns)| row(format!("measuring {arm}"), key(reading, arm), *ns));
+    let arms = spent.measuring.iter().map(|(arm, ns)| row(format!("measuring {arm}"), reading.key(arm), *ns));
     let between =
         row("between slices: starts, warm-up, draining".to_owned(), "arm-none".to_owned(), spent.between);
     let rows = if total == 0 { Vec::new() } else { arms.chain([between]).collect() };
@@ -98,7 +87,11 @@ pub(super) fn spent(reading: &Reading<'_>) -> Bars {
 /// The primary figure's changes on one scale; strata have scales of their own.
 pub(super) fn effect(reading: &Reading<'_>) -> Section {
     let panels = forest(reading);
-    let factors = if panels.iter().any(Panel::has_factors) { "; steps of the scale are factors" } else { "" };
+    let factors = if panels.iter().any(|panel| panel["factors"] == true) {
+        "; steps of the scale are factors"
+    } else {
+        ""
+    };
     let about = format!(
         "Change of {} against {} (both of its processes). The band is the margin of {}; the line in it is no change{factors}. \
          Intervals at {} for each look. {} is the same server once more: what it shows is noise.",
@@ -112,7 +105,7 @@ pub(super) fn effect(reading: &Reading<'_>) -> Section {
     section.page(Block::Forest(panels)).absent("No effect could be computed.")
 }
 
-fn forest(reading: &Reading<'_>) -> Vec<Panel> {
+fn forest(reading: &Reading<'_>) -> Vec<Drawing> {
     let rows: Vec<&Comparison> = reading.judged().filter_map(|arm| reading.primary(arm)).collect();
     let on_a_scale = |caption: &str, arms: &dyn Fn(&str) -> bool| {
         let own = rows.iter().filter(|c| arms(&c.arm));
@@ -136,7 +129,7 @@ fn spread(reading: &Reading<'_>, c: &Comparison) -> Option<Spread> {
     let is_floor = reading.is_twin(&c.arm) && c.verdict != Verdict::Invalid;
     Some(Spread {
         name: c.arm.clone(),
-        key: key(reading, &c.arm),
+        key: reading.key(&c.arm),
         state: if is_floor { State::Floor } else { c.verdict.into() },
         at: c.effect.unwrap_or((low + high) / 2.0),
         low,

@@ -1,15 +1,16 @@
 //! A cost over the load as a chart: a point with its interval at each load, what two equal servers differ by as a band,
 //! and full speed apart at the right.
 
-use super::drawings::{key, named};
+use super::drawings::named;
 use super::{baseline, level};
-use crate::document::{Block, Section};
+use crate::document::{Block, Drawing, Section};
 use crate::figures;
-use crate::plot::chart::{Axis, Chart, Dot, Line, Tick, linear, path, round, spanning};
+use crate::plot::chart::{Axis, Dot, Tick, line, linear, round, spanning, ticks};
 use crate::reading::Reading;
 use crate::words;
 use bakeoff_results::{Comparison, CurveLoad};
 use bakeoff_stats::per_second;
+use serde_json::json;
 
 /// The view box, and the room for the axes in it.
 const WIDTH: f64 = 640.0;
@@ -44,7 +45,7 @@ struct Axes<'r> {
     up: Axis,
 }
 
-fn chart(reading: &Reading<'_>) -> Option<Chart> {
+fn chart(reading: &Reading<'_>) -> Option<Drawing> {
     let loads = &reading.bundle.results.curve.as_ref()?.loads;
     let arms: Vec<&str> = reading.compared().collect();
     let twin = reading.judged().find(|arm| reading.is_twin(arm));
@@ -62,7 +63,7 @@ fn chart(reading: &Reading<'_>) -> Option<Chart> {
     let axes = Axes { reading, loads, across: linear(most * 1.05), up: spanning(low, high) };
     let middle = (arms.len() as f64 - 1.0) / 2.0;
     let lines = arms.iter().enumerate().map(|(order, arm)| axes.line(arm, (order as f64 - middle) * BESIDE));
-    Some(axes.chart(lines.collect(), twin))
+    Some(axes.chart(&lines.collect::<Vec<_>>(), twin))
 }
 
 impl Axes<'_> {
@@ -75,7 +76,7 @@ impl Axes<'_> {
     }
 
     /// An arm, so far beside its rates.
-    fn line(&self, arm: &str, beside: f64) -> Line {
+    fn line(&self, arm: &str, beside: f64) -> Drawing {
         let dot = |x: f64, s: &Spread, filled: bool, load: &str| Dot {
             x: round(x + beside),
             y: self.y(s.at),
@@ -88,10 +89,10 @@ impl Axes<'_> {
             Some(dot(self.x(load.rate_per_s), &spread, load.decides, &per_second(load.rate_per_s)))
         };
         let mut dots: Vec<Dot> = self.loads.iter().enumerate().filter_map(of).collect();
-        let path = path(&dots);
+        let joined = dots.len();
         let full = self.reading.at_full_speed(arm).and_then(Spread::of);
         dots.extend(full.map(|s| dot((APART + WIDTH) / 2.0, &s, false, "full speed")));
-        Line { key: key(self.reading, arm), label: arm.to_owned(), dashed: false, dotted: true, path, dots }
+        line(&self.reading.key(arm), arm, false, &dots, joined)
     }
 
     /// Corners of what two equal servers differ by.
@@ -105,31 +106,30 @@ impl Axes<'_> {
         above.chain(below).collect::<Vec<_>>().join(" ")
     }
 
-    fn chart(&self, lines: Vec<Line>, twin: Option<&str>) -> Chart {
+    fn chart(&self, lines: &[Drawing], twin: Option<&str>) -> Drawing {
         let reading = self.reading;
         let unit = reading.unit(reading.primary_meter());
         let noun = words::upper_first(reading.noun(reading.primary_meter()));
-        let label = |cost: f64| if cost == 0.0 { "0".to_owned() } else { signed(unit, cost) };
-        let rates = self.loads.iter().map(|load| load.rate_per_s);
-        let across = rates.map(|rate| Tick { at: self.x(rate), label: per_second(rate) });
-        let full = Tick { at: (APART + WIDTH) / 2.0, label: "full speed".to_owned() };
-        Chart {
-            caption: format!("{noun} more than {}, over the load", reading.baselines()),
-            wide: true,
-            width: WIDTH,
-            height: HEIGHT,
-            left: LEFT,
-            right: WIDTH,
-            top: TOP,
-            bottom: HEIGHT - BOTTOM,
-            across: across.chain([full]).collect(),
-            up: self.up.ticks.iter().map(|cost| Tick { at: self.y(*cost), label: label(*cost) }).collect(),
-            floor: twin.map_or_else(String::new, |twin| self.floor(twin)),
-            zero: Some(self.y(0.0)),
-            apart: Some(APART),
-            lines,
-            ..Chart::default()
-        }
+        let rates: Vec<f64> = self.loads.iter().map(|load| load.rate_per_s).collect();
+        let mut across = ticks(&rates, |rate| self.x(rate), &per_second);
+        across.push(Tick { at: (APART + WIDTH) / 2.0, label: "full speed".to_owned() });
+        json!({
+            "caption": format!("{noun} more than {}, over the load", reading.baselines()),
+            "wide": true,
+            "width": WIDTH,
+            "height": HEIGHT,
+            "left": LEFT,
+            "right": WIDTH,
+            "top": TOP,
+            "bottom": HEIGHT - BOTTOM,
+            "across": across,
+            "up": ticks(&self.up.ticks, |cost| self.y(cost), &|cost| signed(unit, cost)),
+            "marks": [],
+            "lines": lines,
+            "floor": twin.map_or_else(String::new, |twin| self.floor(twin)),
+            "zero": self.y(0.0),
+            "apart": APART,
+        })
     }
 }
 

@@ -15,26 +15,21 @@ mod sweep_chart;
 mod tables;
 mod terminal;
 
-pub(crate) use drawings::key;
 pub(crate) use sections::letters;
 pub(crate) use study::beside_on_page;
 pub(crate) use tables::{machine, plan, workload};
 
 use crate::document::{Alarm, Block, Card, Document, Entry, Head, Section, Shown, State};
 use crate::reading::Reading;
-use crate::{Bundle, figures, peak, studies, words};
+use crate::{Bundle, figures, studies, words};
 use bakeoff_results::Comparison;
 use bakeoff_stats::Verdict;
 use curves::Curves;
 use plots::Data;
 
-/// What a bundle comes to: an experiment's costs, or the rates that a search for peaks found.
-pub fn experiment(bundle: &Bundle) -> Document {
+/// The document of an experiment that is no search for peaks.
+pub(crate) fn document(bundle: &Bundle) -> Document {
     let reading = Reading::of(bundle);
-    // A page of peaks draws nothing by a script, which prints it.
-    if let Some(found) = &bundle.results.peak {
-        return peak::document(&reading, found).with_plots(Data::default().json());
-    }
     let curves = Curves::of(bundle);
     let data = Data::of(&reading, &curves);
     let mut head = head(&reading, &words::title(&reading), words::extent(&bundle.results));
@@ -43,6 +38,11 @@ pub fn experiment(bundle: &Bundle) -> Document {
         head.alarms.push(Alarm::incomplete(why));
     }
     Document::new(head, sections(&reading, &data)).with_plots(data.json())
+}
+
+/// The data of a page on which nothing is drawn by the script.
+pub(crate) fn no_plots() -> String {
+    Data::default().json()
 }
 
 /// `title` is a question, which goes on a line in the terminal.
@@ -146,7 +146,7 @@ fn card(reading: &Reading<'_>, arm: &str) -> Option<Card> {
         true => (State::Floor, "\u{2248}", "noise floor"),
         false => (State::from(verdict), glyph(verdict), word.as_str()),
     };
-    let mut card = Card::new((arm, key(reading, arm)), look, &sentence);
+    let mut card = Card::new((arm, reading.key(arm)), look, &sentence);
     if let Some(comparison) = comparison {
         card.facts = facts(comparison);
         match is_twin {

@@ -2,7 +2,6 @@
 //!
 //! Cold, pure: parts of the report like those of `sections`.
 
-use super::sections::rows_of;
 use crate::document::{Section, Table};
 use crate::figures::{self, Change};
 use crate::reading::Reading;
@@ -37,7 +36,7 @@ pub(super) fn cpu(reading: &Reading<'_>) -> Section {
 pub(super) fn sides(reading: &Reading<'_>) -> Section {
     let meters = ["front_cpu_per_request", "server_cpu_per_request"];
     let rows_of_kind = |kind: &OperationResult| {
-        rows_of(reading, &kind.operation, |arm| {
+        reading.rows_of(&kind.operation, |arm| {
             let found = &kind.arms.get(arm)?.meters;
             meters.iter().map(|meter| Some(figures::value("ns", *found.get(*meter)?))).collect()
         })
@@ -53,7 +52,7 @@ pub(super) fn sides(reading: &Reading<'_>) -> Section {
 pub(super) fn steps(reading: &Reading<'_>) -> Section {
     let names = ["connect", "handshake", "verify"];
     let rows_of_kind = |kind: &OperationResult| {
-        rows_of(reading, &kind.operation, |arm| {
+        reading.rows_of(&kind.operation, |arm| {
             let found = &kind.arms.get(arm).filter(|of_arm| !of_arm.steps_ns.is_empty())?.steps_ns;
             let cell =
                 |name: &str| found.get(name).map_or(figures::NONE.to_owned(), |ns| figures::value("ns", *ns));
@@ -71,7 +70,7 @@ fn section(reading: &Reading<'_>, title: &str, note: &str, meter: &str, head: Ve
     let all = &reading.bundle.results.operations;
     let quantiles = head.contains(&QUANTILES[0]);
     let rows_of_kind =
-        |kind: &OperationResult| rows_of(reading, &kind.operation, |arm| cells(kind, arm, meter, quantiles));
+        |kind: &OperationResult| reading.rows_of(&kind.operation, |arm| cells(kind, arm, meter, quantiles));
     let rows = all.iter().flat_map(rows_of_kind);
     Section::new(title).table(Table::new(head, rows)).note(note)
 }

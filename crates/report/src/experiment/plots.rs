@@ -4,8 +4,8 @@
 //! machine's bars are grouped, changes per round keep four digits.
 
 use super::curves::Curves;
-use super::drawings::key;
-use crate::plot::{Chart, Series};
+use crate::document::Drawing;
+use crate::plot::chart::{self, Series};
 use crate::reading::Reading;
 use crate::slices::complete_rounds;
 use crate::words;
@@ -71,7 +71,7 @@ impl Data {
 }
 
 /// The primary figure of every arm, slice by slice, against when it was measured: in the rounds that the verdict stands on.
-pub(super) fn over_time(reading: &Reading<'_>) -> Option<Chart> {
+pub(super) fn over_time(reading: &Reading<'_>) -> Option<Drawing> {
     let meter = catalogue::find(reading.primary_meter())?;
     let points = |arm: &str| {
         let of_arm = reading.decisive().filter(|slice| slice.arm == arm);
@@ -81,7 +81,7 @@ pub(super) fn over_time(reading: &Reading<'_>) -> Option<Chart> {
         of_arm.filter_map(point).collect()
     };
     let line = |arm: &str| Series {
-        key: key(reading, arm),
+        key: reading.key(arm),
         label: arm.to_owned(),
         dashed: reading.is_twin(arm),
         points: points(arm),
@@ -90,7 +90,7 @@ pub(super) fn over_time(reading: &Reading<'_>) -> Option<Chart> {
         "{}, slice by slice, against the time since the run began",
         words::upper_first(reading.noun(meter.name))
     );
-    Chart::over_time(&caption, reading.unit(meter.name), reading.arms().map(line).collect())
+    chart::over_time(&caption, reading.unit(meter.name), reading.arms().map(line).collect())
 }
 
 /// `used`: rounds that the verdict stands on; the rest came after it.
@@ -99,7 +99,7 @@ fn differences(reading: &Reading<'_>, arm: &str) -> Option<Value> {
     let changes =
         c.differences.iter().chain(&later(reading, c)).map(|d| percent(d.exp_m1())).collect::<Vec<_>>();
     let [effect, low, high] = [c.effect, c.low, c.high].map(|x| x.map(percent));
-    let (key, used) = (key(reading, arm), c.differences.len());
+    let (key, used) = (reading.key(arm), c.differences.len());
     Some(
         json!({ "arm": arm, "key": key, "effect": effect, "low": low, "high": high, "used": used, "changes": changes }),
     )
@@ -137,7 +137,7 @@ fn times(reading: &Reading<'_>, curves: &Curves) -> Option<Value> {
     let fewest = shown.iter().map(|arm| curves.replies(arm)).min()?;
     let line = |arm: &&str| {
         let (response, service) = (curves.response(arm, &axis), curves.service(arm, &axis));
-        json!({ "arm": arm, "key": key(reading, arm), "response": response, "service": service })
+        json!({ "arm": arm, "key": reading.key(arm), "response": response, "service": service })
     };
     Some(json!({
         "believed": (fewest as f64 / REPLIES_BEYOND).log10().max(0.0),
@@ -156,7 +156,7 @@ fn shift(reading: &Reading<'_>, curves: &Curves, arm: &str) -> Option<Value> {
     (!found.is_empty()).then(|| {
         json!({
             "arm": arm,
-            "key": key(reading, arm),
+            "key": reading.key(arm),
             "quantile": found.iter().map(|(q, _)| *q).collect::<Vec<_>>(),
             "effect": of(|e| e.effect),
             "low": of(|e| e.interval.low),

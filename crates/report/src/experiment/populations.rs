@@ -2,7 +2,6 @@
 //!
 //! Cold, pure: parts of the report like those of `sections`.
 
-use super::sections::rows_of;
 use crate::document::{Section, Table};
 use crate::figures::{self, Change, NONE};
 use crate::reading::Reading;
@@ -73,6 +72,6 @@ fn section(
     cells: impl Fn(&PopulationResult, &str) -> Option<Vec<String>>,
 ) -> Section {
     let all = &reading.bundle.results.populations;
-    let rows = all.iter().flat_map(|of| rows_of(reading, &of.population, |arm| cells(of, arm)));
+    let rows = all.iter().flat_map(|of| reading.rows_of(&of.population, |arm| cells(of, arm)));
     Section::new(title).table(Table::new(head, rows)).note(note)
 }

@@ -17,25 +17,6 @@ use std::collections::BTreeMap;
 /// So many arms, the baseline among them, are a bake-off.
 const MANY: usize = 3;
 
-/// A row an arm of what is told by itself, a kind of operation or a population: its name stands in the first, and what must not
-/// be used is marked, as everywhere in the terminal. Arms without cells have no row.
-pub(super) fn rows_of(
-    reading: &Reading<'_>,
-    name: &str,
-    cells: impl Fn(&str) -> Option<Vec<String>>,
-) -> Vec<Vec<String>> {
-    let row = |arm: &str| {
-        let mut cells = cells(arm)?;
-        if reading.invalid(arm).is_some() {
-            cells.iter_mut().filter(|cell| !cell.is_empty()).for_each(|cell| *cell = format!("({cell})"));
-        }
-        Some([String::new(), arm.to_owned()].into_iter().chain(cells).collect())
-    };
-    let mut rows: Vec<Vec<String>> = reading.arms().filter_map(row).collect();
-    rows.first_mut().into_iter().for_each(|row| name.clone_into(&mut row[0]));
-    rows
-}
-
 /// All parts that a run may have, in reading order.
 pub(super) fn all(reading: &Reading<'_>) -> Vec<Section> {
     vec![

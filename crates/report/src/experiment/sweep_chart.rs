@@ -1,8 +1,8 @@
 //! Sweeps as charts: a line for each setting of the other factors.
 
 use super::sweep::{self, Setting, Sweep, Whose};
-use crate::document::{Block, Cell, Section};
-use crate::plot::chart::{Chart, Scale, Series};
+use crate::document::{Block, Cell, Drawing, Section};
+use crate::plot::chart::{self, Scale, Series};
 use crate::reading::Reading;
 use crate::words;
 
@@ -23,8 +23,8 @@ pub(super) fn section(reading: &Reading<'_>) -> Section {
 }
 
 /// The primary figure, then rates and times, of each population where there are several.
-fn charts(reading: &Reading<'_>, sweep: &Sweep<'_>) -> Vec<Chart> {
-    let mut found: Vec<Chart> =
+fn charts(reading: &Reading<'_>, sweep: &Sweep<'_>) -> Vec<Drawing> {
+    let mut found: Vec<Drawing> =
         chart(reading, sweep, Whose::All, reading.primary_meter(), Scale::Linear).into_iter().collect();
     let figures = [
         ("replies_per_second", Scale::Linear),
@@ -37,7 +37,13 @@ fn charts(reading: &Reading<'_>, sweep: &Sweep<'_>) -> Vec<Chart> {
     found
 }
 
-fn chart(reading: &Reading<'_>, sweep: &Sweep<'_>, whose: Whose, meter: &str, scale: Scale) -> Option<Chart> {
+fn chart(
+    reading: &Reading<'_>,
+    sweep: &Sweep<'_>,
+    whose: Whose,
+    meter: &str,
+    scale: Scale,
+) -> Option<Drawing> {
     let line = |(place, setting): (usize, &Setting<'_>)| {
         let point = |(x, arm): &(f64, &str)| {
             Some((*x, sweep::figure(reading, whose, arm, meter)?, !reading.is_invalid(arm, meter)))
@@ -56,5 +62,5 @@ fn chart(reading: &Reading<'_>, sweep: &Sweep<'_>, whose: Whose, meter: &str, sc
     let noun = words::upper_first(words::noun(reading.kind(), meter));
     let of = sweep::population(reading, whose).map_or(String::new(), |name| format!(" of {name}"));
     let caption = format!("{noun}{of}, against {}", sweep.factor);
-    Chart::over(&caption, (reading.unit(meter), scale), &|x| sweep::place(sweep, x), lines)
+    chart::over(&caption, (reading.unit(meter), scale), &|x| sweep::place(sweep, x), &lines)
 }

@@ -1,6 +1,6 @@
 //! Tables that a page has room for: times, resource use, all comparisons, workload, machine.
 
-use super::drawings::{key, named, spent};
+use super::drawings::{named, spent};
 use super::plots::Data;
 use super::{baseline, glyph, level};
 use crate::document::{Block, Cell, Entry, Row, Section, Table};
@@ -295,6 +295,6 @@ fn subject(reading: &Reading<'_>, arm: &str) -> Option<Block> {
         facts.into_iter().filter_map(|(name, value)| Some((name, value.filter(|value| !value.is_empty())?)));
     let facts = facts.map(|fact| Entry::from(fact).exact()).collect();
     let config = Block::Preformatted(subject.config.clone().unwrap_or_default());
-    let summary = Cell::keyed(format!("{arm} as it was started"), key(reading, arm));
+    let summary = Cell::keyed(format!("{arm} as it was started"), reading.key(arm));
     Some(Block::details(false, summary, [Block::Entries(facts), config]))
 }

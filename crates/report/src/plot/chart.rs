@@ -2,8 +2,10 @@
 //!
 //! All coordinates are in the units of the view box.
 
+use crate::document::Drawing;
 use crate::figures;
 use serde::Serialize;
+use serde_json::json;
 
 /// The view box, and the room for the axes in it.
 const WIDTH: f64 = 420.0;
@@ -12,7 +14,7 @@ const LEFT: f64 = 64.0;
 const RIGHT: f64 = 26.0;
 const TOP: f64 = 10.0;
 const BOTTOM: f64 = 30.0;
-/// What a character of a label takes, the widest there is.
+/// Width of a label's widest character.
 const CHARACTER: f64 = 8.0;
 
 /// So many points of a line are dots, each with its figures; more are a line.
@@ -30,7 +32,7 @@ const TIMES: [f64; 15] = [
 pub(crate) struct Series {
     /// Style class of its arm.
     pub(crate) key: String,
-    /// What it is, for who points at it.
+    /// Hint below the mouse pointer.
     pub(crate) label: String,
     pub(crate) dashed: bool,
     /// x, y, and whether the point is one of a trial that passed.
@@ -45,69 +47,7 @@ pub(crate) struct Mark {
     pub(crate) high: f64,
 }
 
-/// Ready to be put down.
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Chart {
-    pub(crate) caption: String,
-    pub(crate) wide: bool,
-    pub(crate) width: f64,
-    pub(crate) height: f64,
-    pub(crate) left: f64,
-    pub(crate) right: f64,
-    pub(crate) top: f64,
-    pub(crate) bottom: f64,
-    pub(crate) across: Vec<Tick>,
-    pub(crate) up: Vec<Tick>,
-    pub(crate) marks: Vec<Stripe>,
-    pub(crate) lines: Vec<Line>,
-    /// Corners of an area that noise fills.
-    pub(crate) floor: String,
-    /// Height of no change.
-    pub(crate) zero: Option<f64>,
-    /// Right of it the scale does not hold.
-    pub(crate) apart: Option<f64>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Tick {
-    pub(crate) at: f64,
-    pub(crate) label: String,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Stripe {
-    key: String,
-    at: f64,
-    from: f64,
-    width: f64,
-}
-
-#[derive(Clone, Debug, Default, Serialize)]
-pub(crate) struct Line {
-    pub(crate) key: String,
-    pub(crate) dashed: bool,
-    pub(crate) label: String,
-    pub(crate) dotted: bool,
-    pub(crate) path: String,
-    pub(crate) dots: Vec<Dot>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Dot {
-    pub(crate) x: f64,
-    pub(crate) y: f64,
-    /// Ends of its interval.
-    pub(crate) ends: Option<(f64, f64)>,
-    pub(crate) filled: bool,
-    pub(crate) title: String,
-}
-
-/// The corners of a line through these.
-pub(crate) fn path(dots: &[Dot]) -> String {
-    dots.iter().map(|dot| format!("{},{}", dot.x, dot.y)).collect::<Vec<_>>().join(" ")
-}
-
-/// How figures become heights.
+/// Scale of the y axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Scale {
     /// From 0 on.
@@ -116,118 +56,129 @@ pub(crate) enum Scale {
     Logarithmic,
 }
 
-impl Chart {
-    /// Against the rate. `unit` as in [`figures::value`]; `None` when there is nothing to draw.
-    pub(crate) fn of(
-        caption: &str,
-        unit: &str,
-        scale: Scale,
-        series: Vec<Series>,
-        marks: Vec<Mark>,
-    ) -> Option<Self> {
-        Self::across(
-            &|most| linear(most * 1.02),
-            &|rate| figures::value("1/s", rate),
-            caption,
-            (unit, scale),
-            series,
-            marks,
-        )
-    }
+/// Against the rate. `unit` as in [`figures::value`]; `None` when there is nothing to draw.
+pub(crate) fn of(
+    caption: &str,
+    unit: &str,
+    scale: Scale,
+    series: &[Series],
+    marks: &[Mark],
+) -> Option<Drawing> {
+    let axis = |most: f64| linear(most * 1.02);
+    across(&axis, &|rate| figures::value("1/s", rate), caption, (unit, scale), series, marks)
+}
 
-    /// Against the time, in seconds since something began.
-    pub(crate) fn over_time(caption: &str, unit: &str, mut series: Vec<Series>) -> Option<Self> {
-        for one in &mut series {
-            let mean = |group: &[(f64, f64, bool)], of: fn(&(f64, f64, bool)) -> f64| {
-                group.iter().map(of).sum::<f64>() / group.len() as f64
-            };
-            let point = |group: &[(f64, f64, bool)]| (mean(group, |p| p.0), mean(group, |p| p.1), true);
-            one.points = one.points.chunks(one.points.len().div_ceil(POINTS).max(1)).map(point).collect();
-        }
-        Self::across(&times, &clock, caption, (unit, Scale::Linear), series, Vec::new())
+/// Against the time, in seconds since something began.
+pub(crate) fn over_time(caption: &str, unit: &str, mut series: Vec<Series>) -> Option<Drawing> {
+    for one in &mut series {
+        let mean = |group: &[(f64, f64, bool)], of: fn(&(f64, f64, bool)) -> f64| {
+            group.iter().map(of).sum::<f64>() / group.len() as f64
+        };
+        let point = |group: &[(f64, f64, bool)]| (mean(group, |p| p.0), mean(group, |p| p.1), true);
+        one.points = one.points.chunks(one.points.len().div_ceil(POINTS).max(1)).map(point).collect();
     }
+    across(&times, &clock, caption, (unit, Scale::Linear), &series, &[])
+}
 
-    /// Against the levels of a factor. They stand at equal factors of each other where they are far apart.
-    pub(crate) fn over(
-        caption: &str,
-        (unit, scale): (&str, Scale),
-        place: &dyn Fn(f64) -> String,
-        series: Vec<Series>,
-    ) -> Option<Self> {
-        let least = series.iter().flat_map(|one| &one.points).map(|(x, ..)| *x).fold(f64::INFINITY, f64::min);
-        let axis =
-            |most: f64| if least > 0.0 && most / least >= FAR { decades(least, most) } else { linear(most) };
-        Self::across(&axis, place, caption, (unit, scale), series, Vec::new())
-    }
+/// Against the levels of a factor. They stand at equal factors of each other where they are far apart.
+pub(crate) fn over(
+    caption: &str,
+    scaled: (&str, Scale),
+    place: &dyn Fn(f64) -> String,
+    series: &[Series],
+) -> Option<Drawing> {
+    let least = series.iter().flat_map(|one| &one.points).map(|(x, ..)| *x).fold(f64::INFINITY, f64::min);
+    let axis =
+        |most: f64| if least > 0.0 && most / least >= FAR { decades(least, most) } else { linear(most) };
+    across(&axis, place, caption, scaled, series, &[])
+}
 
-    fn across(
-        axis: &dyn Fn(f64) -> Axis,
-        place: &dyn Fn(f64) -> String,
-        caption: &str,
-        (unit, scale): (&str, Scale),
-        series: Vec<Series>,
-        marks: Vec<Mark>,
-    ) -> Option<Self> {
-        let drawn = |y: f64| y.is_finite() && (y > 0.0 || scale == Scale::Linear);
-        let points = || series.iter().flat_map(|one| &one.points).filter(|(_, y, _)| drawn(*y));
-        let most = points().map(|(x, ..)| *x).chain(marks.iter().map(|mark| mark.high)).fold(0.0, f64::max);
-        let (low, high) = points().fold((f64::INFINITY, 0.0_f64), |(l, h), (_, y, _)| (l.min(*y), h.max(*y)));
-        if most <= 0.0 || high <= 0.0 {
-            return None;
-        }
-        let across = axis(most);
-        let up = match scale {
-            Scale::Linear => linear(high),
-            Scale::Logarithmic => decades(low, high),
-        };
-        let x = |rate: f64| round(LEFT + across.share(rate) * (WIDTH - LEFT - RIGHT));
-        let y = |figure: f64| round(HEIGHT - BOTTOM - up.share(figure) * (HEIGHT - TOP - BOTTOM));
-        let label = |figure: f64| figures::value(unit, figure);
-        // What is nothing has no unit.
-        let at_tick = |figure: f64, said: String| if figure == 0.0 { "0".to_owned() } else { said };
-        let stripe = |mark: &Mark| Stripe {
-            key: mark.key.clone(),
-            at: x(mark.at),
-            from: x(mark.low),
-            width: round(x(mark.high) - x(mark.low)),
-        };
-        let line = |one: &Series| {
-            let dots: Vec<Dot> = one
-                .points
-                .iter()
-                .filter(|(_, figure, _)| drawn(*figure))
-                .map(|(rate, figure, filled)| {
-                    let title = format!("{} at {}: {}", one.label, place(*rate), label(*figure));
-                    Dot { x: x(*rate), y: y(*figure), ends: None, filled: *filled, title }
-                })
-                .collect();
-            let dotted = dots.len() <= DOTS;
-            Line {
-                key: one.key.clone(),
-                dashed: one.dashed,
-                label: one.label.clone(),
-                dotted,
-                path: path(&dots),
-                dots,
-            }
-        };
-        let up_tick = |figure: &f64| Tick { at: y(*figure), label: at_tick(*figure, label(*figure)) };
-        let across_tick = |at: &f64| Tick { at: x(*at), label: at_tick(*at, place(*at)) };
-        Some(Self {
-            caption: caption.to_owned(),
-            width: WIDTH,
-            height: HEIGHT,
-            left: LEFT,
-            right: WIDTH - RIGHT,
-            top: TOP,
-            bottom: HEIGHT - BOTTOM,
-            across: thinned(across.ticks.iter().map(across_tick).collect()),
-            up: up.ticks.iter().map(up_tick).collect(),
-            marks: marks.iter().map(stripe).collect(),
-            lines: series.iter().map(line).collect(),
-            ..Self::default()
-        })
+fn across(
+    axis: &dyn Fn(f64) -> Axis,
+    place: &dyn Fn(f64) -> String,
+    caption: &str,
+    (unit, scale): (&str, Scale),
+    series: &[Series],
+    marks: &[Mark],
+) -> Option<Drawing> {
+    let drawn = |y: f64| y.is_finite() && (y > 0.0 || scale == Scale::Linear);
+    let points = || series.iter().flat_map(|one| &one.points).filter(|(_, y, _)| drawn(*y));
+    let most = points().map(|(x, ..)| *x).chain(marks.iter().map(|mark| mark.high)).fold(0.0, f64::max);
+    let (low, high) = points().fold((f64::INFINITY, 0.0_f64), |(l, h), (_, y, _)| (l.min(*y), h.max(*y)));
+    if most <= 0.0 || high <= 0.0 {
+        return None;
     }
+    let across = axis(most);
+    let up = match scale {
+        Scale::Linear => linear(high),
+        Scale::Logarithmic => decades(low, high),
+    };
+    let x = |rate: f64| round(LEFT + across.share(rate) * (WIDTH - LEFT - RIGHT));
+    let y = |figure: f64| round(HEIGHT - BOTTOM - up.share(figure) * (HEIGHT - TOP - BOTTOM));
+    let label = |figure: f64| figures::value(unit, figure);
+    let stripe = |mark: &Mark| {
+        let (from, to) = (x(mark.low), x(mark.high));
+        json!({ "key": mark.key, "at": x(mark.at), "from": from, "width": round(to - from) })
+    };
+    let drawn_line = |one: &Series| {
+        let points = one.points.iter().filter(|(_, figure, _)| drawn(*figure));
+        let dots = points.map(|(at, figure, filled)| Dot {
+            x: x(*at),
+            y: y(*figure),
+            ends: None,
+            filled: *filled,
+            title: format!("{} at {}: {}", one.label, place(*at), label(*figure)),
+        });
+        line(&one.key, &one.label, one.dashed, &dots.collect::<Vec<_>>(), usize::MAX)
+    };
+    Some(json!({
+        "caption": caption,
+        "wide": false,
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "top": TOP,
+        "bottom": HEIGHT - BOTTOM,
+        "across": thinned(ticks(&across.ticks, x, place)),
+        "up": ticks(&up.ticks, y, &label),
+        "marks": marks.iter().map(stripe).collect::<Vec<_>>(),
+        "lines": series.iter().map(drawn_line).collect::<Vec<_>>(),
+        "floor": "",
+        "zero": null,
+        "apart": null,
+    }))
+}
+
+/// A point, with the ends of its interval where it has one.
+#[derive(Serialize)]
+pub(crate) struct Dot {
+    pub(crate) x: f64,
+    pub(crate) y: f64,
+    pub(crate) ends: Option<(f64, f64)>,
+    pub(crate) filled: bool,
+    pub(crate) title: String,
+}
+
+/// A line through the first `joined` of the dots.
+pub(crate) fn line(key: &str, label: &str, dashed: bool, dots: &[Dot], joined: usize) -> Drawing {
+    let corner = |dot: &Dot| format!("{},{}", dot.x, dot.y);
+    let path: Vec<String> = dots.iter().take(joined).map(corner).collect();
+    let dotted = dots.len() <= DOTS;
+    json!({ "key": key, "label": label, "dashed": dashed, "dotted": dotted, "path": path.join(" "), "dots": dots })
+}
+
+/// A label and its place.
+#[derive(Serialize)]
+pub(crate) struct Tick {
+    pub(crate) at: f64,
+    pub(crate) label: String,
+}
+
+/// Places and labels of an axis. Zero has no unit.
+pub(crate) fn ticks(figures: &[f64], at: impl Fn(f64) -> f64, label: &dyn Fn(f64) -> String) -> Vec<Tick> {
+    let said = |figure: f64| if figure == 0.0 { "0".to_owned() } else { label(figure) };
+    figures.iter().map(|figure| Tick { at: at(*figure), label: said(*figure) }).collect()
 }
 
 /// An axis: what it shows, and where its labels are.
@@ -239,7 +190,7 @@ pub(crate) struct Axis {
 }
 
 impl Axis {
-    /// Where a figure lies, from 0 to 1.
+    /// Place of a figure, from 0 to 1.
     pub(crate) fn share(&self, figure: f64) -> f64 {
         match self.logarithmic {
             true => (figure / self.low).ln() / (self.high / self.low).ln(),
@@ -340,17 +291,17 @@ mod tests {
     fn points_lie_where_they_belong_and_what_is_no_figure_is_left_out() {
         let points = vec![(0.0, 1e6, true), (50.0, 1e7, false), (100.0, f64::NAN, true)];
         let series = Series { key: "arm-0".to_owned(), label: "p99".to_owned(), dashed: false, points };
-        let chart = Chart::of("Times", "ns", Scale::Logarithmic, vec![series], Vec::new()).unwrap();
-        let dots = &chart.lines[0].dots;
+        let chart = of("Times", "ns", Scale::Logarithmic, &[series], &[]).unwrap();
+        let dots = chart["lines"][0]["dots"].as_array().unwrap();
         assert_eq!(dots.len(), 2);
-        assert_eq!((dots[0].x, dots[0].y), (LEFT, HEIGHT - BOTTOM));
-        assert_eq!((dots[1].y, dots[1].filled), (TOP, false));
-        assert_eq!(dots[1].title, "p99 at 50/s: 10 ms");
+        assert_eq!((&dots[0]["x"], &dots[0]["y"]), (&json!(LEFT), &json!(HEIGHT - BOTTOM)));
+        assert_eq!((&dots[1]["y"], &dots[1]["filled"]), (&json!(TOP), &json!(false)));
+        assert_eq!(dots[1]["title"], "p99 at 50/s: 10 ms");
         let points = vec![(1.0, 1e6, true), (10_000.0, 2e6, true)];
         let series = Series { key: "arm-0".to_owned(), label: "off".to_owned(), dashed: false, points };
-        let chart = Chart::over("CPU", ("ns", Scale::Linear), &|x| x.to_string(), vec![series]).unwrap();
-        assert_eq!(chart.lines[0].dots[1].title, "off at 10000: 2 ms");
-        assert_eq!(chart.across.len(), 5, "a label each ten times");
-        assert!(Chart::of("Nothing", "ns", Scale::Linear, Vec::new(), Vec::new()).is_none());
+        let chart = over("CPU", ("ns", Scale::Linear), &|x| x.to_string(), &[series]).unwrap();
+        assert_eq!(chart["lines"][0]["dots"][1]["title"], "off at 10000: 2 ms");
+        assert_eq!(chart["across"].as_array().map(Vec::len), Some(5), "a label each ten times");
+        assert!(of("Nothing", "ns", Scale::Linear, &[], &[]).is_none());
     }
 }

@@ -5,9 +5,9 @@
 //! zero. Where one costs several times as much as another, steps of the scale are factors.
 
 use super::chart::Tick;
-use crate::document::{Cell, State};
+use crate::document::{Cell, Drawing, State};
 use crate::figures;
-use serde::Serialize;
+use serde_json::json;
 
 /// Below this share of the width the margin is not seen.
 const MARGIN_SEEN: f64 = 0.04;
@@ -24,27 +24,6 @@ const MOST_TICKS: usize = 6;
 const MIN_NAME: usize = 14;
 const MAX_NAME: usize = 34;
 
-/// One scale with rows on it.
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Panel {
-    caption: String,
-    rows_are: &'static str,
-    /// Characters of the longest name, which are not to be cut where there is room.
-    name_width: usize,
-    zero: f64,
-    band_from: f64,
-    band_width: f64,
-    ticks: Vec<Tick>,
-    rows: Vec<Row>,
-    factors: bool,
-}
-
-impl Panel {
-    pub(crate) const fn has_factors(&self) -> bool {
-        self.factors
-    }
-}
-
 /// A change with its interval, in fractions.
 #[derive(Debug)]
 pub(crate) struct Spread {
@@ -58,24 +37,6 @@ pub(crate) struct Spread {
     pub(crate) said: [String; 2],
     /// Changes that others published of it.
     pub(crate) published: Vec<f64>,
-}
-
-/// One row. Ends beyond the scale are cut and say so.
-#[derive(Clone, Debug, Serialize)]
-struct Row {
-    name: String,
-    key: String,
-    state: State,
-    title: String,
-    from: f64,
-    to: f64,
-    at: f64,
-    shown: bool,
-    beyond_low: bool,
-    beyond_high: bool,
-    effect: Cell,
-    interval: Cell,
-    published: Vec<f64>,
 }
 
 /// A scale in fractions; its steps are equal amounts, or equal factors.
@@ -106,7 +67,7 @@ impl Scale {
 }
 
 /// All rows on one scale, and what lies near zero on one of its own where it would not be seen. No panel without a row.
-pub(crate) fn panels(rows: &[Spread], rows_are: &'static str, margin: f64, caption: &str) -> Vec<Panel> {
+pub(crate) fn panels(rows: &[Spread], rows_are: &str, margin: f64, caption: &str) -> Vec<Drawing> {
     let Some(whole) = covering(rows, margin) else { return Vec::new() };
     let mut panels = vec![panel(rows, rows_are, whole, margin, caption)];
     let squeezed = whole.at(margin) - whole.at(-margin) < MARGIN_SEEN * 100.0;
@@ -144,40 +105,42 @@ fn near_zero(rows: &[Spread], margin: f64) -> Option<Scale> {
     Some(Scale::linear(-reach, reach))
 }
 
-fn panel(rows: &[Spread], rows_are: &'static str, scale: Scale, margin: f64, caption: &str) -> Panel {
+/// `name_width`: characters of the longest name, which are not to be cut where there is room.
+fn panel(rows: &[Spread], rows_are: &str, scale: Scale, margin: f64, caption: &str) -> Drawing {
     let longest = rows.iter().map(|row| row.name.chars().count()).max().unwrap_or(0);
-    Panel {
-        caption: caption.to_owned(),
-        rows_are,
-        name_width: longest.clamp(MIN_NAME, MAX_NAME),
-        zero: scale.at(0.0),
-        band_from: scale.at(-margin),
-        band_width: scale.at(margin) - scale.at(-margin),
-        ticks: ticks(scale),
-        factors: scale.factors,
-        rows: rows.iter().map(|row| placed(row, scale)).collect(),
-    }
+    json!({
+        "caption": caption,
+        "rows_are": rows_are,
+        "name_width": longest.clamp(MIN_NAME, MAX_NAME),
+        "zero": scale.at(0.0),
+        "band_from": scale.at(-margin),
+        "band_width": scale.at(margin) - scale.at(-margin),
+        "ticks": ticks(scale),
+        "factors": scale.factors,
+        "rows": rows.iter().map(|row| placed(row, scale)).collect::<Vec<_>>(),
+    })
 }
 
-fn placed(row: &Spread, scale: Scale) -> Row {
+/// Ends beyond the scale are cut and say so.
+fn placed(row: &Spread, scale: Scale) -> Drawing {
     let [effect, interval] = &row.said;
     let struck = row.state == State::Invalid;
-    let is_inside = |x: &f64| (scale.low..=scale.high).contains(x);
-    Row {
-        name: row.name.clone(),
-        key: row.key.clone(),
-        state: row.state,
-        title: format!("{}: {effect}, interval {interval}", row.name),
-        from: scale.at(row.low),
-        to: scale.at(row.high),
-        at: scale.at(row.at),
-        shown: is_inside(&row.at),
-        beyond_low: row.low < scale.low,
-        beyond_high: row.high > scale.high,
-        effect: Cell::struck(effect.as_str(), struck),
-        interval: Cell::struck(interval.as_str(), struck),
-        published: row.published.iter().filter(|x| is_inside(x)).map(|x| scale.at(*x)).collect(),
-    }
+    let is_inside = |x: &&f64| (scale.low..=scale.high).contains(*x);
+    json!({
+        "name": row.name,
+        "key": row.key,
+        "state": row.state,
+        "title": format!("{}: {effect}, interval {interval}", row.name),
+        "from": scale.at(row.low),
+        "to": scale.at(row.high),
+        "at": scale.at(row.at),
+        "shown": is_inside(&&row.at),
+        "beyond_low": row.low < scale.low,
+        "beyond_high": row.high > scale.high,
+        "effect": Cell::struck(effect.as_str(), struck),
+        "interval": Cell::struck(interval.as_str(), struck),
+        "published": row.published.iter().filter(is_inside).map(|x| scale.at(*x)).collect::<Vec<_>>(),
+    })
 }
 
 /// Some five round numbers inside the scale.

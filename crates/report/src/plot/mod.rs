@@ -4,6 +4,3 @@
 
 pub(crate) mod chart;
 pub(crate) mod forest;
-
-pub(crate) use chart::{Chart, Series};
-pub(crate) use forest::Panel;
