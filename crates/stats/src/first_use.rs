@@ -1,7 +1,7 @@
 //! First use against steady use: the additional cost of a cold connection, a handshake or an empty cache.
 //!
-//! Per round the cost of the first operation of a session and of a steady one. A session of n requests costs first + (n
-//! - 1) steady, which is extra + n steady with extra = first - steady. Owns the questions that follow from this: how
+//! Per round the cost of the first operation of a session and of a steady one. A session of n requests costs
+//! `first + (n - 1) steady`, which is `extra + n steady` with `extra = first - steady`. Owns the questions that follow from this: how
 //! much more the first costs, after how many requests that no longer matters, and from which number of requests on one
 //! subject's sessions are cheaper than another's.
 

@@ -1,4 +1,4 @@
-//! As much of JSON Schema as our own schema uses: references, types, required keys, maps.
+//! JSON Schema validator for the schema in use: references, types, required keys, maps.
 
 use serde_json::Value;
 
