@@ -1,6 +1,6 @@
 //! Suites: several plans that are run one after the other, from one file of `[[part]]`s.
 //!
-//! Measuring side, cold, pure but for [`Suite::load`]. Owns the file's form and the places in which a part's plan is
+//! Measuring side, cold, pure. Owns the file's form and the places in which a part's plan is
 //! looked for. It does not know what a plan is, in which of the plans' languages it is written and how it is run.
 
 use crate::directory::Layout;
