@@ -37,7 +37,9 @@ impl Context<'_> {
             protocol,
             reuse,
             from: self.local_addresses(arm.from.as_ref().or(w.from.as_ref()))?,
-            connect_timeout: self.optional(arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref()))?,
+            connect_timeout: self.optional(
+                arm.connect_timeout.as_ref().map_or(&w.connect_timeout, |_| &arm.connect_timeout),
+            )?,
             headers: self.headers(arm.headers.as_ref().or(w.headers.as_ref()))?,
             ..ClientPlan::default()
         };

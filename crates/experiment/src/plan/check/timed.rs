@@ -4,7 +4,7 @@ use super::super::expand::Cell;
 use super::super::file::{ClockSection, Http2Entry, PlanFile, RequestsSection};
 use super::super::{Timed, Work};
 use super::{Checked, Context};
-use crate::plan::file::Spanned;
+use crate::plan::file::{Spanned, place_of};
 use bakeoff_meter::catalogue;
 use bakeoff_units::Nanos;
 use std::ops::Range;
@@ -17,14 +17,9 @@ impl Context<'_> {
     pub(super) fn timed(&self, file: &PlanFile, work: Work, cells: &[Cell]) -> Checked<Work> {
         let e = &file.experiment;
         let Some(slice) = &e.slice else {
-            return match &e.warm {
-                Some(warm) => self.wrong(
-                    warm.span(),
-                    "`warm` comes before a slice by time, and there is none",
-                    "add slice = \"20s\"",
-                ),
-                None => Ok(work),
-            };
+            let what = "`warm` comes before a slice by time, and there is none";
+            self.refuse(e.warm.as_ref(), what, "add slice = \"20s\"")?;
+            return Ok(work);
         };
         if let Some((span, what)) = against_time(file, cells) {
             return self.wrong(span, what, "take one of both out");
@@ -32,32 +27,21 @@ impl Context<'_> {
         let Work::Requests(mut work) = work else {
             return self.wrong(slice.span(), "only requests have slices by time", "take the line out");
         };
-        let length: Nanos = self.positive(Some(slice), "10s", |time: Nanos| time.get() as f64)?;
+        let length: Nanos = self.positive(&e.slice, "10s")?;
         let timeouts = work.populations.iter().map(|population| population.work.timeout);
         let longest = timeouts.max().unwrap_or(work.timeout);
-        if longest >= length {
-            let what = format!(
-                "a slice of {length} cannot see a request through that may take {longest} (`timeout`)"
-            );
-            return self.wrong(
-                slice.span(),
-                what,
-                "make the slice longer than `timeout`, or `timeout` shorter",
-            );
-        }
+        let short = Some(slice).filter(|_| longest >= length);
+        let what =
+            format!("a slice of {length} cannot see a request through that may take {longest} (`timeout`)");
+        self.refuse(short, what, "make the slice longer than `timeout`, or `timeout` shorter")?;
         for (typed, checked) in file.population.iter().zip(&work.populations) {
-            if let (Some(typed), Some(during)) = (&typed.during, checked.during)
-                && during.until > length
-            {
-                let name = &checked.name;
-                let what = format!(
-                    "the population `{name}` asks until {}, and slices are of {length}",
-                    during.until
-                );
-                return self.wrong(typed.span(), what, "make the slice longer, or let it end before");
-            }
+            let until = checked.during.map_or(Nanos::ZERO, |during| during.until);
+            let name = &checked.name;
+            let what = format!("the population `{name}` asks until {until}, and slices are of {length}");
+            let late = typed.during.as_ref().filter(|_| until > length);
+            self.refuse(late, what, "make the slice longer, or let it end before")?;
         }
-        let warm = self.optional(e.warm.as_ref())?.unwrap_or_else(|| length.times(WARM));
+        let warm = self.optional(&e.warm)?.unwrap_or_else(|| length.times(WARM));
         work.timed = Some(Timed { slice: length, warm });
         Ok(Work::Requests(work))
     }
@@ -117,9 +101,7 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         ClockSection::Shuffled { walk, .. } => {
             walk.passes.as_ref().map(|passes| (passes.span(), and("`passes`")))
         }
-        ClockSection::Original(c) => {
-            Some((c.clock.as_ref().map_or(0..0, Spanned::span), and("the clock `original`")))
-        }
+        ClockSection::Original(c) => Some((place_of(&c.clock), and("the clock `original`"))),
         ClockSection::Closed(_)
         | ClockSection::Constant(_)
         | ClockSection::Poisson(_)

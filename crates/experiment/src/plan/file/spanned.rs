@@ -34,6 +34,16 @@ impl<T> Spanned<T> {
     }
 }
 
+/// Place of a key; the beginning of the text where it was not typed.
+pub(in crate::plan) fn place_of<T>(key: &Option<Spanned<T>>) -> Range<usize> {
+    key.as_ref().map_or(0..0, Spanned::span)
+}
+
+/// Whether a switch was typed, and is on.
+pub(in crate::plan) fn is_on(key: &Option<Spanned<bool>>) -> bool {
+    key.as_ref().is_some_and(|on| *on.as_ref())
+}
+
 impl<T> AsRef<T> for Spanned<T> {
     fn as_ref(&self) -> &T {
         self.0.get_ref()
