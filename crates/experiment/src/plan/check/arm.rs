@@ -139,7 +139,7 @@ impl Context<'_> {
     }
 
     pub(super) fn argv(&self, argv: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
-        let none = Some(argv).filter(|argv| argv.as_ref().first().is_none_or(String::is_empty));
+        let none = argv.when(argv.as_ref().first().is_none_or(String::is_empty));
         self.refuse(none, "there is no program", "such as [\"./server\", \"--port\", \"{port}\"]")?;
         Ok(argv.as_ref().clone())
     }
@@ -152,7 +152,7 @@ impl Context<'_> {
             OneOrMany::Many(list) => list.clone(),
         };
         let is_none = |argv: &Vec<String>| argv.first().is_none_or(String::is_empty);
-        let none = Some(hook).filter(|_| commands.iter().any(is_none));
+        let none = hook.when(commands.iter().any(is_none));
         self.refuse(none, "there is no program", "such as [\"make\", \"clean\"]")?;
         Ok(commands)
     }

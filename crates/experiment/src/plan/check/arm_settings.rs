@@ -20,7 +20,7 @@ impl Context<'_> {
             read: self.optional(&l.read)?,
             write: self.optional(&l.write)?,
         };
-        let none = Some(limits).filter(|_| found.is_none());
+        let none = limits.when(found.is_none());
         self.refuse(none, "nothing is limited", "give `memory`, `cpus`, `read` or `write`")?;
         Ok(found)
     }
@@ -69,13 +69,13 @@ impl Context<'_> {
         };
         let is_whole = matches!(work.clock, LoadClock::Closed { passes: Some(_), .. });
         let what = "with `passes` a slice is the whole log or site, for every arm";
-        self.refuse(Some(&count).filter(|_| is_whole), what, "take the line out, or `passes`")?;
+        self.refuse(count.when(is_whole), what, "take the line out, or `passes`")?;
         let in_order = !matches!(work.clock, LoadClock::Closed { .. });
         let is_part = in_order && matches!(work.source, RequestSource::Replay { .. });
         let what =
             "this clock keeps the order of the log, so unequal slices would be of different parts of it";
         let help = "take the line out, or choose clock = \"shuffled\"";
-        self.refuse(Some(&count).filter(|_| is_part), what, help)?;
+        self.refuse(count.when(is_part), what, help)?;
         self.at_least(Some(&count), 1, 1).map(Some)
     }
 
@@ -86,11 +86,11 @@ impl Context<'_> {
             let name = line.split_once(':').map_or("", |(name, _)| name);
             let is_token =
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-            let bad = Some(list).filter(|_| !is_token || line.chars().any(char::is_control));
+            let bad = list.when(!is_token || line.chars().any(char::is_control));
             let help = "such as [\"Accept-Encoding: gzip\"]";
             self.refuse(bad, format!("`{line}` is no header field"), help)?;
             let ours = ["host", "connection", "content-length", "transfer-encoding"];
-            let own = Some(list).filter(|_| ours.contains(&name.to_ascii_lowercase().as_str()));
+            let own = list.when(ours.contains(&name.to_ascii_lowercase().as_str()));
             let help = "take it out; `keep_alive` says what becomes of connections";
             self.refuse(own, format!("`{name}` is set by the load generator"), help)?;
         }

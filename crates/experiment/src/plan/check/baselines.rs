@@ -26,7 +26,7 @@ impl Context<'_> {
             self.fixed(name, &level.to_string(), entry.span(), factors)
         };
         let fixed = levels.iter().map(one).collect::<Checked<Vec<_>>>()?;
-        let none = Some(entry).filter(|_| fixed.is_empty());
+        let none = entry.when(fixed.is_empty());
         self.refuse(none, "this names no level", "such as { state = \"off\" }, or the name of an arm")?;
         self.strata(&fixed, entry.span(), factors, cells)
     }

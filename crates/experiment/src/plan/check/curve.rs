@@ -29,13 +29,13 @@ impl Context<'_> {
             return self.wrong(typed.span(), what, "take `loads` out (`--loads` on the command line)");
         }
         let number = typed.as_ref().len();
-        let few_or_many = Some(typed).filter(|_| !(2..=MOST_LOADS).contains(&number));
+        let few_or_many = typed.when(!(2..=MOST_LOADS).contains(&number));
         let what = format!("a curve has 2 to {MOST_LOADS} loads, and these are {number}");
         self.refuse(few_or_many, what, "such as [\"10%\", \"50%\", \"90%\"]")?;
         let mut loads: Vec<LoadPlan> = Vec::new();
         for load in typed.as_ref() {
             let read = LoadPlan { name: load.as_ref().trim().to_owned(), rate: self.load(load)? };
-            let twin = Some(load).filter(|_| loads.iter().any(|other| other.rate == read.rate));
+            let twin = load.when(loads.iter().any(|other| other.rate == read.rate));
             self.refuse(twin, format!("`{}` is there twice", read.name), "take one out")?;
             loads.push(read);
         }
@@ -47,12 +47,12 @@ impl Context<'_> {
         let text = typed.as_ref().trim();
         if !text.ends_with('%') {
             let rate = self.rate_with_unit(typed)?;
-            let none = Some(typed).filter(|_| rate.get() <= 0.0);
+            let none = typed.when(rate.get() <= 0.0);
             self.refuse(none, "a load is above zero", "such as \"1000/s\" or \"50%\"")?;
             return Ok(LoadRate::Rate(rate));
         }
         let share: Ratio = self.read(typed, "such as \"50%\" or \"1000/s\"")?;
-        let outside = Some(typed).filter(|_| !(share.get() > 0.0 && share.get() <= 1.0));
+        let outside = typed.when(!(share.get() > 0.0 && share.get() <= 1.0));
         let what = format!("`{text}` is no share of what an arm can answer");
         self.refuse(outside, what, "above 0 and at most 100 %: beyond that replies only come later")?;
         Ok(LoadRate::Share(share))

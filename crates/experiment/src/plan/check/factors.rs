@@ -25,7 +25,7 @@ impl Context<'_> {
         let typed = &factors[factors.len() - file.factors.len()..];
         let settings = if file.cell.is_empty() { expand::crossed(typed) } else { self.listed(file, typed)? };
         let arms = settings.len().saturating_mul(file.arm.len());
-        let many = Some(&file.experiment.baseline).filter(|_| arms > MOST_CELLS);
+        let many = file.experiment.baseline.when(arms > MOST_CELLS);
         let what = format!("{arms} arms are more than {MOST_CELLS}");
         self.refuse(many, what, "list the combinations that matter as [[cell]]")?;
         let cells = expand::cells(file, &factors, &settings)?;
@@ -37,23 +37,21 @@ impl Context<'_> {
         let fits = text.starts_with(|c: char| c.is_ascii_lowercase())
             && text.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         let is_free = !TAKEN.contains(&text.as_str()) && !FURTHER_PORTS.contains(&text.as_str());
-        let bad = Some(name).filter(|_| !(fits && is_free));
         let help = "a letter, then letters, digits and `_`, all small; not one of the names that already mean something in braces";
-        self.refuse(bad, format!("`{text}` is no name for a factor"), help)
+        self.refuse(name.when(!(fits && is_free)), format!("`{text}` is no name for a factor"), help)
     }
 
     fn factor_levels(&self, name: &Spanned<String>, levels: &[Spanned<FactorLevel>]) -> Checked<()> {
-        let few = Some(name).filter(|_| levels.len() < 2);
+        let few = name.when(levels.len() < 2);
         let what = format!("the factor `{}` has no two levels", name.as_ref());
         self.refuse(few, what, "such as [\"off\", \"on\"]; the first is the reference")?;
         for (index, level) in levels.iter().enumerate() {
             let text = level.as_ref().to_string();
             let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            let bad = Some(level).filter(|_| text.is_empty() || !text.chars().all(fits));
+            let bad = level.when(text.is_empty() || !text.chars().all(fits));
             self.refuse(bad, format!("`{text}` is no level"), "letters, digits, `-`, `_` and `.`")?;
             let has_twin = levels[..index].iter().any(|other| other.as_ref().to_string() == text);
-            let twin = Some(level).filter(|_| has_twin);
-            self.refuse(twin, format!("the level `{text}` is there twice"), "take one out")?;
+            self.refuse(level.when(has_twin), format!("the level `{text}` is there twice"), "take one out")?;
         }
         Ok(())
     }
@@ -89,11 +87,10 @@ impl Context<'_> {
                 named.iter().zip(setting).all(|(named, level)| named.is_none_or(|named| named == *level))
             };
             for setting in expand::crossed(factors).into_iter().filter(fits) {
-                let twin = Some(cell).filter(|_| settings.contains(&setting));
                 let what =
                     format!("the combination {} is there twice", expand::setting_name(factors, &setting));
                 let help = "take one out; a cell stands for all levels of the factors that it leaves out";
-                self.refuse(twin, what, help)?;
+                self.refuse(cell.when(settings.contains(&setting)), what, help)?;
                 settings.push(setting);
             }
         }

@@ -41,12 +41,11 @@ impl Context<'_> {
         let mut sizes = Vec::new();
         for text in list.as_ref() {
             let size: Bytes = self.quantity(&Some(Spanned::new(list.span(), text.clone())), "10MB")?;
-            let twin = Some(&list).filter(|_| sizes.contains(&size));
+            let twin = list.when(sizes.contains(&size));
             self.refuse(twin, format!("the size {size} is there twice"), "take one out")?;
             sizes.push(size);
         }
-        let none = Some(&list).filter(|_| sizes.is_empty());
-        self.refuse(none, "there are no files", "such as [\"1B\", \"10MB\"]")?;
+        self.refuse(list.when(sizes.is_empty()), "there are no files", "such as [\"1B\", \"10MB\"]")?;
         Ok(sizes)
     }
 
@@ -75,7 +74,7 @@ impl Context<'_> {
     }
 
     fn between(&self, value: &Spanned<usize>, least: usize, most: usize) -> Checked<usize> {
-        let outside = Some(value).filter(|value| !(least..=most).contains(value.as_ref()));
+        let outside = value.when(!(least..=most).contains(value.as_ref()));
         self.refuse(outside, format!("this must lie between {least} and {most}"), "such as 1000")?;
         Ok(*value.as_ref())
     }
@@ -165,9 +164,8 @@ impl Context<'_> {
     }
 
     fn below_dir(&self, path: &Spanned<String>) -> Checked<String> {
-        let outside = Some(path).filter(|path| !path.as_ref().starts_with("{dir}"));
         let what = format!("`{}` is no directory of the arm's", path.as_ref());
-        self.refuse(outside, what, "it begins with {dir}")?;
+        self.refuse(path.when(!path.as_ref().starts_with("{dir}")), what, "it begins with {dir}")?;
         Ok(path.as_ref().clone())
     }
 }

@@ -57,7 +57,7 @@ impl Context<'_> {
 
     fn front(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontSpec> {
         self.demand_section_name(name, FrontSpec::NOUN)?;
-        let taken = Some(name).filter(|name| name.as_ref() == NONE);
+        let taken = name.when(name.as_ref() == NONE);
         self.refuse(taken, format!("`{NONE}` is no name for a front"), "it means that there is none")?;
         let told = &section.told;
         self.demand_status(&told.violations, &told.status)?;

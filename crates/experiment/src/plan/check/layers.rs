@@ -70,7 +70,7 @@ impl Context<'_> {
         self.demand_status(&section.violations, &section.status)?;
         let does_nothing = layer.build.is_empty() && layer.up.is_empty() && layer.daemon.is_none();
         let what = format!("the layer `{}` does nothing", name.as_ref());
-        self.refuse(Some(name).filter(|_| does_nothing), what, "give it `build`, `up` or `daemon`")
+        self.refuse(name.when(does_nothing), what, "give it `build`, `up` or `daemon`")
     }
 
     pub(super) fn layers(

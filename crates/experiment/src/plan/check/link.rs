@@ -69,7 +69,7 @@ impl Context<'_> {
     }
 
     fn in_bounds(&self, e: &ExperimentSection, rate: &Spanned<String>, link: LinkPlan) -> Checked<LinkPlan> {
-        let outside = Some(rate).filter(|_| !(RATES.0..=RATES.1).contains(&link.rate.get()));
+        let outside = rate.when(!(RATES.0..=RATES.1).contains(&link.rate.get()));
         let bound = |bits| BitsPerSecond::new(bits).map_or(String::new(), |rate| rate.to_string());
         let help = format!("between {} and {}", bound(RATES.0), bound(RATES.1));
         self.refuse(outside, format!("a link of {} cannot be made", link.rate), help)?;

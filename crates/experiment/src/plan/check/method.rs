@@ -45,7 +45,7 @@ impl Context<'_> {
             true => Margin::Amount(self.quantity::<Nanos>(&e.margin, "1%")?.get() as f64),
             false => Margin::Share(self.read::<Ratio>(value, hint)?.get()),
         };
-        let none = Some(value).filter(|_| margin.size() <= 0.0);
+        let none = value.when(margin.size() <= 0.0);
         self.refuse(none, "this must be above zero", "such as \"1%\", the default, or \"0.5us\"")?;
         Ok(margin)
     }
@@ -96,7 +96,11 @@ impl Context<'_> {
             (None, Some(files), None) => Violations::Files(self.violating_files(files, requests)?),
             (None, None, Some(files)) => Violations::Digests(self.violating_files(files, requests)?),
             _ => {
-                return self.wrong(span, "what must be noticed?", "give one of `urls`, `files` and `digests`");
+                return self.wrong(
+                    span,
+                    "what must be noticed?",
+                    "give one of `urls`, `files` and `digests`",
+                );
             }
         };
         let refused = v.refused.as_ref().map_or_else(|| REFUSED.to_vec(), |list| list.as_ref().clone());
@@ -136,9 +140,8 @@ impl Context<'_> {
 
     fn violating_files(&self, files: &Spanned<u64>, requests: &RequestWork) -> Checked<usize> {
         let has_site = !matches!(requests.source, RequestSource::Get(_));
-        let none = Some(files).filter(|files| !has_site || *files.as_ref() == 0);
         let help = "use a `replay`, `walk` or `webstone` workload, which writes a site, and at least 1 file";
-        self.refuse(none, "there is no file to alter", help)?;
+        self.refuse(files.when(!has_site || *files.as_ref() == 0), "there is no file to alter", help)?;
         Ok(*files.as_ref() as usize)
     }
 
@@ -146,7 +149,7 @@ impl Context<'_> {
         for url in urls.as_ref().iter().filter(|url| !url.as_ref().starts_with('/')) {
             self.refuse(Some(url), format!("`{}` is no path", url.as_ref()), "paths start with /")?;
         }
-        let none = Some(urls).filter(|urls| urls.as_ref().is_empty());
+        let none = urls.when(urls.as_ref().is_empty());
         self.refuse(none, "there is nothing to refuse", "name at least one path")?;
         Ok(Violations::Urls(urls.as_ref().iter().map(|url| url.as_ref().clone()).collect()))
     }

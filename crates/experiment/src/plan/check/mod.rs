@@ -200,7 +200,7 @@ impl Context<'_> {
     fn rate_with_unit(&self, value: &Spanned<String>) -> Checked<PerSecond> {
         let text = value.as_ref().trim();
         let rate = self.read(value, "such as \"1000/s\"")?;
-        let bare = Some(value).filter(|_| text.parse::<f64>().is_ok());
+        let bare = value.when(text.parse::<f64>().is_ok());
         self.refuse(bare, format!("`{text}` has no unit"), format!("write \"{text}/s\""))?;
         Ok(rate)
     }

@@ -82,11 +82,11 @@ impl Context<'_> {
         let mut operations = Vec::new();
         for word in list.as_ref() {
             let operation = self.one_of(word, "operation", all, name)?;
-            let twin = Some(word).filter(|_| operations.contains(&operation));
+            let twin = word.when(operations.contains(&operation));
             self.refuse(twin, format!("`{}` is there twice", word.as_ref()), "take one out")?;
             operations.push(operation);
         }
-        let none = Some(list).filter(|_| operations.is_empty());
+        let none = list.when(operations.is_empty());
         self.refuse(none, "there is nothing to do", "such as [\"read\", \"stat\"]")?;
         Ok(operations)
     }
@@ -105,7 +105,7 @@ impl Context<'_> {
     ) -> Checked<()> {
         let text = name.as_ref();
         let fits = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
-        let bad = Some(name).filter(|_| text.is_empty() || text.starts_with('.') || !text.chars().all(fits));
+        let bad = name.when(text.is_empty() || text.starts_with('.') || !text.chars().all(fits));
         self.refuse(bad, format!("`{text}` is no {noun}"), format!("letters, digits, {in_words}"))
     }
 
@@ -134,7 +134,7 @@ impl Context<'_> {
                     format!("{}; a {noun} of your own is a [{noun}.NAME]", suggestion(word.as_ref(), &names));
                 return self.wrong(word.span(), format!("there is no {noun} `{}`", word.as_ref()), help);
             };
-            let twin = Some(word).filter(|_| found.contains(one));
+            let twin = word.when(found.contains(one));
             let help = format!("take one out; the {noun}s of an arm and of its levels add up");
             self.refuse(twin, format!("the {noun} `{}` {place} twice", one.name()), help)?;
             found.push(one.clone());

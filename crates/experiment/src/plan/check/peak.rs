@@ -24,7 +24,7 @@ impl Context<'_> {
             self.refuse(idle, "`[peak]` has no meaning here", "add kind = \"peak\"")?;
             return Ok(Kind::Compare);
         }
-        let levels = Some(&e.baseline).filter(|it| matches!(it.as_ref(), BaselineEntry::Levels(_)));
+        let levels = e.baseline.when(matches!(e.baseline.as_ref(), BaselineEntry::Levels(_)));
         self.refuse(levels, "peaks are compared with that of one arm", "give the name of an arm")?;
         let stranger = e.kind.as_ref().filter(|_| !matches!(work, Work::Requests(_)));
         self.refuse(stranger, "only servers have a peak", "choose a workload of requests")?;

@@ -25,7 +25,7 @@ impl Context<'_> {
                 RefusedEntry::Class(label) => classes.push(self.refusing(entry, label)?),
             }
         }
-        let none = Some(list).filter(|list| list.as_ref().is_empty());
+        let none = list.when(list.as_ref().is_empty());
         self.refuse(none, "nothing is named", "such as [429, 503, \"reset\"]")?;
         Ok(Refusals::of(&statuses, &classes))
     }

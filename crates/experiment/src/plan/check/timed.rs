@@ -30,7 +30,7 @@ impl Context<'_> {
         let length: Nanos = self.positive(&e.slice, "10s")?;
         let timeouts = work.populations.iter().map(|population| population.work.timeout);
         let longest = timeouts.max().unwrap_or(work.timeout);
-        let short = Some(slice).filter(|_| longest >= length);
+        let short = slice.when(longest >= length);
         let what =
             format!("a slice of {length} cannot see a request through that may take {longest} (`timeout`)");
         self.refuse(short, what, "make the slice longer than `timeout`, or `timeout` shorter")?;

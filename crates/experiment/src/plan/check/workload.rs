@@ -149,11 +149,11 @@ impl Context<'_> {
                 UrlEntry::Path(path) => (path.clone(), 1),
                 UrlEntry::Weighted(weighted) => (weighted.path.clone(), weighted.weight.unwrap_or(1)),
             };
-            let bad = Some(entry).filter(|_| !path.starts_with('/'));
+            let bad = entry.when(!path.starts_with('/'));
             self.refuse(bad, format!("`{path}` is no path"), "paths start with /; the server is an arm")?;
             urls.push(GetUrl { path, weight });
         }
-        let none = Some(list).filter(|_| urls.iter().all(|url| url.weight == 0));
+        let none = list.when(urls.iter().all(|url| url.weight == 0));
         self.refuse(none, "there is nothing to ask for", "name at least one path with a weight above 0")?;
         Ok(urls)
     }

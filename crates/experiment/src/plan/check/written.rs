@@ -26,9 +26,8 @@ impl Context<'_> {
         let one = |(name, section): (&Spanned<String>, &super::super::file::FileSection)| {
             let characters = (DOTTED.0, "`-`, `_` and `.`, which does not come first");
             self.demand_name(name, "name for a file", characters)?;
-            let stranger = Some(name).filter(|_| matches!(work, Work::Files(_)));
             let what = "a `files` workload has no files of the plan's own";
-            self.refuse(stranger, what, "write it by a command of `setup`")?;
+            self.refuse(name.when(matches!(work, Work::Files(_))), what, "write it by a command of `setup`")?;
             Ok(Written { name: name.as_ref().clone(), text: section.text.clone() })
         };
         file.file.iter().map(one).collect()

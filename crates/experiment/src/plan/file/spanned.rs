@@ -23,6 +23,11 @@ impl<T> Spanned<T> {
         self.0.span()
     }
 
+    /// Itself, if something is so.
+    pub(in crate::plan) fn when(&self, so: bool) -> Option<&Self> {
+        so.then_some(self)
+    }
+
     /// The value alone.
     pub fn get_ref(&self) -> &T {
         self.0.get_ref()
