@@ -282,11 +282,8 @@ impl Context<'_> {
         equal_allowed: bool,
     ) -> Checked<()> {
         if arms.len() < 2 && *kind == Kind::Compare && !equal_allowed {
-            return self.wrong(
-                baseline,
-                "there is nothing to compare the baseline with",
-                "add another [arm.NAME]; allow_equal_arms = true measures it alone, twice, for `compare-results`",
-            );
+            let help = "add another [arm.NAME]; allow_equal_arms = true measures it alone, twice, for `compare-results`";
+            return self.wrong(baseline, "there is nothing to compare the baseline with", help);
         }
         for (index, arm) in arms.iter().enumerate() {
             let of = |is_twin: &dyn Fn(&Arm) -> bool| arms[..index].iter().find(|other| is_twin(other));

@@ -55,11 +55,8 @@ fn against_populations(
     }
     if file.population.len() < 2 {
         let what = "one population alone is what [workload] says";
-        return Some((
-            first.name.span(),
-            what,
-            "add a second [population.NAME], or say its keys in [workload]",
-        ));
+        let help = "add a second [population.NAME], or say its keys in [workload]";
+        return Some((first.name.span(), what, help));
     }
     if e.slice.is_none() {
         let what = "populations ask side by side, and none may be through before the others";

@@ -33,11 +33,10 @@ impl Context<'_> {
     fn refusing(&self, entry: &Spanned<RefusedEntry>, label: &str) -> Checked<ErrorClass> {
         match ErrorClass::ALL.into_iter().find(|class| class.as_str() == label) {
             Some(class) if class.may_refuse() => Ok(class),
-            Some(ErrorClass::ServerError | ErrorClass::WrongStatus) => self.wrong(
-                entry.span(),
-                format!("`{label}` says nothing of how"),
-                "name the status, such as 503",
-            ),
+            Some(ErrorClass::ServerError | ErrorClass::WrongStatus) => {
+                let what = format!("`{label}` says nothing of how");
+                self.wrong(entry.span(), what, "name the status, such as 503")
+            }
             Some(_) => {
                 let what = format!("`{label}` is a failure and refuses nothing");
                 self.wrong(entry.span(), what, "take it out: an arm that fails so must stay invalid")
@@ -65,11 +64,10 @@ impl Context<'_> {
         };
         let both = violations.and_then(|plan| plan.refused.iter().find(|status| named.has_status(**status)));
         if let Some(status) = both {
-            return self.wrong(
-                w.requests().and_then(|w| w.client.refused.as_ref()).map_or(0..0, Spanned::span),
-                format!("{status} would be both a violation that was noticed and a request that was refused"),
-                "give `refused` in [violations] without it",
-            );
+            let key = w.requests().and_then(|w| w.client.refused.as_ref());
+            let what =
+                format!("{status} would be both a violation that was noticed and a request that was refused");
+            self.refuse(key, what, "give `refused` in [violations] without it")?;
         }
         let of_replies =
             e.primary.as_ref().filter(|name| name.as_ref() == SUBJECT_CPU_PER_REPLY && named.is_empty());

@@ -60,10 +60,8 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         return Some((kind.span(), "a search for peaks has trials of its own length".to_owned()));
     }
     if let Some(design) = e.design.as_ref().filter(|design| design.as_ref() == "duet") {
-        return Some((
-            design.span(),
-            "all arms at once get the same requests, and a slice by time has none beforehand".to_owned(),
-        ));
+        let what = "all arms at once get the same requests, and a slice by time has none beforehand";
+        return Some((design.span(), what.to_owned()));
     }
     let of_slice = |name: &str| catalogue::find(name).is_some_and(|meter| meter.is_of_whole_slice());
     if let Some(primary) = e.primary.as_ref().filter(|primary| of_slice(primary.as_ref())) {
@@ -78,16 +76,12 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
     let http2 = |entry: &Option<Spanned<Http2Entry>>| {
         let entry = entry.as_ref()?;
         let is_on = !matches!(entry.as_ref(), Http2Entry::Switch(false));
-        is_on.then(|| {
-            (entry.span(), "requests of HTTP/2 are followed to their end, and `slice` cuts them".to_owned())
-        })
+        let what = "requests of HTTP/2 are followed to their end, and `slice` cuts them";
+        is_on.then(|| (entry.span(), what.to_owned()))
     };
-    let both = asked
-        .iter()
-        .find_map(|w| http2(&w.client.http2))
-        .or_else(|| cells.iter().find_map(|cell| http2(&cell.section.has.asked.http2)));
-    if both.is_some() {
-        return both;
+    let of_arms = cells.iter().map(|cell| &cell.section.has.asked.http2);
+    if let Some(both) = asked.iter().map(|w| &w.client.http2).chain(of_arms).find_map(http2) {
+        return Some(both);
     }
     let key = |cell: &Cell| {
         let section = &cell.section.has.asked;
@@ -98,9 +92,7 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         return Some((span, and(name)));
     }
     asked.into_iter().find_map(|w| match &w.clock {
-        ClockSection::Shuffled { walk, .. } => {
-            walk.passes.as_ref().map(|passes| (passes.span(), and("`passes`")))
-        }
+        ClockSection::Shuffled { walk, .. } => Some((walk.passes.as_ref()?.span(), and("`passes`"))),
         ClockSection::Original(c) => Some((place_of(&c.clock), and("the clock `original`"))),
         ClockSection::Closed(_)
         | ClockSection::Constant(_)
