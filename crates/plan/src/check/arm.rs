@@ -1,10 +1,10 @@
 //! Check of `[arm.NAME]`: one server or one command.
 
 use super::super::expand::Cell;
-use super::super::file::{ArmGroups, ArmSection, ArmWhat, OneOrMany, PlanFile, RunSection, Spanned};
+use super::super::file::{ArmGroups, ArmSection, ArmWhat, OneOrMany, PlanFile, RunSection, Spanned, is_on};
 use super::super::{Arm, ArmCalls, ArmCommand, ArmKind, Work};
-use super::named::{env, text};
-use super::{Checked, Context};
+use super::named::{DOTTED, env, text};
+use super::{Checked, Context, Typed};
 use bakeoff_loadgen::Trust;
 use bakeoff_subject::{Burn, FrontSpec, LayerSpec, Spec, WrapSpec, Written};
 
@@ -18,21 +18,13 @@ pub(super) struct Known {
 impl Context<'_> {
     pub(super) fn arm(&self, cell: &Cell, file: &PlanFile<'_>, work: &Work, known: &Known) -> Checked<Arm> {
         let (name, w) = (&cell.name, &file.workload);
-        let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) || name.as_ref().starts_with('.') {
-            return self.wrong(
-                name.span(),
-                format!("`{}` is no name for an arm", name.as_ref()),
-                "letters, digits, `-`, `_` and `.`",
-            );
-        }
+        self.demand_name(name, "name for an arm", DOTTED)?;
         let (has, asked) = (&cell.section.has, &cell.section.has.asked);
         let what = self.what(name, &cell.section, work)?;
         let fresh = self.fresh(&cell.section)?;
         let fronts = self.fronts(has, &what, &known.fronts)?;
-        let insecure = asked.insecure.as_ref().is_some_and(|value| *value.as_ref());
         let trust = match &asked.cacert {
-            _ if insecure => Some(Trust::Anyone),
+            _ if is_on(&asked.insecure) => Some(Trust::Anyone),
             Some(file) => Some(Trust::File(self.base.join(file.as_ref()))),
             None => None,
         };
@@ -40,7 +32,7 @@ impl Context<'_> {
             name: name.as_ref().clone(),
             serves_site: self.serves_site(&what),
             trust,
-            start_timeout: self.quantity(has.stand.start_timeout.as_ref(), "10s")?,
+            start_timeout: self.quantity(&has.stand.start_timeout, "10s")?,
             levels: cell.levels.clone(),
             values: cell.values.clone(),
             layers: self.layers(name, &has.under, &known.layers)?,
@@ -81,11 +73,10 @@ impl Context<'_> {
     }
 
     fn what(&self, name: &Spanned<String>, arm: &ArmSection, work: &Work) -> Checked<ArmKind> {
-        let tls = arm.has.stand.tls.as_ref().is_some_and(|tls| *tls.as_ref());
+        let tls = is_on(&arm.has.stand.tls);
         Ok(ArmKind::Server(match &arm.what {
             ArmWhat::Origin(own) => {
-                let time =
-                    |key: &Option<_>| key.as_ref().map(|it| self.quantity(Some(it), "2us")).transpose();
+                let time = |key: &Typed| key.is_some().then(|| self.quantity(key, "2us")).transpose();
                 let burn = Burn {
                     request: time(&own.burn)?,
                     in_flight: time(&own.burn_in_flight)?,
@@ -126,34 +117,30 @@ impl Context<'_> {
         let hooks = planned.setup.iter().chain(&planned.prepare).chain(&planned.cleanup).flatten();
         // The directory as the layers show it has a name of its own.
         let shown = |word: &&String| has.under.layers.is_some() && word.contains("{root}");
-        self.only_dir(name, planned.argv.iter().filter(|word| !shown(word)).chain(hooks))?;
+        let words = planned.argv.iter().filter(|word| !shown(word)).chain(hooks);
+        let servers = ["{host}", "{port}", "{root}", "{cert}", "{key}"];
+        self.only_for_servers(name, words, &servers, "{dir} is the arm's private directory")?;
         Ok(planned)
     }
 
-    /// Without a port and a site, `{dir}` is the only substitution with a meaning.
-    pub(super) fn only_dir<'w>(
+    /// Refuses substitutions that an arm without a port or a site does not have.
+    pub(super) fn only_for_servers<'w>(
         &self,
         name: &Spanned<String>,
-        words: impl Iterator<Item = &'w String>,
+        mut words: impl Iterator<Item = &'w String>,
+        strange: &[&str],
+        help: &str,
     ) -> Checked<()> {
-        for word in words {
-            let servers = ["{host}", "{port}", "{root}", "{cert}", "{key}"];
-            if let Some(other) = servers.into_iter().find(|other| word.contains(other)) {
-                let what = format!("a command of `{}` says {other}, which only servers have", name.as_ref());
-                return self.wrong(name.span(), what, "{dir} is the arm's private directory");
-            }
-        }
-        Ok(())
+        let Some(other) = words.find_map(|word| strange.iter().find(|other| word.contains(**other))) else {
+            return Ok(());
+        };
+        let what = format!("a command of `{}` says {other}, which only servers have", name.as_ref());
+        self.wrong(name.span(), what, help)
     }
 
     pub(super) fn argv(&self, argv: &Spanned<Vec<String>>) -> Checked<Vec<String>> {
-        if argv.as_ref().first().is_none_or(String::is_empty) {
-            return self.wrong(
-                argv.span(),
-                "there is no program",
-                "such as [\"./server\", \"--port\", \"{port}\"]",
-            );
-        }
+        let none = argv.when(argv.as_ref().first().is_none_or(String::is_empty));
+        self.refuse(none, "there is no program", "such as [\"./server\", \"--port\", \"{port}\"]")?;
         Ok(argv.as_ref().clone())
     }
 
@@ -164,9 +151,9 @@ impl Context<'_> {
             OneOrMany::One(argv) => vec![argv.clone()],
             OneOrMany::Many(list) => list.clone(),
         };
-        if commands.iter().any(|argv| argv.first().is_none_or(String::is_empty)) {
-            return self.wrong(hook.span(), "there is no program", "such as [\"make\", \"clean\"]");
-        }
+        let is_none = |argv: &Vec<String>| argv.first().is_none_or(String::is_empty);
+        let none = hook.when(commands.iter().any(is_none));
+        self.refuse(none, "there is no program", "such as [\"make\", \"clean\"]")?;
         Ok(commands)
     }
 }

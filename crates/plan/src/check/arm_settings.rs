@@ -4,7 +4,7 @@ use super::super::error::suggestion;
 use super::super::file::{ArmSection, ArmWhat, AskedSection, LimitsSection};
 use super::super::{Fresh, LimitsPlan, LoadClock, RequestSource, Work};
 use super::named::text;
-use super::{Checked, Context};
+use super::{Checked, Context, Typed};
 use crate::file::Spanned;
 use bakeoff_workload::GetUrl;
 
@@ -12,35 +12,31 @@ impl Context<'_> {
     pub(super) fn limits(&self, limits: Option<&Spanned<LimitsSection>>) -> Checked<LimitsPlan> {
         let Some(limits) = limits else { return Ok(LimitsPlan::default()) };
         let l = limits.as_ref();
-        if let Some(cpus) = l.cpus.as_ref().filter(|cpus| !(0.01..=4096.0).contains(cpus.as_ref())) {
-            return self.wrong(cpus.span(), "this is no number of cores", "such as 0.5 or 2.0");
-        }
+        let odd = l.cpus.as_ref().filter(|cpus| !(0.01..=4096.0).contains(cpus.as_ref()));
+        self.refuse(odd, "this is no number of cores", "such as 0.5 or 2.0")?;
         let found = LimitsPlan {
-            memory: self.optional(l.memory.as_ref())?,
+            memory: self.optional(&l.memory)?,
             cpus: l.cpus.as_ref().map(|cpus| *cpus.as_ref()),
-            read: self.optional(l.read.as_ref())?,
-            write: self.optional(l.write.as_ref())?,
+            read: self.optional(&l.read)?,
+            write: self.optional(&l.write)?,
         };
-        if found.is_none() {
-            return self.wrong(
-                limits.span(),
-                "nothing is limited",
-                "give `memory`, `cpus`, `read` or `write`",
-            );
-        }
+        let none = limits.when(found.is_none());
+        self.refuse(none, "nothing is limited", "give `memory`, `cpus`, `read` or `write`")?;
         Ok(found)
     }
 
     /// Lines for our own configuration; the user's configuration has its own.
     pub(super) fn directives(&self, what: &ArmWhat) -> Checked<Option<String>> {
         let ArmWhat::Product(_, own) = what else { return Ok(None) };
-        match (&own.directives, &own.config) {
-            (Some(lines), Some(_)) => {
-                let what = "`directives` are for our configuration, and this arm has its own";
-                self.wrong(lines.span(), what, "write them into the file that `config` names")
-            }
-            (lines, _) => Ok(text(lines)),
-        }
+        self.one_configuration("arm", &own.directives, &own.config)?;
+        Ok(text(&own.directives))
+    }
+
+    /// `noun`: what has the configuration.
+    pub(super) fn one_configuration(&self, noun: &str, directives: &Typed, config: &Typed) -> Checked<()> {
+        let lines = directives.as_ref().filter(|_| config.is_some());
+        let what = format!("`directives` are for our configuration, and this {noun} has its own");
+        self.refuse(lines, what, "write them into the file that `config` names")
     }
 
     pub(super) fn fresh(&self, arm: &ArmSection) -> Checked<Fresh> {
@@ -60,32 +56,26 @@ impl Context<'_> {
     }
 
     pub(super) fn own_urls(&self, arm: &AskedSection, work: &Work) -> Checked<Option<Vec<GetUrl>>> {
-        match (&arm.urls, work) {
-            (None, _) => Ok(None),
-            (Some(list), Work::Requests(requests)) if matches!(requests.source, RequestSource::Get(_)) => {
-                self.urls(list).map(Some)
-            }
-            (Some(list), _) => {
-                self.wrong(list.span(), "only `get` workloads have `urls`", "take the line out")
-            }
-        }
+        let is_get = matches!(work, Work::Requests(work) if matches!(work.source, RequestSource::Get(_)));
+        let idle = arm.urls.as_ref().filter(|_| !is_get);
+        self.refuse(idle, "only `get` workloads have `urls`", "take the line out")?;
+        arm.urls.as_ref().map(|list| self.urls(list)).transpose()
     }
 
     /// A number of requests for this arm's slices alone.
     pub(super) fn own_slice(&self, arm: &AskedSection, work: &Work) -> Checked<Option<u64>> {
-        let (Some(count), Work::Requests(work)) = (self.pick(arm.slice_requests.as_ref()), work) else {
+        let (Some(count), Work::Requests(work)) = (self.pick(&arm.slice_requests), work) else {
             return Ok(None);
         };
-        if matches!(work.clock, LoadClock::Closed { passes: Some(_), .. }) {
-            let what = "with `passes` a slice is the whole log or site, for every arm";
-            return self.wrong(count.span(), what, "take the line out, or `passes`");
-        }
+        let is_whole = matches!(work.clock, LoadClock::Closed { passes: Some(_), .. });
+        let what = "with `passes` a slice is the whole log or site, for every arm";
+        self.refuse(count.when(is_whole), what, "take the line out, or `passes`")?;
         let in_order = !matches!(work.clock, LoadClock::Closed { .. });
-        if in_order && matches!(work.source, RequestSource::Replay { .. }) {
-            let what =
-                "this clock keeps the order of the log, so unequal slices would be of different parts of it";
-            return self.wrong(count.span(), what, "take the line out, or choose clock = \"shuffled\"");
-        }
+        let is_part = in_order && matches!(work.source, RequestSource::Replay { .. });
+        let what =
+            "this clock keeps the order of the log, so unequal slices would be of different parts of it";
+        let help = "take the line out, or choose clock = \"shuffled\"";
+        self.refuse(count.when(is_part), what, help)?;
         self.at_least(Some(&count), 1, 1).map(Some)
     }
 
@@ -96,19 +86,13 @@ impl Context<'_> {
             let name = line.split_once(':').map_or("", |(name, _)| name);
             let is_token =
                 !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
-            if !is_token || line.chars().any(char::is_control) {
-                let help = "such as [\"Accept-Encoding: gzip\"]";
-                return self.wrong(list.span(), format!("`{line}` is no header field"), help);
-            }
+            let bad = list.when(!is_token || line.chars().any(char::is_control));
+            let help = "such as [\"Accept-Encoding: gzip\"]";
+            self.refuse(bad, format!("`{line}` is no header field"), help)?;
             let ours = ["host", "connection", "content-length", "transfer-encoding"];
-            if ours.contains(&name.to_ascii_lowercase().as_str()) {
-                let what = format!("`{name}` is set by the load generator");
-                return self.wrong(
-                    list.span(),
-                    what,
-                    "take it out; `keep_alive` says what becomes of connections",
-                );
-            }
+            let own = list.when(ours.contains(&name.to_ascii_lowercase().as_str()));
+            let help = "take it out; `keep_alive` says what becomes of connections";
+            self.refuse(own, format!("`{name}` is set by the load generator"), help)?;
         }
         Ok(list.as_ref().clone())
     }

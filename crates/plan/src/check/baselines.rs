@@ -1,10 +1,9 @@
 //! Check of `baseline`: one arm for all, or levels of factors, which make strata.
 
-use super::super::error::suggestion;
 use super::super::expand::{Cell, Factor};
-use super::super::file::BaselineEntry;
+use super::super::file::{BaselineEntry, FactorLevel};
 use super::super::{Arm, Baselines};
-use super::{Checked, Context};
+use super::{Checked, Context, names};
 use crate::file::Spanned;
 use std::ops::Range;
 
@@ -23,14 +22,12 @@ impl Context<'_> {
             }
             BaselineEntry::Levels(levels) => levels,
         };
-        let mut fixed = Vec::new();
-        for (name, level) in levels {
-            fixed.push(self.fixed(name, &level.to_string(), entry.span(), factors)?);
-        }
-        if fixed.is_empty() {
-            let help = "such as { state = \"off\" }, or the name of an arm";
-            return self.wrong(entry.span(), "this names no level", help);
-        }
+        let one = |(name, level): (&String, &FactorLevel)| {
+            self.fixed(name, &level.to_string(), entry.span(), factors)
+        };
+        let fixed = levels.iter().map(one).collect::<Checked<Vec<_>>>()?;
+        let none = entry.when(fixed.is_empty());
+        self.refuse(none, "this names no level", "such as { state = \"off\" }, or the name of an arm")?;
         self.strata(&fixed, entry.span(), factors, cells)
     }
 
@@ -44,17 +41,9 @@ impl Context<'_> {
     ) -> Checked<(usize, usize)> {
         let Some(factor) = factors.iter().position(|factor| factor.name == name) else {
             let known: Vec<&str> = factors.iter().map(|factor| factor.name.as_str()).collect();
-            return self.wrong(span, format!("there is no factor `{name}`"), suggestion(name, &known));
+            return self.unknown(span, "factor", name, &known);
         };
-        let known = &factors[factor].levels;
-        match known.iter().position(|known| known == level) {
-            Some(index) => Ok((factor, index)),
-            None => {
-                let known: Vec<&str> = known.iter().map(String::as_str).collect();
-                let what = format!("the factor `{name}` has no level `{level}`");
-                self.wrong(span, what, suggestion(level, &known))
-            }
-        }
+        Ok((factor, self.level_at((name, &factors[factor].levels), level, span)?))
     }
 
     /// Each arm's baseline has the fixed levels, and the arm's own of all other factors.
@@ -104,8 +93,6 @@ impl Context<'_> {
             let first = arms.first().map_or("", |arm| arm.name.as_str());
             return self.wrong(span, what, format!("name one of the arms, such as \"{first}\""));
         }
-        let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
-        let what = format!("there is no arm `{}`", name);
-        self.wrong(span, what, suggestion(name, &known))
+        self.unknown(span, "arm", name, &names(arms))
     }
 }

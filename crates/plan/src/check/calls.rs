@@ -14,28 +14,21 @@ const SHORTEST: Nanos = Nanos::from_micros(100);
 
 impl Context<'_> {
     pub(super) fn calls_work(&self, w: &CallsSection, slice: Option<&Spanned<u64>>) -> Checked<CallsWork> {
-        if let Some(slice) = slice {
-            let help = "take the line out, and say how long a batch is: batch = \"5ms\"";
-            return self.wrong(slice.span(), "calls come in batches", help);
-        }
-        let all: Vec<_> = Operation::all().map(|operation| (operation, operation.word())).collect();
-        let default: Vec<Operation> = Operation::all().collect();
+        let help = "take the line out, and say how long a batch is: batch = \"5ms\"";
+        self.refuse(slice, "calls come in batches", help)?;
+        let all: Vec<Operation> = Operation::all().collect();
         let work = CallsWork {
-            operations: self.some_of(w.operations.as_ref(), &default, &all)?,
+            operations: self.operations(&w.operations, &all, &all, Operation::word)?,
             depth: self.at_least(w.depth.as_ref(), 8, 0)?,
-            batch: self.quantity(w.batch.as_ref(), "5ms")?,
-            peers: self.choice(w.peers.as_ref(), "place for partners", &Peers::ALL, 0, Peers::as_str)?,
-            time_limit: self.quantity(w.time_limit.as_ref(), "1min")?,
+            batch: self.quantity(&w.batch, "5ms")?,
+            peers: self.choice(&w.peers, "place for partners", &Peers::ALL, Peers::ALL[0], Peers::as_str)?,
+            time_limit: self.quantity(&w.time_limit, "1min")?,
         };
-        if let Some(depth) = w.depth.as_ref().filter(|depth| *depth.as_ref() > DEEPEST) {
-            return self.wrong(depth.span(), format!("this must lie between 0 and {DEEPEST}"), "such as 8");
-        }
-        if let Some(batch) =
-            w.batch.as_ref().filter(|_| work.batch < SHORTEST || work.batch > work.time_limit)
-        {
-            let what = format!("a batch takes {SHORTEST} at least, and no longer than its time limit");
-            return self.wrong(batch.span(), what, "such as \"5ms\"");
-        }
+        let too_deep = w.depth.as_ref().filter(|_| work.depth > DEEPEST);
+        self.refuse(too_deep, format!("this must lie between 0 and {DEEPEST}"), "such as 8")?;
+        let odd = w.batch.as_ref().filter(|_| work.batch < SHORTEST || work.batch > work.time_limit);
+        let what = format!("a batch takes {SHORTEST} at least, and no longer than its time limit");
+        self.refuse(odd, what, "such as \"5ms\"")?;
         Ok(work)
     }
 }

@@ -32,34 +32,28 @@ impl Context<'_> {
         let (ArmKind::Server(spec), Some(requests)) = (what, w) else { return Ok(ClientPlan::default()) };
         let w = &requests.client;
         let reuse = self.reuse(arm, requests, fresh)?;
-        let protocol = self.protocol(arm.http2.as_ref().or(w.http2.as_ref()), &reuse)?;
+        let (http2, from) = (arm.http2.as_ref().or(w.http2.as_ref()), arm.from.as_ref().or(w.from.as_ref()));
+        let timeout = arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref());
+        let protocol = self.protocol(http2, &reuse)?;
         let mut client = ClientPlan {
             protocol,
             reuse,
-            from: self.local_addresses(arm.from.as_ref().or(w.from.as_ref()))?,
-            connect_timeout: self.optional(arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref()))?,
+            from: self.local_addresses(from)?,
+            connect_timeout: timeout.map(|key| self.read(key, "or take the line out")).transpose()?,
             headers: self.headers(arm.headers.as_ref().or(w.headers.as_ref()))?,
             ..ClientPlan::default()
         };
         if let Some(other) = wrong_family(&client.from, spec) {
-            let span = arm.from.as_ref().or(w.from.as_ref()).map_or(0..0, Spanned::span);
             let help = "servers that bakeoff starts listen on an IPv4 address; IPv6 goes with url = \"http://[::1]:8080\"";
-            return self.wrong(span, other, help);
+            self.refuse(from, other, help)?;
         }
-        if protocol != Protocol::Http1 && !fronts.is_empty() {
-            let span = arm.http2.as_ref().or(w.http2.as_ref()).map_or(0..0, Spanned::span);
-            let what = "what stands before a server is asked over HTTP/1.1";
-            return self.wrong(span, what, "take `http2` or `front` out");
-        }
+        let behind = http2.filter(|_| protocol != Protocol::Http1 && !fronts.is_empty());
+        let what = "what stands before a server is asked over HTTP/1.1";
+        self.refuse(behind, what, "take `http2` or `front` out")?;
         if !is_asked_over_tls(spec, fronts) {
-            return match &arm.tls_client {
-                Some(section) => self.wrong(
-                    section.span(),
-                    "`tls_client` is of TLS, and this arm does without",
-                    "add tls = true; of a running server the url begins with https://",
-                ),
-                None => Ok(client),
-            };
+            let help = "add tls = true; of a running server the url begins with https://";
+            self.refuse(arm.tls_client.as_ref(), "`tls_client` is of TLS, and this arm does without", help)?;
+            return Ok(client);
         }
         if let Some(section) = tls_section(arm, w) {
             self.tls_client(&section, &mut client)?;
@@ -78,14 +72,8 @@ impl Context<'_> {
     /// A TLS setting for all arms must be of use to one.
     pub(super) fn some_arm_speaks_tls(&self, w: &WorkloadSection, arms: &[Arm]) -> Checked<()> {
         let spoken = arms.iter().any(Arm::is_asked_over_tls);
-        match w.requests().and_then(|w| w.client.tls_client.as_ref()) {
-            Some(section) if !spoken => self.wrong(
-                section.span(),
-                "`tls_client` is of TLS, and no arm speaks it",
-                "add tls = true to an arm",
-            ),
-            _ => Ok(()),
-        }
+        let idle = w.requests().and_then(|w| w.client.tls_client.as_ref()).filter(|_| !spoken);
+        self.refuse(idle, "`tls_client` is of TLS, and no arm speaks it", "add tls = true to an arm")
     }
 
     /// A connection has no more requests in flight than it carries.
@@ -109,14 +97,9 @@ impl Context<'_> {
         let of_workload = self.kept((w.keep_alive.as_ref(), w.requests_per_connection.as_ref()))?;
         let of_arm = self.kept((arm.keep_alive.as_ref(), arm.requests_per_connection.as_ref()))?;
         if fresh == Fresh::Connection {
-            return match &arm.requests_per_connection {
-                Some(most) => self.wrong(
-                    most.span(),
-                    "`fresh = \"connection\"` is a connection for each request",
-                    "take one of both out",
-                ),
-                None => Ok(Reuse::Never),
-            };
+            let what = "`fresh = \"connection\"` is a connection for each request";
+            self.refuse(arm.requests_per_connection.as_ref(), what, "take one of both out")?;
+            return Ok(Reuse::Never);
         }
         let default = Reuse::kept(!matches!(requests.source, SourceSection::Webstone));
         Ok(of_arm.or(of_workload).unwrap_or(default))
@@ -125,11 +108,8 @@ impl Context<'_> {
     fn kept(&self, keys: (Option<&Spanned<bool>>, Option<&Spanned<u64>>)) -> Checked<Option<Reuse>> {
         let keep = keys.0.map(|keep| *keep.as_ref());
         let Some(most) = keys.1 else { return Ok(keep.map(Reuse::kept)) };
-        if keep == Some(false) {
-            let what =
-                "`requests_per_connection` is of connections that stay, and keep_alive = false lets none";
-            return self.wrong(most.span(), what, "take one of both out");
-        }
+        let what = "`requests_per_connection` is of connections that stay, and keep_alive = false lets none";
+        self.refuse(most.when(keep == Some(false)), what, "take one of both out")?;
         match NonZeroU64::new(*most.as_ref()) {
             Some(most) => Ok(Some(Reuse::UpTo(most))),
             None => self.wrong(most.span(), "this must be 1 or more", "keep_alive = true sets no bound"),
@@ -158,12 +138,7 @@ impl Context<'_> {
             None => Versions::default(),
             Some(text) => text.as_ref().parse().or_else(|why| self.said(text.span(), &why))?,
         };
-        client.resume = match &s.resume {
-            None => None,
-            Some(text) => Some(text.as_ref().parse().or_else(|why: bakeoff_loadgen::ParseShareError| {
-                self.wrong(text.span(), why.to_string(), SHARES)
-            })?),
-        };
+        client.resume = s.resume.as_ref().map(|share| self.read(share, SHARES)).transpose()?;
         client.tls = TlsOptions::new(Trust::system())
             .versions(versions)
             .suites(names(&s.cipher))
@@ -188,14 +163,10 @@ impl Context<'_> {
 
     fn only_full_handshakes(&self, arm: &AskedSection) -> Checked<()> {
         let resume = arm.tls_client.as_ref().and_then(|section| section.as_ref().resume.as_ref());
-        match resume {
-            Some(share) if share.as_ref().parse() != Ok(Share::NONE) => self.wrong(
-                share.span(),
-                "`fresh = \"connection\"` is a full handshake for each request",
-                "take one of both out; keep_alive = false is a connection for each request, whatever its handshake",
-            ),
-            _ => Ok(()),
-        }
+        let some = resume.filter(|share| share.as_ref().parse() != Ok(Share::NONE));
+        let what = "`fresh = \"connection\"` is a full handshake for each request";
+        let help = "take one of both out; keep_alive = false is a connection for each request, whatever its handshake";
+        self.refuse(some, what, help)
     }
 
     /// A sentence with its remedy behind a semicolon, as all of ours.

@@ -4,7 +4,7 @@ use super::super::error::suggestion;
 use super::super::{Arm, Kind, LoadClock, LoadPlan, LoadRate, LoadsPlan, RequestWork, Work};
 use super::{Checked, Context};
 use crate::file::{ExperimentSection, Spanned};
-use bakeoff_units::{PerSecond, Ratio};
+use bakeoff_units::Ratio;
 
 /// Most loads: each has a slice of every arm in every round.
 const MOST_LOADS: usize = 8;
@@ -19,30 +19,24 @@ impl Context<'_> {
         arms: &[Arm],
     ) -> Checked<Option<LoadsPlan>> {
         let Some(typed) = &e.loads else {
-            return match &e.decide_at {
-                Some(key) => self.wrong(
-                    key.span(),
-                    "`decide_at` chooses one of `loads`, and there are none",
-                    "add loads = [\"10%\", \"50%\", \"90%\"], or take the line out",
-                ),
-                None => Ok(None),
-            };
+            let help = "add loads = [\"10%\", \"50%\", \"90%\"], or take the line out";
+            let what = "`decide_at` chooses one of `loads`, and there are none";
+            self.refuse(e.decide_at.as_ref(), what, help)?;
+            return Ok(None);
         };
         if let Some(why) = without_curve(e, kind, work, arms) {
             let what = format!("a cost over the load cannot be measured here: {why}");
             return self.wrong(typed.span(), what, "take `loads` out (`--loads` on the command line)");
         }
-        let few_or_many = typed.as_ref().len() < 2 || typed.as_ref().len() > MOST_LOADS;
-        if few_or_many {
-            let what = format!("a curve has 2 to {MOST_LOADS} loads, and these are {}", typed.as_ref().len());
-            return self.wrong(typed.span(), what, "such as [\"10%\", \"50%\", \"90%\"]");
-        }
+        let number = typed.as_ref().len();
+        let few_or_many = typed.when(!(2..=MOST_LOADS).contains(&number));
+        let what = format!("a curve has 2 to {MOST_LOADS} loads, and these are {number}");
+        self.refuse(few_or_many, what, "such as [\"10%\", \"50%\", \"90%\"]")?;
         let mut loads: Vec<LoadPlan> = Vec::new();
         for load in typed.as_ref() {
             let read = LoadPlan { name: load.as_ref().trim().to_owned(), rate: self.load(load)? };
-            if loads.iter().any(|other| other.rate == read.rate) {
-                return self.wrong(load.span(), format!("`{}` is there twice", read.name), "take one out");
-            }
+            let twin = load.when(loads.iter().any(|other| other.rate == read.rate));
+            self.refuse(twin, format!("`{}` is there twice", read.name), "take one out")?;
             loads.push(read);
         }
         let decide_at = e.decide_at.as_ref().map(|key| self.decide_at(key, &loads)).transpose()?;
@@ -52,21 +46,16 @@ impl Context<'_> {
     fn load(&self, typed: &Spanned<String>) -> Checked<LoadRate> {
         let text = typed.as_ref().trim();
         if !text.ends_with('%') {
-            let rate: PerSecond = self.rate_with_unit(typed)?;
-            return match rate.get() > 0.0 {
-                true => Ok(LoadRate::Rate(rate)),
-                false => self.wrong(typed.span(), "a load is above zero", "such as \"1000/s\" or \"50%\""),
-            };
+            let rate = self.rate_with_unit(typed)?;
+            let none = typed.when(rate.get() <= 0.0);
+            self.refuse(none, "a load is above zero", "such as \"1000/s\" or \"50%\"")?;
+            return Ok(LoadRate::Rate(rate));
         }
-        match text.parse::<Ratio>() {
-            Ok(share) if share.get() > 0.0 && share.get() <= 1.0 => Ok(LoadRate::Share(share)),
-            Ok(_) => self.wrong(
-                typed.span(),
-                format!("`{text}` is no share of what an arm can answer"),
-                "above 0 and at most 100 %: beyond that replies only come later",
-            ),
-            Err(why) => self.wrong(typed.span(), why.to_string(), "such as \"50%\" or \"1000/s\""),
-        }
+        let share: Ratio = self.read(typed, "such as \"50%\" or \"1000/s\"")?;
+        let outside = typed.when(!(share.get() > 0.0 && share.get() <= 1.0));
+        let what = format!("`{text}` is no share of what an arm can answer");
+        self.refuse(outside, what, "above 0 and at most 100 %: beyond that replies only come later")?;
+        Ok(LoadRate::Share(share))
     }
 
     fn decide_at(&self, key: &Spanned<String>, loads: &[LoadPlan]) -> Checked<usize> {

@@ -1,11 +1,10 @@
 //! Check of the `files` workload and its arms.
 
-use super::super::error::suggestion;
 use super::super::file::{DirectorySection, FilesSection, ToldSection, TreeSection};
 use super::super::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape, Work};
 use super::named::{env, text};
 use super::{Checked, Context};
-use crate::file::Spanned;
+use crate::file::{Spanned, place_of};
 use bakeoff_units::Bytes;
 
 /// Default operations.
@@ -16,71 +15,37 @@ const MOST_FILES: usize = 1_000_000;
 
 impl Context<'_> {
     pub(super) fn files_work(&self, w: &FilesSection, slice: Option<&Spanned<u64>>) -> Checked<FilesWork> {
-        let operations = self.operations(w)?;
+        let operations = self.operations(&w.operations, &OPERATIONS, &Operation::ALL, Operation::as_str)?;
+        let (states, ways) = (&CacheState::ALL, &Fsync::ALL);
         let cache =
-            self.choice(w.cache.as_ref(), "state of the caches", &CacheState::ALL, 2, |c| c.as_str())?;
+            self.choice(&w.cache, "state of the caches", states, CacheState::Cached, CacheState::as_str)?;
         let work = FilesWork {
             sizes: self.sizes(w, &operations)?,
             files: w.files.as_ref().map(|files| self.between(files, 1, MOST_FILES)).transpose()?,
             cache,
-            fsync: self.choice(w.fsync.as_ref(), "way to sync", &Fsync::ALL, 0, |f| f.as_str())?,
+            fsync: self.choice(&w.fsync, "way to sync", ways, ways[0], Fsync::as_str)?,
             tree: self.tree(w, &operations)?,
             slice_operations: slice.map(|n| self.at_least(Some(n), 1, 1)).transpose()?,
-            time_limit: self.quantity(w.time_limit.as_ref(), "1min")?,
+            time_limit: self.quantity(&w.time_limit, "1min")?,
             operations,
         };
         self.refuse_idle_keys(w, &work)?;
         Ok(work)
     }
 
-    fn operations(&self, w: &FilesSection) -> Checked<Vec<Operation>> {
-        let all = Operation::ALL.map(|operation| (operation, operation.as_str()));
-        self.some_of(w.operations.as_ref(), &OPERATIONS, &all)
-    }
-
-    /// Operations by their words, none twice and one at least.
-    pub(super) fn some_of<T: Copy + PartialEq>(
-        &self,
-        list: Option<&Spanned<Vec<Spanned<String>>>>,
-        default: &[T],
-        all: &[(T, &'static str)],
-    ) -> Checked<Vec<T>> {
-        let Some(list) = list else { return Ok(default.to_vec()) };
-        let mut operations = Vec::new();
-        for word in list.as_ref() {
-            let Some((operation, _)) = all.iter().find(|(_, known)| *known == word.as_ref()) else {
-                let known: Vec<&str> = all.iter().map(|(_, known)| *known).collect();
-                let what = format!("there is no operation `{}`", word.as_ref());
-                return self.wrong(word.span(), what, suggestion(word.as_ref(), &known));
-            };
-            if operations.contains(operation) {
-                let what = format!("`{}` is there twice", word.as_ref());
-                return self.wrong(word.span(), what, "take one out");
-            }
-            operations.push(*operation);
-        }
-        if operations.is_empty() {
-            return self.wrong(list.span(), "there is nothing to do", "such as [\"read\", \"stat\"]");
-        }
-        Ok(operations)
-    }
-
     fn sizes(&self, w: &FilesSection, operations: &[Operation]) -> Checked<Vec<Bytes>> {
-        let Some(list) = self.pick(w.sizes.as_ref()) else {
+        let Some(list) = self.pick(&w.sizes) else {
             let needed = operations.iter().any(|operation| !operation.of_tree());
             return Ok(if needed { SIZES.to_vec() } else { Vec::new() });
         };
         let mut sizes = Vec::new();
         for text in list.as_ref() {
-            let size: Bytes = self.quantity(Some(&Spanned::new(list.span(), text.clone())), "10MB")?;
-            if sizes.contains(&size) {
-                return self.wrong(list.span(), format!("the size {size} is there twice"), "take one out");
-            }
+            let size: Bytes = self.quantity(&Some(Spanned::new(list.span(), text.clone())), "10MB")?;
+            let twin = list.when(sizes.contains(&size));
+            self.refuse(twin, format!("the size {size} is there twice"), "take one out")?;
             sizes.push(size);
         }
-        if sizes.is_empty() {
-            return self.wrong(list.span(), "there are no files", "such as [\"1B\", \"10MB\"]");
-        }
+        self.refuse(list.when(sizes.is_empty()), "there are no files", "such as [\"1B\", \"10MB\"]")?;
         Ok(sizes)
     }
 
@@ -90,9 +55,8 @@ impl Context<'_> {
             (Some(tree), Some(_)) => Ok(Some(self.tree_shape(tree.as_ref())?)),
             (None, None) => Ok(None),
             (None, Some(operation)) => {
-                let span = w.operations.as_ref().map_or(0..0, Spanned::span);
                 let help = "add tree = { files = 1000, directories = 50, mean = \"13KB\" }";
-                self.wrong(span, format!("`{operation}` needs a tree"), help)
+                self.wrong(place_of(&w.operations), format!("`{operation}` needs a tree"), help)
             }
             (Some(tree), None) => {
                 let help = "add tree-walk, tree-read or tree-copy to `operations`, or take the line out";
@@ -105,52 +69,26 @@ impl Context<'_> {
         Ok(TreeShape {
             files: tree.files.as_ref().map_or(Ok(1000), |files| self.between(files, 1, MOST_FILES))?,
             directories: tree.directories.as_ref().map_or(Ok(50), |n| self.between(n, 0, MOST_FILES))?,
-            mean: self.quantity(tree.mean.as_ref(), "13KB")?,
+            mean: self.quantity(&tree.mean, "13KB")?,
         })
     }
 
     fn between(&self, value: &Spanned<usize>, least: usize, most: usize) -> Checked<usize> {
-        let number = *value.as_ref();
-        if (least..=most).contains(&number) {
-            return Ok(number);
-        }
-        self.wrong(value.span(), format!("this must lie between {least} and {most}"), "such as 1000")
+        let outside = value.when(!(least..=most).contains(value.as_ref()));
+        self.refuse(outside, format!("this must lie between {least} and {most}"), "such as 1000")?;
+        Ok(*value.as_ref())
     }
 
     /// Refuses keys that have no use in this plan.
     fn refuse_idle_keys(&self, w: &FilesSection, work: &FilesWork) -> Checked<()> {
         let writes = work.operations.iter().any(|operation| operation.writes());
         let has_files = work.operations.iter().any(|operation| !operation.of_tree());
-        let keys = [
-            ("fsync", w.fsync.as_ref().map(Spanned::span), writes, "no operation writes"),
-            ("sizes", w.sizes.as_ref().map(Spanned::span), has_files, "all operations are about the tree"),
-            ("files", w.files.as_ref().map(Spanned::span), has_files, "all operations are about the tree"),
-        ];
-        for (key, span, allowed, why) in keys {
-            if let Some(span) = span.filter(|_| !allowed) {
-                return self.wrong(span, format!("`{key}` has no meaning: {why}"), "take the line out");
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn choice<T: Copy>(
-        &self,
-        value: Option<&Spanned<String>>,
-        noun: &str,
-        all: &[T],
-        default: usize,
-        name: fn(T) -> &'static str,
-    ) -> Checked<T> {
-        let Some(value) = value else { return Ok(all[default]) };
-        match all.iter().find(|known| name(**known) == value.as_ref()) {
-            Some(found) => Ok(*found),
-            None => {
-                let known: Vec<&str> = all.iter().map(|known| name(*known)).collect();
-                let what = format!("there is no {noun} `{}`", value.as_ref());
-                self.wrong(value.span(), what, suggestion(value.as_ref(), &known))
-            }
-        }
+        let no_files = "has no meaning: all operations are about the tree";
+        let help = "take the line out";
+        let fsync = w.fsync.as_ref().filter(|_| !writes);
+        self.refuse(fsync, "`fsync` has no meaning: no operation writes", help)?;
+        self.refuse(w.sizes.as_ref().filter(|_| !has_files), format!("`sizes` {no_files}"), help)?;
+        self.refuse(w.files.as_ref().filter(|_| !has_files), format!("`files` {no_files}"), help)
     }
 
     pub(super) fn arm_files(
@@ -161,10 +99,9 @@ impl Context<'_> {
         work: &Work,
     ) -> Checked<ArmFiles> {
         let cache = if let Work::Files(work) = work { Some(work.cache) } else { None };
-        if let Some(drop) = arm.drop.as_ref().filter(|_| !cache.is_some_and(CacheState::drops)) {
-            let help = "add cache = \"cold\", \"remote\" or \"first\" to the workload, or take the line out";
-            return self.wrong(drop.span(), "nothing is dropped with these caches", help);
-        }
+        let idle = arm.drop.as_ref().filter(|_| !cache.is_some_and(CacheState::drops));
+        let help = "add cache = \"cold\", \"remote\" or \"first\" to the workload, or take the line out";
+        self.refuse(idle, "nothing is dropped with these caches", help)?;
         let path = match &arm.path {
             None => "{dir}".to_owned(),
             Some(path) if path.as_ref().starts_with("{dir}") => path.as_ref().clone(),
@@ -181,10 +118,9 @@ impl Context<'_> {
                 format!("with cache = \"{}\" the files are read where they are served from", cache.as_str());
             return self.wrong(name.span(), what, "say where that is, such as served = \"{dir}/export\"");
         }
-        if let Some(status) = arm.status.as_ref().filter(|_| cache != Some(CacheState::First)) {
-            let help = "it tells what first contacts consisted of: add cache = \"first\" to the workload, or take the line out";
-            return self.wrong(status.span(), "nothing is read from a status with these caches", help);
-        }
+        let idle = arm.status.as_ref().filter(|_| cache != Some(CacheState::First));
+        let help = "it tells what first contacts consisted of: add cache = \"first\" to the workload, or take the line out";
+        self.refuse(idle, "nothing is read from a status with these caches", help)?;
         let planned = ArmFiles {
             path,
             serve,
@@ -208,13 +144,11 @@ impl Context<'_> {
                 from: arm.served.as_ref().map(|from| self.below_dir(from)).transpose()?,
             }));
         }
-        match [("ready", &arm.ready), ("served", &arm.served)].into_iter().find(|(_, key)| key.is_some()) {
-            Some((key, value)) => {
-                let span = value.as_ref().map_or(0..0, Spanned::span);
-                self.wrong(span, format!("`{key}` is about what serves, and nothing does"), "add `serve`")
-            }
-            None => Ok(None),
+        for (name, key) in [("ready", &arm.ready), ("served", &arm.served)] {
+            let what = format!("`{name}` is about what serves, and nothing does");
+            self.refuse(key.as_ref(), what, "add `serve`")?;
         }
+        Ok(None)
     }
 
     /// Without a site, only a port has a meaning, for the serving daemon.
@@ -225,23 +159,14 @@ impl Context<'_> {
         words: impl Iterator<Item = &'w String>,
     ) -> Checked<()> {
         let strange: &[&str] = if serves { &["{root}"] } else { &["{root}", "{host}", "{port}"] };
-        for word in words {
-            if let Some(other) = strange.iter().find(|other| word.contains(**other)) {
-                let what = format!("a command of `{}` says {other}, which only servers have", name.as_ref());
-                let help =
-                    "{dir} is the arm's private directory; {host} and {port} are there where it has `serve`";
-                return self.wrong(name.span(), what, help);
-            }
-        }
-        Ok(())
+        let help = "{dir} is the arm's private directory; {host} and {port} are there where it has `serve`";
+        self.only_for_servers(name, words, strange, help)
     }
 
     fn below_dir(&self, path: &Spanned<String>) -> Checked<String> {
-        if path.as_ref().starts_with("{dir}") {
-            return Ok(path.as_ref().clone());
-        }
         let what = format!("`{}` is no directory of the arm's", path.as_ref());
-        self.wrong(path.span(), what, "it begins with {dir}")
+        self.refuse(path.when(!path.as_ref().starts_with("{dir}")), what, "it begins with {dir}")?;
+        Ok(path.as_ref().clone())
     }
 }
 

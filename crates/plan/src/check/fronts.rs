@@ -7,7 +7,7 @@ use super::super::file::{
 use super::super::{Arm, ArmKind, Work};
 use super::named::{Named, env, text};
 use super::{Checked, Context};
-use crate::file::Spanned;
+use crate::file::{Spanned, is_on};
 use bakeoff_subject::{FrontFile, FrontKind, FrontSpec, Product, ProxyRefusal, Spec};
 use bakeoff_units::{Bytes, Nanos};
 
@@ -40,10 +40,8 @@ const MAX_AGE: Nanos = Nanos::from_secs(86_400);
 impl Context<'_> {
     /// The plan's own fronts, and every product by its name.
     pub(super) fn own_fronts(&self, file: &PlanFile) -> Checked<Vec<FrontSpec>> {
-        let mut fronts = Vec::new();
-        for (name, section) in &file.front {
-            fronts.push(self.front(name, section)?);
-        }
+        let own = file.front.iter().map(|(name, section)| self.front(name, section));
+        let mut fronts = own.collect::<Checked<Vec<_>>>()?;
         for product in Product::fronts() {
             let section = ProductFront::default();
             fronts.push(FrontSpec {
@@ -58,11 +56,9 @@ impl Context<'_> {
     }
 
     fn front(&self, name: &Spanned<String>, section: &FrontSection) -> Checked<FrontSpec> {
-        self.demand_name(name, FrontSpec::NOUN)?;
-        if name.as_ref() == NONE {
-            let what = format!("`{NONE}` is no name for a front");
-            return self.wrong(name.span(), what, "it means that there is none");
-        }
+        self.demand_section_name(name, FrontSpec::NOUN)?;
+        let taken = name.when(name.as_ref() == NONE);
+        self.refuse(taken, format!("`{NONE}` is no name for a front"), "it means that there is none")?;
         let told = &section.told;
         self.demand_status(&told.violations, &told.status)?;
         let of_police = matches!(section.what, FrontWhat::Rules(_));
@@ -83,7 +79,7 @@ impl Context<'_> {
                 argv: self.argv(&front.command)?,
                 ready: text(&front.ready),
                 env: env(&front.env),
-                tls: front.tls.as_ref().is_some_and(|tls| *tls.as_ref()),
+                tls: is_on(&front.tls),
             }),
             FrontWhat::Attach(front) => Ok(FrontKind::Attached {
                 argv: self.argv(&front.attach)?,
@@ -107,18 +103,11 @@ impl Context<'_> {
 
     /// The layer police: its command, and the rules in its private directory.
     fn police(&self, front: &RulesFront) -> Checked<FrontKind> {
-        let mode = front.mode.as_ref().map_or("enforce", |mode| mode.as_ref().as_str());
-        if let Some(typed) = front.mode.as_ref().filter(|_| !POLICE_MODES.contains(&mode)) {
-            return self.wrong(
-                typed.span(),
-                format!("there is no mode `{mode}`"),
-                suggestion(mode, &POLICE_MODES),
-            );
-        }
+        let mode = self.choice(&front.mode, "mode", &POLICE_MODES, POLICE_MODES[0], |mode| mode)?;
         let mut argv: Vec<String> =
             POLICE.iter().chain(&["--mode", mode]).map(|word| (*word).to_owned()).collect();
         let flags = [(&front.xdp, "--xdp"), (&front.count_time, "--count-time")];
-        let asked = flags.iter().filter(|(key, _)| key.as_ref().is_some_and(|key| *key.as_ref()));
+        let asked = flags.iter().filter(|(key, _)| is_on(key));
         argv.extend(asked.map(|(_, flag)| (*flag).to_owned()));
         let (name, origin) = (POLICE_RULES.to_owned(), front.rules.as_ref().clone());
         let file = FrontFile { name, origin, from: self.config(&front.rules) };
@@ -126,36 +115,26 @@ impl Context<'_> {
     }
 
     fn front_product(&self, product: Product, section: &ProductFront) -> Checked<FrontKind> {
-        let tls = section.tls.as_ref().filter(|tls| *tls.as_ref());
-        if let Some(lines) = section.directives.as_ref().filter(|_| section.config.is_some()) {
-            let what = "`directives` are for our configuration, and this front has its own";
-            return self.wrong(lines.span(), what, "write them into the file that `config` names");
-        }
-        if product.stores_in().is_none()
-            && let Some(room) = section.memory.as_ref().or(section.disk.as_ref())
-        {
-            let what = format!("{} keeps nothing, and needs no room", product.title());
-            return self.wrong(room.span(), what, "take the line out");
-        }
-        let memory: Bytes = self.quantity(section.memory.as_ref(), MEMORY)?;
-        let disk: Option<Bytes> = self.optional(section.disk.as_ref())?;
+        self.one_configuration("front", &section.directives, &section.config)?;
+        let room = section.memory.as_ref().or(section.disk.as_ref());
+        let what = format!("{} keeps nothing, and needs no room", product.title());
+        self.refuse(room.filter(|_| product.stores_in().is_none()), what, "take the line out")?;
+        let memory: Bytes = self.quantity(&section.memory, MEMORY)?;
+        let disk: Option<Bytes> = self.optional(&section.disk)?;
         let what = FrontKind::Product {
             product,
             config: section.config.as_ref().map(|config| self.config(config)),
             directives: text(&section.directives),
-            tls: tls.is_some(),
+            tls: is_on(&section.tls),
             memory_bytes: memory.get(),
             disk_bytes: disk.map(Bytes::get),
         };
         if let Some(refusal) = what.refusal() {
             let room = section.disk.as_ref().or(section.memory.as_ref()).map(Spanned::span);
-            let tls = tls.map(Spanned::span);
+            let tls = section.tls.as_ref().map(Spanned::span);
             let key = if refusal == ProxyRefusal::NoTls { tls } else { room };
-            return self.wrong(
-                key.unwrap_or(0..0),
-                format!("{}: {refusal}", product.title()),
-                "see docs/plans.md",
-            );
+            let what = format!("{}: {refusal}", product.title());
+            return self.wrong(key.unwrap_or(0..0), what, "see docs/plans.md");
         }
         Ok(what)
     }
@@ -187,25 +166,17 @@ impl Context<'_> {
             let help = "take `tls` from the arm, and say `tls = true` in the [front.NAME] that clients ask";
             return self.wrong(span, "a front asks the server behind it over plain HTTP", help);
         }
-        let mut with_port = fronts.iter().filter(|front| front.what.has_port());
-        if let Some(inner) =
-            with_port.nth(1).into_iter().chain(with_port).find(|front| front.what.speaks_tls())
-        {
+        let mut inner = fronts.iter().filter(|front| front.what.has_port()).skip(1);
+        if let Some(inner) = inner.find(|front| front.what.speaks_tls()) {
             let what =
                 format!("the front `{}` speaks TLS, and the one before it asks over plain HTTP", inner.name);
             return self.wrong(list.span(), what, "only the outermost one can have `tls = true`");
         }
-        if let (true, Some(limits)) = (has_port, &arm.stand.limits) {
-            let help = "take `limits` or `front` out";
-            return self.wrong(
-                limits.span(),
-                "limits hold for one server, and not for what stands before it",
-                help,
-            );
-        }
-        if let (Spec::Url { .. }, Some(attached)) =
-            (spec, fronts.iter().find(|front| matches!(front.what, FrontKind::Attached { .. })))
-        {
+        let limits = arm.stand.limits.as_ref().filter(|_| has_port);
+        let what = "limits hold for one server, and not for what stands before it";
+        self.refuse(limits, what, "take `limits` or `front` out")?;
+        let attached = fronts.iter().find(|front| matches!(front.what, FrontKind::Attached { .. }));
+        if let (Spec::Url { .. }, Some(attached)) = (spec, attached) {
             let what = format!(
                 "`{}` is attached to a server that bakeoff starts, and a URL's runs already",
                 attached.name
@@ -218,14 +189,14 @@ impl Context<'_> {
     /// Lifetime of replies of our own servers: if any arm has a front, or if the plan gives it.
     pub(super) fn for_caches(&self, w: &WorkloadSection, work: Work, arms: &[Arm]) -> Checked<Work> {
         let (Work::Requests(mut work), Some(w)) = (work.clone(), w.requests()) else { return Ok(work) };
-        let asked = self.optional::<Nanos>(w.max_age.as_ref())?;
+        let asked = self.optional::<Nanos>(&w.max_age)?;
         let is_cached = arms.iter().any(|arm| !arm.fronts.is_empty());
         let says_it = |arm: &Arm| matches!(&arm.what, ArmKind::Server(spec) if spec.numbers_replies());
         let is_said = arms.iter().any(says_it);
-        if let Some(key) = w.max_age.as_ref().filter(|_| !is_said) {
-            let what = "no arm has a server that says it for us: they have configurations of their own, or say nothing";
-            return self.wrong(key.span(), what, "say it in theirs, or take the line out");
-        }
+        let what =
+            "no arm has a server that says it for us: they have configurations of their own, or say nothing";
+        let idle = w.max_age.as_ref().filter(|_| !is_said);
+        self.refuse(idle, what, "say it in theirs, or take the line out")?;
         work.max_age = asked.or((is_cached && is_said).then_some(MAX_AGE));
         Ok(Work::Requests(work))
     }

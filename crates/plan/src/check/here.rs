@@ -5,7 +5,7 @@
 use super::{Checked, Context};
 use crate::error::{Faults, suggestion};
 use crate::expand::Cell;
-use crate::file::{ArmWhat, FrontWhat, OneOrMany, PlanFile, SourceSection, Spanned, WorkloadSection};
+use crate::file::{ArmWhat, FrontWhat, OneOrMany, PlanFile, SourceSection, Spanned, WorkloadSection, is_on};
 use bakeoff_subject::{ConfigError, FURTHER_PORTS, Product, Substitutions, resolve_program};
 use std::path::Path;
 
@@ -35,37 +35,29 @@ impl Context<'_> {
     }
 
     fn log(&self, file: &PlanFile) -> Checked<()> {
-        match file.workload.requests().map(|requests| &requests.source) {
-            Some(SourceSection::Replay(replay)) => match &replay.log {
-                Some(log) if !log.as_ref().starts_with("builtin:") => self.there(log),
-                _ => Ok(()),
-            },
-            _ => Ok(()),
-        }
+        let Some(SourceSection::Replay(replay)) = file.workload.requests().map(|requests| &requests.source)
+        else {
+            return Ok(());
+        };
+        let own = replay.log.as_ref().filter(|log| !log.as_ref().starts_with("builtin:"));
+        own.map_or(Ok(()), |log| self.there(log))
     }
 
     fn there(&self, path: &Spanned<String>) -> Checked<()> {
-        let full = self.base.join(path.as_ref());
-        match std::fs::metadata(&full) {
-            Ok(_) => Ok(()), // a pipe is good, too
-            Err(why) => {
-                self.wrong(path.span(), format!("{}: {why}", full.display()), self.where_paths_begin())
-            }
-        }
+        // A pipe is good, too.
+        std::fs::metadata(self.base.join(path.as_ref())).map(drop).or_else(|why| self.unreadable(path, &why))
     }
 
     fn readable(&self, path: &Spanned<String>) -> Checked<String> {
         if let Some(text) = self.text_of(path.as_ref()) {
             return Ok(text.to_owned());
         }
-        let full = self.base.join(path.as_ref());
-        std::fs::read_to_string(&full).or_else(|why| {
-            self.wrong(path.span(), format!("{}: {why}", full.display()), self.where_paths_begin())
-        })
+        std::fs::read_to_string(self.base.join(path.as_ref())).or_else(|why| self.unreadable(path, &why))
     }
 
-    fn where_paths_begin(&self) -> String {
-        format!("paths are absolute, or from {}", self.base.display())
+    fn unreadable<T>(&self, path: &Spanned<String>, why: &std::io::Error) -> Checked<T> {
+        let what = format!("{}: {why}", self.base.join(path.as_ref()).display());
+        self.wrong(path.span(), what, format!("paths are absolute, or from {}", self.base.display()))
     }
 
     fn cores_are_here(&self, file: &PlanFile, allowed: &[usize]) -> Checked<()> {
@@ -73,8 +65,8 @@ impl Context<'_> {
         for list in [&e.generator_cores, &e.subject_cores].into_iter().flatten() {
             if let Some(core) = list.as_ref().iter().find(|core| !allowed.contains(core)) {
                 let all: Vec<String> = allowed.iter().map(usize::to_string).collect();
-                let help = format!("there are {}", all.join(", "));
-                return self.wrong(list.span(), format!("there is no core {core} for this process"), help);
+                let what = format!("there is no core {core} for this process");
+                return self.wrong(list.span(), what, format!("there are {}", all.join(", ")));
             }
         }
         Ok(())
@@ -167,23 +159,20 @@ impl Context<'_> {
         };
         let known: Vec<String> = NAMES
             .iter()
-            .map(|name| (*name).to_owned())
-            .chain(more.clone())
+            .copied()
+            .chain(more.iter().map(String::as_str))
             .map(|name| format!("{{{name}}}"))
             .collect();
         let known: Vec<&str> = known.iter().map(String::as_str).collect();
         let line = line.map_or(String::new(), |line| format!("line {line}: "));
-        self.wrong(
-            at.span(),
-            format!("{place}{line}nothing is filled in for `{name}`"),
-            suggestion(name, &known),
-        )
+        let what = format!("{place}{line}nothing is filled in for `{name}`");
+        self.wrong(at.span(), what, suggestion(name, &known))
     }
 }
 
 /// All substitutions of an arm's start, with placeholders for values that do not matter.
 fn filled_in(cell: &Cell) -> Substitutions {
-    let tls = cell.section.has.stand.tls.as_ref().is_some_and(|tls| *tls.as_ref());
+    let tls = is_on(&cell.section.has.stand.tls);
     let mut values = cell.values.clone();
     values.extend(FURTHER_PORTS.map(|name| (name.to_owned(), String::new())));
     Substitutions { values, tls: tls.then(Default::default), ..Substitutions::default() }

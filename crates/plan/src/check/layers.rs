@@ -35,16 +35,14 @@ impl Context<'_> {
     /// The plan's own layers, and those that come with bakeoff behind them. One of the plan's
     /// replaces one of the same name.
     pub(super) fn own_layers(&self, file: &PlanFile) -> Checked<Vec<LayerSpec>> {
-        let mut layers = Vec::new();
-        for (name, section) in &file.layer {
-            layers.push(self.layer(name, section)?);
-        }
+        let own = file.layer.iter().map(|(name, section)| self.layer(name, section));
+        let mut layers = own.collect::<Checked<Vec<_>>>()?;
         layers.extend(shipped_layers()?);
         Ok(layers)
     }
 
     fn layer(&self, name: &Spanned<String>, section: &LayerSection) -> Checked<LayerSpec> {
-        self.demand_name(name, LayerSpec::NOUN)?;
+        self.demand_section_name(name, LayerSpec::NOUN)?;
         let layer = LayerSpec {
             name: name.as_ref().clone(),
             build: self.hook(&section.build)?,
@@ -67,15 +65,12 @@ impl Context<'_> {
         section: &LayerSection,
         layer: &LayerSpec,
     ) -> Checked<()> {
-        if let Some(ready) = section.ready.as_ref().filter(|_| layer.daemon.is_none()) {
-            return self.wrong(ready.span(), "`ready` is about a daemon, and there is none", "add `daemon`");
-        }
+        let idle = section.ready.as_ref().filter(|_| layer.daemon.is_none());
+        self.refuse(idle, "`ready` is about a daemon, and there is none", "add `daemon`")?;
         self.demand_status(&section.violations, &section.status)?;
-        if layer.build.is_empty() && layer.up.is_empty() && layer.daemon.is_none() {
-            let what = format!("the layer `{}` does nothing", name.as_ref());
-            return self.wrong(name.span(), what, "give it `build`, `up` or `daemon`");
-        }
-        Ok(())
+        let does_nothing = layer.build.is_empty() && layer.up.is_empty() && layer.daemon.is_none();
+        let what = format!("the layer `{}` does nothing", name.as_ref());
+        self.refuse(name.when(does_nothing), what, "give it `build`, `up` or `daemon`")
     }
 
     pub(super) fn layers(

@@ -21,19 +21,16 @@ const TOO_MUCH_LOSS: f64 = 0.5;
 impl Context<'_> {
     pub(super) fn link(&self, e: &ExperimentSection, work: &Work, arms: &[Arm]) -> Checked<Option<LinkPlan>> {
         let Some(rate) = &e.link else {
-            let keys = [("delay", &e.delay), ("loss", &e.loss)];
-            return match keys.into_iter().find_map(|(key, value)| Some((key, value.as_ref()?))) {
-                Some((key, value)) => {
-                    self.wrong(value.span(), format!("`{key}` needs a link"), "add link = \"100Mbit\"")
-                }
-                None => Ok(None),
-            };
+            for (name, key) in [("delay", &e.delay), ("loss", &e.loss)] {
+                self.refuse(key.as_ref(), format!("`{name}` needs a link"), "add link = \"100Mbit\"")?;
+            }
+            return Ok(None);
         };
         self.reaches(rate, work, arms)?;
         let link = LinkPlan {
-            rate: self.quantity(Some(rate), "100Mbit")?,
-            delay: self.quantity(e.delay.as_ref(), "0s")?,
-            loss: self.quantity(e.loss.as_ref(), "0%")?,
+            rate: self.quantity(&e.link, "100Mbit")?,
+            delay: self.quantity(&e.delay, "0s")?,
+            loss: self.quantity(&e.loss, "0%")?,
         };
         self.in_bounds(e, rate, link).map(Some)
     }
@@ -66,31 +63,23 @@ impl Context<'_> {
             return self.wrong(rate.span(), what, "such as from = \"198.19.1.0/24\"; a link is IPv4 alone");
         }
         let running = |arm: &&Arm| matches!(arm.what, ArmKind::Server(Spec::Url { .. }));
-        match arms.iter().find(running) {
-            Some(arm) => {
-                let what = format!("no link can be put in front of `{}`, which runs already", arm.name);
-                self.wrong(rate.span(), what, "let bakeoff start the server, or take the line out")
-            }
-            None => Ok(()),
-        }
+        let Some(arm) = arms.iter().find(running) else { return Ok(()) };
+        let what = format!("no link can be put in front of `{}`, which runs already", arm.name);
+        self.wrong(rate.span(), what, "let bakeoff start the server, or take the line out")
     }
 
     fn in_bounds(&self, e: &ExperimentSection, rate: &Spanned<String>, link: LinkPlan) -> Checked<LinkPlan> {
-        let span = |value: &Option<Spanned<String>>| value.as_ref().map_or(0..0, Spanned::span);
-        if !(RATES.0..=RATES.1).contains(&link.rate.get()) {
-            let bound = |bits| BitsPerSecond::new(bits).map_or(String::new(), |rate| rate.to_string());
-            let help = format!("between {} and {}", bound(RATES.0), bound(RATES.1));
-            return self.wrong(rate.span(), format!("a link of {} cannot be made", link.rate), help);
-        }
-        if link.delay > LONGEST_DELAY {
-            let help = format!("at most {LONGEST_DELAY}, such as \"10ms\"");
-            return self.wrong(span(&e.delay), "no network on Earth delays by so much", help);
-        }
-        if link.loss.get() >= TOO_MUCH_LOSS {
-            let what = "no TCP connection lives with such a loss";
-            let below = Ratio::new(TOO_MUCH_LOSS).unwrap_or_default();
-            return self.wrong(span(&e.loss), what, format!("below {below}, such as \"0.1%\""));
-        }
+        let outside = rate.when(!(RATES.0..=RATES.1).contains(&link.rate.get()));
+        let bound = |bits| BitsPerSecond::new(bits).map_or(String::new(), |rate| rate.to_string());
+        let help = format!("between {} and {}", bound(RATES.0), bound(RATES.1));
+        self.refuse(outside, format!("a link of {} cannot be made", link.rate), help)?;
+        let long = e.delay.as_ref().filter(|_| link.delay > LONGEST_DELAY);
+        let help = format!("at most {LONGEST_DELAY}, such as \"10ms\"");
+        self.refuse(long, "no network on Earth delays by so much", help)?;
+        let large = e.loss.as_ref().filter(|_| link.loss.get() >= TOO_MUCH_LOSS);
+        let below = Ratio::new(TOO_MUCH_LOSS).unwrap_or_default();
+        let help = format!("below {below}, such as \"0.1%\"");
+        self.refuse(large, "no TCP connection lives with such a loss", help)?;
         Ok(link)
     }
 }

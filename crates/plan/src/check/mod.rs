@@ -26,14 +26,15 @@ mod workload;
 mod wraps;
 mod written;
 
-use super::error::{Faults, suggestion};
+use super::error::Faults;
 use super::expand::Cell;
-use super::file::{Extents, PlanFile};
-use super::{Arm, Extent, Kind, Plan, PlanError};
+use super::file::{ExperimentSection, Extents, PlanFile, place_of};
+use super::{Arm, DEFAULT_MARGIN, Extent, Kind, Plan, PlanError};
 use crate::file::{FileSection, Spanned};
 use bakeoff_stats::{LOOKS, Margin};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::ops::Range;
 use std::path::Path;
 use std::str::FromStr;
@@ -53,6 +54,8 @@ struct Context<'a> {
 }
 
 type Checked<T> = Result<T, PlanError>;
+/// A key whose text is read here.
+type Typed = Option<Spanned<String>>;
 
 pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: PlanFile) -> Checked<Plan> {
     let of = |extent| check_as(&Context { origin, text, base, extent, files: &file.file }, name, &file);
@@ -75,11 +78,11 @@ pub(super) fn here(origin: &str, text: &str, base: &Path, cores: &[usize]) -> Ch
 fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     let e = &file.experiment;
     let faults = Faults::default();
-    let general = cx.general(file, &faults);
-    let work = faults.keep(cx.work(file, cx.pick(e.slice_requests.as_ref()).as_ref()));
+    let general = cx.general(e, &faults);
+    let work = faults.keep(cx.work(file, cx.pick(&e.slice_requests).as_ref()));
     let expanded = faults.keep(cx.expand(file));
     let known = faults.keep(cx.known(file));
-    let (Some(general), Some(work), Some((factors, cells)), Some(known)) = (general, work, expanded, known)
+    let (Some(at), Some(work), Some((factors, cells)), Some(known)) = (general.at, work, expanded, known)
     else {
         return Err(faults.into_one());
     };
@@ -121,7 +124,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         margin: general.margin,
         paired_rounds: e.paired_rounds.as_ref().map(|rounds| *rounds.as_ref()),
         loads,
-        at: general.at,
+        at,
         budget: general.budget,
         max_rounds: general.max_rounds,
         max_errors: general.max_errors,
@@ -138,6 +141,10 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     Ok(plan)
 }
 
+fn names(arms: &[Arm]) -> Vec<&str> {
+    arms.iter().map(|arm| arm.name.as_str()).collect()
+}
+
 fn reordered<T: Clone>(all: &[T], order: &[usize]) -> Vec<T> {
     order.iter().filter_map(|old| all.get(*old).cloned()).collect()
 }
@@ -147,7 +154,7 @@ struct General {
     primary: Option<String>,
     study: Option<String>,
     margin: Margin,
-    at: PerSecond,
+    at: Option<PerSecond>,
     budget: Nanos,
     max_rounds: u32,
     max_errors: Ratio,
@@ -156,30 +163,29 @@ struct General {
 }
 
 impl Context<'_> {
-    /// `None` if any of it is wrong; all faults are kept.
-    fn general(&self, file: &PlanFile, faults: &Faults) -> Option<General> {
-        let e = &file.experiment;
-        let primary = faults.keep(self.primary(e));
-        let study = faults.keep(self.study(e));
-        let margin = faults.keep(self.margin(e));
+    /// All faults are kept; a wrong key has some value.
+    fn general(&self, e: &ExperimentSection, faults: &Faults) -> General {
         let default_at = Spanned::new(0..0, "1000/s".to_owned());
-        let at = faults.keep(self.rate_with_unit(e.at.as_ref().unwrap_or(&default_at)));
-        let budget = faults.keep(self.quantity(self.pick(e.budget.as_ref()).as_ref(), "5min"));
-        let max_rounds = faults.keep(self.at_least(self.pick(e.max_rounds.as_ref()).as_ref(), MAX_ROUNDS, 3));
-        let max_errors = faults.keep(self.quantity(e.max_errors.as_ref(), "0.1%"));
-        let generator_cores = faults.keep(self.cores(e.generator_cores.as_ref()));
-        let subject_cores = faults.keep(self.cores(e.subject_cores.as_ref()));
-        Some(General {
-            primary: primary?,
-            study: study?,
-            margin: margin?,
-            at: at?,
-            budget: budget?,
-            max_rounds: max_rounds?,
-            max_errors: max_errors?,
-            generator_cores: generator_cores?,
-            subject_cores: subject_cores?,
-        })
+        let rounds = self.pick(&e.max_rounds);
+        General {
+            primary: faults.keep(self.primary(e)).flatten(),
+            study: faults.keep(self.study(e)).flatten(),
+            margin: faults.keep(self.margin(e)).unwrap_or(Margin::Share(DEFAULT_MARGIN)),
+            at: faults.keep(self.rate_with_unit(e.at.as_ref().unwrap_or(&default_at))),
+            budget: faults.keep(self.budget(e)).unwrap_or_default(),
+            max_rounds: faults.keep(self.at_least(rounds.as_ref(), MAX_ROUNDS, 3)).unwrap_or(MAX_ROUNDS),
+            max_errors: faults.keep(self.max_errors(&e.max_errors)).unwrap_or_default(),
+            generator_cores: faults.keep(self.cores(&e.generator_cores)).flatten(),
+            subject_cores: faults.keep(self.cores(&e.subject_cores)).flatten(),
+        }
+    }
+
+    fn budget(&self, e: &ExperimentSection) -> Checked<Nanos> {
+        self.quantity(&self.pick(&e.budget), "5min")
+    }
+
+    fn max_errors(&self, key: &Typed) -> Checked<Ratio> {
+        self.quantity(key, "0.1%")
     }
 
     fn known(&self, file: &PlanFile) -> Checked<arm::Known> {
@@ -193,18 +199,15 @@ impl Context<'_> {
     /// A rate must have its unit, which is easily forgotten: a number alone would be taken for one a second.
     fn rate_with_unit(&self, value: &Spanned<String>) -> Checked<PerSecond> {
         let text = value.as_ref().trim();
-        match text.parse() {
-            Ok(_) if text.parse::<f64>().is_ok() => {
-                self.wrong(value.span(), format!("`{text}` has no unit"), format!("write \"{text}/s\""))
-            }
-            Ok(rate) => Ok(rate),
-            Err(why) => self.wrong(value.span(), why.to_string(), "such as \"1000/s\""),
-        }
+        let rate = self.read(value, "such as \"1000/s\"")?;
+        let bare = value.when(text.parse::<f64>().is_ok());
+        self.refuse(bare, format!("`{text}` has no unit"), format!("write \"{text}/s\""))?;
+        Ok(rate)
     }
 
     /// The value for this extent, with its place.
-    fn pick<T: Clone>(&self, value: Option<&Spanned<Extents<T>>>) -> Option<Spanned<T>> {
-        value.map(|value| {
+    fn pick<T: Clone>(&self, value: &Option<Spanned<Extents<T>>>) -> Option<Spanned<T>> {
+        value.as_ref().map(|value| {
             let picked = match (value.as_ref(), self.extent) {
                 (Extents::One(value), _) => value,
                 (Extents::Two(two), Extent::Sample) => &two.sample,
@@ -218,77 +221,56 @@ impl Context<'_> {
         Err(PlanError::at(self.origin, self.text, span, what.as_ref(), Some(help.as_ref())))
     }
 
+    /// Refuses a key that was typed.
+    fn refuse<T>(
+        &self,
+        key: Option<&Spanned<T>>,
+        what: impl AsRef<str>,
+        help: impl AsRef<str>,
+    ) -> Checked<()> {
+        key.map_or(Ok(()), |key| self.wrong(key.span(), what, help))
+    }
+
     /// A quantity with its unit, or the default.
-    fn quantity<T: FromStr<Err: std::fmt::Display>>(
+    fn quantity<T: FromStr<Err: Display>>(&self, key: &Typed, default: &str) -> Checked<T> {
+        let at_default = Spanned::new(0..0, default.to_owned());
+        self.read(key.as_ref().unwrap_or(&at_default), format!("the default is \"{default}\""))
+    }
+
+    fn optional<T: FromStr<Err: Display>>(&self, key: &Typed) -> Checked<Option<T>> {
+        key.as_ref().map(|key| self.read(key, "or take the line out")).transpose()
+    }
+
+    fn read<T: FromStr<Err: Display>>(&self, key: &Spanned<String>, help: impl AsRef<str>) -> Checked<T> {
+        key.as_ref().parse().or_else(|why: T::Err| self.wrong(key.span(), why.to_string(), help))
+    }
+
+    fn positive<T: FromStr<Err: Display> + Default + PartialOrd>(
         &self,
-        value: Option<&Spanned<String>>,
+        key: &Typed,
         default: &str,
     ) -> Checked<T> {
-        let text = value.map_or(default, |value| value.as_ref());
-        text.parse().or_else(|why: T::Err| {
-            self.wrong(
-                value.map_or(0..0, Spanned::span),
-                why.to_string(),
-                format!("the default is \"{default}\""),
-            )
-        })
+        let quantity: T = self.quantity(key, default)?;
+        let not_above = key.as_ref().filter(|_| quantity <= T::default());
+        self.refuse(not_above, "this must be above zero", format!("the default is \"{default}\""))?;
+        Ok(quantity)
     }
 
-    fn optional<T: FromStr<Err: std::fmt::Display>>(
+    fn at_least<T: Copy + PartialOrd + Display>(
         &self,
-        value: Option<&Spanned<String>>,
-    ) -> Checked<Option<T>> {
-        let read = |value: &Spanned<String>| {
-            value
-                .as_ref()
-                .parse()
-                .or_else(|why: T::Err| self.wrong(value.span(), why.to_string(), "or take the line out"))
-        };
-        value.map(read).transpose()
-    }
-
-    fn positive<T: FromStr<Err: std::fmt::Display> + Copy>(
-        &self,
-        value: Option<&Spanned<String>>,
-        default: &str,
-        number: fn(T) -> f64,
-    ) -> Checked<T> {
-        let quantity: T = self.quantity(value, default)?;
-        if number(quantity) > 0.0 {
-            return Ok(quantity);
-        }
-        self.wrong(
-            value.map_or(0..0, Spanned::span),
-            "this must be above zero",
-            format!("the default is \"{default}\""),
-        )
-    }
-
-    fn at_least<T: Copy + PartialOrd + std::fmt::Display>(
-        &self,
-        value: Option<&Spanned<T>>,
+        key: Option<&Spanned<T>>,
         default: T,
         least: T,
     ) -> Checked<T> {
-        match value {
-            None => Ok(default),
-            Some(value) if *value.as_ref() >= least => Ok(*value.as_ref()),
-            Some(value) => self.wrong(
-                value.span(),
-                format!("this must be {least} or more"),
-                format!("the default is {default}"),
-            ),
-        }
+        let below = key.filter(|key| *key.as_ref() < least);
+        self.refuse(below, format!("this must be {least} or more"), format!("the default is {default}"))?;
+        Ok(key.map_or(default, |key| *key.as_ref()))
     }
 
-    fn cores(&self, cores: Option<&Spanned<Vec<usize>>>) -> Checked<Option<Vec<usize>>> {
-        match cores {
-            Some(list) if list.as_ref().is_empty() => {
-                self.wrong(list.span(), "there must be at least one core", "such as [0]")
-            }
-            Some(list) => Ok(Some(list.as_ref().clone())),
-            None => Ok(None),
-        }
+    fn cores(&self, cores: &Option<Spanned<Vec<usize>>>) -> Checked<Option<Vec<usize>>> {
+        let none = cores.as_ref().filter(|list| list.as_ref().is_empty());
+        self.refuse(none, "there must be at least one core", "such as [0]")?;
+        Ok(cores.as_ref().map(|list| list.as_ref().clone()))
     }
 
     fn enough_arms(
@@ -300,24 +282,18 @@ impl Context<'_> {
         equal_allowed: bool,
     ) -> Checked<()> {
         if arms.len() < 2 && *kind == Kind::Compare && !equal_allowed {
-            return self.wrong(
-                baseline,
-                "there is nothing to compare the baseline with",
-                "add another [arm.NAME]; allow_equal_arms = true measures it alone, twice, for `compare-results`",
-            );
+            let help = "add another [arm.NAME]; allow_equal_arms = true measures it alone, twice, for `compare-results`";
+            return self.wrong(baseline, "there is nothing to compare the baseline with", help);
         }
         for (index, arm) in arms.iter().enumerate() {
-            if let Some(twin) = arms[..index].iter().find(|other| other.name == arm.name) {
-                let what = format!("two arms are called `{}`", twin.name);
-                return self.wrong(cells[index].name.span(), what, "rename a level");
-            }
-            let twin = arms[..index].iter().find(|other| other.is_like(arm));
-            if let Some(twin) = twin.filter(|_| !equal_allowed) {
-                return self.wrong(
-                    cells[index].name.span(),
-                    format!("the arms `{}` and `{}` are equal", twin.name, arm.name),
-                    "take one out: the baseline runs twice anyway; for calibration set allow_equal_arms = true",
-                );
+            let of = |is_twin: &dyn Fn(&Arm) -> bool| arms[..index].iter().find(|other| is_twin(other));
+            let own = &cells[index].name;
+            let namesake = of(&|other| other.name == arm.name).map(|_| own);
+            self.refuse(namesake, format!("two arms are called `{}`", arm.name), "rename a level")?;
+            if let Some(twin) = of(&|other| !equal_allowed && other.is_like(arm)) {
+                let help = "take one out: the baseline runs twice anyway; for calibration set allow_equal_arms = true";
+                let what = format!("the arms `{}` and `{}` are equal", twin.name, arm.name);
+                return self.wrong(own.span(), what, help);
             }
         }
         Ok(())
@@ -325,17 +301,16 @@ impl Context<'_> {
 
     /// `first_use_of` names another arm, which is no first use itself.
     fn first_uses(&self, cells: &[Cell], arms: &[Arm]) -> Checked<()> {
-        let known: Vec<&str> = arms.iter().map(|arm| arm.name.as_str()).collect();
+        let known = names(arms);
         for (cell, arm) in cells.iter().zip(arms) {
             let Some(steady) = &arm.first_use_of else { continue };
-            let span = cell.section.has.asked.first_use_of.as_ref().map_or(0..0, Spanned::span);
+            let key = &cell.section.has.asked.first_use_of;
             let Some(found) = arms.iter().find(|other| other.name == *steady) else {
-                return self.wrong(span, format!("there is no arm `{steady}`"), suggestion(steady, &known));
+                return self.unknown(place_of(key), "arm", steady, &known);
             };
-            if found.name == arm.name || found.first_use_of.is_some() {
-                let help = "name the arm that shows the steady use";
-                return self.wrong(span, format!("`{steady}` is a first use itself"), help);
-            }
+            let itself = key.as_ref().filter(|_| found.name == arm.name || found.first_use_of.is_some());
+            let help = "name the arm that shows the steady use";
+            self.refuse(itself, format!("`{steady}` is a first use itself"), help)?;
         }
         Ok(())
     }

@@ -1,11 +1,17 @@
-//! Common checks of named sections (layers, fronts, wraps), and of the names by which arms refer to them.
+//! Common checks of words and names: one of several known words, names of sections, and names by which arms refer to
+//! sections (layers, fronts, wraps).
 
 use super::super::error::suggestion;
-use super::{Checked, Context};
+use super::{Checked, Context, Typed};
 use crate::file::Spanned;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-pub(super) fn text(typed: &Option<Spanned<String>>) -> Option<String> {
+/// Characters beside letters and digits of names that may be file names, and their description. The dot does not come
+/// first.
+pub(super) const DOTTED: (&str, &str) = ("-_.", "`-`, `_` and `.`");
+
+pub(super) fn text(typed: &Typed) -> Option<String> {
     typed.as_ref().map(|text| text.as_ref().clone())
 }
 
@@ -23,30 +29,91 @@ pub(super) trait Named: Clone + PartialEq {
 }
 
 impl Context<'_> {
-    /// The name of a section of this kind.
-    pub(super) fn demand_name(&self, name: &Spanned<String>, noun: &str) -> Checked<()> {
-        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-        if name.as_ref().is_empty() || !name.as_ref().chars().all(fits) {
-            let what = format!("`{}` is no name for a {}", name.as_ref(), noun);
-            return self.wrong(name.span(), what, "letters, digits, `-` and `_`");
+    /// Refuses a word that is none of the known ones.
+    pub(super) fn unknown<T>(
+        &self,
+        span: Range<usize>,
+        noun: &str,
+        word: &str,
+        known: &[impl AsRef<str>],
+    ) -> Checked<T> {
+        let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+        self.wrong(span, format!("there is no {noun} `{word}`"), suggestion(word, &known))
+    }
+
+    /// What a word stands for.
+    pub(super) fn one_of<'n, T: Copy>(
+        &self,
+        word: &Spanned<String>,
+        noun: &str,
+        all: &[T],
+        name: impl Fn(T) -> &'n str,
+    ) -> Checked<T> {
+        match all.iter().find(|known| name(**known) == word.as_ref()) {
+            Some(found) => Ok(*found),
+            None => {
+                let known: Vec<&str> = all.iter().map(|known| name(*known)).collect();
+                self.unknown(word.span(), noun, word.as_ref(), &known)
+            }
         }
-        Ok(())
+    }
+
+    /// The same where it may be left out.
+    pub(super) fn choice<T: Copy>(
+        &self,
+        word: &Typed,
+        noun: &str,
+        all: &[T],
+        default: T,
+        name: impl Fn(T) -> &'static str,
+    ) -> Checked<T> {
+        word.as_ref().map_or(Ok(default), |word| self.one_of(word, noun, all, name))
+    }
+
+    /// Operations by their words, none twice and one at least.
+    pub(super) fn operations<T: Copy + PartialEq>(
+        &self,
+        list: &Option<Spanned<Vec<Spanned<String>>>>,
+        default: &[T],
+        all: &[T],
+        name: impl Fn(T) -> &'static str + Copy,
+    ) -> Checked<Vec<T>> {
+        let Some(list) = list else { return Ok(default.to_vec()) };
+        let mut operations = Vec::new();
+        for word in list.as_ref() {
+            let operation = self.one_of(word, "operation", all, name)?;
+            let twin = word.when(operations.contains(&operation));
+            self.refuse(twin, format!("`{}` is there twice", word.as_ref()), "take one out")?;
+            operations.push(operation);
+        }
+        let none = list.when(operations.is_empty());
+        self.refuse(none, "there is nothing to do", "such as [\"read\", \"stat\"]")?;
+        Ok(operations)
+    }
+
+    /// The name of a section of this kind.
+    pub(super) fn demand_section_name(&self, name: &Spanned<String>, noun: &str) -> Checked<()> {
+        self.demand_name(name, &format!("name for a {noun}"), ("-_", "`-` and `_`"))
+    }
+
+    /// A name: letters, digits and some other characters.
+    pub(super) fn demand_name(
+        &self,
+        name: &Spanned<String>,
+        noun: &str,
+        (others, in_words): (&str, &str),
+    ) -> Checked<()> {
+        let text = name.as_ref();
+        let fits = |c: char| c.is_ascii_alphanumeric() || others.contains(c);
+        let bad = name.when(text.is_empty() || text.starts_with('.') || !text.chars().all(fits));
+        self.refuse(bad, format!("`{text}` is no {noun}"), format!("letters, digits, {in_words}"))
     }
 
     /// A counter of violations needs a status file.
-    pub(super) fn demand_status(
-        &self,
-        violations: &Option<Spanned<String>>,
-        status: &Option<Spanned<String>>,
-    ) -> Checked<()> {
-        match violations {
-            Some(counter) if status.is_none() => self.wrong(
-                counter.span(),
-                "`violations` names a counter of its status, and there is none",
-                "add `status`, the file with its counters",
-            ),
-            _ => Ok(()),
-        }
+    pub(super) fn demand_status(&self, violations: &Typed, status: &Typed) -> Checked<()> {
+        let counter = violations.as_ref().filter(|_| status.is_none());
+        let what = "`violations` names a counter of its status, and there is none";
+        self.refuse(counter, what, "add `status`, the file with its counters")
     }
 
     /// The known sections that an arm names, in its order. `place` describes for messages where they then are;
@@ -67,11 +134,9 @@ impl Context<'_> {
                     format!("{}; a {noun} of your own is a [{noun}.NAME]", suggestion(word.as_ref(), &names));
                 return self.wrong(word.span(), format!("there is no {noun} `{}`", word.as_ref()), help);
             };
-            if found.contains(one) {
-                let what = format!("the {noun} `{}` {place} twice", one.name());
-                let help = format!("take one out; the {noun}s of an arm and of its levels add up");
-                return self.wrong(word.span(), what, help);
-            }
+            let twin = word.when(found.contains(one));
+            let help = format!("take one out; the {noun}s of an arm and of its levels add up");
+            self.refuse(twin, format!("the {noun} `{}` {place} twice", one.name()), help)?;
             found.push(one.clone());
         }
         Ok(found)

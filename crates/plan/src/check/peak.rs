@@ -5,7 +5,7 @@ use super::super::file::{BaselineEntry, ExperimentSection, PeakSection, PlanFile
 use super::super::{Kind, LoadClock, PeakPlan, Work};
 use super::{Checked, Context};
 use crate::file::Spanned;
-use bakeoff_units::{Nanos, PerSecond, Ratio};
+use bakeoff_units::{PerSecond, Ratio};
 use std::ops::Range;
 
 /// Share of the budget that the confirmations of all arms may take.
@@ -17,23 +17,17 @@ type Key = (&'static str, Range<usize>);
 impl Context<'_> {
     pub(super) fn kind(&self, file: &PlanFile, work: &Work, cells: &[Cell]) -> Checked<Kind> {
         let e = &file.experiment;
-        let word = self.one_of(e.kind.as_ref(), "kind of experiment", &["compare", "peak"])?;
+        let word =
+            self.choice(&e.kind, "kind of experiment", &["compare", "peak"], "compare", |word| word)?;
         if word == "compare" {
-            return match &file.peak {
-                Some(_) => {
-                    self.wrong(e.baseline.span(), "`[peak]` has no meaning here", "add kind = \"peak\"")
-                }
-                None => Ok(Kind::Compare),
-            };
+            let idle = file.peak.as_ref().map(|_| &e.baseline);
+            self.refuse(idle, "`[peak]` has no meaning here", "add kind = \"peak\"")?;
+            return Ok(Kind::Compare);
         }
-        let span = e.kind.as_ref().map_or(0..0, Spanned::span);
-        if matches!(e.baseline.as_ref(), BaselineEntry::Levels(_)) {
-            let what = "peaks are compared with that of one arm";
-            return self.wrong(e.baseline.span(), what, "give the name of an arm");
-        }
-        if !matches!(work, Work::Requests(_)) {
-            return self.wrong(span, "only servers have a peak", "choose a workload of requests");
-        }
+        let levels = e.baseline.when(matches!(e.baseline.as_ref(), BaselineEntry::Levels(_)));
+        self.refuse(levels, "peaks are compared with that of one arm", "give the name of an arm")?;
+        let stranger = e.kind.as_ref().filter(|_| !matches!(work, Work::Requests(_)));
+        self.refuse(stranger, "only servers have a peak", "choose a workload of requests")?;
         let strangers = not_for_peaks(file).into_iter().chain(cells.iter().flat_map(not_for_arms_of_peaks));
         if let Some((key, span)) = strangers.flatten().next() {
             return self.wrong(span, format!("`{key}` has no meaning for a peak"), "take the line out");
@@ -44,16 +38,14 @@ impl Context<'_> {
     }
 
     fn peak(&self, peak: &PeakSection) -> Checked<PeakPlan> {
-        let quantile: Ratio = self.quantity(peak.quantile.as_ref(), "99%")?;
-        if !(0.0..1.0).contains(&quantile.get()) || quantile.get() == 0.0 {
-            let span = peak.quantile.as_ref().map_or(0..0, Spanned::span);
-            return self.wrong(span, "a quantile lies between 0 and 100 %", "the default is \"99%\"");
-        }
+        let quantile = self.quantity(&peak.quantile, "99%").map(Ratio::get)?;
+        let outside = peak.quantile.as_ref().filter(|_| !(quantile > 0.0 && quantile < 1.0));
+        self.refuse(outside, "a quantile lies between 0 and 100 %", "the default is \"99%\"")?;
         Ok(PeakPlan {
-            slo: self.optional(peak.slo.as_ref())?,
-            quantile: quantile.get(),
-            precision: self.positive(peak.precision.as_ref(), "3%", Ratio::get)?,
-            confirm: self.positive(peak.confirm.as_ref(), "60s", |time: Nanos| time.get() as f64)?,
+            slo: self.optional(&peak.slo)?,
+            quantile,
+            precision: self.positive(&peak.precision, "3%")?,
+            confirm: self.positive(&peak.confirm, "60s")?,
             max_rate: peak.max_rate.as_ref().map(|rate| self.rate_with_unit(rate)).transpose()?,
         })
     }
@@ -61,7 +53,7 @@ impl Context<'_> {
     /// Whether the budget has room for a search; if the bound comes from the unloaded arm, that is checked at that
     /// time.
     fn time_to_search(&self, e: &ExperimentSection, peak: &PeakPlan, arms: usize) -> Checked<()> {
-        let budget: Nanos = self.quantity(self.pick(e.budget.as_ref()).as_ref(), "5min")?;
+        let budget = self.budget(e)?;
         let span = e.budget.as_ref().map_or_else(|| e.baseline.span(), Spanned::span);
         let confirming = peak.confirm.times(arms as f64);
         if confirming > budget.times(CONFIRMING) {
@@ -84,8 +76,9 @@ impl Context<'_> {
 
     /// The kind of gaps; the rates are the search's own.
     pub(super) fn peak_clock(&self, c: &SearchedSection) -> Checked<LoadClock> {
-        let word = self.one_of(c.clock.as_ref(), "clock for a peak", &["poisson", "constant"])?;
-        let any: PerSecond = self.quantity(None, "1/s")?;
+        let word =
+            self.choice(&c.clock, "clock for a peak", &["poisson", "constant"], "poisson", |word| word)?;
+        let any: PerSecond = self.quantity(&None, "1/s")?;
         Ok(if word == "constant" { LoadClock::Constant(any) } else { LoadClock::Poisson(any) })
     }
 }

@@ -22,31 +22,24 @@ impl Context<'_> {
     }
 
     fn population(&self, file: &PlanFile, of: &PopulationOf) -> Checked<Population> {
-        self.demand_name(&of.name, "population")?;
-        let max_errors = of.max_errors.as_ref().or(file.experiment.max_errors.as_ref());
+        self.demand_section_name(&of.name, "population")?;
+        let own = &of.max_errors;
         Ok(Population {
             name: of.name.as_ref().clone(),
             work: self.request_work(&of.requests, None)?,
             own_requests: of.own_requests,
-            during: self.optional(of.during.as_ref())?,
-            max_errors: self.quantity(max_errors, "0.1%")?,
+            during: self.optional(&of.during)?,
+            max_errors: self.max_errors(own.as_ref().map_or(&file.experiment.max_errors, |_| own))?,
         })
     }
 
     /// Refuses an arm's own paths beside populations: all populations would ask for them.
     pub(super) fn one_list_of_urls(&self, file: &PlanFile, arms: &[Arm]) -> Checked<()> {
         let own = arms.iter().find(|arm| arm.urls.is_some());
-        match (file.population.first(), own) {
-            (Some(first), Some(arm)) => self.wrong(
-                first.name.span(),
-                format!(
-                    "the arm `{}` has `urls` of its own, and populations say what is asked for",
-                    arm.name
-                ),
-                "take one of both out",
-            ),
-            _ => Ok(()),
-        }
+        let (Some(first), Some(arm)) = (file.population.first(), own) else { return Ok(()) };
+        let what =
+            format!("the arm `{}` has `urls` of its own, and populations say what is asked for", arm.name);
+        self.wrong(first.name.span(), what, "take one of both out")
     }
 }
 
@@ -62,11 +55,8 @@ fn against_populations(
     }
     if file.population.len() < 2 {
         let what = "one population alone is what [workload] says";
-        return Some((
-            first.name.span(),
-            what,
-            "add a second [population.NAME], or say its keys in [workload]",
-        ));
+        let help = "add a second [population.NAME], or say its keys in [workload]";
+        return Some((first.name.span(), what, help));
     }
     if e.slice.is_none() {
         let what = "populations ask side by side, and none may be through before the others";

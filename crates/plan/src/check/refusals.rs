@@ -2,7 +2,6 @@
 //!
 //! Failures that must not be taken for a refusal are in [`ErrorClass::may_refuse`].
 
-use super::super::error::suggestion;
 use super::super::file::{ClientSection, ExperimentSection, RefusedEntry, WorkloadSection};
 use super::super::{ViolationPlan, Work};
 use super::{Checked, Context};
@@ -20,26 +19,24 @@ impl Context<'_> {
             match entry.as_ref() {
                 RefusedEntry::Status(status @ 400..=599) => statuses.push(*status),
                 RefusedEntry::Status(status) => {
-                    let what = format!("{status} is no status that refuses");
-                    return self.wrong(entry.span(), what, "those are 400 to 599, such as 429 and 503");
+                    let help = "those are 400 to 599, such as 429 and 503";
+                    self.refuse(Some(entry), format!("{status} is no status that refuses"), help)?;
                 }
                 RefusedEntry::Class(label) => classes.push(self.refusing(entry, label)?),
             }
         }
-        if statuses.is_empty() && classes.is_empty() {
-            return self.wrong(list.span(), "nothing is named", "such as [429, 503, \"reset\"]");
-        }
+        let none = list.when(list.as_ref().is_empty());
+        self.refuse(none, "nothing is named", "such as [429, 503, \"reset\"]")?;
         Ok(Refusals::of(&statuses, &classes))
     }
 
     fn refusing(&self, entry: &Spanned<RefusedEntry>, label: &str) -> Checked<ErrorClass> {
         match ErrorClass::ALL.into_iter().find(|class| class.as_str() == label) {
             Some(class) if class.may_refuse() => Ok(class),
-            Some(ErrorClass::ServerError | ErrorClass::WrongStatus) => self.wrong(
-                entry.span(),
-                format!("`{label}` says nothing of how"),
-                "name the status, such as 503",
-            ),
+            Some(ErrorClass::ServerError | ErrorClass::WrongStatus) => {
+                let what = format!("`{label}` says nothing of how");
+                self.wrong(entry.span(), what, "name the status, such as 503")
+            }
             Some(_) => {
                 let what = format!("`{label}` is a failure and refuses nothing");
                 self.wrong(entry.span(), what, "take it out: an arm that fails so must stay invalid")
@@ -47,8 +44,7 @@ impl Context<'_> {
             None => {
                 let known = ErrorClass::ALL.into_iter().filter(|class| class.may_refuse());
                 let known: Vec<&str> = known.map(ErrorClass::as_str).collect();
-                let what = format!("there is no class of failures `{label}`");
-                self.wrong(entry.span(), what, suggestion(label, &known))
+                self.unknown(entry.span(), "class of failures", label, &known)
             }
         }
     }
@@ -68,19 +64,14 @@ impl Context<'_> {
         };
         let both = violations.and_then(|plan| plan.refused.iter().find(|status| named.has_status(**status)));
         if let Some(status) = both {
-            return self.wrong(
-                w.requests().and_then(|w| w.client.refused.as_ref()).map_or(0..0, Spanned::span),
-                format!("{status} would be both a violation that was noticed and a request that was refused"),
-                "give `refused` in [violations] without it",
-            );
+            let key = w.requests().and_then(|w| w.client.refused.as_ref());
+            let what =
+                format!("{status} would be both a violation that was noticed and a request that was refused");
+            self.refuse(key, what, "give `refused` in [violations] without it")?;
         }
-        match &e.primary {
-            Some(primary) if primary.as_ref() == SUBJECT_CPU_PER_REPLY && named.is_empty() => self.wrong(
-                primary.span(),
-                format!("`{SUBJECT_CPU_PER_REPLY}` is for workloads in which something may be refused"),
-                "add `refused` to [workload], or take `subject_cpu_per_request`",
-            ),
-            _ => Ok(()),
-        }
+        let of_replies =
+            e.primary.as_ref().filter(|name| name.as_ref() == SUBJECT_CPU_PER_REPLY && named.is_empty());
+        let what = format!("`{SUBJECT_CPU_PER_REPLY}` is for workloads in which something may be refused");
+        self.refuse(of_replies, what, "add `refused` to [workload], or take `subject_cpu_per_request`")
     }
 }

@@ -4,7 +4,7 @@ use super::super::expand::Cell;
 use super::super::file::{ClockSection, Http2Entry, PlanFile, RequestsSection};
 use super::super::{Timed, Work};
 use super::{Checked, Context};
-use crate::file::Spanned;
+use crate::file::{Spanned, place_of};
 use bakeoff_meter::catalogue;
 use bakeoff_units::Nanos;
 use std::ops::Range;
@@ -17,14 +17,9 @@ impl Context<'_> {
     pub(super) fn timed(&self, file: &PlanFile, work: Work, cells: &[Cell]) -> Checked<Work> {
         let e = &file.experiment;
         let Some(slice) = &e.slice else {
-            return match &e.warm {
-                Some(warm) => self.wrong(
-                    warm.span(),
-                    "`warm` comes before a slice by time, and there is none",
-                    "add slice = \"20s\"",
-                ),
-                None => Ok(work),
-            };
+            let what = "`warm` comes before a slice by time, and there is none";
+            self.refuse(e.warm.as_ref(), what, "add slice = \"20s\"")?;
+            return Ok(work);
         };
         if let Some((span, what)) = against_time(file, cells) {
             return self.wrong(span, what, "take one of both out");
@@ -32,32 +27,21 @@ impl Context<'_> {
         let Work::Requests(mut work) = work else {
             return self.wrong(slice.span(), "only requests have slices by time", "take the line out");
         };
-        let length: Nanos = self.positive(Some(slice), "10s", |time: Nanos| time.get() as f64)?;
+        let length: Nanos = self.positive(&e.slice, "10s")?;
         let timeouts = work.populations.iter().map(|population| population.work.timeout);
         let longest = timeouts.max().unwrap_or(work.timeout);
-        if longest >= length {
-            let what = format!(
-                "a slice of {length} cannot see a request through that may take {longest} (`timeout`)"
-            );
-            return self.wrong(
-                slice.span(),
-                what,
-                "make the slice longer than `timeout`, or `timeout` shorter",
-            );
-        }
+        let short = slice.when(longest >= length);
+        let what =
+            format!("a slice of {length} cannot see a request through that may take {longest} (`timeout`)");
+        self.refuse(short, what, "make the slice longer than `timeout`, or `timeout` shorter")?;
         for (typed, checked) in file.population.iter().zip(&work.populations) {
-            if let (Some(typed), Some(during)) = (&typed.during, checked.during)
-                && during.until > length
-            {
-                let name = &checked.name;
-                let what = format!(
-                    "the population `{name}` asks until {}, and slices are of {length}",
-                    during.until
-                );
-                return self.wrong(typed.span(), what, "make the slice longer, or let it end before");
-            }
+            let until = checked.during.map_or(Nanos::ZERO, |during| during.until);
+            let name = &checked.name;
+            let what = format!("the population `{name}` asks until {until}, and slices are of {length}");
+            let late = typed.during.as_ref().filter(|_| until > length);
+            self.refuse(late, what, "make the slice longer, or let it end before")?;
         }
-        let warm = self.optional(e.warm.as_ref())?.unwrap_or_else(|| length.times(WARM));
+        let warm = self.optional(&e.warm)?.unwrap_or_else(|| length.times(WARM));
         work.timed = Some(Timed { slice: length, warm });
         Ok(Work::Requests(work))
     }
@@ -76,10 +60,8 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         return Some((kind.span(), "a search for peaks has trials of its own length".to_owned()));
     }
     if let Some(design) = e.design.as_ref().filter(|design| design.as_ref() == "duet") {
-        return Some((
-            design.span(),
-            "all arms at once get the same requests, and a slice by time has none beforehand".to_owned(),
-        ));
+        let what = "all arms at once get the same requests, and a slice by time has none beforehand";
+        return Some((design.span(), what.to_owned()));
     }
     let of_slice = |name: &str| catalogue::find(name).is_some_and(|meter| meter.is_of_whole_slice());
     if let Some(primary) = e.primary.as_ref().filter(|primary| of_slice(primary.as_ref())) {
@@ -94,16 +76,12 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
     let http2 = |entry: &Option<Spanned<Http2Entry>>| {
         let entry = entry.as_ref()?;
         let is_on = !matches!(entry.as_ref(), Http2Entry::Switch(false));
-        is_on.then(|| {
-            (entry.span(), "requests of HTTP/2 are followed to their end, and `slice` cuts them".to_owned())
-        })
+        let what = "requests of HTTP/2 are followed to their end, and `slice` cuts them";
+        is_on.then(|| (entry.span(), what.to_owned()))
     };
-    let both = asked
-        .iter()
-        .find_map(|w| http2(&w.client.http2))
-        .or_else(|| cells.iter().find_map(|cell| http2(&cell.section.has.asked.http2)));
-    if both.is_some() {
-        return both;
+    let of_arms = cells.iter().map(|cell| &cell.section.has.asked.http2);
+    if let Some(both) = asked.iter().map(|w| &w.client.http2).chain(of_arms).find_map(http2) {
+        return Some(both);
     }
     let key = |cell: &Cell| {
         let section = &cell.section.has.asked;
@@ -114,12 +92,8 @@ fn against_time(file: &PlanFile, cells: &[Cell]) -> Option<(Range<usize>, String
         return Some((span, and(name)));
     }
     asked.into_iter().find_map(|w| match &w.clock {
-        ClockSection::Shuffled { walk, .. } => {
-            walk.passes.as_ref().map(|passes| (passes.span(), and("`passes`")))
-        }
-        ClockSection::Original(c) => {
-            Some((c.clock.as_ref().map_or(0..0, Spanned::span), and("the clock `original`")))
-        }
+        ClockSection::Shuffled { walk, .. } => Some((walk.passes.as_ref()?.span(), and("`passes`"))),
+        ClockSection::Original(c) => Some((place_of(&c.clock), and("the clock `original`"))),
         ClockSection::Closed(_)
         | ClockSection::Constant(_)
         | ClockSection::Poisson(_)

@@ -6,11 +6,11 @@ use super::super::file::{
     RequestsSection, RobotsSection, SourceSection, UrlEntry, WalkSection, Whole, WorkloadSection,
 };
 use super::super::{BurstClock, CommandWork, LoadClock, RequestSource, RequestWork, Work};
-use super::{Checked, Context};
-use crate::file::Spanned;
+use super::{Checked, Context, Typed};
+use crate::file::{Spanned, is_on, place_of};
 use crate::shipped;
-use bakeoff_units::{Bytes, Nanos, PerSecond};
-use bakeoff_wire::access_log::{Format, ParseFormatError};
+use bakeoff_units::{Bytes, PerSecond};
+use bakeoff_wire::access_log::Format;
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{GetUrl, Shape};
 
@@ -38,7 +38,7 @@ impl Context<'_> {
         Ok(RequestWork {
             source: self.source(w)?,
             clock: self.clock(w)?,
-            timeout: self.quantity(w.client.timeout.as_ref(), "10s")?,
+            timeout: self.quantity(&w.client.timeout, "10s")?,
             connections: self.at_least(w.clock.connections(), 1000, 1)?,
             max_age: None,
             refusals: self.refusals(&w.client)?,
@@ -49,11 +49,8 @@ impl Context<'_> {
     }
 
     fn command_work(&self, w: &CommandSection, slice: Option<&Spanned<u64>>) -> Checked<CommandWork> {
-        if let Some(slice) = slice {
-            return self.wrong(slice.span(), "a command has no requests to count", "take the line out");
-        }
-        let cold = w.cold.as_ref().is_some_and(|cold| *cold.as_ref());
-        Ok(CommandWork { cold, time_limit: self.quantity(w.time_limit.as_ref(), "10min")? })
+        self.refuse(slice, "a command has no requests to count", "take the line out")?;
+        Ok(CommandWork { cold: is_on(&w.cold), time_limit: self.quantity(&w.time_limit, "10min")? })
     }
 
     fn source(&self, w: &RequestsSection) -> Checked<RequestSource> {
@@ -78,10 +75,8 @@ impl Context<'_> {
             ClockSection::Bursts(c) => Ok(LoadClock::Bursts(self.bursts(c)?)),
             ClockSection::Original(c) => {
                 let speed = c.speed.as_ref().map_or(1.0, |speed| *speed.as_ref());
-                if !(speed.is_finite() && speed > 0.0) {
-                    let span = c.speed.as_ref().map_or(0..0, Spanned::span);
-                    return self.wrong(span, "the speed must be above zero", "1 is as in the log");
-                }
+                let odd = c.speed.as_ref().filter(|_| !(speed.is_finite() && speed > 0.0));
+                self.refuse(odd, "the speed must be above zero", "1 is as in the log")?;
                 Ok(LoadClock::Original { speed })
             }
             ClockSection::Searched(c) => self.peak_clock(c),
@@ -97,7 +92,7 @@ impl Context<'_> {
         let default = if matches!(w.source, SourceSection::Webstone) { 32 } else { 15 };
         Ok(LoadClock::Closed {
             robots: self.at_least(self.whole(c.robots.as_ref())?.as_ref(), default, 1)?,
-            think: self.quantity(c.think.as_ref(), "0s")?,
+            think: self.quantity(&c.think, "0s")?,
             passes: passes.map(|passes| self.at_least(Some(passes), 1, 1)).transpose()?,
         })
     }
@@ -105,32 +100,27 @@ impl Context<'_> {
     fn whole(&self, value: Option<&Spanned<Whole>>) -> Checked<Option<Spanned<usize>>> {
         let Some(value) = value else { return Ok(None) };
         let number = match value.as_ref() {
-            Whole::Number(number) => Some(*number),
-            Whole::Level(text) => text.parse().ok(),
-        };
-        match (number, value.as_ref()) {
-            (None, Whole::Level(text)) => {
+            Whole::Number(number) => *number,
+            Whole::Level(text) => text.parse().or_else(|_| {
                 let help = "such as 15, or the name of a factor of whole numbers in braces";
                 self.wrong(value.span(), format!("`{text}` is no whole number"), help)
-            }
-            (number, _) => Ok(number.map(|number| Spanned::new(value.span(), number))),
-        }
+            })?,
+        };
+        Ok(Some(Spanned::new(value.span(), number)))
     }
 
     fn rate(&self, c: &RateSection) -> Checked<PerSecond> {
         if let Some(rate) = &c.rate {
             return self.rate_with_unit(rate);
         }
-        let (word, span) =
-            c.clock.as_ref().map_or(("", 0..0), |clock| (clock.as_ref().as_str(), clock.span()));
-        self.wrong(span, format!("the clock `{word}` needs a rate"), "add rate = \"1000/s\"")
+        let word = c.clock.as_ref().map_or("", |clock| clock.as_ref());
+        self.wrong(place_of(&c.clock), format!("the clock `{word}` needs a rate"), "add rate = \"1000/s\"")
     }
 
     fn bursts(&self, c: &BurstSection) -> Checked<BurstClock> {
-        let span = || c.clock.as_ref().map_or(0..0, Spanned::span);
-        let (Some(burst), Some(every)) = (&c.burst, &c.every) else {
+        let (Some(burst), Some(_)) = (&c.burst, &c.every) else {
             let what = "the clock `bursts` needs to know how many requests, and how often";
-            return self.wrong(span(), what, "add burst = \"50-80\" and every = \"500ms\"");
+            return self.wrong(place_of(&c.clock), what, "add burst = \"50-80\" and every = \"500ms\"");
         };
         let text = burst.as_ref().trim();
         let (least, most) = text.split_once('-').unwrap_or((text, text));
@@ -142,8 +132,7 @@ impl Context<'_> {
             let help = format!("such as \"64\", or \"50-80\"; 1 to {MOST_AT_ONCE}");
             return self.wrong(burst.span(), what, help);
         };
-        let every = self.positive(Some(every), "500ms", |time: Nanos| time.get() as f64)?;
-        Ok(BurstClock { least, most, every })
+        Ok(BurstClock { least, most, every: self.positive(&c.every, "500ms")? })
     }
 
     fn get_source(&self, w: &RequestsSection, get: &GetSection) -> Checked<RequestSource> {
@@ -160,22 +149,12 @@ impl Context<'_> {
                 UrlEntry::Path(path) => (path.clone(), 1),
                 UrlEntry::Weighted(weighted) => (weighted.path.clone(), weighted.weight.unwrap_or(1)),
             };
-            if !path.starts_with('/') {
-                return self.wrong(
-                    entry.span(),
-                    format!("`{path}` is no path"),
-                    "paths start with /; the server is an arm",
-                );
-            }
+            let bad = entry.when(!path.starts_with('/'));
+            self.refuse(bad, format!("`{path}` is no path"), "paths start with /; the server is an arm")?;
             urls.push(GetUrl { path, weight });
         }
-        if urls.iter().all(|url| url.weight == 0) {
-            return self.wrong(
-                list.span(),
-                "there is nothing to ask for",
-                "name at least one path with a weight above 0",
-            );
-        }
+        let none = list.when(urls.iter().all(|url| url.weight == 0));
+        self.refuse(none, "there is nothing to ask for", "name at least one path with a weight above 0")?;
         Ok(urls)
     }
 
@@ -187,55 +166,45 @@ impl Context<'_> {
         let s = site.as_ref();
         let shape = Shape {
             files: self.at_least(Some(&s.files), 1, 1)?,
-            bytes: self.quantity(Some(&s.bytes), "20MB")?,
+            bytes: self.read(&s.bytes, "the default is \"20MB\"")?,
             urls: self.at_least(Some(&s.urls), 1, 1)?,
-            missing: self.quantity(s.missing.as_ref(), "0%")?,
-            mean_reply: self.quantity(Some(&s.mean_reply), "10KB")?,
+            missing: self.quantity(&s.missing, "0%")?,
+            mean_reply: self.read(&s.mean_reply, "the default is \"10KB\"")?,
         };
         if let Some(fault) = shape.fault() {
-            return self.wrong(
-                site.span(),
-                format!("there is no such site: {fault}"),
-                "see its numbers again",
-            );
+            let what = format!("there is no such site: {fault}");
+            return self.wrong(site.span(), what, "see its numbers again");
         }
-        Ok(RequestSource::Walk { shape, max_site: self.quantity::<Bytes>(walk.max_site.as_ref(), "2GB")? })
+        Ok(RequestSource::Walk { shape, max_site: self.max_site(&walk.max_site)? })
+    }
+
+    fn max_site(&self, key: &Typed) -> Checked<Bytes> {
+        self.quantity(key, "2GB")
     }
 
     fn replay_source(&self, w: &RequestsSection, replay: &ReplaySection) -> Checked<RequestSource> {
         let Some(log) = &replay.log else {
-            return self.wrong(
-                w.kind.span(),
-                "a `replay` workload needs a `log`",
-                "add log = \"access.log\"",
-            );
+            let what = "a `replay` workload needs a `log`";
+            return self.wrong(w.kind.span(), what, "add log = \"access.log\"");
         };
-        let format = replay.format.as_ref().map(|format| {
-            format.as_ref().parse().or_else(|why: ParseFormatError| {
-                let known = Format::ALL.map(Format::as_str);
-                self.wrong(format.span(), why.to_string(), suggestion(format.as_ref(), &known))
-            })
-        });
-        let source = match log.as_ref().strip_prefix("builtin:") {
-            Some(name) => match shipped::log(name) {
-                Some(source) => source,
-                None => {
-                    return self.wrong(
-                        log.span(),
-                        format!("there is no bundled log `{name}`"),
-                        "the bundled one is `builtin:weblog`",
-                    );
-                }
-            },
+        let known = Format::ALL.map(Format::as_str);
+        let read = |format: &Spanned<String>| self.read(format, suggestion(format.as_ref(), &known));
+        let format = replay.format.as_ref().map(read);
+        let source = match log.as_ref().strip_prefix("builtin:").map(|name| (name, shipped::log(name))) {
+            Some((_, Some(source))) => source,
+            Some((name, None)) => {
+                let what = format!("there is no bundled log `{name}`");
+                return self.wrong(log.span(), what, "the bundled one is `builtin:weblog`");
+            }
             None => LogSource::File(self.base.join(log.as_ref())),
         };
         Ok(RequestSource::Replay {
             log: source,
             format: format.transpose()?,
-            conditional: replay.conditional.as_ref().is_some_and(|value| *value.as_ref()),
-            compressible: replay.compressible.as_ref().is_some_and(|value| *value.as_ref()),
-            max_site: self.quantity::<Bytes>(replay.max_site.as_ref(), "2GB")?,
-            max_unparsable: self.quantity(replay.max_unparsable.as_ref(), "10%")?,
+            conditional: is_on(&replay.conditional),
+            compressible: is_on(&replay.compressible),
+            max_site: self.max_site(&replay.max_site)?,
+            max_unparsable: self.quantity(&replay.max_unparsable, "10%")?,
         })
     }
 }

@@ -16,7 +16,7 @@ impl Context<'_> {
     }
 
     fn wrap(&self, name: &Spanned<String>, section: &WrapSection) -> Checked<WrapSpec> {
-        self.demand_name(name, WrapSpec::NOUN)?;
+        self.demand_section_name(name, WrapSpec::NOUN)?;
         self.demand_status(&section.violations, &section.status)?;
         Ok(WrapSpec {
             name: name.as_ref().clone(),

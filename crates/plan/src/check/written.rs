@@ -2,6 +2,7 @@
 
 use super::super::Work;
 use super::super::file::PlanFile;
+use super::named::DOTTED;
 use super::{Checked, Context};
 use crate::file::Spanned;
 use bakeoff_subject::Written;
@@ -23,20 +24,10 @@ impl Context<'_> {
     /// The plan's own files.
     pub(super) fn written(&self, file: &PlanFile, work: &Work) -> Checked<Vec<Written>> {
         let one = |(name, section): (&Spanned<String>, &super::super::file::FileSection)| {
-            let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-            if name.as_ref().is_empty() || name.as_ref().starts_with('.') || !name.as_ref().chars().all(fits)
-            {
-                let what = format!("`{}` is no name for a file", name.as_ref());
-                return self.wrong(
-                    name.span(),
-                    what,
-                    "letters, digits, `-`, `_` and `.`, which does not come first",
-                );
-            }
-            if matches!(work, Work::Files(_)) {
-                let help = "write it by a command of `setup`";
-                return self.wrong(name.span(), "a `files` workload has no files of the plan's own", help);
-            }
+            let characters = (DOTTED.0, "`-`, `_` and `.`, which does not come first");
+            self.demand_name(name, "name for a file", characters)?;
+            let what = "a `files` workload has no files of the plan's own";
+            self.refuse(name.when(matches!(work, Work::Files(_))), what, "write it by a command of `setup`")?;
             Ok(Written { name: name.as_ref().clone(), text: section.text.clone() })
         };
         file.file.iter().map(one).collect()

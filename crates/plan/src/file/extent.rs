@@ -1,6 +1,6 @@
 //! Values that may differ between a stated sample and the whole.
 
-use super::{PlanFile, WorkloadSection};
+use super::{PlanFile, Spanned};
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -27,29 +27,17 @@ pub struct SampleAndFull<T> {
     pub full: T,
 }
 
-impl<T> Extents<T> {
-    const fn is_two(&self) -> bool {
-        matches!(self, Self::Two(_))
-    }
-}
-
 impl PlanFile<'_> {
     /// Whether any key has two values.
     pub(in super::super) fn has_extents(&self) -> bool {
-        let e = &self.experiment;
-        e.budget.as_ref().is_some_and(|budget| budget.as_ref().is_two())
-            || e.max_rounds.as_ref().is_some_and(|rounds| rounds.as_ref().is_two())
-            || e.slice_requests.as_ref().is_some_and(|requests| requests.as_ref().is_two())
-            || self.workload.has_extents()
-            || self.arms_and_levels().any(|keys| keys.has_table("slice_requests"))
-    }
-}
-
-impl WorkloadSection {
-    fn has_extents(&self) -> bool {
-        match self {
-            Self::Files(files) => files.sizes.as_ref().is_some_and(|sizes| sizes.as_ref().is_two()),
-            Self::Command(_) | Self::Calls(_) | Self::Requests(_) => false,
+        fn is_two<T>(key: &Option<Spanned<Extents<T>>>) -> bool {
+            key.as_ref().is_some_and(|key| matches!(key.as_ref(), Extents::Two(_)))
         }
+        let e = &self.experiment;
+        is_two(&e.budget)
+            || is_two(&e.max_rounds)
+            || is_two(&e.slice_requests)
+            || self.loads.workload.has_table("sizes")
+            || self.arms_and_levels().any(|keys| keys.has_table("slice_requests"))
     }
 }

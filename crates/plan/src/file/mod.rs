@@ -29,7 +29,7 @@ pub(super) use keys::Keys;
 pub(super) use loads::Loads;
 pub(super) use population::PopulationOf;
 use population::PopulationSection;
-pub(super) use spanned::Spanned;
+pub(super) use spanned::{Spanned, is_on, place_of};
 pub(super) use workload::*;
 pub(super) use wrap::{FileSection, WrapSection};
 

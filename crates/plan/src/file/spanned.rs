@@ -23,6 +23,11 @@ impl<T> Spanned<T> {
         self.0.span()
     }
 
+    /// Itself, if something is so.
+    pub(crate) fn when(&self, so: bool) -> Option<&Self> {
+        so.then_some(self)
+    }
+
     /// The value alone.
     pub fn get_ref(&self) -> &T {
         self.0.get_ref()
@@ -32,6 +37,16 @@ impl<T> Spanned<T> {
     pub fn into_inner(self) -> T {
         self.0.into_inner()
     }
+}
+
+/// Place of a key; the beginning of the text where it was not typed.
+pub(crate) fn place_of<T>(key: &Option<Spanned<T>>) -> Range<usize> {
+    key.as_ref().map_or(0..0, Spanned::span)
+}
+
+/// Whether a switch was typed, and is on.
+pub(crate) fn is_on(key: &Option<Spanned<bool>>) -> bool {
+    key.as_ref().is_some_and(|on| *on.as_ref())
 }
 
 impl<T> AsRef<T> for Spanned<T> {
