@@ -104,7 +104,7 @@ fn what_is_wrong_is_told_before_anything_is_measured() {
         (vec!["--set", "experiment.max_rounds=4"], vec!["the name of a part comes first", "`tls`, `burn`"]),
         (vec!["--set", "burn.experiment.max_runds=4"], vec!["two, part burn", "max_rounds"]),
         (vec!["--part", "tsl"], vec!["did you mean `tls`?"]),
-        (vec!["--full"], vec!["no part of two states a sample"]),
+        (vec!["--full"], vec!["no part of two.toml states a sample"]),
         (vec!["--product", "squid"], vec!["for bake-offs of caches"]),
         (vec!["--fail-if", "tls: cost > 1%"], vec!["part burn"]),
         (vec!["--here"], vec!["there is no plan two-here.toml"]),

@@ -60,6 +60,11 @@ impl PlanSource {
         Self { name: name.to_owned(), origin: origin.to_owned(), text, base_dir, keys }
     }
 
+    /// The word by which a user names it: the path, or the shipped plan's name.
+    pub fn called(&self) -> &str {
+        if self.base_dir.is_some() { &self.origin } else { &self.name }
+    }
+
     /// Whether it has this outermost key. A text that is no TOML has none: its error is told by the kind that reads it.
     pub fn has(&self, key: &str) -> bool {
         self.keys.contains(key)

@@ -52,11 +52,11 @@ impl RunKind for Experiment {
 
     fn plan(&self, source: &PlanSource, flags: &Flags<'_>) -> Result<Box<dyn Planned>, Failure> {
         flags.demand_none_of_others()?;
-        let source = source.with(&flags.set.settings()).map_err(Failure::usage)?;
-        let plan = Plan::of(&source).map_err(Failure::usage)?;
+        let changed = source.with(&flags.set.settings()).map_err(Failure::usage)?;
+        let plan = Plan::of(&changed).map_err(Failure::usage)?;
         let is_sample = plan.full.is_some();
         let budgets = [plan.budget, plan.full.as_ref().map_or(plan.budget, |full| full.budget)];
-        let plan = if flags.full { whole(plan)? } else { plan };
+        let plan = if flags.full { whole(plan, source.called())? } else { plan };
         let budgets = Some(budgets.map(Nanos::get));
         let size = Size { budgets, is_sample, has_loads: plan.loads.is_some() };
         Ok(Box::new(ExperimentPlan { plan, size }))
@@ -176,11 +176,10 @@ pub(crate) fn run(
 }
 
 /// The whole of a plan that states a sample.
-fn whole(plan: Plan) -> Result<Plan, Failure> {
-    let name = plan.name.clone();
+fn whole(plan: Plan, called: &str) -> Result<Plan, Failure> {
     plan.of_extent(Some(Extent::Full)).ok_or_else(|| {
         Failure::usage(format!(
-            "--full: the plan {name} states no sample, so it is always run whole; take the flag out, or give \
+            "--full: the plan {called} states no sample, so it is always run whole; take the flag out, or give \
              `budget`, `max_rounds` or `slice_requests` two values: {{ sample = X, full = Y }}"
         ))
     })

@@ -151,8 +151,9 @@ impl SuitePlan {
             }
         }
         let planned = Self { suite, full, parts };
-        planned.demand_taken("--loads", !loads.is_empty(), |size| size.has_loads)?;
-        planned.demand_taken("--full", full, |size| size.is_sample)?;
+        let called = source.called();
+        planned.demand_taken(called, "--loads", !loads.is_empty(), |size| size.has_loads)?;
+        planned.demand_taken(called, "--full", full, |size| size.is_sample)?;
         match &set.budget {
             Some(budget) => planned.shared(budget),
             None => Ok(planned),
@@ -160,11 +161,16 @@ impl SuitePlan {
     }
 
     /// A flag that no part can take is an error.
-    fn demand_taken(&self, flag: &str, is_given: bool, takes: fn(&Size) -> bool) -> Result<(), Failure> {
+    fn demand_taken(
+        &self,
+        name: &str,
+        flag: &str,
+        is_given: bool,
+        takes: fn(&Size) -> bool,
+    ) -> Result<(), Failure> {
         if !is_given || self.parts.iter().any(|part| takes(&part.planned.size())) {
             return Ok(());
         }
-        let name = &self.suite.name;
         Err(Failure::usage(match flag {
             "--full" => format!(
                 "--full: no part of {name} states a sample, so all are always run whole; take the flag out"
