@@ -66,9 +66,8 @@ impl<'d> Directory<'d> {
     pub(crate) fn go_on(dir: &'d ResultsDir, stored: &Stored) -> Result<Self, DirectoryError> {
         dir.go_on()?;
         let mut directory = Self::open(dir)?;
-        let killed = stored.runs.last().filter(|run| run.of_intervals);
-        let written: usize = records::<serde::de::IgnoredAny>(dir.path(), RUNS)?.len();
-        if let Some(killed) = killed.filter(|_| written < stored.runs.len()) {
+        // What stands in the file has lost that mark.
+        if let Some(killed) = stored.runs.last().filter(|run| run.of_intervals) {
             directory.run(killed)?;
         }
         Ok(directory)

@@ -272,7 +272,7 @@ impl PhaseLine {
 impl RunRecord {
     /// Whether it came to an end of its own, be it that its entrant failed: nobody cut it short.
     pub(crate) fn is_over(&self) -> bool {
-        !self.of_intervals && ![INTERRUPTED, KILLED].contains(&self.ended.as_str())
+        ![INTERRUPTED, KILLED].contains(&self.ended.as_str())
     }
 
     /// A run of which nothing is known yet.

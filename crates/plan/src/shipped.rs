@@ -105,6 +105,11 @@ pub fn log(name: &str) -> Option<LogSource> {
 impl ShippedPlan {
     /// The subject of the plan: the comment on its first line.
     pub fn summary(&self) -> &'static str {
-        self.text.lines().next().map_or("", |line| line.trim_start_matches('#').trim())
+        summary(self.text)
     }
+}
+
+/// The comment on a text's first line.
+pub(crate) fn summary(text: &str) -> &str {
+    text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
 }

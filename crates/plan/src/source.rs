@@ -4,7 +4,7 @@
 //! is found by the text's outermost keys, so that nothing is opened twice: a pipe could not be.
 
 use super::{PlanError, Setting, changed};
-use crate::shipped::ShippedPlan;
+use crate::shipped::{ShippedPlan, summary};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -55,7 +55,8 @@ impl PlanSource {
         Self::new(plan.name, &format!("{}.toml (shipped)", plan.name), plan.text.to_owned(), None)
     }
 
-    fn new(name: &str, origin: &str, text: String, base_dir: Option<PathBuf>) -> Self {
+    /// A text that is in hand already.
+    pub fn new(name: &str, origin: &str, text: String, base_dir: Option<PathBuf>) -> Self {
         let keys = text.parse::<toml::Table>().unwrap_or_default().keys().cloned().collect();
         Self { name: name.to_owned(), origin: origin.to_owned(), text, base_dir, keys }
     }
@@ -81,7 +82,7 @@ impl PlanSource {
 
     /// What the plan is about: the comment on its first line.
     pub fn summary(&self) -> &str {
-        self.text.lines().next().unwrap_or_default().trim_start_matches('#').trim()
+        summary(&self.text)
     }
 }
 

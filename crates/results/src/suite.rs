@@ -92,14 +92,8 @@ impl Suite {
     /// # Errors
     /// The text is no suite; the message shows where and why.
     pub fn of(source: &PlanSource) -> Result<Self, PlanError> {
-        Self::parse(&source.name, &source.origin, &source.text, source.base_dir.as_deref())
-    }
-
-    /// Checks a suite's text; without a directory its plans are shipped ones.
-    ///
-    /// # Errors
-    /// The text is no suite; the message shows where and why.
-    fn parse(name: &str, origin: &str, text: &str, base: Option<&Path>) -> Result<Self, PlanError> {
+        let PlanSource { name, origin, text, base_dir, .. } = source;
+        let base = base_dir.as_deref();
         let wrong = |at: std::ops::Range<usize>, what: &str, help: &str| {
             Err(PlanError::at(origin, text, at, what, Some(help)))
         };
@@ -127,7 +121,7 @@ impl Suite {
             }
             parts.push(Part { name: own.clone(), plan: found(part.plan.get_ref(), base) });
         }
-        let summary = text.lines().next().unwrap_or_default().trim_start_matches('#').trim().to_owned();
+        let summary = source.summary().to_owned();
         let (name, origin, text) = (name.to_owned(), origin.to_owned(), text.to_owned());
         Ok(Self { name, origin, text, summary, parts })
     }
@@ -190,7 +184,8 @@ mod tests {
     const TWO: &str = "# Two of them\n[[part]]\nname = \"a\"\nplan = \"quickstart\"\n\n[[part]]\nname = \"b\"\nplan = \"b.toml\"\n";
 
     fn parse(text: &str, base: Option<&Path>) -> Result<Suite, String> {
-        Suite::parse("s", "s.toml", text, base).map_err(|why| why.to_string())
+        Suite::of(&PlanSource::new("s", "s.toml", text.to_owned(), base.map(Path::to_owned)))
+            .map_err(|why| why.to_string())
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! `bakeoff plans` and `bakeoff check`.
 
-use crate::args::{CachesArgs, CheckArgs, PlansArgs, RuleArgs};
+use crate::args::{CheckArgs, PlansArgs};
 use crate::exit::Exit;
-use crate::kinds::{self, Flags};
-use crate::{Failure, terminal};
+use crate::{Failure, kinds, terminal};
 
 /// Lists the shipped plans, or prints one.
 pub(crate) fn plans(args: &PlansArgs) -> Result<Exit, Failure> {
@@ -28,11 +27,6 @@ fn list() -> Result<Exit, Failure> {
 
 /// Checks a plan and says what it would do.
 pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Failure> {
-    let source = kinds::source(&args.plan)?;
-    let (caches, rules) = (CachesArgs::default(), RuleArgs::default());
-    let flags = Flags { set: &args.set, full: false, parts: &[], caches: &caches, rules: &rules };
-    let planned = kinds::of_plan(&source).plan(&source, &flags)?;
-    planned.here()?;
-    terminal::say(&planned.in_words());
+    terminal::say(&kinds::checked(&args.plan, &args.set)?);
     Ok(Exit::Verdicts)
 }

@@ -10,13 +10,7 @@ use std::path::Path;
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
     let around = Around { output: &args.output, rules: &args.rules, interrupted: &interrupted };
-    let flags = Flags {
-        set: &args.set,
-        full: args.full,
-        parts: &args.parts,
-        caches: &args.caches,
-        rules: &args.rules,
-    };
+    let flags = Flags { set: &args.set, full: args.full, parts: &args.parts, caches: &args.caches };
     if let Some(dir) = &args.resume {
         flags.demand_none_of_others()?;
         return kinds::resume(kinds::of_directory(dir)?, dir, &around);

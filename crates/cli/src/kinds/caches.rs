@@ -8,7 +8,6 @@ use crate::args::{CachesArgs, RuleArgs, SetArgs};
 use crate::commands::resolve;
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
-use bakeoff_analysis::verify;
 use bakeoff_caches::directory::{self, BAKEOFF, Stored};
 use bakeoff_caches::plan::{CachePlan, Changes, Entrant, KEY};
 use bakeoff_caches::records::End;
@@ -19,7 +18,7 @@ use bakeoff_experiment::run::Progress as _;
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_plan::PlanSource;
 use bakeoff_plan::shipped::ShippedPlan;
-use bakeoff_results::directory::{Ended as EndedFile, Layout, RESULTS, ResultsDir};
+use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
 use bakeoff_robots::console::{Generation, Line};
 use bakeoff_robots::ledger::Record;
 use bakeoff_subject::ProxyMode;
@@ -49,16 +48,13 @@ impl RunKind for BakeOff {
     }
 
     fn plan(&self, source: &PlanSource, flags: &Flags<'_>) -> Result<Box<dyn Planned>, Failure> {
-        if !flags.parts.is_empty() {
-            return Err(Failure::usage("--part is for suites, and this is one plan; take it out"));
-        }
+        flags.demand_no_parts()?;
         if flags.full {
             return Err(Failure::usage(format!(
                 "--full is for experiments, which {} is not; take it out",
                 self.noun()
             )));
         }
-        shell::demand_no_rules(flags.rules, self.noun())?;
         let plan = with(source, &changes(flags.caches)?, flags.set)?;
         let lines = flags.caches.console.as_deref().and_then(generation);
         let (flags, transactions) = (flags.caches.typed(), flags.caches.encode());
@@ -94,18 +90,10 @@ impl RunKind for BakeOff {
     }
 
     fn verified(&self, dir: &Path) -> Result<Checked, Failure> {
-        let mut verified = verify::files::<EndedFile>(dir, &BAKEOFF).map_err(Failure::usage)?;
-        let stored = match directory::load(dir) {
-            Ok(stored) => stored,
-            Err(why) => {
-                verified.not_again(why);
-                return Ok(Checked { verified, wrote: String::new(), outputs: None });
-            }
-        };
-        verified.read = format!("{} runs, {} intervals", stored.runs.len(), stored.intervals.len());
-        let results = analyse(&stored).map_err(Failure::failed)?;
-        verified.results(dir, &results).map_err(Failure::usage)?;
-        Ok(Checked { verified, wrote: stored.setup.bakeoff.clone(), outputs: Some(print(&stored)?) })
+        shell::verified(dir, &BAKEOFF, directory::load(dir), |stored| {
+            let read = format!("{} runs, {} intervals", stored.runs.len(), stored.intervals.len());
+            Ok((read, stored.setup.bakeoff.clone(), print(&stored)?))
+        })
     }
 }
 
@@ -158,6 +146,7 @@ impl Planned for BakeOffPlan {
 struct Typed {
     #[command(flatten)]
     caches: CachesArgs,
+    /// One of those excludes it, and must have it to exclude.
     #[arg(long)]
     json: bool,
 }

@@ -7,7 +7,6 @@ use crate::Failure;
 use crate::args::RuleArgs;
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
-use bakeoff_analysis::verify;
 use bakeoff_experiment::environment::{Finding, Level};
 use bakeoff_experiment::run::Progress as _;
 use bakeoff_guest::directory::{self, GUEST, Stored};
@@ -15,7 +14,7 @@ use bakeoff_guest::plan::{GuestPlan, KEY};
 use bakeoff_guest::{Counting, Part, Progress, analyse, needs, shipped};
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{Extent, PlanSource};
-use bakeoff_results::directory::{Ended as EndedFile, Layout, PLAN, RESULTS, ResultsDir};
+use bakeoff_results::directory::{Layout, PLAN, RESULTS, ResultsDir};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +63,6 @@ impl RunKind for Guest {
                 "--loads is for experiments; a guest counts instructions, and nobody loads it",
             ));
         }
-        shell::demand_no_rules(flags.rules, self.noun())?;
         let source = source.with(&flags.set.settings()).map_err(Failure::usage)?;
         let plan = GuestPlan::parse(&source.name, &source.origin, &source.text, flags.full);
         Ok(Box::new(plan.map_err(Failure::usage)?))
@@ -92,17 +90,10 @@ impl RunKind for Guest {
     }
 
     fn verified(&self, dir: &Path) -> Result<Checked, Failure> {
-        let mut verified = verify::files::<EndedFile>(dir, &GUEST).map_err(Failure::usage)?;
-        let stored = match directory::load(dir) {
-            Ok(stored) => stored,
-            Err(why) => {
-                verified.not_again(why);
-                return Ok(Checked { verified, wrote: String::new(), outputs: None });
-            }
-        };
-        verified.read = format!("{} boots", stored.boots.len());
-        verified.results(dir, &analyse(&stored)).map_err(Failure::usage)?;
-        Ok(Checked { verified, wrote: stored.setup.bakeoff.clone(), outputs: Some(print(&stored)?) })
+        shell::verified(dir, &GUEST, directory::load(dir), |stored| {
+            let read = format!("{} boots", stored.boots.len());
+            Ok((read, stored.setup.bakeoff.clone(), print(&stored)?))
+        })
     }
 }
 

@@ -143,15 +143,23 @@ pub(crate) struct Flags<'a> {
     pub(crate) full: bool,
     pub(crate) parts: &'a [String],
     pub(crate) caches: &'a CachesArgs,
-    pub(crate) rules: &'a RuleArgs,
 }
 
 impl Flags<'_> {
-    /// The first that was given of flags that only bake-offs of caches and suites have.
+    /// Refuses flags that only bake-offs of caches and suites have.
     pub(crate) fn demand_none_of_others(&self) -> Result<(), Failure> {
-        if !self.parts.is_empty() {
-            return Err(Failure::usage("--part is for suites, and this is one plan; take it out"));
+        self.demand_no_parts()?;
+        self.demand_none_of_caches()
+    }
+
+    fn demand_no_parts(&self) -> Result<(), Failure> {
+        match self.parts.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::usage("--part is for suites, and this is one plan; take it out")),
         }
+    }
+
+    fn demand_none_of_caches(&self) -> Result<(), Failure> {
         match self.caches.typed().first() {
             Some(flag) => Err(Failure::usage(format!(
                 "{flag} is for bake-offs of caches, which this is not; take it out"
@@ -219,6 +227,24 @@ pub(crate) struct Checked {
 /// The kind of a plan.
 pub(crate) fn of_plan(source: &PlanSource) -> &'static dyn RunKind {
     KINDS.into_iter().skip(1).find(|kind| kind.owns_plan(source)).unwrap_or(KINDS[0])
+}
+
+/// A plan of this kind with what is set in it, as `check` and suites read it: without flags of its own.
+fn planned(
+    kind: &dyn RunKind,
+    source: &PlanSource,
+    set: &SetArgs,
+    full: bool,
+) -> Result<Box<dyn Planned>, Failure> {
+    kind.plan(source, &Flags { set, full, parts: &[], caches: &CachesArgs::default() })
+}
+
+/// Checks a plan of any kind, also whether all that it names is here, and gives what it would do.
+pub(crate) fn checked(name: &str, set: &SetArgs) -> Result<String, Failure> {
+    let source = source(name)?;
+    let planned = planned(of_plan(&source), &source, set, false)?;
+    planned.here()?;
+    Ok(planned.in_words())
 }
 
 /// The kind of a directory. A bake-off's may hold what the HTTP cache suite said, too: the first that owns it has it.

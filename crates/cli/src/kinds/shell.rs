@@ -7,8 +7,8 @@ use super::{Around, Asked, Checked, Ended, Outputs, Planned, RunKind};
 use crate::args::{OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_analysis::verify::Finding;
-use bakeoff_results::directory::{DirectoryError, Layout, PLAN, RESULTS, ResultsDir};
+use bakeoff_analysis::verify::{self, Finding};
+use bakeoff_results::directory::{DirectoryError, Ended as EndedFile, Layout, PLAN, RESULTS, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -45,10 +45,12 @@ pub(crate) fn remake(kind: &dyn RunKind, path: &Path, asked: &Asked<'_>) -> Resu
         let part = super::of_directory(&own)?;
         let outputs =
             again(part, &own, asked).map_err(|why| why.of_part(&path.display().to_string(), &name))?;
+        complain_of(&outputs);
         worst = worst.or_worse(outputs.exit);
     }
     let outputs = again(kind, path, asked)?;
     terminal::say(&outputs.text);
+    complain_of(&outputs);
     say_where(path, false);
     Ok(worst.or_worse(outputs.exit))
 }
@@ -57,7 +59,6 @@ fn again(kind: &dyn RunKind, path: &Path, asked: &Asked<'_>) -> Result<Outputs, 
     let dir = locked(kind, path)?;
     let outputs = kind.outputs(&dir, asked)?;
     written(&dir, &outputs)?;
-    complain_of(&outputs);
     Ok(outputs)
 }
 
@@ -167,8 +168,9 @@ pub(crate) fn say_where(dir: &Path, json: bool) {
 pub(crate) fn verify(kind: &dyn RunKind, dir: &Path) -> Result<Exit, Failure> {
     let parts = kind.parts(dir)?;
     if !parts.is_empty() {
-        let each = parts.iter().map(|(_, own)| verify(super::of_directory(own)?, own));
-        return each.reduce(|a, b| Ok(a?.or_worse(b?))).unwrap_or(Ok(Exit::Verdicts));
+        return parts.iter().try_fold(Exit::Verdicts, |worst, (_, own)| {
+            Ok(worst.or_worse(verify(super::of_directory(own)?, own)?))
+        });
     }
     // Held while reading: a run may be writing. A copy that cannot be written needs no lock.
     let _lock = match ResultsDir::reopen(dir, kind.layout()) {
@@ -194,6 +196,29 @@ pub(crate) fn verify(kind: &dyn RunKind, dir: &Path) -> Result<Exit, Failure> {
     let (read, values) = (verified.read, verified.values);
     terminal::say(&format!("{shown}: as it was written: {read}, {values} values of {RESULTS}{printed}"));
     Ok(Exit::Verdicts)
+}
+
+/// What there is to check of a kind that works through a list: its files, then `results.json` against what its records
+/// give. `print` gives the records in words, the version that wrote them, and the outputs.
+pub(super) fn verified<S>(
+    dir: &Path,
+    layout: &Layout,
+    stored: Result<S, DirectoryError>,
+    print: impl FnOnce(S) -> Result<(String, String, Outputs), Failure>,
+) -> Result<Checked, Failure> {
+    let mut verified = verify::files::<EndedFile>(dir, layout).map_err(Failure::usage)?;
+    let stored = match stored {
+        Ok(stored) => stored,
+        Err(why) => {
+            verified.not_again(why);
+            return Ok(Checked { verified, wrote: String::new(), outputs: None });
+        }
+    };
+    let (read, wrote, outputs) = print(stored)?;
+    let results: serde_json::Value = serde_json::from_str(&outputs.json()).map_err(Failure::failed)?;
+    verified.results(dir, &results).map_err(Failure::usage)?;
+    verified.read = read;
+    Ok(Checked { verified, wrote, outputs: Some(outputs) })
 }
 
 /// The files that another version prints in its own way. Gives their names, to go on a sentence with.

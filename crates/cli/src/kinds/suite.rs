@@ -32,8 +32,8 @@ impl RunKind for Suites {
     }
 
     fn extent(&self, plan: ShippedPlan) -> Result<Option<String>, Failure> {
-        let (set, caches, rules) = (SetArgs::default(), CachesArgs::default(), RuleArgs::default());
-        let flags = Flags { set: &set, full: false, parts: &[], caches: &caches, rules: &rules };
+        let (set, caches) = (SetArgs::default(), CachesArgs::default());
+        let flags = Flags { set: &set, full: false, parts: &[], caches: &caches };
         Ok(Some(SuitePlan::of(&PlanSource::shipped(plan), &flags)?.takes()))
     }
 
@@ -42,11 +42,7 @@ impl RunKind for Suites {
     }
 
     fn plan(&self, source: &PlanSource, flags: &Flags<'_>) -> Result<Box<dyn Planned>, Failure> {
-        if let Some(flag) = flags.caches.typed().first() {
-            return Err(Failure::usage(format!(
-                "{flag} is for bake-offs of caches, which this is not; take it out"
-            )));
-        }
+        flags.demand_none_of_caches()?;
         Ok(Box::new(SuitePlan::of(source, flags)?))
     }
 
@@ -89,13 +85,15 @@ impl RunKind for Suites {
     }
 
     fn compare(&self, old: &Path, new: &Path, args: &CompareResultsArgs) -> Result<String, Failure> {
+        let suite = SUITE.setup::<Begun>(new).map_err(Failure::usage)?.name;
         let theirs = self.parts(old)?;
         let mut all = Vec::new();
         for (name, now) in self.parts(new)? {
             let Some((_, then)) = theirs.iter().find(|(other, _)| *other == name) else { continue };
             let kind = super::of_directory(&now)?;
             if kind.owns_directory(then)
-                && let Some(between) = kind.between(then, &now, args).map_err(|why| why.of_part("", &name))?
+                && let Some(between) =
+                    kind.between(then, &now, args).map_err(|why| why.of_part(&suite, &name))?
             {
                 all.push((name, between));
             }
@@ -152,34 +150,26 @@ impl SuitePlan {
         }
         let planned = Self { suite, full, parts };
         let called = source.called();
-        planned.demand_taken(called, "--loads", !loads.is_empty(), |size| size.has_loads)?;
-        planned.demand_taken(called, "--full", full, |size| size.is_sample)?;
+        if !loads.is_empty() && !planned.has(|size| size.has_loads) {
+            return Err(Failure::usage(format!(
+                "--loads: no part of {called} can be measured at several loads; `bakeoff check` of a part's plan with \
+                 --loads says why"
+            )));
+        }
+        if full && !planned.has(|size| size.is_sample) {
+            return Err(Failure::usage(format!(
+                "--full: no part of {called} states a sample, so all are always run whole; take the flag out"
+            )));
+        }
         match &set.budget {
             Some(budget) => planned.shared(budget),
             None => Ok(planned),
         }
     }
 
-    /// A flag that no part can take is an error.
-    fn demand_taken(
-        &self,
-        name: &str,
-        flag: &str,
-        is_given: bool,
-        takes: fn(&Size) -> bool,
-    ) -> Result<(), Failure> {
-        if !is_given || self.parts.iter().any(|part| takes(&part.planned.size())) {
-            return Ok(());
-        }
-        Err(Failure::usage(match flag {
-            "--full" => format!(
-                "--full: no part of {name} states a sample, so all are always run whole; take the flag out"
-            ),
-            flag => format!(
-                "{flag}: no part of {name} can be measured at several loads; `bakeoff check` of a part's plan with {flag} \
-                 says why"
-            ),
-        }))
+    /// Whether this is so of any part.
+    fn has(&self, is_so: impl Fn(&Size) -> bool) -> bool {
+        self.parts.iter().any(|part| is_so(&part.planned.size()))
     }
 
     /// Shares a wall time out among the parts, as their plans' own budgets are to each other.
@@ -200,7 +190,7 @@ impl SuitePlan {
         for (part, own) in self.parts.iter_mut().zip(budgets) {
             let share = (u128::from(whole.get()) * u128::from(own) / u128::from(all.max(1))) as u64;
             part.set.budget = Some(format!("{}ms", (share / 1_000_000).max(1)));
-            part.planned = plan_of(part.kind, &part.source, &part.set, part.full)?;
+            part.planned = super::planned(part.kind, &part.source, &part.set, part.full)?;
         }
         Ok(self)
     }
@@ -251,23 +241,13 @@ impl PlannedPart {
             return Err(Failure::usage(format!("{what}; name its parts in its place")));
         }
         let (kind, set) = (super::of_plan(source), SetArgs::of(set));
-        let mut planned = plan_of(kind, source, &set, false)?;
+        let mut planned = super::planned(kind, source, &set, false)?;
         let full = full && planned.size().is_sample;
         if full {
-            planned = plan_of(kind, source, &set, true)?;
+            planned = super::planned(kind, source, &set, true)?;
         }
         Ok(Self { part: part.clone(), kind, source: source.clone(), set, planned, full })
     }
-}
-
-fn plan_of(
-    kind: &dyn RunKind,
-    source: &PlanSource,
-    set: &SetArgs,
-    full: bool,
-) -> Result<Box<dyn Planned>, Failure> {
-    let (caches, rules) = (CachesArgs::default(), RuleArgs::default());
-    kind.plan(source, &Flags { set, full, parts: &[], caches: &caches, rules: &rules })
 }
 
 impl Planned for SuitePlan {

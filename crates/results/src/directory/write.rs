@@ -58,7 +58,7 @@ impl ResultsDir {
         }
     }
 
-    /// Takes a directory, whatever was written to it. Not writable, or in use: an error.
+    /// Takes a directory, whatever was written to it, unless it is in use.
     fn lock(path: &Path, layout: &'static Layout) -> Result<Self, DirectoryError> {
         let file = path.join(LOCK);
         let lock = OpenOptions::new().create(true).append(true).open(&file);

@@ -6,7 +6,7 @@
 //! server when it returns, so `close` has nothing to wait for. (Write-back would leave size and times to the kernel,
 //! which then would not see others' appends.)
 //!
-//! Whatever its owner at the server, here everything belongs to the user who mounted it.
+//! Everything belongs to the user who mounted it here, whatever its owner at the server.
 
 use super::BACKGROUND;
 use super::contents::Contents;

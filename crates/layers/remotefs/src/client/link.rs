@@ -7,8 +7,7 @@
 //! session's first small questions go there, too ([`Ride`]): reading one file of a server takes one connection. The
 //! first question of a connection goes with HELLO, if it may be asked twice.
 //!
-//! When the link is lost the kernel is made to forget everything, and a new session begins. Questions wait for it,
-//! for a while.
+//! A lost link makes the kernel forget everything, and a new session begins. Questions wait for it, for a while.
 
 use super::Shown;
 use super::counters::{Count, Tally};
