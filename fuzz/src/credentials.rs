@@ -2,12 +2,12 @@
 //! the code behind the signature check is reached.
 
 use bakeoff_layers_credentials::acl::{Acl, AclError};
-use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_credentials::bundle::DomainBundle;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::operation::Operations;
-use bakeoff_layers_credentials::statement::{Identity, Status, Transfer};
+use bakeoff_layers_credentials::statement::{IdentityContent, StatusContent, Transfer};
 use std::sync::LazyLock;
 
 static KEY: LazyLock<SecretKey> = LazyLock::new(|| {
@@ -36,15 +36,15 @@ fn hello(data: &[u8]) {
 }
 
 fn identity(claims: &[u8]) {
-    let name: Name = "user:alice@home.example".parse().expect("a name");
+    let name: PrincipalName = "user:alice@home.example".parse().expect("a name");
     let statement = signed("bakeoff-identity/1", claims);
-    if let Ok(identity) = Identity::open(&statement, &name, &[KEY.public()]) {
+    if let Ok(identity) = IdentityContent::open(&statement, &name, &[KEY.public()]) {
         assert_eq!(identity.seal(&KEY), Ok(statement));
     }
 }
 
 fn transfer(claims: &[u8]) {
-    let giver: Name = "user:alice@home.example".parse().expect("a name");
+    let giver: PrincipalName = "user:alice@home.example".parse().expect("a name");
     let statement = signed("bakeoff-transfer/1", claims);
     if let Ok(transfer) = Transfer::open(&statement, &giver, KEY.public()) {
         let again = Transfer::give(&transfer.wish, &giver, &KEY, None, transfer.serial);
@@ -55,16 +55,16 @@ fn transfer(claims: &[u8]) {
 fn status(claims: &[u8]) {
     let domain: Domain = "home.example".parse().expect("a domain");
     let statement = signed("bakeoff-status/1", claims);
-    if let Ok(status) = Status::open(&statement, &domain, &[KEY.public()]) {
+    if let Ok(status) = StatusContent::open(&statement, &domain, &[KEY.public()]) {
         assert_eq!(status.seal(&KEY), Ok(statement));
     }
 }
 
 fn bundle(data: &[u8]) {
-    match Bundle::read_unverified(data) {
+    match DomainBundle::read_unverified(data) {
         Ok(bundle) => {
             let text = bundle.text().expect("what was read can be written");
-            let again = Bundle::read_unverified(text.as_bytes()).expect("what was written can be read");
+            let again = DomainBundle::read_unverified(text.as_bytes()).expect("what was written can be read");
             assert_eq!(again.text(), Ok(text));
         }
         Err(refusal) => assert!(!refusal.to_string().is_empty()),

@@ -1,7 +1,7 @@
 //! Fuzz targets of HTTP/2: the result of a connection must not depend on how its bytes are split.
 
 use bakeoff_wire::h2::{
-    ClientConnection, ConnectionError, ServerConnection, ServerStep, Settings, Step, StreamId,
+    ClientConnection, ClientStep, ConnectionError, ServerConnection, ServerStep, Settings, StreamId,
 };
 
 /// Windows so small that they are reopened often, and overrun.
@@ -95,26 +95,26 @@ fn hear(client: &mut ClientConnection, piece: &[u8], told: &mut Told) -> Option<
     let mut rest = piece;
     loop {
         let used = match client.step(rest) {
-            Ok(Step::More) => return None,
+            Ok(ClientStep::More) => return None,
             Err(error) => return Some(error),
-            Ok(Step::Body { skip, len, stream, end }) => {
+            Ok(ClientStep::Body { skip, len, stream, end }) => {
                 assert!(len > 0 || end, "a step without news");
                 told.body(stream, &rest[skip..skip + len], end);
                 skip + len
             }
-            Ok(Step::Head { used, stream, head, end }) => {
+            Ok(ClientStep::Head { used, stream, head, end }) => {
                 told.event(format!("{stream:?}: {head:?}, {end}"));
                 used
             }
-            Ok(Step::Reset { used, stream, code }) => {
+            Ok(ClientStep::Reset { used, stream, code }) => {
                 told.event(format!("{stream:?}: reset, {code:?}"));
                 used
             }
-            Ok(Step::Malformed { used, stream, why }) => {
+            Ok(ClientStep::Malformed { used, stream, why }) => {
                 told.event(format!("{stream:?}: {why:?}"));
                 used
             }
-            Ok(Step::GoAway { used, last_stream, code }) => {
+            Ok(ClientStep::GoAway { used, last_stream, code }) => {
                 told.event(format!("no more than {last_stream}, {code:?}"));
                 used
             }

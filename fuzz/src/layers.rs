@@ -7,19 +7,21 @@ mod credentials;
 
 use bakeoff_layers_agent::message;
 use bakeoff_layers_base::manifest::{load, text};
-use bakeoff_layers_credentials::audit::{Chain, Checkpoint, MOST_FINDINGS, Reader, Record as Decided, Wrong};
+use bakeoff_layers_credentials::audit::{
+    AuditFaultKind, Checkpoint, DecisionRecord, LogEnd, MOST_FINDINGS, SegmentReader,
+};
 use bakeoff_layers_mac::access::Access;
-use bakeoff_layers_mac::log::record::{Record, Told, parse};
-use bakeoff_layers_mac::log::{Event, Gather, Wanted, Whose};
-use bakeoff_layers_mac::policy::disk::{self, Seen};
+use bakeoff_layers_mac::log::record::{AuditRecord, RecordContent, parse};
+use bakeoff_layers_mac::log::{DomainEvent, Gather, LoggedAccess, Whose};
+use bakeoff_layers_mac::policy::disk::{self, PathState};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
 use bakeoff_layers_police::explain::{connection, request};
 use bakeoff_layers_police::reference::head::{After, begins, head};
-use bakeoff_layers_police::reference::{self, Flow, Police, Segment};
+use bakeoff_layers_police::reference::{self, Flow, Police, TcpSegment};
 use bakeoff_layers_police::rules::table::READ;
 use bakeoff_layers_police::rules::{Rules, RulesError};
-use bakeoff_layers_remotefs::frame::{Answer, HEAD_BYTES, Head, Request};
-use bakeoff_layers_store::{BlockSize, Header, Kind, NodeId, Tree};
+use bakeoff_layers_remotefs::frame::{ClientRequest, HEAD_BYTES, MessageHead, ServerReply};
+use bakeoff_layers_store::{BlockSize, FileHeader, NodeId, NodeKind, Tree};
 use std::os::unix::ffi::OsStringExt;
 
 /// A target: its name, which is also its folder of seeds, and its function.
@@ -67,7 +69,7 @@ pub fn manifest(data: &[u8]) {
 ///
 /// The first eight bytes of a list are the end of its last file according to the header.
 pub fn vault(data: &[u8]) {
-    if let Ok(header) = Header::decode(data) {
+    if let Ok(header) = FileHeader::decode(data) {
         assert_eq!(data.get(..4096), Some(header.encode().as_slice()));
     }
     let Some((total, list)) = data.split_first_chunk() else { return };
@@ -89,9 +91,9 @@ fn assert_tree(tree: &Tree, stream_bytes: u64) {
             assert!(node.size == 0 || blocks == node.size.div_ceil(payload), "{blocks} for {}", node.size);
             next_byte = at + node.size;
         }
-        assert_eq!(node.kind == Kind::Link, !tree.target(node).is_empty());
+        assert_eq!(node.kind == NodeKind::Link, !tree.target(node).is_empty());
         if id == NodeId::ROOT {
-            assert_eq!(node.kind, Kind::Directory);
+            assert_eq!(node.kind, NodeKind::Directory);
             continue;
         }
         let parent = tree.parent(node);
@@ -107,8 +109,10 @@ fn assert_tree(tree: &Tree, stream_bytes: u64) {
 /// reason for everything; or it has faults with lines of the text.
 pub fn mac_policy(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
-    let look =
-        |path: &std::path::Path| Seen { path: path.components().collect(), kind: disk::Kind::Directory };
+    let look = |path: &std::path::Path| PathState {
+        path: path.components().collect(),
+        kind: disk::ObjectKind::Directory,
+    };
     let policy = match Policy::of_text(text, "policy", &Lets::default(), &look) {
         Ok(policy) => policy,
         Err(PolicyError::Wrong(faults)) => {
@@ -143,12 +147,13 @@ pub fn mac_policy(data: &[u8]) {
 pub fn mac_audit(data: &[u8]) {
     let mut gather = Gather::new(Whose::Any, "/usr/bin/bakeoff-layers".as_ref());
     let (mut read, mut told) = (0, 0);
-    let mut tell = |event: Event| told += usize::from(matches!(event, Event::Refused { .. }));
+    let mut tell = |event: DomainEvent| told += usize::from(matches!(event, DomainEvent::Refused { .. }));
     for line in data.split(|byte| *byte == b'\n') {
         let Some((kind, text)) = line.split_first_chunk::<4>() else { continue };
         let kind = str::from_utf8(kind).ok().and_then(|kind| kind.parse().ok());
         let Some(record) = kind.and_then(|kind| parse(kind, text.trim_ascii_start())) else { continue };
-        read += usize::from(matches!(record.told, Told::Refused { .. } | Told::Call { .. }));
+        read +=
+            usize::from(matches!(record.told, RecordContent::Refused { .. } | RecordContent::Call { .. }));
         gather.take(record, &mut tell);
     }
     gather.flush(&mut tell);
@@ -156,8 +161,8 @@ pub fn mac_audit(data: &[u8]) {
     let name = data.get(..data.len().min(255)).unwrap_or_default();
     let hex: String = name.iter().map(|byte| format!("{byte:02X}")).collect();
     let text = format!("audit(1.000:2): domain=a blockers=fs.read_file path={hex} dev=\"vda\" ino=1");
-    let wanted = vec![Wanted::File(Access::Read, std::ffi::OsString::from_vec(name.to_vec()).into())];
-    let expected = Record { t_ms: 1000, serial: 2, told: Told::Refused { domain: 10, wanted } };
+    let wanted = vec![LoggedAccess::File(Access::Read, std::ffi::OsString::from_vec(name.to_vec()).into())];
+    let expected = AuditRecord { t_ms: 1000, serial: 2, told: RecordContent::Refused { domain: 10, wanted } };
     assert_eq!(parse(1423, text.as_bytes()), Some(expected));
 }
 
@@ -233,25 +238,25 @@ pub fn police_head(data: &[u8]) {
     let mut police = Police::new(&table);
     let mut sequence = u32::MAX - 9;
     for payload in [&data[..at], &data[at..]] {
-        let told = police.segment(0, &Segment { flow, sequence, payload, first: false });
+        let told = police.segment(0, &TcpSegment { flow, sequence, payload, first: false });
         let plain = head(payload).plain.is_some_and(|_| begins(payload));
-        assert!(told.seen != reference::Seen::Plain || plain, "{told:?}");
+        assert!(told.seen != reference::PacketKind::Plain || plain, "{told:?}");
         sequence = sequence.wrapping_add(payload.len() as u32);
     }
 }
 
 /// A frame that is read, as a request or as an answer, is written again the same.
 pub fn remotefs_frame(data: &[u8]) {
-    let Ok(head) = Head::read(data) else { return };
+    let Ok(head) = MessageHead::read(data) else { return };
     let end = HEAD_BYTES + head.length as usize;
     let (Some(frame), Some(body)) = (data.get(..end), data.get(HEAD_BYTES..end)) else { return };
     let mut again = Vec::new();
-    if let Ok(request) = Request::read(&head, body) {
+    if let Ok(request) = ClientRequest::read(&head, body) {
         request.put(&mut again);
         assert_eq!(again, frame, "{request:?}");
     }
     again.clear();
-    if let Ok(answer) = Answer::read(&head, body) {
+    if let Ok(answer) = ServerReply::read(&head, body) {
         answer.put(&mut again);
         assert_eq!(again, frame, "{answer:?}");
     }
@@ -259,11 +264,11 @@ pub fn remotefs_frame(data: &[u8]) {
 
 /// A question to an agent, or an answer, that is read is written again the same.
 pub fn agent_message(data: &[u8]) {
-    match message::Question::read(data) {
+    match message::AgentRequest::read(data) {
         Ok(question) => assert_eq!(question.write(), data, "{question:?}"),
         Err(no) => assert!(!no.name().is_empty() && !no.to_string().is_empty()),
     }
-    if let Ok(answer) = message::Answer::read(data) {
+    if let Ok(answer) = message::AgentReply::read(data) {
         assert_eq!(answer.write(), data, "{answer:?}");
     }
 }
@@ -271,13 +276,13 @@ pub fn agent_message(data: &[u8]) {
 /// A record that is read is written again the same from its decision, and so is a segment without findings. Every
 /// finding has a place in the segment. An extra record, or another link at the end, is never overlooked.
 pub fn audit_segment(data: &[u8]) {
-    if let Some(record) = Decided::read(data).filter(|record| record.number < u64::MAX) {
-        let again = rewritten(Chain { size: record.number, link: [0; 32] }, &[record]).0;
+    if let Some(record) = DecisionRecord::read(data).filter(|record| record.number < u64::MAX) {
+        let again = rewritten(LogEnd { size: record.number, link: [0; 32] }, &[record]).0;
         assert_eq!(again.get(4..again.len() - 32), Some(data));
     }
-    let start = Chain::of_head(data).map_or(Chain { size: 0, link: [0; 32] }, |(start, _)| start);
+    let start = LogEnd::of_head(data).map_or(LogEnd { size: 0, link: [0; 32] }, |(start, _)| start);
     let read = |checkpoints| {
-        let (mut reader, mut records) = (Reader::new(start, checkpoints), Vec::new());
+        let (mut reader, mut records) = (SegmentReader::new(start, checkpoints), Vec::new());
         reader.segment(0, data, |record| records.push(record));
         (reader.end(), records)
     };
@@ -292,16 +297,16 @@ pub fn audit_segment(data: &[u8]) {
         let whole = data.len() - half.map_or(0, |half| half.bytes as usize);
         assert_eq!((last, [start.head(), frames].concat().as_slice()), (end, &data[..whole]));
     }
-    let finds = |other: Chain, wrong: &Wrong| {
+    let finds = |other: LogEnd, wrong: &AuditFaultKind| {
         let ((_, _, findings), _) = read(vec![Checkpoint(other)]);
         assert!(findings.iter().any(|found| found.wrong == *wrong), "{wrong:?} is not in {findings:?}");
     };
-    finds(Chain { size: end.size + 1, ..end }, &Wrong::Cut { have: end.size, said: end.size + 1 });
-    finds(Chain { link: end.link.map(|byte| !byte), ..end }, &Wrong::Rewritten(end.size));
+    finds(LogEnd { size: end.size + 1, ..end }, &AuditFaultKind::Cut { have: end.size, said: end.size + 1 });
+    finds(LogEnd { link: end.link.map(|byte| !byte), ..end }, &AuditFaultKind::Rewritten(end.size));
 }
 
 /// The frames of these decisions, and their end.
-fn rewritten(mut chain: Chain, records: &[Decided]) -> (Vec<u8>, Chain) {
+fn rewritten(mut chain: LogEnd, records: &[DecisionRecord]) -> (Vec<u8>, LogEnd) {
     let mut frames = Vec::new();
     for record in records {
         let added = chain.add(&record.decision, record.unwritten, &mut frames);

@@ -10,12 +10,12 @@ mod h2;
 mod heads;
 mod robots;
 
-use bakeoff_content::world::{Model, Name};
+use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_content::{Catalogue, SplitMix64};
 use bakeoff_plan::Plan;
-use bakeoff_wire::access_log::{self, Entry, Format};
+use bakeoff_wire::access_log::{self, Format, LogEntry};
 use bakeoff_wire::http1::{
-    ReplyError, ReplyHead, ReplyReader, RequestReader, Step, http_date, parse_http_date,
+    ReplyError, ReplyHead, ReplyReader, ReplyStep, RequestReader, http_date, parse_http_date,
 };
 use bakeoff_wire::stamp::{ReplyStamp, parse_ask, write_ask};
 use std::path::Path;
@@ -90,17 +90,17 @@ fn read_reply(method: u8, pieces: &[&[u8]]) -> Learned {
         while learned.surplus.is_none() {
             let before = rest.len();
             match reader.step(rest) {
-                Ok(Step::More) => continue 'pieces,
-                Ok(Step::Head(used, head)) => {
+                Ok(ReplyStep::More) => continue 'pieces,
+                Ok(ReplyStep::Head(used, head)) => {
                     assert!(learned.head.replace(head).is_none(), "two heads");
                     rest = &rest[used..];
                     continue;
                 }
-                Ok(Step::Body { skip, len }) => {
+                Ok(ReplyStep::Body { skip, len }) => {
                     learned.body.extend_from_slice(&rest[skip..skip + len]);
                     rest = &rest[skip + len..];
                 }
-                Ok(Step::End(used)) => {
+                Ok(ReplyStep::End(used)) => {
                     rest = &rest[used..];
                     learned.surplus = Some(0);
                 }
@@ -192,7 +192,7 @@ pub fn access_log(data: &[u8]) {
     }
 }
 
-fn check_entry(line: &[u8], format: Format, entry: &Entry<'_>) {
+fn check_entry(line: &[u8], format: Format, entry: &LogEntry<'_>) {
     assert!(entry.status <= 999, "{format}: status {}", entry.status);
     assert!(is_part(entry.target, line) && is_part(entry.method, line), "{format}: a field from elsewhere");
     let mut plain = Vec::new();
@@ -276,19 +276,19 @@ pub fn robots_plan(data: &[u8]) {
 /// A model that is read is written and read again the same, and its objects are valid at any moment: none ends before
 /// it began. The same bytes as a path or an id are a name or none.
 pub fn world(data: &[u8]) {
-    if let Some(name) = Name::parse_id(data) {
+    if let Some(name) = ObjectName::parse_id(data) {
         let mut id = Vec::new();
         name.write_id(&mut id);
         assert_eq!(id, data, "an id has one spelling");
     }
-    let _ = Name::parse_path(data);
+    let _ = ObjectName::parse_path(data);
     let Ok(text) = std::str::from_utf8(data) else { return };
     let Ok(model) = Model::from_toml(text) else { return };
     let written = model.to_toml();
     assert_eq!(Model::from_toml(&written).as_ref(), Ok(&model), "{written}");
     for (kind, of) in model.kinds().iter().enumerate() {
         assert!(of.size.mean() >= 0.0, "{}: {}", of.name, of.size);
-        let name = Name { world: 1, server: 2, kind: kind as u8, number: data.len() as u64 };
+        let name = ObjectName { world: 1, server: 2, kind: kind as u8, number: data.len() as u64 };
         let object = model.object(&name).expect("the model has this kind");
         assert!(object.embedded().len() <= 256);
         for now in [0, 1_800_000_000, u64::from(u32::MAX)] {
@@ -297,6 +297,6 @@ pub fn world(data: &[u8]) {
         }
         let mut path = Vec::new();
         name.write_path(&model, &mut path);
-        assert_eq!(Name::parse_path(&path), Some(name), "{}", String::from_utf8_lossy(&path));
+        assert_eq!(ObjectName::parse_path(&path), Some(name), "{}", String::from_utf8_lossy(&path));
     }
 }

@@ -1,7 +1,8 @@
 //! Fuzz targets of the robots: reply heads that they judge, and plans that they read.
 
 use bakeoff_robots::judge::{
-    Accepts, Asked, Came, Freshness, Known, Outcome, RequestKind, Truth, Weight, judge,
+    Accepts, Freshness, JudgedRequest, Known, ReceivedReply, RequestKind, RequestOutcome, Truth, Weight,
+    judge,
 };
 use bakeoff_robots::spec::Spec;
 use bakeoff_units::Nanos;
@@ -29,7 +30,7 @@ pub fn heads(data: &[u8]) {
     let known = Known { version: 5, last_modified: Some(NOW - 500), etag: 0xe, freshness };
     let cachable = object & 1 == 0;
     let body_bytes = [0, 100, u64::MAX][usize::from(object >> 1) % 3];
-    let asked = Asked {
+    let asked = JudgedRequest {
         stamp: 0xabc,
         kind,
         repeat: object & 0x80 != 0,
@@ -48,9 +49,9 @@ pub fn heads(data: &[u8]) {
         sent_unix: Nanos::from_secs(NOW),
         done_unix: Nanos::from_secs(NOW + 1),
     };
-    let judged = judge(&asked, &Came { head, body_bytes: 100, ..Came::default() });
-    assert_eq!(judged.outcome == Outcome::Wrong, judged.faults.weight() == Weight::Fails);
-    assert!(!matches!(judged.outcome, Outcome::Failed(_)), "a whole reply: {judged:?}");
+    let judged = judge(&asked, &ReceivedReply { head, body_bytes: 100, ..ReceivedReply::default() });
+    assert_eq!(judged.outcome == RequestOutcome::Wrong, judged.faults.weight() == Weight::Fails);
+    assert!(!matches!(judged.outcome, RequestOutcome::Failed(_)), "a whole reply: {judged:?}");
 }
 
 /// A text is a plan for robots that has phases which end, or it is refused with a message.

@@ -4,7 +4,7 @@ mod found;
 
 use crate::between;
 use bakeoff_meter::catalogue;
-use bakeoff_plan::study::{Bound, Condition, Link, Measure, Study};
+use bakeoff_plan::study::{Condition, FigureBound, FigureLink, Measure, Study};
 use bakeoff_results::{Results, Standing, StudyRow, StudySection};
 use found::{Found, find, found_between};
 
@@ -14,7 +14,11 @@ pub fn join(study: &Study, results: &Results) -> StudySection {
 }
 
 /// Puts the change from an older run to a newer one (`results`) beside a study; `None`: the study has no such figure.
-pub fn join_between(study: &Study, results: &Results, rows: &[between::Row]) -> Option<StudySection> {
+pub fn join_between(
+    study: &Study,
+    results: &Results,
+    rows: &[between::ComparisonRow],
+) -> Option<StudySection> {
     let found = section(study, results, true, |link| found_between(link, rows));
     (!found.rows.is_empty()).then_some(found)
 }
@@ -29,7 +33,7 @@ fn section(
     study: &Study,
     results: &Results,
     between: bool,
-    find: impl Fn(&Link) -> Result<Found, String>,
+    find: impl Fn(&FigureLink) -> Result<Found, String>,
 ) -> StudySection {
     let links = study.links.iter().filter(|link| holds(&link.of, results, between));
     StudySection {
@@ -48,7 +52,7 @@ fn holds(of: &Condition, results: &Results, between: bool) -> bool {
         && of.link.is_none_or(|link| link == results.link.is_some())
 }
 
-fn row(link: &Link, found: Result<Found, String>) -> StudyRow {
+fn row(link: &FigureLink, found: Result<Found, String>) -> StudyRow {
     let ours = found.as_ref().ok().and_then(|found| Ours::of(link, found));
     let (standing, said) = match found.and_then(|found| standing(link, found, ours)) {
         Ok(standing) => (standing, standing.in_words().to_owned()),
@@ -87,7 +91,7 @@ struct Ours {
 }
 
 impl Ours {
-    fn of(link: &Link, found: &Found) -> Option<Self> {
+    fn of(link: &FigureLink, found: &Found) -> Option<Self> {
         let unit = link.published.unit;
         let absolute = match link.measure {
             Measure::Value => Some([Some(found.value), found.low, found.high]),
@@ -119,7 +123,7 @@ fn measured(measure: Measure, change: f64) -> f64 {
 }
 
 /// The relation of the two figures, or the reason why there is none.
-fn standing(link: &Link, found: Found, ours: Option<Ours>) -> Result<Standing, String> {
+fn standing(link: &FigureLink, found: Found, ours: Option<Ours>) -> Result<Standing, String> {
     if found.invalid {
         return Err("this run's figure is invalid".to_owned());
     }
@@ -129,7 +133,7 @@ fn standing(link: &Link, found: Found, ours: Option<Ours>) -> Result<Standing, S
     if matches!(link.measure, Measure::More | Measure::Value) {
         return Err("an absolute figure of another machine".to_owned());
     }
-    if matches!(link.published.bound, Bound::Under | Bound::Over) {
+    if matches!(link.published.bound, FigureBound::Under | FigureBound::Over) {
         return Err("the study gives a bound only".to_owned());
     }
     let (low, high) = ours.and_then(|ours| ours.interval).ok_or("this run's figure has no interval")?;
@@ -149,7 +153,7 @@ fn noun(meter: &str) -> &str {
 }
 
 /// The name of this run's figure.
-fn figure(link: &Link) -> String {
+fn figure(link: &FigureLink) -> String {
     let noun = noun(link.meter);
     match link.measure {
         Measure::Change => format!("change of {noun}"),

@@ -83,7 +83,7 @@ fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_plan::Design;
+    use bakeoff_plan::RoundDesign;
     use bakeoff_stats::LOOKS;
 
     const SECOND: u64 = 1_000_000_000;
@@ -96,7 +96,7 @@ mod tests {
                 round,
                 position: arm as u32,
                 arm: ["a", "b"][arm].to_owned(),
-                design: Design::Pairs,
+                design: RoundDesign::Pairs,
                 load: None,
                 start: round,
                 proof: None,

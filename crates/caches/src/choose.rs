@@ -2,8 +2,8 @@
 //!
 //! Measuring side, cold, pure. If nothing matches, the error lists what there is.
 
-use crate::directory::Stored;
-use crate::records::{PhaseLine, Purpose, RunRecord};
+use crate::directory::StoredBakeoff;
+use crate::records::{PhaseLine, RunPurpose, RunRecord};
 use bakeoff_units::PerSecond;
 use std::fmt::{self, Display};
 
@@ -12,7 +12,7 @@ const SAME_RATE: f64 = 0.005;
 
 /// A selection of runs and phases.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wanted {
+pub struct Selection {
     /// Number of the run, from 0.
     pub run: Option<usize>,
     /// Name of the entrant.
@@ -62,7 +62,7 @@ pub enum NothingChosen {
 ///
 /// # Errors
 /// No phase matches; the error lists those that there are.
-pub fn choose<'s>(stored: &'s Stored, wanted: &Wanted) -> Result<Vec<Chosen<'s>>, NothingChosen> {
+pub fn choose<'s>(stored: &'s StoredBakeoff, wanted: &Selection) -> Result<Vec<Chosen<'s>>, NothingChosen> {
     if stored.runs.is_empty() {
         return Err(NothingChosen::NoRuns);
     }
@@ -101,7 +101,7 @@ pub fn choose<'s>(stored: &'s Stored, wanted: &Wanted) -> Result<Vec<Chosen<'s>>
     Ok(chosen)
 }
 
-fn is_meant(number: usize, run: &RunRecord, wanted: &Wanted) -> bool {
+fn is_meant(number: usize, run: &RunRecord, wanted: &Selection) -> bool {
     if let Some(wanted) = wanted.run {
         return number == wanted;
     }
@@ -129,14 +129,14 @@ impl Display for Headline<'_> {
         write!(f, "run {} ({}, ", self.number, self.run.entrant.name)?;
         let rate = |rate: f64| PerSecond::new(rate).map_or_else(|| rate.to_string(), |rate| rate.to_string());
         match &self.run.purpose {
-            Purpose::Path { robots } => write!(f, "the way with {robots} robots"),
-            Purpose::Fill => f.write_str("fill"),
-            Purpose::Trial { rate_per_s, confirming: false, .. } => {
+            RunPurpose::Path { robots } => write!(f, "the way with {robots} robots"),
+            RunPurpose::Fill => f.write_str("fill"),
+            RunPurpose::Trial { rate_per_s, confirming: false, .. } => {
                 write!(f, "trial at {}", rate(*rate_per_s))
             }
-            Purpose::Trial { rate_per_s, .. } => write!(f, "a minute at {}", rate(*rate_per_s)),
-            Purpose::Rate { rate_per_s, .. } => write!(f, "{}", rate(*rate_per_s)),
-            Purpose::BestEffort => f.write_str("best effort"),
+            RunPurpose::Trial { rate_per_s, .. } => write!(f, "a minute at {}", rate(*rate_per_s)),
+            RunPurpose::Rate { rate_per_s, .. } => write!(f, "{}", rate(*rate_per_s)),
+            RunPurpose::BestEffort => f.write_str("best effort"),
         }?;
         match self.run.pass {
             Some(pass) => write!(f, ", pass {pass})"),

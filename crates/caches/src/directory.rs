@@ -5,10 +5,10 @@
 
 mod begun;
 
-use crate::conformance::{self, Kept};
-use crate::records::{End, IntervalLine, RunRecord, Setup};
+use crate::conformance::{self, StoredRecord};
+use crate::records::{BakeoffSetup, End, IntervalLine, RunRecord};
 use bakeoff_results::directory::{
-    DirectoryError, Ended, Growing, Layout, PLAN, ResultsDir, end, needed, records,
+    DirectoryError, Growing, Layout, ListEnd, PLAN, ResultsDir, end, needed, records,
 };
 use bakeoff_robots::Spec;
 use begun::Begun;
@@ -25,7 +25,7 @@ pub const BAKEOFF: Layout =
 
 /// A directory that is being written.
 #[derive(Debug)]
-pub struct Directory<'d> {
+pub struct BakeoffDirectory<'d> {
     dir: &'d ResultsDir,
     runs: Growing,
     intervals: Growing,
@@ -33,11 +33,11 @@ pub struct Directory<'d> {
 
 /// A directory that was read.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredBakeoff {
     /// Its plan.
     pub plan: String,
     /// The set-up, fixed before the first request.
-    pub setup: Setup,
+    pub setup: BakeoffSetup,
     /// The runs that ended, and, rebuilt from its intervals, the one that was under way when all was killed.
     pub runs: Vec<RunRecord>,
     /// Every interval that closed.
@@ -45,15 +45,15 @@ pub struct Stored {
     /// The bake-off's end; `None`: it was killed.
     pub ended: Option<End>,
     /// Results of its products in the HTTP cache suite, if that was run.
-    pub conformance: Option<Kept>,
+    pub conformance: Option<StoredRecord>,
 }
 
-impl<'d> Directory<'d> {
+impl<'d> BakeoffDirectory<'d> {
     /// Begins to write an empty directory.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(dir: &'d ResultsDir, plan: &str, setup: &Setup) -> Result<Self, DirectoryError> {
+    pub fn begin(dir: &'d ResultsDir, plan: &str, setup: &BakeoffSetup) -> Result<Self, DirectoryError> {
         dir.begin(plan, setup)?;
         Self::open(dir)
     }
@@ -63,7 +63,7 @@ impl<'d> Directory<'d> {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn go_on(dir: &'d ResultsDir, stored: &Stored) -> Result<Self, DirectoryError> {
+    pub(crate) fn go_on(dir: &'d ResultsDir, stored: &StoredBakeoff) -> Result<Self, DirectoryError> {
         dir.go_on()?;
         let mut directory = Self::open(dir)?;
         // What stands in the file has lost that mark.
@@ -115,11 +115,11 @@ impl<'d> Directory<'d> {
     /// # Errors
     /// The disk is full.
     pub fn end(self, how: &End) -> Result<(), DirectoryError> {
-        self.dir.end(Ended { ended: how.clone() })
+        self.dir.end(ListEnd { ended: how.clone() })
     }
 }
 
-impl Stored {
+impl StoredBakeoff {
     /// The runs with their numbers, without those that were broken off and then made again.
     pub(crate) fn standing(&self) -> impl Iterator<Item = (usize, &RunRecord)> {
         let last = self.runs.len().saturating_sub(1);
@@ -136,16 +136,16 @@ impl Stored {
 ///
 /// # Errors
 /// It is none, it is in another version's form, or its contents cannot be read.
-pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
+pub fn load(path: &Path) -> Result<StoredBakeoff, DirectoryError> {
     let (setup, mut runs): (_, Vec<RunRecord>) = (BAKEOFF.setup(path)?, records(path, RUNS)?);
     let intervals = records(path, INTERVALS)?;
     runs.extend(Begun::left(path, runs.len(), &intervals)?);
-    Ok(Stored {
+    Ok(StoredBakeoff {
         plan: needed(path, PLAN)?,
         conformance: conformance::load(path, runs.iter().map(|run| &run.entrant))?,
         setup,
         runs,
         intervals,
-        ended: end::<Ended>(path)?.map(|end| end.how.ended),
+        ended: end::<ListEnd>(path)?.map(|end| end.how.ended),
     })
 }

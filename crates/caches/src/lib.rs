@@ -23,7 +23,7 @@ mod standalone;
 pub mod transactions;
 
 pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
-pub use choose::{Chosen, Headline, NothingChosen, Wanted, choose};
-pub use run::{Bakeoff, CachesError, PartsError, Progress, Takes};
-pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, Scale, TooShort};
+pub use choose::{Chosen, Headline, NothingChosen, Selection, choose};
+pub use run::{Bakeoff, BakeoffProgress, CachesError, PartsError, Takes};
+pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, TimeScale, TooShort};
 pub use standalone::{NotStandalone, Parts, Standalone};

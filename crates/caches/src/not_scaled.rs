@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
-use crate::scale::Scale;
+use crate::scale::TimeScale;
 use bakeoff_units::{Bytes, Nanos};
 
 /// Growth of a plan's working set, as far as a scale changes it.
@@ -17,7 +17,7 @@ pub(crate) enum Grows {
 }
 
 /// A line each; nothing at full scale.
-pub(crate) fn lines(scale: Scale, think_mean: Nanos, grows: Grows, store: Bytes) -> Vec<String> {
+pub(crate) fn lines(scale: TimeScale, think_mean: Nanos, grows: Grows, store: Bytes) -> Vec<String> {
     if scale.get() >= 1.0 {
         return Vec::new();
     }
@@ -57,8 +57,8 @@ mod tests {
     #[test]
     fn at_full_scale_nothing_is_left_unscaled() {
         let (think, store) = (Nanos::from_secs(3), Bytes::new(1 << 26));
-        assert!(lines(Scale::FULL, think, Grows::WithTime, store).is_empty());
-        let sixtieth: Scale = "1/60".parse().unwrap();
+        assert!(lines(TimeScale::FULL, think, Grows::WithTime, store).is_empty());
+        let sixtieth: TimeScale = "1/60".parse().unwrap();
         let left = lines(sixtieth, think, Grows::WithTime, store);
         assert!(left[0].contains("60 times") && left[1].contains("1/60") && left.len() == 4, "{left:?}");
         let left = lines(sixtieth, think, Grows::To(95_325), store);

@@ -2,12 +2,12 @@
 //!
 //! Measuring side, cold. Data alone.
 
-use crate::plan::Turn;
+use crate::plan::EntrantTurn;
 use crate::results::{Achievable, Tls};
 use crate::transactions::Logged;
 use bakeoff_results::Fact;
 pub use bakeoff_results::directory::End;
-use bakeoff_robots::ledger::{Record, Scope};
+use bakeoff_robots::ledger::{LedgerRecord, RecordScope};
 use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ pub(crate) const KILLED: &str = "it was killed";
 
 /// What was fixed before the first request.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Setup {
+pub struct BakeoffSetup {
     /// Version of this form.
     pub format: u32,
     /// Name of the plan.
@@ -55,7 +55,7 @@ pub struct Setup {
     pub entrants: Vec<String>,
     /// The turns in the order that was drawn.
     #[serde(default)]
-    pub turns: Vec<Turn>,
+    pub turns: Vec<EntrantTurn>,
 }
 
 /// One of several processes that make a run together, all with records of their own.
@@ -72,7 +72,7 @@ pub struct PartRecord {
 /// Purpose of a run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Purpose {
+pub enum RunPurpose {
     /// The path to the origin, without any cache: as fast as it goes, and one robot alone.
     Path {
         /// Robots.
@@ -101,7 +101,7 @@ pub enum Purpose {
     BestEffort,
 }
 
-impl Purpose {
+impl RunPurpose {
     /// If the run's measured phases are results: the index of its rate in the plan, from 1, and its rate, if it had
     /// one.
     pub const fn measured(&self) -> Option<(u32, Option<f64>)> {
@@ -125,7 +125,7 @@ pub struct RunRecord {
     #[serde(default)]
     pub pass: Option<u32>,
     /// Its purpose.
-    pub purpose: Purpose,
+    pub purpose: RunPurpose,
     /// Its phases, in their order.
     pub phases: Vec<PhaseLine>,
     /// The store at its end, by the product's own gauge.
@@ -249,14 +249,14 @@ pub enum TrialVerdict {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct PhaseLine {
     /// As the robots recorded it.
-    pub phase: Record,
+    pub phase: LedgerRecord,
     /// Whether it counts.
     pub measured: bool,
     /// Reason for its end; `None` if it was cut short. In words in the file, none for `None`.
     #[serde(default, with = "end_reason")]
     pub ended: Option<EndReason>,
     /// Resources used and replies served in it.
-    pub used: Used,
+    pub used: PhaseUsage,
     /// Hit ratios of simulated caches over its requests, if it counts and they were kept.
     #[serde(default)]
     pub achievable: Option<Achievable>,
@@ -276,7 +276,7 @@ impl RunRecord {
     }
 
     /// A run of which nothing is known yet.
-    pub fn of(entrant: EntrantRecord, purpose: Purpose) -> Self {
+    pub fn of(entrant: EntrantRecord, purpose: RunPurpose) -> Self {
         Self {
             entrant,
             second_of: None,
@@ -314,7 +314,7 @@ impl RunRecord {
 /// Resources used and replies served in a phase, read when its record came. In a part of a run, the origin's figures
 /// include all parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Used {
+pub struct PhaseUsage {
     /// CPU of the cache.
     pub cache_cpu_ns: Option<u64>,
     /// CPU of the origin.
@@ -367,13 +367,13 @@ pub struct IntervalLine {
     #[serde(default)]
     pub cache_cpu_ns: Option<u64>,
     /// As the robots recorded it.
-    pub interval: Record,
+    pub interval: LedgerRecord,
 }
 
 impl IntervalLine {
     /// Whether it is an interval of one of the plan's phases; requests still under way after the last one are in none.
     pub fn is_of_the_plan(&self) -> bool {
-        self.interval.scope == Scope::Interval && !self.interval.phase.is_empty()
+        self.interval.scope == RecordScope::Interval && !self.interval.phase.is_empty()
     }
 }
 

@@ -8,8 +8,8 @@ mod point;
 mod spread;
 
 pub use downtime::Downtime;
-pub use point::{Achievable, CutShort, Gzip, Pages, Point, Rule, Tail, Tls};
-pub use spread::{Apart, Baselines, Spread};
+pub use point::{Achievable, CutShort, Gzip, PageResults, PassRule, Point, Tail, Tls};
+pub use spread::{Apart, BaselinePair, Spread};
 
 use crate::conformance::Conformance;
 use crate::records::{End, NOBODY, TrialVerdict};
@@ -24,7 +24,7 @@ pub(crate) const FORM: &str = "1";
 
 /// Results of a bake-off.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Results {
+pub struct BakeoffResults {
     /// Version of this form.
     pub format: u32,
     /// Name of the plan.
@@ -54,15 +54,15 @@ pub struct Results {
     /// Bound of the mean response time, 3 s in 1999: by that rule, and in the search for the peak.
     pub mean_bound_ns: u64,
     /// The path to the origin without any cache.
-    pub path: Option<Path>,
+    pub path: Option<DirectPath>,
     /// Number of passes, in each of which all had a turn; 0 in older files.
     #[serde(default)]
     pub passes: u32,
     /// The entrants, the baseline first and its second start behind it.
-    pub entrants: Vec<Entrant>,
+    pub entrants: Vec<EntrantResults>,
     /// Spread of the two starts of the baseline, if it had two.
     #[serde(default)]
-    pub baselines: Option<Baselines>,
+    pub baselines: Option<BaselinePair>,
     /// The machine.
     pub facts: Vec<Fact>,
     /// Warnings of what spoils figures.
@@ -76,7 +76,7 @@ pub struct Results {
 
 /// The path to the origin without any cache, measured before anything else.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Path {
+pub struct DirectPath {
     /// Replies per second of robots that ask as fast as they can, without think time.
     pub replies_per_s: f64,
     /// Bytes of those replies per second.
@@ -91,7 +91,7 @@ pub struct Path {
 
 /// Results of an entrant.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Entrant {
+pub struct EntrantResults {
     /// Its name in the plan: a product, `none`, or an address.
     pub name: String,
     /// Name of the baseline that it is the second start of, if it is.
@@ -104,10 +104,10 @@ pub struct Entrant {
     /// File in the results directory with the configuration it ran with.
     pub config: Option<String>,
     /// The fill of its store, in the first of its passes.
-    pub fill: Option<Fill>,
+    pub fill: Option<FillResults>,
     /// The same in later passes.
     #[serde(default)]
-    pub later_fills: Vec<Fill>,
+    pub later_fills: Vec<FillResults>,
     /// The peak, of which its other rates are shares.
     pub peak: Option<Peak>,
     /// Its measurements, a phase each: in the order of the plan's rates, of one run in the order of its phases. If
@@ -124,11 +124,11 @@ pub struct Entrant {
     #[serde(default)]
     pub downtime: Vec<Downtime>,
     /// CPU cost of its requests.
-    pub cost: Option<Cost>,
+    pub cost: Option<CacheCost>,
     /// Its faults, most frequent first.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<FaultCount>,
     /// Requests that failed, most frequent first.
-    pub errors: Vec<Fault>,
+    pub errors: Vec<FaultCount>,
     /// Reason why it did not finish, if it did not.
     pub failed: Option<String>,
     /// The first error in reading its store's gauge, if there was one.
@@ -139,7 +139,7 @@ pub struct Entrant {
     pub transactions: Option<Logged>,
 }
 
-impl Entrant {
+impl EntrantResults {
     /// Whether the origin itself was asked, without any cache.
     pub fn is_direct(&self) -> bool {
         self.second_of.as_deref().unwrap_or(&self.name) == NOBODY
@@ -158,7 +158,7 @@ impl Entrant {
 
 /// A fill.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fill {
+pub struct FillResults {
     /// Number of its pass, from 1, if there are several.
     #[serde(default)]
     pub pass: Option<u32>,
@@ -196,7 +196,7 @@ pub struct Peak {
 
 /// CPU cost of requests to a cache.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Cost {
+pub struct CacheCost {
     /// A hit.
     pub hit_ns: Option<f64>,
     /// Lower end of its 95 % interval, if the cache's CPU was read at each interval.
@@ -219,7 +219,7 @@ pub struct Cost {
 
 /// A kind of fault or failure.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Fault {
+pub struct FaultCount {
     /// Its name, which is its counter's label.
     pub label: String,
     /// Its meaning, in a line.

@@ -17,7 +17,7 @@ const MOST_PARTS: f64 = 1e6;
 
 /// The share of the published durations: above 0, at most 1.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Scale(f64);
+pub struct TimeScale(f64);
 
 /// A text that is no scale.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -34,13 +34,13 @@ pub enum TooShort {
     )]
     Time {
         /// The scale.
-        scale: Scale,
+        scale: TimeScale,
         /// The phase.
         phase: String,
         /// Its duration at that scale.
         holds: Nanos,
         /// The least scale that suffices.
-        least: Scale,
+        least: TimeScale,
     },
     /// By time, and no scale would help.
     #[error(
@@ -59,7 +59,7 @@ pub enum TooShort {
     )]
     Replies {
         /// The scale.
-        scale: Scale,
+        scale: TimeScale,
         /// The phase.
         phase: String,
         /// Replies to be expected.
@@ -67,7 +67,7 @@ pub enum TooShort {
         /// Rate asked for.
         rate: PerSecond,
         /// The least scale that suffices.
-        least: Scale,
+        least: TimeScale,
     },
     /// By the bytes that go into the store: no scale changes that.
     #[error(
@@ -113,7 +113,7 @@ impl TooShort {
     }
 }
 
-impl Scale {
+impl TimeScale {
     /// As published.
     pub const FULL: Self = Self(1.0);
 
@@ -175,14 +175,14 @@ impl Scale {
 }
 
 /// A text that can be typed again and is the same scale: a part if it is exactly one, else the number.
-impl fmt::Display for Scale {
+impl fmt::Display for TimeScale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = (1.0 / self.0).round();
         if parts > 1.0 && 1.0 / parts == self.0 { write!(f, "1/{parts}") } else { write!(f, "{}", self.0) }
     }
 }
 
-impl FromStr for Scale {
+impl FromStr for TimeScale {
     type Err = NoScale;
 
     fn from_str(text: &str) -> Result<Self, NoScale> {
@@ -209,13 +209,13 @@ mod tests {
     #[test]
     fn fractions_and_numbers_are_scales_and_nothing_else() {
         for (text, share) in [("1/60", 1.0 / 60.0), ("1", 1.0), ("0.25", 0.25), (" 1 / 4 ", 0.25)] {
-            assert_eq!(text.parse::<Scale>().unwrap().get(), share, "{text}");
+            assert_eq!(text.parse::<TimeScale>().unwrap().get(), share, "{text}");
         }
         for text in ["0", "2", "-1", "1/0", "x", "", "nan", "1/", "inf"] {
-            assert!(text.parse::<Scale>().is_err(), "{text}");
+            assert!(text.parse::<TimeScale>().is_err(), "{text}");
         }
         assert_eq!(
-            ("1/60".parse::<Scale>().unwrap().to_string(), Scale::FULL.to_string()),
+            ("1/60".parse::<TimeScale>().unwrap().to_string(), TimeScale::FULL.to_string()),
             ("1/60".into(), "1".into())
         );
     }
@@ -223,8 +223,8 @@ mod tests {
     #[test]
     fn an_hour_may_shrink_to_half_a_minute_and_no_further() {
         let hour = Nanos::from_secs(3600);
-        assert!("1/120".parse::<Scale>().unwrap().holds("meas", hour, rate(100.0)).is_ok());
-        let too_short = "1/121".parse::<Scale>().unwrap().holds("meas", hour, rate(1e6)).unwrap_err();
+        assert!("1/120".parse::<TimeScale>().unwrap().holds("meas", hour, rate(100.0)).is_ok());
+        let too_short = "1/121".parse::<TimeScale>().unwrap().holds("meas", hour, rate(1e6)).unwrap_err();
         let TooShort::Time { least, .. } = too_short else { panic!("{too_short}") };
         assert!(least.holds("meas", hour, rate(1e6)).is_ok(), "what is advised must do");
     }
@@ -234,12 +234,12 @@ mod tests {
         for (text, shown) in
             [("1/60", "1/60"), ("1", "1"), ("0.7", "0.7"), ("0.25", "1/4"), ("2/3", "0.6666666666666666")]
         {
-            let scale: Scale = text.parse().unwrap();
+            let scale: TimeScale = text.parse().unwrap();
             assert_eq!((scale.to_string().as_str(), scale.to_string().parse()), (shown, Ok(scale)), "{text}");
         }
         for n in 1..2_000 {
             for share in [1.0 / f64::from(n), f64::from(n) / 1_999.0, 1.0 / (f64::from(n) + 0.0004)] {
-                let scale = Scale::new(share).unwrap();
+                let scale = TimeScale::new(share).unwrap();
                 assert_eq!(scale.to_string().parse(), Ok(scale), "{share}");
             }
         }
@@ -247,19 +247,19 @@ mod tests {
 
     #[test]
     fn what_is_advised_does_when_it_is_typed_and_is_hardly_more_than_is_needed() {
-        let short = Scale::new(1e-6).unwrap();
+        let short = TimeScale::new(1e-6).unwrap();
         for seconds in [30, 31, 61, 360, 599, 3_240, 3_600, 14_400] {
             for tenths in (1..600).chain([1_000, 2_777, 8_000, 10_000_000]) {
                 let (published, rate) = (Nanos::from_secs(seconds), rate(f64::from(tenths) / 10.0));
                 let least = match short.holds("meas", published, rate).unwrap_err() {
                     TooShort::Time { least, .. } | TooShort::Replies { least, .. } => least,
                     TooShort::Rate { .. } => {
-                        assert!(Scale::FULL.holds("meas", published, rate).is_err());
+                        assert!(TimeScale::FULL.holds("meas", published, rate).is_err());
                         continue;
                     }
                     other => panic!("{other}"),
                 };
-                let typed: Scale = least.to_string().parse().unwrap();
+                let typed: TimeScale = least.to_string().parse().unwrap();
                 assert_eq!(typed.holds("meas", published, rate), Ok(()), "{least} of {published} at {rate}");
                 let needs = SHORTEST.as_secs_f64().max(FEWEST_REPLIES / rate.get()) / published.as_secs_f64();
                 assert!(typed.get() / needs < 1.15, "{least} where {needs} would do");
@@ -269,16 +269,16 @@ mod tests {
 
     #[test]
     fn where_no_scale_would_do_none_is_advised() {
-        let said = Scale::FULL.holds("meas", Nanos::from_secs(20), rate(1e3)).unwrap_err().to_string();
+        let said = TimeScale::FULL.holds("meas", Nanos::from_secs(20), rate(1e3)).unwrap_err().to_string();
         assert!(said.contains("20 s at full scale") && said.contains("in the plan"), "{said}");
-        let said = Scale::FULL.holds("meas", Nanos::from_secs(60), rate(1.0)).unwrap_err().to_string();
+        let said = TimeScale::FULL.holds("meas", Nanos::from_secs(60), rate(1.0)).unwrap_err().to_string();
         assert!(said.contains("60 replies") && said.contains("a higher rate"), "{said}");
     }
 
     #[test]
     fn too_few_replies_are_refused_with_what_would_do() {
         let hour = Nanos::from_secs(3600);
-        let few = "1/60".parse::<Scale>().unwrap().holds("meas", hour, rate(25.0)).unwrap_err();
+        let few = "1/60".parse::<TimeScale>().unwrap().holds("meas", hour, rate(25.0)).unwrap_err();
         let TooShort::Replies { replies, least, .. } = few else { panic!("{few}") };
         assert_eq!(replies, 1_500.0);
         assert!(least.holds("meas", hour, rate(25.0)).is_ok());

@@ -4,13 +4,13 @@
 //! Measuring side, the bakeoff process. Starts only the robots, and knows the other side and other parts only by what
 //! the origin says of itself and of them. Writes a bake-off's directory with one run in it.
 
-use crate::directory::Directory;
-use crate::plan::{CachePlan, Course};
-use crate::records::{End, EntrantRecord, PartRecord, Purpose, RunRecord, Setup};
+use crate::directory::BakeoffDirectory;
+use crate::plan::{CachePlan, RateSchedule};
+use crate::records::{BakeoffSetup, End, EntrantRecord, PartRecord, RunPurpose, RunRecord};
 use crate::run::load::{Ended, Load, LogOf, Way};
 use crate::run::observer::{self, Counted, Elsewhere, Observer, Sides};
 use crate::run::parts::Member;
-use crate::run::{self, CachesError, Progress, steps};
+use crate::run::{self, BakeoffProgress, CachesError, steps};
 use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
 use bakeoff_loadgen::{TlsOptions, Trust};
@@ -90,9 +90,9 @@ impl Standalone<'_> {
     pub fn rate(&self) -> Result<Option<PerSecond>, NotStandalone> {
         match self.plan.course {
             _ if self.plan.has_outage() => Err(NotStandalone::Outage),
-            Course::Single(rate) => Ok(Some(rate)),
-            Course::BestEffort => Ok(None),
-            Course::Shares { .. } => Err(NotStandalone::Rates),
+            RateSchedule::Single(rate) => Ok(Some(rate)),
+            RateSchedule::BestEffort => Ok(None),
+            RateSchedule::Shares { .. } => Err(NotStandalone::Rates),
         }
     }
 
@@ -105,7 +105,7 @@ impl Standalone<'_> {
     pub fn run(
         &self,
         log: Option<&ResultsDir>,
-        progress: &mut dyn Progress,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<RunRecord, CachesError> {
         let rate = self.rate().map_err(|why| CachesError::Own(why.to_string()))?;
         let (mut setup, placement, connections) = run::setup::setup(self.plan, &self.flags, self.is_near())?;
@@ -135,8 +135,8 @@ impl Standalone<'_> {
     fn gather(
         &self,
         member: &Member,
-        setup: &mut Setup,
-        progress: &mut dyn Progress,
+        setup: &mut BakeoffSetup,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<u64, CachesError> {
         let run = member.gather(self.interrupted, progress)?;
         let part = member.part();
@@ -156,12 +156,13 @@ impl Standalone<'_> {
     fn written(
         &self,
         rate: Option<PerSecond>,
-        setup: &Setup,
+        setup: &BakeoffSetup,
         fixed: &Fixed,
         log: Option<&ResultsDir>,
-        progress: &mut dyn Progress,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<RunRecord, CachesError> {
-        let mut directory = log.map(|dir| Directory::begin(dir, &self.plan.text, setup)).transpose()?;
+        let mut directory =
+            log.map(|dir| BakeoffDirectory::begin(dir, &self.plan.text, setup)).transpose()?;
         let result = self.ask(rate, fixed, directory.as_mut(), progress);
         let how = match &result {
             _ if self.interrupted.load(Ordering::Relaxed) => End::Interrupted,
@@ -200,8 +201,8 @@ impl Standalone<'_> {
         &self,
         rate: Option<PerSecond>,
         fixed: &Fixed,
-        mut directory: Option<&mut Directory<'_>>,
-        progress: &mut dyn Progress,
+        mut directory: Option<&mut BakeoffDirectory<'_>>,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<RunRecord, CachesError> {
         let spec = self.plan.robots_at(rate);
         if let Some(directory) = &directory {
@@ -266,8 +267,8 @@ impl Standalone<'_> {
     fn beginning(&self, rate: Option<PerSecond>) -> RunRecord {
         let of_part = |rate: PerSecond| rate.get() / f64::from(self.lane().count());
         let entrant = EntrantRecord { name: self.name(), version: None, config: None };
-        let purpose =
-            rate.map_or(Purpose::BestEffort, |rate| Purpose::Rate { order: 1, rate_per_s: of_part(rate) });
+        let purpose = rate
+            .map_or(RunPurpose::BestEffort, |rate| RunPurpose::Rate { order: 1, rate_per_s: of_part(rate) });
         RunRecord::of(entrant, purpose)
     }
 

@@ -2,22 +2,22 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_caches::directory::{self, Directory};
+use bakeoff_caches::directory::{self, BakeoffDirectory};
 use bakeoff_caches::records::{
-    End, EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, Purpose, RunRecord, Setup, Store,
-    TrialVerdict, Used,
+    BakeoffSetup, End, EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, PhaseUsage, RunPurpose,
+    RunRecord, Store, TrialVerdict,
 };
-use bakeoff_caches::results::{Achievable, CutShort, Point, Results};
+use bakeoff_caches::results::{Achievable, BakeoffResults, CutShort, Point};
 use bakeoff_caches::transactions::Logged;
-use bakeoff_caches::{NothingChosen, Wanted, analyse, choose, shipped};
+use bakeoff_caches::{NothingChosen, Selection, analyse, choose, shipped};
 use bakeoff_results::directory::{END, ResultsDir};
-use bakeoff_robots::judge::{Fault, RequestKind};
-use bakeoff_robots::ledger::{Failure, Record, Scope, Sums};
+use bakeoff_robots::judge::{ReplyFault, RequestKind};
+use bakeoff_robots::ledger::{FirstFailure, LedgerRecord, RecordScope, Sums};
 use bakeoff_robots::phases::EndReason;
 use std::io::Write;
 
-fn setup() -> Setup {
-    Setup {
+fn setup() -> BakeoffSetup {
+    BakeoffSetup {
         format: 1,
         name: "polymix-1".to_owned(),
         started: "2026-11-22T12:00:00Z".to_owned(),
@@ -37,7 +37,7 @@ fn setup() -> Setup {
 }
 
 /// 100 requests a second for 60 s with this number of hits, which take 10 ms; misses take 3 s.
-fn record(scope: Scope, seconds: u64, hits: u64) -> Record {
+fn record(scope: RecordScope, seconds: u64, hits: u64) -> LedgerRecord {
     let all = 100 * seconds;
     let mut sums = Sums { asked: all, finished: all, good: all, ..Sums::default() };
     for n in 0..all {
@@ -51,11 +51,21 @@ fn record(scope: Scope, seconds: u64, hits: u64) -> Record {
         sums.offered_hit_bytes.add(1000);
     }
     let ended_ns = seconds * 1_000_000_000;
-    Record { lane: 0, scope, phase: "meas".to_owned(), number: 1, began_ns: 0, ended_ns, progress: all, sums }
+    LedgerRecord {
+        lane: 0,
+        scope,
+        phase: "meas".to_owned(),
+        number: 1,
+        began_ns: 0,
+        ended_ns,
+        progress: all,
+        sums,
+    }
 }
 
 fn run(hits: u64) -> RunRecord {
-    let cpu = Used { cache_cpu_ns: Some(600_000_000), origin_replies: 6_000 - hits, ..Used::default() };
+    let cpu =
+        PhaseUsage { cache_cpu_ns: Some(600_000_000), origin_replies: 6_000 - hits, ..PhaseUsage::default() };
     RunRecord {
         entrant: EntrantRecord {
             name: "squid".to_owned(),
@@ -64,9 +74,9 @@ fn run(hits: u64) -> RunRecord {
         },
         second_of: None,
         pass: None,
-        purpose: Purpose::Rate { order: 1, rate_per_s: 100.0 },
+        purpose: RunPurpose::Rate { order: 1, rate_per_s: 100.0 },
         phases: vec![PhaseLine {
-            phase: record(Scope::Phase, 60, hits),
+            phase: record(RecordScope::Phase, 60, hits),
             measured: true,
             ended: Some(EndReason::Duration),
             used: cpu,
@@ -114,9 +124,9 @@ fn a_directory_gives_its_figures_back() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
-    let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, plan, &setup()).unwrap();
     for _ in 0..12 {
-        let interval = record(Scope::Interval, 5, 275);
+        let interval = record(RecordScope::Interval, 5, 275);
         directory.interval(&IntervalLine { run: 0, cache_cpu_ns: None, interval }).unwrap();
     }
     directory.run(&run(3_300)).unwrap();
@@ -146,14 +156,14 @@ fn the_cost_of_a_hit_has_the_error_of_the_miss_in_it() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
-    let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, plan, &setup()).unwrap();
     let interval = |run, hits, cpu_ns| {
-        let interval = record(Scope::Interval, 5, hits);
+        let interval = record(RecordScope::Interval, 5, hits);
         IntervalLine { run, cache_cpu_ns: Some(cpu_ns), interval }
     };
-    let used = |cpu_ns| Used { cache_cpu_ns: Some(cpu_ns), ..Used::default() };
-    let mut fill = RunRecord { purpose: Purpose::Fill, ..run(0) };
-    (fill.phases[0].phase, fill.phases[0].used) = (record(Scope::Phase, 20, 0), used(2_000_000_000));
+    let used = |cpu_ns| PhaseUsage { cache_cpu_ns: Some(cpu_ns), ..PhaseUsage::default() };
+    let mut fill = RunRecord { purpose: RunPurpose::Fill, ..run(0) };
+    (fill.phases[0].phase, fill.phases[0].used) = (record(RecordScope::Phase, 20, 0), used(2_000_000_000));
     let mut rate = run(3_300);
     rate.phases[0].used = used(3_360_000_000);
     for cpu_ns in [400_000_000, 600_000_000, 400_000_000, 600_000_000] {
@@ -200,8 +210,9 @@ fn the_tails_of_hits_and_of_misses_are_told_apart_and_one_out_of_proportion_is_n
     near(hits.p50_ns, 5_000_000);
     near(hits.p99_ns, 10_000_000_000);
     near(misses.p999_ns, 3_000_000_000);
-    let named =
-        |results: &Results| results.warnings.iter().filter(|said| said.contains("a long tail")).count();
+    let named = |results: &BakeoffResults| {
+        results.warnings.iter().filter(|said| said.contains("a long tail")).count()
+    };
     assert_eq!(named(&results), 1, "{:?}", results.warnings);
     assert!(results.warnings.iter().any(|said| said.starts_with("squid at 100/s: hits have")));
     assert_eq!(named(&with_late_hits(3)), 0);
@@ -219,7 +230,7 @@ fn posts_that_come_to_the_origin_more_often_than_they_were_sent_are_named() {
         (0..50).for_each(|_| posts.bytes.add(100));
         results_of("polymix-1", &[run])
     };
-    let found = |results: &Results| {
+    let found = |results: &BakeoffResults| {
         let faults = &results.entrants[0].faults;
         faults.iter().find(|fault| fault.label == "post-repeated").map(|fault| fault.count)
     };
@@ -274,7 +285,7 @@ fn too_few_hits_fail_the_rule_of_1999() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "polymix-1").unwrap().text;
-    let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, plan, &setup()).unwrap();
     directory.run(&run(3_000)).unwrap();
     directory.end(&End::Complete).unwrap();
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
@@ -291,7 +302,7 @@ fn half_a_line_is_what_a_killed_run_leaves() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS[0].text;
-    let mut directory = Directory::begin(&dir, plan, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, plan, &setup()).unwrap();
     directory.run(&run(3_300)).unwrap();
     drop(directory);
     let mut file = std::fs::OpenOptions::new().append(true).open(temp.path().join(directory::RUNS)).unwrap();
@@ -306,17 +317,17 @@ fn half_a_line_is_what_a_killed_run_leaves() {
 }
 
 /// Results of a directory with these runs; the plan is a shipped one.
-fn results_of(plan: &str, runs: &[RunRecord]) -> Results {
+fn results_of(plan: &str, runs: &[RunRecord]) -> BakeoffResults {
     results_of_text(shipped::PLANS.iter().find(|shipped| shipped.name == plan).unwrap().text, runs)
 }
 
 /// The same for a plan given as text.
-fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
+fn results_of_text(plan: &str, runs: &[RunRecord]) -> BakeoffResults {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let has_its_own = plan.contains("rates = ") || plan.contains("best effort");
-    let setup = if has_its_own { Setup { rate_per_s: None, ..setup() } } else { setup() };
-    let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
+    let setup = if has_its_own { BakeoffSetup { rate_per_s: None, ..setup() } } else { setup() };
+    let mut directory = BakeoffDirectory::begin(&dir, plan, &setup).unwrap();
     for run in runs {
         directory.run(run).unwrap();
     }
@@ -326,7 +337,7 @@ fn results_of_text(plan: &str, runs: &[RunRecord]) -> Results {
 
 #[test]
 fn a_rate_that_was_too_much_is_told_before_all_else() {
-    let asked = |rate_per_s| RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s }, ..run(3_300) };
+    let asked = |rate_per_s| RunRecord { purpose: RunPurpose::Rate { order: 1, rate_per_s }, ..run(3_300) };
     let results = results_of("polymix-1", &[asked(400.0)]);
     let said = &results.entrants[0].sentence;
     assert!(said.starts_with("overloaded at 400/s, where 25 % of what was due was answered; "), "{said}");
@@ -374,7 +385,7 @@ fn what_was_broken_off_neither_passes_nor_fails_and_what_had_too_many_errors_fai
 fn every_measured_phase_of_a_run_is_a_point_of_its_own() {
     let mut two = run(3_300);
     let mut second = two.phases[0].clone();
-    second.phase = Record { phase: "top2".to_owned(), ..record(Scope::Phase, 60, 3_000) };
+    second.phase = LedgerRecord { phase: "top2".to_owned(), ..record(RecordScope::Phase, 60, 3_000) };
     two.phases.push(second);
     let ratios = Achievable {
         at_once: (0.6, 0.6),
@@ -406,7 +417,7 @@ fn a_phase_is_held_against_what_its_factors_ask_for() {
         "goal = { duration = \"54min\", errors = \"30%\" }\nload = { begin = \"50%\" }",
         1,
     );
-    let twice = RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s: 200.0 }, ..run(3_300) };
+    let twice = RunRecord { purpose: RunPurpose::Rate { order: 1, rate_per_s: 200.0 }, ..run(3_300) };
     for (text, asked, passes) in [(text, 200.0, false), (half.as_str(), 100.0, true)] {
         let point = results_of_text(text, std::slice::from_ref(&twice)).entrants.remove(0).points.remove(0);
         assert_eq!((point.rate_per_s, point.asked_rate_per_s), (Some(200.0), Some(asked)));
@@ -432,8 +443,8 @@ fn the_rule_of_1999_is_judged_where_the_plan_has_it() {
 
 /// A fill as fast as replies come, of this many seconds at 100/s.
 fn filling(seconds: u64, ended: EndReason) -> RunRecord {
-    let mut run = RunRecord { purpose: Purpose::BestEffort, ..run(0) };
-    run.phases[0].phase = record(Scope::Phase, seconds, 0);
+    let mut run = RunRecord { purpose: RunPurpose::BestEffort, ..run(0) };
+    run.phases[0].phase = record(RecordScope::Phase, seconds, 0);
     run.phases[0].phase.sums.fill.bytes.add(2_000_000);
     run.phases[0].ended = Some(ended);
     run.store = Some(Store {
@@ -474,12 +485,12 @@ fn a_fill_that_was_soon_over_or_took_too_long_is_said_to_be() {
 fn what_had_no_rate_is_found_without_one() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
-    let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     directory.run(&filling(60, EndReason::Fill)).unwrap();
     let stored = directory::load(temp.path()).unwrap();
-    let chosen = choose(&stored, &Wanted::default()).unwrap();
+    let chosen = choose(&stored, &Selection::default()).unwrap();
     assert_eq!(chosen[0].headline().to_string(), "run 0 (squid, best effort)");
-    let at_a_rate = Wanted { rate: bakeoff_units::PerSecond::new(100.0), ..Wanted::default() };
+    let at_a_rate = Selection { rate: bakeoff_units::PerSecond::new(100.0), ..Selection::default() };
     assert!(matches!(choose(&stored, &at_a_rate), Err(NothingChosen::NoSuchRun(_))));
 }
 
@@ -501,10 +512,10 @@ fn through_tunnels_nothing_is_a_hit_nobody_passes_and_a_refusal_is_shown_whole()
     let text = text.replacen("[origin]", "[origin]\ntls = true", 1);
     let mut tunnelled = run(0);
     let sums = &mut tunnelled.phases[0].phase.sums;
-    sums.faults.insert(Fault::FalseMiss, 3_000);
+    sums.faults.insert(ReplyFault::FalseMiss, 3_000);
     sums.errors.insert("tunnel-refused".to_owned(), 7);
     let reply = "HTTP/1.1 403 Forbidden\r\n\r\n".to_owned();
-    sums.failures.push(Failure { class: "tunnel-refused".to_owned(), done_ns: 1, reply: reply.clone() });
+    sums.failures.push(FirstFailure { class: "tunnel-refused".to_owned(), done_ns: 1, reply: reply.clone() });
     let results = results_of_text(&text, &[tunnelled]);
     let entrant = &results.entrants[0];
     let point = &entrant.points[0];
@@ -524,11 +535,11 @@ fn through_tunnels_nothing_is_a_hit_nobody_passes_and_a_refusal_is_shown_whole()
 #[test]
 fn a_peak_says_whether_it_was_ever_sustained() {
     let tried = |rate_per_s: f64, verdict, confirming| RunRecord {
-        purpose: Purpose::Trial { rate_per_s, verdict, confirming },
+        purpose: RunPurpose::Trial { rate_per_s, verdict, confirming },
         ..run(3_300)
     };
     let trial = |rate_per_s, verdict| tried(rate_per_s, verdict, false);
-    let at_100 = RunRecord { purpose: Purpose::Rate { order: 1, rate_per_s: 100.0 }, ..run(3_300) };
+    let at_100 = RunRecord { purpose: RunPurpose::Rate { order: 1, rate_per_s: 100.0 }, ..run(3_300) };
     let failed = RunRecord {
         failed: Some("it went away".to_owned()),
         phases: Vec::new(),
@@ -579,7 +590,7 @@ fn a_peak_says_whether_it_was_ever_sustained() {
         ),
         (vec![trial(100.0, TrialVerdict::TooSlow), failed], None, "no rate was measured in 2 trials"),
     ] {
-        let searching = |run: &&RunRecord| matches!(run.purpose, Purpose::Trial { confirming: false, .. });
+        let searching = |run: &&RunRecord| matches!(run.purpose, RunPurpose::Trial { confirming: false, .. });
         let tried = runs.iter().filter(searching).count();
         let results = results_of("cache-bakeoff", &runs);
         let peak = results.entrants[0].peak.as_ref().unwrap();
@@ -591,10 +602,10 @@ fn a_peak_says_whether_it_was_ever_sustained() {
 fn phases_of_several_runs_are_listed_once() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
-    let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     let mut two = run(3_300);
     let cool = PhaseLine {
-        phase: Record { phase: "cool".to_owned(), ..record(Scope::Phase, 60, 0) },
+        phase: LedgerRecord { phase: "cool".to_owned(), ..record(RecordScope::Phase, 60, 0) },
         measured: false,
         ..two.phases[0].clone()
     };
@@ -603,7 +614,7 @@ fn phases_of_several_runs_are_listed_once() {
     directory.run(&two).unwrap();
     directory.end(&End::Complete).unwrap();
     let stored = directory::load(temp.path()).unwrap();
-    let wanted = Wanted { phase: Some("warm".to_owned()), ..Wanted::default() };
+    let wanted = Selection { phase: Some("warm".to_owned()), ..Selection::default() };
     assert_eq!(choose(&stored, &wanted).unwrap_err(), NothingChosen::NoSuchPhase("meas, cool".to_owned()));
 }
 
@@ -611,7 +622,7 @@ fn phases_of_several_runs_are_listed_once() {
 fn half_a_line_may_end_within_a_character() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
-    let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     directory.run(&run(3_300)).unwrap();
     drop(directory);
     let mut file = std::fs::OpenOptions::new().append(true).open(temp.path().join(directory::RUNS)).unwrap();
@@ -623,7 +634,7 @@ fn half_a_line_may_end_within_a_character() {
 fn another_form_is_refused_with_the_version_that_wrote_it() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
-    Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    BakeoffDirectory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     // Of a form to come it knows these two members, and no others.
     std::fs::write(temp.path().join(directory::BAKEOFF.setup), r#"{"format": 2, "bakeoff": "9.0.0"}"#)
         .unwrap();
@@ -637,7 +648,7 @@ fn another_form_is_refused_with_the_version_that_wrote_it() {
 fn an_end_that_cannot_be_read_is_no_killed_run() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
-    Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    BakeoffDirectory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     assert_eq!(directory::load(temp.path()).unwrap().ended, None);
     std::fs::create_dir(temp.path().join(END)).unwrap();
     let why = directory::load(temp.path()).unwrap_err().to_string();
@@ -647,7 +658,7 @@ fn an_end_that_cannot_be_read_is_no_killed_run() {
 /// A run with an outage of 5 s from 60 s on; the first good reply came 1.3 s after the start.
 fn killed() -> RunRecord {
     let line = |name: &str, hits: u64, measured: bool| PhaseLine {
-        phase: Record { phase: name.to_owned(), ..record(Scope::Phase, 60, hits) },
+        phase: LedgerRecord { phase: name.to_owned(), ..record(RecordScope::Phase, 60, hits) },
         measured,
         ..run(0).phases[0].clone()
     };
@@ -761,9 +772,9 @@ fn both_starts_of_a_baseline_stand_side_by_side_in_the_order_of_the_plan() {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let entrants = ["squid", "squid'", "nginx"].map(str::to_owned).to_vec();
-    let setup = Setup { rate_per_s: None, entrants, ..setup() };
+    let setup = BakeoffSetup { rate_per_s: None, entrants, ..setup() };
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "cache-bakeoff").unwrap().text;
-    let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, plan, &setup).unwrap();
     runs.iter().for_each(|run| directory.run(run).unwrap());
     let results = analyse(&directory::load(temp.path()).unwrap()).unwrap();
     let names: Vec<&str> = results.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
@@ -803,16 +814,16 @@ fn what_failed_in_one_pass_says_in_which_and_is_found_by_extract() {
     assert_eq!(results.entrants[0].points.len(), 1);
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
-    let mut directory = Directory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
+    let mut directory = BakeoffDirectory::begin(&dir, shipped::PLANS[0].text, &setup()).unwrap();
     runs.iter().for_each(|run| directory.run(run).unwrap());
     let stored = directory::load(temp.path()).unwrap();
-    let chosen = choose(&stored, &Wanted::default()).unwrap();
+    let chosen = choose(&stored, &Selection::default()).unwrap();
     assert_eq!(chosen[0].headline().to_string(), "run 1 (squid, 100/s, pass 2)");
 }
 
 #[test]
 fn the_second_start_of_a_baseline_has_the_peak_of_the_first_that_searched() {
-    let trial = Purpose::Trial { rate_per_s: 100.0, verdict: TrialVerdict::Sustained, confirming: false };
+    let trial = RunPurpose::Trial { rate_per_s: 100.0, verdict: TrialVerdict::Sustained, confirming: false };
     let runs = [
         RunRecord { purpose: trial, ..in_pass("squid'", 1, 3_300) },
         in_pass("squid'", 1, 3_300),
@@ -836,7 +847,7 @@ fn records_and_set_ups_of_before_have_neither_passes_nor_turns() {
     for member in ["entrants", "turns"] {
         value.as_object_mut().unwrap().remove(member).unwrap();
     }
-    let read: Setup = serde_json::from_value(value).unwrap();
+    let read: BakeoffSetup = serde_json::from_value(value).unwrap();
     assert!(read.entrants.is_empty() && read.turns.is_empty());
 }
 
@@ -845,16 +856,16 @@ fn said_of_falling(hits: [u64; 2], possible: [f64; 2]) -> String {
     let temp = tempfile::tempdir().unwrap();
     let dir = ResultsDir::create(temp.path(), &directory::BAKEOFF).unwrap();
     let plan = shipped::PLANS.iter().find(|plan| plan.name == "cache-bakeoff").unwrap().text;
-    let setup = Setup { rate_per_s: None, ..setup() };
-    let mut directory = Directory::begin(&dir, plan, &setup).unwrap();
+    let setup = BakeoffSetup { rate_per_s: None, ..setup() };
+    let mut directory = BakeoffDirectory::begin(&dir, plan, &setup).unwrap();
     for (number, (hits, possible)) in hits.into_iter().zip(possible).enumerate() {
         for n in 0..12 {
-            let interval = record(Scope::Interval, 5, hits + n % 3);
+            let interval = record(RecordScope::Interval, 5, hits + n % 3);
             directory.interval(&IntervalLine { run: number as u32, cache_cpu_ns: None, interval }).unwrap();
         }
         let (order, both) = (number as u32 + 1, (possible, possible));
         let mut run = run(12 * hits + 12);
-        run.purpose = Purpose::Rate { order, rate_per_s: 50.0 * f64::from(order) };
+        run.purpose = RunPurpose::Rate { order, rate_per_s: 50.0 * f64::from(order) };
         let at_once = (0.55, 0.55);
         let best = Achievable {
             at_once,

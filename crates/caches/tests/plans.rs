@@ -2,12 +2,12 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_caches::plan::{CachePlan, Changes, Course, Entrant, Kind, Peak};
-use bakeoff_caches::{Scale, Takes, shipped};
+use bakeoff_caches::plan::{CachePlan, Entrant, EntrantKind, PeakSource, PlanChanges, RateSchedule};
+use bakeoff_caches::{Takes, TimeScale, shipped};
 use bakeoff_content::Distribution;
 use bakeoff_robots::Connections;
 use bakeoff_robots::phases::Phase;
-use bakeoff_robots::working_set::Limit;
+use bakeoff_robots::working_set::GrowthLimit;
 use bakeoff_subject::{Product, ProxyMode as Mode};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::num::NonZeroU32;
@@ -17,15 +17,15 @@ fn text(name: &str) -> &'static str {
 }
 
 fn parse(text: &str) -> Result<CachePlan, String> {
-    parse_with(text, &Changes::default())
+    parse_with(text, &PlanChanges::default())
 }
 
-fn parse_with(text: &str, changes: &Changes) -> Result<CachePlan, String> {
+fn parse_with(text: &str, changes: &PlanChanges) -> Result<CachePlan, String> {
     CachePlan::parse("plan", "plan.toml", text, changes).map_err(|error| error.to_string())
 }
 
-fn at_scale(scale: &str) -> Changes {
-    Changes { scale: Some(scale.parse().unwrap()), ..Changes::default() }
+fn at_scale(scale: &str) -> PlanChanges {
+    PlanChanges { scale: Some(scale.parse().unwrap()), ..PlanChanges::default() }
 }
 
 fn rate(per_second: f64) -> PerSecond {
@@ -75,7 +75,7 @@ fn polymix_4_has_its_published_parameters() {
     assert_eq!((robots.robots.get(), robots.servers.get()), (1000, 600));
     assert_eq!(robots.connections, Connections::Each(NonZeroU32::new(4).unwrap()));
     // 400 x 0.45 x 80 % x 4 h / 240.
-    assert_eq!(robots.working_set, Limit::Objects(8640));
+    assert_eq!(robots.working_set, GrowthLimit::Objects(8640));
     let fill = &plan.phases()[1];
     assert_eq!((fill.goal.fill_bytes, fill.goal.lock.unwrap().frozen), (Some(2 * plan.memory_bytes), true));
     // Four hours would shrink to a minute; a scale does not fill a store sooner.
@@ -116,7 +116,7 @@ fn over_tls_no_proxy_is_asked_in_reverse() {
     let address = "127.0.0.1:3128".parse().unwrap();
     let asked = |mode: &str, of| {
         let entrants = vec![Entrant::running(address, of)];
-        parse_with(&over_tls(mode), &Changes { entrants, ..Changes::default() })
+        parse_with(&over_tls(mode), &PlanChanges { entrants, ..PlanChanges::default() })
     };
     assert!(asked("forward", Mode::Forward).is_ok());
     for said in
@@ -135,7 +135,7 @@ fn webaxe_4_has_its_published_parameters() {
     let robots = plan.robots_at(rate(500.0));
     // One site at any rate; 1 GB in objects of 11 KB.
     assert_eq!((robots.robots.get(), robots.servers.get()), (1250, 1));
-    assert_eq!(robots.working_set, Limit::Objects((1 << 30) / (11 << 10)));
+    assert_eq!(robots.working_set, GrowthLimit::Objects((1 << 30) / (11 << 10)));
     assert_eq!(robots.connections, Connections::Each(NonZeroU32::new(4).unwrap()));
     assert_eq!((robots.recurrence.get(), robots.byte_hit_discrimination.get()), (0.95, 0.9));
     let hot = robots.hot_set.unwrap();
@@ -164,7 +164,7 @@ fn webaxe_4_has_its_published_parameters() {
 #[test]
 fn polyfill_has_its_published_parameters_and_no_rate() {
     let plan = parse_with(text("polyfill"), &at_scale("1/60")).unwrap();
-    assert_eq!((&plan.course, plan.hit_ratio), (&Course::BestEffort, None));
+    assert_eq!((&plan.course, plan.hit_ratio), (&RateSchedule::BestEffort, None));
     let robots = plan.robots_at(None::<PerSecond>);
     assert_eq!((robots.rate, robots.recurrence.get()), (None, 0.05));
     let kinds = plan.model.kinds();
@@ -191,7 +191,7 @@ fn polyfill_has_its_published_parameters_and_no_rate() {
 #[test]
 fn a_plan_without_a_rate_takes_nothing_that_needs_one() {
     let polyfill = text("polyfill");
-    let given = Changes { rate: Some(rate(50.0)), ..Changes::default() };
+    let given = PlanChanges { rate: Some(rate(50.0)), ..PlanChanges::default() };
     let said = parse_with(polyfill, &given).unwrap_err();
     assert!(said.contains("as fast as replies come, at no rate; take --rate out"), "{said}");
     let effort = "rate = \"best effort\"";
@@ -240,7 +240,7 @@ fn a_working_set_that_follows_from_no_rate_stands_with_the_robots() {
         .replacen("working_set_of = \"4h\"", "", 1)
         .replacen("[robots]", "[robots]\nworking_set = { objects = 7 }", 1);
     for per_second in [50.0, 400.0] {
-        assert_eq!(parse(&own).unwrap().robots_at(rate(per_second)).working_set, Limit::Objects(7));
+        assert_eq!(parse(&own).unwrap().robots_at(rate(per_second)).working_set, GrowthLimit::Objects(7));
     }
 }
 
@@ -292,7 +292,8 @@ fn only_what_bakeoff_starts_can_be_away() {
             "`127.0.0.1:3128` cannot be away, as it is in an outage of this plan: bakeoff kills no process",
         ),
     ] {
-        let changes = Changes { entrants: vec!["nginx".parse().unwrap(), entrant], ..Changes::default() };
+        let changes =
+            PlanChanges { entrants: vec!["nginx".parse().unwrap(), entrant], ..PlanChanges::default() };
         let said = parse_with(text("downtime-2"), &changes).unwrap_err();
         assert!(said.contains("`products`") && said.contains(why), "{said}");
         parse_with(text("polymix-1"), &changes).unwrap();
@@ -321,10 +322,10 @@ fn what_follows_from_the_rate_stands_in_one_place() {
 #[test]
 fn the_bake_off_has_its_ten_rates_in_their_order() {
     let plan = parse(text("cache-bakeoff")).unwrap();
-    let Course::Shares { shares, peak, idle } = plan.course else { panic!("one rate") };
+    let RateSchedule::Shares { shares, peak, idle } = plan.course else { panic!("one rate") };
     let rates: Vec<f64> = shares.iter().map(|share| (share.get() * 250.0).round()).collect();
     assert_eq!(rates, [250.0, 25.0, 225.0, 50.0, 200.0, 80.0, 100.0, 180.0, 130.0, 160.0]);
-    assert!(matches!(peak, Peak::Searched { .. }));
+    assert!(matches!(peak, PeakSource::Searched { .. }));
     assert_eq!(idle, Nanos::from_secs(600));
 }
 
@@ -339,33 +340,36 @@ fn a_scale_shortens_all_but_the_warm_up_of_ten_seconds() {
     // 30 s would do by time, but 2000 replies at 50/s take 40 s: the advice suffices for both.
     parse_with(text("polymix-1"), &at_scale("1/81")).unwrap();
     assert!(parse_with(text("polymix-1"), &at_scale("1/82")).is_err());
-    let slow = Changes { rate: Some(rate(10.0)), ..at_scale("1/60") };
+    let slow = PlanChanges { rate: Some(rate(10.0)), ..at_scale("1/60") };
     let few = parse_with(text("polymix-1"), &slow).unwrap_err();
     assert!(few.contains("540 replies at 10/s") && few.contains("2000"), "{few}");
 }
 
 #[test]
 fn flags_take_the_place_of_what_the_plan_says() {
-    let changes = Changes {
+    let changes = PlanChanges {
         entrants: vec!["squid=my.conf".parse().unwrap(), "none".parse().unwrap()],
         rate: Some(rate(80.0)),
-        scale: Some(Scale::FULL),
+        scale: Some(TimeScale::FULL),
         origin_port: Some(8080),
-        ..Changes::default()
+        ..PlanChanges::default()
     };
     let plan = parse_with(text("polymix-1"), &changes).unwrap();
     let names: Vec<&str> = plan.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
     assert_eq!(
         (names, plan.course, plan.origin_port),
-        (vec!["squid-my", "none"], Course::Single(rate(80.0)), Some(8080))
+        (vec!["squid-my", "none"], RateSchedule::Single(rate(80.0)), Some(8080))
     );
-    let Kind::Product { product: Product::Squid, config: Some(config) } = &plan.entrants[0].kind else {
+    let EntrantKind::Product { product: Product::Squid, config: Some(config) } = &plan.entrants[0].kind
+    else {
         panic!()
     };
     assert_eq!(config.to_str(), Some("my.conf"));
     assert_eq!(plan.entrants[0].typed(), "squid=my.conf");
     let plan = parse_with(text("cache-bakeoff"), &changes).unwrap();
-    assert!(matches!(plan.course, Course::Shares { peak: Peak::Given(peak), .. } if peak == rate(80.0)));
+    assert!(
+        matches!(plan.course, RateSchedule::Shares { peak: PeakSource::Given(peak), .. } if peak == rate(80.0))
+    );
 }
 
 #[test]
@@ -435,7 +439,7 @@ fn who_accepts_gzip_can_get_it() {
 fn a_product_takes_part_with_our_configuration_and_with_yours_but_once_with_each() {
     let names = |typed: &[&str]| {
         let entrants = typed.iter().map(|name| name.parse().unwrap()).collect();
-        let changes = Changes { entrants, ..Changes::default() };
+        let changes = PlanChanges { entrants, ..PlanChanges::default() };
         let plan = parse_with(text("polymix-1"), &changes)?;
         Ok(plan.entrants.into_iter().map(|entrant| entrant.name).collect::<Vec<_>>())
     };
@@ -464,7 +468,7 @@ fn what_is_advised_for_one_of_two_phases_does_for_both() {
 
 #[test]
 fn entrants_are_products_or_nobody() {
-    assert_eq!("none".parse::<Entrant>().unwrap().kind, Kind::Direct);
+    assert_eq!("none".parse::<Entrant>().unwrap().kind, EntrantKind::Direct);
     for product in Product::caches() {
         assert!(product.label().parse::<Entrant>().unwrap().is_cache());
     }
@@ -503,7 +507,7 @@ fn the_order_is_drawn_from_the_seed_anew_for_every_pass() {
 
 #[test]
 fn one_by_itself_runs_once_and_in_the_order_of_its_plan() {
-    let alone = Changes { entrants: vec!["squid".parse().unwrap()], ..Changes::default() };
+    let alone = PlanChanges { entrants: vec!["squid".parse().unwrap()], ..PlanChanges::default() };
     let text = text("cache-bakeoff").replacen("order = \"random\" ", "#", 1);
     let once = text.replacen("passes = 2 ", "#", 1).replacen("baseline_twice = true", "#", 1);
     let plan = parse_with(&once, &alone).unwrap();

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_caches::plan::{CachePlan, Changes, Course};
+use bakeoff_caches::plan::{CachePlan, PlanChanges, RateSchedule};
 use bakeoff_caches::shipped;
 use bakeoff_content::world::Model;
 use bakeoff_robots::judge::RequestKind;
@@ -38,11 +38,12 @@ simple robots 17617 8225553f5c46f0de
 fn shipped_plans_ask_for_what_they_always_did() {
     let mut seen = String::new();
     for shipped in shipped::PLANS {
-        let plan = CachePlan::parse(shipped.name, "plan.toml", shipped.text, &Changes::default()).unwrap();
+        let plan =
+            CachePlan::parse(shipped.name, "plan.toml", shipped.text, &PlanChanges::default()).unwrap();
         let rate = match plan.course {
-            Course::Single(rate) => Some(rate),
-            Course::BestEffort => None,
-            Course::Shares { .. } => PerSecond::new(RATE),
+            RateSchedule::Single(rate) => Some(rate),
+            RateSchedule::BestEffort => None,
+            RateSchedule::Shares { .. } => PerSecond::new(RATE),
         };
         let robots = requests(plan.robots_at(rate), &plan.model, plan.seed);
         writeln!(seen, "{} robots {} {:016x}", shipped.name, robots.0, robots.1).unwrap();

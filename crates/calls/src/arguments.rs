@@ -3,17 +3,17 @@
 //! Measuring side, cold. Read by hand: in a guest every instruction before the first batch is paid for, and only
 //! bakeoff types it.
 
-use crate::{CallsError, Clock, Operation, Peers, Place};
+use crate::{CallClock, CallOperation, CallsError, Instance, Peers};
 use std::ffi::OsString;
 use std::str::FromStr;
 
 /// The settings of the process.
 #[derive(Clone, Debug)]
 pub(crate) struct Arguments {
-    pub(crate) clock: Clock,
-    pub(crate) place: Place,
+    pub(crate) clock: CallClock,
+    pub(crate) place: Instance,
     /// By itself, these operations and at most so many batches of each; else on command, line by line.
-    pub(crate) alone: Option<(Vec<Operation>, usize)>,
+    pub(crate) alone: Option<(Vec<CallOperation>, usize)>,
 }
 
 impl Arguments {
@@ -21,7 +21,7 @@ impl Arguments {
         let (mut dir, mut program) = (None, OsString::from("/bin/true"));
         let (mut clock, mut peers) = ("monotonic".to_owned(), Peers::Same);
         let (mut depth, mut port) = (8, 0);
-        let (mut alone, mut operations, mut batches) = (false, Operation::all().collect(), 9);
+        let (mut alone, mut operations, mut batches) = (false, CallOperation::all().collect(), 9);
         while let Some(flag) = words.next() {
             let flag = text(flag)?;
             let mut value = || words.next().ok_or_else(|| wrong(format!("{flag} has no value")));
@@ -40,8 +40,8 @@ impl Arguments {
         }
         let dir = dir.ok_or_else(|| wrong("--dir DIR is missing".to_owned()))?;
         let clock =
-            Clock::of_word(&clock).ok_or_else(|| wrong(format!("there is no clock `{clock}` here")))?;
-        let place = Place { dir: dir.into(), depth, program: program.into(), port, peers };
+            CallClock::of_word(&clock).ok_or_else(|| wrong(format!("there is no clock `{clock}` here")))?;
+        let place = Instance { dir: dir.into(), depth, program: program.into(), port, peers };
         Ok(Self { clock, place, alone: alone.then_some((operations, batches)) })
     }
 }
@@ -51,9 +51,9 @@ fn chosen(word: &str) -> Result<Peers, CallsError> {
     found.ok_or_else(|| wrong(format!("peers are `same` or `other`, not `{word}`")))
 }
 
-fn listed(words: &str) -> Result<Vec<Operation>, CallsError> {
+fn listed(words: &str) -> Result<Vec<CallOperation>, CallsError> {
     let operation =
-        |word| Operation::of_word(word).ok_or_else(|| wrong(format!("there is no operation `{word}`")));
+        |word| CallOperation::of_word(word).ok_or_else(|| wrong(format!("there is no operation `{word}`")));
     words.split(',').map(operation).collect()
 }
 

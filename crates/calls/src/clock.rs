@@ -5,14 +5,14 @@ use bakeoff_units::{Clock as _, MonotonicClock};
 
 /// A clock.
 #[derive(Clone, Copy, Debug)]
-pub enum Clock {
+pub enum CallClock {
     /// Nanoseconds.
     Monotonic(MonotonicClock),
     /// The processor's own counter (x86-64), which counts instructions where the machine is one that does.
     Counter,
 }
 
-impl Clock {
+impl CallClock {
     /// The clock of this word, where this processor has it.
     pub fn of_word(word: &str) -> Option<Self> {
         match word {

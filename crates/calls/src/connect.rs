@@ -2,7 +2,7 @@
 //!
 //! Measuring side, hot. Our connections are reset, so that no port waits for late segments after a batch.
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use crate::partner::{Partner, listener};
 use crate::station::Station;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -26,9 +26,9 @@ impl Connect {
 }
 
 fn once(address: SocketAddr) -> Done<TcpStream> {
-    let stream = TcpStream::connect(address).map_err(Failure::io("connect"))?;
+    let stream = TcpStream::connect(address).map_err(OperationFailure::io("connect"))?;
     let at_once = libc::linger { l_onoff: 1, l_linger: 0 };
-    setsockopt(&stream, sockopt::Linger, &at_once).map_err(Failure::of("setsockopt"))?;
+    setsockopt(&stream, sockopt::Linger, &at_once).map_err(OperationFailure::of("setsockopt"))?;
     Ok(stream)
 }
 

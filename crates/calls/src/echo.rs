@@ -2,7 +2,7 @@
 //!
 //! Measuring side, hot on both ends.
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use crate::partner::{Partner, accepted, datagrams, listener};
 use crate::station::{Station, all};
 use nix::fcntl::OFlag;
@@ -22,14 +22,14 @@ pub(crate) struct Echo {
 
 impl Echo {
     pub(crate) fn pipes(core: usize) -> Done<Self> {
-        let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(Failure::of("pipe"));
+        let pipe = || pipe2(OFlag::O_CLOEXEC).map_err(OperationFailure::of("pipe"));
         let ((their_in, out), (back, their_out)) = (pipe()?, pipe()?);
         let partner = Partner::start(core, move || answer(their_in, their_out))?;
         Ok(Self { out, back, partner })
     }
 
     pub(crate) fn unix(core: usize) -> Done<Self> {
-        let (ours, theirs) = UnixStream::pair().map_err(Failure::io("a pair of AF_UNIX sockets"))?;
+        let (ours, theirs) = UnixStream::pair().map_err(OperationFailure::io("a pair of AF_UNIX sockets"))?;
         let partner = Partner::start(core, move || answer(&theirs, &theirs))?;
         Self::over(ours.into(), partner)
     }
@@ -55,8 +55,8 @@ impl Echo {
                 answer(&stream, &stream);
             }
         })?;
-        let ours = TcpStream::connect(address).map_err(Failure::io("connect"))?;
-        ours.set_nodelay(true).map_err(Failure::io("setsockopt"))?;
+        let ours = TcpStream::connect(address).map_err(OperationFailure::io("connect"))?;
+        ours.set_nodelay(true).map_err(OperationFailure::io("setsockopt"))?;
         let mut echo = Self::over(ours.into(), partner)?;
         // Once it has answered, others can listen on the port.
         echo.run(1)?;
@@ -64,7 +64,7 @@ impl Echo {
     }
 
     fn over(socket: OwnedFd, partner: Partner) -> Done<Self> {
-        let out = socket.try_clone().map_err(Failure::io("dup"))?;
+        let out = socket.try_clone().map_err(OperationFailure::io("dup"))?;
         Ok(Self { out, back: socket, partner })
     }
 }

@@ -9,7 +9,7 @@ use std::io;
 
 /// The failure of one operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Failure {
+pub enum OperationFailure {
     /// The system, or a layer in its name, refused it.
     System {
         /// The call, such as `socket`.
@@ -21,7 +21,7 @@ pub enum Failure {
     Wrong(String),
 }
 
-impl Failure {
+impl OperationFailure {
     /// The failure of a call of this name.
     pub(crate) const fn of(doing: &'static str) -> impl Fn(Errno) -> Self {
         move |errno| Self::System { doing, errno }
@@ -44,7 +44,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for OperationFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::System { doing, errno } => write!(f, "{doing}: {}", errno.desc()),
@@ -54,4 +54,4 @@ impl fmt::Display for Failure {
 }
 
 /// The result of an operation.
-pub(crate) type Done<T = ()> = Result<T, Failure>;
+pub(crate) type Done<T = ()> = Result<T, OperationFailure>;

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, hot. All files lie in the deepest directory of the place.
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use crate::station::{Station, all};
 use nix::fcntl::{OFlag, open};
 use nix::sys::stat::{Mode, stat};
@@ -30,7 +30,7 @@ impl Stat {
 impl Station for Stat {
     fn run(&mut self, count: u64) -> Done {
         for _ in 0..count {
-            black_box(stat(self.0.as_c_str()).map_err(Failure::of("stat"))?);
+            black_box(stat(self.0.as_c_str()).map_err(OperationFailure::of("stat"))?);
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Many {
 
     fn remove(&self, count: u64) -> Done {
         let mut names = self.names.iter().take(count as usize);
-        names.try_for_each(|name| unlink(name.as_c_str())).map_err(Failure::of("unlink"))
+        names.try_for_each(|name| unlink(name.as_c_str())).map_err(OperationFailure::of("unlink"))
     }
 
     /// Removes the files of a batch that was cut short.
@@ -151,8 +151,8 @@ impl<const BLOCK: usize> Station for Copy<BLOCK> {
         let mut buffer = [0; BLOCK];
         for number in 0..count {
             if number % BLOCKS == 0 {
-                lseek(&self.from, 0, Whence::SeekSet).map_err(Failure::of("lseek"))?;
-                lseek(&self.to, 0, Whence::SeekSet).map_err(Failure::of("lseek"))?;
+                lseek(&self.from, 0, Whence::SeekSet).map_err(OperationFailure::of("lseek"))?;
+                lseek(&self.to, 0, Whence::SeekSet).map_err(OperationFailure::of("lseek"))?;
             }
             all("read", BLOCK)(read(&self.from, &mut buffer))?;
             all("write", BLOCK)(write(&self.to, &buffer))?;
@@ -168,16 +168,17 @@ fn a_file(dir: &Path) -> Done<CString> {
 }
 
 pub(crate) fn written(path: &Path, bytes: usize) -> Done {
-    fs::write(path, vec![b'x'; bytes]).map_err(Failure::io("writing a file"))
+    fs::write(path, vec![b'x'; bytes]).map_err(OperationFailure::io("writing a file"))
 }
 
 fn opened(path: &CStr, flags: OFlag) -> Done<OwnedFd> {
-    open(path, flags | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o644)).map_err(Failure::of("open"))
+    open(path, flags | OFlag::O_CLOEXEC, Mode::from_bits_truncate(0o644))
+        .map_err(OperationFailure::of("open"))
 }
 
 pub(crate) fn c_path(path: &Path) -> Done<CString> {
     CString::new(path.as_os_str().as_bytes())
-        .map_err(|_| Failure::Wrong("a path with a zero byte".to_owned()))
+        .map_err(|_| OperationFailure::Wrong("a path with a zero byte".to_owned()))
 }
 
 #[cfg(test)]

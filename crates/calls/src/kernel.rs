@@ -2,7 +2,7 @@
 //!
 //! Measuring side, hot.
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use crate::station::{Station, all};
 use nix::fcntl::{OFlag, open};
 use nix::sys::select::{FdSet, select};
@@ -58,7 +58,7 @@ impl Station for Write {
 }
 
 fn device(path: &std::ffi::CStr, access: OFlag) -> Done<OwnedFd> {
-    open(path, access | OFlag::O_CLOEXEC, Mode::empty()).map_err(Failure::of("open of a device"))
+    open(path, access | OFlag::O_CLOEXEC, Mode::empty()).map_err(OperationFailure::of("open of a device"))
 }
 
 /// The descriptors are open during a batch only: a process that forks would pass them on.
@@ -67,9 +67,9 @@ pub(crate) struct Select(Vec<OwnedFd>);
 
 impl Station for Select {
     fn before(&mut self, _count: u64) -> Done {
-        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).map_err(Failure::of("pipe"))?;
+        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).map_err(OperationFailure::of("pipe"))?;
         let copies: Result<Vec<OwnedFd>, _> = (0..DESCRIPTORS).map(|_| writer.try_clone()).collect();
-        self.0 = copies.map_err(Failure::io("dup"))?;
+        self.0 = copies.map_err(OperationFailure::io("dup"))?;
         self.0.push(reader); // a pipe that nobody reads is ready in another way
         Ok(())
     }
@@ -82,9 +82,9 @@ impl Station for Select {
         for _ in 0..count {
             let (mut ready, mut at_once) = (waiting, TimeVal::new(0, 0));
             let found = select(highest.map(|fd| fd + 1), None, Some(&mut ready), None, Some(&mut at_once));
-            let found = found.map_err(Failure::of("select"))?;
+            let found = found.map_err(OperationFailure::of("select"))?;
             if found as usize != DESCRIPTORS {
-                return Err(Failure::Wrong(format!("select: {found} of {DESCRIPTORS} descriptors")));
+                return Err(OperationFailure::Wrong(format!("select: {found} of {DESCRIPTORS} descriptors")));
             }
         }
         Ok(())
@@ -103,7 +103,7 @@ pub(crate) struct Pipe {
 
 impl Pipe {
     pub(crate) fn new() -> Done<Self> {
-        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).map_err(Failure::of("pipe"))?;
+        let (reader, writer) = pipe2(OFlag::O_CLOEXEC).map_err(OperationFailure::of("pipe"))?;
         Ok(Self { reader, writer })
     }
 }

@@ -21,12 +21,12 @@ mod run;
 mod said;
 mod station;
 
-pub use clock::Clock;
-pub use failure::Failure;
-pub use operation::Operation;
+pub use clock::CallClock;
+pub use failure::OperationFailure;
+pub use operation::CallOperation;
 pub use run::run;
-pub use said::{Answer, Asked};
-pub use station::{Batch, Peers, Place};
+pub use said::{CallReply, CallRequest};
+pub use station::{BatchCost, Instance, Peers};
 
 use std::io;
 use std::path::PathBuf;
@@ -34,7 +34,7 @@ use std::path::PathBuf;
 /// The word that makes the executable this process: `bakeoff calls FLAGS`.
 pub const WORD: &str = "calls";
 
-/// Error that ends the process before it was told to end. An operation that cannot be made is a [`Failure`].
+/// Error that ends the process before it was told to end. An operation that cannot be made is a [`OperationFailure`].
 #[derive(Debug, thiserror::Error)]
 pub enum CallsError {
     /// An unknown flag, or its value.

@@ -4,7 +4,7 @@
 
 /// An operation that a process repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Operation {
+pub enum CallOperation {
     /// The cheapest call there is: getppid.
     Null,
     /// One byte of /dev/zero.
@@ -57,34 +57,34 @@ pub enum Operation {
 
 /// Every operation in the order of reports: its word, and the batch size and greatest number of batches where the
 /// process runs by itself. Operations that wake others or make processes are dear, above all in a guest.
-const TABLE: [(Operation, &str, u64, usize); 24] = [
-    (Operation::Null, "null", 2000, 100),
-    (Operation::Read, "read", 2000, 100),
-    (Operation::Write, "write", 2000, 100),
-    (Operation::Stat, "stat", 1000, 100),
-    (Operation::OpenClose, "open-close", 500, 100),
-    (Operation::Create, "create", 400, 100),
-    (Operation::Delete, "delete", 400, 100),
-    (Operation::Select, "select", 200, 100),
-    (Operation::Fork, "fork", 20, 100),
-    (Operation::Exec, "exec", 10, 100),
-    (Operation::Shell, "sh", 3, 5),
-    (Operation::Pipe, "pipe", 300, 100),
-    (Operation::Unix, "unix", 300, 100),
-    (Operation::Udp, "udp", 300, 100),
-    (Operation::Tcp, "tcp", 300, 100),
-    (Operation::RpcUdp, "rpc-udp", 200, 100),
-    (Operation::RpcTcp, "rpc-tcp", 200, 100),
-    (Operation::Connect, "connect", 200, 100),
-    (Operation::Copy4096, "copy-4096", 384, 100),
-    (Operation::Copy1024, "copy-1024", 384, 100),
-    (Operation::Copy256, "copy-256", 384, 100),
-    (Operation::PipeThroughput, "pipe-512", 500, 100),
-    (Operation::Execl, "execl", 20, 5),
-    (Operation::Shell8, "shell8", 1, 3),
+const TABLE: [(CallOperation, &str, u64, usize); 24] = [
+    (CallOperation::Null, "null", 2000, 100),
+    (CallOperation::Read, "read", 2000, 100),
+    (CallOperation::Write, "write", 2000, 100),
+    (CallOperation::Stat, "stat", 1000, 100),
+    (CallOperation::OpenClose, "open-close", 500, 100),
+    (CallOperation::Create, "create", 400, 100),
+    (CallOperation::Delete, "delete", 400, 100),
+    (CallOperation::Select, "select", 200, 100),
+    (CallOperation::Fork, "fork", 20, 100),
+    (CallOperation::Exec, "exec", 10, 100),
+    (CallOperation::Shell, "sh", 3, 5),
+    (CallOperation::Pipe, "pipe", 300, 100),
+    (CallOperation::Unix, "unix", 300, 100),
+    (CallOperation::Udp, "udp", 300, 100),
+    (CallOperation::Tcp, "tcp", 300, 100),
+    (CallOperation::RpcUdp, "rpc-udp", 200, 100),
+    (CallOperation::RpcTcp, "rpc-tcp", 200, 100),
+    (CallOperation::Connect, "connect", 200, 100),
+    (CallOperation::Copy4096, "copy-4096", 384, 100),
+    (CallOperation::Copy1024, "copy-1024", 384, 100),
+    (CallOperation::Copy256, "copy-256", 384, 100),
+    (CallOperation::PipeThroughput, "pipe-512", 500, 100),
+    (CallOperation::Execl, "execl", 20, 5),
+    (CallOperation::Shell8, "shell8", 1, 3),
 ];
 
-impl Operation {
+impl CallOperation {
     /// All of them, in the order of reports.
     pub fn all() -> impl Iterator<Item = Self> {
         TABLE.iter().map(|row| row.0)
@@ -108,13 +108,13 @@ impl Operation {
 
 #[cfg(test)]
 mod tests {
-    use super::Operation;
+    use super::CallOperation;
 
     #[test]
     fn every_word_leads_back() {
-        for operation in Operation::all() {
-            assert_eq!(Operation::of_word(operation.word()), Some(operation));
+        for operation in CallOperation::all() {
+            assert_eq!(CallOperation::of_word(operation.word()), Some(operation));
         }
-        assert_eq!(Operation::of_word("getpid"), None);
+        assert_eq!(CallOperation::of_word("getpid"), None);
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! Measuring side. It ends with its station, and with the process that made it.
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use bakeoff_sys::{affinity, process};
 use nix::sys::prctl::set_pdeathsig;
 use nix::sys::signal::{Signal, kill};
@@ -30,7 +30,7 @@ impl Partner {
             }
             0
         };
-        let pid = process::fork(answer).map_err(Failure::io("fork"))?;
+        let pid = process::fork(answer).map_err(OperationFailure::io("fork"))?;
         Ok(Self(Pid::from_raw(pid as i32)))
     }
 
@@ -49,9 +49,9 @@ impl Drop for Partner {
 
 /// A listener on this port of the loopback device (0: any), and its address.
 pub(crate) fn listener(port: u16) -> Done<(TcpListener, SocketAddr)> {
-    let listener =
-        TcpListener::bind((Ipv4Addr::LOCALHOST, port)).map_err(Failure::io("a TCP socket that listens"))?;
-    let address = listener.local_addr().map_err(Failure::io("getsockname"))?;
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .map_err(OperationFailure::io("a TCP socket that listens"))?;
+    let address = listener.local_addr().map_err(OperationFailure::io("getsockname"))?;
     Ok((listener, address))
 }
 
@@ -62,9 +62,11 @@ pub(crate) fn accepted(listener: TcpListener) -> Option<TcpStream> {
 
 /// Two UDP sockets: the partner's, and one that is connected to it.
 pub(crate) fn datagrams() -> Done<(UdpSocket, UdpSocket)> {
-    let theirs = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Failure::io("a UDP socket"))?;
-    let ours = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(Failure::io("a UDP socket"))?;
+    let theirs = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(OperationFailure::io("a UDP socket"))?;
+    let ours = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).map_err(OperationFailure::io("a UDP socket"))?;
     let connected = theirs.local_addr().and_then(|address| ours.connect(address));
-    connected.and_then(|()| ours.set_read_timeout(Some(PATIENCE))).map_err(Failure::io("connect of UDP"))?;
+    connected
+        .and_then(|()| ours.set_read_timeout(Some(PATIENCE)))
+        .map_err(OperationFailure::io("connect of UDP"))?;
     Ok((ours, theirs))
 }

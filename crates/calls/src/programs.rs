@@ -3,7 +3,7 @@
 //! Measuring side, hot. Every child is waited for. Each program is tried once beforehand, as only that tells why it
 //! cannot be executed.
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use crate::files::c_path;
 use crate::station::Station;
 use bakeoff_sys::process;
@@ -97,7 +97,7 @@ impl Shell8 {
             |number: u32| format!("{} the {number} quick brown fox\n", number.wrapping_mul(7919) % 1000);
         let words: String = (0..LINES).map(line).collect();
         for (name, text) in [("eight.sh", EIGHT), ("one.sh", ONE), ("words", &words)] {
-            fs::write(dir.join(name), text).map_err(Failure::io("writing a script"))?;
+            fs::write(dir.join(name), text).map_err(OperationFailure::io("writing a script"))?;
         }
         let argv = vec![SHELL.to_owned(), c_path(&dir.join("eight.sh"))?, c_path(dir)?];
         Exec::tried(argv).map(Self)
@@ -113,8 +113,12 @@ impl Station for Shell8 {
 fn try_out(words: &[&OsStr]) -> Done {
     let mut command = Command::new(words[0]);
     command.args(&words[1..]).stdin(Stdio::null()).stdout(Stdio::null());
-    let status = command.status().map_err(Failure::io("executing a program"))?;
-    if status.success() { Ok(()) } else { Err(Failure::Wrong(format!("{}: {status}", words[0].display()))) }
+    let status = command.status().map_err(OperationFailure::io("executing a program"))?;
+    if status.success() {
+        Ok(())
+    } else {
+        Err(OperationFailure::Wrong(format!("{}: {status}", words[0].display())))
+    }
 }
 
 fn execute<S: AsRef<CStr>>(argv: &[S]) -> Done {
@@ -126,10 +130,10 @@ fn execute<S: AsRef<CStr>>(argv: &[S]) -> Done {
 
 /// Runs it in a child, and waits for that.
 fn child(work: impl FnOnce() -> i32) -> Done {
-    let pid = process::fork(work).map_err(Failure::io("fork"))?;
-    match waitpid(Pid::from_raw(pid as i32), None).map_err(Failure::of("waiting for a child"))? {
+    let pid = process::fork(work).map_err(OperationFailure::io("fork"))?;
+    match waitpid(Pid::from_raw(pid as i32), None).map_err(OperationFailure::of("waiting for a child"))? {
         WaitStatus::Exited(_, 0) => Ok(()),
-        other => Err(Failure::Wrong(format!("a child ended so: {other:?}"))),
+        other => Err(OperationFailure::Wrong(format!("a child ended so: {other:?}"))),
     }
 }
 

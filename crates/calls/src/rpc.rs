@@ -5,7 +5,7 @@
 
 mod message;
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use crate::partner::{PATIENCE, Partner, accepted, datagrams, listener};
 use crate::station::Station;
 use message::{CALL_BYTES, MARK_BYTES, REPLY_BYTES};
@@ -33,9 +33,9 @@ impl Station for Udp {
         let mut reply = [0; REPLY_BYTES];
         for _ in 0..count {
             self.xid = self.xid.wrapping_add(1);
-            self.socket.send(&message::call(self.xid)).map_err(Failure::io("send"))?;
+            self.socket.send(&message::call(self.xid)).map_err(OperationFailure::io("send"))?;
             wait(&self.socket)?;
-            let length = self.socket.recv(&mut reply).map_err(Failure::io("recv"))?;
+            let length = self.socket.recv(&mut reply).map_err(OperationFailure::io("recv"))?;
             accept(&reply[..length], self.xid)?;
         }
         Ok(())
@@ -61,8 +61,8 @@ impl Tcp {
                 serve_stream(stream);
             }
         })?;
-        let stream = TcpStream::connect(address).map_err(Failure::io("connect"))?;
-        stream.set_nodelay(true).map_err(Failure::io("setsockopt"))?;
+        let stream = TcpStream::connect(address).map_err(OperationFailure::io("connect"))?;
+        stream.set_nodelay(true).map_err(OperationFailure::io("setsockopt"))?;
         let mut made = Self { stream, partner, xid: 0 };
         // Once it has answered, others can listen on the port.
         made.run(1)?;
@@ -77,9 +77,9 @@ impl Station for Tcp {
             self.xid = self.xid.wrapping_add(1);
             let mut call = [0; MARK_BYTES + CALL_BYTES];
             message::mark(&mut call, &message::call(self.xid));
-            self.stream.write_all(&call).map_err(Failure::io("write"))?;
+            self.stream.write_all(&call).map_err(OperationFailure::io("write"))?;
             wait(&self.stream)?;
-            self.stream.read_exact(&mut reply).map_err(Failure::io("read"))?;
+            self.stream.read_exact(&mut reply).map_err(OperationFailure::io("read"))?;
             accept(message::unmarked(&reply), self.xid)?;
         }
         Ok(())
@@ -94,14 +94,16 @@ fn accept(reply: &[u8], xid: u32) -> Done {
     if message::is_success(reply, xid) {
         Ok(())
     } else {
-        Err(Failure::Wrong(format!("RPC: the reply is {reply:?}")))
+        Err(OperationFailure::Wrong(format!("RPC: the reply is {reply:?}")))
     }
 }
 
 fn wait(on: impl AsFd) -> Done {
     let timeout = PollTimeout::try_from(PATIENCE).unwrap_or(PollTimeout::MAX);
-    match poll(&mut [PollFd::new(on.as_fd(), PollFlags::POLLIN)], timeout).map_err(Failure::of("poll"))? {
-        0 => Err(Failure::Wrong("RPC: there is no reply".to_owned())),
+    match poll(&mut [PollFd::new(on.as_fd(), PollFlags::POLLIN)], timeout)
+        .map_err(OperationFailure::of("poll"))?
+    {
+        0 => Err(OperationFailure::Wrong("RPC: there is no reply".to_owned())),
         _ => Ok(()),
     }
 }

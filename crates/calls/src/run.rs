@@ -4,9 +4,9 @@
 
 use crate::arguments::Arguments;
 use crate::failure::Done;
-use crate::said::{Answer, Asked};
-use crate::station::{Batch, Ground, Station, batch};
-use crate::{CallsError, Clock, Operation};
+use crate::said::{CallReply, CallRequest};
+use crate::station::{BatchCost, Ground, Station, batch};
+use crate::{CallClock, CallOperation, CallsError};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
@@ -36,9 +36,9 @@ pub fn run(
 /// ERROR WHY`.
 fn alone_with(
     ground: &Ground,
-    operation: Operation,
+    operation: CallOperation,
     batches: usize,
-    clock: Clock,
+    clock: CallClock,
     output: &mut dyn Write,
 ) -> std::io::Result<()> {
     let (count, most) = operation.alone();
@@ -57,9 +57,9 @@ fn alone_with(
 /// Ticks of each batch, after a shorter one that fills the kernel's caches.
 fn several(
     ground: &Ground,
-    operation: Operation,
+    operation: CallOperation,
     (count, batches): (u64, usize),
-    clock: Clock,
+    clock: CallClock,
 ) -> Done<Vec<u64>> {
     let mut station = ground.station(operation)?;
     batch(station.as_mut(), (count / 4).max(1), clock)?;
@@ -68,23 +68,23 @@ fn several(
 
 fn commanded(
     ground: &Ground,
-    clock: Clock,
+    clock: CallClock,
     input: &mut dyn BufRead,
     output: &mut dyn Write,
 ) -> Result<(), CallsError> {
     let mut stations = BTreeMap::new();
-    say(output, &Answer::Begun)?;
+    say(output, &CallReply::Begun)?;
     let mut line = String::new();
     while input.read_line(&mut line).map_err(CallsError::Lines)? > 0 {
-        match Asked::parse(line.trim_end()) {
-            Some(Asked::Batch(operation, count)) => {
+        match CallRequest::parse(line.trim_end()) {
+            Some(CallRequest::Batch(operation, count)) => {
                 let answer = match made(ground, &mut stations, operation, count, clock) {
-                    Ok(batch) => Answer::Made(operation, count, batch),
-                    Err(failure) => Answer::Cannot(operation, failure.word(), failure.to_string()),
+                    Ok(batch) => CallReply::Made(operation, count, batch),
+                    Err(failure) => CallReply::Cannot(operation, failure.word(), failure.to_string()),
                 };
                 say(output, &answer)?;
             }
-            Some(Asked::Quit) => break,
+            Some(CallRequest::Quit) => break,
             None => return Err(CallsError::Asked(line.trim_end().to_owned())),
         }
         line.clear();
@@ -95,11 +95,11 @@ fn commanded(
 /// Makes a batch; one that failed takes its station with it.
 fn made(
     ground: &Ground,
-    stations: &mut BTreeMap<Operation, Box<dyn Station>>,
-    operation: Operation,
+    stations: &mut BTreeMap<CallOperation, Box<dyn Station>>,
+    operation: CallOperation,
     count: u64,
-    clock: Clock,
-) -> Done<Batch> {
+    clock: CallClock,
+) -> Done<BatchCost> {
     let mut station = match stations.remove(&operation) {
         Some(station) => station,
         None => ground.station(operation)?,
@@ -109,7 +109,7 @@ fn made(
     Ok(made)
 }
 
-fn say(output: &mut dyn Write, answer: &Answer) -> Result<(), CallsError> {
+fn say(output: &mut dyn Write, answer: &CallReply) -> Result<(), CallsError> {
     writeln!(output, "{answer}").and_then(|()| output.flush()).map_err(CallsError::Lines)
 }
 

@@ -3,9 +3,9 @@
 //! Measuring side. `run` is the hot part, everything else is cold. A station leaves nothing behind when it
 //! is dropped but files in the place's directory.
 
-use crate::failure::{Done, Failure};
+use crate::failure::{Done, OperationFailure};
 use crate::partner::Partner;
-use crate::{Clock, Operation, connect, echo, files, kernel, programs, rpc};
+use crate::{CallClock, CallOperation, connect, echo, files, kernel, programs, rpc};
 use bakeoff_sys::{affinity, cpu_clock, process};
 use bakeoff_units::Nanos;
 use std::fs;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// Place of the operations: directory, program, port, cores.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Instance {
     /// An existing directory for files.
     pub dir: PathBuf,
     /// Depth of the deepest directory below it.
@@ -99,46 +99,46 @@ impl Ground {
     ///
     /// # Errors
     /// They cannot be made.
-    pub(crate) fn lay(place: &Place, core: usize) -> io::Result<Self> {
+    pub(crate) fn lay(place: &Instance, core: usize) -> io::Result<Self> {
         let deep = (1..=place.depth).fold(place.dir.clone(), |dir, level| dir.join(format!("d{level}")));
         fs::create_dir_all(&deep)?;
         Ok(Self { deep, program: place.program.clone(), port: place.port, core })
     }
 
     /// Sets an operation up.
-    pub(crate) fn station(&self, operation: Operation) -> Done<Box<dyn Station>> {
+    pub(crate) fn station(&self, operation: CallOperation) -> Done<Box<dyn Station>> {
         Ok(match operation {
-            Operation::Null => Box::new(kernel::Null),
-            Operation::Read => Box::new(kernel::Read::new()?),
-            Operation::Write => Box::new(kernel::Write::new()?),
-            Operation::Select => Box::new(kernel::Select::default()),
-            Operation::PipeThroughput => Box::new(kernel::Pipe::new()?),
-            Operation::Stat => Box::new(files::Stat::new(&self.deep)?),
-            Operation::OpenClose => Box::new(files::OpenClose::new(&self.deep)?),
-            Operation::Create => Box::new(files::Create::new(&self.deep)),
-            Operation::Delete => Box::new(files::Delete::new(&self.deep)),
-            Operation::Copy4096 => Box::new(files::Copy::<4096>::new(&self.deep)?),
-            Operation::Copy1024 => Box::new(files::Copy::<1024>::new(&self.deep)?),
-            Operation::Copy256 => Box::new(files::Copy::<256>::new(&self.deep)?),
-            Operation::Fork => Box::new(programs::Fork),
-            Operation::Exec => Box::new(programs::Exec::new(&self.program)?),
-            Operation::Shell => Box::new(programs::Exec::by_shell(&self.program)?),
-            Operation::Execl => Box::new(programs::Execl::new()?),
-            Operation::Shell8 => Box::new(programs::Shell8::new(&self.deep)?),
-            Operation::Pipe => Box::new(echo::Echo::pipes(self.core)?),
-            Operation::Unix => Box::new(echo::Echo::unix(self.core)?),
-            Operation::Udp => Box::new(echo::Echo::udp(self.core)?),
-            Operation::Tcp => Box::new(echo::Echo::tcp(self.core, self.port)?),
-            Operation::RpcUdp => Box::new(rpc::Udp::new(self.core)?),
-            Operation::RpcTcp => Box::new(rpc::Tcp::new(self.core, self.port)?),
-            Operation::Connect => Box::new(connect::Connect::new(self.core, self.port)),
+            CallOperation::Null => Box::new(kernel::Null),
+            CallOperation::Read => Box::new(kernel::Read::new()?),
+            CallOperation::Write => Box::new(kernel::Write::new()?),
+            CallOperation::Select => Box::new(kernel::Select::default()),
+            CallOperation::PipeThroughput => Box::new(kernel::Pipe::new()?),
+            CallOperation::Stat => Box::new(files::Stat::new(&self.deep)?),
+            CallOperation::OpenClose => Box::new(files::OpenClose::new(&self.deep)?),
+            CallOperation::Create => Box::new(files::Create::new(&self.deep)),
+            CallOperation::Delete => Box::new(files::Delete::new(&self.deep)),
+            CallOperation::Copy4096 => Box::new(files::Copy::<4096>::new(&self.deep)?),
+            CallOperation::Copy1024 => Box::new(files::Copy::<1024>::new(&self.deep)?),
+            CallOperation::Copy256 => Box::new(files::Copy::<256>::new(&self.deep)?),
+            CallOperation::Fork => Box::new(programs::Fork),
+            CallOperation::Exec => Box::new(programs::Exec::new(&self.program)?),
+            CallOperation::Shell => Box::new(programs::Exec::by_shell(&self.program)?),
+            CallOperation::Execl => Box::new(programs::Execl::new()?),
+            CallOperation::Shell8 => Box::new(programs::Shell8::new(&self.deep)?),
+            CallOperation::Pipe => Box::new(echo::Echo::pipes(self.core)?),
+            CallOperation::Unix => Box::new(echo::Echo::unix(self.core)?),
+            CallOperation::Udp => Box::new(echo::Echo::udp(self.core)?),
+            CallOperation::Tcp => Box::new(echo::Echo::tcp(self.core, self.port)?),
+            CallOperation::RpcUdp => Box::new(rpc::Udp::new(self.core)?),
+            CallOperation::RpcTcp => Box::new(rpc::Tcp::new(self.core, self.port)?),
+            CallOperation::Connect => Box::new(connect::Connect::new(self.core, self.port)),
         })
     }
 }
 
 /// Cost of a batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batch {
+pub struct BatchCost {
     /// By the clock.
     pub ticks: u64,
     /// CPU of this process, its children and its partner; `None` where it cannot be read.
@@ -146,7 +146,7 @@ pub struct Batch {
 }
 
 /// Makes a batch, timed.
-pub(crate) fn batch(station: &mut dyn Station, count: u64, clock: Clock) -> Done<Batch> {
+pub(crate) fn batch(station: &mut dyn Station, count: u64, clock: CallClock) -> Done<BatchCost> {
     let prepared = station.before(count);
     let before = spent(station);
     let start = clock.ticks();
@@ -154,7 +154,7 @@ pub(crate) fn batch(station: &mut dyn Station, count: u64, clock: Clock) -> Done
     let ticks = clock.ticks() - start;
     let cpu = before.and_then(|before| Some(spent(station)?.since(before)));
     let after = station.after();
-    run.and(after).map(|()| Batch { ticks, cpu })
+    run.and(after).map(|()| BatchCost { ticks, cpu })
 }
 
 fn spent(station: &dyn Station) -> Option<Nanos> {
@@ -168,8 +168,8 @@ fn spent(station: &dyn Station) -> Option<Nanos> {
 
 /// Checks that a write or a read was complete.
 pub(crate) fn all(doing: &'static str, wanted: usize) -> impl Fn(Result<usize, nix::Error>) -> Done {
-    move |result| match result.map_err(Failure::of(doing))? {
+    move |result| match result.map_err(OperationFailure::of(doing))? {
         done if done == wanted => Ok(()),
-        done => Err(Failure::Wrong(format!("{doing}: {done} of {wanted} bytes"))),
+        done => Err(OperationFailure::Wrong(format!("{doing}: {done} of {wanted} bytes"))),
     }
 }

@@ -1,7 +1,7 @@
 //! Command line: flags and arguments, checked for form only.
 
 use bakeoff_analysis::rule::Rule;
-use bakeoff_caches::Scale;
+use bakeoff_caches::TimeScale;
 use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
@@ -139,7 +139,7 @@ pub(crate) struct CachesArgs {
     pub(crate) origin_port: Option<u16>,
     /// Share of the published durations, such as 1/60
     #[arg(long, value_name = "SHARE")]
-    pub(crate) scale: Option<Scale>,
+    pub(crate) scale: Option<TimeScale>,
     /// The rate of a plan with one rate, the peak of a plan with shares of a peak, such as 50/s
     #[arg(long, value_name = "RATE")]
     pub(crate) rate: Option<PerSecond>,
@@ -606,7 +606,7 @@ pub(crate) struct RobotsArgs {
     pub(crate) rate: Option<PerSecond>,
     /// Share of the published durations, such as 1/60
     #[arg(long, value_name = "SHARE")]
-    pub(crate) scale: Option<Scale>,
+    pub(crate) scale: Option<TimeScale>,
     #[command(flatten)]
     pub(crate) source: SourceArgs,
     /// Print a line an interval as `polyclt` did: polygraph, with the columns of 4.9.0, or polygraph-1, with

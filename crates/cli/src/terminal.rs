@@ -1,6 +1,6 @@
 //! The only place that writes to standard output and standard error.
 
-use bakeoff_experiment::run::{Progress, RoundReport};
+use bakeoff_experiment::run::{RoundReport, RunProgress};
 use bakeoff_units::Nanos;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -100,7 +100,7 @@ impl Console {
     }
 }
 
-impl Progress for Console {
+impl RunProgress for Console {
     fn stage(&mut self, what: &str) {
         self.tell(format!("{}: {what}", self.name));
     }

@@ -6,8 +6,8 @@
 
 use bakeoff_content::SplitMix64;
 use bakeoff_experiment::environment::sha256_of;
-use bakeoff_meter::{Counters, HostShare, Recorder, ReplyTimes, Times};
-use bakeoff_plan::Design;
+use bakeoff_meter::{HostShare, Recorder, ReplyTimes, SliceCounters, Times};
+use bakeoff_plan::RoundDesign;
 use bakeoff_results::directory::{EXPERIMENT, PLAN, ResultsDir, StoppedBy};
 use bakeoff_results::{RestartSetup, SETUP_SCHEMA, Setup, SliceRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_stats::{LookPlan, level};
@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 round,
                 position: position as u32,
                 arm: setup.arms[arm].clone(),
-                design: Design::Pairs,
+                design: RoundDesign::Pairs,
                 load: None,
                 start,
                 proof: None,
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 /// Every layer costs half a percent more than the one before it.
-fn slice(arm: usize, weather: f64, noise: &mut SplitMix64) -> (Times, Counters) {
+fn slice(arm: usize, weather: f64, noise: &mut SplitMix64) -> (Times, SliceCounters) {
     let layers = 1.0 + 0.005 * arm.saturating_sub(1) as f64;
     let mut recorder = Recorder::new();
     for _ in 0..REQUESTS {

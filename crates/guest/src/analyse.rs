@@ -2,18 +2,19 @@
 //!
 //! Measuring side, cold. A pure function: the same directory always gives the same results.
 
-use crate::directory::Stored;
+use crate::directory::StoredGuest;
 use crate::part::{COMPILE, FILES, MIX, NULL_IO};
 use crate::plan::derived;
-use crate::records::{BootRecord, Row};
+use crate::records::{BootRecord, BootRow};
 use crate::results::{
-    Compared, Counted, Planted, Published, Repeat, Resolved, Results, RowResult, SCHEMA, STATEMENT, Table,
+    Compared, CountedInstructions, GuestResults, GuestTable, Planted, Published, Repeat, Resolved, RowResult,
+    SCHEMA, STATEMENT,
 };
-use crate::{Mode, run};
+use crate::{BootMode, run};
 use bakeoff_plan::study::{self, Study};
 
 /// What a directory says.
-pub fn analyse(stored: &Stored) -> Results {
+pub fn analyse(stored: &StoredGuest) -> GuestResults {
     let setup = &stored.setup;
     let study = setup.study.as_ref().and_then(|name| study::find(name).ok().flatten());
     let repeats: Vec<Repeat> =
@@ -31,7 +32,7 @@ pub fn analyse(stored: &Stored) -> Results {
     });
     let first =
         |name: &str| stored.boots.iter().flat_map(|record| record.facts(name)).next().map(str::to_owned);
-    Results {
+    GuestResults {
         schema: SCHEMA,
         bakeoff: env!("CARGO_PKG_VERSION"),
         name: setup.name.clone(),
@@ -58,27 +59,27 @@ pub fn analyse(stored: &Stored) -> Results {
     }
 }
 
-fn enforced(stored: &Stored) -> Option<&BootRecord> {
-    stored.boots.iter().find(|record| record.boot.mode == Mode::Enforcing)
+fn enforced(stored: &StoredGuest) -> Option<&BootRecord> {
+    stored.boots.iter().find(|record| record.boot.mode == BootMode::Enforcing)
 }
 
 /// A boot that repeats another one, beside that.
 fn repeat(record: &BootRecord, all: &[BootRecord]) -> Option<Repeat> {
     let like = crate::records::Boot { repeat: false, ..record.boot };
     let first = all.iter().find(|other| record.boot.repeat && other.boot == like)?;
-    let same = |row: &&Row| first.row(&row.name) == Some(*row);
-    let (equal, differ): (Vec<&Row>, Vec<&Row>) = record.rows.iter().partition(same);
+    let same = |row: &&BootRow| first.row(&row.name) == Some(*row);
+    let (equal, differ): (Vec<&BootRow>, Vec<&BootRow>) = record.rows.iter().partition(same);
     let differ = differ.iter().map(|row| row.name.clone()).collect();
     Some(Repeat { boot: record.boot, equal: equal.len(), differ })
 }
 
-fn table(stored: &Stored, mitigations: bool, study: Option<&Study>) -> Option<Table> {
+fn table(stored: &StoredGuest, mitigations: bool, study: Option<&Study>) -> Option<GuestTable> {
     let records: Vec<&BootRecord> = stored
         .boots
         .iter()
         .filter(|record| record.boot.mitigations == mitigations && !record.boot.repeat)
         .collect();
-    let mut modes: Vec<Mode> = Vec::new();
+    let mut modes: Vec<BootMode> = Vec::new();
     for boot in &stored.setup.boots {
         if !modes.contains(&boot.mode) && records.iter().any(|record| record.boot.mode == boot.mode) {
             modes.push(boot.mode);
@@ -86,7 +87,7 @@ fn table(stored: &Stored, mitigations: bool, study: Option<&Study>) -> Option<Ta
     }
     let baseline = *modes.first()?;
     // Perturbations that every mode has: the others would compare unlike with unlike.
-    let of = |mode: Mode, perturbation: u32| {
+    let of = |mode: BootMode, perturbation: u32| {
         let found =
             |record: &&&BootRecord| record.boot.mode == mode && record.boot.perturbation == perturbation;
         records.iter().find(found).copied()
@@ -100,22 +101,27 @@ fn table(stored: &Stored, mitigations: bool, study: Option<&Study>) -> Option<Ta
     let names =
         stored.setup.rows.iter().map(String::as_str).chain(derived().into_iter().map(|(name, _)| name));
     let rows = names.filter_map(|name| row(name, &modes, &whole, study)).collect();
-    Some(Table { mitigations, baseline, modes: modes[1..].to_vec(), boots: whole.len(), rows })
+    Some(GuestTable { mitigations, baseline, modes: modes[1..].to_vec(), boots: whole.len(), rows })
 }
 
 /// A row: `whole` has a list a perturbation with a boot a mode.
-fn row(name: &str, modes: &[Mode], whole: &[Vec<&BootRecord>], study: Option<&Study>) -> Option<RowResult> {
+fn row(
+    name: &str,
+    modes: &[BootMode],
+    whole: &[Vec<&BootRecord>],
+    study: Option<&Study>,
+) -> Option<RowResult> {
     let values = |index: usize| match name == COMPILE[1] {
         true => system(whole, index),
         false => whole.iter().map(|boots| value(boots[index], name)).collect::<Option<Vec<f64>>>(),
     };
     let base = values(0)?;
-    let compared = |(index, mode): (usize, &Mode)| Some(compare(*mode, &base, &values(index)?));
+    let compared = |(index, mode): (usize, &BootMode)| Some(compare(*mode, &base, &values(index)?));
     let rows = whole.iter().flatten().filter_map(|record| record.row(name));
     let published = study.iter().flat_map(|study| &study.counted).filter(|counted| counted.counted == name);
     Some(RowResult {
         name: name.to_owned(),
-        baseline: Counted::of(&base),
+        baseline: CountedInstructions::of(&base),
         modes: modes.iter().enumerate().skip(1).map(compared).collect::<Option<_>>()?,
         published: published
             .map(|counted| Published {
@@ -153,10 +159,10 @@ fn value(record: &BootRecord, name: &str) -> Option<f64> {
     }
 }
 
-fn compare(mode: Mode, base: &[f64], own: &[f64]) -> Compared {
-    let (baseline, counted) = (Counted::of(base), Counted::of(own));
+fn compare(mode: BootMode, base: &[f64], own: &[f64]) -> Compared {
+    let (baseline, counted) = (CountedInstructions::of(base), CountedInstructions::of(own));
     let changes: Vec<f64> = base.iter().zip(own).map(|(base, own)| own / base - 1.0).collect();
-    let changes = Counted::of(&changes);
+    let changes = CountedInstructions::of(&changes);
     Compared {
         mode,
         counted,
@@ -168,7 +174,7 @@ fn compare(mode: Mode, base: &[f64], own: &[f64]) -> Compared {
     }
 }
 
-fn resolved(base: Counted, own: Counted) -> Resolved {
+fn resolved(base: CountedInstructions, own: CountedInstructions) -> Resolved {
     if (base.low, base.high) == (own.low, own.high) && base.low == base.high {
         Resolved::Equal
     } else if own.low > base.high {
@@ -180,7 +186,7 @@ fn resolved(base: Counted, own: Counted) -> Resolved {
     }
 }
 
-impl Counted {
+impl CountedInstructions {
     /// Of at least one value.
     fn of(values: &[f64]) -> Self {
         let mut sorted = values.to_vec();
@@ -192,9 +198,9 @@ impl Counted {
 }
 
 /// What became of forbidden requests, in the first boot of each mode.
-fn planted(stored: &Stored) -> Vec<Planted> {
+fn planted(stored: &StoredGuest) -> Vec<Planted> {
     let mut all = Vec::new();
-    for mode in Mode::ALL {
+    for mode in BootMode::ALL {
         let Some(record) = stored.boots.iter().find(|record| record.boot.mode == mode) else { continue };
         for (what, status) in [("secret", "403"), ("port", "502")] {
             let said: Vec<&str> = record.facts(what).collect();
@@ -212,17 +218,17 @@ fn planted(stored: &Stored) -> Vec<Planted> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{Boot, FORMAT, Fact, Setup};
+    use crate::records::{Boot, FORMAT, GuestFact, GuestSetup};
 
-    fn record(mode: Mode, perturbation: u32, repeat: bool, rows: &[(&str, f64)]) -> BootRecord {
-        let row = |(name, value): &(&str, f64)| Row {
+    fn record(mode: BootMode, perturbation: u32, repeat: bool, rows: &[(&str, f64)]) -> BootRecord {
+        let row = |(name, value): &(&str, f64)| BootRow {
             name: (*name).to_owned(),
             count: 10,
             min: *value,
             median: *value,
             max: value * 1.5,
         };
-        let fact = |name: &str, value: &str| Fact { name: name.to_owned(), value: value.to_owned() };
+        let fact = |name: &str, value: &str| GuestFact { name: name.to_owned(), value: value.to_owned() };
         BootRecord {
             boot: Boot { mode, mitigations: false, perturbation, repeat },
             rows: rows.iter().map(row).collect(),
@@ -232,9 +238,9 @@ mod tests {
         }
     }
 
-    fn stored(boots: Vec<BootRecord>) -> Stored {
+    fn stored(boots: Vec<BootRecord>) -> StoredGuest {
         let names = ["null", "stat", "fork", "read", "write"].map(str::to_owned).to_vec();
-        let setup = Setup {
+        let setup = GuestSetup {
             format: FORMAT,
             bakeoff: String::new(),
             name: "p".to_owned(),
@@ -253,7 +259,7 @@ mod tests {
             study: Some("selinux".to_owned()),
             differs: Vec::new(),
         };
-        Stored { plan: String::new(), setup, boots }
+        StoredGuest { plan: String::new(), setup, boots }
     }
 
     const OFF: [(&str, f64); 5] =
@@ -267,10 +273,10 @@ mod tests {
         (off[2].1, on[2].1) = (980.0, 1010.0);
         (off[1].1, on[1].1) = (4200.0, 5300.0);
         let results = analyse(&stored(vec![
-            record(Mode::Off, 0, false, &OFF),
-            record(Mode::Enforcing, 0, false, &ON),
-            record(Mode::Off, 1, false, &off),
-            record(Mode::Enforcing, 1, false, &on),
+            record(BootMode::Off, 0, false, &OFF),
+            record(BootMode::Enforcing, 0, false, &ON),
+            record(BootMode::Off, 1, false, &off),
+            record(BootMode::Enforcing, 1, false, &on),
         ]));
         let [table] = &results.tables[..] else { panic!("{:?}", results.tables) };
         let of = |name: &str| table.rows.iter().find(|row| row.name == name).unwrap();
@@ -291,8 +297,8 @@ mod tests {
     fn what_a_compile_costs_more_is_the_kernels() {
         let rows = |all, system| [("compile", all), ("compile-system", system)];
         let mut stored = stored(vec![
-            record(Mode::Off, 0, false, &rows(1000.0, 50.0)),
-            record(Mode::Enforcing, 0, false, &rows(1008.0, 110.0)),
+            record(BootMode::Off, 0, false, &rows(1000.0, 50.0)),
+            record(BootMode::Enforcing, 0, false, &rows(1008.0, 110.0)),
         ]);
         stored.setup.rows = COMPILE.map(str::to_owned).to_vec();
         let results = analyse(&stored);
@@ -304,16 +310,17 @@ mod tests {
     #[test]
     fn boots_that_have_no_counterpart_are_left_out() {
         let results = analyse(&stored(vec![
-            record(Mode::Off, 0, false, &OFF),
-            record(Mode::Enforcing, 0, false, &ON),
-            record(Mode::Off, 1, false, &OFF),
+            record(BootMode::Off, 0, false, &OFF),
+            record(BootMode::Enforcing, 0, false, &ON),
+            record(BootMode::Off, 1, false, &OFF),
         ]));
         assert_eq!((results.tables[0].boots, results.ended), (1, 3));
     }
 
     #[test]
     fn a_repeat_that_differs_makes_the_run_invalid() {
-        let (first, mut again) = (record(Mode::Off, 0, false, &OFF), record(Mode::Off, 0, true, &OFF));
+        let (first, mut again) =
+            (record(BootMode::Off, 0, false, &OFF), record(BootMode::Off, 0, true, &OFF));
         let same = analyse(&stored(vec![first.clone(), again.clone()]));
         assert_eq!((same.repeats[0].equal, same.invalid), (5, None));
         again.rows[1].max += 0.1;
@@ -324,7 +331,7 @@ mod tests {
 
     #[test]
     fn what_was_planted_is_counted() {
-        let results = analyse(&stored(vec![record(Mode::Enforcing, 0, false, &ON)]));
+        let results = analyse(&stored(vec![record(BootMode::Enforcing, 0, false, &ON)]));
         let [planted] = &results.planted[..] else { panic!("{:?}", results.planted) };
         assert_eq!((planted.asked, planted.refused, planted.logged), (2, 1, Some(1)));
     }

@@ -4,11 +4,11 @@
 //! each instruction, so what it counts depends neither on this machine nor on what else runs here.
 
 use crate::build::Built;
-use crate::records::{Boot, BootRecord, Fact};
+use crate::records::{Boot, BootRecord, GuestFact};
 use crate::said::{self, Said};
 use crate::tools::Tool;
-use crate::{GuestError, Mode};
-use bakeoff_subject::{CpuChoice, Job, Outcome, Status, run_command};
+use crate::{BootMode, GuestError};
+use bakeoff_subject::{CommandEnd, CommandJob, CommandOutcome, CpuChoice, run_command};
 use bakeoff_units::Nanos;
 use std::fs;
 use std::path::Path;
@@ -71,7 +71,7 @@ impl Booting<'_> {
     /// Boots, waits for the end, reads. `number` is from 1 on; `dir` its own directory.
     pub(crate) fn boot(&self, number: usize, boot: Boot, dir: &Path) -> Result<BootRecord, GuestError> {
         let console = dir.join(CONSOLE);
-        let job = Job {
+        let job = CommandJob {
             arm: format!("boot {number}"),
             argv: self.argv(boot, &console),
             env: Vec::new(),
@@ -85,7 +85,7 @@ impl Booting<'_> {
             interrupted: self.interrupted,
         };
         let outcome = run_command(&job)?;
-        if outcome.status == Status::Interrupted {
+        if outcome.status == CommandEnd::Interrupted {
             return Err(GuestError::Interrupted);
         }
         let text = String::from_utf8_lossy(&fs::read(&console).unwrap_or_default()).into_owned();
@@ -128,8 +128,8 @@ impl Booting<'_> {
     }
 
     /// Why the boot did not count everything, with what to do.
-    fn missed(&self, outcome: &Outcome, said: &Said) -> Option<String> {
-        if outcome.status == Status::TimedOut {
+    fn missed(&self, outcome: &CommandOutcome, said: &Said) -> Option<String> {
+        if outcome.status == CommandEnd::TimedOut {
             let limit = self.time_limit;
             return Some(format!(
                 "it had not ended after {limit}; give a longer `time_limit`, or fewer `parts`"
@@ -138,7 +138,7 @@ impl Booting<'_> {
         if said.panicked {
             return Some("its kernel panicked; is another kernel or QEMU to be had?".to_owned());
         }
-        if outcome.status != Status::Exited(0) {
+        if outcome.status != CommandEnd::Exited(0) {
             let words = outcome.stderr_tail.last().map_or(String::new(), |line| format!(": {line}"));
             return Some(format!("QEMU ended with {}{words}", outcome.status));
         }
@@ -157,11 +157,11 @@ impl Booting<'_> {
 }
 
 /// Whether the guest was in the mode that it was to be in: a cost of what was not on is none.
-fn as_it_was_booted(boot: Boot, facts: &[Fact]) -> Result<(), String> {
+fn as_it_was_booted(boot: Boot, facts: &[GuestFact]) -> Result<(), String> {
     let wanted = match boot.mode {
-        Mode::Off | Mode::NoPolicy => None,
-        Mode::Permissive => Some("0"),
-        Mode::Enforcing => Some("1"),
+        BootMode::Off | BootMode::NoPolicy => None,
+        BootMode::Permissive => Some("0"),
+        BootMode::Enforcing => Some("1"),
     };
     let found = facts.iter().find(|fact| fact.name == "enforcing").map(|fact| fact.value.as_str());
     if wanted != found {
@@ -186,8 +186,8 @@ fn last_lines(console: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn fact(name: &str, value: &str) -> Fact {
-        Fact { name: name.to_owned(), value: value.to_owned() }
+    fn fact(name: &str, value: &str) -> GuestFact {
+        GuestFact { name: name.to_owned(), value: value.to_owned() }
     }
 
     #[test]
@@ -195,13 +195,13 @@ mod tests {
         let boot = |mode| Boot { mode, mitigations: false, perturbation: 0, repeat: false };
         let domain = fact("domain", "unconfined_u:unconfined_r:unconfined_t:s0");
         let on = [fact("enforcing", "1"), domain.clone()];
-        assert!(as_it_was_booted(boot(Mode::Enforcing), &on).is_ok());
-        assert!(as_it_was_booted(boot(Mode::Permissive), &on).is_err());
-        assert!(as_it_was_booted(boot(Mode::Off), &on).is_err());
-        assert!(as_it_was_booted(boot(Mode::Enforcing), &[]).is_err());
-        assert!(as_it_was_booted(boot(Mode::NoPolicy), &[]).is_ok());
+        assert!(as_it_was_booted(boot(BootMode::Enforcing), &on).is_ok());
+        assert!(as_it_was_booted(boot(BootMode::Permissive), &on).is_err());
+        assert!(as_it_was_booted(boot(BootMode::Off), &on).is_err());
+        assert!(as_it_was_booted(boot(BootMode::Enforcing), &[]).is_err());
+        assert!(as_it_was_booted(boot(BootMode::NoPolicy), &[]).is_ok());
         let kernel = [fact("enforcing", "1"), fact("domain", "system_u:system_r:kernel_t:s0")];
-        assert!(as_it_was_booted(boot(Mode::Enforcing), &kernel).unwrap_err().contains("kernel_t"));
+        assert!(as_it_was_booted(boot(BootMode::Enforcing), &kernel).unwrap_err().contains("kernel_t"));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold. A line a boot, synced when it has ended: a run that is broken off keeps what it has.
 
-use crate::records::{BootRecord, Setup};
+use crate::records::{BootRecord, GuestSetup};
 use bakeoff_results::directory::{DirectoryError, Layout, PLAN, needed, records};
 use std::path::Path;
 
@@ -14,11 +14,11 @@ pub const GUEST: Layout = Layout { setup: "guest.json", form: "1", growing: &[BO
 
 /// A directory that was read.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredGuest {
     /// Its plan.
     pub plan: String,
     /// What was fixed before the first boot.
-    pub setup: Setup,
+    pub setup: GuestSetup,
     /// The boots that ended, in the order in which they did.
     pub boots: Vec<BootRecord>,
 }
@@ -27,6 +27,6 @@ pub struct Stored {
 ///
 /// # Errors
 /// It is none, it is in another version's form, or what stands in it cannot be read.
-pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
-    Ok(Stored { plan: needed(path, PLAN)?, setup: GUEST.setup(path)?, boots: records(path, BOOTS)? })
+pub fn load(path: &Path) -> Result<StoredGuest, DirectoryError> {
+    Ok(StoredGuest { plan: needed(path, PLAN)?, setup: GUEST.setup(path)?, boots: records(path, BOOTS)? })
 }

@@ -24,6 +24,6 @@ mod tools;
 pub use analyse::analyse;
 pub use error::GuestError;
 pub use inside::{WORD, inside};
-pub use part::{Mode, Part};
-pub use run::{Counting, Progress};
+pub use part::{BootMode, GuestPart};
+pub use run::{Counting, GuestProgress};
 pub use tools::{Need, needs, remedy};

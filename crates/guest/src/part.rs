@@ -2,13 +2,13 @@
 //!
 //! Measuring side. Pure tables.
 
-use bakeoff_calls::Operation;
+use bakeoff_calls::CallOperation;
 use serde::{Deserialize, Serialize};
 
 /// How the guest is booted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Mode {
+pub enum BootMode {
     /// Without SELinux: what the others are compared with.
     Off,
     /// With SELinux, and no policy loaded: its hooks run, everything is of one type.
@@ -19,7 +19,7 @@ pub enum Mode {
     Enforcing,
 }
 
-impl Mode {
+impl BootMode {
     /// All of them, in the order of reports.
     pub const ALL: [Self; 4] = [Self::Off, Self::NoPolicy, Self::Permissive, Self::Enforcing];
 
@@ -55,7 +55,7 @@ impl Mode {
 /// A group of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Part {
+pub enum GuestPart {
     /// The operations of `calls`.
     Calls,
     /// The first open and stat after the cache of decisions was emptied.
@@ -66,7 +66,7 @@ pub enum Part {
     Compile,
 }
 
-impl Part {
+impl GuestPart {
     /// All of them, in the order in which the guest makes them.
     pub const ALL: [Self; 4] = [Self::Calls, Self::Cold, Self::Web, Self::Compile];
 
@@ -81,7 +81,7 @@ impl Part {
     }
 
     /// The rows that the guest must print for it, given the plan's operations.
-    pub(crate) fn rows(self, operations: &[Operation]) -> Vec<String> {
+    pub(crate) fn rows(self, operations: &[CallOperation]) -> Vec<String> {
         let named = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         match self {
             Self::Calls => operations.iter().map(|operation| operation.word().to_owned()).collect(),
@@ -92,9 +92,9 @@ impl Part {
     }
 }
 
-/// Rows of [`Part::Cold`].
+/// Rows of [`GuestPart::Cold`].
 pub(crate) const COLD: [&str; 3] = ["open-cold", "open-warm", "stat-cold"];
-/// Rows of [`Part::Compile`]: all of it, and the kernel's part of it by the guest's own clock, which is sampled.
+/// Rows of [`GuestPart::Compile`]: all of it, and the kernel's part of it by the guest's own clock, which is sampled.
 pub(crate) const COMPILE: [&str; 2] = ["compile", "compile-system"];
 /// The row that follows from those of the files.
 pub(crate) const MIX: &str = "http-mix";
@@ -133,10 +133,10 @@ mod tests {
 
     #[test]
     fn plans_and_results_use_the_same_words() {
-        for mode in Mode::ALL {
+        for mode in BootMode::ALL {
             assert_eq!(serde_json::to_string(&mode).unwrap(), format!("\"{}\"", mode.word()));
         }
-        for part in Part::ALL {
+        for part in GuestPart::ALL {
             assert_eq!(serde_json::to_string(&part).unwrap(), format!("\"{}\"", part.word()));
         }
     }

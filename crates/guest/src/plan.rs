@@ -2,10 +2,10 @@
 //!
 //! Measuring side, cold, pure. Nothing is opened or started here.
 
-use crate::Mode;
-use crate::part::{MIX, NULL_IO, Part};
+use crate::BootMode;
+use crate::part::{GuestPart, MIX, NULL_IO};
 use crate::records::Boot;
-use bakeoff_calls::Operation;
+use bakeoff_calls::CallOperation;
 use bakeoff_plan::study;
 use bakeoff_plan::{Extent, PlanError, near_miss};
 use bakeoff_units::Nanos;
@@ -35,11 +35,11 @@ pub struct GuestPlan {
     /// How much of it; `None` where it states no sample.
     pub extent: Option<Extent>,
     /// Modes, the one that the others are compared with first.
-    pub modes: Vec<Mode>,
+    pub modes: Vec<BootMode>,
     /// What is counted.
-    pub parts: Vec<Part>,
+    pub parts: Vec<GuestPart>,
     /// Operations of the part `calls`.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<CallOperation>,
     /// Batches of each at most.
     pub batches: usize,
     /// Every boot, in its order.
@@ -63,12 +63,12 @@ struct PlanFile {
 #[serde(deny_unknown_fields)]
 struct Section {
     title: String,
-    modes: Option<Vec<Mode>>,
-    parts: Option<Vec<Part>>,
+    modes: Option<Vec<BootMode>>,
+    parts: Option<Vec<GuestPart>>,
     operations: Option<Vec<String>>,
     batches: Option<usize>,
     boots: Option<Extents<u32>>,
-    repeats: Option<Extents<Vec<Mode>>>,
+    repeats: Option<Extents<Vec<BootMode>>>,
     mitigations: Option<Extents<Vec<Switch>>>,
     time_limit: Option<String>,
     study: Option<String>,
@@ -154,8 +154,8 @@ impl Section {
             return Err(Wrong("--full", why.to_owned()));
         }
         let extent = is_two.then_some(if full { Extent::Full } else { Extent::Sample });
-        let modes = distinct("modes", self.modes.clone().unwrap_or(Mode::ALL.to_vec()))?;
-        let parts = distinct("parts", self.parts.clone().unwrap_or(Part::ALL.to_vec()))?;
+        let modes = distinct("modes", self.modes.clone().unwrap_or(BootMode::ALL.to_vec()))?;
+        let parts = distinct("parts", self.parts.clone().unwrap_or(GuestPart::ALL.to_vec()))?;
         let boots = self.boots(&modes, full)?;
         let time_limit = self.time_limit.as_deref().unwrap_or("10min");
         let time_limit: Nanos = time_limit
@@ -187,7 +187,7 @@ impl Section {
     }
 
     /// A round of modes for each perturbation, so that one that is broken off has something of every mode; then repeats.
-    fn boots(&self, modes: &[Mode], full: bool) -> Result<Vec<Boot>, Wrong> {
+    fn boots(&self, modes: &[BootMode], full: bool) -> Result<Vec<Boot>, Wrong> {
         let count = self.boots.as_ref().map_or(2, |boots| boots.of(full));
         if !(1..=MOST_BOOTS).contains(&count) {
             return Err(Wrong("boots", format!("it is from 1 to {MOST_BOOTS}")));
@@ -207,7 +207,7 @@ impl Section {
                     repeat: false,
                 }));
             }
-            let again = |&mode: &Mode| Boot { mode, mitigations, perturbation: 0, repeat: true };
+            let again = |&mode: &BootMode| Boot { mode, mitigations, perturbation: 0, repeat: true };
             boots.extend(repeats.iter().map(again));
         }
         Ok(boots)
@@ -224,12 +224,13 @@ fn distinct<T: PartialEq>(key: &'static str, list: Vec<T>) -> Result<Vec<T>, Wro
     }
 }
 
-fn operations(words: Option<Vec<String>>) -> Result<Vec<Operation>, Wrong> {
-    let Some(words) = words else { return Ok(Operation::all().collect()) };
-    let known: Vec<&str> = Operation::all().map(Operation::word).collect();
+fn operations(words: Option<Vec<String>>) -> Result<Vec<CallOperation>, Wrong> {
+    let Some(words) = words else { return Ok(CallOperation::all().collect()) };
+    let known: Vec<&str> = CallOperation::all().map(CallOperation::word).collect();
     let of = |word: &String| {
         let help = || near_miss(word, &known).unwrap_or_else(|| format!("known are {}", known.join(", ")));
-        Operation::of_word(word).ok_or_else(|| Wrong("operations", format!("there is no {word}; {}", help())))
+        CallOperation::of_word(word)
+            .ok_or_else(|| Wrong("operations", format!("there is no {word}; {}", help())))
     };
     distinct("operations", words.iter().map(of).collect::<Result<_, _>>()?)
 }

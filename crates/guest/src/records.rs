@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure: the forms of `guest.json` and `boots.jsonl`.
 
-use crate::{GuestError, Mode};
+use crate::{BootMode, GuestError};
 use serde::{Deserialize, Serialize};
 
 /// The form of a directory.
@@ -10,7 +10,7 @@ pub const FORMAT: u32 = 1;
 
 /// `guest.json`: everything fixed before the first boot.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Setup {
+pub struct GuestSetup {
     /// The form: [`FORMAT`].
     pub format: u32,
     /// The version that wrote it.
@@ -47,7 +47,7 @@ pub struct Setup {
     pub differs: Vec<String>,
 }
 
-impl Setup {
+impl GuestSetup {
     /// Whether boots of this guest may stand beside those of another one.
     pub(crate) fn demand_same(&self, begun: &Self) -> Result<(), GuestError> {
         let differs = [
@@ -77,7 +77,7 @@ pub struct Package {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Boot {
     /// With or without what is measured.
-    pub mode: Mode,
+    pub mode: BootMode,
     /// Whether the kernel defends itself against faults of processors.
     pub mitigations: bool,
     /// 0: nothing is perturbed. Others: so many steps longer is the kernel's command line, which moves what lies behind
@@ -110,9 +110,9 @@ pub struct BootRecord {
     /// Which.
     pub boot: Boot,
     /// What was counted, in the order in which it was.
-    pub rows: Vec<Row>,
+    pub rows: Vec<BootRow>,
     /// What the guest said of itself: domains, replies to planted violations, the kernel's refusals.
-    pub facts: Vec<Fact>,
+    pub facts: Vec<GuestFact>,
     /// How long it took here, which says nothing of what was counted.
     pub elapsed_ns: u64,
     /// CPU that QEMU used.
@@ -121,7 +121,7 @@ pub struct BootRecord {
 
 impl BootRecord {
     /// The row of this name.
-    pub fn row(&self, name: &str) -> Option<&Row> {
+    pub fn row(&self, name: &str) -> Option<&BootRow> {
         self.rows.iter().find(|row| row.name == name)
     }
 
@@ -133,7 +133,7 @@ impl BootRecord {
 
 /// A row of one boot: instructions an operation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct BootRow {
     /// Its name.
     pub name: String,
     /// Operations of a batch.
@@ -155,7 +155,7 @@ pub(crate) struct Cannot {
 
 /// Something that the guest said.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Fact {
+pub struct GuestFact {
     /// What.
     pub name: String,
     /// The rest of the line.

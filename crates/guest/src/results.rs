@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
-use crate::Mode;
+use crate::BootMode;
 use crate::records::{Boot, Package};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -14,7 +14,7 @@ pub const STATEMENT: &str = "instructions counted in a guest; not time";
 
 /// `results.json`.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Results {
+pub struct GuestResults {
     /// [`SCHEMA`].
     pub schema: &'static str,
     /// The version that made it.
@@ -34,7 +34,7 @@ pub struct Results {
     /// Boots that came to their end.
     pub ended: usize,
     /// A table without and one with mitigations, as far as they were booted.
-    pub tables: Vec<Table>,
+    pub tables: Vec<GuestTable>,
     /// Boots that were made twice.
     pub repeats: Vec<Repeat>,
     /// Whether a repeat differed, so that nothing is known.
@@ -61,13 +61,13 @@ pub struct Results {
 
 /// Rows of one setting.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
+pub struct GuestTable {
     /// Whether the kernel defended itself against faults of processors.
     pub mitigations: bool,
     /// The mode that the others are compared with.
-    pub baseline: Mode,
+    pub baseline: BootMode,
     /// The others.
-    pub modes: Vec<Mode>,
+    pub modes: Vec<BootMode>,
     /// Boots of each mode that stand in it, without repeats.
     pub boots: usize,
     /// Rows, in the order in which they were counted; those that follow from others last.
@@ -80,7 +80,7 @@ pub struct RowResult {
     /// Its name.
     pub name: String,
     /// Instructions an operation in the baseline.
-    pub baseline: Counted,
+    pub baseline: CountedInstructions,
     /// In the other modes, in the table's order.
     pub modes: Vec<Compared>,
     /// What was published of it.
@@ -91,7 +91,7 @@ pub struct RowResult {
 
 /// Instructions an operation: middle batch of each boot, over boots.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct Counted {
+pub struct CountedInstructions {
     /// The middle of the boots, or the mean of the two in the middle.
     pub median: f64,
     /// The least.
@@ -104,9 +104,9 @@ pub struct Counted {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Compared {
     /// Which.
-    pub mode: Mode,
+    pub mode: BootMode,
     /// Its own.
-    pub counted: Counted,
+    pub counted: CountedInstructions,
     /// How many more: the medians' difference.
     pub more: f64,
     /// The same as a share of the baseline's.
@@ -171,7 +171,7 @@ pub struct Repeat {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Planted {
     /// In which mode.
-    pub mode: Mode,
+    pub mode: BootMode,
     /// What was planted: `secret`, a file; `port`, a port.
     pub what: String,
     /// Requests.

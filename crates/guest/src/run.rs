@@ -4,13 +4,13 @@
 
 use crate::boot::{self, Booting, CONSOLE};
 use crate::build::{self, Built, base};
-use crate::directory::{BOOTS, Stored};
+use crate::directory::{BOOTS, StoredGuest};
 use crate::plan::GuestPlan;
-use crate::records::{Boot, FORMAT, Setup};
+use crate::records::{Boot, FORMAT, GuestSetup};
 use crate::{GuestError, tools};
 use bakeoff_experiment::environment::sha256_of;
 use bakeoff_experiment::run::Scratch;
-use bakeoff_results::directory::{End, Ended, LOGS, ResultsDir};
+use bakeoff_results::directory::{End, LOGS, ListEnd, ResultsDir};
 use bakeoff_units::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::sync::{Mutex, PoisonError};
 const MOST_AT_A_TIME: usize = 4;
 
 /// Is told how a run goes.
-pub trait Progress {
+pub trait GuestProgress {
     /// What is done now.
     fn stage(&mut self, words: &str);
 }
@@ -43,7 +43,7 @@ pub struct Counting<'r> {
 struct Prepared {
     scratch: Scratch,
     built: Built,
-    setup: Setup,
+    setup: GuestSetup,
 }
 
 impl Counting<'_> {
@@ -51,7 +51,7 @@ impl Counting<'_> {
     ///
     /// # Errors
     /// Something is missing, cannot be built, or a boot did not come to its end.
-    pub fn run(&self, dir: &ResultsDir, progress: &mut (dyn Progress + Send)) -> Result<(), GuestError> {
+    pub fn run(&self, dir: &ResultsDir, progress: &mut (dyn GuestProgress + Send)) -> Result<(), GuestError> {
         let prepared = self.prepare(progress)?;
         dir.begin(&self.plan.text, &prepared.setup)?;
         self.boots(&prepared, &[], dir, progress)
@@ -64,8 +64,8 @@ impl Counting<'_> {
     pub fn resume(
         &self,
         dir: &ResultsDir,
-        stored: &Stored,
-        progress: &mut (dyn Progress + Send),
+        stored: &StoredGuest,
+        progress: &mut (dyn GuestProgress + Send),
     ) -> Result<(), GuestError> {
         let prepared = self.prepare(progress)?;
         prepared.setup.demand_same(&stored.setup)?;
@@ -74,7 +74,7 @@ impl Counting<'_> {
         self.boots(&prepared, &done, dir, progress)
     }
 
-    fn prepare(&self, progress: &mut (dyn Progress + Send)) -> Result<Prepared, GuestError> {
+    fn prepare(&self, progress: &mut (dyn GuestProgress + Send)) -> Result<Prepared, GuestError> {
         tools::demand(&self.plan.parts)?;
         fs::create_dir_all(&self.cache).map_err(crate::error::at(&self.cache))?;
         let base = base(&self.cache, progress);
@@ -86,7 +86,7 @@ impl Counting<'_> {
         progress.stage("making the guest's disk");
         let built = build::build(self.plan, &base, scratch.path())?;
         let own = std::env::current_exe().and_then(|own| sha256_of(&own));
-        let setup = Setup {
+        let setup = GuestSetup {
             format: FORMAT,
             bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
             name: self.plan.name.clone(),
@@ -114,7 +114,7 @@ impl Counting<'_> {
         Prepared { scratch, built, setup }: &Prepared,
         done: &[Boot],
         dir: &ResultsDir,
-        progress: &mut (dyn Progress + Send),
+        progress: &mut (dyn GuestProgress + Send),
     ) -> Result<(), GuestError> {
         let rows = &setup.rows;
         let booting =
@@ -125,7 +125,7 @@ impl Counting<'_> {
             Err(GuestError::Interrupted) => End::Interrupted,
             Err(why) => End::Failed(why.to_string()),
         };
-        let written = dir.end(Ended { ended });
+        let written = dir.end(ListEnd { ended });
         result.and(written.map_err(GuestError::from))
     }
 
@@ -136,7 +136,7 @@ impl Counting<'_> {
         left: &[(usize, Boot)],
         scratch: &Path,
         dir: &ResultsDir,
-        progress: &mut (dyn Progress + Send),
+        progress: &mut (dyn GuestProgress + Send),
     ) -> Result<(), GuestError> {
         let cores = bakeoff_sys::affinity::allowed().map_or(1, |cores| cores.len());
         let workers = cores.clamp(1, MOST_AT_A_TIME).min(left.len());
@@ -185,18 +185,19 @@ fn left(all: &[Boot], done: &[Boot]) -> Vec<(usize, Boot)> {
 }
 
 /// The sum of what boots took.
-pub(crate) fn cpu(stored: &Stored) -> Nanos {
+pub(crate) fn cpu(stored: &StoredGuest) -> Nanos {
     Nanos::new(stored.boots.iter().map(|record| record.cpu_ns).sum())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Mode;
+    use crate::BootMode;
 
     #[test]
     fn a_boot_that_is_planned_twice_and_done_once_is_made_once_more() {
-        let boot = |perturbation| Boot { mode: Mode::Off, mitigations: false, perturbation, repeat: false };
+        let boot =
+            |perturbation| Boot { mode: BootMode::Off, mitigations: false, perturbation, repeat: false };
         let all = [boot(0), boot(1), boot(0), boot(2)];
         assert_eq!(left(&all, &[]).len(), 4);
         assert_eq!(left(&all, &[boot(0), boot(2)]), [(2, boot(1)), (3, boot(0))]);

@@ -2,14 +2,14 @@
 //!
 //! Measuring side, cold, pure.
 
-use crate::records::{Cannot, Fact, Row};
+use crate::records::{BootRow, Cannot, GuestFact};
 
 /// The console of one boot, read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Said {
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<BootRow>,
     pub(crate) cannot: Vec<Cannot>,
-    pub(crate) facts: Vec<Fact>,
+    pub(crate) facts: Vec<GuestFact>,
     /// Whether it said that everything was counted.
     pub(crate) ended: bool,
     pub(crate) panicked: bool,
@@ -24,7 +24,7 @@ pub(crate) fn read(console: &str) -> Said {
             ["R", name, count, min, median, max] => {
                 let numbers = (count.parse().ok(), min.parse().ok(), median.parse().ok(), max.parse().ok());
                 let (Some(count), Some(min), Some(median), Some(max)) = numbers else { continue };
-                said.rows.push(Row { name: name.to_owned(), count, min, median, max });
+                said.rows.push(BootRow { name: name.to_owned(), count, min, median, max });
             }
             ["E", name, ref why @ ..] => {
                 said.cannot.push(Cannot { name: name.to_owned(), why: why.join(" ") });
@@ -32,7 +32,7 @@ pub(crate) fn read(console: &str) -> Said {
             ["#", "end"] => said.ended = true,
             ["#", name, ref value @ ..] => {
                 let value = value.join(" ").trim_end_matches('\0').to_owned();
-                said.facts.push(Fact { name: name.to_owned(), value });
+                said.facts.push(GuestFact { name: name.to_owned(), value });
             }
             _ => said.panicked |= line.contains("Kernel panic"),
         }

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold. The one list of them: errors and `doctor` name what is missing with one command.
 
-use crate::{GuestError, Part};
+use crate::{GuestError, GuestPart};
 use bakeoff_subject::find_program;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -17,11 +17,11 @@ pub struct Need {
     /// What it is for.
     pub purpose: &'static str,
     /// The part that needs it; `None`: every guest does.
-    part: Option<Part>,
+    part: Option<GuestPart>,
 }
 
 const fn need(
-    part: Option<Part>,
+    part: Option<GuestPart>,
     program: &'static str,
     package: &'static str,
     purpose: &'static str,
@@ -39,19 +39,19 @@ const NEEDS: [Need; 12] = [
     need(None, "matchpathcon", "selinux-utils", "labels files"),
     need(None, "mke2fs", "e2fsprogs", "makes the guest's disk"),
     need(None, "debugfs", "e2fsprogs", "writes labels into it"),
-    need(Some(Part::Web), "nginx", "nginx-light", "runs in the guest"),
-    need(Some(Part::Compile), "gcc", "gcc", "runs in the guest"),
-    need(Some(Part::Compile), "make", "make", "runs in the guest"),
+    need(Some(GuestPart::Web), "nginx", "nginx-light", "runs in the guest"),
+    need(Some(GuestPart::Compile), "gcc", "gcc", "runs in the guest"),
+    need(Some(GuestPart::Compile), "make", "make", "runs in the guest"),
 ];
 
 /// What guests with these parts need, and whether it is there.
-pub fn needs(parts: &[Part]) -> Vec<(Need, Option<PathBuf>)> {
+pub fn needs(parts: &[GuestPart]) -> Vec<(Need, Option<PathBuf>)> {
     let wanted = NEEDS.into_iter().filter(|need| need.part.is_none_or(|part| parts.contains(&part)));
     wanted.map(|need| (need, find_program(&[need.program]))).collect()
 }
 
 /// Says no where a program is missing, or the machine is of another kind.
-pub(crate) fn demand(parts: &[Part]) -> Result<(), GuestError> {
+pub(crate) fn demand(parts: &[GuestPart]) -> Result<(), GuestError> {
     if !cfg!(target_arch = "x86_64") {
         return Err(GuestError::Architecture(std::env::consts::ARCH));
     }

@@ -2,7 +2,7 @@
 
 use crate::LinkError;
 use crate::counters::{self, Discipline};
-use crate::reading::Traffic;
+use crate::reading::LinkTraffic;
 use crate::settings;
 use crate::shape::{FRAME, Shape};
 use crate::tool::{ip, tc};
@@ -76,8 +76,8 @@ impl End {
         Ok(())
     }
 
-    pub(crate) fn traffic(&self) -> Result<Traffic, LinkError> {
-        let mut traffic = Traffic::default();
+    pub(crate) fn traffic(&self) -> Result<LinkTraffic, LinkError> {
+        let mut traffic = LinkTraffic::default();
         for Discipline { kind, bytes, packets, drops, .. } in counters::read(&self.namespace)? {
             match kind.as_str() {
                 "tbf" => (traffic.bytes, traffic.packets, traffic.overflowed) = (bytes, packets, drops),

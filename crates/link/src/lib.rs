@@ -27,7 +27,7 @@ pub use check::Delays;
 pub use error::LinkError;
 pub use line::{LineRecord, WORD as LINE_WORD, main as line_main};
 pub use make::{Got, Link, Mechanism};
-pub use reading::{Passage, Reading, Traffic};
+pub use reading::{LinkReading, LinkTraffic, Passage};
 pub use shape::FRAME;
 pub use sources::SOURCES;
 pub use spec::{DelayBy, LinkSpec, Making};

@@ -4,7 +4,7 @@ use crate::LinkError;
 use crate::check::{self, Delays};
 use crate::end::{DEVICE, End, GENERATOR, GENERATOR_MAC, SUBJECT, SUBJECT_MAC};
 use crate::line::{Line, Way};
-use crate::reading::Reading;
+use crate::reading::LinkReading;
 use crate::shape::{Shape, packets_on_their_way};
 use crate::spec::{DelayBy, LinkSpec, Making};
 use crate::tool::{ip, tc};
@@ -131,8 +131,8 @@ impl Link {
     ///
     /// # Errors
     /// The line process has died, or the kernel refuses.
-    pub fn read(&mut self) -> Result<Reading, LinkError> {
-        Ok(Reading {
+    pub fn read(&mut self) -> Result<LinkReading, LinkError> {
+        Ok(LinkReading {
             to_subject: self.generator.traffic()?,
             to_generator: self.subject.traffic()?,
             line: self.line.as_mut().map(Line::record).transpose()?,

@@ -5,7 +5,7 @@ use bakeoff_units::{BitsPerSecond, Nanos};
 
 /// Traffic in one direction, since the link was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Traffic {
+pub struct LinkTraffic {
     /// Bytes of frames that were let onto the link.
     pub bytes: u64,
     /// Frames that were let onto the link.
@@ -18,11 +18,11 @@ pub struct Traffic {
 
 /// The counters of both directions.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct LinkReading {
     /// From the generator.
-    pub to_subject: Traffic,
+    pub to_subject: LinkTraffic,
     /// From the subjects.
-    pub to_generator: Traffic,
+    pub to_generator: LinkTraffic,
     /// Record of the line since it was last read.
     pub line: Option<LineRecord>,
 }
@@ -43,7 +43,7 @@ pub struct Passage {
     pub line: Option<LineRecord>,
 }
 
-impl Reading {
+impl LinkReading {
     /// The traffic since `before`; `wall` is the time to which the rate is related.
     pub fn since(self, before: &Self, rate: BitsPerSecond, wall: Nanos) -> Passage {
         let up = self.to_subject.since(before.to_subject);
@@ -70,7 +70,7 @@ impl Reading {
     }
 }
 
-impl Traffic {
+impl LinkTraffic {
     fn since(self, before: Self) -> Self {
         Self {
             bytes: self.bytes.saturating_sub(before.bytes),
@@ -96,9 +96,9 @@ mod tests {
 
     #[test]
     fn the_busier_direction_counts() {
-        let at = |up, down| Reading {
-            to_subject: Traffic { bytes: up, packets: up / 100, ..Traffic::default() },
-            to_generator: Traffic { bytes: down, packets: 5, overflowed: 1, lost: 2 },
+        let at = |up, down| LinkReading {
+            to_subject: LinkTraffic { bytes: up, packets: up / 100, ..LinkTraffic::default() },
+            to_generator: LinkTraffic { bytes: down, packets: 5, overflowed: 1, lost: 2 },
             line: None,
         };
         let rate = "8Mbit".parse().unwrap(); // a million bytes a second
@@ -110,24 +110,24 @@ mod tests {
 
     #[test]
     fn losses_are_those_of_whoever_loses() {
-        let lost = |lost| Traffic { lost, packets: 10, ..Traffic::default() };
-        let netem = Reading { to_subject: lost(3), to_generator: lost(4), line: None };
+        let lost = |lost| LinkTraffic { lost, packets: 10, ..LinkTraffic::default() };
+        let netem = LinkReading { to_subject: lost(3), to_generator: lost(4), line: None };
         let rate = "8Mbit".parse().unwrap();
-        let passed = netem.since(&Reading::default(), rate, Nanos::from_secs(1));
+        let passed = netem.since(&LinkReading::default(), rate, Nanos::from_secs(1));
         assert_eq!((passed.lost, passed.packets), (7, 27));
         let line = LineRecord { lost: 5, ..LineRecord::default() };
-        let by_line = Reading { line: Some(line), ..Reading::default() };
-        assert_eq!(by_line.since(&Reading::default(), rate, Nanos::ZERO).lost, 5);
+        let by_line = LinkReading { line: Some(line), ..LinkReading::default() };
+        assert_eq!(by_line.since(&LinkReading::default(), rate, Nanos::ZERO).lost, 5);
     }
 
     #[test]
     fn pieces_of_time_add_up_without_what_lies_between() {
-        let at = |bytes| Reading {
-            to_subject: Traffic { bytes, packets: bytes / 10, overflowed: 1, lost: 0 },
+        let at = |bytes| LinkReading {
+            to_subject: LinkTraffic { bytes, packets: bytes / 10, overflowed: 1, lost: 0 },
             line: Some(LineRecord { packets: 2, ..LineRecord::default() }),
-            ..Reading::default()
+            ..LinkReading::default()
         };
-        let mut sum = Reading::default();
+        let mut sum = LinkReading::default();
         sum.add(&at(100), &at(150));
         sum.add(&at(900), &at(930));
         assert_eq!((sum.to_subject.bytes, sum.to_subject.packets, sum.to_subject.overflowed), (80, 8, 0));

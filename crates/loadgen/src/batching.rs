@@ -12,7 +12,7 @@
 //!
 //! Pure: no clock inside.
 
-use bakeoff_sys::driver::Batch;
+use bakeoff_sys::driver::EventBatch;
 use bakeoff_units::Nanos;
 
 /// Requests in flight below which nothing gathers.
@@ -50,7 +50,7 @@ impl Batching {
     }
 
     /// The batch that may gather now; `next_due` is the time until a request is due.
-    pub(crate) fn plan(&self, in_flight: usize, next_due: Option<Nanos>) -> Option<Batch> {
+    pub(crate) fn plan(&self, in_flight: usize, next_due: Option<Nanos>) -> Option<EventBatch> {
         if in_flight < FEWEST_IN_FLIGHT || self.median.seen < LEARNING {
             return None;
         }
@@ -67,7 +67,7 @@ impl Batching {
             _ if within.get() as f64 >= WORTH_IT * gap_ns => within,
             _ => return None,
         };
-        (within >= SHORTEST).then_some(Batch { events: events as u32, within })
+        (within >= SHORTEST).then_some(EventBatch { events: events as u32, within })
     }
 }
 

@@ -87,7 +87,7 @@ pub enum Reuse {
     /// Up to this number; then the connection is closed from this side, and the next request opens another.
     UpTo(NonZeroU64),
     /// The same, with a number of its own for each connection.
-    Drawn(Limits),
+    Drawn(ConnectionLimits),
     /// As many as the server lets it.
     Always,
 }
@@ -129,9 +129,9 @@ impl Reuse {
 /// Numbers of requests for connections, drawn beforehand from any distribution: the n-th connection has the n-th draw,
 /// and after the last the first is used again.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits(Arc<[NonZeroU32]>);
+pub struct ConnectionLimits(Arc<[NonZeroU32]>);
 
-impl Limits {
+impl ConnectionLimits {
     /// `None` without draws. A connection carries at least one request: a draw of 0 means 1.
     pub fn new(draws: impl IntoIterator<Item = u32>) -> Option<Self> {
         let draws: Arc<[_]> =
@@ -226,7 +226,7 @@ pub struct Pools {
 }
 
 /// One run of a station.
-pub struct Job<'a, S> {
+pub struct StationJob<'a, S> {
     /// One source for each thread.
     pub sources: Vec<S>,
     /// Robots of each thread in a closed loop; ignored in an open loop.
@@ -247,16 +247,16 @@ pub struct Job<'a, S> {
     pub interrupted: &'a AtomicBool,
 }
 
-impl<'a, S> Job<'a, S> {
+impl<'a, S> StationJob<'a, S> {
     /// The same job with each source in another one, such as one that listens.
-    pub fn with_sources<T>(self, each: impl FnMut(S) -> T) -> Job<'a, T> {
+    pub fn with_sources<T>(self, each: impl FnMut(S) -> T) -> StationJob<'a, T> {
         let Self { sources, robots, pace, begins, timeout, until, check, refused, interrupted } = self;
         let sources = sources.into_iter().map(each).collect();
-        Job { sources, robots, pace, begins, timeout, until, check, refused, interrupted }
+        StationJob { sources, robots, pace, begins, timeout, until, check, refused, interrupted }
     }
 
     /// The same job with a source that does not listen.
-    pub(crate) fn unheard(self) -> Job<'a, Deaf<S>> {
+    pub(crate) fn unheard(self) -> StationJob<'a, Deaf<S>> {
         self.with_sources(Deaf)
     }
 }
@@ -267,14 +267,14 @@ mod tests {
 
     #[test]
     fn the_nth_connection_has_the_nth_draw_and_carries_at_least_one() {
-        let limits = Reuse::Drawn(Limits::new([3, 0, 64]).unwrap());
+        let limits = Reuse::Drawn(ConnectionLimits::new([3, 0, 64]).unwrap());
         assert_eq!([0, 1, 2, 3, 7].map(|n| limits.most(n)), [3, 1, 64, 3, 1]);
-        assert_eq!(Limits::new([]), None);
+        assert_eq!(ConnectionLimits::new([]), None);
     }
 
     #[test]
     fn who_closes_follows_from_how_long_connections_last() {
-        let drawn = Reuse::Drawn(Limits::new([1, 2, 6]).unwrap());
+        let drawn = Reuse::Drawn(ConnectionLimits::new([1, 2, 6]).unwrap());
         assert_eq!(drawn.closed_here_after(), Some(3.0));
         assert_eq!(Reuse::UpTo(NonZeroU64::MIN).closed_here_after(), Some(1.0));
         assert_eq!([Reuse::Never, Reuse::Always].map(|reuse| reuse.closed_here_after()), [None; 2]);

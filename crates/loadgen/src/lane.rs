@@ -7,7 +7,7 @@ use crate::delay::OwnLateness;
 use crate::exchange::RequestText;
 use crate::flow::Plan;
 use crate::job::{BodyCheck, Reuse, Target};
-use crate::listener::Listener;
+use crate::listener::RequestListener;
 use crate::ports::{Givers, LocalPorts};
 use crate::profile::Profile;
 use crate::station::Engine;
@@ -103,7 +103,7 @@ impl Lane {
     }
 
     /// Runs a job to its end; returns its report, and the source.
-    pub(crate) fn run<S: Source + Listener>(
+    pub(crate) fn run<S: Source + RequestListener>(
         &mut self,
         target: &Target,
         job: LaneJob<'_, S>,

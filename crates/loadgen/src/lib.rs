@@ -35,8 +35,8 @@ pub use bakeoff_sys::driver::SystemCalls;
 pub use delay::OwnLateness;
 #[doc(hidden)]
 pub use dry::DryRun; // for benches/generate.rs
-pub use job::{BodyCheck, Job, Limits, Pace, Pools, Protocol, Reuse, Target};
-pub use listener::{Course, Ended, Listener, Reply};
+pub use job::{BodyCheck, ConnectionLimits, Pace, Pools, Protocol, Reuse, StationJob, Target};
+pub use listener::{Continuation, Reply, RequestEnd, RequestListener};
 pub use local::{AddressError, LocalAddresses};
 pub use pacer::{Bursts, Constant, Original, Pacer, Poisson, Slots, Slotted};
 pub use ports::{LocalPorts, PortsError, PortsRefused};
@@ -44,7 +44,7 @@ pub use profile::{Profile, Stage};
 pub use refusals::Refusals;
 pub use station::{DRIVER, Engine, Recording, Station};
 pub use tls::{
-    Alpn, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, Identity, ParseShareError,
+    Alpn, ClientIdentity, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, ParseShareError,
     ParseVersionError, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError,
     Trust, Versions,
 };

@@ -9,7 +9,7 @@ use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
 
 /// Is told how the requests end that it gave as a [`Source`].
-pub trait Listener {
+pub trait RequestListener {
     /// Whether it listens at all; without that no reply's head is kept.
     const LISTENS: bool = true;
 
@@ -17,7 +17,7 @@ pub trait Listener {
     /// I/O, no locks. In an open loop on the source's own clock [`Source::upcoming`] is asked anew after
     /// it; a request made in answer to a failure has to be due later than the failure, as it would go round
     /// for ever otherwise.
-    fn ended(&mut self, ended: &Ended<'_>);
+    fn ended(&mut self, ended: &RequestEnd<'_>);
 
     /// A request that has waited for a connection of its robot's own is sent only now: its header lines
     /// ([`Ask::headers`]) if they are to be written anew, as they speak of the time at which it is sent.
@@ -28,15 +28,15 @@ pub trait Listener {
 
     /// Whether to go on, asked often and at least every 50 milliseconds; `now` is the time since the job's
     /// start.
-    fn course(&mut self, now: Nanos) -> Course {
+    fn course(&mut self, now: Nanos) -> Continuation {
         let _ = now;
-        Course::GoOn
+        Continuation::GoOn
     }
 }
 
 /// The further course of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Course {
+pub enum Continuation {
     /// Go on as before.
     #[default]
     GoOn,
@@ -50,7 +50,7 @@ pub enum Course {
 
 /// The end of a request. Times are since the job's start.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended<'a> {
+pub struct RequestEnd<'a> {
     /// In a closed loop the robot that was asked for it, in an open one [`Ask::robot`].
     pub robot: u32,
     /// [`Ask::ticket`].
@@ -103,8 +103,8 @@ impl<S: Source> Source for Deaf<S> {
     }
 }
 
-impl<S> Listener for Deaf<S> {
+impl<S> RequestListener for Deaf<S> {
     const LISTENS: bool = false;
 
-    fn ended(&mut self, _ended: &Ended<'_>) {}
+    fn ended(&mut self, _ended: &RequestEnd<'_>) {}
 }

@@ -5,7 +5,7 @@
 //! failure, and its time enters no histogram. Not to be confused with the refusals of planted violations, which a layer
 //! must make.
 
-use bakeoff_meter::{ErrorClass, Refusal};
+use bakeoff_meter::{ErrorClass, RequestRefusal};
 use bakeoff_workload::Statuses;
 
 /// The endings that count as refused.
@@ -43,9 +43,10 @@ impl Refusals {
 
     /// The names under which refusals are counted.
     pub fn labels(&self) -> impl Iterator<Item = String> {
-        let statuses = (400..600).filter(|status| self.has_status(*status)).map(Refusal::Status);
-        let classes = ErrorClass::ALL.into_iter().filter(|class| self.has_class(*class)).map(Refusal::Class);
-        statuses.chain(classes).map(Refusal::label)
+        let statuses = (400..600).filter(|status| self.has_status(*status)).map(RequestRefusal::Status);
+        let classes =
+            ErrorClass::ALL.into_iter().filter(|class| self.has_class(*class)).map(RequestRefusal::Class);
+        statuses.chain(classes).map(RequestRefusal::label)
     }
 
     /// Whether replies with this status are refusals.

@@ -2,14 +2,14 @@
 
 use crate::delay::OwnLateness;
 use crate::flow::Plan;
-use crate::job::{Job, Pace, Protocol, Target};
+use crate::job::{Pace, Protocol, StationJob, Target};
 use crate::lane::{Lane, LaneJob, LaneReport};
-use crate::listener::Listener;
+use crate::listener::RequestListener;
 use crate::profile::Profile;
 use crate::refusals::Refusals;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
-use bakeoff_meter::{Counters, Recorder, Times};
+use bakeoff_meter::{Recorder, SliceCounters, Times};
 use bakeoff_sys::driver::{Driver, SystemCalls};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -54,7 +54,7 @@ pub struct Recording {
     pub times: Times,
     /// Client-side counters, the generator's CPU and how busy its busiest thread was. The rest is
     /// zero or absent.
-    pub counters: Counters,
+    pub counters: SliceCounters,
     /// The run was ended early because nothing but failures came back.
     pub gave_up: bool,
     /// The TLS parameters agreed on, when a handshake was made in this job.
@@ -133,7 +133,7 @@ impl Station {
     /// # Errors
     /// When the event queue fails, or the network cannot be entered. Failures of requests are
     /// counted, not returned.
-    pub fn run<S: Source>(&mut self, job: Job<'_, S>) -> io::Result<Recording> {
+    pub fn run<S: Source>(&mut self, job: StationJob<'_, S>) -> io::Result<Recording> {
         self.run_lanes(job.unheard(), None).map(|(recording, _)| recording)
     }
 
@@ -142,7 +142,7 @@ impl Station {
     ///
     /// # Errors
     /// As [`Station::run`].
-    pub fn run_sampled<S: Source>(&mut self, job: Job<'_, S>, every: Nanos) -> io::Result<Recording> {
+    pub fn run_sampled<S: Source>(&mut self, job: StationJob<'_, S>, every: Nanos) -> io::Result<Recording> {
         self.run_lanes(job.unheard(), Some(every)).map(|(recording, _)| recording)
     }
 
@@ -151,7 +151,10 @@ impl Station {
     ///
     /// # Errors
     /// As [`Station::run`]; also for HTTP/2, whose heads are not kept.
-    pub fn run_heard<S: Source + Listener>(&mut self, job: Job<'_, S>) -> io::Result<(Recording, Vec<S>)> {
+    pub fn run_heard<S: Source + RequestListener>(
+        &mut self,
+        job: StationJob<'_, S>,
+    ) -> io::Result<(Recording, Vec<S>)> {
         self.run_lanes(job, None)
     }
 
@@ -159,17 +162,17 @@ impl Station {
     ///
     /// # Errors
     /// As [`Station::run_heard`].
-    pub fn run_heard_sampled<S: Source + Listener>(
+    pub fn run_heard_sampled<S: Source + RequestListener>(
         &mut self,
-        job: Job<'_, S>,
+        job: StationJob<'_, S>,
         every: Nanos,
     ) -> io::Result<(Recording, Vec<S>)> {
         self.run_lanes(job, Some(every))
     }
 
-    fn run_lanes<S: Source + Listener>(
+    fn run_lanes<S: Source + RequestListener>(
         &mut self,
-        job: Job<'_, S>,
+        job: StationJob<'_, S>,
         sample_every: Option<Nanos>,
     ) -> io::Result<(Recording, Vec<S>)> {
         if S::LISTENS && self.target.protocol != Protocol::Http1 {
@@ -254,7 +257,7 @@ fn plans(pace: Pace, robots: &[usize], lanes: usize, streams: usize) -> Vec<Plan
     }
 }
 
-fn run_lane<S: Source + Listener>(
+fn run_lane<S: Source + RequestListener>(
     lane: &mut Lane,
     target: &Target,
     job: LaneJob<'_, S>,

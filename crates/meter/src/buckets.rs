@@ -93,20 +93,20 @@ fn number(bytes: &mut &[u8]) -> Option<i64> {
 
 /// Reads stored histograms one behind the other, with memory that is reused.
 #[derive(Debug)]
-pub struct Decoder {
+pub struct HistogramDecoder {
     inflate: Decompress,
     deflated: Vec<u8>,
     plain: Vec<u8>,
 }
 
-impl Default for Decoder {
+impl Default for HistogramDecoder {
     fn default() -> Self {
         // A payload is a few KB; nine bytes a bucket is the most that one can have.
         Self { inflate: Decompress::new(true), deflated: Vec::new(), plain: vec![0; HEAD + 9 * BUCKETS] }
     }
 }
 
-impl Decoder {
+impl HistogramDecoder {
     /// Reads the text of [`Histogram::encode`].
     ///
     /// # Errors
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn buckets_are_those_of_the_whole_histogram() {
-        let mut decoder = Decoder::default();
+        let mut decoder = HistogramDecoder::default();
         for seed in 0..50 {
             let whole = sample(seed);
             let read = decoder.own_form(&whole.encode()).expect("it is our own form");
@@ -265,7 +265,8 @@ mod tests {
 
     #[test]
     fn a_sum_is_the_merged_histogram() {
-        let (mut sum, mut merged, mut decoder) = (Sum::default(), Histogram::new(), Decoder::default());
+        let (mut sum, mut merged, mut decoder) =
+            (Sum::default(), Histogram::new(), HistogramDecoder::default());
         assert_eq!(sum.histogram().count(), 0);
         for seed in 0..20 {
             let whole = sample(seed);
@@ -282,7 +283,7 @@ mod tests {
     #[test]
     fn damage_is_judged_as_by_the_library() {
         let text = sample(7).encode();
-        let mut decoder = Decoder::default();
+        let mut decoder = HistogramDecoder::default();
         for place in 0..text.len() {
             let mut changed = text.clone().into_bytes();
             changed[place] = if changed[place] == b'A' { b'B' } else { b'A' };

@@ -3,7 +3,7 @@
 
 mod table;
 
-use crate::Counters;
+use crate::SliceCounters;
 pub use table::CATALOGUE;
 
 /// The unit of a value; the JSON label is the short form.
@@ -39,7 +39,7 @@ impl Unit {
 
 /// The rule for combining the values of several slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum Aggregation {
     /// Sums; as a comparison: per slice, paired by round.
     Counter,
     /// A state; the median over slices is shown.
@@ -69,7 +69,7 @@ pub struct Meter {
     /// The unit of the value.
     pub unit: Unit,
     /// The rule for combining slices.
-    pub kind: Kind,
+    pub kind: Aggregation,
     /// The place of measurement.
     pub side: Side,
     /// Whether more is worse: decides between `costs` and `saves`.
@@ -80,11 +80,11 @@ pub struct Meter {
     /// One line for help and legends.
     pub help: &'static str,
     /// The figure of one slice; `None` for histograms and where it could not be read.
-    pub of_slice: fn(&Counters) -> Option<f64>,
+    pub of_slice: fn(&SliceCounters) -> Option<f64>,
     /// For histograms: the quantile, 0 to 1.
     pub quantile: Option<f64>,
     /// For shares of a count: part and whole. Arms are then compared in points, as a share may be 0.
-    pub part_of: Option<fn(&Counters) -> Option<PartOf>>,
+    pub part_of: Option<fn(&SliceCounters) -> Option<PartOf>>,
 }
 
 /// A part of a count.
@@ -219,12 +219,12 @@ mod tests {
 
     #[test]
     fn limits_and_disks_are_shown_as_shares() {
-        let counters = Counters {
+        let counters = SliceCounters {
             wall_ns: 200,
             throttled_ns: Some(50),
             memory_limit_hits: Some(3),
             disk_busy: Some(0.5),
-            ..Counters::default()
+            ..SliceCounters::default()
         };
         let figure = |name| {
             let meter = find(name).unwrap();
@@ -240,11 +240,11 @@ mod tests {
     #[test]
     fn handshakes_are_shown_where_there_were_any() {
         let counts = HandshakeCounts { full: 5, resumed: 15, offered: 16, ..HandshakeCounts::default() };
-        let counters = Counters { handshakes: Some(counts), ..Counters::default() };
+        let counters = SliceCounters { handshakes: Some(counts), ..SliceCounters::default() };
         let figure = |name| {
             let meter = find(name).unwrap();
             assert!(!meter.compared, "{name} is no cost of the subject");
-            assert_eq!((meter.of_slice)(&Counters::default()), None, "{name}");
+            assert_eq!((meter.of_slice)(&SliceCounters::default()), None, "{name}");
             (meter.of_slice)(&counters)
         };
         assert_eq!(figure("handshakes"), Some(20.0));
@@ -258,18 +258,18 @@ mod tests {
 
     #[test]
     fn cost_per_request_is_cpu_over_requests() {
-        let counters = Counters {
+        let counters = SliceCounters {
             requests: 10,
             subject_cpu_ns: Some(1_000),
             generator_cpu_ns: 500,
             softirq_cpu_ns: Some(100),
             program_ns: Some(5_500),
             program_runs: Some(100),
-            ..Counters::default()
+            ..SliceCounters::default()
         };
         let figure = |name| (find(name).unwrap().of_slice)(&counters);
         assert_eq!((figure(PROGRAM_NS), figure("program_runs")), (Some(550.0), Some(10.0)));
-        assert_eq!((find(PROGRAM_NS).unwrap().of_slice)(&Counters::default()), None);
+        assert_eq!((find(PROGRAM_NS).unwrap().of_slice)(&SliceCounters::default()), None);
         assert_eq!(figure(SUBJECT_CPU), Some(100.0));
         assert_eq!(figure(PATH_CPU), Some(160.0));
         assert_eq!(figure("generator_cpu_per_request"), Some(50.0));
@@ -295,6 +295,6 @@ mod tests {
         assert_eq!(figure("server_cpu_per_request"), Some(25.0));
         assert_eq!(figure(SUBJECT_CPU), Some(100.0));
         assert_eq!(figure("errors"), Some(0.25));
-        assert_eq!((find(OPERATION_TIME).unwrap().of_slice)(&Counters::default()), None);
+        assert_eq!((find(OPERATION_TIME).unwrap().of_slice)(&SliceCounters::default()), None);
     }
 }

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// What one slice counted. All CPU times are nanoseconds between the two quiet points around the
 /// slice; `None` says that the machine or the subject does not let it be read.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Counters {
+pub struct SliceCounters {
     /// Requests sent or tried.
     pub requests: u64,
     /// Good replies.
@@ -172,8 +172,8 @@ pub struct OperationCounts {
 impl OperationCounts {
     /// As the counters of a slice that had nothing but this kind: its figures are those of the
     /// catalogue.
-    pub fn alone(&self, label: &str) -> Counters {
-        Counters {
+    pub fn alone(&self, label: &str) -> SliceCounters {
+        SliceCounters {
             requests: self.tried,
             replies: self.tried.saturating_sub(self.errors.values().sum()),
             errors: self.errors.clone(),
@@ -182,7 +182,7 @@ impl OperationCounts {
             subject_cpu_ns: self.cpu_ns,
             front_cpu_ns: self.front_cpu_ns,
             operations: BTreeMap::from([(label.to_owned(), self.clone())]),
-            ..Counters::default()
+            ..SliceCounters::default()
         }
     }
 }
@@ -265,7 +265,7 @@ pub struct SubjectUsage {
     pub processes: Option<u64>,
 }
 
-impl Counters {
+impl SliceCounters {
     /// The sum of slices, one after the other.
     pub fn sum<'c>(slices: impl IntoIterator<Item = &'c Self>) -> Self {
         slices.into_iter().fold(Self::default(), |mut sum, slice| {
@@ -399,13 +399,13 @@ mod tests {
 
     #[test]
     fn parts_of_a_slice_add_up_and_shares_are_means_by_time() {
-        let part = |wall_ns, busy, cpu| Counters {
+        let part = |wall_ns, busy, cpu| SliceCounters {
             requests: 10,
             wall_ns,
             generator_busy: busy,
             subject_cpu_ns: cpu,
             statuses: BTreeMap::from([(200, 9), (404, 1)]),
-            ..Counters::default()
+            ..SliceCounters::default()
         };
         let mut slice = part(100, 0.5, Some(7));
         slice.add_part(&part(300, 0.9, Some(5)));
@@ -418,7 +418,7 @@ mod tests {
 
     #[test]
     fn nothing_is_divided_by_nothing() {
-        assert_eq!(Counters::default().per_request(5), None);
-        assert_eq!(Counters::default().path_cpu_ns(), None);
+        assert_eq!(SliceCounters::default().per_request(5), None);
+        assert_eq!(SliceCounters::default().path_cpu_ns(), None);
     }
 }

@@ -1,7 +1,7 @@
 //! Measurements: the catalogue of meters, and the recorders that fill it.
 //!
 //! Measuring side, the bakeoff process. Owns the names, units and meaning of every figure
-//! ([`catalogue`]), the raw counters of a slice ([`Counters`]) and the histograms of times.
+//! ([`catalogue`]), the raw counters of a slice ([`SliceCounters`]) and the histograms of times.
 //! Recorders are per thread and merged when a slice is over; nothing here is shared between
 //! threads on the hot path. Does not decide anything: verdicts are `stats`' and `experiment`'s.
 
@@ -18,13 +18,13 @@ mod layout;
 pub mod process;
 mod recorder;
 
-pub use buckets::{Buckets, Decoder, Sum};
-pub use catalogue::{CATALOGUE, Kind, Meter, Side, Unit};
+pub use buckets::{Buckets, HistogramDecoder, Sum};
+pub use catalogue::{Aggregation, CATALOGUE, Meter, Side, Unit};
 pub use counters::{
-    Counters, HitCounts, HostShare, LinkCounts, OperationCounts, SubjectUsage, ViolationCounts,
+    HitCounts, HostShare, LinkCounts, OperationCounts, SliceCounters, SubjectUsage, ViolationCounts,
 };
 pub use error_class::ErrorClass;
 pub use handshakes::HandshakeCounts;
 pub use histogram::{DecodeError, Histogram, Quantiles};
 pub use layout::edges_ns;
-pub use recorder::{EncodedTimes, Recorder, Refusal, ReplyTimes, Times};
+pub use recorder::{EncodedTimes, Recorder, ReplyTimes, RequestRefusal, Times};

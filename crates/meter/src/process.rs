@@ -12,7 +12,7 @@ use std::io;
 
 /// The reason for which a figure is missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingReason {
     /// No process was named or is left.
     NoProcess,
     /// `/proc` hides other users' processes (`hidepid`).
@@ -23,7 +23,7 @@ pub enum Missing {
     NotInKernel,
 }
 
-impl Missing {
+impl MissingReason {
     /// As reports name it.
     pub const fn label(self) -> &'static str {
         match self {
@@ -35,15 +35,15 @@ impl Missing {
     }
 }
 
-impl fmt::Display for Missing {
+impl fmt::Display for MissingReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.label())
     }
 }
 
 /// The numbers of the processes below `root`, without it: for a guardian, its subject.
-pub fn below(root: u32) -> Result<Vec<u32>, Missing> {
-    let found = process::descendants(root).map_err(|_| Missing::ProcHidden)?;
+pub fn below(root: u32) -> Result<Vec<u32>, MissingReason> {
+    let found = process::descendants(root).map_err(|_| MissingReason::ProcHidden)?;
     Ok(found.iter().map(|stat| stat.pid).collect())
 }
 
@@ -58,24 +58,24 @@ pub struct Usage {
 struct Process {
     identity: (u32, u64),
     threads: u64,
-    rss: Result<u64, Missing>,
-    storage: Result<(u64, u64), Missing>,
-    switches: Result<(u64, u64), Missing>,
+    rss: Result<u64, MissingReason>,
+    storage: Result<(u64, u64), MissingReason>,
+    switches: Result<(u64, u64), MissingReason>,
 }
 
 /// Usage of the processes between two moments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UsageChange {
     /// Resident memory at the end, shared pages counted in each process.
-    pub rss: Result<Bytes, Missing>,
+    pub rss: Result<Bytes, MissingReason>,
     /// Read from storage (not from the page cache).
-    pub disk_read: Result<Bytes, Missing>,
+    pub disk_read: Result<Bytes, MissingReason>,
     /// Caused to be written to storage.
-    pub disk_write: Result<Bytes, Missing>,
+    pub disk_write: Result<Bytes, MissingReason>,
     /// Times a thread gave up its core to wait.
-    pub voluntary_switches: Result<u64, Missing>,
+    pub voluntary_switches: Result<u64, MissingReason>,
     /// Times a thread was made to give up its core.
-    pub involuntary_switches: Result<u64, Missing>,
+    pub involuntary_switches: Result<u64, MissingReason>,
     /// Processes at the end.
     pub processes: u64,
     /// Threads at the end.
@@ -93,7 +93,7 @@ impl Usage {
     /// The usage since `earlier`. A process that began in between counts from its beginning; one that ended, and
     /// threads that ended, take their usage since `earlier` with them.
     pub fn since(&self, earlier: &Self) -> UsageChange {
-        let grown = |figure: fn(&Process) -> Result<u64, Missing>| {
+        let grown = |figure: fn(&Process) -> Result<u64, MissingReason>| {
             self.total(|process| {
                 let before = earlier.each.iter().find(|before| before.identity == process.identity);
                 Ok(figure(process)?.saturating_sub(before.map_or(Ok(0), figure)?))
@@ -111,15 +111,15 @@ impl Usage {
     }
 
     /// Resident memory at this moment, shared pages counted in each process.
-    pub fn rss(&self) -> Result<Bytes, Missing> {
+    pub fn rss(&self) -> Result<Bytes, MissingReason> {
         self.total(|process| process.rss).map(Bytes::new)
     }
 
     /// One that cannot be read spoils the sum: a part would look like the whole.
-    fn total(&self, figure: impl Fn(&Process) -> Result<u64, Missing>) -> Result<u64, Missing> {
+    fn total(&self, figure: impl Fn(&Process) -> Result<u64, MissingReason>) -> Result<u64, MissingReason> {
         match self.each.len() {
-            0 if self.hidden => Err(Missing::ProcHidden),
-            0 => Err(Missing::NoProcess),
+            0 if self.hidden => Err(MissingReason::ProcHidden),
+            0 => Err(MissingReason::NoProcess),
             _ => self.each.iter().map(figure).sum(),
         }
     }
@@ -143,13 +143,13 @@ impl Process {
 }
 
 /// Reads a file and takes figures out of it. None: the process has ended.
-fn figures<T>(path: &str, take: fn(&str) -> Option<T>) -> Option<Result<T, Missing>> {
+fn figures<T>(path: &str, take: fn(&str) -> Option<T>) -> Option<Result<T, MissingReason>> {
     match fs::read_to_string(path) {
-        Ok(text) => Some(take(&text).ok_or(Missing::NotInKernel)),
+        Ok(text) => Some(take(&text).ok_or(MissingReason::NotInKernel)),
         Err(error) => match error.kind() {
-            io::ErrorKind::PermissionDenied => Some(Err(Missing::NotPermitted)),
+            io::ErrorKind::PermissionDenied => Some(Err(MissingReason::NotPermitted)),
             _ if path.ends_with("/io") && fs::exists("/proc/self/io").is_ok_and(|exists| !exists) => {
-                Some(Err(Missing::NotInKernel))
+                Some(Err(MissingReason::NotInKernel))
             }
             _ => None,
         },
@@ -166,7 +166,7 @@ fn storage(io: &str) -> Option<(u64, u64)> {
 }
 
 /// `status` of a process tells those of its first thread only, so all threads are asked.
-fn switches(pid: u32) -> Option<Result<(u64, u64), Missing>> {
+fn switches(pid: u32) -> Option<Result<(u64, u64), MissingReason>> {
     let mut sum = (0, 0);
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
         let path = thread.path().join("status");
@@ -221,17 +221,19 @@ mod tests {
         assert!(change.voluntary_switches.is_ok() && change.processes == 1, "{change:?}");
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert_eq!(Usage::of(&[child.id()]).rss(), Err(Missing::NoProcess));
+        assert_eq!(Usage::of(&[child.id()]).rss(), Err(MissingReason::NoProcess));
     }
 
     #[test]
     fn one_figure_that_cannot_be_read_spoils_the_sum() {
         let process =
             |storage| Process { identity: (1, 1), threads: 1, rss: Ok(1), storage, switches: Ok((0, 0)) };
-        let usage =
-            Usage { each: vec![process(Ok((1, 1))), process(Err(Missing::NotPermitted))], hidden: false };
+        let usage = Usage {
+            each: vec![process(Ok((1, 1))), process(Err(MissingReason::NotPermitted))],
+            hidden: false,
+        };
         let change = usage.since(&Usage::default());
-        assert_eq!(change.disk_read, Err(Missing::NotPermitted));
+        assert_eq!(change.disk_read, Err(MissingReason::NotPermitted));
         assert_eq!(change.rss, Ok(Bytes::new(2)));
     }
 

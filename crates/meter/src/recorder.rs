@@ -1,6 +1,6 @@
 //! Recorder of a generator thread. One per thread, no locks, merged at the end of a slice.
 
-use crate::{Counters, DecodeError, ErrorClass, Histogram};
+use crate::{DecodeError, ErrorClass, Histogram, SliceCounters};
 use bakeoff_units::Nanos;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -43,23 +43,23 @@ pub struct Recorder {
     /// Histograms.
     pub times: Times,
     /// Counters; the readers of CPU and machine fill in those fields.
-    pub counters: Counters,
+    pub counters: SliceCounters,
     statuses: StatusCounts,
     errors: [u64; ErrorClass::ALL.len()],
     examples: BTreeMap<ErrorClass, String>,
-    refused: BTreeMap<Refusal, u64>,
+    refused: BTreeMap<RequestRefusal, u64>,
 }
 
 /// The way in which a request was refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Refusal {
+pub enum RequestRefusal {
     /// By a reply with this status.
     Status(u16),
     /// By an ending that is otherwise a failure.
     Class(ErrorClass),
 }
 
-impl Refusal {
+impl RequestRefusal {
     /// Its name in counters: `429`, `reset`.
     pub fn label(self) -> String {
         match self {
@@ -127,10 +127,10 @@ impl Recorder {
     }
 
     /// A request that was refused as the plan expects. Its time enters no histogram.
-    pub fn refused(&mut self, refusal: Refusal) {
+    pub fn refused(&mut self, refusal: RequestRefusal) {
         self.counters.requests += 1;
         *self.refused.entry(refusal).or_default() += 1;
-        if let Refusal::Status(status) = refusal {
+        if let RequestRefusal::Status(status) = refusal {
             self.status(status);
         }
     }
@@ -169,7 +169,7 @@ impl Recorder {
     }
 
     /// Ends recording: the counters with statuses and error classes spelled out.
-    pub fn finish(mut self) -> (Times, Counters) {
+    pub fn finish(mut self) -> (Times, SliceCounters) {
         for (status, &count) in self.statuses.0.iter().enumerate().filter(|(_, count)| **count > 0) {
             self.counters.statuses.insert(status as u16, count);
         }

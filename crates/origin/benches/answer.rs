@@ -9,7 +9,7 @@
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
 use bakeoff_content::Catalogue;
-use bakeoff_content::world::Name;
+use bakeoff_content::world::ObjectName;
 use bakeoff_origin::{Conversation, World};
 use bakeoff_sys::thread::cpu_time;
 use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
@@ -97,7 +97,7 @@ fn valid(count: usize) {
 fn of_world(count: usize, condition: &str) {
     let world = World::from_toml(WORLD).expect("a world");
     let mut path = Vec::new();
-    Name { world: 1, server: 1, kind: 0, number: 1 }.write_path(&world.model, &mut path);
+    ObjectName { world: 1, server: 1, kind: 0, number: 1 }.write_path(&world.model, &mut path);
     let path = String::from_utf8(path).expect("paths are ASCII");
     let request = format!(
         "GET {path} HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nX-Bakeoff: ask=00000000000000ff\r\n{condition}\

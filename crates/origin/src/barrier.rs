@@ -5,7 +5,7 @@
 
 use bakeoff_content::mix64;
 use bakeoff_units::Nanos;
-use bakeoff_wire::parts::{Answer, PartSet, Refusal, Step, Word};
+use bakeoff_wire::parts::{PartRefusal, PartReply, PartSet, PartStep, Word};
 use std::collections::VecDeque;
 
 /// A waiting part sends its word several times a second; one that was silent for so long counts as gone.
@@ -55,18 +55,18 @@ struct Member {
 
 impl Barrier {
     /// The answer to this word, at this moment.
-    pub(crate) fn hear(&mut self, word: &Word, now: Nanos) -> Result<Answer, Refusal> {
+    pub(crate) fn hear(&mut self, word: &Word, now: Nanos) -> Result<PartReply, PartRefusal> {
         if let Some(run) = self.runs.iter_mut().find(|run| run.is_of(word)) {
             return Ok(run.hear(word));
         }
         match word.step {
-            Step::Reached(0) => self.gather(word, now),
-            Step::Reached(_) => Err(Refusal::Unknown),
-            Step::Gone => Ok(self.leave(word)),
+            PartStep::Reached(0) => self.gather(word, now),
+            PartStep::Reached(_) => Err(PartRefusal::Unknown),
+            PartStep::Gone => Ok(self.leave(word)),
         }
     }
 
-    fn gather(&mut self, word: &Word, now: Nanos) -> Result<Answer, Refusal> {
+    fn gather(&mut self, word: &Word, now: Nanos) -> Result<PartReply, PartRefusal> {
         let others = self.gathering.take_if(|others| others.forget_the_silent(now) > 0);
         let mut gathering = match others {
             Some(gathering) => gathering,
@@ -81,21 +81,21 @@ impl Barrier {
                 self.runs.pop_front();
             }
             self.runs.push_back(run);
-            return Ok(Answer { run: Some(id), here, gone: PartSet::default() });
+            return Ok(PartReply { run: Some(id), here, gone: PartSet::default() });
         }
         self.gathering = Some(gathering);
-        refused.map_or(Ok(Answer { run: None, here, gone: PartSet::default() }), Err)
+        refused.map_or(Ok(PartReply { run: None, here, gone: PartSet::default() }), Err)
     }
 
     /// A part that leaves no longer waits.
-    fn leave(&mut self, word: &Word) -> Answer {
+    fn leave(&mut self, word: &Word) -> PartReply {
         let seats = self.gathering.iter_mut().flat_map(|gathering| &mut gathering.seats);
         for seat in seats {
             if seat.is_some_and(|seat| seat.who == word.who) {
                 *seat = None;
             }
         }
-        Answer::default()
+        PartReply::default()
     }
 }
 
@@ -107,16 +107,16 @@ impl Gathering {
         self.seats.iter().flatten().count()
     }
 
-    fn seat(&mut self, word: &Word, now: Nanos) -> Result<(), Refusal> {
+    fn seat(&mut self, word: &Word, now: Nanos) -> Result<(), PartRefusal> {
         if self.plan != word.plan {
-            return Err(Refusal::OtherPlan);
+            return Err(PartRefusal::OtherPlan);
         }
         if self.seats.len() != usize::from(word.part.of()) {
-            return Err(Refusal::OtherNumber);
+            return Err(PartRefusal::OtherNumber);
         }
-        let seat = self.seats.get_mut(place(word)).ok_or(Refusal::OtherNumber)?;
+        let seat = self.seats.get_mut(place(word)).ok_or(PartRefusal::OtherNumber)?;
         if seat.is_some_and(|seat| seat.who != word.who) {
-            return Err(Refusal::Taken);
+            return Err(PartRefusal::Taken);
         }
         *seat = Some(Seat { who: word.who, heard: now });
         Ok(())
@@ -144,19 +144,19 @@ impl Run {
         is_alike && self.members.get(place(word)).is_some_and(|member| member.who == word.who)
     }
 
-    fn hear(&mut self, word: &Word) -> Answer {
+    fn hear(&mut self, word: &Word) -> PartReply {
         let mut told = 0;
         if let Some(member) = self.members.get_mut(place(word)) {
             match word.step {
-                Step::Reached(steps) => member.steps = member.steps.max(steps),
-                Step::Gone => member.gone = true,
+                PartStep::Reached(steps) => member.steps = member.steps.max(steps),
+                PartStep::Gone => member.gone = true,
             }
             told = member.steps;
         }
         let those = |is: &dyn Fn(&Member) -> bool| -> PartSet {
             (1..).zip(&self.members).filter(|(_, member)| is(member)).map(|(number, _)| number).collect()
         };
-        Answer {
+        PartReply {
             run: Some(self.id),
             here: those(&|member| member.steps >= told),
             gone: those(&|member| member.gone),
@@ -177,7 +177,7 @@ mod tests {
     const S: fn(u64) -> Nanos = Nanos::from_secs;
 
     fn word(part: &str, who: u64, steps: u32) -> Word {
-        Word { plan: 7, part: part.parse::<Part>().unwrap(), who, step: Step::Reached(steps) }
+        Word { plan: 7, part: part.parse::<Part>().unwrap(), who, step: PartStep::Reached(steps) }
     }
 
     fn numbers(set: PartSet) -> Vec<u8> {
@@ -212,11 +212,11 @@ mod tests {
         let mut barrier = Barrier::default();
         barrier.hear(&word("1/2", 11, 0), S(0)).unwrap();
         for (wrong, refusal) in [
-            (word("1/3", 33, 0), Refusal::OtherNumber),
-            (word("3/3", 33, 0), Refusal::OtherNumber),
-            (Word { plan: 8, ..word("2/2", 33, 0) }, Refusal::OtherPlan),
-            (word("1/2", 33, 0), Refusal::Taken),
-            (word("2/2", 33, 1), Refusal::Unknown),
+            (word("1/3", 33, 0), PartRefusal::OtherNumber),
+            (word("3/3", 33, 0), PartRefusal::OtherNumber),
+            (Word { plan: 8, ..word("2/2", 33, 0) }, PartRefusal::OtherPlan),
+            (word("1/2", 33, 0), PartRefusal::Taken),
+            (word("2/2", 33, 1), PartRefusal::Unknown),
         ] {
             assert_eq!(barrier.hear(&wrong, S(1)), Err(refusal));
         }
@@ -227,12 +227,12 @@ mod tests {
     fn a_seat_whose_owner_is_silent_or_has_left_is_free() {
         let mut barrier = Barrier::default();
         barrier.hear(&word("1/2", 11, 0), S(0)).unwrap();
-        assert_eq!(barrier.hear(&word("1/2", 12, 0), S(5)), Err(Refusal::Taken));
+        assert_eq!(barrier.hear(&word("1/2", 12, 0), S(5)), Err(PartRefusal::Taken));
         let again = barrier.hear(&word("1/2", 12, 0), S(6)).unwrap();
         assert_eq!(numbers(again.here), [1]);
         // Nobody is left of the two: another number may gather.
         assert!(barrier.hear(&word("1/3", 13, 0), S(12)).is_ok());
-        barrier.hear(&Word { step: Step::Gone, ..word("1/3", 13, 0) }, S(12)).unwrap();
+        barrier.hear(&Word { step: PartStep::Gone, ..word("1/3", 13, 0) }, S(12)).unwrap();
         assert!(barrier.hear(&word("1/2", 14, 0), S(12)).is_ok());
     }
 
@@ -252,7 +252,7 @@ mod tests {
     #[test]
     fn one_that_has_gone_is_told_to_the_others() {
         let (mut barrier, _) = begun();
-        let gone = Word { step: Step::Gone, ..word("2/2", 22, 0) };
+        let gone = Word { step: PartStep::Gone, ..word("2/2", 22, 0) };
         assert_eq!(numbers(barrier.hear(&gone, S(2)).unwrap().gone), [2]);
         let other = barrier.hear(&word("1/2", 11, 1), S(3)).unwrap();
         assert_eq!((numbers(other.here), numbers(other.gone)), (vec![1], vec![2]));
@@ -267,7 +267,7 @@ mod tests {
             }
         }
         assert_eq!(barrier.runs.len(), MOST_RUNS);
-        assert_eq!(barrier.hear(&word("1/2", 0, 1), S(100)), Err(Refusal::Unknown));
+        assert_eq!(barrier.hear(&word("1/2", 0, 1), S(100)), Err(PartRefusal::Unknown));
         assert!(barrier.hear(&word("1/2", 198, 1), S(100)).is_ok());
         let of_most = barrier.hear(&word("64/64", 5, 0), S(100)).unwrap();
         assert_eq!(numbers(of_most.here), [64]);

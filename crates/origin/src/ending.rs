@@ -4,7 +4,7 @@
 
 use bakeoff_wire::h2::ConnectionError;
 use bakeoff_wire::http1::RequestError;
-use bakeoff_wire::parts::Refusal;
+use bakeoff_wire::parts::PartRefusal;
 
 /// One of the reasons.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub(crate) enum Ending {
     /// The word of a part of a run is malformed.
     NoPart,
     /// A part of a run was refused.
-    PartRefused(Refusal),
+    PartRefused(PartRefusal),
     /// No descriptor or no memory was left for it; counted at each try.
     NotTaken,
 }
@@ -64,10 +64,10 @@ impl Ending {
             Self::Idle => "idle for too long",
             Self::ServedAll => "all its requests served",
             Self::NoPart => "malformed word of a part",
-            Self::PartRefused(Refusal::OtherNumber) => "part refused: other-number",
-            Self::PartRefused(Refusal::OtherPlan) => "part refused: other-plan",
-            Self::PartRefused(Refusal::Taken) => "part refused: taken",
-            Self::PartRefused(Refusal::Unknown) => "part refused: unknown",
+            Self::PartRefused(PartRefusal::OtherNumber) => "part refused: other-number",
+            Self::PartRefused(PartRefusal::OtherPlan) => "part refused: other-plan",
+            Self::PartRefused(PartRefusal::Taken) => "part refused: taken",
+            Self::PartRefused(PartRefusal::Unknown) => "part refused: unknown",
             Self::NotTaken => "could not be taken",
         }
     }

@@ -10,7 +10,7 @@ use crate::site::{Answer, Asked, Piece};
 use crate::workspace::Workspace;
 use bakeoff_content::LAST_MODIFIED;
 use bakeoff_wire::digits::push_decimal;
-use bakeoff_wire::h2::{ConnectionError, Grant, ServerConnection, ServerStep, Settings, StreamId};
+use bakeoff_wire::h2::{ConnectionError, SendGrant, ServerConnection, ServerStep, Settings, StreamId};
 use bakeoff_wire::http1::ServerMethod;
 use std::collections::VecDeque;
 
@@ -113,7 +113,7 @@ impl Http2 {
     }
 
     /// One frame of a body.
-    fn put(&mut self, mut reply: Reply, grant: Grant, out: &mut Outgoing) {
+    fn put(&mut self, mut reply: Reply, grant: SendGrant, out: &mut Outgoing) {
         out.bytes().extend_from_slice(&grant.head);
         let mut left = grant.len as usize;
         while left > 0 {

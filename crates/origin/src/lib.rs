@@ -39,6 +39,6 @@ pub use burner::{Costs, Turn};
 pub use busy::Busy;
 pub use conversation::Conversation;
 pub use head::ForCaches;
-pub use server::{Options, Origin, OriginError};
-pub use tally::Tally;
+pub use server::{Origin, OriginError, OriginOptions};
+pub use tally::OriginCounters;
 pub use world::{World, WorldError};

@@ -6,7 +6,7 @@ use crate::busy::Busy;
 use crate::certificate::server_config;
 use crate::head::{ForCaches, Heads};
 use crate::site::Site;
-use crate::tally::{Counters, Everyone, Tally, sum};
+use crate::tally::{Counters, Everyone, OriginCounters, sum};
 use crate::waiting::Waiting;
 use crate::worker::{Wanted, Worker};
 use crate::workspace::Workspace;
@@ -23,7 +23,7 @@ use std::thread;
 
 /// Options of an origin.
 #[derive(Debug)]
-pub struct Options {
+pub struct OriginOptions {
     /// The address to listen on; port 0 picks a free one.
     pub address: SocketAddr,
     /// Number of threads, at least 1.
@@ -82,7 +82,7 @@ impl Origin {
     ///
     /// # Errors
     /// When the port is taken or the certificate cannot be read.
-    pub fn start(options: Options) -> Result<Self, OriginError> {
+    pub fn start(options: OriginOptions) -> Result<Self, OriginError> {
         bakeoff_content::prepare();
         // A reply that waits would have to hold up its stream and no other: there is nothing for that yet.
         let http2 = options.http2 && options.world.is_none();
@@ -137,9 +137,9 @@ impl Origin {
     }
 
     /// Totals so far.
-    pub fn tally(&self) -> Tally {
+    pub fn tally(&self) -> OriginCounters {
         let tally = sum(self.threads.iter().map(|counters| &**counters));
-        Tally { waited_at_most: self.waiting.at_most(), ..tally }
+        OriginCounters { waited_at_most: self.waiting.at_most(), ..tally }
     }
 
     /// Time of a turn of the planted costs at the start, where there are any: it decides how many are done.

@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex};
 
 /// Totals since the start.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct OriginCounters {
     /// Requests answered; malformed ones are not counted.
     pub requests: u64,
     /// Replies that the kernel has taken to their last byte; refusals of malformed requests, too.
@@ -116,7 +116,7 @@ pub(crate) fn add(counter: &AtomicU64, more: u64) {
     counter.store(counter.load(Relaxed).wrapping_add(more), Relaxed);
 }
 
-impl Tally {
+impl OriginCounters {
     /// The figures that are told over the network.
     pub(crate) const fn sent(&self) -> Sent {
         Sent {
@@ -133,8 +133,8 @@ impl Tally {
 }
 
 /// The sum over threads.
-pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Tally {
-    let mut tally = Tally::default();
+pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> OriginCounters {
+    let mut tally = OriginCounters::default();
     let mut endings = BTreeMap::new();
     for counters in threads {
         tally.requests += counters.requests.load(Relaxed);

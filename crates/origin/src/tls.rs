@@ -4,7 +4,7 @@
 //! put, and the ending for each error.
 
 use crate::ending::Ending;
-use bakeoff_wire::tls::{self, Output, RECORD_BYTES, Stopped};
+use bakeoff_wire::tls::{self, Output, RECORD_BYTES, ReceiveEnd};
 use rustls::ServerConfig;
 use rustls::server::UnbufferedServerConnection;
 use std::sync::Arc;
@@ -69,8 +69,8 @@ impl Session {
         }
         let why = match self.session.receive(bytes, plain) {
             Ok(()) => return Ok(()),
-            Err(Stopped::Plain(why)) => why,
-            Err(Stopped::Tls(error)) => Ending::from(&error),
+            Err(ReceiveEnd::Plain(why)) => why,
+            Err(ReceiveEnd::Tls(error)) => Ending::from(&error),
         };
         self.stopped = Some(why);
         Err(why)

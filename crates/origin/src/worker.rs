@@ -9,7 +9,7 @@ use crate::ending::Ending;
 use crate::timers::{Alarm, Timers};
 use crate::workspace::Workspace;
 use crate::world::WorldWorkspace;
-use bakeoff_sys::driver::{Driver, Event, LISTENER, Sending, Slot, Wait};
+use bakeoff_sys::driver::{ConnectionEvent, Driver, LISTENER, Sending, Slot, Wait};
 use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::{Clock, Nanos};
 use rustls::ServerConfig;
@@ -177,7 +177,7 @@ impl Worker {
             self.workspace.behind = 0;
             return false;
         };
-        self.workspace.behind = if let Event::Data(data) = &event { data.behind } else { 0 };
+        self.workspace.behind = if let ConnectionEvent::Data(data) = &event { data.behind } else { 0 };
         let none = &mut Place::Free;
         let place = self.places.get_mut(slot as usize).unwrap_or(none);
         match after(place, event, &mut self.workspace) {
@@ -312,35 +312,40 @@ fn wakes_up(
 }
 
 /// The effect of an event on a connection. Afterwards there may be bytes in the workspace.
-fn after(place: &mut Place, event: Event<'_>, workspace: &mut Workspace) -> After {
+fn after(place: &mut Place, event: ConnectionEvent<'_>, workspace: &mut Workspace) -> After {
     match (event, place) {
-        (Event::Accepted(stream), _) => After::Take(stream),
-        (Event::NotAccepted(_), _) => After::Close(Some(Ending::NotTaken)),
-        (Event::Data(data), Place::Open(connection, _)) => {
+        (ConnectionEvent::Accepted(stream), _) => After::Take(stream),
+        (ConnectionEvent::NotAccepted(_), _) => After::Close(Some(Ending::NotTaken)),
+        (ConnectionEvent::Data(data), Place::Open(connection, _)) => {
             workspace.clear();
             connection.received(data.bytes, workspace);
             if connection.is_sending() { After::Nothing } else { After::GoOn }
         }
-        (Event::Data(data), Place::Draining(left, active)) => match left.checked_sub(data.bytes.len()) {
-            Some(less) => {
-                (*left, *active) = (less, workspace.clock.now());
-                After::Nothing
+        (ConnectionEvent::Data(data), Place::Draining(left, active)) => {
+            match left.checked_sub(data.bytes.len()) {
+                Some(less) => {
+                    (*left, *active) = (less, workspace.clock.now());
+                    After::Nothing
+                }
+                None => After::Close(Some(Ending::WentOnSending)),
             }
-            None => After::Close(Some(Ending::WentOnSending)),
-        },
-        (Event::Sent, Place::Open(connection, _)) => {
+        }
+        (ConnectionEvent::Sent, Place::Open(connection, _)) => {
             workspace.clear();
             workspace.counters.sent(connection.sent());
             After::GoOn
         }
-        (Event::Ended, Place::Open(connection, _)) => {
+        (ConnectionEvent::Ended, Place::Open(connection, _)) => {
             workspace.clear();
             connection.ended();
             After::GoOn
         }
-        (Event::Broken(_), Place::Open(..)) => After::Close(Some(Ending::PeerReset)),
-        (Event::NotSent(_), Place::Open(..)) => After::Close(Some(Ending::NotSent)),
-        (Event::Ended | Event::Broken(_) | Event::NotSent(_), Place::Draining(..)) => After::Close(None),
+        (ConnectionEvent::Broken(_), Place::Open(..)) => After::Close(Some(Ending::PeerReset)),
+        (ConnectionEvent::NotSent(_), Place::Open(..)) => After::Close(Some(Ending::NotSent)),
+        (
+            ConnectionEvent::Ended | ConnectionEvent::Broken(_) | ConnectionEvent::NotSent(_),
+            Place::Draining(..),
+        ) => After::Close(None),
         _ => After::Nothing,
     }
 }

@@ -1,13 +1,13 @@
 //! The checked `calls` workload: its operations, the depth of their files, the placement of their peers.
 
-use bakeoff_calls::{Operation, Peers};
+use bakeoff_calls::{CallOperation, Peers};
 use bakeoff_units::Nanos;
 
 /// A workload of single system calls and short programs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CallsWork {
     /// The operations, in the order of the plan; none twice.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<CallOperation>,
     /// Depth of the files, in directories.
     pub depth: u64,
     /// Duration of a batch of the fastest arm.

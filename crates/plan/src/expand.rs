@@ -4,7 +4,7 @@
 //! of the arm becomes the level. The result is read as if the arms had been typed one by one.
 
 use super::PlanError;
-use super::file::{ArmSection, FactorLevel, Keys, PlanFile, Spanned};
+use super::file::{ArmSection, FactorLevel, PlanFile, Spanned, TableKeys};
 use std::collections::BTreeMap;
 
 /// A factor, checked.
@@ -87,7 +87,7 @@ pub(super) fn cells(
     Ok(cells)
 }
 
-fn level_keys<'a, 't>(file: &'a PlanFile<'t>, factor: &str, level: &str) -> Option<&'a Keys<'t>> {
+fn level_keys<'a, 't>(file: &'a PlanFile<'t>, factor: &str, level: &str) -> Option<&'a TableKeys<'t>> {
     let (_, levels) = file.level.iter().find(|(name, _)| name.as_ref() == factor)?;
     levels.iter().find(|(name, _)| name.as_ref() == level).map(|(_, keys)| keys)
 }

@@ -7,7 +7,7 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq)]
 pub struct FilesWork {
     /// The operations, in the order of the plan; none twice.
-    pub operations: Vec<Operation>,
+    pub operations: Vec<FileOperation>,
     /// Sizes of the files; none twice, empty if only tree operations are asked for.
     pub sizes: Vec<Bytes>,
     /// Files of each size; `None`: a suitable number is chosen.
@@ -26,7 +26,7 @@ pub struct FilesWork {
 
 /// Operations on files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Operation {
+pub enum FileOperation {
     /// Open a file for reading, close it.
     Open,
     /// Open a file, read it to its end, close it.
@@ -57,7 +57,7 @@ pub enum Operation {
     TreeCopy,
 }
 
-impl Operation {
+impl FileOperation {
     /// All of them.
     pub const ALL: [Self; 14] = [
         Self::Open,
@@ -103,7 +103,7 @@ impl Operation {
 
     /// Whether it is about files that are made for it and removed afterwards.
     pub const fn of_new_files(self) -> bool {
-        use Operation::{Append, Create, Remove, Rename, Replace, Truncate};
+        use FileOperation::{Append, Create, Remove, Rename, Replace, Truncate};
         matches!(self, Create | Append | Truncate | Rename | Replace | Remove)
     }
 
@@ -118,7 +118,7 @@ impl Operation {
     }
 }
 
-impl fmt::Display for Operation {
+impl fmt::Display for FileOperation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

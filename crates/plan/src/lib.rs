@@ -32,13 +32,13 @@ pub use during::{During, ParseDuringError};
 pub use error::{PlanError, near_miss, suggestion};
 pub use expand::Factor;
 pub use file::PlanFile;
-pub use files::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape};
+pub use files::{ArmFiles, ArmServe, CacheState, FileOperation, FilesWork, Fsync, TreeShape};
 pub use method::{
-    Design, DesignChoice, Extent, Fresh, Kind, LimitsPlan, LinkPlan, LoadPlan, LoadRate, LoadsPlan, PeakPlan,
-    ViolationPlan, Violations,
+    DesignChoice, ExperimentGoal, Extent, Fresh, LimitsPlan, LinkPlan, LoadPlan, LoadRate, LoadsPlan,
+    PeakPlan, RoundDesign, ViolationPlan, Violations,
 };
 
-pub use requests::{BurstClock, LoadClock, Population, RequestSource, RequestWork, Timed};
+pub use requests::{BurstClock, LoadClock, Population, RequestSource, RequestWork, SliceLengths};
 pub use set::{Setting, changed};
 pub use source::{PlanSource, STANDARD_INPUT};
 
@@ -62,7 +62,7 @@ pub struct Plan {
     /// Directory that relative paths start from.
     pub base_dir: PathBuf,
     /// Goal of the experiment.
-    pub kind: Kind,
+    pub kind: ExperimentGoal,
     /// Design of the rounds.
     pub design: DesignChoice,
     /// Number of rounds between restarts of the arms; 0: never; `None`: chosen.
@@ -193,7 +193,7 @@ impl Plan {
             .iter()
             .enumerate()
             .flat_map(|(index, arm)| {
-                let twice = self.baselines.is(index) && self.kind == Kind::Compare;
+                let twice = self.baselines.is(index) && self.kind == ExperimentGoal::Compare;
                 let second = twice.then(|| format!("{}'", arm.name));
                 std::iter::once(arm.name.clone()).chain(second)
             })

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// Goal of an experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum ExperimentGoal {
     /// The cost of the arms against the baseline.
     Compare,
     /// The highest rate that each arm sustains.
@@ -112,7 +112,7 @@ impl LoadRate {
 /// How the slices of a round were taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Design {
+pub enum RoundDesign {
     /// One arm after the other: everything can be compared.
     #[default]
     Pairs,
@@ -120,7 +120,7 @@ pub enum Design {
     Duet,
 }
 
-impl Design {
+impl RoundDesign {
     /// Name in plans and results.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use bakeoff_loadgen::Refusals;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use bakeoff_wire::access_log::Format;
 use bakeoff_workload::replay::LogSource;
-use bakeoff_workload::{GetUrl, Shape};
+use bakeoff_workload::{GetUrl, SiteShape};
 
 /// A workload of requests.
 #[derive(Clone, Debug)]
@@ -25,7 +25,7 @@ pub struct RequestWork {
     /// Requests of a slice; `None`: sized in the pilot.
     pub slice_requests: Option<u64>,
     /// Slices end with time and not with work.
-    pub timed: Option<Timed>,
+    pub timed: Option<SliceLengths>,
     /// Clients that ask side by side; empty: all clients are alike, with these settings.
     pub populations: Vec<Population>,
 }
@@ -55,7 +55,7 @@ impl Population {
 
 /// Lengths of slices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timed {
+pub struct SliceLengths {
     /// The part that counts.
     pub slice: Nanos,
     /// The warm-up before it, at the same load.
@@ -137,7 +137,7 @@ pub enum RequestSource {
     /// A made-up site, all of whose URLs every robot walks.
     Walk {
         /// Its parameters.
-        shape: Shape,
+        shape: SiteShape,
         /// Largest site, on disk.
         max_site: Bytes,
     },

@@ -4,7 +4,7 @@ use crate::document::{Entry, Page, Section, State, Table};
 use crate::figures::{self, NONE};
 use crate::studies::stated;
 use crate::words;
-use bakeoff_analysis::between::{Between, Changed, Row};
+use bakeoff_analysis::between::{Between, Changed, ComparisonRow};
 use bakeoff_meter::{Unit, catalogue};
 use bakeoff_stats::Amounts;
 
@@ -53,7 +53,7 @@ fn day(started: &str) -> &str {
 
 /// What each arm cost against its own baseline then and now.
 fn costs(page: &mut Page, between: &Between) {
-    let entry = |row: &Row| {
+    let entry = |row: &ComparisonRow| {
         let said = cost(&between.new.workload, row);
         (!said.is_empty()).then(|| Entry::new(row.arm.as_str(), said).state(state(row)))
     };
@@ -65,7 +65,7 @@ fn costs(page: &mut Page, between: &Between) {
 }
 
 /// In the figure's unit, then as shares where both runs have the same design.
-fn cost(kind: &str, row: &Row) -> String {
+fn cost(kind: &str, row: &ComparisonRow) -> String {
     let parts: Vec<String> = row
         .amount
         .iter()
@@ -80,7 +80,7 @@ fn cost(kind: &str, row: &Row) -> String {
 }
 
 /// `was +2.6 us (2.3..2.9), now ...`
-fn amount(row: &Row, cost: &Changed) -> String {
+fn amount(row: &ComparisonRow, cost: &Changed) -> String {
     let amounts = Amounts::between(
         cost.change,
         cost.change_low,
@@ -99,7 +99,7 @@ fn amount(row: &Row, cost: &Changed) -> String {
     format!("was {then}, now {now}: changed by {change}{clear}{only}")
 }
 
-fn share(row: &Row, cost: &Changed) -> String {
+fn share(row: &ComparisonRow, cost: &Changed) -> String {
     let digits = bakeoff_stats::decimals(cost.change, cost.change_low, cost.change_high);
     let unit = if is_share(row) { "points" } else { "%" };
     let range = |low, high| format!("CI {}..{}", figures::signed(low, digits), figures::signed(high, digits));
@@ -116,7 +116,7 @@ fn share(row: &Row, cost: &Changed) -> String {
     format!("was {then}, now {now}: changed by {change}{clear}")
 }
 
-fn state(row: &Row) -> State {
+fn state(row: &ComparisonRow) -> State {
     let more_is_worse = catalogue::find(&row.meter).is_none_or(|meter| meter.more_is_worse);
     match row.cost.as_ref().or(row.amount.as_ref()) {
         _ if row.invalid.is_some() => State::Invalid,
@@ -127,7 +127,7 @@ fn state(row: &Row) -> State {
 }
 
 /// Points are points of shares.
-fn is_share(row: &Row) -> bool {
+fn is_share(row: &ComparisonRow) -> bool {
     row.unit == Unit::Share.as_str()
 }
 
@@ -141,7 +141,7 @@ fn plain(page: &mut Page, between: &Between) {
     }
 }
 
-fn plain_row(kind: &str, row: &Row) -> Option<Vec<String>> {
+fn plain_row(kind: &str, row: &ComparisonRow) -> Option<Vec<String>> {
     let figure = row.figure.as_ref()?;
     let digits = bakeoff_stats::decimals(figure.change, figure.change_low, figure.change_high);
     let (low, high) =

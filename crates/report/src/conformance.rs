@@ -3,7 +3,7 @@
 use crate::document::{Block, Card, Document, Entry, Head, Section, Shown, State, Table};
 use crate::figures;
 use crate::words;
-use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
+use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, TestCounts};
 
 /// What the columns are.
 const CAPTION: &str = "Required: passed, of the tests of what the standard asks of every cache; some of them \
@@ -110,7 +110,7 @@ fn named(product: &Conforms) -> String {
 }
 
 /// `103 of 146`
-fn passed(tally: &Tally) -> String {
+fn passed(tally: &TestCounts) -> String {
     format!("{} of {}", figures::count(tally.passed), figures::count(tally.all))
 }
 

@@ -5,9 +5,9 @@
 use crate::document::{Alarm, Block, Card, Document, Head, Section, Shown, State, Table};
 use crate::figures::{self, NONE};
 use crate::plot::forest::{Spread, panels};
-use bakeoff_guest::Mode;
+use bakeoff_guest::BootMode;
 use bakeoff_guest::results::{
-    Compared, Counted, Planted, Repeat, Resolved, Results, RowResult, Table as Counts,
+    Compared, CountedInstructions, GuestResults, GuestTable, Planted, Repeat, Resolved, RowResult,
 };
 
 /// Under the table that says whether it costs.
@@ -19,7 +19,7 @@ const DRAWN: &str = "Dot and line: change of the instructions counted here, and 
     published in 2001, where there is one";
 
 /// Report of a guest: the answer, each operation beside the published figure, checks, and what was booted.
-pub fn guest(results: &Results, plan: &str) -> Document {
+pub fn guest(results: &GuestResults, plan: &str) -> Document {
     let partial = (results.ended < results.planned).then(|| Alarm::partial(&extent(results)));
     let alarms = results.invalid.iter().map(|why| Alarm::invalid(why)).chain(partial).collect();
     let head = Head::of(&results.name, &results.title, extent(results), &results.started, results.bakeoff);
@@ -41,7 +41,7 @@ pub fn guest(results: &Results, plan: &str) -> Document {
 }
 
 /// The answer for a setting, on the page; `None` where no mode was compared.
-fn card(results: &Results, table: &Counts) -> Option<Card> {
+fn card(results: &GuestResults, table: &GuestTable) -> Option<Card> {
     let last: Vec<(&str, &Compared)> =
         table.rows.iter().filter_map(|row| Some((row.name.as_str(), row.modes.last()?))).collect();
     let looks = [
@@ -79,7 +79,7 @@ fn card(results: &Results, table: &Counts) -> Option<Card> {
 /// Style class of what is drawn.
 const KEY: &str = "arm-0";
 
-fn counted_in(results: &Results, at: usize, table: &Counts) -> Section {
+fn counted_in(results: &GuestResults, at: usize, table: &GuestTable) -> Section {
     let drawn: Vec<Spread> = table.rows.iter().filter_map(spread).collect();
     let drawn = panels(
         &drawn,
@@ -126,7 +126,7 @@ fn spread(row: &RowResult) -> Option<Spread> {
 }
 
 /// The last mode's cost, a row an operation.
-fn costs(table: &Counts) -> Table {
+fn costs(table: &GuestTable) -> Table {
     let row = |row: &RowResult| {
         let last = row.modes.last();
         let of = |cell: fn(&Compared) -> String| last.map_or(NONE.to_owned(), cell);
@@ -144,7 +144,7 @@ fn costs(table: &Counts) -> Table {
 }
 
 /// Every mode's change.
-fn modes(table: &Counts) -> Table {
+fn modes(table: &GuestTable) -> Table {
     let head =
         ["operation", table.baseline.word()].into_iter().chain(table.modes.iter().map(|mode| mode.word()));
     let row = |row: &RowResult| {
@@ -158,7 +158,7 @@ fn modes(table: &Counts) -> Table {
 }
 
 /// `4 boots of 9`, sample or whole.
-fn extent(results: &Results) -> String {
+fn extent(results: &GuestResults) -> String {
     let boots = match results.ended == results.planned {
         true => format!("{} boots", results.ended),
         false => format!("{} of {} boots", results.ended, results.planned),
@@ -167,7 +167,7 @@ fn extent(results: &Results) -> String {
 }
 
 /// What the head of a table says: the statement, and the setting.
-fn head(results: &Results, table: &Counts) -> String {
+fn head(results: &GuestResults, table: &GuestTable) -> String {
     let last = table.modes.last().copied().unwrap_or(table.baseline).word();
     format!(
         "{}: {last} against {}, mitigations {}",
@@ -177,12 +177,12 @@ fn head(results: &Results, table: &Counts) -> String {
     )
 }
 
-const fn on_or_off(table: &Counts) -> &'static str {
+const fn on_or_off(table: &GuestTable) -> &'static str {
     if table.mitigations { "on" } else { "off" }
 }
 
 /// How many rows cost something, in one sentence.
-fn verdict(table: &Counts) -> String {
+fn verdict(table: &GuestTable) -> String {
     let last: Vec<&Compared> = table.rows.iter().filter_map(|row| row.modes.last()).collect();
     let of = |resolved| last.iter().filter(|row| row.resolved == resolved).count();
     format!(
@@ -197,7 +197,7 @@ fn verdict(table: &Counts) -> String {
 }
 
 /// Repeats and planted violations, a sentence each.
-fn checks(results: &Results) -> Vec<String> {
+fn checks(results: &GuestResults) -> Vec<String> {
     let repeats = results.repeats.iter().map(repeat);
     let domain = results.server_domain.iter().map(|domain| format!("nginx ran as {domain}"));
     repeats.chain(domain).chain(results.planted.iter().map(planted)).collect()
@@ -214,7 +214,7 @@ fn repeat(repeat: &Repeat) -> String {
 fn planted(planted: &Planted) -> String {
     let what = if planted.what == "port" { "a forbidden port" } else { "a forbidden file" };
     let logged = match planted.logged {
-        Some(logged) if planted.mode != Mode::Off => {
+        Some(logged) if planted.mode != BootMode::Off => {
             let refusals = if logged == 1 { "refusal" } else { "refusals" };
             format!("; its kernel logged {logged} {refusals}")
         }
@@ -229,7 +229,7 @@ fn planted(planted: &Planted) -> String {
 }
 
 /// What was booted, name and value.
-fn facts(results: &Results) -> Vec<(&'static str, String)> {
+fn facts(results: &GuestResults) -> Vec<(&'static str, String)> {
     let packages =
         results.packages.iter().map(|package| ("package", format!("{} {}", package.name, package.version)));
     let rest = [
@@ -241,7 +241,7 @@ fn facts(results: &Results) -> Vec<(&'static str, String)> {
     packages.chain(rest).collect()
 }
 
-fn counted(counted: &Counted) -> String {
+fn counted(counted: &CountedInstructions) -> String {
     match counted.median {
         small if small < 1000.0 => format!("{small:.1}"),
         large => figures::count(large.round() as u64),

@@ -47,14 +47,14 @@ pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
 pub use studies::{studies, study};
-pub use suite::{Found, PartBundle, SUITE_SCHEMA, SuiteBundle, suite, suite_json};
+pub use suite::{PartBundle, PartOutcome, SUITE_SCHEMA, SuiteBundle, suite, suite_json};
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;
 
 use bakeoff_results::{Results, Setup, SliceRecord};
 
 /// Report of an experiment: costs of its arms, or the rates that a search for peaks found.
-pub fn experiment(bundle: &Bundle) -> Document {
+pub fn experiment(bundle: &ReportInput) -> Document {
     match &bundle.results.peak {
         Some(found) => peak::document(&reading::Reading::of(bundle), found),
         None => experiment::document(bundle),
@@ -63,7 +63,7 @@ pub fn experiment(bundle: &Bundle) -> Document {
 
 /// All that a report is made from: one results directory, read.
 #[derive(Clone, Debug)]
-pub struct Bundle {
+pub struct ReportInput {
     /// `results.json`.
     pub results: Results,
     /// `setup.json`.

@@ -1,15 +1,15 @@
 //! Questions to one results directory, asked by every kind of report.
 
-use crate::{Bundle, figures, words};
+use crate::{ReportInput, figures, words};
 use bakeoff_meter::catalogue;
-use bakeoff_plan::Design;
+use bakeoff_plan::RoundDesign;
 use bakeoff_results::{ArmResult, Comparison, RoundKind, SliceRecord};
 use bakeoff_stats::Verdict;
 use std::collections::BTreeMap;
 
 /// A bundle with questions to it.
 pub(crate) struct Reading<'b> {
-    pub(crate) bundle: &'b Bundle,
+    pub(crate) bundle: &'b ReportInput,
 }
 
 /// Where the wall time of the run went, ns.
@@ -22,7 +22,7 @@ pub(crate) struct TimeSpent {
 }
 
 impl<'b> Reading<'b> {
-    pub(crate) const fn of(bundle: &'b Bundle) -> Self {
+    pub(crate) const fn of(bundle: &'b ReportInput) -> Self {
         Self { bundle }
     }
 
@@ -242,8 +242,8 @@ impl<'b> Reading<'b> {
         for slice in &self.bundle.slices {
             let wall = slice.counters.wall_ns;
             match slice.design {
-                Design::Pairs => *sums.entry(&slice.arm).or_default() += wall,
-                Design::Duet => {
+                RoundDesign::Pairs => *sums.entry(&slice.arm).or_default() += wall,
+                RoundDesign::Duet => {
                     let longest = together.entry((slice.round, slice.load)).or_default();
                     *longest = (*longest).max(wall);
                 }

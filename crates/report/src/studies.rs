@@ -3,7 +3,7 @@
 use crate::document::{Block, Page, Section, State, Table};
 use crate::figures::{self, NONE};
 use crate::words;
-use bakeoff_plan::study::{self, Figure, Quantity, Row, Study, Unit};
+use bakeoff_plan::study::{self, Figure, PrintedUnit, PublishedRow, Quantity, Study};
 use bakeoff_results::{Standing, StudyRow, StudySection};
 
 /// A line a study.
@@ -21,7 +21,7 @@ pub fn study(study: &Study, width: usize, colour: bool) -> String {
     if !study.missing.is_empty() {
         Section::new("Published and not here").bullets(&study.missing).print(&mut page);
     }
-    let source = |source: &study::Source| {
+    let source = |source: &study::Publication| {
         let url = source.url.as_ref().map_or(String::new(), |url| format!(" <{url}>"));
         format!("{}.{url}", source.text)
     };
@@ -50,40 +50,41 @@ pub(crate) fn published(section: Section, study: &Study) -> Section {
 
 /// The figures; a unit that all figures of a column have stands at its head, one that all of the
 /// table have (`of_all`) above it.
-fn grid(table: &study::Table, of_all: Option<Unit>) -> Table {
-    let units: Vec<Option<Unit>> = (0..table.columns.len()).map(|column| of_column(table, column)).collect();
-    let head = |(name, unit): (&String, &Option<Unit>)| match unit {
+fn grid(table: &study::PublishedTable, of_all: Option<PrintedUnit>) -> Table {
+    let units: Vec<Option<PrintedUnit>> =
+        (0..table.columns.len()).map(|column| of_column(table, column)).collect();
+    let head = |(name, unit): (&String, &Option<PrintedUnit>)| match unit {
         Some(unit) if of_all.is_none() && is_shown(unit) => format!("{name} [{}]", unit.label),
         _ => name.clone(),
     };
     let heads = [table.rows_are.clone()].into_iter().chain(table.columns.iter().zip(&units).map(head));
-    let above = |unit: &Option<Unit>| of_all.or(*unit).is_some();
-    let cells = |row: &Row| -> Vec<String> {
+    let above = |unit: &Option<PrintedUnit>| of_all.or(*unit).is_some();
+    let cells = |row: &PublishedRow| -> Vec<String> {
         let cells = row.cells.iter().zip(&units).map(|(figure, unit)| cell(figure.as_ref(), above(unit)));
         [row.name.clone()].into_iter().chain(cells).collect()
     };
     Table::new(heads, table.rows.iter().map(cells))
 }
 
-fn figures_of(table: &study::Table, column: usize) -> impl Iterator<Item = &Figure> {
+fn figures_of(table: &study::PublishedTable, column: usize) -> impl Iterator<Item = &Figure> {
     table.rows.iter().filter_map(move |row| row.cells.get(column)?.as_ref())
 }
 
 /// The unit of a column's figures, if it is the same, and if there is more than one in several rows.
-fn of_column(table: &study::Table, column: usize) -> Option<Unit> {
+fn of_column(table: &study::PublishedTable, column: usize) -> Option<PrintedUnit> {
     let alone = figures_of(table, column).count() == 1 && table.rows.len() > 1;
     shared_unit(figures_of(table, column)).filter(|_| !alone)
 }
 
 /// The unit of all of them, if it is the same.
-fn shared_unit<'f>(figures: impl Iterator<Item = &'f Figure>) -> Option<Unit> {
+fn shared_unit<'f>(figures: impl Iterator<Item = &'f Figure>) -> Option<PrintedUnit> {
     let mut units = figures.map(|figure| figure.unit);
     let first = units.next()?;
     units.all(|unit| unit == first).then_some(first)
 }
 
 /// A count needs no unit.
-fn is_shown(unit: &Unit) -> bool {
+fn is_shown(unit: &PrintedUnit) -> bool {
     unit.quantity != Quantity::Count
 }
 
@@ -96,7 +97,7 @@ fn cell(figure: Option<&Figure>, unit_above: bool) -> String {
     }
 }
 
-fn doubts(table: &study::Table) -> impl Iterator<Item = (&str, &str, &str)> {
+fn doubts(table: &study::PublishedTable) -> impl Iterator<Item = (&str, &str, &str)> {
     table.rows.iter().flat_map(|row| {
         row.cells.iter().zip(&table.columns).filter_map(|(figure, column)| {
             Some((row.name.as_str(), column.as_str(), figure.as_ref()?.doubt.as_deref()?))

@@ -4,7 +4,7 @@ use crate::document::{Alarm, Block, Document, Head, Link, Section, State};
 use crate::experiment::{beside_on_page, verdicts};
 use crate::reading::Reading;
 use crate::studies::stated;
-use crate::{Bundle, words};
+use crate::{ReportInput, words};
 use bakeoff_results::Results;
 use bakeoff_results::StudySection;
 use serde::Serialize;
@@ -33,14 +33,14 @@ pub struct PartBundle {
     /// Its plan, as the suite names it.
     pub plan: String,
     /// What came of it.
-    pub found: Found,
+    pub found: PartOutcome,
 }
 
 /// What came of a part.
 #[derive(Clone, Debug)]
-pub enum Found {
+pub enum PartOutcome {
     /// An experiment.
-    Experiment(Box<Bundle>),
+    Experiment(Box<ReportInput>),
     /// Something with a report that is not summed up here.
     Elsewhere,
     /// Nothing was measured.
@@ -147,15 +147,15 @@ impl SuiteBundle {
 }
 
 impl PartBundle {
-    fn experiment(&self) -> Option<&Bundle> {
+    fn experiment(&self) -> Option<&ReportInput> {
         match &self.found {
-            Found::Experiment(bundle) => Some(bundle),
-            Found::Elsewhere | Found::Nothing => None,
+            PartOutcome::Experiment(bundle) => Some(bundle),
+            PartOutcome::Elsewhere | PartOutcome::Nothing => None,
         }
     }
 
     fn measured(&self) -> bool {
-        !matches!(self.found, Found::Nothing)
+        !matches!(self.found, PartOutcome::Nothing)
     }
 
     /// To its own report where there is one, from the suite's directory.
@@ -170,12 +170,12 @@ impl PartBundle {
     /// What is said where there are no verdicts.
     const fn without_verdicts(&self) -> Option<&'static str> {
         match &self.found {
-            Found::Experiment(bundle) if bundle.results.peak.is_some() => {
+            PartOutcome::Experiment(bundle) if bundle.results.peak.is_some() => {
                 Some("its peaks are in its own report")
             }
-            Found::Experiment(_) => None,
-            Found::Elsewhere => Some("its figures are in its own report"),
-            Found::Nothing => Some("nothing was measured"),
+            PartOutcome::Experiment(_) => None,
+            PartOutcome::Elsewhere => Some("its figures are in its own report"),
+            PartOutcome::Nothing => Some("nothing was measured"),
         }
     }
 }

@@ -5,7 +5,7 @@
 //! words fit well. Units and meanings stand in the file's key-value metadata, `unit.COLUMN` and `meaning.COLUMN`.
 
 use crate::parquet::{file, properties, some};
-use bakeoff_caches::transactions::{COLUMNS, Cells, Column, Part, Transaction};
+use bakeoff_caches::transactions::{COLUMNS, Cells, Column, Transaction, TransactionFile};
 use parquet::basic::{Encoding, LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, Int64Type};
 use parquet::errors::Result;
@@ -18,11 +18,11 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// What the writer of Parquet says, in words.
-pub fn transactions_parquet(part: &Part<'_>) -> std::result::Result<Vec<u8>, String> {
+pub fn transactions_parquet(part: &TransactionFile<'_>) -> std::result::Result<Vec<u8>, String> {
     write(part).map_err(|why| why.to_string())
 }
 
-fn write(part: &Part<'_>) -> Result<Vec<u8>> {
+fn write(part: &TransactionFile<'_>) -> Result<Vec<u8>> {
     let notes = COLUMNS.iter().flat_map(|column| {
         let unit =
             (!column.unit.is_empty()).then(|| (format!("unit.{}", column.name), column.unit.to_owned()));
@@ -76,8 +76,8 @@ fn field(column: &Column) -> Result<Type> {
     }
 }
 
-fn write_column(writer: SerializedColumnWriter<'_>, cells: Cells, part: &Part<'_>) -> Result<()> {
-    let Part { of, rows } = *part;
+fn write_column(writer: SerializedColumnWriter<'_>, cells: Cells, part: &TransactionFile<'_>) -> Result<()> {
+    let TransactionFile { of, rows } = *part;
     match cells {
         Cells::Moments(read) => every::<Int64Type>(writer, rows, |row| whole(read(of, row))),
         Cells::Counts(read) => some::<Int64Type>(writer, rows.iter().map(|row| read(of, row).map(whole))),

@@ -25,7 +25,7 @@ pub struct LevelsResult {
 
 /// An estimate with its interval, as fractions.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Estimate {
+pub struct FractionEstimate {
     /// Relative change, 0.014 = 1.4 % more.
     pub effect: f64,
     /// Low end.
@@ -70,7 +70,7 @@ pub struct MainEffect {
     /// The factor's first level.
     pub reference: String,
     /// Its effect; `None` with too few rounds.
-    pub estimate: Option<Estimate>,
+    pub estimate: Option<FractionEstimate>,
     /// The same as an amount: the mean difference over the settings of the other factors.
     pub amount: Option<AmountEstimate>,
     /// In words.
@@ -85,7 +85,7 @@ pub struct Interaction {
     /// Factor and level.
     pub second: (String, String),
     /// How much more the two cost together than the product of the two alone.
-    pub estimate: Option<Estimate>,
+    pub estimate: Option<FractionEstimate>,
     /// Effect of both together that independent costs would have.
     pub expected: Option<f64>,
     /// Effect of both together.

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::study::StudySection;
 use bakeoff_meter::{HandshakeCounts, Quantiles};
-use bakeoff_plan::{Design, Extent};
+use bakeoff_plan::{Extent, RoundDesign};
 use bakeoff_stats::Verdict;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -154,7 +154,7 @@ pub struct ArmResult {
     pub handshakes: Option<HandshakeCounts>,
     /// What was full while it was measured, with shares as medians over rounds; empty: nothing that
     /// can be seen from outside.
-    pub full: Vec<Bound>,
+    pub full: Vec<FullResource>,
     /// Coefficient of variation over rounds of the primary figure.
     pub deviation: Option<f64>,
     /// How it was started.
@@ -184,7 +184,7 @@ pub struct OwnFigure {
 
 /// A resource that was full.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Bound {
+pub struct FullResource {
     /// Which.
     pub resource: Resource,
     /// How much of it was used, or for which share of the time it was waited for; none where only
@@ -343,7 +343,7 @@ pub struct Comparison {
     pub primary: bool,
     /// How its slices were taken. The primary figure has a row for each load, for the decision's load in turn, and for
     /// full speed.
-    pub design: Design,
+    pub design: RoundDesign,
     /// Its load, by its place in the design's loads; none: the plan's own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u32>,

@@ -1,8 +1,8 @@
 //! Data of a peak search: its set-up, fixed before its first trial, a line of `trials.jsonl`, and its part of
 //! `results.json`.
 
-use super::Estimate;
-use bakeoff_meter::{Counters, EncodedTimes};
+use super::FractionEstimate;
+use bakeoff_meter::{EncodedTimes, SliceCounters};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -96,7 +96,7 @@ pub struct TrialRecord {
     /// Wall time with warm-up and rest, ns.
     pub took_ns: u64,
     /// What was counted; every request that was due is followed to its end.
-    pub counters: Counters,
+    pub counters: SliceCounters,
     /// Histograms of times.
     pub times: EncodedTimes,
     /// Requests in flight.
@@ -213,7 +213,7 @@ pub struct PeakTrial {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PeakRatio {
     /// Relative change.
-    pub estimate: Estimate,
+    pub estimate: FractionEstimate,
     /// Confidence level of its interval.
     pub level: f64,
     /// In words.

@@ -1,7 +1,7 @@
 //! Set-up of a run, fixed before the first slice, and the observed facts of the machine.
 
 use super::{ClientSetup, LinkSetup, PeakSetup, SliceRecord, StratumSetup};
-use bakeoff_plan::{Design, Extent};
+use bakeoff_plan::{Extent, RoundDesign};
 use bakeoff_subject::{Enforcement, Proof};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -209,7 +209,7 @@ pub struct FrontSetup {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DesignSetup {
     /// `pairs` or `duet`.
-    pub design: Design,
+    pub design: RoundDesign,
     /// Why, in words; empty where there was no choice.
     pub reason: String,
     /// In turn: in so many parts an arm's slice is taken, the arms in turn.
@@ -279,7 +279,7 @@ impl DesignSetup {
 
     /// Whether all arms share a slice, in slots of their own.
     pub fn is_duet(&self) -> bool {
-        self.design == Design::Duet
+        self.design == RoundDesign::Duet
     }
 
     /// Whether more than one load is measured.

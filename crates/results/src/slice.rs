@@ -1,8 +1,8 @@
 //! A line of `slices.jsonl`.
 
 use super::ProofRecord;
-use bakeoff_meter::{Counters, EncodedTimes};
-use bakeoff_plan::Design;
+use bakeoff_meter::{EncodedTimes, SliceCounters};
+use bakeoff_plan::RoundDesign;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub struct SliceRecord {
     /// Arm.
     pub arm: String,
     /// How the slices of this round were taken.
-    pub design: Design,
+    pub design: RoundDesign,
     /// The load, by its place in the design's loads; none: the plan's own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u32>,
@@ -33,7 +33,7 @@ pub struct SliceRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_seed: Option<u64>,
     /// What was counted.
-    pub counters: Counters,
+    pub counters: SliceCounters,
     /// Histograms of times.
     pub times: EncodedTimes,
     /// Of them what each population counted, where the plan has several: by name.
@@ -45,7 +45,7 @@ pub struct SliceRecord {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PopulationRecord {
     /// What was counted; CPU is the generator's for it.
-    pub counters: Counters,
+    pub counters: SliceCounters,
     /// Histograms of times.
     pub times: EncodedTimes,
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
 
-/// The `schema` of a stored [`Begun`].
+/// The `schema` of a stored [`SuiteStart`].
 pub const BEGUN_SCHEMA: &str = "bakeoff-suite-begun/1";
 /// Its text, in its results directory.
 pub const TEXT: &str = "suite.toml";
@@ -29,12 +29,12 @@ pub struct Suite {
     /// Its subject: the comment on its first line.
     pub summary: String,
     /// At least one, names that differ.
-    pub parts: Vec<Part>,
+    pub parts: Vec<SuitePart>,
 }
 
 /// A plan of a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Part {
+pub struct SuitePart {
     /// Its name, and that of its directory.
     pub name: String,
     /// A plan's file, or the name of a shipped plan.
@@ -43,7 +43,7 @@ pub struct Part {
 
 /// Record of a suite's start, needed to resume it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Begun {
+pub struct SuiteStart {
     /// [`BEGUN_SCHEMA`].
     pub schema: String,
     /// Name of the suite.
@@ -63,7 +63,7 @@ pub struct Begun {
 pub struct BegunPart {
     /// Name and plan.
     #[serde(flatten)]
-    pub part: Part,
+    pub part: SuitePart,
     /// `KEY=VALUE` of its plan.
     pub set: Vec<String>,
 }
@@ -105,7 +105,7 @@ impl Suite {
         if file.part.get_ref().is_empty() {
             return wrong(file.part.span(), "there is no part", "add a [[part]] with `name` and `plan`");
         }
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<SuitePart> = Vec::new();
         for part in file.part.get_ref() {
             let own = part.name.get_ref();
             if !is_name(own) {
@@ -119,7 +119,7 @@ impl Suite {
             if parts.iter().any(|other| other.name == *own) {
                 return wrong(part.name.span(), &format!("two parts are called `{own}`"), "rename one");
             }
-            parts.push(Part { name: own.clone(), plan: found(part.plan.get_ref(), base) });
+            parts.push(SuitePart { name: own.clone(), plan: found(part.plan.get_ref(), base) });
         }
         let summary = source.summary().to_owned();
         let (name, origin, text) = (name.to_owned(), origin.to_owned(), text.to_owned());
@@ -156,7 +156,7 @@ impl Suite {
     }
 }
 
-impl Begun {
+impl SuiteStart {
     /// Where a part's results are.
     pub fn directory(dir: &Path, part: &BegunPart) -> PathBuf {
         dir.join(&part.part.name)

@@ -4,7 +4,7 @@
 //! record's. Two things are ours: times run from the moment a request was due, and errors are requests that
 //! failed (what a cache did wrong in a reply that could be used stands in the record's faults).
 
-use crate::ledger::{Record, Scope};
+use crate::ledger::{LedgerRecord, RecordScope};
 use bakeoff_units::Nanos;
 use std::fmt;
 
@@ -21,7 +21,7 @@ pub enum Generation {
 
 /// The fields of one line. Undefined values are written as -1.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Line {
+pub struct ConsoleLine {
     /// Since the start of the run.
     pub at: Nanos,
     /// Since 1970.
@@ -44,14 +44,14 @@ pub struct Line {
     pub sockets: u64,
 }
 
-impl Line {
+impl ConsoleLine {
     /// The line of a record. `began_unix` is when the run began, `sockets` the number of sockets open now.
-    pub fn of(record: &Record, began_unix: Nanos, sockets: u64) -> Self {
+    pub fn of(record: &LedgerRecord, began_unix: Nanos, sockets: u64) -> Self {
         let at = Nanos::new(record.ended_ns);
         Self {
             at,
             at_unix: began_unix + at,
-            total: record.scope != Scope::Interval,
+            total: record.scope != RecordScope::Interval,
             phase: record.phase.clone(),
             replies: record.progress,
             rate: record.replies_per_second(),
@@ -110,12 +110,12 @@ mod tests {
 001.19| p-meas  17148 249.10   1530  49.89   0";
 
     /// Takes a printed line apart.
-    fn read(text: &str) -> Line {
+    fn read(text: &str) -> ConsoleLine {
         let (at, rest) = text.split_once("| ").unwrap();
         let mut fields = rest.split_whitespace();
         let (letter, phase) = fields.next().unwrap().split_once('-').unwrap();
         let numbers: Vec<f64> = fields.map(|field| field.parse().unwrap()).collect();
-        Line {
+        ConsoleLine {
             at: Nanos::from_secs_f64(at.parse::<f64>().unwrap() * 60.0),
             at_unix: Nanos::ZERO,
             total: letter == "p",
@@ -150,9 +150,9 @@ mod tests {
 
     #[test]
     fn an_empty_record_has_no_mean_and_no_hit_ratio() {
-        let record = Record {
+        let record = LedgerRecord {
             lane: 0,
-            scope: Scope::Interval,
+            scope: RecordScope::Interval,
             phase: "idle".to_owned(),
             number: 1,
             began_ns: 0,
@@ -160,10 +160,10 @@ mod tests {
             progress: 7,
             sums: Sums::default(),
         };
-        let line = Line::of(&record, Nanos::from_secs(100), 3);
+        let line = ConsoleLine::of(&record, Nanos::from_secs(100), 3);
         assert_eq!(line.text(Generation::Polygraph4), "000.10| i-idle      7   0.00     -1  -1.00   0    3");
         assert_eq!(line.text(Generation::Polygraph1), "106.000000| i-idle      7   0.00  -1.00   0    3");
-        let empty = Record { ended_ns: 0, ..record };
-        assert_eq!(Line::of(&empty, Nanos::ZERO, 0).rate, None);
+        let empty = LedgerRecord { ended_ns: 0, ..record };
+        assert_eq!(ConsoleLine::of(&empty, Nanos::ZERO, 0).rate, None);
     }
 }

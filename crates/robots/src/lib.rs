@@ -21,5 +21,5 @@ pub mod working_set;
 
 pub use phases::{FillGate, PartsGate, PhaseFile};
 pub use population::{Lane, Population, Setting, TargetForm};
-pub use robots::{Heard, Robots};
+pub use robots::{FinishedRequest, Robots};
 pub use spec::{Connections, RobotsFile, Spec, SpecError};

@@ -4,13 +4,16 @@
 //! nothing itself. One for each lane.
 
 use crate::judge::status_of;
-use crate::judge::{Asked, Came, Fault, Faults, Fields, Judged, Outcome, RequestKind, Truth, judge};
-use crate::ledger::{Entry, Ledger};
+use crate::judge::{
+    FaultSet, Fields, JudgedRequest, ReceivedReply, ReplyFault, ReplyJudgement, RequestKind, RequestOutcome,
+    Truth, judge,
+};
+use crate::ledger::{Ledger, LedgerEntry};
 use crate::population::{Flight, FlightEnd, Population};
 use bakeoff_content::world::Object;
-use bakeoff_loadgen::{Course, Ended, Listener, Reuse, Target};
+use bakeoff_loadgen::{Continuation, RequestEnd, RequestListener, Reuse, Target};
 use bakeoff_units::Nanos;
-use bakeoff_wire::stamp::Told;
+use bakeoff_wire::stamp::OriginAction;
 use bakeoff_workload::{Ask, Source};
 
 /// One lane's robots.
@@ -31,11 +34,11 @@ pub struct Robots {
 
 /// A request that has ended, as a listener besides the ledger is told of it.
 #[derive(Clone, Copy, Debug)]
-pub struct Heard<'a> {
+pub struct FinishedRequest<'a> {
     /// The request.
     pub flight: &'a Flight,
     /// Its outcome, as the ledger records it.
-    pub entry: &'a Entry<'a>,
+    pub entry: &'a LedgerEntry<'a>,
     /// The phase in which it ended and is recorded, as its place in the plan. `None` after the last.
     pub phase: Option<usize>,
     /// The robot that sent it.
@@ -45,7 +48,7 @@ pub struct Heard<'a> {
 }
 
 /// A callback for every request that has ended, besides the ledger.
-pub type OnEnded = Option<Box<dyn FnMut(&Heard<'_>) + Send>>;
+pub type OnEnded = Option<Box<dyn FnMut(&FinishedRequest<'_>) + Send>>;
 
 impl Robots {
     /// A population whose requests go to `target` and whose accounts are kept in `ledger`, which is fresh.
@@ -75,7 +78,7 @@ impl Robots {
 
     /// The same, with a callback for every request that ends.
     #[must_use]
-    pub fn telling(mut self, on_ended: impl FnMut(&Heard<'_>) + Send + 'static) -> Self {
+    pub fn telling(mut self, on_ended: impl FnMut(&FinishedRequest<'_>) + Send + 'static) -> Self {
         self.on_ended = Some(Box::new(on_ended));
         self
     }
@@ -116,10 +119,16 @@ impl Robots {
         self.follow_phases();
     }
 
-    fn judged(&self, flight: &Flight, object: &Object, ended: &Ended<'_>, came: &Came<'_>) -> Judged {
+    fn judged(
+        &self,
+        flight: &Flight,
+        object: &Object,
+        ended: &RequestEnd<'_>,
+        came: &ReceivedReply<'_>,
+    ) -> ReplyJudgement {
         let (sent_unix, done_unix) = (self.population.unix(flight.written), self.population.unix(ended.done));
         let kind = self.population.model().kinds().get(object.kind);
-        let asked = Asked {
+        let asked = JudgedRequest {
             stamp: flight.stamp,
             kind: flight.kind,
             repeat: flight.repeat,
@@ -132,8 +141,8 @@ impl Robots {
             done_unix,
         };
         let mut judged = judge(&asked, came);
-        if judged.faults.has(Fault::FalseHit) && self.was_overtaken(flight.stamp, ended.head) {
-            let not_false: Faults = [Fault::FalseHit].into_iter().collect();
+        if judged.faults.has(ReplyFault::FalseHit) && self.was_overtaken(flight.stamp, ended.head) {
+            let not_false: FaultSet = [ReplyFault::FalseHit].into_iter().collect();
             judged.faults = judged.faults.without(not_false);
         }
         judged
@@ -146,7 +155,7 @@ impl Robots {
     fn was_overtaken(&self, stamp: u64, head: &[u8]) -> bool {
         let told = Fields::read(head, stamp).stamp.map(|stamp| stamp.told);
         match told {
-            Some(Told::Made(of) | Told::Valid(of)) => self.population.has_sent(of),
+            Some(OriginAction::Made(of) | OriginAction::Valid(of)) => self.population.has_sent(of),
             None => status_of(head) == Some(304),
         }
     }
@@ -167,8 +176,8 @@ impl Source for Robots {
     }
 }
 
-impl Listener for Robots {
-    fn ended(&mut self, ended: &Ended<'_>) {
+impl RequestListener for Robots {
+    fn ended(&mut self, ended: &RequestEnd<'_>) {
         self.see(ended.done);
         let Some(flight) = self.population.flight(ended.ticket).copied() else { return };
         let Some(object) = self.population.object(&flight.name) else { return };
@@ -176,7 +185,7 @@ impl Listener for Robots {
         object.name.write_id(&mut self.id);
         let came = came(ended);
         let judged = self.judged(&flight, &object, ended, &came);
-        let entry = Entry {
+        let entry = LedgerEntry {
             judged,
             status: came.status,
             due: ended.due,
@@ -197,7 +206,7 @@ impl Listener for Robots {
         }
         if let Some(on_ended) = &mut self.on_ended {
             let (phase, robot, object_bytes) = (self.phase, ended.robot, object.body.len());
-            on_ended(&Heard { flight: &flight, entry: &entry, phase, robot, object_bytes });
+            on_ended(&FinishedRequest { flight: &flight, entry: &entry, phase, robot, object_bytes });
         }
         let page = self.population.finish(ended.ticket, ended.done, outcome(&judged, &entry));
         // In the phase in which it ended, as its last request is: this may have ended the phase.
@@ -211,17 +220,21 @@ impl Listener for Robots {
         self.population.rewrite(ticket, now)
     }
 
-    fn course(&mut self, now: Nanos) -> Course {
+    fn course(&mut self, now: Nanos) -> Continuation {
         self.see(now);
         self.ledger.tick(now);
         let over = self.last_replies.zip(self.population.over_since());
-        if over.is_some_and(|(patience, since)| now > since + patience) { Course::Stop } else { Course::GoOn }
+        if over.is_some_and(|(patience, since)| now > since + patience) {
+            Continuation::Stop
+        } else {
+            Continuation::GoOn
+        }
     }
 }
 
 /// The parts of a judgement on which the next request depends.
-fn outcome(judged: &Judged, entry: &Entry<'_>) -> FlightEnd {
-    let good = judged.outcome == Outcome::Good;
+fn outcome(judged: &ReplyJudgement, entry: &LedgerEntry<'_>) -> FlightEnd {
+    let good = judged.outcome == RequestOutcome::Good;
     FlightEnd {
         failed: judged.failed(),
         whole: good && entry.status == Some(200) && has_the_object(judged.kind),
@@ -234,14 +247,20 @@ const fn has_the_object(kind: RequestKind) -> bool {
     !matches!(kind, RequestKind::Head | RequestKind::Post | RequestKind::Abort)
 }
 
-fn came<'a>(ended: &Ended<'a>) -> Came<'a> {
+fn came<'a>(ended: &RequestEnd<'a>) -> ReceivedReply<'a> {
     match ended.result {
-        Ok(reply) => {
-            Came { status: Some(reply.status), head: reply.head, body_bytes: reply.body_bytes, error: None }
-        }
-        Err(class) => {
-            Came { status: status_of(ended.head), head: ended.head, body_bytes: 0, error: Some(class) }
-        }
+        Ok(reply) => ReceivedReply {
+            status: Some(reply.status),
+            head: reply.head,
+            body_bytes: reply.body_bytes,
+            error: None,
+        },
+        Err(class) => ReceivedReply {
+            status: status_of(ended.head),
+            head: ended.head,
+            body_bytes: 0,
+            error: Some(class),
+        },
     }
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Measuring side. Owns the form of these requests; stores none.
 
-use crate::judge::{Hit, InGzip, Outcome, RequestKind};
-use crate::robots::Heard;
+use crate::judge::{Hit, InGzip, RequestKind, RequestOutcome};
+use crate::robots::FinishedRequest;
 use bakeoff_content::mix64;
 use bakeoff_units::Nanos;
 use std::collections::HashMap;
@@ -17,19 +17,20 @@ const TOGETHER: Nanos = Nanos::from_millis(250);
 
 /// Hits that ended before any fetch of their object had ended, so that the reply came from elsewhere. An object without
 /// a fetch in the stream, as where all of them failed, says nothing.
-pub fn hits_before_fetch(stream: &[Request]) -> u64 {
+pub fn hits_before_fetch(stream: &[StreamRequest]) -> u64 {
     let mut fetched: HashMap<u64, Nanos> = HashMap::new();
     for fetch in stream.iter().filter(|request| !request.hit) {
         let first = fetched.entry(fetch.object).or_insert(fetch.end);
         *first = fetch.end.min(*first);
     }
-    let is_early = |hit: &&Request| fetched.get(&hit.object).is_some_and(|end| hit.end + TOGETHER < *end);
+    let is_early =
+        |hit: &&StreamRequest| fetched.get(&hit.object).is_some_and(|end| hit.end + TOGETHER < *end);
     stream.iter().filter(|request| request.hit).filter(is_early).count() as u64
 }
 
 /// One request by which a cache may have come to know an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Request {
+pub struct StreamRequest {
     /// The object in the form that was asked for, as any number that is its own: a cache keeps both forms.
     pub object: u64,
     /// Bytes of the reply; where it is not the whole object, those of the object.
@@ -46,14 +47,14 @@ pub struct Request {
     pub counts: bool,
 }
 
-impl Request {
+impl StreamRequest {
     /// A request that has ended; `None` if no cache could have got anything from it: failed requests, POSTs, and
     /// uncachable ones that are in no ratio. Any other may have a cache fetch the whole object, as some do for HEAD,
     /// for a range, and for an aborted request.
-    pub fn answered(heard: &Heard<'_>) -> Option<Self> {
+    pub fn answered(heard: &FinishedRequest<'_>) -> Option<Self> {
         let (entry, judged) = (heard.entry, &heard.entry.judged);
-        let counts = judged.basic() && judged.outcome == Outcome::Good;
-        let answered = matches!(judged.outcome, Outcome::Good | Outcome::Aborted);
+        let counts = judged.basic() && judged.outcome == RequestOutcome::Good;
+        let answered = matches!(judged.outcome, RequestOutcome::Good | RequestOutcome::Aborted);
         let brings = !judged.basic() && answered && judged.cachable && judged.kind != RequestKind::Post;
         let id = heard.flight.name.object_id().get();
         (counts || brings).then(|| Self {
@@ -72,15 +73,15 @@ impl Request {
 mod tests {
     use super::*;
 
-    fn request(object: u64, start_ms: u64, end_ms: u64, hit: bool) -> Request {
+    fn request(object: u64, start_ms: u64, end_ms: u64, hit: bool) -> StreamRequest {
         let (start, end) = (Nanos::from_millis(start_ms), Nanos::from_millis(end_ms));
-        Request { object, bytes: 1, start, end, cachable: true, hit, counts: true }
+        StreamRequest { object, bytes: 1, start, end, cachable: true, hit, counts: true }
     }
 
     #[test]
     fn a_hit_is_early_where_every_fetch_of_its_object_ends_later() {
         let fetch = request(1, 0, 3_000, false);
-        let early = |hits: &[Request]| hits_before_fetch(&[&[fetch], hits].concat());
+        let early = |hits: &[StreamRequest]| hits_before_fetch(&[&[fetch], hits].concat());
         assert_eq!(early(&[request(1, 3_100, 3_110, true)]), 0);
         assert_eq!(early(&[request(1, 500, 2_990, true)]), 0, "it joined the fetch");
         assert_eq!(early(&[request(1, 500, 510, true)]), 1);

@@ -12,7 +12,7 @@ use bakeoff_units::Nanos;
 /// The end of a working set's growth. From then on only its newest objects are requested again, as many as there were
 /// (but see [`Popularity::slides`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limit {
+pub enum GrowthLimit {
     /// Never.
     #[default]
     None,
@@ -29,7 +29,7 @@ pub struct WorkingSet {
     worlds: Vec<World>,
     kinds: usize,
     lane: Lane,
-    limit: Limit,
+    limit: GrowthLimit,
     filled: u64,
     frozen: bool,
 }
@@ -47,9 +47,9 @@ struct World {
 
 impl WorkingSet {
     /// An empty set.
-    pub fn new(servers: u16, kinds: usize, lane: Lane, limit: Limit) -> Self {
+    pub fn new(servers: u16, kinds: usize, lane: Lane, limit: GrowthLimit) -> Self {
         let limit = match limit {
-            Limit::Objects(all) => Limit::Objects(lane.share(all)),
+            GrowthLimit::Objects(all) => GrowthLimit::Objects(lane.share(all)),
             other => other,
         };
         let worlds = vec![World::default(); usize::from(servers) * kinds];
@@ -94,7 +94,7 @@ impl WorkingSet {
     /// Notes that an object has come from the origin and may now be in a cache.
     pub fn fill(&mut self) {
         self.filled += 1;
-        if let Limit::Objects(most) = self.limit
+        if let GrowthLimit::Objects(most) = self.limit
             && self.filled >= most
         {
             self.freeze();
@@ -103,7 +103,7 @@ impl WorkingSet {
 
     /// Advances the time.
     pub fn tick(&mut self, now: Nanos) {
-        if let Limit::After(length) = self.limit
+        if let GrowthLimit::After(length) = self.limit
             && now >= length
         {
             self.freeze();
@@ -121,8 +121,8 @@ impl WorkingSet {
     /// The time at which it stops growing, if time decides.
     pub const fn freezes_at(&self) -> Option<Nanos> {
         match self.limit {
-            Limit::After(length) => Some(length),
-            Limit::None | Limit::Objects(_) => None,
+            GrowthLimit::After(length) => Some(length),
+            GrowthLimit::None | GrowthLimit::Objects(_) => None,
         }
     }
 
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use bakeoff_units::Ratio;
 
-    fn set(limit: Limit) -> WorkingSet {
+    fn set(limit: GrowthLimit) -> WorkingSet {
         WorkingSet::new(1, 1, Lane::ONLY, limit)
     }
 
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn ten_million_objects_take_no_memory_of_their_own() {
-        let mut set = WorkingSet::new(100, 4, Lane::ONLY, Limit::None);
+        let mut set = WorkingSet::new(100, 4, Lane::ONLY, GrowthLimit::None);
         let memory_bytes = |set: &WorkingSet| set.worlds.capacity() * size_of::<World>();
         let before = memory_bytes(&set);
         for number in 1..=10_000_000 {
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_frozen_set_slides_and_keeps_its_size() {
-        let mut set = set(Limit::Objects(100));
+        let mut set = set(GrowthLimit::Objects(100));
         for _ in 0..100 {
             set.make(0, 0);
             assert!(!set.is_frozen());
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_set_freezes_by_time_and_a_late_world_can_still_be_asked() {
-        let mut set = set(Limit::After(Nanos::from_secs(4)));
+        let mut set = set(GrowthLimit::After(Nanos::from_secs(4)));
         set.tick(Nanos::from_secs(3));
         assert!(!set.is_frozen());
         set.tick(Nanos::from_secs(4));
@@ -254,7 +254,7 @@ mod tests {
 
     #[test]
     fn the_hot_part_gets_its_share_and_stays_until_it_slides_out() {
-        let mut set = set(Limit::None);
+        let mut set = set(GrowthLimit::None);
         (0..10_000).for_each(|_| _ = set.make(0, 0));
         let hot = HotSet { share: Ratio::new(0.01).unwrap(), probability: Ratio::new(0.1).unwrap() };
         let drawn = repeats(&mut set, Popularity::Uniform, Some(hot), 100_000);
@@ -271,7 +271,7 @@ mod tests {
     #[test]
     fn lanes_never_make_the_same_object() {
         let lanes = [Lane::new(0, 2).unwrap(), Lane::new(1, 2).unwrap()];
-        let [mut even, mut odd] = lanes.map(|lane| WorkingSet::new(1, 1, lane, Limit::Objects(10)));
+        let [mut even, mut odd] = lanes.map(|lane| WorkingSet::new(1, 1, lane, GrowthLimit::Objects(10)));
         let numbers = |set: &mut WorkingSet| [(); 3].map(|()| set.make(0, 0));
         assert_eq!((numbers(&mut even), numbers(&mut odd)), ([1, 3, 5], [2, 4, 6]));
         assert!(repeats(&mut odd, Popularity::Uniform, None, 100).iter().all(|number| number % 2 == 0));

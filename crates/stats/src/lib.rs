@@ -50,7 +50,8 @@ pub use batches::{FEWEST_BATCHES, OfBatches, of_batches};
 pub use bootstrap::Resampling;
 pub use contradict::{Contradiction, contradiction};
 pub use contrast::{
-    Contrast, Contrasts, Design, DesignError, FactorLevel, NotEstimable, Square, Term, Together, contrasts,
+    Contrast, Contrasts, DesignError, DesignLevel, FactorialDesign, NotEstimable, Square, Term, Together,
+    contrasts,
 };
 pub use curve::{Curve, CurveQuestion, CurveRefusal, LoadContrast, Trend, UnknownTrend, curves};
 pub use effect::{
@@ -63,7 +64,7 @@ pub use interval::{Interval, Level};
 pub use judge::{Cost, Judgement, Margin, Question, Rounds, judge, judge_null};
 pub use looks::{LOOKS, LookPlan, level};
 pub use numbers::{Amounts, InWords, change_in_words, decimals, per_second, points_in_words, signed};
-pub use price::{BENT, Price, PriceRefusal, Shape, price};
+pub use price::{BENT, LineFit, Price, PriceRefusal, price};
 pub use quantile::{
     CountsByRound, Quantile, QuantileEffect, QuantileRefusal, SHIFT, quantile_ratio, shift_function,
 };
@@ -71,5 +72,5 @@ pub use resolution::{Outlook, outlook, rounds_for, rounds_from_sd, rounds_to_set
 pub use restarts::{Levels, STARTS_FOR_LUCK, effect_of, levels};
 pub use sentence::{Wording, floor_in_words, sentence};
 pub use steady::{FEWEST_WINDOWS, SMALLEST_SHIFT, Segment, Shift, Steadiness, steady};
-pub use unpaired::{Estimate, OfRun, Unpaired, change_of_effect, change_of_figure, change_of_quantile};
+pub use unpaired::{Estimate, RunRounds, Unpaired, change_of_effect, change_of_figure, change_of_quantile};
 pub use verdict::{Decision, UnknownVerdict, Verdict};

@@ -31,7 +31,7 @@ pub struct Price {
     /// Cost at none, in the unit of `y`: ns.
     pub intercept: Effect,
     /// Whether the levels lie on it.
-    pub shape: Shape,
+    pub shape: LineFit,
     /// Number of rounds.
     pub rounds: usize,
 }
@@ -45,7 +45,7 @@ impl Price {
 
 /// Whether a line fits the costs of the levels.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Shape {
+pub enum LineFit {
     /// No level is seen off it by more than [`BENT`].
     Line {
         /// Largest deviation of a level that could have stayed unseen: the farthest end of the intervals of all levels,
@@ -217,9 +217,9 @@ fn median_of(values: &[f64]) -> f64 {
 }
 
 /// Compares each level with the line of the same round, so that the common part of the round cancels.
-fn shape(x: &[f64], y: &[&[f64]], lines: &[Line], level: Level) -> Result<Shape, PriceRefusal> {
+fn shape(x: &[f64], y: &[&[f64]], lines: &[Line], level: Level) -> Result<LineFit, PriceRefusal> {
     if distinct(x) < 3 {
-        return Ok(Shape::Unchecked);
+        return Ok(LineFit::Unchecked);
     }
     let each = Level::new(1.0 - level.alpha() / x.len() as f64).unwrap_or(Level::NULL);
     let (mut within, mut worst): (f64, Option<(f64, Effect)>) = (0.0, None);
@@ -235,8 +235,8 @@ fn shape(x: &[f64], y: &[&[f64]], lines: &[Line], level: Level) -> Result<Shape,
         }
     }
     Ok(match worst {
-        Some((x, off)) => Shape::Bent { x, off: off.effect, interval: off.interval },
-        None => Shape::Line { within },
+        Some((x, off)) => LineFit::Bent { x, off: off.effect, interval: off.interval },
+        None => LineFit::Line { within },
     })
 }
 
@@ -276,7 +276,7 @@ mod tests {
         assert!((got.slope.effect - 168.0 / 132.0).abs() < 1e-12, "{got:?}");
         assert!((got.at(2.0) - 464.0 / 132.0).abs() < 1e-12);
         // Off by 4/132 at 0, by -16/132 at 1 and by 16/132 at 2.
-        let Shape::Bent { x, off, .. } = got.shape else { panic!("{got:?}") };
+        let LineFit::Bent { x, off, .. } = got.shape else { panic!("{got:?}") };
         assert!(x > 0.0 && (off.abs() - 16.0 / 132.0).abs() < 1e-12, "{off} at {x}");
     }
 }

@@ -11,7 +11,7 @@ use crate::{Interval, Level, Scale};
 
 /// The rounds of one run.
 #[derive(Clone, Copy, Debug)]
-pub struct OfRun<'a> {
+pub struct RunRounds<'a> {
     /// A value for each round.
     pub values: &'a [f64],
     /// The start of the servers that each round belongs to; none when there was but one.
@@ -47,7 +47,12 @@ pub struct Unpaired {
 /// their change ([`difference`]); both are taken with the degrees of freedom of the change.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not finite.
-pub fn change_of_effect(old: OfRun<'_>, new: OfRun<'_>, scale: Scale, level: Level) -> Option<Unpaired> {
+pub fn change_of_effect(
+    old: RunRounds<'_>,
+    new: RunRounds<'_>,
+    scale: Scale,
+    level: Level,
+) -> Option<Unpaired> {
     let (old, new) = (old.middle(level)?, new.middle(level)?);
     let steepness = |m: &Middle| match scale {
         Scale::LogRatio => m.at.exp(),
@@ -71,10 +76,10 @@ pub fn change_of_effect(old: OfRun<'_>, new: OfRun<'_>, scale: Scale, level: Lev
 /// the change as a fraction of the old one, 0.02 is 2 % more.
 ///
 /// `None` with fewer than three rounds in a run, or when a value is not above 0.
-pub fn change_of_figure(old: OfRun<'_>, new: OfRun<'_>, level: Level) -> Option<Unpaired> {
-    let of_logs = |run: OfRun<'_>| {
+pub fn change_of_figure(old: RunRounds<'_>, new: RunRounds<'_>, level: Level) -> Option<Unpaired> {
+    let of_logs = |run: RunRounds<'_>| {
         let logs: Vec<f64> = run.values.iter().map(|x| x.ln()).collect();
-        OfRun { values: &logs, ..run }.middle(level)
+        RunRounds { values: &logs, ..run }.middle(level)
     };
     let (old, new) = (of_logs(old)?, of_logs(new)?);
     let errors = [old.standard_error, new.standard_error];
@@ -104,7 +109,7 @@ fn difference(old: Estimate, new: Estimate) -> Estimate {
     Estimate { at, interval: Interval { low, high } }
 }
 
-impl OfRun<'_> {
+impl RunRounds<'_> {
     fn middle(&self, level: Level) -> Option<Middle> {
         middle_of(self.values, self.starts, level)
     }
@@ -135,8 +140,8 @@ mod tests {
     }
 
     /// One start.
-    fn run(values: &[f64]) -> OfRun<'_> {
-        OfRun { values, starts: &[] }
+    fn run(values: &[f64]) -> RunRounds<'_> {
+        RunRounds { values, starts: &[] }
     }
 
     fn close(a: f64, b: f64) {
@@ -211,8 +216,8 @@ mod tests {
         // Three starts whose levels are far apart, five rounds each that hardly differ.
         let values: Vec<f64> = (0..15).map(|i| f64::from(i / 5) * 0.1 + f64::from(i % 5) * 1e-4).collect();
         let starts: Vec<u32> = (0..15).map(|i| i / 5).collect();
-        let one = OfRun { values: &values, starts: &[] };
-        let three = OfRun { values: &values, starts: &starts };
+        let one = RunRounds { values: &values, starts: &[] };
+        let three = RunRounds { values: &values, starts: &starts };
         let width = |old| {
             let got = change_of_effect(old, run(&SAMPLE), Scale::Difference, level()).unwrap();
             got.change.interval.half_width()

@@ -3,13 +3,15 @@
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
 use bakeoff_content::SplitMix64;
-use bakeoff_stats::{Contrast, Design, FactorLevel, Level, NotEstimable, Square, Term, contrasts, effect};
+use bakeoff_stats::{
+    Contrast, DesignLevel, FactorialDesign, Level, NotEstimable, Square, Term, contrasts, effect,
+};
 
-fn at(factor: usize, level: usize) -> FactorLevel {
-    FactorLevel { factor, level }
+fn at(factor: usize, level: usize) -> DesignLevel {
+    DesignLevel { factor, level }
 }
 
-fn both(first: FactorLevel, second: FactorLevel) -> Term {
+fn both(first: DesignLevel, second: DesignLevel) -> Term {
     Term::Interaction { first, second }
 }
 
@@ -29,7 +31,7 @@ fn views(logs: &[Vec<f64>]) -> Vec<&[f64]> {
 }
 
 /// The contrasts by their terms, without noise: one round is enough.
-fn exact(design: &Design, truth: impl Fn(&[usize]) -> f64) -> Vec<(Term, f64)> {
+fn exact(design: &FactorialDesign, truth: impl Fn(&[usize]) -> f64) -> Vec<(Term, f64)> {
     let logs: Vec<Vec<f64>> = design.cells().iter().map(|cell| vec![truth(cell) + 3.0]).collect();
     let logs = views(&logs);
     contrasts(design).estimable.iter().map(|c| (c.term, c.per_round(&logs)[0])).collect()
@@ -45,7 +47,7 @@ fn assert_terms(got: &[(Term, f64)], want: &[(Term, f64)]) {
 
 #[test]
 fn two_by_two() {
-    let design = Design::crossed(vec![2, 2]).unwrap();
+    let design = FactorialDesign::crossed(vec![2, 2]).unwrap();
     let truth = |cell: &[usize]| match cell {
         [0, 0] => 0.0,
         [0, 1] => 0.1,
@@ -60,7 +62,7 @@ fn two_by_two() {
 
 #[test]
 fn three_by_two() {
-    let design = Design::crossed(vec![3, 2]).unwrap();
+    let design = FactorialDesign::crossed(vec![3, 2]).unwrap();
     // Additive, but for 0.06 where level 2 of the first meets level 1 of the second.
     let truth = |cell: &[usize]| {
         let extra = if cell == [2, 1] { 0.06 } else { 0.0 };
@@ -78,7 +80,7 @@ fn three_by_two() {
 
 #[test]
 fn two_by_two_by_two() {
-    let design = Design::crossed(vec![2, 2, 2]).unwrap();
+    let design = FactorialDesign::crossed(vec![2, 2, 2]).unwrap();
     let truth = |cell: &[usize]| {
         let on = |factor: usize| cell[factor] as f64;
         0.1 * on(0) + 0.2 * on(1) + 0.4 * on(2) + 0.04 * on(0) * on(2)
@@ -102,8 +104,8 @@ fn two_by_two_by_two() {
 fn the_order_of_the_cells_does_not_matter() {
     let turned: Vec<Vec<usize>> = vec![vec![1, 1], vec![0, 1], vec![1, 0], vec![0, 0]];
     let truth = |cell: &[usize]| (cell[0] * 2 + cell[1]).pow(2) as f64;
-    let listed = Design::listed(vec![2, 2], turned).unwrap();
-    assert_terms(&exact(&listed, truth), &exact(&Design::crossed(vec![2, 2]).unwrap(), truth));
+    let listed = FactorialDesign::listed(vec![2, 2], turned).unwrap();
+    assert_terms(&exact(&listed, truth), &exact(&FactorialDesign::crossed(vec![2, 2]).unwrap(), truth));
 }
 
 #[test]
@@ -111,7 +113,7 @@ fn holes_leave_what_can_be_told_and_name_what_cannot() {
     // tls off/on, cache off/on/shared; the shared cache was measured without TLS only, and TLS
     // with the plain cache not at all.
     let cells = vec![vec![0, 0], vec![1, 0], vec![0, 1], vec![0, 2]];
-    let design = Design::listed(vec![2, 3], cells).unwrap();
+    let design = FactorialDesign::listed(vec![2, 3], cells).unwrap();
     let all = contrasts(&design);
     let terms: Vec<Term> = all.estimable.iter().map(|c| c.term).collect();
     assert_eq!(terms, [at(0, 1), at(1, 1), at(1, 2)].map(Term::Main));
@@ -119,7 +121,7 @@ fn holes_leave_what_can_be_told_and_name_what_cannot() {
     assert_eq!((all.estimable[0].settings, all.estimable[0].settings_in_all), (1, 3));
     let lacking = |level| NotEstimable { term: both(at(0, 1), at(1, level)), missing: vec![vec![1, level]] };
     assert_eq!(all.not_estimable, [lacking(1), lacking(2)]);
-    let name = |at: FactorLevel| {
+    let name = |at: DesignLevel| {
         let factor = ["tls", "cache"][at.factor];
         let level = [["off", "on", ""], ["off", "on", "shared"]][at.factor][at.level];
         format!("{factor} = {level}")
@@ -135,9 +137,9 @@ fn holes_leave_what_can_be_told_and_name_what_cannot() {
 fn a_hole_takes_its_setting_out_of_both_sides() {
     // Without [1, 1, 1] the effect of the first factor is the mean of three settings; in each the
     // cell with and the cell without it are there, so the others' effects cancel.
-    let mut cells = Design::crossed(vec![2, 2, 2]).unwrap().cells().to_vec();
+    let mut cells = FactorialDesign::crossed(vec![2, 2, 2]).unwrap().cells().to_vec();
     cells.retain(|cell| cell != &[1, 1, 1]);
-    let design = Design::listed(vec![2, 2, 2], cells).unwrap();
+    let design = FactorialDesign::listed(vec![2, 2, 2], cells).unwrap();
     let additive = |cell: &[usize]| 0.1 * cell[0] as f64 + 5.0 * cell[1] as f64 + 70.0 * cell[2] as f64;
     let got = exact(&design, additive);
     assert!((got[0].1 - 0.1).abs() < 1e-12, "{got:?}");
@@ -148,7 +150,7 @@ fn a_hole_takes_its_setting_out_of_both_sides() {
 
 #[test]
 fn a_level_nobody_measured_names_the_nearest_cell() {
-    let design = Design::listed(vec![3, 2], vec![vec![0, 0], vec![1, 0], vec![1, 1]]).unwrap();
+    let design = FactorialDesign::listed(vec![3, 2], vec![vec![0, 0], vec![1, 0], vec![1, 1]]).unwrap();
     let all = contrasts(&design);
     // For level 1 of the second factor the first at its level 1 is whole; level 2 of the first has
     // no cell at all, and lacks only itself beside the reference.
@@ -170,7 +172,8 @@ fn a_level_nobody_measured_names_the_nearest_cell() {
 #[test]
 fn weights_add_up_to_nothing() {
     for levels in [vec![2, 2], vec![3, 4, 2], vec![1, 5], vec![2; 5]] {
-        for Contrast { term, weights, .. } in contrasts(&Design::crossed(levels).unwrap()).estimable {
+        for Contrast { term, weights, .. } in contrasts(&FactorialDesign::crossed(levels).unwrap()).estimable
+        {
             let sum: f64 = weights.iter().map(|(_, w)| w).sum();
             assert!(sum.abs() < 1e-12, "{term:?}: {sum}");
         }
@@ -179,7 +182,7 @@ fn weights_add_up_to_nothing() {
 
 #[test]
 fn a_series_that_lacks_or_ends_early_shortens_all() {
-    let contrast = &contrasts(&Design::crossed(vec![2]).unwrap()).estimable[0];
+    let contrast = &contrasts(&FactorialDesign::crossed(vec![2]).unwrap()).estimable[0];
     assert_eq!(contrast.per_round(&[&[1.0, 2.0, 3.0], &[5.0, 5.0]]), [4.0, 3.0]);
     assert_eq!(contrast.per_round(&[&[1.0]]), [0.0; 0]);
 }
@@ -188,7 +191,7 @@ fn a_series_that_lacks_or_ends_early_shortens_all() {
 fn two_layers_that_cost_more_together() {
     // Throughput: a filter costs 2 %, a store 40 %, both 50 %. Independent they would cost
     // 1 - 0.98 x 0.6 = 41.2 %.
-    let design = Design::crossed(vec![2, 2]).unwrap();
+    let design = FactorialDesign::crossed(vec![2, 2]).unwrap();
     let square = design.square(at(0, 1), at(1, 1)).unwrap();
     assert_eq!(square, Square { neither: 0, first: 2, second: 1, both: 3 });
     let figures = [1000.0, 600.0, 980.0, 500.0];
@@ -208,12 +211,12 @@ fn two_layers_that_cost_more_together() {
 
 #[test]
 fn a_square_needs_two_factors_and_four_cells() {
-    let design = Design::crossed(vec![3, 2]).unwrap();
+    let design = FactorialDesign::crossed(vec![3, 2]).unwrap();
     assert_eq!(design.square(at(0, 2), at(1, 1)), Some(Square { neither: 0, first: 4, second: 1, both: 5 }));
     assert_eq!(design.square(at(0, 1), at(0, 2)), None);
     assert_eq!(design.square(at(0, 0), at(1, 1)), None);
     assert_eq!(design.square(at(0, 1), at(2, 1)), None);
-    let holed = Design::listed(vec![2, 2], vec![vec![0, 0], vec![0, 1], vec![1, 1]]).unwrap();
+    let holed = FactorialDesign::listed(vec![2, 2], vec![vec![0, 0], vec![0, 1], vec![1, 1]]).unwrap();
     assert_eq!(holed.square(at(0, 1), at(1, 1)), None);
     let square = design.square(at(0, 1), at(1, 1)).unwrap();
     assert_eq!(square.together(&[&[0.0; 9][..]; 3], level()), None, "cell 3 has no series");
@@ -224,7 +227,7 @@ fn a_square_needs_two_factors_and_four_cells() {
 fn intervals_hold_the_truth_as_often_as_they_say() {
     // Noise of 5 % per slice, rounds that differ by 20 %, as on a shared machine.
     let truths = [0.0, 0.5, 0.1, 0.9]; // neither, b, a, both: expected exp(0.6), measured exp(0.9)
-    let design = Design::crossed(vec![2, 2]).unwrap();
+    let design = FactorialDesign::crossed(vec![2, 2]).unwrap();
     let square = design.square(at(0, 1), at(1, 1)).unwrap();
     let interaction = contrasts(&design).estimable.pop().unwrap();
     let points = 0.9_f64.exp() - 0.6_f64.exp();

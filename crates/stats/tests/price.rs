@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
 use bakeoff_content::SplitMix64;
-use bakeoff_stats::{Level, Price, Shape, price};
+use bakeoff_stats::{Level, LineFit, Price, price};
 
 /// Rules of a filter.
 const RULES: [f64; 5] = [0.0, 1.0, 10.0, 1000.0, 10_000.0];
@@ -32,7 +32,7 @@ fn an_exact_line_is_found_exactly() {
     let got = priced(&RULES, &y);
     assert!((got.slope.effect - 7.5).abs() < 1e-9 && got.slope.interval.half_width() < 1e-9, "{got:?}");
     assert!((got.intercept.effect / 20_000.0 - 1.0).abs() < 1e-12, "{got:?}");
-    assert!(matches!(got.shape, Shape::Line { within } if within < 1e-9), "{got:?}");
+    assert!(matches!(got.shape, LineFit::Line { within } if within < 1e-9), "{got:?}");
     assert_eq!(got.rounds, 3);
 }
 
@@ -42,7 +42,7 @@ fn what_a_round_shares_is_no_bend() {
     let y: Vec<Vec<f64>> =
         RULES.iter().map(|x| shocks.iter().map(|shock| shock * (20_000.0 + 7.5 * x)).collect()).collect();
     let got = priced(&RULES, &y);
-    assert!(matches!(got.shape, Shape::Line { within } if within < 1e-9), "{got:?}");
+    assert!(matches!(got.shape, LineFit::Line { within } if within < 1e-9), "{got:?}");
     assert!(got.slope.interval.contains(7.5) && got.slope.interval.half_width() > 1.0, "{got:?}");
 }
 
@@ -54,7 +54,7 @@ fn intervals_of_a_line_in_noise_hold_the_truth_and_it_is_rarely_called_bent() {
         let got = priced(&RULES, &measured(|x| 20_000.0 + 40.0 * x, &RULES, 20, 0.05, seed));
         slope += usize::from(got.slope.interval.contains(40.0));
         intercept += usize::from(got.intercept.interval.contains(20_000.0));
-        bent += usize::from(matches!(got.shape, Shape::Bent { .. }));
+        bent += usize::from(matches!(got.shape, LineFit::Bent { .. }));
     }
     println!("of {runs}: slope held {slope}, intercept {intercept}; bent {bent}");
     assert!((930..=975).contains(&slope) && (930..=975).contains(&intercept), "{slope} {intercept}");
@@ -67,9 +67,9 @@ fn much_noise_is_no_bend_but_says_how_little_was_seen() {
     let (mut bent, mut wide) = (0, 0);
     for seed in 0..runs {
         match priced(&RULES, &measured(|x| 20_000.0 + 40.0 * x, &RULES, 10, 0.2, seed)).shape {
-            Shape::Bent { .. } => bent += 1,
-            Shape::Line { within } => wide += u32::from(within > 0.1),
-            Shape::Unchecked => panic!("five levels"),
+            LineFit::Bent { .. } => bent += 1,
+            LineFit::Line { within } => wide += u32::from(within > 0.1),
+            LineFit::Unchecked => panic!("five levels"),
         }
     }
     println!("of {runs}: bent {bent}, wide {wide}");
@@ -82,10 +82,10 @@ fn curves_and_steps_are_flagged() {
     let step = |x: f64| if x < 1000.0 { 20_000.0 } else { 26_000.0 };
     for seed in 0..50 {
         let got = priced(&RULES, &measured(curve, &RULES, 20, 0.05, seed));
-        let Shape::Bent { off, interval, .. } = got.shape else { panic!("{got:?}") };
+        let LineFit::Bent { off, interval, .. } = got.shape else { panic!("{got:?}") };
         assert!(interval.contains(off) && !interval.contains(0.0));
         let got = priced(&RULES, &measured(step, &RULES, 20, 0.05, seed));
-        let Shape::Bent { x, off, .. } = got.shape else { panic!("{got:?}") };
+        let LineFit::Bent { x, off, .. } = got.shape else { panic!("{got:?}") };
         // The line passes below the step's edge.
         assert!(x == 1000.0 && off > 0.1, "{got:?}");
     }
@@ -98,9 +98,9 @@ fn two_levels_have_a_price_and_no_shape() {
         (got.slope.effect - 1120.0).abs() < 1e-9 && (got.intercept.effect - 80.0).abs() < 1e-9,
         "{got:?}"
     );
-    assert_eq!(got.shape, Shape::Unchecked);
+    assert_eq!(got.shape, LineFit::Unchecked);
     let twice = priced(&[0.0, 1.0, 1.0], &[vec![80.0; 3], vec![1200.0; 3], vec![1200.0; 3]]);
-    assert_eq!(twice.shape, Shape::Unchecked);
+    assert_eq!(twice.shape, LineFit::Unchecked);
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_small_bend_is_let_pass_and_told() {
     // 3 % more in the middle, without noise.
     let y: Vec<Vec<f64>> = [100.0, 206.0, 300.0].iter().map(|&y| vec![y; 12]).collect();
     let got = priced(&[1.0, 2.0, 3.0], &y);
-    assert!(matches!(got.shape, Shape::Line { within } if (0.01..0.03).contains(&within)), "{got:?}");
+    assert!(matches!(got.shape, LineFit::Line { within } if (0.01..0.03).contains(&within)), "{got:?}");
 }
 
 #[test]
@@ -117,6 +117,6 @@ fn units_do_not_matter() {
         let x = [0.0, unit, 2.0 * unit];
         let got = priced(&x, &[vec![1e-100; 3], vec![2e-100; 3], vec![3e-100; 3]]);
         assert!((got.slope.effect * unit * 1e100 - 1.0).abs() < 1e-9, "{got:?}");
-        assert!(matches!(got.shape, Shape::Line { within } if within < 1e-9), "{got:?}");
+        assert!(matches!(got.shape, LineFit::Line { within } if within < 1e-9), "{got:?}");
     }
 }

@@ -13,7 +13,7 @@ use crate::front::{FrontFile, FrontSpec};
 use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::program;
-use crate::run_command::{Job, guard};
+use crate::run_command::{CommandJob, guard};
 use crate::running::{Running, still_there};
 use crate::start::private_dir;
 use crate::words::last_words;
@@ -56,7 +56,7 @@ fn start_here(
         write(file, &substitutions, &arm, context)?;
     }
     let cwd = context.home.clone().unwrap_or_else(|| dir.clone());
-    let job = Job {
+    let job = CommandJob {
         arm: arm.clone(),
         argv: program::command(&arm, &substitutions, argv, &format!("front {}", front.name), &cwd)?,
         env: Vec::new(),
@@ -148,7 +148,7 @@ fn interface_of(address: IpAddr) -> io::Result<String> {
 
 /// Waits until it has printed the ready line; returns at once if there is none to wait for.
 pub(crate) fn await_ready(
-    job: &Job<'_>,
+    job: &CommandJob<'_>,
     guardian: &Guardian,
     ready: Option<&str>,
     clock: &MonotonicClock,

@@ -5,7 +5,7 @@
 
 use crate::SubjectError;
 use crate::guardian::{Exit, Guardian};
-use crate::run_command::{Job, guard_speaking, guardian_error};
+use crate::run_command::{CommandJob, guard_speaking, guardian_error};
 use crate::words::last_lines;
 use bakeoff_sys::lines::Lines;
 use bakeoff_sys::process::Ending;
@@ -29,7 +29,7 @@ pub struct Dialogue {
 
 /// Outcome of a wait for a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum WaitOutcome {
     /// A line, without its end.
     Line(String),
     /// No line: it has ended, like this.
@@ -45,7 +45,7 @@ impl Dialogue {
     ///
     /// # Errors
     /// As [`crate::run_command`].
-    pub fn start(job: &Job<'_>) -> Result<Self, SubjectError> {
+    pub fn start(job: &CommandJob<'_>) -> Result<Self, SubjectError> {
         let mut guardian = guard_speaking(job)?;
         let voice = guardian.take_voice().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected));
         let lines = Lines::new(voice.map_err(|source| guardian_error(job, source))?);
@@ -66,11 +66,11 @@ impl Dialogue {
     ///
     /// # Errors
     /// The guardian or the socket is gone.
-    pub fn hear(&mut self, job: &Job<'_>) -> Result<Heard, SubjectError> {
+    pub fn hear(&mut self, job: &CommandJob<'_>) -> Result<WaitOutcome, SubjectError> {
         let clock = MonotonicClock::new();
         loop {
             if let Some(line) = self.lines.next_line() {
-                return Ok(Heard::Line(String::from_utf8_lossy(&line).trim_end().to_owned()));
+                return Ok(WaitOutcome::Line(String::from_utf8_lossy(&line).trim_end().to_owned()));
             }
             if self.is_readable().map_err(|source| guardian_error(job, source))? {
                 let open = self.lines.hear().map_err(|source| guardian_error(job, source))?;
@@ -83,13 +83,13 @@ impl Dialogue {
             if let Some(Exit { ending, .. }) = exit
                 && !self.is_readable().map_err(|source| guardian_error(job, source))?
             {
-                return Ok(Heard::Ended(ending));
+                return Ok(WaitOutcome::Ended(ending));
             }
             if job.interrupted.load(Ordering::Relaxed) {
-                return Ok(Heard::Interrupted);
+                return Ok(WaitOutcome::Interrupted);
             }
             if job.time_limit.is_some_and(|limit| clock.now() >= limit) {
-                return Ok(Heard::Late);
+                return Ok(WaitOutcome::Late);
             }
         }
     }

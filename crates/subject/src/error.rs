@@ -2,7 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::product::{ProxyRefusal, StoreError};
-use crate::run_command::Status;
+use crate::run_command::CommandEnd;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -135,7 +135,7 @@ pub enum SubjectError {
         /// Program and arguments.
         command: String,
         /// Its exit status.
-        status: Status,
+        status: CommandEnd,
         /// Its last words.
         said: LastWords,
     },
@@ -171,7 +171,7 @@ pub enum SubjectError {
         /// Program and arguments.
         command: String,
         /// Its exit status.
-        status: Status,
+        status: CommandEnd,
         /// Its last words.
         said: LastWords,
     },

@@ -8,7 +8,7 @@ use crate::SubjectError;
 use crate::attached::await_ready;
 use crate::cpu::{Account, CpuMissing, CpuReading};
 use crate::guardian::Guardian;
-use crate::run_command::{Job, Status, guard, guard_with, wait};
+use crate::run_command::{CommandEnd, CommandJob, guard, guard_with, wait};
 use crate::running::StopReport;
 use crate::words::last_lines;
 use bakeoff_sys::process;
@@ -30,7 +30,7 @@ struct Held {
 #[derive(Clone, Debug)]
 pub struct Errand {
     /// Status of the command itself.
-    pub status: Status,
+    pub status: CommandEnd,
     /// The last 20 lines of the standard output of this command and those before.
     pub stdout_tail: Vec<String>,
     /// The same of standard error.
@@ -43,10 +43,10 @@ impl Layer {
     ///
     /// # Errors
     /// It could not be started, or its guardian is gone. A status other than 0 is no error here.
-    pub fn run(&mut self, job: &Job<'_>) -> Result<Errand, SubjectError> {
+    pub fn run(&mut self, job: &CommandJob<'_>) -> Result<Errand, SubjectError> {
         let clock = MonotonicClock::new();
         let (status, _) = wait(job, &self.launch(job)?.guardian, &clock)?;
-        if matches!(status, Status::TimedOut | Status::Interrupted) {
+        if matches!(status, CommandEnd::TimedOut | CommandEnd::Interrupted) {
             self.stop();
         }
         Ok(Errand {
@@ -61,7 +61,7 @@ impl Layer {
     ///
     /// # Errors
     /// It could not be started, has ended, or was not ready within the job's time limit; the layer is ended then.
-    pub fn start(&mut self, job: &Job<'_>, ready: Option<&str>) -> Result<(), SubjectError> {
+    pub fn start(&mut self, job: &CommandJob<'_>, ready: Option<&str>) -> Result<(), SubjectError> {
         let clock = MonotonicClock::new();
         let begun = await_ready(job, &self.launch(job)?.guardian, ready, &clock);
         if begun.is_err() {
@@ -71,7 +71,7 @@ impl Layer {
     }
 
     /// Starts a command under the guardian of those before.
-    fn launch(&mut self, job: &Job<'_>) -> Result<&Held, SubjectError> {
+    fn launch(&mut self, job: &CommandJob<'_>) -> Result<&Held, SubjectError> {
         Ok(match &mut self.held {
             Some(held) => {
                 guard_with(job, &mut held.guardian)?;

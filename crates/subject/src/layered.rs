@@ -8,7 +8,7 @@ use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
 use crate::prove::{Proof, prove_standing};
-use crate::run_command::{Job, Outcome, Status, guard_with, run_command, wait};
+use crate::run_command::{CommandEnd, CommandJob, CommandOutcome, guard_with, run_command, wait};
 use crate::stack::{self, Stack};
 use crate::words::last_lines;
 use crate::{SubjectError, build_layers};
@@ -57,7 +57,7 @@ impl Layered {
     ///
     /// # Errors
     /// It could not be started, or a layer has fallen. A status other than 0 is no error here.
-    pub fn run(&mut self, job: &Job<'_>) -> Result<Outcome, SubjectError> {
+    pub fn run(&mut self, job: &CommandJob<'_>) -> Result<CommandOutcome, SubjectError> {
         let (Some(guardian), Some(account)) = (&mut self.stack.guardian, &self.account) else {
             return run_command(job); // nothing of it stays up
         };
@@ -69,12 +69,12 @@ impl Layered {
         let before = (guardian.reaped().map_err(lost)?, account.read(Some(guardian)).ok());
         guard_with(job, guardian)?;
         let (status, elapsed) = wait(job, guardian, &MonotonicClock::new())?;
-        if matches!(status, Status::TimedOut | Status::Interrupted) {
+        if matches!(status, CommandEnd::TimedOut | CommandEnd::Interrupted) {
             guardian.kill().map_err(lost)?;
         }
         let after = (guardian.reaped().map_err(lost)?, account.read(Some(guardian)).ok());
         let fallen = stack::fallen(&self.stack.layers)
-            .filter(|_| matches!(status, Status::Exited(_) | Status::Killed(_)));
+            .filter(|_| matches!(status, CommandEnd::Exited(_) | CommandEnd::Killed(_)));
         if let Some(layer) = fallen {
             return Err(SubjectError::LayerDied { arm: self.arm.clone(), layer: layer.spec.name.clone() });
         }
@@ -82,7 +82,7 @@ impl Layered {
             after.nanos = after.nanos.since(before.nanos);
             after
         });
-        Ok(Outcome {
+        Ok(CommandOutcome {
             status,
             elapsed,
             user: after.0.user.since(before.0.user),

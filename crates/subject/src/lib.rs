@@ -56,7 +56,7 @@ pub use chain::{Chain, start_chain};
 pub use config::{ConfigError, Substitutions};
 pub use context::{Context, Network};
 pub use cpu::{CpuChoice, CpuMissing, CpuReading, CpuSource};
-pub use dialogue::{Dialogue, Heard};
+pub use dialogue::{Dialogue, WaitOutcome};
 pub use error::{LastWords, SubjectError};
 pub use front::{FrontFile, FrontKind, FrontSpec};
 pub use layer::{Errand, Layer};
@@ -68,7 +68,7 @@ pub use product::{
 };
 pub use program::{find as find_program, resolve as resolve_program};
 pub use prove::{Enforcement, Proof, prove, prove_by, prove_layers};
-pub use run_command::{Job, Outcome, Status, run_command};
+pub use run_command::{CommandEnd, CommandJob, CommandOutcome, run_command};
 pub use running::{Running, StopReport};
 pub use spec::{Burn, Spec};
 pub use stack::{LAYERS, LayerSpec, ProgramTime, build as build_layers};

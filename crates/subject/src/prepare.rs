@@ -7,7 +7,7 @@
 use crate::SubjectError;
 use crate::cpu::CpuChoice;
 use crate::program::{Place, Recipe};
-use crate::run_command::{Job, Status, run_as};
+use crate::run_command::{CommandEnd, CommandJob, run_as};
 use crate::user::Runner;
 use crate::words::last_words;
 use std::path::PathBuf;
@@ -47,7 +47,7 @@ fn run_one(
 ) -> Result<(), SubjectError> {
     let context = place.context;
     let arm = place.arm();
-    let job = Job {
+    let job = CommandJob {
         arm: arm.clone(),
         argv,
         env: env.to_vec(),
@@ -61,8 +61,8 @@ fn run_one(
         interrupted: context.interrupted,
     };
     match run_as(runner.map(|runner| runner.user), &job)?.status {
-        Status::Exited(0) => Ok(()),
-        Status::Interrupted => Err(SubjectError::Interrupted { arm }),
+        CommandEnd::Exited(0) => Ok(()),
+        CommandEnd::Interrupted => Err(SubjectError::Interrupted { arm }),
         status => {
             let said = last_words(&place.dir, logs);
             Err(SubjectError::Prepare { arm, command: job.argv.join(" "), status, said })

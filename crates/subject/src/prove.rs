@@ -9,7 +9,7 @@ use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::CpuChoice;
 use crate::program;
-use crate::run_command::{Job, Status, run_command};
+use crate::run_command::{CommandEnd, CommandJob, run_command};
 use crate::running::Running;
 use crate::stack::Standing;
 use crate::start::private_dir;
@@ -126,7 +126,7 @@ fn ask(
 ) -> Result<Proof, SubjectError> {
     let arm = context.arm.clone();
     let cwd = context.home.clone().unwrap_or_else(|| dir.to_owned());
-    let job = Job {
+    let job = CommandJob {
         argv: program::command(&arm, known, argv, "proof", &cwd)?,
         arm,
         env: Vec::new(),
@@ -147,14 +147,14 @@ fn ask(
 ///
 /// # Errors
 /// As [`prove`], in at most the job's time.
-pub fn prove_by(job: &Job<'_>) -> Result<Proof, SubjectError> {
+pub fn prove_by(job: &CommandJob<'_>) -> Result<Proof, SubjectError> {
     let outcome = run_command(job)?;
     let said = first_line(&job.dir.join("stdout.log"));
     let words = said.or_else(|| outcome.stderr_tail.last().cloned()).unwrap_or_default();
     match outcome.status {
-        Status::Exited(0) => Ok(Proof { active: true, enforcement: degree(&words), words }),
-        Status::Exited(1) => Ok(Proof { active: false, enforcement: off(&words), words }),
-        Status::Interrupted => Err(SubjectError::Interrupted { arm: job.arm.clone() }),
+        CommandEnd::Exited(0) => Ok(Proof { active: true, enforcement: degree(&words), words }),
+        CommandEnd::Exited(1) => Ok(Proof { active: false, enforcement: off(&words), words }),
+        CommandEnd::Interrupted => Err(SubjectError::Interrupted { arm: job.arm.clone() }),
         status => {
             let command = job.argv.join(" ");
             let said = last_words(&job.dir, &[]);

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A command to run, with its surroundings.
 #[derive(Clone, Debug)]
-pub struct Job<'a> {
+pub struct CommandJob<'a> {
     /// Name of the arm, for messages.
     pub arm: String,
     /// Program and arguments, substitutions made; no shell. A program with a `/` is taken from
@@ -45,7 +45,7 @@ pub struct Job<'a> {
 
 /// End of a command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Status {
+pub enum CommandEnd {
     /// By itself, with this code; 0 is success.
     Exited(i32),
     /// By this signal.
@@ -56,7 +56,7 @@ pub enum Status {
     Interrupted,
 }
 
-impl fmt::Display for Status {
+impl fmt::Display for CommandEnd {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Exited(code) => Ending::Exited(code).fmt(f),
@@ -69,9 +69,9 @@ impl fmt::Display for Status {
 
 /// End and cost of a command.
 #[derive(Clone, Debug)]
-pub struct Outcome {
+pub struct CommandOutcome {
     /// Its end.
-    pub status: Status,
+    pub status: CommandEnd,
     /// From just before it was started until it was reaped, on the guardian's clock. Processes it
     /// left behind are ended afterwards and do not count here.
     pub elapsed: Nanos,
@@ -94,12 +94,12 @@ pub struct Outcome {
 }
 
 /// Runs it to its end. A non-zero status is not an error here: the caller judges.
-pub fn run_command(job: &Job<'_>) -> Result<Outcome, SubjectError> {
+pub fn run_command(job: &CommandJob<'_>) -> Result<CommandOutcome, SubjectError> {
     run_as(None, job)
 }
 
 /// The same as another user.
-pub(crate) fn run_as(user: Option<User>, job: &Job<'_>) -> Result<Outcome, SubjectError> {
+pub(crate) fn run_as(user: Option<User>, job: &CommandJob<'_>) -> Result<CommandOutcome, SubjectError> {
     let clock = MonotonicClock::new();
     let mut guardian = guard(user, job)?;
     let account = guardian.groups().account.as_ref().and_then(|_| Account::of(&guardian).ok());
@@ -109,7 +109,7 @@ pub(crate) fn run_as(user: Option<User>, job: &Job<'_>) -> Result<Outcome, Subje
     if let (Some(reading), Some(last)) = (&mut cpu, farewell.group) {
         reading.nanos = last; // with what was left behind, just before the cgroup went
     }
-    Ok(Outcome {
+    Ok(CommandOutcome {
         status,
         elapsed,
         user: farewell.used.user,
@@ -123,34 +123,34 @@ pub(crate) fn run_as(user: Option<User>, job: &Job<'_>) -> Result<Outcome, Subje
 }
 
 pub(crate) fn wait(
-    job: &Job<'_>,
+    job: &CommandJob<'_>,
     guardian: &Guardian,
     clock: &MonotonicClock,
-) -> Result<(Status, Nanos), SubjectError> {
+) -> Result<(CommandEnd, Nanos), SubjectError> {
     loop {
         let exit = guardian.exit(Nanos::from_millis(50)).map_err(|source| guardian_error(job, source))?;
         if let Some(Exit { ending, elapsed }) = exit {
             let status = match ending {
-                Ending::Exited(code) => Status::Exited(code),
-                Ending::Killed(signal) => Status::Killed(signal),
+                Ending::Exited(code) => CommandEnd::Exited(code),
+                Ending::Killed(signal) => CommandEnd::Killed(signal),
             };
             return Ok((status, elapsed));
         }
         if job.interrupted.load(Ordering::Relaxed) {
-            return Ok((Status::Interrupted, clock.now()));
+            return Ok((CommandEnd::Interrupted, clock.now()));
         }
         if job.time_limit.is_some_and(|limit| clock.now() >= limit) {
-            return Ok((Status::TimedOut, clock.now()));
+            return Ok((CommandEnd::TimedOut, clock.now()));
         }
     }
 }
 
 /// Starts it under a guardian of its own.
-pub(crate) fn guard(user: Option<User>, job: &Job<'_>) -> Result<Guardian, SubjectError> {
+pub(crate) fn guard(user: Option<User>, job: &CommandJob<'_>) -> Result<Guardian, SubjectError> {
     launch(job, plan(user, job)?)
 }
 
-fn launch(job: &Job<'_>, plan: Plan) -> Result<Guardian, SubjectError> {
+fn launch(job: &CommandJob<'_>, plan: Plan) -> Result<Guardian, SubjectError> {
     let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
     let executable = executable.map_err(|source| guardian_error(job, source))?;
     let command = [executable.into(), crate::guardian::WORD.into()];
@@ -159,21 +159,21 @@ fn launch(job: &Job<'_>, plan: Plan) -> Result<Guardian, SubjectError> {
 
 /// Starts it as the first of a stack of layers: under a guardian of its own, under the limits that
 /// the whole arm will have, with a mount namespace to itself.
-pub(crate) fn guard_in(job: &Job<'_>, ceiling: Ceiling) -> Result<Guardian, SubjectError> {
+pub(crate) fn guard_in(job: &CommandJob<'_>, ceiling: Ceiling) -> Result<Guardian, SubjectError> {
     launch(job, Plan { ceiling, own_mounts: true, ..plan(None, job)? })
 }
 
 /// Starts it under a guardian of its own, to be spoken to.
-pub(crate) fn guard_speaking(job: &Job<'_>) -> Result<Guardian, SubjectError> {
+pub(crate) fn guard_speaking(job: &CommandJob<'_>) -> Result<Guardian, SubjectError> {
     launch(job, Plan { speaks: true, ..plan(None, job)? })
 }
 
 /// Starts it under an existing guardian.
-pub(crate) fn guard_with(job: &Job<'_>, guardian: &mut Guardian) -> Result<(), SubjectError> {
+pub(crate) fn guard_with(job: &CommandJob<'_>, guardian: &mut Guardian) -> Result<(), SubjectError> {
     guardian.launch_next(plan(None, job)?).map_err(|error| launch_error(job, error))
 }
 
-fn plan(user: Option<User>, job: &Job<'_>) -> Result<Plan, SubjectError> {
+fn plan(user: Option<User>, job: &CommandJob<'_>) -> Result<Plan, SubjectError> {
     let mut argv = job.argv.clone();
     let Some(program) = argv.first_mut().filter(|program| !program.is_empty()) else {
         return Err(SubjectError::Config {
@@ -200,7 +200,7 @@ fn plan(user: Option<User>, job: &Job<'_>) -> Result<Plan, SubjectError> {
     })
 }
 
-fn launch_error(job: &Job<'_>, error: LaunchError) -> SubjectError {
+fn launch_error(job: &CommandJob<'_>, error: LaunchError) -> SubjectError {
     match error {
         LaunchError::Guardian(source) => guardian_error(job, source),
         LaunchError::NotFound => {
@@ -213,6 +213,6 @@ fn launch_error(job: &Job<'_>, error: LaunchError) -> SubjectError {
     }
 }
 
-pub(crate) fn guardian_error(job: &Job<'_>, source: std::io::Error) -> SubjectError {
+pub(crate) fn guardian_error(job: &CommandJob<'_>, source: std::io::Error) -> SubjectError {
     SubjectError::Guardian { arm: job.arm.clone(), source, log: job.dir.join("guardian.log") }
 }

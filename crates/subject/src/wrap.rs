@@ -7,7 +7,7 @@ use crate::SubjectError;
 use crate::config::Substitutions;
 use crate::program;
 use crate::prove::{Proof, prove_by};
-use crate::run_command::Job;
+use crate::run_command::CommandJob;
 use crate::stack::{LAYERS, Standing};
 use std::path::Path;
 
@@ -52,14 +52,14 @@ pub fn wrapped(
 pub fn prove_wraps(
     wraps: &[WrapSpec],
     known: &Substitutions,
-    job: &Job<'_>,
+    job: &CommandJob<'_>,
 ) -> Result<Vec<(String, Proof)>, SubjectError> {
     let known = with_layers(known);
     let mut proofs = Vec::new();
     for wrap in wraps {
         if let Some(argv) = &wrap.proof {
             let argv = program::command(&job.arm, &known, argv, "proof", &job.cwd)?;
-            proofs.push((wrap.name.clone(), prove_by(&Job { argv, ..job.clone() })?));
+            proofs.push((wrap.name.clone(), prove_by(&CommandJob { argv, ..job.clone() })?));
         }
     }
     Ok(proofs)

@@ -4,14 +4,14 @@
 
 mod support;
 
-use bakeoff_subject::{CpuChoice, Job, Status, run_command};
+use bakeoff_subject::{CommandEnd, CommandJob, CpuChoice, run_command};
 use bakeoff_units::Nanos;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 use support::{NEVER, Yard, all_gone, identity, play};
 
-fn job(yard: &Yard, script: &str) -> Job<'static> {
-    Job {
+fn job(yard: &Yard, script: &str) -> CommandJob<'static> {
+    CommandJob {
         arm: "it".into(),
         argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
         env: Vec::new(),
@@ -35,7 +35,7 @@ fn the_whole_tree_is_counted() {
         play().display()
     );
     let outcome = run_command(&job(&yard, &script)).unwrap();
-    assert_eq!(outcome.status, Status::Exited(3));
+    assert_eq!(outcome.status, CommandEnd::Exited(3));
     let total = outcome.user + outcome.system;
     // 60 and 80 ms by their own clocks, which may be ahead of the account if a hypervisor takes time. A sum that misses
     // either is below the range; one that counts either twice is above it, even with the start of shells and programs.
@@ -57,19 +57,19 @@ fn the_whole_tree_is_counted() {
 #[test]
 fn endings_are_told_apart() {
     let yard = Yard::new();
-    assert_eq!(run_command(&job(&yard, "true")).unwrap().status, Status::Exited(0));
-    assert_eq!(run_command(&job(&yard, "kill -9 $$")).unwrap().status, Status::Killed(9));
+    assert_eq!(run_command(&job(&yard, "true")).unwrap().status, CommandEnd::Exited(0));
+    assert_eq!(run_command(&job(&yard, "kill -9 $$")).unwrap().status, CommandEnd::Killed(9));
     let mut limited = job(&yard, "echo $$ > pid; exec sleep 1000");
     let pid: u32 = support::with_limits(|limit| {
         limited.time_limit = Some(limit);
-        assert_eq!(run_command(&limited).unwrap().status, Status::TimedOut);
+        assert_eq!(run_command(&limited).unwrap().status, CommandEnd::TimedOut);
         std::fs::read_to_string(yard.path("base/pid")).ok()?.trim().parse().ok()
     });
     all_gone(&[identity(pid)], Duration::ZERO);
     static STOP: AtomicBool = AtomicBool::new(true);
     let mut stopped = job(&yard, "sleep 100");
     stopped.interrupted = &STOP;
-    assert_eq!(run_command(&stopped).unwrap().status, Status::Interrupted);
+    assert_eq!(run_command(&stopped).unwrap().status, CommandEnd::Interrupted);
     let mut wrong = job(&yard, "");
     wrong.argv = vec!["no-such-program-here".into()];
     assert!(run_command(&wrong).unwrap_err().to_string().contains("no program `no-such-program-here`"));

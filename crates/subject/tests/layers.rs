@@ -4,13 +4,13 @@
 
 mod support;
 
-use bakeoff_subject::{CpuChoice, Job, Layer, Status};
+use bakeoff_subject::{CommandEnd, CommandJob, CpuChoice, Layer};
 use bakeoff_units::Nanos;
 use std::time::Duration;
 use support::{NEVER, Yard, all_gone, cgroups_of, identity, living, play};
 
-fn job(yard: &Yard, cpu_source: CpuChoice, script: &str) -> Job<'static> {
-    Job {
+fn job(yard: &Yard, cpu_source: CpuChoice, script: &str) -> CommandJob<'static> {
+    CommandJob {
         arm: "it".into(),
         argv: ["sh", "-c", script].map(str::to_owned).to_vec(),
         env: Vec::new(),
@@ -37,13 +37,13 @@ fn what_is_left_running_stays_and_its_cpu_is_counted() {
             play().display()
         );
         let first = layer.run(&job(&yard, source, &daemon)).unwrap();
-        assert_eq!(first.status, Status::Exited(0));
+        assert_eq!(first.status, CommandEnd::Exited(0));
         let pid: u32 = std::fs::read_to_string(yard.path("base/pid")).unwrap().trim().parse().unwrap();
         let daemon = [identity(pid)];
         let before = layer.cpu().unwrap().unwrap();
         let second = job(&yard, source, "echo > go; read line < done; echo seen; exit 3");
         let second = layer.run(&second).unwrap();
-        assert_eq!((second.status, second.stdout_tail), (Status::Exited(3), vec!["seen".to_owned()]));
+        assert_eq!((second.status, second.stdout_tail), (CommandEnd::Exited(3), vec!["seen".to_owned()]));
         let spent = layer.cpu().unwrap().unwrap().nanos.since(before.nanos);
         // 60 ms by its own clock, which may be ahead of the account by some of them where a hypervisor takes time.
         assert!((Nanos::from_millis(45)..Nanos::from_secs(2)).contains(&spent), "{spent}");
@@ -61,11 +61,11 @@ fn a_command_that_hangs_takes_the_layer_with_it() {
     let mut layer = Layer::default();
     let ended =
         layer.run(&job(&yard, CpuChoice::Auto, "(setsid sleep 1000 &); echo $$ > pid; true")).unwrap();
-    assert_eq!(ended.status, Status::Exited(0));
+    assert_eq!(ended.status, CommandEnd::Exited(0));
     let left = identity(layer.processes()[0]);
     let mut hanging = job(&yard, CpuChoice::Auto, "exec sleep 1000");
     hanging.time_limit = Some(Nanos::from_millis(50));
-    assert_eq!(layer.run(&hanging).unwrap().status, Status::TimedOut);
+    assert_eq!(layer.run(&hanging).unwrap().status, CommandEnd::TimedOut);
     all_gone(&[left], Duration::ZERO);
 }
 

@@ -38,7 +38,7 @@ const READERS: u32 = 1;
 
 /// Settings of the audit system, and its losses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct AuditSettings {
     /// 0 off, 1 on, 2 on and not to be changed before the machine is started again.
     pub enabled: u32,
     /// The audit daemon; 0: none.
@@ -69,10 +69,10 @@ impl Audit {
     /// # Errors
     ///
     /// `EPERM` without `CAP_AUDIT_CONTROL`, `ECONNREFUSED` in a container with users of its own.
-    pub fn settings(&self) -> io::Result<Settings> {
+    pub fn settings(&self) -> io::Result<AuditSettings> {
         let words = self.ask(GET, &[])?;
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
-        Ok(Settings { enabled: word(1), daemon: word(3), backlog_limit: word(5), lost: word(6) })
+        Ok(AuditSettings { enabled: word(1), daemon: word(3), backlog_limit: word(5), lost: word(6) })
     }
 
     /// Switches it off (0) or on (1).
@@ -175,7 +175,7 @@ pub struct Records {
 
 /// The result of a read.
 #[derive(Debug)]
-pub enum Found<'a> {
+pub enum AuditRead<'a> {
     /// A record: its type, and its text as the kernel wrote it.
     Record(u16, &'a [u8]),
     /// The reader was too slow, and the kernel dropped records for it.
@@ -203,18 +203,18 @@ impl Records {
     ///
     /// # Errors
     /// What the kernel reports.
-    pub fn read(&mut self) -> io::Result<Found<'_>> {
+    pub fn read(&mut self) -> io::Result<AuditRead<'_>> {
         let length = loop {
             match recv(self.socket.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Ok(length) => break length,
-                Err(Errno::EAGAIN) => return Ok(Found::Nothing),
-                Err(Errno::ENOBUFS) => return Ok(Found::Dropped),
+                Err(Errno::EAGAIN) => return Ok(AuditRead::Nothing),
+                Err(Errno::ENOBUFS) => return Ok(AuditRead::Dropped),
                 Err(Errno::EINTR) => {}
                 Err(error) => return Err(error.into()),
             }
         };
         let (kind, text) = split(self.buffer.get(..length).unwrap_or_default()).ok_or(Errno::EBADMSG)?;
-        Ok(Found::Record(kind, text))
+        Ok(AuditRead::Record(kind, text))
     }
 }
 

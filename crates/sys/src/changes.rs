@@ -21,16 +21,16 @@ pub struct Handle(Vec<u8>);
 
 /// A report.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum ChangeReport {
     /// Too much at once: some changes are not reported.
     Overflow,
     /// A change.
-    Change(Change),
+    Change(InodeChange),
 }
 
 /// A change of an inode, or of a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct InodeChange {
     /// The process that made it; 0 when it is in another pid namespace.
     pub pid: u32,
     /// Whether bytes of it changed.
@@ -91,7 +91,7 @@ impl Changes {
     ///
     /// # Errors
     /// What the kernel reports.
-    pub fn read(&mut self) -> io::Result<Vec<Told>> {
+    pub fn read(&mut self) -> io::Result<Vec<ChangeReport>> {
         let (room, length) = (self.buffer.as_mut_ptr().cast(), self.buffer.len());
         // SAFETY: the buffer is writable for the length that is given.
         let read = unsafe { libc::read(self.group.as_raw_fd(), room, length) };
@@ -125,7 +125,7 @@ impl Changes {
 }
 
 /// All events that were read; a malformed one ends them.
-fn events(mut bytes: &[u8]) -> Vec<Told> {
+fn events(mut bytes: &[u8]) -> Vec<ChangeReport> {
     let mut told = Vec::new();
     while let Some((event, rest)) = event(bytes) {
         told.push(event);
@@ -135,14 +135,14 @@ fn events(mut bytes: &[u8]) -> Vec<Told> {
 }
 
 /// One event, and the bytes behind it.
-fn event(bytes: &[u8]) -> Option<(Told, &[u8])> {
+fn event(bytes: &[u8]) -> Option<(ChangeReport, &[u8])> {
     let length = number(bytes, 0)? as usize;
     let (mask, pid) = (u64::from_ne_bytes(bytes.get(8..16)?.try_into().ok()?), number(bytes, 20)?);
     let (whole, rest) = bytes.split_at_checked(length).filter(|_| length >= EVENT_BYTES)?;
     if mask & libc::FAN_Q_OVERFLOW != 0 {
-        return Some((Told::Overflow, rest));
+        return Some((ChangeReport::Overflow, rest));
     }
-    let mut change = Change {
+    let mut change = InodeChange {
         pid,
         contents: mask & libc::FAN_MODIFY != 0,
         named: mask & (MADE | GONE | MOVED) != 0,
@@ -165,7 +165,7 @@ fn event(bytes: &[u8]) -> Option<(Told, &[u8])> {
     if !change.named && change.object.is_none() {
         change.object = change.directory.take();
     }
-    Some((Told::Change(change), rest))
+    Some((ChangeReport::Change(change), rest))
 }
 
 /// The handle of a record, without the name behind it.
@@ -208,11 +208,11 @@ mod tests {
     fn events_say_who_did_what_to_which_inode() {
         let both = raw(libc::FAN_MOVED_TO, &[(2, b"directory"), (1, b"inode")]);
         let told = events(&[both.clone(), raw(libc::FAN_Q_OVERFLOW, &[])].concat());
-        let Some(Told::Change(change)) = told.first() else { panic!("{told:?}") };
+        let Some(ChangeReport::Change(change)) = told.first() else { panic!("{told:?}") };
         assert!(change.pid == 42 && change.named && change.moved && !change.contents);
         assert!(change.object.as_ref().unwrap().0.ends_with(b"inode"));
         assert!(change.directory.as_ref().unwrap().0.ends_with(b"directory"));
-        assert_eq!(told.get(1), Some(&Told::Overflow));
+        assert_eq!(told.get(1), Some(&ChangeReport::Overflow));
         // Nothing that is cut off is read, and nothing panics.
         for length in 0..both.len() {
             assert_eq!(events(&both[..length]), []);

@@ -42,7 +42,7 @@ impl Interest {
 
 /// Readiness of one registered descriptor.
 #[derive(Clone, Copy, Debug)]
-pub struct Ready {
+pub struct Readiness {
     /// The number it was registered with.
     pub token: u64,
     /// Bytes or end of stream can be read, or the peer is gone.
@@ -105,11 +105,11 @@ impl Poller {
     }
 
     /// The `index`-th event of the last wait.
-    pub fn event(&self, index: usize) -> Ready {
+    pub fn event(&self, index: usize) -> Readiness {
         let event = &self.events[..self.ready][index];
         let flags = event.events();
         let gone = EpollFlags::EPOLLHUP | EpollFlags::EPOLLERR;
-        Ready {
+        Readiness {
             token: event.data(),
             readable: flags.intersects(EpollFlags::EPOLLIN | EpollFlags::EPOLLRDHUP | gone),
             writable: flags.intersects(EpollFlags::EPOLLOUT | gone),

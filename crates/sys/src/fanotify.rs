@@ -14,7 +14,7 @@ pub struct Group(OwnedFd);
 
 /// One event that was read.
 #[derive(Debug)]
-pub enum Event {
+pub enum FanotifyEvent {
     /// A process opens a file and waits.
     Open(Open),
     /// An open that the kernel has refused, since it could not open the file for us: `WouldBlock` when another process
@@ -188,7 +188,7 @@ impl Group {
     /// `EMFILE` when there is no descriptor for the file, `ENXIO` or `ENODEV` when it is a socket, or a device that is
     /// not there: the kernel has then refused the open. Before Linux 6.13: why the kernel could not open the file, and
     /// has refused the open.
-    pub fn read(&self) -> io::Result<Event> {
+    pub fn read(&self) -> io::Result<FanotifyEvent> {
         let mut buffer = Record([0; RECORD_BYTES]);
         // SAFETY: the buffer is writable for the length that is given.
         let length = unsafe { libc::read(self.0.as_raw_fd(), buffer.0.as_mut_ptr().cast(), RECORD_BYTES) };
@@ -196,27 +196,27 @@ impl Group {
             return Err(io::Error::last_os_error());
         }
         if (length as usize) < RECORD_BYTES {
-            return Ok(Event::Other);
+            return Ok(FanotifyEvent::Other);
         }
         // SAFETY: the record is as long and as aligned as the structure, which any bytes make up.
         let event = unsafe { buffer.0.as_ptr().cast::<libc::fanotify_event_metadata>().read() };
         if event.mask & libc::FAN_Q_OVERFLOW != 0 {
-            return Ok(Event::Overflow);
+            return Ok(FanotifyEvent::Overflow);
         }
         let pid = u32::try_from(event.pid).unwrap_or(0);
         if event.fd < 0 {
             // The error in the descriptor's place; FAN_NOFD is -1, which no failing open reports.
             return Ok(match event.fd {
-                libc::FAN_NOFD => Event::Other,
-                error => Event::Unopened { pid, error: io::Error::from_raw_os_error(-error) },
+                libc::FAN_NOFD => FanotifyEvent::Other,
+                error => FanotifyEvent::Unopened { pid, error: io::Error::from_raw_os_error(-error) },
             });
         }
         // SAFETY: the kernel opened this descriptor for us with the event.
         let file = unsafe { OwnedFd::from_raw_fd(event.fd) };
         if event.mask & libc::FAN_OPEN_PERM == 0 {
-            return Ok(Event::Other);
+            return Ok(FanotifyEvent::Other);
         }
-        Ok(Event::Open(Open { file, pid, number: event.fd }))
+        Ok(FanotifyEvent::Open(Open { file, pid, number: event.fd }))
     }
 
     /// Answers an open, by the number of its event. Any process that has the group may do so.

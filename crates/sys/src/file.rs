@@ -28,7 +28,7 @@ pub enum Writing {
 
 /// The result of `stat` on a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub struct FileStatus {
     /// Whether it is a directory.
     pub is_dir: bool,
     /// Bytes.
@@ -37,7 +37,7 @@ pub struct About {
 
 /// An entry of a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DirEntry {
     /// Its name, without the directory's.
     pub name: CString,
     /// Whether it is a directory, where the file system tells in its listing.
@@ -89,10 +89,10 @@ impl Dir {
     }
 
     /// The `stat` of a name; a symbolic link is not followed.
-    pub fn about(&self, name: &CStr) -> io::Result<About> {
+    pub fn about(&self, name: &CStr) -> io::Result<FileStatus> {
         let stat = nix::sys::stat::fstatat(&self.0, name, AtFlags::AT_SYMLINK_NOFOLLOW)?;
         let kind = SFlag::from_bits_truncate(stat.st_mode) & SFlag::S_IFMT;
-        Ok(About { is_dir: kind == SFlag::S_IFDIR, size: u64::try_from(stat.st_size).unwrap_or(0) })
+        Ok(FileStatus { is_dir: kind == SFlag::S_IFDIR, size: u64::try_from(stat.st_size).unwrap_or(0) })
     }
 
     /// Removes a file.
@@ -116,7 +116,7 @@ impl Dir {
     }
 
     /// Opens the directory `name` and reads all its entries, `.` and `..` left out.
-    pub fn entries(&self, name: &CStr) -> io::Result<Vec<Entry>> {
+    pub fn entries(&self, name: &CStr) -> io::Result<Vec<DirEntry>> {
         let mut dir = nix::dir::Dir::openat(&self.0, name, DIRECTORY, Mode::empty())?;
         let mut found = Vec::new();
         for entry in dir.iter() {
@@ -124,7 +124,7 @@ impl Dir {
             let name = entry.file_name();
             if name != c"." && name != c".." {
                 let is_dir = entry.file_type().map(|kind| kind == Type::Directory);
-                found.push(Entry { name: name.to_owned(), is_dir });
+                found.push(DirEntry { name: name.to_owned(), is_dir });
             }
         }
         Ok(found)
@@ -188,7 +188,7 @@ mod tests {
         std::fs::remove_dir_all(&place).unwrap();
         assert_eq!(again.kind(), io::ErrorKind::AlreadyExists);
         assert_eq!((text.as_str(), renamed, cut), ("xbcde", 5, 0));
-        assert_eq!(of_file, About { is_dir: false, size: 5 });
+        assert_eq!(of_file, FileStatus { is_dir: false, size: 5 });
         assert!(of_dir.is_dir);
         assert_eq!(entries.len(), 1);
         assert_eq!((entries[0].name.as_c_str(), entries[0].is_dir != Some(true)), (c"f", true));

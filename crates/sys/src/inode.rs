@@ -21,7 +21,7 @@ pub struct Facts {
     /// Permission bits.
     pub mode: u16,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: InodeKind,
     /// Names that it has.
     pub links: u32,
     /// The mount it was opened on, by a number that no other mount ever has; before Linux 6.8 by one
@@ -34,7 +34,7 @@ pub struct Facts {
 
 /// The kind of an inode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum InodeKind {
     /// A regular file.
     File,
     /// A directory.
@@ -54,9 +54,9 @@ pub fn facts(file: impl AsFd) -> io::Result<Facts> {
     let changed = found.stx_ctime;
     let changed_unix_s = u64::try_from(changed.tv_sec).unwrap_or(0);
     let kind = match libc::mode_t::from(found.stx_mode) & libc::S_IFMT {
-        libc::S_IFREG => Kind::File,
-        libc::S_IFDIR => Kind::Dir,
-        _ => Kind::Other,
+        libc::S_IFREG => InodeKind::File,
+        libc::S_IFDIR => InodeKind::Dir,
+        _ => InodeKind::Other,
     };
     Ok(Facts {
         device: u64::from(found.stx_dev_major) << 32 | u64::from(found.stx_dev_minor),
@@ -103,7 +103,7 @@ fn statx(file: BorrowedFd<'_>, flags: libc::c_int, wanted: libc::c_uint) -> io::
 
 /// The purpose of opening a name below a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum For {
+pub enum OpenPurpose {
     /// To know which inode it is; this needs no permission on the file itself.
     Knowing,
     /// To read it.
@@ -116,12 +116,12 @@ pub enum For {
 ///
 /// # Errors
 /// `ELOOP` when a link is in the way; otherwise what opening reports.
-pub fn open_below(dir: impl AsFd, path: &Path, purpose: For) -> io::Result<OwnedFd> {
+pub fn open_below(dir: impl AsFd, path: &Path, purpose: OpenPurpose) -> io::Result<OwnedFd> {
     let path = CString::new(if path.as_os_str().is_empty() { b"." } else { path.as_os_str().as_bytes() })?;
     let flags = match purpose {
-        For::Knowing => libc::O_PATH,
-        For::Reading => READING,
-        For::Listing => READING | libc::O_DIRECTORY,
+        OpenPurpose::Knowing => libc::O_PATH,
+        OpenPurpose::Reading => READING,
+        OpenPurpose::Listing => READING | libc::O_DIRECTORY,
     };
     // SAFETY: the structure is plain integers; zero is what the kernel asks for in the rest of it.
     let mut how: libc::open_how = unsafe { std::mem::zeroed() };
@@ -219,18 +219,18 @@ mod tests {
         std::fs::write(dir.join("d/f"), "abc").unwrap();
         std::os::unix::fs::symlink("d", dir.join("l")).unwrap();
         let root = File::open(&dir).unwrap();
-        let open = |path: &str| open_below(&root, Path::new(path), For::Knowing);
+        let open = |path: &str| open_below(&root, Path::new(path), OpenPurpose::Knowing);
         let found = facts(open("d/f").unwrap()).unwrap();
         let link = facts(open("l").unwrap()).unwrap();
         let errors = ["l/f", "../x", "/etc/passwd"].map(|path| open(path).unwrap_err().raw_os_error());
         let whole = facts(open("").unwrap()).unwrap();
         let mut buffer = [0; 8];
-        let file = open_below(&root, Path::new("d/f"), For::Reading).unwrap();
+        let file = open_below(&root, Path::new("d/f"), OpenPurpose::Reading).unwrap();
         let cached = read_at(&file, &mut buffer, 1);
         std::fs::remove_dir_all(&dir).unwrap();
-        assert_eq!((found.kind, found.size_bytes, found.links), (Kind::File, 3, 1));
-        assert_eq!(whole.kind, Kind::Dir);
-        assert_eq!(link.kind, Kind::Other, "a link stands for itself");
+        assert_eq!((found.kind, found.size_bytes, found.links), (InodeKind::File, 3, 1));
+        assert_eq!(whole.kind, InodeKind::Dir);
+        assert_eq!(link.kind, InodeKind::Other, "a link stands for itself");
         assert_eq!(errors, [Some(libc::ELOOP), Some(libc::EXDEV), Some(libc::EXDEV)]);
         assert_eq!(&buffer[..cached.unwrap()], b"bc");
     }

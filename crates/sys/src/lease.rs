@@ -63,7 +63,7 @@ pub struct Breaks(OwnedFd);
 
 /// An arrival on the descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrived {
+pub enum LeaseArrival {
     /// The lease on this descriptor is asked back.
     Break(RawFd),
     /// Breaks were lost, since too many signals were waiting: any lease may have been asked back.
@@ -108,7 +108,7 @@ impl Breaks {
     ///
     /// # Errors
     /// What the kernel reports, never that there is none.
-    pub fn next(&self) -> io::Result<Option<Arrived>> {
+    pub fn next(&self) -> io::Result<Option<LeaseArrival>> {
         let mut info = std::mem::MaybeUninit::<libc::signalfd_siginfo>::zeroed();
         let length = size_of::<libc::signalfd_siginfo>();
         // SAFETY: the record is writable for the length that is given.
@@ -122,11 +122,11 @@ impl Breaks {
         let number = info.ssi_signo as libc::c_int;
         // The kernel falls back to SIGIO, without a descriptor, when its queue of signals is full.
         Ok(Some(if number == signal() {
-            Arrived::Break(info.ssi_fd)
+            LeaseArrival::Break(info.ssi_fd)
         } else if number == libc::SIGIO {
-            Arrived::Lost
+            LeaseArrival::Lost
         } else {
-            Arrived::Signal(number)
+            LeaseArrival::Signal(number)
         }))
     }
 }

@@ -26,7 +26,7 @@ const PAGE: u64 = 4096;
 
 /// Hands out watched calls.
 #[derive(Debug)]
-pub struct Listener(OwnedFd);
+pub struct CallListener(OwnedFd);
 
 /// A call that waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,19 +63,19 @@ struct Answer {
     flags: u32,
 }
 
-impl From<OwnedFd> for Listener {
+impl From<OwnedFd> for CallListener {
     fn from(fd: OwnedFd) -> Self {
         Self(fd)
     }
 }
 
-impl AsFd for Listener {
+impl AsFd for CallListener {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }
 }
 
-impl Listener {
+impl CallListener {
     /// Hands it to the process at the other end of a socket.
     ///
     /// # Errors
@@ -194,7 +194,7 @@ mod tests {
         let (tell, told) = std::sync::mpsc::channel();
         let caller = std::thread::spawn(move || {
             let filter = Filter::watching(c_long::from(u16::MAX), &[], &[watch(libc::SYS_mkdirat)]);
-            tell.send(Listener::from(filter.listen().unwrap())).unwrap();
+            tell.send(CallListener::from(filter.listen().unwrap())).unwrap();
             // SAFETY: the path is a string with its zero.
             let done = unsafe { libc::mkdirat(-1, c"/proc/never".as_ptr(), 0o755) };
             (done, io::Error::last_os_error().raw_os_error())
@@ -202,9 +202,9 @@ mod tests {
         let listener = told.recv().unwrap();
         let (here, there) = UnixStream::pair().unwrap();
         listener.hand_over(&here).unwrap();
-        let listener = Listener::take_over(&there).unwrap();
+        let listener = CallListener::take_over(&there).unwrap();
         drop(here);
-        assert!(Listener::take_over(&there).is_err());
+        assert!(CallListener::take_over(&there).is_err());
         listener.wake_here();
         let call = listener.receive().unwrap().unwrap();
         let mut path = [0; 4096];

@@ -40,13 +40,13 @@ impl Argument {
 
 /// One way in which a call may be made. Several of one call are alternatives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct SyscallRule {
     number: c_long,
     wanted: &'static [Argument],
     answer: u32,
 }
 
-impl Rule {
+impl SyscallRule {
     /// The number of its call.
     pub const fn number(&self) -> c_long {
         self.number
@@ -54,34 +54,34 @@ impl Rule {
 }
 
 /// The call is made.
-pub const fn allow(number: c_long) -> Rule {
-    Rule { number, wanted: &[], answer: ALLOWED }
+pub const fn allow(number: c_long) -> SyscallRule {
+    SyscallRule { number, wanted: &[], answer: ALLOWED }
 }
 
 /// The call is made if all these arguments are as they must be.
-pub const fn allow_if(number: c_long, wanted: &'static [Argument]) -> Rule {
-    Rule { number, wanted, answer: ALLOWED }
+pub const fn allow_if(number: c_long, wanted: &'static [Argument]) -> SyscallRule {
+    SyscallRule { number, wanted, answer: ALLOWED }
 }
 
 /// The call fails as on a kernel that does not know it (ENOSYS), so that the C library takes an older one, whose
 /// arguments a filter can see.
-pub const fn unknown(number: c_long) -> Rule {
-    Rule { number, wanted: &[], answer: UNKNOWN }
+pub const fn unknown(number: c_long) -> SyscallRule {
+    SyscallRule { number, wanted: &[], answer: UNKNOWN }
 }
 
 /// The call fails with EPERM.
-pub const fn refuse(number: c_long) -> Rule {
+pub const fn refuse(number: c_long) -> SyscallRule {
     refuse_if(number, &[])
 }
 
 /// The call fails with EPERM if all these arguments are as they are here.
-pub const fn refuse_if(number: c_long, wanted: &'static [Argument]) -> Rule {
-    Rule { number, wanted, answer: REFUSED }
+pub const fn refuse_if(number: c_long, wanted: &'static [Argument]) -> SyscallRule {
+    SyscallRule { number, wanted, answer: REFUSED }
 }
 
 /// The call waits until the listener has looked at it.
-pub const fn watch(number: c_long) -> Rule {
-    Rule { number, wanted: &[], answer: WATCHED }
+pub const fn watch(number: c_long) -> SyscallRule {
+    SyscallRule { number, wanted: &[], answer: WATCHED }
 }
 
 /// A table of rules. A row says how calls are answered (as [`allow`] or `refuse_if(ARGUMENTS)` do), then which, by the
@@ -127,10 +127,10 @@ pub struct Filter {
 
 impl Filter {
     /// Allows the calls of these tables and refuses everything else.
-    pub fn new(tables: &[&[Rule]]) -> Self {
+    pub fn new(tables: &[&[SyscallRule]]) -> Self {
         let rules = || tables.iter().copied().flatten().copied();
         let absent = rules().filter(|rule| rule.answer == UNKNOWN);
-        let judged = rules().map(|rule| Rule { answer: ALLOWED, ..rule });
+        let judged = rules().map(|rule| SyscallRule { answer: ALLOWED, ..rule });
         Self {
             absent: Program { otherwise: ALLOWED, strange: ALLOWED, newest: None }.assemble(absent),
             judged: Program { otherwise: REFUSED, strange: REFUSED, newest: None }.assemble(judged),
@@ -140,9 +140,10 @@ impl Filter {
     /// Refuses the calls of these tables and allows everything else up to the number `newest`: additional calls of
     /// later kernels are [`unknown`], as they could not be judged. Of several rules for one call the first that fits
     /// answers, so that its allowed forms stand before the refused ones.
-    pub fn refusing(newest: c_long, tables: &[&[Rule]]) -> Self {
+    pub fn refusing(newest: c_long, tables: &[&[SyscallRule]]) -> Self {
         let rules = || tables.iter().copied().flatten().copied();
-        let (absent, judged) = (|rule: &Rule| rule.answer == UNKNOWN, |rule: &Rule| rule.answer != UNKNOWN);
+        let (absent, judged) =
+            (|rule: &SyscallRule| rule.answer == UNKNOWN, |rule: &SyscallRule| rule.answer != UNKNOWN);
         let newest = u32::try_from(newest).ok();
         Self {
             absent: Program { otherwise: ALLOWED, strange: ALLOWED, newest }.assemble(rules().filter(absent)),
@@ -153,8 +154,10 @@ impl Filter {
 
     /// Refuses nothing: calls that [`refusing`](Self::refusing) would refuse wait for the listener, as do those that
     /// `watched` names. Calls that are [`unknown`] stay so.
-    pub fn watching(newest: c_long, tables: &[&[Rule]], watched: &[Rule]) -> Self {
-        let asked = |rule: Rule| if rule.answer == REFUSED { Rule { answer: WATCHED, ..rule } } else { rule };
+    pub fn watching(newest: c_long, tables: &[&[SyscallRule]], watched: &[SyscallRule]) -> Self {
+        let asked = |rule: SyscallRule| {
+            if rule.answer == REFUSED { SyscallRule { answer: WATCHED, ..rule } } else { rule }
+        };
         let judged =
             tables.iter().copied().flatten().copied().filter(|rule| rule.answer != UNKNOWN).map(asked);
         let judged = judged.chain(watched.iter().copied());
@@ -241,7 +244,7 @@ mod tests {
     fn a_table_has_a_rule_for_each_call_of_its_rows() {
         const WANTED: &[Argument] = &[Argument::int(0, 1, 1)];
         const NEW: c_long = 469;
-        const TABLE: &[Rule] = rules! {
+        const TABLE: &[SyscallRule] = rules! {
             allow: SYS_read SYS_write;
             allow_if(WANTED): SYS_openat;
             x86_64 refuse: SYS_open;
@@ -290,7 +293,7 @@ mod tests {
     }
 
     fn filter() -> Filter {
-        const TABLE: [Rule; 6] = [
+        const TABLE: [SyscallRule; 6] = [
             allow(libc::SYS_read),
             allow_if(libc::SYS_fcntl, &[Argument::int(1, u32::MAX, 1)]),
             allow_if(libc::SYS_fcntl, &[Argument::int(1, u32::MAX, 3), Argument::int(2, 0xf0, 0x10)]),
@@ -343,7 +346,7 @@ mod tests {
     #[test]
     fn what_is_refused_is_found_among_many_and_nothing_else_is() {
         // Every third number, one of them in one way only, one in all ways but one.
-        let mut rules: Vec<Rule> = (0..400).map(|number| refuse(3 * number)).collect();
+        let mut rules: Vec<SyscallRule> = (0..400).map(|number| refuse(3 * number)).collect();
         const ONE_WAY: &[Argument] = &[Argument::int(1, 0x240, 0x200), Argument::long(2, 1, 1)];
         const BUT_ONE: &[Argument] = &[Argument::int(0, u32::MAX, 1)];
         (rules[7], rules[9]) = (refuse_if(21, ONE_WAY), allow_if(27, BUT_ONE));
@@ -385,7 +388,7 @@ mod tests {
                 libc::SYS_exit,
                 libc::SYS_sched_yield,
             ];
-            const FLAGS: [Rule; 1] = [allow_if(libc::SYS_fcntl, &[Argument::int(1, u32::MAX, 1)])];
+            const FLAGS: [SyscallRule; 1] = [allow_if(libc::SYS_fcntl, &[Argument::int(1, u32::MAX, 1)])];
             let needed = NEEDED.map(allow);
             Filter::new(&[&needed, &FLAGS]).apply_to_this_thread().unwrap();
             // SAFETY: fcntl with integers; whatever the descriptor is, nothing is changed.

@@ -6,7 +6,7 @@
 
 #![allow(clippy::print_stdout, reason = "a benchmark talks to whoever runs it")]
 
-use bakeoff_wire::http1::{ReplyReader, RequestReader, Step};
+use bakeoff_wire::http1::{ReplyReader, ReplyStep, RequestReader};
 use std::hint::black_box;
 
 const REPLY_HEAD: &[u8] =
@@ -57,15 +57,15 @@ fn reply(reader: &mut ReplyReader, input: &[u8]) -> usize {
     let (mut at, mut body) = (0, 0);
     loop {
         match reader.step(&input[at..]).expect("it is a good reply") {
-            Step::Head(used, head) => {
+            ReplyStep::Head(used, head) => {
                 black_box(head);
                 at += used;
             }
-            Step::Body { skip, len } => {
+            ReplyStep::Body { skip, len } => {
                 at += skip + len;
                 body += len;
             }
-            Step::More | Step::End(_) => return body,
+            ReplyStep::More | ReplyStep::End(_) => return body,
         }
     }
 }

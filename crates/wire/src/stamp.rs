@@ -53,7 +53,7 @@ pub fn parse_ask(value: &[u8]) -> Option<u64> {
 
 /// The origin's action for the request of a stamp, which is 0 for requests without one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum OriginAction {
     /// It made this reply.
     Made(u64),
     /// It confirmed that a stored reply is still right.
@@ -64,7 +64,7 @@ pub enum Told {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyStamp<'a> {
     /// The request, and the action for it.
-    pub told: Told,
+    pub told: OriginAction,
     /// The id of the object: at least one byte, no semicolon and no white space.
     pub object: &'a [u8],
     /// The object's version at that moment.
@@ -77,8 +77,8 @@ impl<'a> ReplyStamp<'a> {
     /// Writes the value: `made=<16 hex>; object=<id>; version=<decimal>`, behind it `; post` for a POST.
     pub fn write(&self, out: &mut Vec<u8>) {
         let (word, stamp) = match self.told {
-            Told::Made(stamp) => (&b"made="[..], stamp),
-            Told::Valid(stamp) => (&b"valid="[..], stamp),
+            OriginAction::Made(stamp) => (&b"made="[..], stamp),
+            OriginAction::Valid(stamp) => (&b"valid="[..], stamp),
         };
         out.extend_from_slice(word);
         push_hex16(stamp, out);
@@ -97,8 +97,8 @@ impl<'a> ReplyStamp<'a> {
         let (third, rest) = item(rest);
         let (fourth, _) = item(rest);
         let told = match first.strip_prefix(b"made=") {
-            Some(stamp) => Told::Made(parse_hex16(stamp)?),
-            None => Told::Valid(parse_hex16(first.strip_prefix(b"valid=")?)?),
+            Some(stamp) => OriginAction::Made(parse_hex16(stamp)?),
+            None => OriginAction::Valid(parse_hex16(first.strip_prefix(b"valid=")?)?),
         };
         let object = second.strip_prefix(b"object=")?;
         if object.is_empty() || object.iter().any(u8::is_ascii_whitespace) {
@@ -183,16 +183,20 @@ mod tests {
 
     #[test]
     fn replies_are_stamped_as_made_or_as_valid() {
-        let made = ReplyStamp { told: Told::Made(0xfe), object: OBJECT, version: 10, posted: false };
+        let made = ReplyStamp { told: OriginAction::Made(0xfe), object: OBJECT, version: 10, posted: false };
         let text = "made=00000000000000fe; object=w00000000000000aa.s0001.t02.n0000000000000003; version=10";
         assert_eq!(written(&made), text);
-        let valid =
-            ReplyStamp { told: Told::Valid(u64::MAX), object: OBJECT, version: u64::MAX, posted: true };
-        for stamp in [made, valid, ReplyStamp { told: Told::Made(0), version: 0, ..made }] {
+        let valid = ReplyStamp {
+            told: OriginAction::Valid(u64::MAX),
+            object: OBJECT,
+            version: u64::MAX,
+            posted: true,
+        };
+        for stamp in [made, valid, ReplyStamp { told: OriginAction::Made(0), version: 0, ..made }] {
             assert_eq!(ReplyStamp::parse(written(&stamp).as_bytes()), Some(stamp));
         }
         let spaced = b"  valid=000000000000000a;object=x ;\tversion=7; later=more ";
-        let expected = ReplyStamp { told: Told::Valid(10), object: b"x", version: 7, posted: false };
+        let expected = ReplyStamp { told: OriginAction::Valid(10), object: b"x", version: 7, posted: false };
         assert_eq!(ReplyStamp::parse(spaced), Some(expected));
     }
 

@@ -29,7 +29,7 @@ thread_local! {
 }
 
 /// The library's end of a connection: the part that client and server have in common and that has no type of its own.
-pub trait End: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
+pub trait TlsEnd: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     /// The data of the client or the server alone.
     type Data;
 
@@ -37,7 +37,7 @@ pub trait End: Deref<Target = UnbufferedConnectionCommon<Self::Data>> {
     fn process<'c, 'i>(&'c mut self, records: &'i mut [u8]) -> UnbufferedStatus<'c, 'i, Self::Data>;
 }
 
-impl End for UnbufferedClientConnection {
+impl TlsEnd for UnbufferedClientConnection {
     type Data = ClientConnectionData;
 
     #[inline]
@@ -46,7 +46,7 @@ impl End for UnbufferedClientConnection {
     }
 }
 
-impl End for UnbufferedServerConnection {
+impl TlsEnd for UnbufferedServerConnection {
     type Data = ServerConnectionData;
 
     #[inline]
@@ -83,7 +83,7 @@ impl Output for Vec<u8> {
 
 /// The reason for which receiving ended.
 #[derive(Debug)]
-pub enum Stopped<E> {
+pub enum ReceiveEnd<E> {
     /// The bytes are wrong, in the library's words.
     Tls(rustls::Error),
     /// The consumer of the plain bytes refused them.
@@ -105,7 +105,7 @@ pub struct Session<T> {
     ended: bool,
 }
 
-impl<T: End> Session<T> {
+impl<T: TlsEnd> Session<T> {
     /// An end that has received nothing; a client's first flight is made at once.
     pub fn new(tls: T) -> Self {
         let mut session = Self { tls, rest: Vec::new(), output: Vec::new(), ended: false };
@@ -141,7 +141,7 @@ impl<T: End> Session<T> {
         &mut self,
         bytes: &[u8],
         plain: &mut dyn FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), Stopped<E>> {
+    ) -> Result<(), ReceiveEnd<E>> {
         if self.ended {
             return Ok(()); // nothing after close_notify counts (RFC 8446 section 6.1)
         }
@@ -244,7 +244,7 @@ impl<T: End> Session<T> {
         &mut self,
         records: &mut [u8],
         plain: &mut dyn FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<usize, Stopped<E>> {
+    ) -> Result<usize, ReceiveEnd<E>> {
         let mut used = 0;
         loop {
             let status = self.tls.process(&mut records[used..]);
@@ -252,9 +252,9 @@ impl<T: End> Session<T> {
             match status.state {
                 Ok(ConnectionState::ReadTraffic(mut traffic)) => {
                     while let Some(record) = traffic.next_record() {
-                        let record = record.map_err(Stopped::Tls)?;
+                        let record = record.map_err(ReceiveEnd::Tls)?;
                         discard += record.discard;
-                        plain(record.payload).map_err(Stopped::Plain)?;
+                        plain(record.payload).map_err(ReceiveEnd::Plain)?;
                     }
                 }
                 Ok(ConnectionState::EncodeTlsData(flight)) => encode(flight, &mut self.output),
@@ -263,7 +263,7 @@ impl<T: End> Session<T> {
                 Ok(_) => return Ok(used + discard),
                 Err(error) => {
                     self.alert(&mut records[used + discard..]);
-                    return Err(Stopped::Tls(error));
+                    return Err(ReceiveEnd::Tls(error));
                 }
             }
             used += discard;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
-use bakeoff_wire::http1::{ReplyError, ReplyReader, Step};
+use bakeoff_wire::http1::{ReplyError, ReplyReader, ReplyStep};
 use std::path::Path;
 
 #[derive(Default)]
@@ -57,19 +57,19 @@ fn play(conversation: &Conversation, pieces: &[&[u8]]) -> Vec<String> {
         let mut rest = *piece;
         while !over {
             match reader.step(rest) {
-                Ok(Step::More) => {
+                Ok(ReplyStep::More) => {
                     rest = &[];
                     break;
                 }
-                Ok(Step::Head(used, head)) => {
+                Ok(ReplyStep::Head(used, head)) => {
                     (status, keep) = (head.status, head.keep_alive);
                     rest = &rest[used..];
                 }
-                Ok(Step::Body { skip, len }) => {
+                Ok(ReplyStep::Body { skip, len }) => {
                     body.extend_from_slice(&rest[skip..skip + len]);
                     rest = &rest[skip + len..];
                 }
-                Ok(Step::End(used)) => {
+                Ok(ReplyStep::End(used)) => {
                     rest = &rest[used..];
                     over = true;
                 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of a test")]
 
-use bakeoff_wire::h2::hpack::{Decoder, Encoder, HpackError};
+use bakeoff_wire::h2::hpack::{Encoder, HpackDecoder, HpackError};
 use proptest::prelude::*;
 
 type Field = (Vec<u8>, Vec<u8>);
@@ -14,7 +14,7 @@ fn hex(digits: &str) -> Vec<u8> {
     digits.chunks(2).map(|pair| value(pair[0]) << 4 | value(pair[1])).collect()
 }
 
-fn decode(decoder: &mut Decoder, block: &[u8]) -> Result<Vec<Field>, HpackError> {
+fn decode(decoder: &mut HpackDecoder, block: &[u8]) -> Result<Vec<Field>, HpackError> {
     let mut fields = Vec::new();
     decoder.decode(block, |name, value| fields.push((name.to_vec(), value.to_vec())))?;
     Ok(fields)
@@ -27,7 +27,7 @@ fn fields(lines: &str) -> Vec<Field> {
 
 /// Decodes the blocks one after the other with a table of so many bytes.
 fn check(table_bytes: u32, steps: &[(&str, &str)]) {
-    let mut decoder = Decoder::new(4096, 65_536);
+    let mut decoder = HpackDecoder::new(4096, 65_536);
     if table_bytes != 4096 {
         // As the examples have it by other means: a change of size to 256.
         assert_eq!(decode(&mut decoder, &[0x3f, 0xe1, 0x01]), Ok(vec![]));
@@ -156,13 +156,13 @@ fn what_breaks_the_grammar_has_a_name() {
         (&[0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], HpackError::Number),
     ];
     for (block, error) in cases {
-        assert_eq!(decode(&mut Decoder::new(4096, 65_536), block), Err(error), "{block:02x?}");
+        assert_eq!(decode(&mut HpackDecoder::new(4096, 65_536), block), Err(error), "{block:02x?}");
     }
 }
 
 #[test]
 fn a_list_is_bounded_however_small_its_code_is() {
-    let mut decoder = Decoder::new(4096, 100);
+    let mut decoder = HpackDecoder::new(4096, 100);
     assert_eq!(decode(&mut decoder, &[0x82, 0x82]).unwrap().len(), 2, "42 bytes each");
     assert_eq!(decode(&mut decoder, &[0x82, 0x82, 0x82]), Err(HpackError::ListTooLarge));
     let long = [&[0x04, 0x7f, 0x00][..], &[b'/'; 127]].concat();
@@ -172,7 +172,7 @@ fn a_list_is_bounded_however_small_its_code_is() {
 #[test]
 fn a_table_that_shrinks_and_grows_between_blocks_says_both() {
     let mut encoder = Encoder::default();
-    let mut decoder = Decoder::new(4096, 65_536);
+    let mut decoder = HpackDecoder::new(4096, 65_536);
     let mut out = Vec::new();
     encoder.field(b"x-a", b"1", &mut out);
     encoder.limit_table(0);
@@ -230,7 +230,7 @@ proptest! {
         )
     ) {
         let mut encoder = Encoder::default();
-        let mut decoder = Decoder::new(4096, 1 << 20);
+        let mut decoder = HpackDecoder::new(4096, 1 << 20);
         let mut out = Vec::new();
         for (limit, list) in blocks {
             if let Some(limit) = limit {
@@ -247,7 +247,7 @@ proptest! {
 
     #[test]
     fn no_bytes_break_the_decoder(blocks in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20)) {
-        let mut decoder = Decoder::new(4096, 10_000);
+        let mut decoder = HpackDecoder::new(4096, 10_000);
         for block in blocks {
             let mut size = 0;
             let _ = decoder.decode(&block, |name, value| size += name.len() + value.len() + 32);

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_wire::tls::{End, NotOpen, RECORD_BYTES, Session, Stopped};
+use bakeoff_wire::tls::{NotOpen, RECORD_BYTES, ReceiveEnd, Session, TlsEnd};
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::{PrivatePkcs8KeyDer, ServerName};
 use rustls::server::UnbufferedServerConnection;
@@ -28,14 +28,14 @@ fn ends() -> (Client, Server) {
 }
 
 /// Carries one end's output to the other, in pieces of so many bytes; returns the plain bytes.
-fn carry<A: End, B: End>(from: &mut Session<A>, to: &mut Session<B>, piece: usize) -> Vec<u8> {
+fn carry<A: TlsEnd, B: TlsEnd>(from: &mut Session<A>, to: &mut Session<B>, piece: usize) -> Vec<u8> {
     let (mut flight, mut heard) = (Vec::new(), Vec::new());
     from.take_output(&mut flight);
     hear(to, &flight, piece, &mut heard);
     heard
 }
 
-fn hear<T: End>(end: &mut Session<T>, bytes: &[u8], piece: usize, heard: &mut Vec<u8>) {
+fn hear<T: TlsEnd>(end: &mut Session<T>, bytes: &[u8], piece: usize, heard: &mut Vec<u8>) {
     for piece in bytes.chunks(piece) {
         let plain = &mut |plain: &[u8]| {
             heard.extend_from_slice(plain);
@@ -97,11 +97,11 @@ fn what_is_no_record_ends_it_with_an_alert_for_the_peer() {
     let last = records.len() - 1;
     records[last] ^= 1;
     let stopped = server.receive(&records, &mut |_| Ok::<_, NotOpen>(())).unwrap_err();
-    assert!(matches!(stopped, Stopped::Tls(rustls::Error::DecryptError)), "{stopped:?}");
+    assert!(matches!(stopped, ReceiveEnd::Tls(rustls::Error::DecryptError)), "{stopped:?}");
     let mut alert = Vec::new();
     server.take_output(&mut alert);
     let told = client.receive(&alert, &mut |_| Ok::<_, NotOpen>(())).unwrap_err();
-    assert!(matches!(told, Stopped::Tls(rustls::Error::AlertReceived(_))), "{told:?}");
+    assert!(matches!(told, ReceiveEnd::Tls(rustls::Error::AlertReceived(_))), "{told:?}");
 }
 
 #[test]
@@ -110,5 +110,5 @@ fn whoever_does_not_want_what_came_says_so_itself() {
     let mut records = Vec::new();
     client.write(&[b"hello"], &mut records).unwrap();
     let stopped = server.receive(&records, &mut |_| Err("not that")).unwrap_err();
-    assert!(matches!(stopped, Stopped::Plain("not that")), "{stopped:?}");
+    assert!(matches!(stopped, ReceiveEnd::Plain("not that")), "{stopped:?}");
 }

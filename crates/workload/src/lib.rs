@@ -23,7 +23,7 @@ pub use get::{CycleSource, Get, GetUrl};
 pub use permutation::Permutation;
 pub use site::{DiskNeed, Site};
 pub use source::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source, Statuses};
-pub use walk::{Shape, walk};
+pub use walk::{SiteShape, walk};
 pub use webstone::Webstone;
 
 use bakeoff_content::Catalogue;

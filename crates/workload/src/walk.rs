@@ -21,7 +21,7 @@ const ASKED: u64 = 0x517e_0002;
 
 /// The shape of a site and of the requests for it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Shape {
+pub struct SiteShape {
     /// Files of the site.
     pub files: usize,
     /// Their bytes together.
@@ -34,7 +34,7 @@ pub struct Shape {
     pub mean_reply: Bytes,
 }
 
-impl Shape {
+impl SiteShape {
     /// URLs of files that exist.
     fn asked(&self) -> usize {
         self.urls - (self.missing.get() * self.urls as f64).round() as usize
@@ -76,7 +76,7 @@ impl Shape {
 ///
 /// # Errors
 /// The numbers contradict each other, or the site is larger than `max` on disk.
-pub fn walk(shape: &Shape, seed: u64, max: Bytes) -> Result<LogIndex, WorkloadError> {
+pub fn walk(shape: &SiteShape, seed: u64, max: Bytes) -> Result<LogIndex, WorkloadError> {
     if let Some(fault) = shape.fault() {
         return Err(WorkloadError::NoSuchSite { fault });
     }
@@ -149,8 +149,8 @@ mod tests {
     use crate::replay::Shuffled;
     use std::num::NonZeroU32;
 
-    fn athletics() -> Shape {
-        Shape {
+    fn athletics() -> SiteShape {
+        SiteShape {
             files: 19_623,
             bytes: Bytes::new(664_000_000),
             urls: 20_741,
@@ -179,7 +179,7 @@ mod tests {
 
     #[test]
     fn a_whole_walk_is_every_url_once_for_each_robot_and_the_seed_decides() {
-        let small = Shape {
+        let small = SiteShape {
             files: 50,
             bytes: Bytes::new(90_000),
             urls: 40,
@@ -204,10 +204,10 @@ mod tests {
 
     #[test]
     fn numbers_that_contradict_each_other_are_refused_in_words() {
-        let wrong = |shape: Shape| walk(&shape, 1, Bytes::new(u64::MAX)).unwrap_err().to_string();
+        let wrong = |shape: SiteShape| walk(&shape, 1, Bytes::new(u64::MAX)).unwrap_err().to_string();
         let good = athletics();
-        assert!(wrong(Shape { files: 100, ..good }).contains("17630 URLs are for files that exist"));
-        assert!(wrong(Shape { bytes: Bytes::new(1000), ..good }).contains("the site has only 1 KB"));
-        assert!(wrong(Shape { missing: Ratio::new(1.0).unwrap(), ..good }).contains("no URL"));
+        assert!(wrong(SiteShape { files: 100, ..good }).contains("17630 URLs are for files that exist"));
+        assert!(wrong(SiteShape { bytes: Bytes::new(1000), ..good }).contains("the site has only 1 KB"));
+        assert!(wrong(SiteShape { missing: Ratio::new(1.0).unwrap(), ..good }).contains("no URL"));
     }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_wire::access_log::{Entry, Format, detect, parse, unescape};
+use bakeoff_wire::access_log::{Format, LogEntry, detect, parse, unescape};
 use bakeoff_workload::replay::Classifier;
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -97,7 +97,7 @@ proptest! {
         any::<u8>(), Just(b'/'), Just(b'.'), Just(b'%'), Just(b'2'), Just(b'e'), Just(b'f'),
     ], 0..40)) {
         let target = [b"/".to_vec(), rest].concat();
-        let entry = Entry { at: None, method: b"GET", target: &target, escaped: false, status: 200, bytes: None, vhost: None };
+        let entry = LogEntry { at: None, method: b"GET", target: &target, escaped: false, status: 200, bytes: None, vhost: None };
         let mut classifier = Classifier::default();
         let Ok(request) = classifier.classify(&entry) else { return Ok(()) };
         prop_assert!(request.target.starts_with(b"/") && request.target.iter().all(u8::is_ascii_graphic));

@@ -4,7 +4,7 @@
 use crate::refused;
 use crate::yard::Yard;
 use bakeoff_layers_agent::client::{self, AgentError};
-use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_agent::session::AgentSession;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_remotefs::server::audit::{AuditLog, NotKept};
 use std::fs;
@@ -24,7 +24,7 @@ fn yard() -> Yard {
     yard
 }
 
-fn keep(session: &Session, bundles: &Bundles, note: &str) -> Result<(), NotKept> {
+fn keep(session: &AgentSession, bundles: &Bundles, note: &str) -> Result<(), NotKept> {
     client::keep(session, bundles.get(&HOME.parse().unwrap()).unwrap(), note).map_err(|error| match error {
         AgentError::Refused { name, .. } => NotKept::Refused(name),
         _ => NotKept::Away,

@@ -10,7 +10,7 @@ mod agent;
 #[path = "../credentials/support.rs"]
 mod yard;
 
-use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce};
+use bakeoff_layers_credentials::audit::{DecisionSubject, Evidence, InForce, LoggedDecision};
 use bakeoff_layers_credentials::key::{Hash, SecretKey};
 use bakeoff_layers_remotefs::refusal::Refusal;
 use bakeoff_layers_remotefs::server::audit::AuditLog;
@@ -73,9 +73,9 @@ impl Yard {
     }
 }
 
-fn decision(session: u32, shown: Option<Hash>, about: About) -> Decision {
+fn decision(session: u32, shown: Option<Hash>, about: DecisionSubject) -> LoggedDecision {
     let force = InForce { epoch: 0, acl: [1; 32], bundles: vec![[2; 32]], revoked: [3; 32] };
-    Decision {
+    LoggedDecision {
         time_unix_s: NOW + u64::from(session),
         session,
         peer: None,
@@ -86,8 +86,8 @@ fn decision(session: u32, shown: Option<Hash>, about: About) -> Decision {
 }
 
 /// Refusal of a stranger.
-fn refused(session: u32) -> Decision {
-    decision(session, None, About::NotAdmitted { refusal: "unknown-domain".into() })
+fn refused(session: u32) -> LoggedDecision {
+    decision(session, None, DecisionSubject::NotAdmitted { refusal: "unknown-domain".into() })
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn what_was_decided_is_shown_and_a_lie_has_its_line() {
     let log = yard.open();
     let acl = log.evidence(&Evidence::Acl("/ allow any@site.example read\n")).unwrap();
     log.decided(&refused(4)).unwrap();
-    log.decided(&decision(5, Some(acl), About::Admitted { until_unix_s: NOW + 900 })).unwrap();
+    log.decided(&decision(5, Some(acl), DecisionSubject::Admitted { until_unix_s: NOW + 900 })).unwrap();
     drop(log);
     yard.says(
         &["replay", "audit"],

@@ -7,11 +7,11 @@ mod support;
 
 use bakeoff_layers_agent::{authority, client, read_secret_key};
 use bakeoff_layers_credentials::bundle::Bundles;
-use bakeoff_layers_credentials::grant::Grant;
+use bakeoff_layers_credentials::grant::SessionGrant;
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::notice::{News, Notice};
-use bakeoff_layers_credentials::{Item, Refusal, Revoked, verify};
+use bakeoff_layers_credentials::{CredentialRefusal, Item, Revoked, verify};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use support::Yard;
@@ -46,11 +46,11 @@ fn delegated(yard: &Yard) {
 }
 
 /// The file server's answer to bob's credentials.
-fn at_the_server(yard: &Yard, bundles: &Bundles) -> Result<Grant, Refusal> {
+fn at_the_server(yard: &Yard, bundles: &Bundles) -> Result<SessionGrant, CredentialRefusal> {
     let session = yard.session("bob@home.example");
     let statuses = client::endorse(&session, bundles).unwrap();
     let hello = Hello { statuses, ..session.hello() };
-    let server: Name = "node:files@site.example".parse().unwrap();
+    let server: PrincipalName = "node:files@site.example".parse().unwrap();
     verify(&session.holder().leaf, &hello, bundles, &Revoked::default(), &server, now_unix_s())
 }
 
@@ -140,7 +140,7 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
     assert!(long.0 == 7 && long.2.contains("refuses (too-long)"), "{long:?}");
     // An expired identity, and one that another domain's CA signed.
     let key = read_secret_key(&yard.path("kept")).unwrap().public();
-    let name: Name = "user:alice@home.example".parse().unwrap();
+    let name: PrincipalName = "user:alice@home.example".parse().unwrap();
     let over = authority::certify(&yard.path(HOME), &name, key, (1, 2)).unwrap();
     std::fs::write(yard.path("alice@home.example.identity"), over.identity).unwrap();
     let over = yard.login("user", "alice@home.example", &[]);
@@ -300,10 +300,10 @@ fn a_role_acts_for_its_owner_within_what_he_gave_it() {
     let wrong = login("wrong");
     assert!(wrong.0 == 3 && wrong.2.contains("is not given out: the passphrase"), "{wrong:?}");
     assert_eq!(login("right").0, 0);
-    let session = bakeoff_layers_agent::session::Session::open(&yard.path("role.session")).unwrap();
+    let session = bakeoff_layers_agent::session::AgentSession::open(&yard.path("role.session")).unwrap();
     let bundles = yard.bundles();
     let hello = Hello { statuses: client::endorse(&session, &bundles).unwrap(), ..session.hello() };
-    let server: Name = "node:files@site.example".parse().unwrap();
+    let server: PrincipalName = "node:files@site.example".parse().unwrap();
     let leaf = session.holder().leaf;
     let grant = verify(&leaf, &hello, &bundles, &Revoked::default(), &server, now_unix_s()).unwrap();
     assert_eq!(

@@ -3,7 +3,7 @@
 
 use super::support::Yard;
 use super::{HOME, client};
-use bakeoff_layers_agent::message::{Answer, MOST_BYTES};
+use bakeoff_layers_agent::message::{AgentReply, MOST_BYTES};
 use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::tls::agent_client;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
@@ -34,8 +34,8 @@ fn refused(tls: &mut Tls) -> String {
     tls.read_exact(&mut head).unwrap();
     let mut said = vec![0; u32::from_le_bytes(head) as usize];
     tls.read_exact(&mut said).unwrap();
-    match Answer::read(&said).unwrap() {
-        Answer::No(name, _) => name,
+    match AgentReply::read(&said).unwrap() {
+        AgentReply::No(name, _) => name,
         other => panic!("{other:?}"),
     }
 }

@@ -1,6 +1,6 @@
 //! Test yard: domains, their agents, and their members.
 
-use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_agent::session::AgentSession;
 use bakeoff_layers_agent::trust;
 use bakeoff_layers_credentials::bundle::Bundles;
 use std::io::{BufRead, BufReader};
@@ -103,14 +103,14 @@ impl Yard {
     }
 
     #[track_caller]
-    pub(crate) fn logged_in(&self, kind: &str, name: &str, more: &[&str]) -> Session {
+    pub(crate) fn logged_in(&self, kind: &str, name: &str, more: &[&str]) -> AgentSession {
         let ended = self.login(kind, name, more);
         assert_eq!(ended.0, 0, "{ended:?}");
         self.session(name)
     }
 
-    pub(crate) fn session(&self, name: &str) -> Session {
-        Session::open(&self.path(&format!("{name}.session"))).unwrap()
+    pub(crate) fn session(&self, name: &str) -> AgentSession {
+        AgentSession::open(&self.path(&format!("{name}.session"))).unwrap()
     }
 
     pub(crate) fn bundles(&self) -> Bundles {

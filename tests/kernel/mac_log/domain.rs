@@ -2,7 +2,7 @@
 
 #![allow(clippy::print_stdout, reason = "the SKIP line is for whoever runs the tests")]
 
-use bakeoff_sys::audit::{Audit, Settings};
+use bakeoff_sys::audit::{Audit, AuditSettings};
 use serde_json::Value;
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -26,7 +26,7 @@ static TURN: Mutex<()> = Mutex::new(());
 /// A directory with a policy: `open` is the domain's, `secret` is not.
 pub(crate) struct Domain {
     dir: TempDir,
-    audit: Option<(Settings, MutexGuard<'static, ()>)>,
+    audit: Option<(AuditSettings, MutexGuard<'static, ()>)>,
 }
 
 const POLICY: &str = r#"[types]
@@ -46,7 +46,7 @@ pub(crate) fn may_run(test: &str) -> Option<Domain> {
     eventually(|| !Path::new(MEETING).exists());
     let missing = match Audit::open().and_then(|audit| audit.settings()) {
         Err(error) => format!("needs root and a kernel with audit ({error})"),
-        Ok(Settings { enabled: 2, .. }) => "needs an audit that is not locked".to_owned(),
+        Ok(AuditSettings { enabled: 2, .. }) => "needs an audit that is not locked".to_owned(),
         Ok(before) => {
             let mut domain = Domain::new();
             domain.audit = Some((before, turn));
@@ -64,14 +64,14 @@ pub(crate) fn skip(test: &str, missing: &str) {
 }
 
 /// Settings of the audit.
-pub(crate) fn settings() -> Settings {
+pub(crate) fn settings() -> AuditSettings {
     Audit::open().unwrap().settings().unwrap()
 }
 
 impl Drop for Domain {
     fn drop(&mut self) {
         let Some((before, _turn)) = self.audit.take() else { return };
-        let set = |settings: Settings| (settings.enabled, settings.backlog_limit);
+        let set = |settings: AuditSettings| (settings.enabled, settings.backlog_limit);
         let left = || set(settings()) != set(before) || Path::new(MEETING).exists();
         eventually(|| !left());
         if left() {

@@ -3,9 +3,11 @@
 use crate::packets::{ACK, PUSH, RST, SYN, Segment, Wrapping, frame, seen};
 use crate::stage::namespace;
 use crate::tables::{CLIENTS, PATHS, PORTS, SERVERS, address, table};
-use bakeoff_layers_police::kernel::{Counters, Listener, Mode, Program, Programs};
-use bakeoff_layers_police::reference::{self, Decision, Flow, Fragment, Outcome, Police, Reason, Seen, Syn};
-use bakeoff_layers_police::rules::table::{Refuse, Table};
+use bakeoff_layers_police::kernel::{KernelCounters, PoliceMode, Programs, ServerListener, TrialProgram};
+use bakeoff_layers_police::reference::{
+    self, Flow, Fragment, PacketDecision, PacketKind, PacketOutcome, Police, Reason, Syn,
+};
+use bakeoff_layers_police::rules::table::{Refuse, RuleTable};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestCaseResult, TestRunner};
 use std::cell::RefCell;
@@ -158,7 +160,7 @@ struct Both<'k> {
     base: u16,
     /// Next sequence number of each connection.
     ends: HashMap<Flow, u32>,
-    before: Counters,
+    before: KernelCounters,
     /// Results that occurred, over all cases.
     met: &'k mut BTreeSet<String>,
 }
@@ -191,7 +193,7 @@ impl Both<'_> {
                 let next = self.ends.entry(flow).or_insert(0xffff_ff00);
                 let sequence = next.wrapping_add_signed(*ahead);
                 *next = sequence.wrapping_add(payload.len() as u32);
-                let whole = reference::Segment { flow, sequence, payload, first: false };
+                let whole = reference::TcpSegment { flow, sequence, payload, first: false };
                 let decision = self.oracle.segment(self.now_ns, &whole);
                 let said = segment(&flow, PUSH | ACK, sequence, payload);
                 let packet = frame(&said, &ends.wrapping);
@@ -202,24 +204,24 @@ impl Both<'_> {
     }
 
     /// The kernel's result for a packet equals the oracle's decision, and it is counted.
-    fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &Decision) -> TestCaseResult {
+    fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &PacketDecision) -> TestCaseResult {
         let reason = match decision.outcome {
-            Outcome::Pass => "passed",
-            Outcome::Refuse { reason, .. } => reason.name(),
+            PacketOutcome::Pass => "passed",
+            PacketOutcome::Refuse { reason, .. } => reason.name(),
         };
         self.met.extend([format!("{:?}", decision.seen), reason.to_owned()]);
-        let trial = self.kernel.run_on(Program::Police, &packet, 1).unwrap();
+        let trial = self.kernel.run_on(TrialProgram::Police, &packet, 1).unwrap();
         match decision.outcome {
-            Outcome::Pass => {
+            PacketOutcome::Pass => {
                 prop_assert_eq!((trial.verdict, &trial.packet), (NEXT, &packet), "passes: {:?}", decision)
             }
-            Outcome::Refuse { how: Refuse::Drop, .. } => {
+            PacketOutcome::Refuse { how: Refuse::Drop, .. } => {
                 prop_assert_eq!(trial.verdict, DROPPED, "{:?}", decision)
             }
-            Outcome::Refuse { .. } if said.flags == SYN => {
+            PacketOutcome::Refuse { .. } if said.flags == SYN => {
                 prop_assert_eq!(trial.verdict, DROPPED, "{:?}", decision)
             }
-            Outcome::Refuse { .. } => {
+            PacketOutcome::Refuse { .. } => {
                 prop_assert_eq!(
                     trial.verdict,
                     NEXT,
@@ -261,18 +263,18 @@ fn fragmented(said: &Segment<'_>, wrapping: &Wrapping, fragment: Fragment) -> Ve
     packet
 }
 
-fn counted(before: &Counters, decision: &Decision, without_payload: bool) -> Counters {
+fn counted(before: &KernelCounters, decision: &PacketDecision, without_payload: bool) -> KernelCounters {
     let mut after = before.clone();
     let (seen, outcome) = (decision.seen, decision.outcome);
-    after.packets += u64::from(seen != Seen::Other && !without_payload);
-    after.heads += u64::from(matches!(seen, Seen::Plain | Seen::Odd));
-    after.odd += u64::from(seen == Seen::Odd);
-    after.bodies += u64::from(seen == Seen::Body);
+    after.packets += u64::from(seen != PacketKind::Other && !without_payload);
+    after.heads += u64::from(matches!(seen, PacketKind::Plain | PacketKind::Odd));
+    after.odd += u64::from(seen == PacketKind::Odd);
+    after.bodies += u64::from(seen == PacketKind::Body);
     after.unseen += u64::from(decision.unseen);
     let rule = decision.rule.map(|id| &mut after.rules[usize::from(id.0)]);
     match outcome {
-        Outcome::Pass => rule.into_iter().for_each(|rule| rule.passed += 1),
-        Outcome::Refuse { reason, .. } => {
+        PacketOutcome::Pass => rule.into_iter().for_each(|rule| rule.passed += 1),
+        PacketOutcome::Refuse { reason, .. } => {
             let place = Reason::ALL.iter().position(|known| *known == reason).unwrap();
             after.refused[place] += 1;
             rule.into_iter().for_each(|rule| rule.by_reason[place] += 1);
@@ -297,7 +299,7 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) -> BTreeSet<S
         *began_ns += 1 << 40;
         kernel.set_clock(Some(*began_ns)).unwrap();
         kernel.set_bounds(&[]).unwrap();
-        kernel.swap(&Table::default()).unwrap();
+        kernel.swap(&RuleTable::default()).unwrap();
         kernel.swap(&first).unwrap();
         let mut oracle = Police::new(&first);
         oracle.load.queues = queues.to_vec();
@@ -330,7 +332,7 @@ fn assert_met(met: &BTreeSet<String>, reasons: &[&str]) {
 #[test]
 fn the_kernel_decides_as_the_reference_does() {
     let Some(namespace) = namespace("the_kernel_decides_as_the_reference_does") else { return };
-    let kernel = || Programs::load(&Table::default(), Mode::Enforce).unwrap();
+    let kernel = || Programs::load(&RuleTable::default(), PoliceMode::Enforce).unwrap();
     let met = namespace.run(|| hold(0, 300, kernel(), &[])).unwrap();
     assert_met(&met, &["rate", "rate-per", "refused", "fragment", "syn-data"]);
 }
@@ -340,13 +342,13 @@ fn queues_refuse_as_the_reference_says() {
     let Some(namespace) = namespace("queues_refuse_as_the_reference_says") else { return };
     namespace
         .run(|| {
-            let mut kernel = Programs::load(&Table::default(), Mode::Enforce).unwrap();
+            let mut kernel = Programs::load(&RuleTable::default(), PoliceMode::Enforce).unwrap();
             let listeners: Vec<TcpListener> =
                 (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-            let sockets: Vec<Listener<'_>> = listeners
+            let sockets: Vec<ServerListener<'_>> = listeners
                 .iter()
                 .enumerate()
-                .map(|(class, listener)| Listener { class: class as u8, socket: listener.as_fd() })
+                .map(|(class, listener)| ServerListener { class: class as u8, socket: listener.as_fd() })
                 .collect();
             kernel.steer(&sockets).unwrap();
             let queues = [1, 0, 3];

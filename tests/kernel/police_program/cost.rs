@@ -2,10 +2,10 @@
 
 use crate::packets::{ACK, PUSH, SYN, Segment, Wrapping, frame};
 use crate::stage::namespace;
-use bakeoff_layers_police::kernel::{Listener, Mode, Program, Programs};
-use bakeoff_layers_police::rules::Prefix;
+use bakeoff_layers_police::kernel::{PoliceMode, Programs, ServerListener, TrialProgram};
+use bakeoff_layers_police::rules::AddressPrefix;
 use bakeoff_layers_police::rules::table::{
-    Action, Class, Overload, Rate, Refuse, Rule, RuleId, Source, Table, When,
+    ConnectionClass, Overload, Rate, Refuse, RuleAction, RuleId, RuleTable, StageRule, SynSource, When,
 };
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};
 use std::os::fd::AsFd;
@@ -24,7 +24,8 @@ const REST: &str = " HTTP/1.1\r\nHost: www.example.com\r\nUser-Agent: Mozilla/5.
 fn ns_a_packet() {
     let Some(here) = namespace("ns_a_packet") else { return };
     here.run(|| {
-        let mut bench = Bench { programs: Programs::load(&Table::default(), Mode::Enforce).unwrap(), off: 0 };
+        let mut bench =
+            Bench { programs: Programs::load(&RuleTable::default(), PoliceMode::Enforce).unwrap(), off: 0 };
         bench.ways();
         bench.syns();
         bench.heads();
@@ -40,7 +41,7 @@ struct Bench {
 }
 
 impl Bench {
-    fn show(&mut self, what: &str, program: Program, packets: &[Vec<u8>]) -> u128 {
+    fn show(&mut self, what: &str, program: TrialProgram, packets: &[Vec<u8>]) -> u128 {
         let mut lowest = u128::MAX;
         for _ in 0..LOOKS {
             let each = packets.iter().map(|packet| {
@@ -55,14 +56,14 @@ impl Bench {
 
     fn ways(&mut self) {
         self.programs.swap(&table(1, About::Source)).unwrap();
-        self.programs.set_mode(Mode::Off).unwrap();
-        self.off = self.show("off", Program::Police, &[syn(4, 0, 80)]);
-        self.programs.set_mode(Mode::Enforce).unwrap();
-        self.show("a port that is not ours", Program::Police, &[syn(4, 0, 81)]);
-        self.show("no payload", Program::Police, &[packet(4, 0, 80, ACK, b"")]);
+        self.programs.set_mode(PoliceMode::Off).unwrap();
+        self.off = self.show("off", TrialProgram::Police, &[syn(4, 0, 80)]);
+        self.programs.set_mode(PoliceMode::Enforce).unwrap();
+        self.show("a port that is not ours", TrialProgram::Police, &[syn(4, 0, 81)]);
+        self.show("no payload", TrialProgram::Police, &[packet(4, 0, 80, ACK, b"")]);
         self.show(
             "payload of no head, no connection known",
-            Program::Police,
+            TrialProgram::Police,
             &[packet(4, 0, 80, ACK, &[b'x'; 1400])],
         );
     }
@@ -74,9 +75,13 @@ impl Bench {
                     .swap(&table(rules, if family == 4 { About::Source } else { About::Source6 }))
                     .unwrap();
                 let packets = spread(rules).map(|number| syn(family, number, 80)).collect::<Vec<_>>();
-                self.show(&format!("SYN, IPv{family}, {rules} rules"), Program::Police, &packets);
+                self.show(&format!("SYN, IPv{family}, {rules} rules"), TrialProgram::Police, &packets);
                 if family == 4 {
-                    self.show(&format!("SYN, IPv{family}, {rules} rules, XDP"), Program::Flood, &packets);
+                    self.show(
+                        &format!("SYN, IPv{family}, {rules} rules, XDP"),
+                        TrialProgram::Flood,
+                        &packets,
+                    );
                 }
             }
         }
@@ -86,28 +91,28 @@ impl Bench {
         for length in [11, 80, 160] {
             self.programs.swap(&table(0, About::Exact(length))).unwrap();
             let none = [head(&path(length, 0))];
-            self.show(&format!("head, {length} characters, no rule"), Program::Police, &none);
+            self.show(&format!("head, {length} characters, no rule"), TrialProgram::Police, &none);
             for rules in [1, 3, 10_000] {
                 self.programs.swap(&table(rules, About::Exact(length))).unwrap();
                 let packets = spread(rules).map(|number| head(&path(length, number))).collect::<Vec<_>>();
                 self.show(
                     &format!("head, {length} characters, {rules} exact, rate"),
-                    Program::Police,
+                    TrialProgram::Police,
                     &packets,
                 );
                 self.programs.swap(&table(rules, About::Beginning(length))).unwrap();
                 self.show(
                     &format!("head, {length} characters, {rules} prefixes, rate"),
-                    Program::Police,
+                    TrialProgram::Police,
                     &packets,
                 );
             }
             self.programs.swap(&table(1, About::Class(length))).unwrap();
-            self.show(&format!("head, {length} characters, exact, class"), Program::Police, &none);
+            self.show(&format!("head, {length} characters, exact, class"), TrialProgram::Police, &none);
             self.programs.swap(&table(1, About::Part)).unwrap();
             self.show(
                 &format!("head, {length} characters, a part that is not in it"),
-                Program::Police,
+                TrialProgram::Police,
                 &none,
             );
         }
@@ -116,7 +121,8 @@ impl Bench {
     fn queues(&mut self) {
         let listeners: Vec<TcpListener> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
         let mut table = table(3, About::Source);
-        table.classes = ["a", "b", "c"].map(|name| Class { name: name.to_owned(), port: 1 }).to_vec();
+        table.classes =
+            ["a", "b", "c"].map(|name| ConnectionClass { name: name.to_owned(), port: 1 }).to_vec();
         table.overload = Some(Overload { target_ns: 1, shares: Vec::new(), when: When::Always });
         table.rules.iter_mut().zip(0..).for_each(|(rule, class)| rule.class = Some(class));
         self.programs.swap(&table).unwrap();
@@ -125,13 +131,13 @@ impl Bench {
         };
         let sockets: Vec<_> = listeners.iter().enumerate().map(socket).collect();
         let sockets =
-            sockets.iter().map(|(class, socket)| Listener { class: *class, socket: socket.as_fd() });
+            sockets.iter().map(|(class, socket)| ServerListener { class: *class, socket: socket.as_fd() });
         self.programs.steer(&sockets.collect::<Vec<_>>()).unwrap();
         self.programs.set_bounds(&[9, 9, 9]).unwrap();
         for class in 0..3 {
             self.show(
                 &format!("SYN, rate, queues up to class {class}"),
-                Program::Police,
+                TrialProgram::Police,
                 &[syn(4, class, 80)],
             );
         }
@@ -147,27 +153,27 @@ enum About {
     Part,
 }
 
-fn table(rules: usize, about: About) -> Table {
-    let mut table = Table { ports: vec![80], ..Table::default() };
+fn table(rules: usize, about: About) -> RuleTable {
+    let mut table = RuleTable { ports: vec![80], ..RuleTable::default() };
     for number in 0..rules {
         let rule = RuleId(number as u16);
-        let (action, name) = (Action::Police(PLENTY), format!("rule{number}"));
-        let mut made = Rule { name, line: 1, action, class: None, refuse: Refuse::Drop, per: None };
+        let (action, name) = (RuleAction::Police(PLENTY), format!("rule{number}"));
+        let mut made = StageRule { name, line: 1, action, class: None, refuse: Refuse::Drop, per: None };
         match about {
             About::Source => {
-                let prefix = Prefix::of(client(4, number), 24).unwrap();
-                table.sources.push(Source { prefix, to: None, rule });
+                let prefix = AddressPrefix::of(client(4, number), 24).unwrap();
+                table.sources.push(SynSource { prefix, to: None, rule });
             }
             About::Source6 => {
-                let prefix = Prefix::of(client(6, number), 64).unwrap();
-                table.sources.push(Source { prefix, to: None, rule });
+                let prefix = AddressPrefix::of(client(6, number), 64).unwrap();
+                table.sources.push(SynSource { prefix, to: None, rule });
             }
             About::Exact(length) => table.exact.push((path(length, number).into(), rule)),
             About::Beginning(length) => {
                 table.prefixes.push((path(length, number)[..length - 3].into(), rule))
             }
             About::Class(length) => {
-                (made.action, made.class) = (Action::Pass, Some(0));
+                (made.action, made.class) = (RuleAction::Pass, Some(0));
                 table.exact.push((path(length, number).into(), rule));
             }
             About::Part => table.contains.push((b"noaccess".to_vec(), rule)),

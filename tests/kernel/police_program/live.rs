@@ -4,9 +4,9 @@
 use crate::link::join;
 use crate::server::{Server, say};
 use crate::stage::{Ended, namespace, output, skip};
-use bakeoff_layers_police::kernel::{KernelError, Listener, Mode, Programs};
+use bakeoff_layers_police::kernel::{KernelError, PoliceMode, Programs, ServerListener};
 use bakeoff_layers_police::rules::Rules;
-use bakeoff_layers_police::rules::table::Table;
+use bakeoff_layers_police::rules::table::RuleTable;
 use bakeoff_sys::namespace::Namespace;
 use nix::sys::socket::{AddressFamily, Backlog, MsgFlags, SockFlag, SockType, SockaddrIn, sendto, socket};
 use std::io::{BufRead, BufReader, Read};
@@ -17,19 +17,19 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 const END: &str = " HTTP/1.1\r\nHost: x\r\n\r\n";
 
-fn table(text: &str) -> Table {
+fn table(text: &str) -> RuleTable {
     Rules::of_text(&format!("[server]\nlisten = 80\n{text}"), "rules.toml").unwrap().table
 }
 
-fn requests() -> Table {
+fn requests() -> RuleTable {
     table(
         "[[request]]\npath = \"/noaccess\"\nrefuse = \"503\"\n[[request]]\npath = \"/often\"\nrefuse = \"429\"\n\
          [[request]]\npath = \"/reset/*\"\nrefuse = \"reset\"\n[[request]]\npath = \"*secret*\"\nrefuse = \"503\"\n",
     )
 }
 
-fn attached(table: &Table, interface: &str) -> Programs {
-    let mut programs = Programs::load(table, Mode::Enforce).unwrap();
+fn attached(table: &RuleTable, interface: &str) -> Programs {
+    let mut programs = Programs::load(table, PoliceMode::Enforce).unwrap();
     programs.attach(interface).unwrap();
     programs
 }
@@ -283,9 +283,9 @@ fn connections_are_refused_by_source_and_steered_to_the_listener_of_their_class(
     here.run(|| {
         // Nobody listens on the public port.
         let listeners = [8_200, 8_201].map(|port| TcpListener::bind(("::", port)).unwrap());
-        let mut programs = Programs::load(&table(&rules), Mode::Enforce).unwrap();
+        let mut programs = Programs::load(&table(&rules), PoliceMode::Enforce).unwrap();
         programs.set_clock(Some(1 << 40)).unwrap();
-        let socket = |class: usize| Listener { class: class as u8, socket: listeners[class].as_fd() };
+        let socket = |class: usize| ServerListener { class: class as u8, socket: listeners[class].as_fd() };
         programs.steer(&[socket(0), socket(1)]).unwrap();
         programs.attach_classes(std::fs::File::open("/proc/thread-self/ns/net").unwrap()).unwrap();
         programs.attach("lo").unwrap();
@@ -301,7 +301,7 @@ fn connections_are_refused_by_source_and_steered_to_the_listener_of_their_class(
         assert_eq!([accepted(0), accepted(0), accepted(1)], ["127.0.1.1", "::1", "127.0.0.1"]);
         let let_in = (0..6).map(|_| from("127.0.2.9", "127.0.0.1")).collect::<Vec<_>>();
         assert_eq!(let_in, [true, true, true, false, false, false], "the burst, then RSTs, at once");
-        programs.set_mode(Mode::Log).unwrap();
+        programs.set_mode(PoliceMode::Log).unwrap();
         assert!(from("127.0.2.9", "127.0.0.1"));
         assert_eq!(programs.counters().unwrap().would_refuse, 1);
         drop(programs);
@@ -319,8 +319,8 @@ fn a_full_queue_of_a_lower_class_is_in_no_higher_ones_way() {
         let listeners = [8_200, 8_201].map(|port| TcpListener::bind(("127.0.0.1", port)).unwrap());
         // The low class's queue has room for one.
         nix::sys::socket::listen(&listeners[1], Backlog::new(0).unwrap()).unwrap();
-        let mut programs = Programs::load(&table(rules), Mode::Enforce).unwrap();
-        let socket = |class: usize| Listener { class: class as u8, socket: listeners[class].as_fd() };
+        let mut programs = Programs::load(&table(rules), PoliceMode::Enforce).unwrap();
+        let socket = |class: usize| ServerListener { class: class as u8, socket: listeners[class].as_fd() };
         programs.steer(&[socket(0), socket(1)]).unwrap();
         programs.attach_classes(std::fs::File::open("/proc/thread-self/ns/net").unwrap()).unwrap();
         programs.attach("lo").unwrap();
@@ -347,7 +347,7 @@ fn a_driver_refuses_what_is_dropped_and_both_programs_count_once() {
     );
     let (mut programs, _server) = here
         .run(|| {
-            let mut programs = Programs::load(&table(&rules), Mode::Enforce).unwrap();
+            let mut programs = Programs::load(&table(&rules), PoliceMode::Enforce).unwrap();
             assert!(matches!(programs.attach_xdp("lo"), Err(KernelError::NoXdp(..))));
             assert!(matches!(programs.attach("nowhere"), Err(KernelError::NoInterface(_))));
             programs.set_clock(Some(1 << 40)).unwrap();
@@ -369,7 +369,7 @@ fn a_driver_refuses_what_is_dropped_and_both_programs_count_once() {
     assert_eq!([counters.rules[0].passed, counters.rules[1].passed], [2, 2], "{counters:?}");
     assert_eq!(counters.rules[1].refused(), 1);
     assert!(counters.rules[0].refused() >= 1, "and what the client's kernel tries again");
-    programs.set_mode(Mode::Off).unwrap();
+    programs.set_mode(PoliceMode::Off).unwrap();
     assert!(ask("198.18.0.1"));
 }
 

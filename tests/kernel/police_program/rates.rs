@@ -3,12 +3,12 @@
 
 use crate::packets::{SYN, Segment, Wrapping, frame};
 use crate::stage::namespace;
-use bakeoff_layers_police::kernel::{Mode, Program, Programs};
+use bakeoff_layers_police::kernel::{PoliceMode, Programs, TrialProgram};
 use bakeoff_layers_police::rules::Rules;
-use bakeoff_layers_police::rules::table::Table;
+use bakeoff_layers_police::rules::table::RuleTable;
 use std::time::Instant;
 
-fn table(rate: u32, burst: u32, more: &str) -> Table {
+fn table(rate: u32, burst: u32, more: &str) -> RuleTable {
     let text = format!(
         "[server]\nlisten = 80\n[[from]]\nsource = \"10.0.0.0/8\"\nrate = \"{rate}/s\"\nburst = {burst}\n{more}"
     );
@@ -29,17 +29,17 @@ fn passed(programs: &Programs) -> u64 {
 fn over_ten_seconds_exactly_the_burst_and_the_rate_are_let_in() {
     let Some(here) = namespace("over_ten_seconds_exactly_the_burst_and_the_rate_are_let_in") else { return };
     here.run(|| {
-        let mut programs = Programs::load(&table(300, 50, ""), Mode::Enforce).unwrap();
+        let mut programs = Programs::load(&table(300, 50, ""), PoliceMode::Enforce).unwrap();
         let began_ns = 1_u64 << 40;
         for nth in 0..10_000 {
             programs.set_clock(Some(began_ns + nth * 1_000_000)).unwrap();
-            programs.run_on(Program::Police, &syn(0), 1).unwrap();
+            programs.run_on(TrialProgram::Police, &syn(0), 1).unwrap();
         }
         // A token each 3.33 ms; the last arrival is at 9.999 s.
         assert_eq!(passed(&programs), 50 + 2_999);
         // Idle time, however long, gives one full bucket again, and no more.
         programs.set_clock(Some(began_ns + (1 << 50))).unwrap();
-        programs.run_on(Program::Police, &syn(0), 1_000).unwrap();
+        programs.run_on(TrialProgram::Police, &syn(0), 1_000).unwrap();
         assert_eq!(passed(&programs), 50 + 2_999 + 50);
     })
     .unwrap();
@@ -51,15 +51,15 @@ fn by_the_kernels_own_clock_the_law_holds() {
     here.run(|| {
         // The bucket takes five seconds to fill: however long the machine stalls, no token is lost.
         let (rate, burst) = (20_000.0, 100_000.0);
-        let programs = Programs::load(&table(20_000, 100_000, ""), Mode::Enforce).unwrap();
+        let programs = Programs::load(&table(20_000, 100_000, ""), PoliceMode::Enforce).unwrap();
         let outer = Instant::now();
-        programs.run_on(Program::Police, &syn(0), 120_000).unwrap();
+        programs.run_on(TrialProgram::Police, &syn(0), 120_000).unwrap();
         let inner = Instant::now();
         while inner.elapsed().as_millis() < 500 {
-            programs.run_on(Program::Police, &syn(0), 1_000).unwrap();
+            programs.run_on(TrialProgram::Police, &syn(0), 1_000).unwrap();
         }
         let least = inner.elapsed().as_secs_f64();
-        programs.run_on(Program::Police, &syn(0), 120_000).unwrap();
+        programs.run_on(TrialProgram::Police, &syn(0), 120_000).unwrap();
         let (most, passed) = (outer.elapsed().as_secs_f64(), passed(&programs) as f64);
         assert!(passed <= burst + rate * most + 1.0, "{passed} in {most} s");
         assert!(passed >= burst + rate * least - 1.0, "{passed} in {least} s");
@@ -72,13 +72,13 @@ fn several_processors_at_once_let_in_the_burst_and_no_more() {
     let Some(here) = namespace("several_processors_at_once_let_in_the_burst_and_no_more") else { return };
     here.run(|| {
         for (more, hosts) in [("", 1), ("per = \"/24\"\neach = \"1/s\"\neach-burst = 300\n", 5)] {
-            let mut programs = Programs::load(&table(1, 1_000, more), Mode::Enforce).unwrap();
+            let mut programs = Programs::load(&table(1, 1_000, more), PoliceMode::Enforce).unwrap();
             programs.set_clock(Some(1 << 40)).unwrap();
             std::thread::scope(|scope| {
                 for _ in 0..4 {
                     scope.spawn(|| {
                         (0..hosts).for_each(|host| {
-                            drop(programs.run_on(Program::Police, &syn(host), 5_000).unwrap())
+                            drop(programs.run_on(TrialProgram::Police, &syn(host), 5_000).unwrap())
                         })
                     });
                 }

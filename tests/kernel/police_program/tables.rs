@@ -1,8 +1,8 @@
 //! Random rule tables with many overlaps.
 
-use bakeoff_layers_police::rules::Prefix;
+use bakeoff_layers_police::rules::AddressPrefix;
 use bakeoff_layers_police::rules::table::{
-    Action, Class, Overload, Per, Rate, Refuse, Rule, RuleId, Source, Table, When,
+    ConnectionClass, Overload, Per, Rate, Refuse, RuleAction, RuleId, RuleTable, StageRule, SynSource, When,
 };
 use proptest::prelude::*;
 use std::collections::BTreeSet;
@@ -46,9 +46,9 @@ pub(crate) fn address(text: &str) -> IpAddr {
     text.parse().unwrap()
 }
 
-fn prefix(text: &str) -> Prefix {
+fn prefix(text: &str) -> AddressPrefix {
     let (begin, length) = text.split_once('/').unwrap();
-    Prefix::of(address(begin), length.parse().unwrap()).unwrap()
+    AddressPrefix::of(address(begin), length.parse().unwrap()).unwrap()
 }
 
 fn rate() -> impl Strategy<Value = Rate> {
@@ -56,14 +56,14 @@ fn rate() -> impl Strategy<Value = Rate> {
         .prop_map(|(interval_ns, more)| Rate { interval_ns, tolerance_ns: more * interval_ns })
 }
 
-fn action() -> impl Strategy<Value = Action> {
-    prop_oneof![1 => Just(Action::Pass), 1 => Just(Action::Refuse), 4 => rate().prop_map(Action::Police)]
+fn action() -> impl Strategy<Value = RuleAction> {
+    prop_oneof![1 => Just(RuleAction::Pass), 1 => Just(RuleAction::Refuse), 4 => rate().prop_map(RuleAction::Police)]
 }
 
 /// Subject of a rule, before it becomes one of a table.
 #[derive(Clone, Debug)]
 enum About {
-    Source(Prefix, Option<Prefix>),
+    Source(AddressPrefix, Option<AddressPrefix>),
     Exact(&'static str),
     Beginning(&'static str),
     Part(&'static str),
@@ -87,7 +87,7 @@ fn about() -> impl Strategy<Value = About> {
     ]
 }
 
-type Drawn = (About, Action, Option<u8>, bool, Option<(u8, Rate)>);
+type Drawn = (About, RuleAction, Option<u8>, bool, Option<(u8, Rate)>);
 
 fn drawn(classes: u8) -> impl Strategy<Value = Drawn> {
     let class = prop::option::of(0..classes.max(1)).prop_map(move |class| class.filter(|_| classes > 0));
@@ -95,10 +95,10 @@ fn drawn(classes: u8) -> impl Strategy<Value = Drawn> {
 }
 
 /// A table with so many classes, and with overload if there are any.
-pub(crate) fn table(classes: u8) -> impl Strategy<Value = Table> {
-    let names =
-        (0..classes).map(|class| Class { name: format!("class{class}"), port: 8_200 + u16::from(class) });
-    let classes: Vec<Class> = names.collect();
+pub(crate) fn table(classes: u8) -> impl Strategy<Value = RuleTable> {
+    let names = (0..classes)
+        .map(|class| ConnectionClass { name: format!("class{class}"), port: 8_200 + u16::from(class) });
+    let classes: Vec<ConnectionClass> = names.collect();
     let overload = any::<bool>().prop_map(|always| Overload {
         target_ns: 1,
         shares: Vec::new(),
@@ -107,7 +107,7 @@ pub(crate) fn table(classes: u8) -> impl Strategy<Value = Table> {
     (prop::collection::vec(drawn(classes.len() as u8), 1..14), overload).prop_map(move |(drawn, overload)| {
         let overload = Some(overload).filter(|_| !classes.is_empty());
         let mut table =
-            Table { ports: PORTS.to_vec(), classes: classes.clone(), overload, ..Table::default() };
+            RuleTable { ports: PORTS.to_vec(), classes: classes.clone(), overload, ..RuleTable::default() };
         let mut known = BTreeSet::new();
         for rule in drawn {
             if known.insert(format!("{:?}", rule.0)) {
@@ -118,7 +118,7 @@ pub(crate) fn table(classes: u8) -> impl Strategy<Value = Table> {
     })
 }
 
-fn add(table: &mut Table, (about, action, class, how, per): Drawn) {
+fn add(table: &mut RuleTable, (about, action, class, how, per): Drawn) {
     let id = RuleId(table.rules.len() as u16);
     let of_syn = matches!(about, About::Source(..));
     let refuse = match (of_syn, how) {
@@ -133,8 +133,8 @@ fn add(table: &mut Table, (about, action, class, how, per): Drawn) {
             if !prefix.address().is_ipv4() {
                 per = per.map(|per| Per { length: per.length * 2, ..per });
             }
-            per = per.filter(|_| matches!(action, Action::Police(_)));
-            table.sources.push(Source { prefix, to, rule: id });
+            per = per.filter(|_| matches!(action, RuleAction::Police(_)));
+            table.sources.push(SynSource { prefix, to, rule: id });
         }
         About::Exact(path) => table.exact.push((path.into(), id)),
         About::Beginning(path) => table.prefixes.push((path.into(), id)),
@@ -142,5 +142,5 @@ fn add(table: &mut Table, (about, action, class, how, per): Drawn) {
         About::Odd => table.odd = Some(id),
     }
     let per = per.filter(|_| of_syn);
-    table.rules.push(Rule { name: format!("rule{}", id.0), line: 1, action, class, refuse, per });
+    table.rules.push(StageRule { name: format!("rule{}", id.0), line: 1, action, class, refuse, per });
 }

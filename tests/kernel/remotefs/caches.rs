@@ -1,7 +1,7 @@
 //! Kernel caches of a mount: their content and their lifetime.
 
 use crate::support::{Heard, PATIENCE, ROOT, Raw, Reader, Site, bytes, can_mount};
-use bakeoff_layers_remotefs::frame::Request;
+use bakeoff_layers_remotefs::frame::ClientRequest;
 use nix::sys::signal::Signal;
 use std::fs;
 use std::process::Command;
@@ -78,7 +78,7 @@ fn who_never_acknowledges_is_dropped_after_the_term() {
     let lives = std::thread::spawn(move || {
         let mut heard = Vec::new();
         loop {
-            heard.push(callback.ask(&Request::Ping { stamp: 7 }));
+            heard.push(callback.ask(&ClientRequest::Ping { stamp: 7 }));
             if heard.last() == Some(&Heard::Closed) {
                 return heard;
             }
@@ -90,7 +90,7 @@ fn who_never_acknowledges_is_dropped_after_the_term() {
     let heard = lives.join().unwrap();
     assert!(heard.iter().any(|heard| matches!(heard, Heard::Break(_))), "{heard:?}");
     assert!(began.elapsed() < PATIENCE, "a term is one second");
-    let over = data.ask(&Request::Read { object: file, offset: 0, length: 10 });
+    let over = data.ask(&ClientRequest::Read { object: file, offset: 0, length: 10 });
     assert!(matches!(over, Heard::Error(..) | Heard::Closed), "{over:?}");
     assert_eq!(a.read("file"), "new");
 }

@@ -7,7 +7,7 @@ use crate::support::{Heard, ROOT, Site, bytes, command};
 use crate::world::{World, code};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::notice::News;
-use bakeoff_layers_remotefs::frame::Request;
+use bakeoff_layers_remotefs::frame::ClientRequest;
 use nix::errno::Errno;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -57,7 +57,7 @@ fn by_an_agent_with_another_time_nobody_is_let_in() {
         assert!(matches!(served.greets(&world, &alice).1, Heard::Welcome { .. }));
     }
     served.counts("refused.credentials.clock-skew", 2);
-    assert!(matches!(data.ask(&Request::Attributes { object: ROOT }), Heard::Attributes(_)));
+    assert!(matches!(data.ask(&ClientRequest::Attributes { object: ROOT }), Heard::Attributes(_)));
 }
 
 #[test]

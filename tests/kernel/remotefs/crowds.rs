@@ -2,7 +2,7 @@
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, command, count, refused, until};
 use crate::world::{SERVER, World};
-use bakeoff_layers_remotefs::frame::{Class, HEAD_BYTES, Request};
+use bakeoff_layers_remotefs::frame::{ClientRequest, ConnectionPurpose, HEAD_BYTES};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ const SOON: Duration = Duration::from_secs(60);
 
 fn answers(raw: &mut Raw) {
     let began = Instant::now();
-    let heard = raw.ask(&Request::Attributes { object: ROOT });
+    let heard = raw.ask(&ClientRequest::Attributes { object: ROOT });
     assert!(matches!(heard, Heard::Attributes(_)), "{heard:?}");
     assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
 }
@@ -48,7 +48,12 @@ fn a_thousand_connections_go_on_and_one_more_is_refused_by_name() {
     // A free place is given again.
     drop(callbacks.pop());
     until("somebody is let in", || {
-        let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0, credentials: &[] };
+        let hello = ClientRequest::Hello {
+            class: ConnectionPurpose::Callback,
+            session: 0,
+            boot: 0,
+            credentials: &[],
+        };
         matches!(Raw::connect(&server).ask(&hello), Heard::Welcome { .. })
     });
 }

@@ -5,7 +5,7 @@
 //! ordinary directory give the expected state.
 
 use crate::support::{Site, TERM_S, can_mount, is_mounted, until};
-use bakeoff_layers_remotefs::frame::{HEAD_BYTES, Head};
+use bakeoff_layers_remotefs::frame::{HEAD_BYTES, MessageHead};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeMap;
@@ -123,7 +123,7 @@ impl Cutter {
         let _ = to.set_nodelay(true);
         let mut head = [0; HEAD_BYTES];
         while from.read_exact(&mut head).is_ok() {
-            let mut body = vec![0; Head::read(&head).unwrap().length as usize];
+            let mut body = vec![0; MessageHead::read(&head).unwrap().length as usize];
             let is_whole = from.read_exact(&mut body).is_ok();
             if !is_whole || self.is_last() || to.write_all(&[&head[..], &body].concat()).is_err() {
                 break;

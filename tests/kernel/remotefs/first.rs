@@ -2,7 +2,7 @@
 
 use crate::support::{Heard, Mount, ROOT, Raw, Site, can_mount, count, until};
 use crate::world::{SERVER, World};
-use bakeoff_layers_remotefs::frame::{Name, Request};
+use bakeoff_layers_remotefs::frame::{ClientRequest, FileName};
 use std::fs;
 use std::net::TcpListener;
 
@@ -90,12 +90,12 @@ fn a_session_asks_one_small_thing_at_a_time_where_it_is_called() {
     let mut writer = Raw::data(&server, boot, session);
     let number = writer.number(ROOT, b"file");
     let mut write = Vec::new();
-    Request::Write { object: number, offset: 0, append: false, bytes: b"next" }.put(&mut write);
+    ClientRequest::Write { object: number, offset: 0, append: false, bytes: b"next" }.put(&mut write);
     writer.say(&write);
     let Heard::Break(number) = callback.hear() else { panic!("no break") };
     let (mut question, mut acknowledges) = (Vec::new(), Vec::new());
-    Request::Lookup { directory: ROOT, name: Name::of(b"file").unwrap() }.put(&mut question);
-    Request::Ack { number }.put(&mut acknowledges);
+    ClientRequest::Lookup { directory: ROOT, name: FileName::of(b"file").unwrap() }.put(&mut question);
+    ClientRequest::Ack { number }.put(&mut acknowledges);
     callback.say(&question);
     callback.say(&acknowledges);
     assert!(matches!(callback.hear(), Heard::Attributes(_)));

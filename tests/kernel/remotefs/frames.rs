@@ -1,7 +1,7 @@
 //! Malformed frames: out of turn, half or too much. Each is refused under its name, and the next one is served.
 
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, command, refused};
-use bakeoff_layers_remotefs::frame::{Class, HEAD_BYTES, Request};
+use bakeoff_layers_remotefs::frame::{ClientRequest, ConnectionPurpose, HEAD_BYTES};
 use bakeoff_layers_remotefs::refusal::Refusal;
 
 #[test]
@@ -11,29 +11,34 @@ fn what_is_said_out_of_turn_is_refused_by_name() {
     }
     let site = Site::new();
     let server = site.serve_at("127.0.0.1:0", "60");
-    let closed = |mut raw: Raw, request: &Request<'_>, refusal: Refusal| {
+    let closed = |mut raw: Raw, request: &ClientRequest<'_>, refusal: Refusal| {
         let heard = raw.ask(request);
         assert!(matches!(heard, Heard::Error(_, number) if number == refusal.number()), "{heard:?}");
         assert_eq!(raw.hear(), Heard::Closed);
         server.counts(&format!("refused.{}", refusal.name()), 1);
     };
     let (callback, boot, session) = Raw::session(&server);
-    let data = |class, boot| Request::Hello { class, session, boot, credentials: &[] };
+    let data = |class, boot| ClientRequest::Hello { class, session, boot, credentials: &[] };
     let fresh = || Raw::connect(&server);
-    closed(fresh(), &Request::Attributes { object: ROOT }, Refusal::HelloOutOfTurn);
-    closed(fresh(), &data(Class::Data, boot ^ 1), Refusal::OtherBoot);
-    let nobodys = Request::Hello { class: Class::Data, session: session + 1000, boot, credentials: &[] };
+    closed(fresh(), &ClientRequest::Attributes { object: ROOT }, Refusal::HelloOutOfTurn);
+    closed(fresh(), &data(ConnectionPurpose::Data, boot ^ 1), Refusal::OtherBoot);
+    let nobodys = ClientRequest::Hello {
+        class: ConnectionPurpose::Data,
+        session: session + 1000,
+        boot,
+        credentials: &[],
+    };
     closed(fresh(), &nobodys, Refusal::SessionOver);
     let known = || Raw::data(&server, boot, session);
-    closed(known(), &data(Class::Data, boot), Refusal::HelloOutOfTurn);
-    closed(known(), &Request::Ping { stamp: 1 }, Refusal::WrongClass);
+    closed(known(), &data(ConnectionPurpose::Data, boot), Refusal::HelloOutOfTurn);
+    closed(known(), &ClientRequest::Ping { stamp: 1 }, Refusal::WrongClass);
     let many: Vec<_> = (0..15).map(|_| known()).collect();
-    closed(fresh(), &data(Class::Data, boot), Refusal::TooManyOfSession);
+    closed(fresh(), &data(ConnectionPurpose::Data, boot), Refusal::TooManyOfSession);
     drop(many);
-    closed(callback, &Request::Read { object: ROOT, offset: 0, length: 1 }, Refusal::WrongClass);
+    closed(callback, &ClientRequest::Read { object: ROOT, offset: 0, length: 1 }, Refusal::WrongClass);
     // And the next one is served.
     let (_callback, boot, session) = Raw::session(&server);
-    let root = Raw::data(&server, boot, session).ask(&Request::Attributes { object: ROOT });
+    let root = Raw::data(&server, boot, session).ask(&ClientRequest::Attributes { object: ROOT });
     assert!(matches!(root, Heard::Attributes(_)), "{root:?}");
 }
 

@@ -1,7 +1,7 @@
 //! Attacks by names and links: files outside of the export are never reached.
 
 use crate::support::{Below, Heard, ROOT, Raw, Site, can_mount};
-use bakeoff_layers_remotefs::frame::{Head, Request};
+use bakeoff_layers_remotefs::frame::{ClientRequest, MessageHead};
 use bakeoff_layers_remotefs::refusal::Refusal;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
@@ -24,13 +24,13 @@ fn raw(server: &crate::support::Server) -> Raw {
 }
 
 fn read(raw: &mut Raw, object: u64) -> Heard {
-    raw.ask(&Request::Read { object, offset: 0, length: 100 })
+    raw.ask(&ClientRequest::Read { object, offset: 0, length: 100 })
 }
 
 /// LOOKUP (2) of bytes that are no name.
 fn lookup(name: &[u8]) -> Vec<u8> {
     let length = (name.len() as u16).to_le_bytes();
-    let head = Head { length: 2 + name.len() as u32, kind: 2, object: ROOT, ..Head::default() };
+    let head = MessageHead { length: 2 + name.len() as u32, kind: 2, object: ROOT, ..MessageHead::default() };
     [&head.bytes()[..], &length, name].concat()
 }
 
@@ -102,7 +102,7 @@ fn a_link_out_is_a_text_and_is_never_followed() {
         let below = raw.lookup(link, b"file");
         assert!(matches!(below, Heard::Error(..)), "{below:?}");
         assert_eq!(read(&mut raw, link), Heard::Error(Errno::EINVAL as u32, 0));
-        assert!(matches!(raw.ask(&Request::ReadLink { object: link }), Heard::Bytes(_)));
+        assert!(matches!(raw.ask(&ClientRequest::ReadLink { object: link }), Heard::Bytes(_)));
     }
     // Through a mount the reader resolves a link, in the mount.
     let mount = site.mount(&server, "a", &[]);

@@ -3,7 +3,7 @@
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, until};
 use crate::world::{SERVER, Served, World, code};
 use bakeoff_layers_remotefs::client::why;
-use bakeoff_layers_remotefs::frame::{Name, New, Request, Times, Way};
+use bakeoff_layers_remotefs::frame::{ClientRequest, FileName, New, TimeUpdate, Way};
 use bakeoff_layers_remotefs::refusal::Refusal;
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, raise};
@@ -15,8 +15,8 @@ fn refused(refusal: Refusal) -> Heard {
     Heard::Error(refusal.errno() as u32, refusal.number())
 }
 
-fn name(text: &str) -> Name<'_> {
-    Name::of(text.as_bytes()).unwrap()
+fn name(text: &str) -> FileName<'_> {
+    FileName::of(text.as_bytes()).unwrap()
 }
 
 /// Lists a directory: root's kernel opens anything, and the server is asked for names.
@@ -26,7 +26,7 @@ fn listed(at: &Path) -> std::io::Result<usize> {
 
 /// Renames past any kernel.
 fn rename(raw: &mut Raw, from: u64, old: &str, to: u64, new: &str) -> Heard {
-    raw.ask(&Request::Rename { from, name: name(old), to, new_name: name(new), way: Way::Replace })
+    raw.ask(&ClientRequest::Rename { from, name: name(old), to, new_name: name(new), way: Way::Replace })
 }
 
 #[test]
@@ -66,24 +66,24 @@ fn each_does_what_the_list_lets_him_and_nothing_else() {
     let (_callback, mut raw) = served.session(&world, &world.person("user:bob@home.example"));
     let open = raw.number(ROOT, b"open");
     let file = raw.number(open, b"file");
-    let new = New { mode: Some(0o600), mtime: Times::Now, ..New::default() };
+    let new = New { mode: Some(0o600), mtime: TimeUpdate::Now, ..New::default() };
     for request in [
-        Request::Write { object: file, offset: 0, append: false, bytes: b"x" },
-        Request::SetAttributes { object: file, new },
-        Request::SetAttributes { object: file, new: New { size: Some(0), ..New::default() } },
-        Request::Create {
+        ClientRequest::Write { object: file, offset: 0, append: false, bytes: b"x" },
+        ClientRequest::SetAttributes { object: file, new },
+        ClientRequest::SetAttributes { object: file, new: New { size: Some(0), ..New::default() } },
+        ClientRequest::Create {
             directory: open,
             name: name("new"),
             mode: 0o600,
             exclusive: false,
             truncate: false,
         },
-        Request::MakeDirectory { directory: open, name: name("new"), mode: 0o700 },
-        Request::SymLink { directory: open, name: name("new"), target: b"x" },
-        Request::Link { object: file, directory: open, name: name("new") },
-        Request::Remove { directory: open, name: name("file") },
-        Request::RemoveDirectory { directory: open, name: name("deep") },
-        Request::Rename {
+        ClientRequest::MakeDirectory { directory: open, name: name("new"), mode: 0o700 },
+        ClientRequest::SymLink { directory: open, name: name("new"), target: b"x" },
+        ClientRequest::Link { object: file, directory: open, name: name("new") },
+        ClientRequest::Remove { directory: open, name: name("file") },
+        ClientRequest::RemoveDirectory { directory: open, name: name("deep") },
+        ClientRequest::Rename {
             from: open,
             name: name("file"),
             to: open,
@@ -139,7 +139,7 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
         let projects = raw.number(ROOT, b"projects");
         let x = raw.number(projects, b"x");
         let file = raw.number(x, b"file");
-        raw.ask(&Request::Write { object: file, offset: 0, append: true, bytes: b"1" })
+        raw.ask(&ClientRequest::Write { object: file, offset: 0, append: true, bytes: b"1" })
     };
     assert_eq!(writes_one_more(&served), refused(Refusal::OverLimit));
     // So does the next start of the server.
@@ -177,7 +177,7 @@ fn a_file_is_as_closed_as_the_sternest_of_its_names() {
     let (_callback, mut raw) = served.session(&world, &bob);
     let mild = raw.number(ROOT, b"mild");
     let known = raw.number(mild, b"known");
-    let read = Request::Read { object: known, offset: 0, length: 9 };
+    let read = ClientRequest::Read { object: known, offset: 0, length: 9 };
     assert_eq!(raw.ask(&read), Heard::Bytes(b"text".to_vec()));
     // Made at the server: nobody has seen the other name.
     fs::hard_link(site.export("stern/file"), site.export("mild/link")).unwrap();
@@ -192,15 +192,20 @@ fn a_file_is_as_closed_as_the_sternest_of_its_names() {
     assert_eq!(raw.lookup(mild, b"link"), refused(Refusal::Denied));
     // Made through a mount, into the stricter directory: it closes what was open.
     let linked =
-        Request::Link { object: hers.number(in_mild, b"known"), directory: stern, name: name("twin") };
+        ClientRequest::Link { object: hers.number(in_mild, b"known"), directory: stern, name: name("twin") };
     assert!(matches!(hers.ask(&linked), Heard::Attributes(_)));
     // Bob was told, and did not acknowledge: his session is over.
     let (_callback, mut raw) = served.session(&world, &bob);
     let mild = raw.number(ROOT, b"mild");
     let closed = |heard: Heard| matches!(heard, Heard::Error(code, _) if code == Errno::EACCES as u32);
     assert!(closed(raw.lookup(mild, b"known")));
-    let empties =
-        Request::Create { directory: mild, name: name("known"), mode: 0, exclusive: false, truncate: true };
+    let empties = ClientRequest::Create {
+        directory: mild,
+        name: name("known"),
+        mode: 0,
+        exclusive: false,
+        truncate: true,
+    };
     assert!(closed(raw.ask(&empties)));
     assert_eq!(fs::read_to_string(site.export("mild/known")).unwrap(), "text");
 }

@@ -4,7 +4,9 @@
 pub(crate) use crate::daemon::{Mount, PATIENCE, can_mount, is_mounted, until};
 
 use crate::daemon::{self, ready, skips};
-use bakeoff_layers_remotefs::frame::{Answer, Attributes, Class, HEAD_BYTES, Head, Name, Request};
+use bakeoff_layers_remotefs::frame::{
+    Attributes, ClientRequest, ConnectionPurpose, FileName, HEAD_BYTES, MessageHead, ServerReply,
+};
 use nix::mount::{MntFlags, umount2};
 use std::fs;
 use std::io::{self, BufRead, BufReader, ErrorKind, Read, Write};
@@ -288,7 +290,12 @@ impl Raw {
     /// A callback connection, its boot id and session.
     pub(crate) fn session(server: &Server) -> (Self, u64, u32) {
         let mut raw = Self::connect(server);
-        let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0, credentials: &[] };
+        let hello = ClientRequest::Hello {
+            class: ConnectionPurpose::Callback,
+            session: 0,
+            boot: 0,
+            credentials: &[],
+        };
         let Heard::Welcome { boot, session } = raw.ask(&hello) else { panic!("no welcome") };
         (raw, boot, session)
     }
@@ -296,7 +303,7 @@ impl Raw {
     /// A connection for questions of a session.
     pub(crate) fn data(server: &Server, boot: u64, session: u32) -> Self {
         let mut raw = Self::connect(server);
-        raw.ask(&Request::Hello { class: Class::Data, session, boot, credentials: &[] });
+        raw.ask(&ClientRequest::Hello { class: ConnectionPurpose::Data, session, boot, credentials: &[] });
         raw
     }
 
@@ -305,7 +312,7 @@ impl Raw {
         let _ = self.0.write_all(bytes).and_then(|()| self.0.flush());
     }
 
-    pub(crate) fn ask(&mut self, request: &Request<'_>) -> Heard {
+    pub(crate) fn ask(&mut self, request: &ClientRequest<'_>) -> Heard {
         let mut bytes = Vec::new();
         request.put(&mut bytes);
         self.say(&bytes);
@@ -313,7 +320,7 @@ impl Raw {
     }
 
     pub(crate) fn lookup(&mut self, directory: u64, name: &[u8]) -> Heard {
-        self.ask(&Request::Lookup { directory, name: Name::of(name).unwrap() })
+        self.ask(&ClientRequest::Lookup { directory, name: FileName::of(name).unwrap() })
     }
 
     /// The number of an existing object.
@@ -330,16 +337,16 @@ impl Raw {
             assert_ne!(error.kind(), ErrorKind::WouldBlock, "nothing is said, and it is not closed");
             return Heard::Closed;
         }
-        let head = Head::read(&head).unwrap();
+        let head = MessageHead::read(&head).unwrap();
         let mut body = vec![0; head.length as usize];
         self.0.read_exact(&mut body).unwrap();
-        match Answer::read(&head, &body).unwrap() {
-            Answer::Welcome { boot, session, .. } => Heard::Welcome { boot, session },
-            Answer::Attributes { attributes, .. } => Heard::Attributes(attributes),
-            Answer::Bytes { bytes, .. } => Heard::Bytes(bytes.to_vec()),
-            Answer::Break { number, .. } => Heard::Break(number),
-            Answer::Error { errno, refusal } => Heard::Error(errno, refusal),
-            Answer::Refused { name, .. } => Heard::Refused(name.to_owned()),
+        match ServerReply::read(&head, &body).unwrap() {
+            ServerReply::Welcome { boot, session, .. } => Heard::Welcome { boot, session },
+            ServerReply::Attributes { attributes, .. } => Heard::Attributes(attributes),
+            ServerReply::Bytes { bytes, .. } => Heard::Bytes(bytes.to_vec()),
+            ServerReply::Break { number, .. } => Heard::Break(number),
+            ServerReply::Error { errno, refusal } => Heard::Error(errno, refusal),
+            ServerReply::Refused { name, .. } => Heard::Refused(name.to_owned()),
             _ => Heard::Other,
         }
     }

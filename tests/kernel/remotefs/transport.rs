@@ -4,8 +4,8 @@
 use crate::support::{Heard, ROOT, Raw, Site, can_mount};
 use crate::world::{SERVER, World, domain};
 use bakeoff_layers_credentials::tls::{self, REMOTEFS};
-use bakeoff_layers_remotefs::client::MountError;
-use bakeoff_layers_remotefs::frame::{Class, Head, Request};
+use bakeoff_layers_remotefs::client::ClientError;
+use bakeoff_layers_remotefs::frame::{ClientRequest, ConnectionPurpose, MessageHead};
 use bakeoff_layers_remotefs::refusal::Refusal;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -93,7 +93,7 @@ fn who_is_no_tls_1_3_peer_with_a_certificate_is_refused_by_name() {
     TcpStream::connect(served.address).unwrap().write_all(b"GET / HTTP/1.1\r\n\r\n").unwrap();
     served.counts("refused.tls-refused", 4);
     let (_callback, mut data) = served.session(&world, &alice);
-    assert!(matches!(data.ask(&Request::Attributes { object: ROOT }), Heard::Attributes(_)));
+    assert!(matches!(data.ask(&ClientRequest::Attributes { object: ROOT }), Heard::Attributes(_)));
 }
 
 #[test]
@@ -113,8 +113,8 @@ fn nothing_outlives_a_connection() {
         let mut stream = served.tls(config.clone());
         let mut hello = Vec::new();
         let credentials = alice.hello.write();
-        let class = Class::Callback;
-        Request::Hello { class, session: 0, boot: 0, credentials: &credentials }.put(&mut hello);
+        let class = ConnectionPurpose::Callback;
+        ClientRequest::Hello { class, session: 0, boot: 0, credentials: &credentials }.put(&mut hello);
         stream.write_all(&hello).unwrap();
         stream.read_exact(&mut [0; 40]).unwrap();
         assert!(stream.conn.early_data().is_none() && !stream.conn.is_early_data_accepted());
@@ -131,7 +131,7 @@ fn what_is_said_out_of_turn_is_refused_under_tls_too() {
     let (site, world) = (Site::new(), World::new());
     let served = world.serve(&site, LIST);
     let (alice, other) = (world.person("user:alice@home.example"), world.person("user:alice@home.example"));
-    let closed = |mut raw: Raw, request: &Request<'_>, refusal: Refusal| {
+    let closed = |mut raw: Raw, request: &ClientRequest<'_>, refusal: Refusal| {
         let heard = raw.ask(request);
         assert!(matches!(heard, Heard::Error(_, number) if number == refusal.number()), "{heard:?}");
         assert_eq!(raw.hear(), Heard::Closed);
@@ -139,21 +139,26 @@ fn what_is_said_out_of_turn_is_refused_under_tls_too() {
     };
     let (mut callback, heard) = served.greets(&world, &alice);
     let Heard::Welcome { boot, session } = heard else { panic!("{heard:?}") };
-    let data = Request::Hello { class: Class::Data, session, boot, credentials: &[] };
-    closed(served.raw(&world, &alice), &Request::Attributes { object: ROOT }, Refusal::HelloOutOfTurn);
+    let data = ClientRequest::Hello { class: ConnectionPurpose::Data, session, boot, credentials: &[] };
+    closed(served.raw(&world, &alice), &ClientRequest::Attributes { object: ROOT }, Refusal::HelloOutOfTurn);
     // A client of the same name with another key is not the session's owner, and does not end it.
     closed(served.raw(&world, &other), &data, Refusal::OtherKey);
-    let ends = Request::Hello { class: Class::Callback, session, boot, credentials: &other.hello.write() };
+    let ends = ClientRequest::Hello {
+        class: ConnectionPurpose::Callback,
+        session,
+        boot,
+        credentials: &other.hello.write(),
+    };
     assert!(matches!(served.raw(&world, &other).ask(&ends), Heard::Welcome { .. }));
     let mut known = served.raw(&world, &alice);
     known.ask(&data);
-    assert!(matches!(known.ask(&Request::Attributes { object: ROOT }), Heard::Attributes(_)));
+    assert!(matches!(known.ask(&ClientRequest::Attributes { object: ROOT }), Heard::Attributes(_)));
     closed(known, &data, Refusal::HelloOutOfTurn);
     let mut long = served.raw(&world, &alice);
-    long.say(&Head { length: 65_537, kind: 1, ..Head::default() }.bytes());
+    long.say(&MessageHead { length: 65_537, kind: 1, ..MessageHead::default() }.bytes());
     assert!(matches!(long.hear(), Heard::Error(..)));
     served.counts("refused.frame-too-large", 1);
-    assert_eq!(callback.ask(&Request::Ping { stamp: 7 }), Heard::Other, "it is alive");
+    assert_eq!(callback.ask(&ClientRequest::Ping { stamp: 7 }), Heard::Other, "it is alive");
 }
 
 #[test]
@@ -222,7 +227,12 @@ fn credentials_that_are_not_good_are_refused_by_their_names() {
     std::thread::sleep(std::time::Duration::from_millis(2100));
     refused(&late, "expired");
     let mut raw = served.raw(&world, &alice);
-    let hello = Request::Hello { class: Class::Callback, session: 0, boot: 0, credentials: b"what?" };
+    let hello = ClientRequest::Hello {
+        class: ConnectionPurpose::Callback,
+        session: 0,
+        boot: 0,
+        credentials: b"what?",
+    };
     assert!(matches!(raw.ask(&hello), Heard::Refused(_)));
     assert!(world.bundles.get(&domain()).is_some());
 }
@@ -235,8 +245,8 @@ fn a_server_that_is_another_is_not_mounted() {
     let (site, world) = (Site::new(), World::new());
     let served = world.serve(&site, LIST);
     let alice = world.person("user:alice@home.example");
-    let unproven = |error: Option<MountError>| match error {
-        Some(MountError::Unproven { error, .. }) => error,
+    let unproven = |error: Option<ClientError>| match error {
+        Some(ClientError::Unproven { error, .. }) => error,
         Some(other) => panic!("{other}"),
         None => panic!("it was mounted"),
     };

@@ -3,20 +3,22 @@
 
 use crate::support::{PATIENCE, Raw, Site, count, until};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::daemon::mount::End;
+use bakeoff_layers_base::daemon::mount::MountEnd;
 use bakeoff_layers_credentials::Item;
-use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
+use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle, Draft};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{SecretKey, Serial};
-use bakeoff_layers_credentials::leaf::{Order, make, make_root};
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::leaf::{NewLeaf, make, make_root};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::operation::Operations;
-use bakeoff_layers_credentials::path::Prefix;
-use bakeoff_layers_credentials::statement::{Audience, Identity, Scope, Status, Transfer, Wish};
+use bakeoff_layers_credentials::path::PathPrefix;
+use bakeoff_layers_credentials::statement::{
+    Audience, DelegationScope, IdentityContent, StatusContent, Transfer, TransferRequest,
+};
 use bakeoff_layers_credentials::tls::{self, Holder};
-use bakeoff_layers_remotefs::client::{self, MountError, Shown};
-use bakeoff_layers_remotefs::frame::{Class, Request};
+use bakeoff_layers_remotefs::client::{self, ClientError, Shown};
+use bakeoff_layers_remotefs::frame::{ClientRequest, ConnectionPurpose};
 use bakeoff_layers_remotefs::server::{self, Credentials};
 use nix::mount::{MntFlags, umount2};
 use rustls::pki_types::ServerName;
@@ -50,7 +52,7 @@ pub(crate) struct World {
 /// A person with a key and credentials.
 #[derive(Clone)]
 pub(crate) struct Person {
-    pub(crate) name: Name,
+    pub(crate) name: PrincipalName,
     key: Vec<u8>,
     identity: Vec<u8>,
     pub(crate) leaf: Vec<u8>,
@@ -80,15 +82,15 @@ impl World {
             roots: &[root],
             addresses: &[],
         };
-        let bundle = Bundle::read_unverified(draft.text().unwrap().as_bytes()).unwrap();
+        let bundle = DomainBundle::read_unverified(draft.text().unwrap().as_bytes()).unwrap();
         Self { ca, agent, bundles: Arc::new([bundle].into_iter().collect()) }
     }
 
     /// A person whose leaf is valid for this time.
     pub(crate) fn person_for(&self, name: &str, life_s: u64) -> Person {
-        let (name, key, now): (Name, _, _) =
+        let (name, key, now): (PrincipalName, _, _) =
             (name.parse().unwrap(), SecretKey::generate().unwrap(), now_unix_s());
-        let identity = Identity {
+        let identity = IdentityContent {
             name: name.clone(),
             key: key.public(),
             serial: Serial::random().unwrap(),
@@ -107,14 +109,14 @@ impl World {
 
     /// The same person with a fresh leaf.
     pub(crate) fn again(&self, person: &Person, life_s: u64) -> Person {
-        let identity = Identity::open(&person.identity, &person.name, &[self.ca.public()]).unwrap();
+        let identity = IdentityContent::open(&person.identity, &person.name, &[self.ca.public()]).unwrap();
         Person { leaf: self.leaf(&identity, &person.identity, life_s), ..person.clone() }
     }
 
-    fn leaf(&self, identity: &Identity, statement: &[u8], life_s: u64) -> Vec<u8> {
+    fn leaf(&self, identity: &IdentityContent, statement: &[u8], life_s: u64) -> Vec<u8> {
         let now = now_unix_s();
         let order =
-            Order { identity, statement, groups: &[], from_unix_s: now - 60, until_unix_s: now + life_s };
+            NewLeaf { identity, statement, groups: &[], from_unix_s: now - 60, until_unix_s: now + life_s };
         make(&order, &domain(), &self.agent).unwrap()
     }
 
@@ -127,12 +129,12 @@ impl World {
         audience: &str,
     ) -> (Person, Serial) {
         let now = now_unix_s();
-        let scope = |(path, words, most_bytes): &(&str, &str, Option<u64>)| Scope {
-            path: Prefix::parse(path).unwrap(),
+        let scope = |(path, words, most_bytes): &(&str, &str, Option<u64>)| DelegationScope {
+            path: PathPrefix::parse(path).unwrap(),
             operations: Operations::of_words(words).unwrap(),
             most_bytes: *most_bytes,
         };
-        let wish = Wish {
+        let wish = TransferRequest {
             receiver: Some(receiver.name.clone()),
             key: receiver.key().public(),
             audience: vec![Audience::parse(audience).unwrap()],
@@ -143,7 +145,7 @@ impl World {
         };
         let serial = Serial::random().unwrap();
         let made = Transfer::give(&wish, &giver.name, &giver.key(), None, serial).unwrap();
-        let status = Status {
+        let status = StatusContent {
             domain: domain(),
             made_unix_s: now,
             until_unix_s: now + 3600,
@@ -168,7 +170,7 @@ impl World {
         let (file, status) = (site.path("acl"), site.path("server.status"));
         fs::write(&file, acl).unwrap();
         let (own, (notices, hears), (told, ready)) = (self.person(SERVER), channel(), channel());
-        let options = server::Options {
+        let options = server::ServerOptions {
             export: site.path("export"),
             listen: "127.0.0.1:0".parse().unwrap(),
             status: Some(status.clone()),
@@ -202,7 +204,7 @@ impl World {
         at: &str,
         person: &Person,
         server: &str,
-    ) -> Result<Mounted, MountError> {
+    ) -> Result<Mounted, ClientError> {
         self.try_mount_when(site, served, at, (person, server, false))
     }
 
@@ -213,7 +215,7 @@ impl World {
         served: &Served,
         at: &str,
         (person, server, delay_connect): (&Person, &str, bool),
-    ) -> Result<Mounted, MountError> {
+    ) -> Result<Mounted, ClientError> {
         let status = site.path(&format!("{at}.status"));
         let who = Arc::new(Mutex::new(person.clone()));
         let shows = who.clone();
@@ -222,7 +224,7 @@ impl World {
             Ok((person.holder(), person.hello.clone()))
         };
         let (server, bundles) = (server.parse().unwrap(), self.bundles.clone());
-        let options = client::Options {
+        let options = client::ClientOptions {
             server: served.address,
             read_only: false,
             delay_connect,
@@ -279,8 +281,8 @@ impl Served {
     pub(crate) fn greets(&self, world: &World, person: &Person) -> (Raw, crate::support::Heard) {
         let mut raw = self.raw(world, person);
         let credentials = person.hello.write();
-        let heard = raw.ask(&Request::Hello {
-            class: Class::Callback,
+        let heard = raw.ask(&ClientRequest::Hello {
+            class: ConnectionPurpose::Callback,
             session: 0,
             boot: 0,
             credentials: &credentials,
@@ -293,7 +295,7 @@ impl Served {
         let (callback, heard) = self.greets(world, person);
         let crate::support::Heard::Welcome { boot, session } = heard else { panic!("{heard:?}") };
         let mut data = self.raw(world, person);
-        data.ask(&Request::Hello { class: Class::Data, session, boot, credentials: &[] });
+        data.ask(&ClientRequest::Hello { class: ConnectionPurpose::Data, session, boot, credentials: &[] });
         (callback, data)
     }
 }
@@ -304,7 +306,7 @@ pub(crate) struct Mounted {
     pub(crate) status: PathBuf,
     /// The person who mounts.
     pub(crate) who: Arc<Mutex<Person>>,
-    mounting: Option<thread::JoinHandle<Result<End, MountError>>>,
+    mounting: Option<thread::JoinHandle<Result<MountEnd, ClientError>>>,
 }
 
 impl Mounted {

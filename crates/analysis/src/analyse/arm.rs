@@ -2,7 +2,7 @@
 
 use super::series::{Column, Series, Table, primary};
 use super::{bound, handshakes, invalid, layer, steady};
-use bakeoff_meter::{CATALOGUE, Counters, catalogue};
+use bakeoff_meter::{CATALOGUE, SliceCounters, catalogue};
 use bakeoff_results::{ArmResult, FullSpeed, Setup, SliceRecord, WebstoneFigures};
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) fn results(setup: &Setup, table: &Table, slices: &[SliceRecord]) -> B
 fn result(setup: &Setup, table: &Table, off: &BTreeMap<String, String>, arm: &str) -> ArmResult {
     let series = table.main();
     let column = series.column(arm);
-    let all = Counters::sum(table.all().flat_map(|series| &series.column(arm).counters));
+    let all = SliceCounters::sum(table.all().flat_map(|series| &series.column(arm).counters));
     let mut sum = ArmResult {
         requests: all.requests,
         replies: all.replies,
@@ -60,7 +60,7 @@ fn quantiles(sum: &mut ArmResult, column: &Column) {
 
 /// WebStone 2.5's metrics, as its glossary defines them.
 fn webstone(setup: &Setup, column: &Column) -> Option<WebstoneFigures> {
-    let sum = |pick: fn(&Counters) -> u64| column.counters.iter().map(pick).sum::<u64>() as f64;
+    let sum = |pick: fn(&SliceCounters) -> u64| column.counters.iter().map(pick).sum::<u64>() as f64;
     let seconds = sum(|c| c.wall_ns) / 1e9;
     if seconds == 0.0 {
         return None;

@@ -6,8 +6,8 @@
 
 use super::arm::median;
 use bakeoff_loadgen::GENERATOR_LIMIT;
-use bakeoff_meter::Counters;
-use bakeoff_results::{ArmResult, Bound, Resource, Setup, Warning};
+use bakeoff_meter::SliceCounters;
+use bakeoff_results::{ArmResult, FullResource, Resource, Setup, Warning};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Share of its time from which a resource counts as full: the last tenth is lost to gaps between requests, and queues
@@ -26,33 +26,33 @@ const IO_WAIT: f64 = 0.25;
 const MEMORY_PRESSURE: f64 = 0.1;
 
 /// The full resources; empty: none that can be seen from here.
-pub(super) fn of(slices: &[Counters]) -> Vec<Bound> {
+pub(super) fn of(slices: &[SliceCounters]) -> Vec<FullResource> {
     [cpu, generator, disk, network, memory].into_iter().filter_map(|look| look(slices)).collect()
 }
 
-fn cpu(slices: &[Counters]) -> Option<Bound> {
+fn cpu(slices: &[SliceCounters]) -> Option<FullResource> {
     let has_quota = slices.iter().any(|c| c.throttled_ns.is_some());
     if let Some(busy) = typical(slices, |c| c.subject_busy).filter(|busy| *busy >= FULL) {
         let words = match has_quota {
             true => format!("CPU quota {} used", percent(busy)),
             false => format!("CPU of its cores {} busy", percent(busy)),
         };
-        return Some(Bound { resource: Resource::Cpu, share: Some(busy), words });
+        return Some(FullResource { resource: Resource::Cpu, share: Some(busy), words });
     }
-    let share = |c: &Counters| Some(c.throttled_ns? as f64 / c.wall_ns.max(1) as f64);
+    let share = |c: &SliceCounters| Some(c.throttled_ns? as f64 / c.wall_ns.max(1) as f64);
     let stopped = typical(slices, share).filter(|share| *share >= THROTTLED)?;
     let words = format!("stopped by its CPU quota for {} of the time", percent(stopped));
-    Some(Bound { resource: Resource::Cpu, share: Some(stopped), words })
+    Some(FullResource { resource: Resource::Cpu, share: Some(stopped), words })
 }
 
-fn generator(slices: &[Counters]) -> Option<Bound> {
+fn generator(slices: &[SliceCounters]) -> Option<FullResource> {
     let busy = typical(slices, |c| Some(c.generator_busy)).filter(|busy| *busy >= GENERATOR_LIMIT)?;
     let words = format!("core of the load generator {} busy", percent(busy));
-    Some(Bound { resource: Resource::Generator, share: Some(busy), words })
+    Some(FullResource { resource: Resource::Generator, share: Some(busy), words })
 }
 
-fn disk(slices: &[Counters]) -> Option<Bound> {
-    let found = |share, words| Some(Bound { resource: Resource::Disk, share: Some(share), words });
+fn disk(slices: &[SliceCounters]) -> Option<FullResource> {
+    let found = |share, words| Some(FullResource { resource: Resource::Disk, share: Some(share), words });
     if let Some(used) = typical(slices, |c| c.storage_limit_used).filter(|used| *used >= FULL) {
         return found(used, format!("limit on reading or writing {} used", percent(used)));
     }
@@ -75,13 +75,13 @@ fn disk(slices: &[Counters]) -> Option<Bound> {
 }
 
 /// A busy disk of the machine bounds only arms that use it. An arm whose use is unknown counts as using it.
-fn uses_storage(slices: &[Counters]) -> bool {
-    let moved = |c: &Counters| Some(c.usage.disk_read_bytes? as f64 + c.usage.disk_write_bytes? as f64);
+fn uses_storage(slices: &[SliceCounters]) -> bool {
+    let moved = |c: &SliceCounters| Some(c.usage.disk_read_bytes? as f64 + c.usage.disk_write_bytes? as f64);
     typical(slices, moved).is_none_or(|bytes| bytes > 0.0)
 }
 
 /// The device that was busiest in most slices.
-fn busiest(slices: &[Counters]) -> &str {
+fn busiest(slices: &[SliceCounters]) -> &str {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for name in slices.iter().filter_map(|c| c.busiest_disk.as_deref()) {
         *counts.entry(name).or_default() += 1;
@@ -89,24 +89,24 @@ fn busiest(slices: &[Counters]) -> &str {
     counts.into_iter().max_by_key(|(_, count)| *count).map_or("", |(name, _)| name)
 }
 
-fn network(slices: &[Counters]) -> Option<Bound> {
-    let busy = typical(slices, Counters::link_busy).filter(|busy| *busy >= FULL)?;
+fn network(slices: &[SliceCounters]) -> Option<FullResource> {
+    let busy = typical(slices, SliceCounters::link_busy).filter(|busy| *busy >= FULL)?;
     let words = format!("link {} full", percent(busy));
-    Some(Bound { resource: Resource::Network, share: Some(busy), words })
+    Some(FullResource { resource: Resource::Network, share: Some(busy), words })
 }
 
-fn memory(slices: &[Counters]) -> Option<Bound> {
+fn memory(slices: &[SliceCounters]) -> Option<FullResource> {
     if let Some(hits) = typical(slices, |c| Some(c.memory_limit_hits? as f64)).filter(|hits| *hits > 0.0) {
         let words = format!("memory limit met {hits:.0} times a slice");
-        return Some(Bound { resource: Resource::Memory, share: None, words });
+        return Some(FullResource { resource: Resource::Memory, share: None, words });
     }
     let waited = typical(slices, |c| c.host.pressure_memory).filter(|share| *share >= MEMORY_PRESSURE)?;
     let words = format!("some task waited for memory in {} of the time", percent(waited));
-    Some(Bound { resource: Resource::Memory, share: Some(waited), words })
+    Some(FullResource { resource: Resource::Memory, share: Some(waited), words })
 }
 
 /// The median over the slices that have the figure.
-fn typical(slices: &[Counters], figure: impl Fn(&Counters) -> Option<f64>) -> Option<f64> {
+fn typical(slices: &[SliceCounters], figure: impl Fn(&SliceCounters) -> Option<f64>) -> Option<f64> {
     median(slices.iter().filter_map(figure).collect())
 }
 
@@ -134,8 +134,8 @@ pub(super) fn differ(setup: &Setup, arms: &BTreeMap<String, ArmResult>) -> Vec<W
 
 /// The generator has a message of its own. CPU against nothing is no other bound: equal arms just
 /// above and just below the limit look like that, and CPU per request holds on either side.
-fn is_other(arm: &[Bound], baseline: &[Bound]) -> bool {
-    let set = |full: &[Bound]| -> BTreeSet<Resource> {
+fn is_other(arm: &[FullResource], baseline: &[FullResource]) -> bool {
+    let set = |full: &[FullResource]| -> BTreeSet<Resource> {
         full.iter().map(|bound| bound.resource).filter(|resource| *resource != Resource::Generator).collect()
     };
     let (arm, baseline) = (set(arm), set(baseline));
@@ -144,7 +144,7 @@ fn is_other(arm: &[Bound], baseline: &[Bound]) -> bool {
     !apart.is_empty() && !just_cpu
 }
 
-fn in_words(full: &[Bound]) -> String {
+fn in_words(full: &[FullResource]) -> String {
     let all: Vec<&str> = full.iter().map(|bound| bound.resource.as_str()).collect();
     if all.is_empty() { "nothing".to_owned() } else { all.join(" and ") }
 }
@@ -155,33 +155,33 @@ mod tests {
     use bakeoff_meter::{HostShare, LinkCounts, SubjectUsage};
 
     /// Three slices, the middle one of which counts.
-    fn slices(each: impl Fn(f64) -> Counters) -> Vec<Counters> {
+    fn slices(each: impl Fn(f64) -> SliceCounters) -> Vec<SliceCounters> {
         [0.5, 1.0, 1.02].map(each).to_vec()
     }
 
-    fn words(slices: &[Counters]) -> Vec<String> {
+    fn words(slices: &[SliceCounters]) -> Vec<String> {
         of(slices).into_iter().map(|bound| bound.words).collect()
     }
 
     #[test]
     fn at_rest_nothing_is_full() {
-        assert!(of(&[Counters::default()]).is_empty());
+        assert!(of(&[SliceCounters::default()]).is_empty());
         assert!(of(&[]).is_empty());
     }
 
     #[test]
     fn cpu_is_full_by_its_cores_or_by_its_quota() {
-        let cores = slices(|x| Counters { subject_busy: Some(0.97 * x), ..Counters::default() });
+        let cores = slices(|x| SliceCounters { subject_busy: Some(0.97 * x), ..SliceCounters::default() });
         assert_eq!(words(&cores), ["CPU of its cores 97 % busy"]);
         assert_eq!(of(&cores)[0].resource, Resource::Cpu);
-        let below = slices(|x| Counters { subject_busy: Some(0.89 * x), ..Counters::default() });
+        let below = slices(|x| SliceCounters { subject_busy: Some(0.89 * x), ..SliceCounters::default() });
         assert!(of(&below).is_empty());
         let quota = |busy: f64, throttled_ns| {
-            slices(|x| Counters {
+            slices(|x| SliceCounters {
                 subject_busy: Some(busy * x),
                 throttled_ns: Some(throttled_ns),
                 wall_ns: 1000,
-                ..Counters::default()
+                ..SliceCounters::default()
             })
         };
         assert_eq!(words(&quota(0.95, 10)), ["CPU quota 95 % used"]);
@@ -197,44 +197,48 @@ mod tests {
             ..SubjectUsage::default()
         };
         let busy = |bytes| {
-            slices(|x| Counters {
+            slices(|x| SliceCounters {
                 disk_busy: Some(0.95 * x),
                 busiest_disk: Some("vda".into()),
                 usage: usage(bytes),
-                ..Counters::default()
+                ..SliceCounters::default()
             })
         };
         assert_eq!(words(&busy(4096)), ["disk vda 95 % busy"]);
         assert!(of(&busy(0)).is_empty(), "somebody else's work");
         let host = |pressure_io, iowait| {
             let host = HostShare { pressure_io, iowait, ..HostShare::default() };
-            [Counters { host, usage: usage(1), ..Counters::default() }]
+            [SliceCounters { host, usage: usage(1), ..SliceCounters::default() }]
         };
         assert_eq!(words(&host(Some(0.6), 0.9)), ["some task waited for storage in 60 % of the time"]);
         assert!(of(&host(Some(0.4), 0.9)).is_empty(), "pressure is the better figure");
         assert_eq!(words(&host(None, 0.3)), ["cores idle because of storage in 30 % of their time"]);
-        let limit = [Counters { storage_limit_used: Some(0.99), usage: usage(0), ..Counters::default() }];
+        let limit =
+            [SliceCounters { storage_limit_used: Some(0.99), usage: usage(0), ..SliceCounters::default() }];
         assert_eq!(words(&limit), ["limit on reading or writing 99 % used"]);
     }
 
     #[test]
     fn memory_and_generator_are_seen() {
-        let hits = slices(|x| Counters { memory_limit_hits: Some((40.0 * x) as u64), ..Counters::default() });
+        let hits = slices(|x| SliceCounters {
+            memory_limit_hits: Some((40.0 * x) as u64),
+            ..SliceCounters::default()
+        });
         assert_eq!(words(&hits), ["memory limit met 40 times a slice"]);
         let host = HostShare { pressure_memory: Some(0.2), ..HostShare::default() };
-        let waited = [Counters { host, ..Counters::default() }];
+        let waited = [SliceCounters { host, ..SliceCounters::default() }];
         assert_eq!(words(&waited), ["some task waited for memory in 20 % of the time"]);
         let link = LinkCounts { busy: Some(0.96), ..LinkCounts::default() };
-        let wire = [Counters { link: Some(link), ..Counters::default() }];
+        let wire = [SliceCounters { link: Some(link), ..SliceCounters::default() }];
         assert_eq!(words(&wire), ["link 96 % full"]);
-        let busy = [Counters { generator_busy: 1.0, ..Counters::default() }];
+        let busy = [SliceCounters { generator_busy: 1.0, ..SliceCounters::default() }];
         assert_eq!(words(&busy), ["core of the load generator 100 % busy"]);
     }
 
     #[test]
     fn another_bound_is_one_that_the_baseline_does_not_have() {
-        let by = |all: &[Resource]| -> Vec<Bound> {
-            all.iter().map(|&resource| Bound { resource, share: None, words: String::new() }).collect()
+        let by = |all: &[Resource]| -> Vec<FullResource> {
+            all.iter().map(|&resource| FullResource { resource, share: None, words: String::new() }).collect()
         };
         let (cpu, disk, generator) = (Resource::Cpu, Resource::Disk, Resource::Generator);
         assert!(is_other(&by(&[disk]), &by(&[cpu])));

@@ -5,7 +5,7 @@
 use super::arm::median;
 use super::decide::differences;
 use super::series::{Series, Table, primary};
-use bakeoff_meter::Counters;
+use bakeoff_meter::SliceCounters;
 use bakeoff_results::{Comparison, CurveArm, CurveContrast, CurveLoad, CurveResult, LoadSetup, Setup};
 use bakeoff_stats::{Amounts, Curve, CurveQuestion, Level, LoadContrast, Trend, curves, per_second};
 use std::collections::BTreeSet;
@@ -26,7 +26,7 @@ pub(super) fn result(setup: &Setup, table: &Table, rows: &[Comparison]) -> Optio
 
 fn machine(setup: &Setup, load: &LoadSetup, series: &Series, decides: bool) -> CurveLoad {
     let columns = || setup.arms.iter().map(|arm| series.column(arm));
-    let busiest = |of: fn(&Counters) -> Option<f64>| {
+    let busiest = |of: fn(&SliceCounters) -> Option<f64>| {
         let of_arm = columns().filter_map(|column| median(column.counters.iter().filter_map(of).collect()));
         of_arm.reduce(f64::max)
     };

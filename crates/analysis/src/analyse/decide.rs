@@ -196,21 +196,21 @@ mod tests {
     use super::*;
     use crate::analyse::analyse;
     use bakeoff_meter::catalogue::SUBJECT_CPU;
-    use bakeoff_meter::{Counters, Times};
-    use bakeoff_plan::Design;
-    use bakeoff_results::directory::Stored;
+    use bakeoff_meter::{SliceCounters, Times};
+    use bakeoff_plan::RoundDesign;
+    use bakeoff_results::directory::StoredExperiment;
     use bakeoff_results::{Comparison, DesignSetup, LoadSetup, Results, SliceRecord, WorkloadSetup};
 
     const ARMS: [&str; 3] = ["a", "a'", "b"];
 
     /// A slice of 100 requests of `us` each.
-    fn slice(round: u32, arm: &str, (design, load): (Design, Option<u32>), us: f64) -> SliceRecord {
-        let counters = Counters {
+    fn slice(round: u32, arm: &str, (design, load): (RoundDesign, Option<u32>), us: f64) -> SliceRecord {
+        let counters = SliceCounters {
             requests: 100,
             replies: 100,
             wall_ns: 1_000_000,
             subject_cpu_ns: Some((us * 100_000.0) as u64),
-            ..Counters::default()
+            ..SliceCounters::default()
         };
         SliceRecord {
             round,
@@ -231,7 +231,7 @@ mod tests {
 
     /// Rounds of a kind, from round `first` on: a and a' need 100 us a request, and b `more` on top, a little less in
     /// every second round.
-    fn rounds(first: u32, count: u32, kind: (Design, Option<u32>), more: f64) -> Vec<SliceRecord> {
+    fn rounds(first: u32, count: u32, kind: (RoundDesign, Option<u32>), more: f64) -> Vec<SliceRecord> {
         let of_round = |round: u32| {
             let wobble = if round.is_multiple_of(2) { 0.99 } else { 1.01 };
             [("a", 100.0), ("a'", 100.0 * wobble), ("b", 100.0 + more * wobble)]
@@ -246,7 +246,7 @@ mod tests {
 
     fn results(loads: &[f64], decide_at: u32, slices: Vec<SliceRecord>) -> Results {
         let design = DesignSetup {
-            design: Design::Duet,
+            design: RoundDesign::Duet,
             loads: loads.iter().map(|rate| load(*rate)).collect(),
             decide_at,
             ..DesignSetup::default()
@@ -269,7 +269,7 @@ mod tests {
             design,
             ..Setup::default()
         };
-        let stored = Stored {
+        let stored = StoredExperiment {
             plan: String::new(),
             setup,
             slices,
@@ -280,9 +280,9 @@ mod tests {
         analyse(&stored).unwrap()
     }
 
-    const DUET: (Design, Option<u32>) = (Design::Duet, Some(0));
-    const IN_TURN: (Design, Option<u32>) = (Design::Pairs, Some(0));
-    const FULL_SPEED: (Design, Option<u32>) = (Design::Pairs, None);
+    const DUET: (RoundDesign, Option<u32>) = (RoundDesign::Duet, Some(0));
+    const IN_TURN: (RoundDesign, Option<u32>) = (RoundDesign::Pairs, Some(0));
+    const FULL_SPEED: (RoundDesign, Option<u32>) = (RoundDesign::Pairs, None);
 
     fn primary(results: &Results) -> &Comparison {
         results.comparisons.iter().find(|row| row.arm == "b" && row.primary).unwrap()
@@ -305,7 +305,7 @@ mod tests {
             row.sentence
         );
         let full = found.comparisons.iter().find(|row| row.arm == "b" && row.at == "full speed").unwrap();
-        assert_eq!((full.design, full.load, full.rounds), (Design::Pairs, None, 10));
+        assert_eq!((full.design, full.load, full.rounds), (RoundDesign::Pairs, None, 10));
     }
 
     #[test]
@@ -323,7 +323,7 @@ mod tests {
         let slices = |in_turn| [rounds(0, 10, DUET, 40.0), rounds(10, 20, IN_TURN, in_turn)].concat();
         let found = results(&[2500.0], 0, slices(20.0));
         let row = primary(&found);
-        assert_eq!((row.verdict, row.design, row.load), (Verdict::Costs, Design::Pairs, Some(0)));
+        assert_eq!((row.verdict, row.design, row.load), (Verdict::Costs, RoundDesign::Pairs, Some(0)));
         assert!((row.amount.unwrap() / 1e3 - 20.0).abs() < 0.5, "{:?}", row.amount);
         assert!(row.contradiction.as_ref().unwrap().contains("in slots of one slice it was +39"), "{row:?}");
         assert!(row.sentence.contains("the verdict does not stand on those"), "{}", row.sentence);
@@ -335,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_curve_has_a_row_for_each_load_and_a_word() {
-        let at = |load: u32, more: f64| rounds(0, 10, (Design::Duet, Some(load)), more);
+        let at = |load: u32, more: f64| rounds(0, 10, (RoundDesign::Duet, Some(load)), more);
         let growing = results(&[500.0, 2500.0, 4500.0], 1, [at(0, 2.0), at(1, 10.0), at(2, 30.0)].concat());
         let curve = growing.curve.as_ref().unwrap();
         assert_eq!(curve.arms[0].trend, "grows", "{curve:?}");
@@ -358,7 +358,7 @@ mod tests {
 
     #[test]
     fn a_round_that_lacks_a_load_is_in_no_contrast() {
-        let at = |load: u32, count, more| rounds(0, count, (Design::Duet, Some(load)), more);
+        let at = |load: u32, count, more| rounds(0, count, (RoundDesign::Duet, Some(load)), more);
         let found = results(&[500.0, 2500.0], 1, [at(0, 9, 10.0), at(1, 10, 10.0)].concat());
         let curve = found.curve.unwrap();
         assert_eq!((curve.loads[0].rounds, curve.loads[1].rounds), (9, 10));

@@ -7,9 +7,11 @@ use super::compare::{change, percent, points, range};
 use super::decide::level;
 use super::series::{Series, primary};
 use bakeoff_meter::Meter;
-use bakeoff_results::{AmountEstimate, Estimate, FactorsResult, Interaction, MainEffect, Setup, second};
+use bakeoff_results::{
+    AmountEstimate, FactorsResult, FractionEstimate, Interaction, MainEffect, Setup, second,
+};
 use bakeoff_stats::{
-    Amounts, Contrast, Design, Effect, FactorLevel, Level, Scale, Term, contrasts, effect_of,
+    Amounts, Contrast, DesignLevel, Effect, FactorialDesign, Level, Scale, Term, contrasts, effect_of,
 };
 
 /// Rounding error allowed in a contrast that is zero.
@@ -18,7 +20,7 @@ const SAME_SIZE: f64 = 1e-9;
 /// The cells in the order of the set-up, without the second processes of baselines.
 pub(super) struct Cells<'a> {
     pub(super) setup: &'a Setup,
-    pub(super) design: Design,
+    pub(super) design: FactorialDesign,
     pub(super) names: Vec<&'a str>,
 }
 
@@ -31,7 +33,7 @@ impl<'a> Cells<'a> {
             .iter()
             .map(|name| setup.subjects.get(*name).map(|s| s.levels.clone()))
             .collect::<Option<_>>()?;
-        Some(Self { setup, design: Design::listed(levels, cells).ok()?, names })
+        Some(Self { setup, design: FactorialDesign::listed(levels, cells).ok()?, names })
     }
 
     /// The logarithm of each cell's requests a slice if the meter grows with it, else zeros: a contrast that these show
@@ -44,12 +46,12 @@ impl<'a> Cells<'a> {
         self.names.iter().map(of).collect()
     }
 
-    pub(super) fn name(&self, at: FactorLevel) -> String {
+    pub(super) fn name(&self, at: DesignLevel) -> String {
         let factor = &self.setup.factors[at.factor];
         format!("{} = {}", factor.name, factor.levels[at.level])
     }
 
-    fn pair(&self, at: FactorLevel) -> (String, String) {
+    fn pair(&self, at: DesignLevel) -> (String, String) {
         let factor = &self.setup.factors[at.factor];
         (factor.name.clone(), factor.levels[at.level].clone())
     }
@@ -137,7 +139,7 @@ fn unequal(cells: &Cells<'_>, term: Term, meter: &Meter) -> String {
 fn main_effect(
     cells: &Cells<'_>,
     contrast: &Contrast,
-    at: FactorLevel,
+    at: DesignLevel,
     effects: Option<(&Effect, &Effect)>,
     meter: &Meter,
 ) -> MainEffect {
@@ -175,7 +177,7 @@ fn main_effect(
 
 fn interaction_in_words(
     cells: &Cells<'_>,
-    at: (FactorLevel, FactorLevel),
+    at: (DesignLevel, DesignLevel),
     effect: Option<&Effect>,
 ) -> String {
     let both = format!("{} and {}", cells.name(at.0), cells.name(at.1));
@@ -196,6 +198,6 @@ fn interaction_in_words(
     }
 }
 
-fn estimate(e: &Effect) -> Estimate {
-    Estimate { effect: e.effect, low: e.interval.low, high: e.interval.high }
+fn estimate(e: &Effect) -> FractionEstimate {
+    FractionEstimate { effect: e.effect, low: e.interval.low, high: e.interval.high }
 }

@@ -1,7 +1,7 @@
 //! TLS session resumption: the offered share against the achieved one.
 
 use super::series::Series;
-use bakeoff_meter::{Counters, HandshakeCounts};
+use bakeoff_meter::{HandshakeCounts, SliceCounters};
 use bakeoff_results::{Setup, Warning};
 use bakeoff_units::Ratio;
 
@@ -9,7 +9,7 @@ use bakeoff_units::Ratio;
 const TOLERANCE: f64 = 0.02;
 
 /// All handshakes of an arm.
-pub(super) fn sum<'c>(counters: impl IntoIterator<Item = &'c Counters>) -> Option<HandshakeCounts> {
+pub(super) fn sum<'c>(counters: impl IntoIterator<Item = &'c SliceCounters>) -> Option<HandshakeCounts> {
     let mut all: Option<HandshakeCounts> = None;
     for made in counters.into_iter().filter_map(|counters| counters.handshakes.as_ref()) {
         all.get_or_insert_with(HandshakeCounts::default).add(made);
@@ -21,7 +21,7 @@ pub(super) fn sum<'c>(counters: impl IntoIterator<Item = &'c Counters>) -> Optio
 pub(super) fn off<'c>(
     setup: &Setup,
     arm: &str,
-    counters: impl IntoIterator<Item = &'c Counters> + Clone,
+    counters: impl IntoIterator<Item = &'c SliceCounters> + Clone,
 ) -> Option<String> {
     let asked = asked(setup, arm)?;
     let made = sum(counters.clone())?;
@@ -58,7 +58,7 @@ pub(super) fn warnings(setup: &Setup, series: &Series) -> Vec<Warning> {
 pub(super) fn unseen<'c>(
     setup: &Setup,
     arm: &str,
-    counters: impl IntoIterator<Item = &'c Counters>,
+    counters: impl IntoIterator<Item = &'c SliceCounters>,
 ) -> Option<Warning> {
     asked(setup, arm)?;
     let mut counters = counters.into_iter().peekable();
@@ -91,9 +91,9 @@ mod tests {
         Setup { subjects: [("a".to_owned(), subject)].into(), ..Setup::default() }
     }
 
-    fn slice(full: u64, resumed: u64, offered: u64) -> Counters {
+    fn slice(full: u64, resumed: u64, offered: u64) -> SliceCounters {
         let made = HandshakeCounts { full, resumed, offered, ..HandshakeCounts::default() };
-        Counters { handshakes: Some(made), ..Counters::default() }
+        SliceCounters { handshakes: Some(made), ..SliceCounters::default() }
     }
 
     #[test]
@@ -118,6 +118,6 @@ mod tests {
     #[test]
     fn few_handshakes_are_judged_by_whole_numbers() {
         assert_eq!(off(&setup(0.5), "a", &[slice(1, 0, 0), slice(0, 1, 1)]), None);
-        assert_eq!(off(&setup(1.0), "a", &[Counters::default()]), None);
+        assert_eq!(off(&setup(1.0), "a", &[SliceCounters::default()]), None);
     }
 }

@@ -4,7 +4,7 @@ use super::series::{Series, Table};
 use super::{handshakes, populations};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
-use bakeoff_meter::{Counters, ErrorClass, HitCounts};
+use bakeoff_meter::{ErrorClass, HitCounts, SliceCounters};
 use bakeoff_plan::LoadClock;
 use bakeoff_results::{Setup, WRONG_BYTES, second};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
@@ -33,8 +33,8 @@ pub(super) fn reason(
 }
 
 fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
-    let slices: Vec<&Counters> = table.all().flat_map(|series| &series.column(arm).counters).collect();
-    let all = Counters::sum(slices.iter().copied());
+    let slices: Vec<&SliceCounters> = table.all().flat_map(|series| &series.column(arm).counters).collect();
+    let all = SliceCounters::sum(slices.iter().copied());
     if all.requests == 0 {
         return None;
     }
@@ -61,7 +61,7 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
 }
 
 /// More failures than allowed: the share, and the class with most failures.
-pub(super) fn failing(all: &Counters, max_errors: f64, noun: &str) -> Option<String> {
+pub(super) fn failing(all: &SliceCounters, max_errors: f64, noun: &str) -> Option<String> {
     let share = all.error_count() as f64 / all.requests.max(1) as f64;
     if share <= max_errors {
         return None;
@@ -70,8 +70,8 @@ pub(super) fn failing(all: &Counters, max_errors: f64, noun: &str) -> Option<Str
 }
 
 /// An arm that served nothing has no cost of serving.
-fn served_nothing(setup: &Setup, slices: &[&Counters]) -> Option<String> {
-    let empty = |c: &&Counters| c.replies == 0 && c.requests > 0 && c.refused_count() == c.requests;
+fn served_nothing(setup: &Setup, slices: &[&SliceCounters]) -> Option<String> {
+    let empty = |c: &&SliceCounters| c.replies == 0 && c.requests > 0 && c.refused_count() == c.requests;
     let slice = slices.iter().copied().find(empty).filter(|_| setup.primary == SUBJECT_CPU_PER_REPLY)?;
     let some = if slices.iter().all(|c| c.replies == 0) { "" } else { " in some slices" };
     Some(format!(
@@ -81,7 +81,7 @@ fn served_nothing(setup: &Setup, slices: &[&Counters]) -> Option<String> {
 }
 
 /// Our servers number each of their replies: a reply without a number came from something else.
-fn by_itself(setup: &Setup, all: &Counters) -> Option<String> {
+fn by_itself(setup: &Setup, all: &SliceCounters) -> Option<String> {
     let HitCounts { replies, unnumbered, .. } = all.hits?;
     let share = Ratio::new(unnumbered as f64 / replies.max(1) as f64)?;
     (share.get() > setup.max_errors).then(|| {

@@ -65,7 +65,7 @@ fn sentence(arm: &str, busy: f64) -> String {
 mod tests {
     use super::*;
     use crate::analyse::series::{Depth, Table};
-    use bakeoff_meter::{Counters, EncodedTimes};
+    use bakeoff_meter::{EncodedTimes, SliceCounters};
     use bakeoff_results::{LinkSetup, SliceRecord};
     use bakeoff_units::Nanos;
 
@@ -92,7 +92,7 @@ mod tests {
             populations: Default::default(),
             ended_ns: 0,
             started_ns: 0,
-            counters: Counters { link: Some(link), ..Counters::default() },
+            counters: SliceCounters { link: Some(link), ..SliceCounters::default() },
             times: EncodedTimes::default(),
         }
     }

@@ -27,7 +27,7 @@ use crate::join::join;
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::RESPONSE_P50;
 use bakeoff_plan::study;
-use bakeoff_results::directory::Stored;
+use bakeoff_results::directory::StoredExperiment;
 use bakeoff_results::{Comparison, RESULTS_SCHEMA, Results, RoundKind, Setup, WorkloadResult};
 use bakeoff_stats::{Decision, Verdict};
 use decide::{Decided, Progress};
@@ -68,7 +68,7 @@ pub enum AnalyseError {
 
 /// Intermediate state of a running experiment.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Standing {
+pub struct InterimState {
     /// Complete rounds, paired ones after a duet included.
     pub rounds: u32,
     /// Most rounds that are planned, those included.
@@ -105,7 +105,7 @@ pub struct ArmStanding {
 ///
 /// # Errors
 /// A stored histogram is damaged.
-pub fn analyse(stored: &Stored) -> Result<Results, AnalyseError> {
+pub fn analyse(stored: &StoredExperiment) -> Result<Results, AnalyseError> {
     let (setup, stopped_by) = (&stored.setup, stored.stopped_by);
     if let Some(peak) = &setup.peak {
         return peak::results(stored, peak);
@@ -178,7 +178,7 @@ pub(crate) struct Figures(Table);
 impl Figures {
     /// # Errors
     /// As [`analyse`].
-    pub(crate) fn read(stored: &Stored) -> Result<Self, AnalyseError> {
+    pub(crate) fn read(stored: &StoredExperiment) -> Result<Self, AnalyseError> {
         Table::read(&stored.setup, &stored.slices, Depth::Histograms).map(Self)
     }
 
@@ -208,7 +208,7 @@ impl Figures {
 ///
 /// # Errors
 /// As [`analyse`].
-pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
+pub fn standing(stored: &StoredExperiment) -> Result<InterimState, AnalyseError> {
     let has_lateness =
         stored.setup.max_lateness_ns.is_some() || !stored.setup.workload.populations.is_empty();
     let needs_times = has_lateness || stored.setup.primary == RESPONSE_P50;
@@ -227,7 +227,7 @@ pub fn standing(stored: &Stored) -> Result<Standing, AnalyseError> {
     }
     let max_rounds = table.looks.last() + stored.setup.design.after.rounds();
     let next = next(&stored.setup, &table, &decided);
-    Ok(Standing { rounds: table.rounds() as u32, max_rounds, next, arms })
+    Ok(InterimState { rounds: table.rounds() as u32, max_rounds, next, arms })
 }
 
 /// First the rounds of the design, until every arm is decided or all are run; then rounds in turn, alternating between

@@ -4,7 +4,7 @@ use super::arm::median;
 use super::compare::{Of, per_slice};
 use super::series::{Series, Table};
 use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
-use bakeoff_meter::{Counters, Meter};
+use bakeoff_meter::{Meter, SliceCounters};
 use bakeoff_results::{ArmResult, OperationFigures, OperationResult, OperationSetup, Setup};
 use std::collections::BTreeMap;
 
@@ -40,7 +40,7 @@ fn result(of: &Of<'_>, known: &OperationSetup) -> OperationResult {
 
 fn figures(alone: &Series, arm: &str, known: &OperationSetup) -> OperationFigures {
     let column = alone.column(arm);
-    let all = Counters::sum(&column.counters);
+    let all = SliceCounters::sum(&column.counters);
     let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
     let meters = SHOWN.into_iter().filter_map(catalogue::find);
     OperationFigures {
@@ -55,7 +55,7 @@ fn figures(alone: &Series, arm: &str, known: &OperationSetup) -> OperationFigure
 }
 
 /// The mean of each step over all operations.
-fn steps(slices: &[Counters], operation: &str) -> BTreeMap<String, f64> {
+fn steps(slices: &[SliceCounters], operation: &str) -> BTreeMap<String, f64> {
     let mut sums: BTreeMap<String, f64> = BTreeMap::new();
     let mut tried = 0;
     for counts in slices.iter().filter_map(|slice| slice.operations.get(operation)) {

@@ -7,7 +7,7 @@ use super::compare::{Of, Quantiles, exploratory_rows};
 use super::invalid::{failing, later_than};
 use super::series::{Column, Table};
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
-use bakeoff_meter::{Counters, Meter};
+use bakeoff_meter::{Meter, SliceCounters};
 use bakeoff_results::{ArmResult, PopulationFigures, PopulationResult, PopulationSetup, Setup};
 use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
@@ -41,7 +41,7 @@ pub(super) fn all(setup: &Setup, table: &Table, arms: &BTreeMap<String, ArmResul
 }
 
 fn figures(column: &Column) -> PopulationFigures {
-    let Counters { requests, replies, cut, errors, refused, .. } = Counters::sum(&column.counters);
+    let SliceCounters { requests, replies, cut, errors, refused, .. } = SliceCounters::sum(&column.counters);
     let ended = requests - cut;
     let of = |meter: &Meter| median(column.counters.iter().filter_map(meter.of_slice).collect());
     let meters = SHOWN.into_iter().filter_map(catalogue::find);
@@ -72,7 +72,7 @@ fn spoiled_by(
     arm: &str,
 ) -> Option<String> {
     let name = &known.population;
-    let all = Counters::sum(&alone.main().column(arm).counters);
+    let all = SliceCounters::sum(&alone.main().column(arm).counters);
     if let Some(why) = failing(&all, known.max_errors, "requests") {
         return Some(format!("the population {name}: {why}"));
     }
@@ -82,7 +82,7 @@ fn spoiled_by(
 
 /// The other population that had most of the generator.
 fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> String {
-    let cpu = |table: &Table| Counters::sum(&table.main().column(arm).counters).generator_cpu_ns;
+    let cpu = |table: &Table| SliceCounters::sum(&table.main().column(arm).counters).generator_cpu_ns;
     let all: u64 = populations.iter().map(|(_, table)| cpu(table)).sum();
     let others = populations.iter().filter(|(known, _)| known.population != name);
     let Some((most, table)) = others.max_by_key(|(_, table)| cpu(table)) else { return String::new() };
@@ -112,7 +112,7 @@ mod tests {
             let (times, counters) = recorder.finish();
             let requests = counters.requests + 10;
             let counters =
-                Counters { requests, cut: 10, generator_cpu_ns, wall_ns: 1_000_000_000, ..counters };
+                SliceCounters { requests, cut: 10, generator_cpu_ns, wall_ns: 1_000_000_000, ..counters };
             PopulationRecord { counters, times: times.encode() }
         };
         let populations = BTreeMap::from([
@@ -129,7 +129,7 @@ mod tests {
             round: 0,
             position: 0,
             arm: arm.to_owned(),
-            design: bakeoff_plan::Design::Pairs,
+            design: bakeoff_plan::RoundDesign::Pairs,
             load: None,
             start: 0,
             proof: None,

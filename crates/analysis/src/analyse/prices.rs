@@ -8,7 +8,7 @@ use super::series::{Series, primary};
 use bakeoff_meter::catalogue::{PATH_CPU, SUBJECT_CPU};
 use bakeoff_meter::{Meter, catalogue};
 use bakeoff_results::{PriceResult, Setup};
-use bakeoff_stats::{BENT, Effect, FactorLevel, Interval, Price, Shape, price};
+use bakeoff_stats::{BENT, DesignLevel, Effect, Interval, LineFit, Price, price};
 
 /// A line for each numeric factor, each setting of the others, and each meter of cost.
 pub(super) fn prices(setup: &Setup, series: &Series) -> Vec<PriceResult> {
@@ -67,7 +67,7 @@ fn priced(
         .iter()
         .enumerate()
         .filter(|(other, _)| *other != factor && cells.setup.factors.len() > 1)
-        .map(|(other, level)| cells.name(FactorLevel { factor: other, level: *level }))
+        .map(|(other, level)| cells.name(DesignLevel { factor: other, level: *level }))
         .collect();
     let name = cells.setup.factors[factor].name.clone();
     let unit = meter.unit.as_str();
@@ -96,11 +96,11 @@ fn share_of_intercept(found: &Price) -> Option<f64> {
     (found.intercept.interval.low > 0.0).then(|| found.slope.effect / found.intercept.effect)
 }
 
-const fn shape_word(shape: &Shape) -> &'static str {
+const fn shape_word(shape: &LineFit) -> &'static str {
     match shape {
-        Shape::Line { .. } => "line",
-        Shape::Bent { .. } => "bent",
-        Shape::Unchecked => "unchecked",
+        LineFit::Line { .. } => "line",
+        LineFit::Bent { .. } => "bent",
+        LineFit::Unchecked => "unchecked",
     }
 }
 
@@ -117,16 +117,16 @@ fn in_words(factor: &str, unit: &str, meter: &Meter, found: &Price) -> String {
         share.unwrap_or_default()
     );
     match &found.shape {
-        Shape::Line { within } => format!(
+        LineFit::Line { within } => format!(
             "{price}; a line: no level is off it by more than {}",
             percent(*within).trim_start_matches('+')
         ),
-        Shape::Bent { x, off, .. } => format!(
+        LineFit::Bent { x, off, .. } => format!(
             "{price}; this is no line: at {x} the figure lies {} off it, more than {}, and one price misleads",
             percent(*off),
             percent(BENT).trim_start_matches('+')
         ),
-        Shape::Unchecked => {
+        LineFit::Unchecked => {
             format!("{price}; two levels always make a line: a third would show whether it is one")
         }
     }

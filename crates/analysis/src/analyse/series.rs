@@ -3,8 +3,10 @@
 use super::AnalyseError;
 use crate::looks::looks;
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
-use bakeoff_meter::{Buckets, Counters, DecodeError, Decoder, Histogram, Kind, Meter, Side, Sum, Times};
-use bakeoff_plan::Design;
+use bakeoff_meter::{
+    Aggregation, Buckets, DecodeError, Histogram, HistogramDecoder, Meter, Side, SliceCounters, Sum, Times,
+};
+use bakeoff_plan::RoundDesign;
 use bakeoff_results::{PopulationSetup, RoundKind, Setup, SliceRecord};
 use bakeoff_stats::LookPlan;
 use std::collections::BTreeMap;
@@ -13,7 +15,7 @@ use std::collections::BTreeMap;
 /// all rounds together, and per round as the buckets that hold anything.
 #[derive(Default)]
 pub(super) struct Column {
-    pub(super) counters: Vec<Counters>,
+    pub(super) counters: Vec<SliceCounters>,
     pub(super) merged: Times,
     /// Start of each slice, since the run began.
     pub(super) started_ns: Vec<u64>,
@@ -56,7 +58,7 @@ impl Table {
 
     fn of(setup: &Setup, slices: &[SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
         let design = &setup.design;
-        let of = |kind: RoundKind, load: Option<u32>, by: Design| {
+        let of = |kind: RoundKind, load: Option<u32>, by: RoundDesign| {
             let is_of = |slice: &&SliceRecord| design.kind_of(slice) == kind && slice.load == load;
             let own: Vec<&SliceRecord> = slices.iter().filter(is_of).collect();
             Ok::<_, AnalyseError>(Series { load, design: by, ..Series::read(setup, &own, depth)? })
@@ -71,8 +73,8 @@ impl Table {
         Ok(Self {
             decide_at: (design.decide_at as usize).min(loads.len() - 1),
             loads,
-            in_turn: of(RoundKind::InTurn, Some(design.decide_at), Design::Pairs)?,
-            full_speed: of(RoundKind::FullSpeed, None, Design::Pairs)?,
+            in_turn: of(RoundKind::InTurn, Some(design.decide_at), RoundDesign::Pairs)?,
+            full_speed: of(RoundKind::FullSpeed, None, RoundDesign::Pairs)?,
             looks: looks(setup, slices),
             is_duet: design.is_duet(),
             populations: Vec::new(),
@@ -98,7 +100,8 @@ impl Table {
     /// outcomes. Times come from whole slices at the same load, and throughput from rounds in which nothing sets the
     /// pace.
     pub(super) fn valid_for(&self, meter: &Meter) -> &Series {
-        let of_subject = meter.side == Side::Subject && meter.kind != Kind::Histogram && !meter.is_speed();
+        let of_subject =
+            meter.side == Side::Subject && meter.kind != Aggregation::Histogram && !meter.is_speed();
         match () {
             () if of_subject || meter.part_of.is_some() => self.main(),
             () if meter.is_speed() && self.full_speed.rounds > 0 => &self.full_speed,
@@ -141,7 +144,7 @@ pub(super) struct Series {
     /// Numbers of the rounds, ascending.
     numbers: Vec<u32>,
     /// The design of their slices.
-    pub(super) design: Design,
+    pub(super) design: RoundDesign,
     /// Index of their load in the design's list; none: the plan's own clock.
     pub(super) load: Option<u32>,
     /// The start of the arms that each round belongs to.
@@ -164,7 +167,7 @@ impl Series {
         }
         by_round.retain(|_, round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str())));
         let complete: Vec<_> = by_round.values().collect();
-        let mut decoder = Decoder::default();
+        let mut decoder = HistogramDecoder::default();
         let mut columns = BTreeMap::new();
         for arm in &setup.arms {
             let slices = complete.iter().map(|round| round[arm.as_str()]);
@@ -178,7 +181,7 @@ impl Series {
             columns,
             rounds: complete.len(),
             numbers: by_round.keys().copied().collect(),
-            design: Design::Pairs,
+            design: RoundDesign::Pairs,
             load: None,
             starts: complete.iter().map(|round| round[setup.baseline.as_str()].start).collect(),
             seconds_per_round: seconds_per_round(slices, complete.len()),
@@ -233,9 +236,9 @@ impl Series {
 
 impl Column {
     fn alone(&self, operation: &str) -> Self {
-        let of = |counters: &Counters| {
+        let of = |counters: &SliceCounters| {
             let counts = counters.operations.get(operation);
-            counts.map_or_else(Counters::default, |counts| counts.alone(operation))
+            counts.map_or_else(SliceCounters::default, |counts| counts.alone(operation))
         };
         let (counters, started_ns) = (self.counters.iter().map(of).collect(), self.started_ns.clone());
         let mut column = Self { counters, started_ns, ..Self::default() };
@@ -253,7 +256,7 @@ impl Column {
     fn time<'a>(
         &mut self,
         slices: impl Iterator<Item = &'a SliceRecord>,
-        decoder: &mut Decoder,
+        decoder: &mut HistogramDecoder,
     ) -> Result<(), AnalyseError> {
         let mut sums = Sums::default();
         for slice in slices {
@@ -292,7 +295,11 @@ struct Sums {
 
 impl Sums {
     /// Gives the slice's own response and service times.
-    fn add(&mut self, slice: &SliceRecord, decoder: &mut Decoder) -> Result<(Buckets, Buckets), DecodeError> {
+    fn add(
+        &mut self,
+        slice: &SliceRecord,
+        decoder: &mut HistogramDecoder,
+    ) -> Result<(Buckets, Buckets), DecodeError> {
         let mut read = |text: &str, sum: &mut Sum| {
             let buckets = decoder.read(text)?;
             sum.add(&buckets);

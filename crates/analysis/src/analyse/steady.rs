@@ -1,7 +1,7 @@
 //! Stationarity of an arm's primary figure over the run, and the cause of a shift.
 
 use super::series::{Series, primary};
-use bakeoff_meter::Counters;
+use bakeoff_meter::SliceCounters;
 use bakeoff_results::{Setup, SteadyResult};
 use bakeoff_stats::{SMALLEST_SHIFT, Shift, Steadiness, steady};
 
@@ -55,14 +55,14 @@ pub(super) fn result(setup: &Setup, series: &Series, arm: &str) -> Option<Steady
 }
 
 /// Another change at that time.
-fn cause(counters: &[Counters], shift: &Shift) -> String {
+fn cause(counters: &[SliceCounters], shift: &Shift) -> String {
     let (before, after) = counters.split_at(shift.at.min(counters.len()));
     let near_before = &before[before.len().saturating_sub(5)..];
     let near_after = &after[..after.len().min(5)];
-    let mean = |slices: &[Counters], pick: fn(&Counters) -> f64| {
+    let mean = |slices: &[SliceCounters], pick: fn(&SliceCounters) -> f64| {
         slices.iter().map(pick).sum::<f64>() / slices.len().max(1) as f64
     };
-    let jump = |pick: fn(&Counters) -> f64| mean(near_after, pick) - mean(near_before, pick);
+    let jump = |pick: fn(&SliceCounters) -> f64| mean(near_after, pick) - mean(near_before, pick);
     let steal = jump(|c| c.host.steal);
     if steal.abs() > STEAL {
         return format!(", as steal went {} by {:.0} points", up(steal), steal.abs() * 100.0);
@@ -71,7 +71,7 @@ fn cause(counters: &[Counters], shift: &Shift) -> String {
     if pressure.abs() > PRESSURE {
         return format!(", as pressure on memory went {}", up(pressure));
     }
-    let memory = |c: &Counters| c.usage.rss_bytes.unwrap_or(0) as f64;
+    let memory = |c: &SliceCounters| c.usage.rss_bytes.unwrap_or(0) as f64;
     let (old, new) = (mean(near_before, memory), mean(near_after, memory));
     if old > 0.0 && (new / old - 1.0).abs() > MEMORY {
         return format!(

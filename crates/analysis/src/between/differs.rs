@@ -2,7 +2,7 @@
 
 use super::{BetweenError, Differs};
 use bakeoff_plan::Extent;
-use bakeoff_results::directory::Stored;
+use bakeoff_results::directory::StoredExperiment;
 use bakeoff_results::{Fact, Setup, SubjectSetup};
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ pub(super) fn ensure_the_same(old: &Setup, new: &Setup, of_verdicts: bool) -> Re
 }
 
 /// All recorded differences: of the runs, then the machines, then the servers.
-pub(super) fn list(old: &Stored, new: &Stored, arms: &[String]) -> Vec<Differs> {
+pub(super) fn list(old: &StoredExperiment, new: &StoredExperiment, arms: &[String]) -> Vec<Differs> {
     let mut found = Vec::new();
     let mut add = |what: &str, old: String, new: String| {
         if old != new {

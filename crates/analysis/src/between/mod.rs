@@ -15,7 +15,7 @@ use bakeoff_plan::study;
 use bakeoff_plan::suggestion;
 use bakeoff_results::Results;
 use bakeoff_results::StudySection;
-use bakeoff_results::directory::Stored;
+use bakeoff_results::directory::StoredExperiment;
 use bakeoff_stats::Unpaired;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -25,7 +25,7 @@ pub const BETWEEN_SCHEMA: &str = "bakeoff-compare-results/2";
 
 /// The requested comparison.
 #[derive(Clone, Debug, Default)]
-pub struct Wanted {
+pub struct RequestedComparison {
     /// One arm; all that both runs have when `None`.
     pub arm: Option<String>,
     /// Meters; the figure that the verdicts stand on when empty.
@@ -82,7 +82,7 @@ pub struct Between {
     /// Everything noted about the two runs that is not the same.
     pub differs: Vec<Differs>,
     /// A row for each arm and meter.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ComparisonRow>,
     /// What the newer run differs by beside the figures of the study that its plan names, where that has such figures.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub study: Option<StudySection>,
@@ -116,7 +116,7 @@ pub struct Differs {
 
 /// One arm in one meter.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct Row {
+pub struct ComparisonRow {
     /// The arm.
     pub arm: String,
     /// The kind of operation that the figures are of; none: all that a slice does.
@@ -191,8 +191,8 @@ impl From<Unpaired> for Changed {
 
 /// Both runs with their figures.
 struct Runs<'a> {
-    old: &'a Stored,
-    new: &'a Stored,
+    old: &'a StoredExperiment,
+    new: &'a StoredExperiment,
     old_results: Results,
     new_results: Results,
 }
@@ -201,7 +201,11 @@ struct Runs<'a> {
 ///
 /// # Errors
 /// They cannot be compared, or what is asked for is in neither.
-pub fn between(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Between, BetweenError> {
+pub fn between(
+    old: &StoredExperiment,
+    new: &StoredExperiment,
+    wanted: &RequestedComparison,
+) -> Result<Between, BetweenError> {
     let mut meters = meters(old, new, wanted)?;
     if !wanted.anyway {
         differs::ensure_the_same(&old.setup, &new.setup, wanted.meters.is_empty())?;
@@ -242,7 +246,11 @@ fn named(results: &Results) -> RunNamed {
     }
 }
 
-fn meters(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Vec<&'static Meter>, BetweenError> {
+fn meters(
+    old: &StoredExperiment,
+    new: &StoredExperiment,
+    wanted: &RequestedComparison,
+) -> Result<Vec<&'static Meter>, BetweenError> {
     let find = |name: &String| catalogue::find(name).ok_or_else(|| BetweenError::NoMeter(name.clone()));
     match wanted.meters.as_slice() {
         [] => {
@@ -255,8 +263,12 @@ fn meters(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Vec<&'static Me
 }
 
 /// Arms of both runs in the old plan's order, without the second processes of baselines.
-fn arms(old: &Stored, new: &Stored, wanted: &Wanted) -> Result<Vec<String>, BetweenError> {
-    let own = |stored: &Stored| {
+fn arms(
+    old: &StoredExperiment,
+    new: &StoredExperiment,
+    wanted: &RequestedComparison,
+) -> Result<Vec<String>, BetweenError> {
+    let own = |stored: &StoredExperiment| {
         stored.setup.arms.iter().filter(|arm| !stored.setup.is_second(arm)).cloned().collect::<Vec<String>>()
     };
     let (theirs, ours) = (own(old), own(new));

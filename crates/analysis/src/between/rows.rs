@@ -1,12 +1,12 @@
 //! Rows of a comparison of two runs: the cost of each arm in either run, and its plain figures.
 
-use super::{BetweenError, Changed, Row, Runs};
+use super::{BetweenError, Changed, ComparisonRow, Runs};
 use crate::analyse::Figures;
 use bakeoff_meter::catalogue::{self, OPERATION_TIME};
 use bakeoff_meter::{Meter, Unit};
 use bakeoff_results::{Comparison, OperationResult, Results};
 use bakeoff_stats::{
-    Estimate, Interval, Level, OfRun, Scale, Unpaired, Verdict, change_of_effect, change_of_figure,
+    Estimate, Interval, Level, RunRounds, Scale, Unpaired, Verdict, change_of_effect, change_of_figure,
     change_of_quantile,
 };
 
@@ -16,14 +16,15 @@ pub(super) fn all(
     arms: &[String],
     meters: &[&Meter],
     by_operation: bool,
-) -> Result<Vec<Row>, BetweenError> {
+) -> Result<Vec<ComparisonRow>, BetweenError> {
     let (old, new) = (Figures::read(runs.old)?, Figures::read(runs.new)?);
     let cells = meters.iter().flat_map(|meter| arms.iter().map(move |arm| (arm, meter)));
-    let mut rows: Vec<Row> = cells.map(|(arm, meter)| row(runs, (&old, &new), arm, meter)).collect();
+    let mut rows: Vec<ComparisonRow> =
+        cells.map(|(arm, meter)| row(runs, (&old, &new), arm, meter)).collect();
     let Some(time) = catalogue::find(OPERATION_TIME).filter(|_| by_operation) else { return Ok(rows) };
     for (theirs, ours) in operations(runs) {
         let (old, new) = (old.alone(&theirs.operation), new.alone(&theirs.operation));
-        let figure = |arm: &String| Row {
+        let figure = |arm: &String| ComparisonRow {
             operation: Some(ours.operation.clone()),
             cost: None,
             amount: None,
@@ -42,11 +43,11 @@ fn operations<'r>(runs: &'r Runs<'_>) -> impl Iterator<Item = (&'r OperationResu
     runs.new_results.operations.iter().filter_map(move |ours| Some((theirs(&ours)?, ours)))
 }
 
-fn row(runs: &Runs<'_>, (old, new): (&Figures, &Figures), arm: &str, meter: &Meter) -> Row {
+fn row(runs: &Runs<'_>, (old, new): (&Figures, &Figures), arm: &str, meter: &Meter) -> ComparisonRow {
     let (theirs, ours) = (find(&runs.old_results, arm, meter.name), find(&runs.new_results, arm, meter.name));
     let figure = old.of(arm, meter).zip(new.of(arm, meter)).and_then(|(then, now)| {
-        let then = OfRun { values: &then, starts: old.starts_for(meter) };
-        let now = OfRun { values: &now, starts: new.starts_for(meter) };
+        let then = RunRounds { values: &then, starts: old.starts_for(meter) };
+        let now = RunRounds { values: &now, starts: new.starts_for(meter) };
         change_of_figure(then, now, Level::ONCE)
     });
     let both = theirs.zip(ours);
@@ -55,7 +56,7 @@ fn row(runs: &Runs<'_>, (old, new): (&Figures, &Figures), arm: &str, meter: &Met
         .and_then(|(theirs, ours)| cost(meter, (theirs, old.starts_of(theirs)), (ours, new.starts_of(ours))));
     let amount =
         both.and_then(|(theirs, ours)| amount((theirs, old.starts_of(theirs)), (ours, new.starts_of(ours))));
-    Row {
+    ComparisonRow {
         arm: arm.to_owned(),
         operation: None,
         meter: meter.name.to_owned(),
@@ -88,12 +89,12 @@ fn amount(old: (&Comparison, &[u32]), new: (&Comparison, &[u32])) -> Option<Unpa
     if then.is_empty() || now.is_empty() {
         return None;
     }
-    let then = OfRun { values: &then, starts: &then_starts };
-    change_of_effect(then, OfRun { values: &now, starts: &now_starts }, Scale::Difference, Level::ONCE)
+    let then = RunRounds { values: &then, starts: &then_starts };
+    change_of_effect(then, RunRounds { values: &now, starts: &now_starts }, Scale::Difference, Level::ONCE)
 }
 
-fn of_rounds<'a>((row, starts): (&'a Comparison, &'a [u32])) -> Option<OfRun<'a>> {
-    (!row.differences.is_empty()).then_some(OfRun { values: &row.differences, starts })
+fn of_rounds<'a>((row, starts): (&'a Comparison, &'a [u32])) -> Option<RunRounds<'a>> {
+    (!row.differences.is_empty()).then_some(RunRounds { values: &row.differences, starts })
 }
 
 fn find<'r>(results: &'r Results, arm: &str, meter: &str) -> Option<&'r Comparison> {

@@ -4,7 +4,7 @@
 
 use super::noun;
 use crate::between;
-use bakeoff_plan::study::{Link, Measure};
+use bakeoff_plan::study::{FigureLink, Measure};
 use bakeoff_results::{Comparison, PopulationResult, Results};
 use bakeoff_stats::{Level, Scale, Verdict, effect, effect_of};
 
@@ -29,7 +29,7 @@ impl Found {
     }
 
     /// The arm's own figure, compared with nothing; its interval if it has one.
-    fn own(link: &Link, results: &Results) -> Option<Self> {
+    fn own(link: &FigureLink, results: &Results) -> Option<Self> {
         let arm = results.arms.get(&link.arm)?;
         let of_all = link.population.is_none() && link.operation.is_none();
         let estimate = arm.estimates.get(link.meter).filter(|_| of_all);
@@ -69,7 +69,7 @@ impl Found {
 }
 
 /// The run's comparison, or why it has none.
-pub(super) fn find(link: &Link, results: &Results) -> Result<Found, String> {
+pub(super) fn find(link: &FigureLink, results: &Results) -> Result<Found, String> {
     for arm in [&link.arm, &link.baseline] {
         if !results.order.contains(arm) {
             return Err(format!("this run has no arm `{arm}`"));
@@ -105,13 +105,13 @@ pub(super) fn find(link: &Link, results: &Results) -> Result<Found, String> {
 }
 
 /// The population that a figure is of.
-fn population<'r>(link: &Link, results: &'r Results) -> Option<&'r PopulationResult> {
+fn population<'r>(link: &FigureLink, results: &'r Results) -> Option<&'r PopulationResult> {
     results.populations.iter().find(|of| Some(&of.population) == link.population.as_ref())
 }
 
 /// The change of the arm's figure from the older run, or why that is not known.
-pub(super) fn found_between(link: &Link, rows: &[between::Row]) -> Result<Found, String> {
-    let is_it = |row: &&between::Row| {
+pub(super) fn found_between(link: &FigureLink, rows: &[between::ComparisonRow]) -> Result<Found, String> {
+    let is_it = |row: &&between::ComparisonRow| {
         row.arm == link.arm && row.meter == link.meter && row.operation == link.operation
     };
     let row = rows.iter().find(is_it).ok_or_else(|| match &link.operation {

@@ -269,7 +269,7 @@ fn a_newer_run_against_an_older_one_is_a_statement_of_its_own() {
         change_high: change + 0.01,
         level: 0.95,
     };
-    let row = between::Row {
+    let row = between::ComparisonRow {
         arm: "here".to_owned(),
         operation: None,
         meter: "system_cpu".to_owned(),

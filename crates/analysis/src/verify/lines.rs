@@ -1,7 +1,7 @@
 //! Verification of growing files: each line as written, and no round with a hole.
 
 use super::Verified;
-use bakeoff_results::directory::{self, Check, DirectoryError, Fault, Layout, SLICES, Stored};
+use bakeoff_results::directory::{self, Check, DirectoryError, Layout, LineFault, SLICES, StoredExperiment};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -21,12 +21,12 @@ pub(super) fn check_chains(
         for (index, fault) in directory::faults(whole, Check::before_the_first(setup)) {
             let line = whole.lines().nth(index).unwrap_or_default();
             let what = match fault {
-                Fault::Unchecked => "has no check: it was changed or was not written by bakeoff",
-                Fault::Changed if index == 0 && !ended => &format!(
+                LineFault::Unchecked => "has no check: it was changed or was not written by bakeoff",
+                LineFault::Changed if index == 0 && !ended => &format!(
                     "changed since it was written, or {} was, or a line before it is missing",
                     layout.setup
                 ),
-                Fault::Changed => "changed since it was written, or the line before it is missing",
+                LineFault::Changed => "changed since it was written, or the line before it is missing",
             };
             verified.find(format!("{name} line {}{}", index + 1, whose(line)), what);
         }
@@ -50,7 +50,7 @@ fn whose(line: &str) -> String {
 }
 
 /// Checks that every arm is once in every round but the last, which may have been cut short.
-pub(super) fn check_rounds(stored: &Stored, verified: &mut Verified) {
+pub(super) fn check_rounds(stored: &StoredExperiment, verified: &mut Verified) {
     let arms = &stored.setup.arms;
     let mut seen = BTreeSet::new();
     for (index, slice) in stored.slices.iter().enumerate() {

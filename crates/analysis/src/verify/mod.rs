@@ -10,7 +10,8 @@ mod lines;
 
 use crate::analyse::analyse;
 use bakeoff_results::directory::{
-    self, Digests, DirectoryError, END, EXPERIMENT, EndRecord, Layout, PLAN, RESULTS, Stopped, Stored,
+    self, Digests, DirectoryError, END, EXPERIMENT, EndRecord, Layout, PLAN, RESULTS, StopReason,
+    StoredExperiment,
 };
 use bakeoff_results::{Results, Setup};
 use serde::Serialize;
@@ -50,7 +51,7 @@ pub struct Verified {
 }
 
 /// The files of an experiment and what follows from them.
-pub type Again = (Stored, Results);
+pub type Again = (StoredExperiment, Results);
 
 impl Verified {
     /// Checks one more file against its present form; a missing file is no fault.
@@ -122,7 +123,7 @@ pub fn files<E: DeserializeOwned>(dir: &Path, layout: &Layout) -> Result<Verifie
 /// There is no run in it, or it is in another version's form.
 pub fn experiment(dir: &Path) -> Result<(Verified, Option<Again>), DirectoryError> {
     let setup: Setup = EXPERIMENT.setup(dir)?;
-    let mut verified = files::<Stopped>(dir, &EXPERIMENT)?;
+    let mut verified = files::<StopReason>(dir, &EXPERIMENT)?;
     if EXPERIMENT.digests(dir)?.get(PLAN) != Some(&setup.plan_sha256) {
         let what = format!("is not the plan that {} was made from", EXPERIMENT.setup);
         verified.findings.insert(0, Finding { place: PLAN.to_owned(), what });

@@ -6,7 +6,7 @@
 
 use super::faults::of_both_ends;
 use crate::records::{OriginHeard, RunRecord};
-use crate::results::Fault;
+use crate::results::FaultCount;
 use std::collections::BTreeMap;
 
 /// Number of requests, or share of them, within chance and the habits of honest proxies. A proxy may ask again when a
@@ -79,7 +79,7 @@ pub(super) fn cheats(run: &RunRecord) -> BTreeMap<Cheat, u64> {
 }
 
 /// The cheats of all runs, as faults.
-pub(super) fn of(runs: &[(usize, &RunRecord)]) -> impl Iterator<Item = Fault> {
+pub(super) fn of(runs: &[(usize, &RunRecord)]) -> impl Iterator<Item = FaultCount> {
     let mut counts: BTreeMap<Cheat, u64> = BTreeMap::new();
     for (cheat, count) in runs.iter().flat_map(|(_, run)| cheats(run)) {
         *counts.entry(cheat).or_default() += count;

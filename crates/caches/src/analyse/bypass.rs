@@ -4,7 +4,7 @@
 //! that any cache has at a higher rate, because more is still being fetched or its store has no room, do not count.
 
 use super::sentences::rate;
-use crate::results::{Entrant, Point};
+use crate::results::{EntrantResults, Point};
 
 /// Least fall that is reported: two points, beyond what is explained.
 const FALL: f64 = 0.02;
@@ -12,7 +12,7 @@ const FALL: f64 = 0.02;
 /// The sentence on an entrant whose hit ratio falls. Reports the lowest rate from which every rate, the highest
 /// included, has a hit ratio below that of the lowest rate by more than their intervals and by more than simulation
 /// explains.
-pub(super) fn words(entrant: &Entrant) -> Option<String> {
+pub(super) fn words(entrant: &EntrantResults) -> Option<String> {
     let first = entrant.points.first()?;
     let has_hits =
         |point: &&Point| point.phase == first.phase && point.cut_short.is_none() && point.hit_ratio.is_some();

@@ -10,10 +10,10 @@
 //! add as squares do.
 
 use super::point::telling;
-use crate::directory::Stored;
-use crate::records::{PhaseLine, Purpose, RunRecord};
-use crate::results::{Cost, Point};
-use bakeoff_robots::ledger::{Scope, Sums};
+use crate::directory::StoredBakeoff;
+use crate::records::{PhaseLine, RunPurpose, RunRecord};
+use crate::results::{CacheCost, Point};
+use bakeoff_robots::ledger::{RecordScope, Sums};
 use bakeoff_stats::{Level, of_batches};
 
 /// Share of hits above which a fill does not show the cost of a miss.
@@ -33,7 +33,11 @@ impl Known {
 }
 
 /// `None` if CPU cannot be read.
-pub(super) fn of(stored: &Stored, runs: &[(usize, &RunRecord)], points: &[Point]) -> Option<Cost> {
+pub(super) fn of(
+    stored: &StoredBakeoff,
+    runs: &[(usize, &RunRecord)],
+    points: &[Point],
+) -> Option<CacheCost> {
     let point = busiest(points)?;
     let per_request = point.cpu_per_request_ns? as f64;
     let is_of_rate = |run: &RunRecord| run.purpose.measured().is_some_and(|(order, _)| order == point.order);
@@ -61,11 +65,11 @@ fn busiest(points: &[Point]) -> Option<&Point> {
     whole.max_by(|a, b| rate(a).total_cmp(&rate(b))).or_else(|| telling(points))
 }
 
-fn cost(hit: Option<Known>, miss: Known, how: String) -> Cost {
+fn cost(hit: Option<Known>, miss: Known, how: String) -> CacheCost {
     let (hit_low_ns, hit_high_ns) = hit.map_or((None, None), Known::ends);
     let (miss_low_ns, miss_high_ns) = miss.ends();
     let hit_ns = hit.map(|hit| hit.ns);
-    Cost { hit_ns, hit_low_ns, hit_high_ns, miss_ns: miss.ns, miss_low_ns, miss_high_ns, how }
+    CacheCost { hit_ns, hit_low_ns, hit_high_ns, miss_ns: miss.ns, miss_low_ns, miss_high_ns, how }
 }
 
 /// The rest of a rate's CPU, for its hits.
@@ -84,8 +88,8 @@ fn hit(hits: f64, per_request: f64, miss: Known, batches: &[(f64, &Sums)]) -> Kn
 }
 
 /// CPU per request of all fills.
-fn miss(stored: &Stored, runs: &[(usize, &RunRecord)]) -> Option<Known> {
-    let fills = runs.iter().filter(|(_, run)| run.purpose == Purpose::Fill);
+fn miss(stored: &StoredBakeoff, runs: &[(usize, &RunRecord)]) -> Option<Known> {
+    let fills = runs.iter().filter(|(_, run)| run.purpose == RunPurpose::Fill);
     let fills: Vec<(usize, &PhaseLine)> =
         fills.filter_map(|(number, run)| Some((*number, run.last_phase()?))).collect();
     let (mut cpu_ns, mut finished) = (0, 0);
@@ -102,12 +106,15 @@ fn miss(stored: &Stored, runs: &[(usize, &RunRecord)]) -> Option<Known> {
 }
 
 /// CPU and sums of each interval of these phases of runs; none if one of them has no CPU.
-fn cpu<'s, 'p>(stored: &'s Stored, of: impl Iterator<Item = (usize, &'p str)>) -> Vec<(f64, &'s Sums)> {
+fn cpu<'s, 'p>(
+    stored: &'s StoredBakeoff,
+    of: impl Iterator<Item = (usize, &'p str)>,
+) -> Vec<(f64, &'s Sums)> {
     let mut batches = Vec::new();
     for (number, phase) in of {
         let of_run = stored.intervals.iter().filter(|line| line.run as usize == number);
-        let of_phase =
-            of_run.filter(|line| line.interval.scope == Scope::Interval && line.interval.phase == phase);
+        let of_phase = of_run
+            .filter(|line| line.interval.scope == RecordScope::Interval && line.interval.phase == phase);
         let read = of_phase.map(|line| Some((line.cache_cpu_ns? as f64, &line.interval.sums)));
         batches.extend(read);
     }

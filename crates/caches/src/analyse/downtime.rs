@@ -1,11 +1,11 @@
 //! Downtime figures of an outage, from its run.
 
-use crate::records::{Moments, Outage, PhaseLine, Purpose, RunRecord};
+use crate::records::{Moments, Outage, PhaseLine, RunPurpose, RunRecord};
 use crate::results::Downtime;
 
 /// Outages of a rate; none for other runs.
 pub(super) fn of(run: &RunRecord) -> Vec<Downtime> {
-    let Purpose::Rate { order, rate_per_s } = run.purpose else { return Vec::new() };
+    let RunPurpose::Rate { order, rate_per_s } = run.purpose else { return Vec::new() };
     let seen = run.outages.iter().map(|outage| {
         let (before, after) = around(run, outage);
         let hit_ratio = |line: Option<&PhaseLine>| line.and_then(|line| line.phase.sums.document_hit_ratio());

@@ -1,13 +1,13 @@
 //! Faults of a cache, and failed requests, over all runs against it.
 
 use crate::records::RunRecord;
-use crate::results::Fault;
+use crate::results::FaultCount;
 use bakeoff_meter::ErrorClass;
 use bakeoff_robots::judge::Weight;
 use std::collections::BTreeMap;
 
 /// Faults of replies, most frequent first.
-pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
+pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
     let mut counts = BTreeMap::new();
     let mut firsts = BTreeMap::new();
     for line in runs.iter().flat_map(|(_, run)| &run.phases) {
@@ -20,7 +20,7 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
         }
     }
     let all = finished(runs);
-    let fault = |(fault, count): (bakeoff_robots::judge::Fault, u64)| Fault {
+    let fault = |(fault, count): (bakeoff_robots::judge::ReplyFault, u64)| FaultCount {
         label: fault.label().to_owned(),
         meaning: fault.meaning().to_owned(),
         only_counted: fault.weight() == Weight::Counted,
@@ -32,7 +32,7 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
 }
 
 /// Requests that failed, most frequent first.
-pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
+pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     let mut firsts: BTreeMap<&str, &str> = BTreeMap::new();
     for line in runs.iter().flat_map(|(_, run)| &run.phases) {
@@ -44,7 +44,7 @@ pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
         }
     }
     let all = finished(runs);
-    let error = |(label, count): (&str, u64)| Fault {
+    let error = |(label, count): (&str, u64)| FaultCount {
         label: label.to_owned(),
         meaning: meaning(label),
         only_counted: false,
@@ -56,8 +56,13 @@ pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<Fault> {
 }
 
 /// A fault that no single reply shows, but both ends together do.
-pub(super) fn of_both_ends(label: &str, meaning: &str, count: u64, runs: &[(usize, &RunRecord)]) -> Fault {
-    Fault {
+pub(super) fn of_both_ends(
+    label: &str,
+    meaning: &str,
+    count: u64,
+    runs: &[(usize, &RunRecord)],
+) -> FaultCount {
+    FaultCount {
         label: label.to_owned(),
         meaning: meaning.to_owned(),
         only_counted: false,
@@ -77,7 +82,7 @@ fn finished(runs: &[(usize, &RunRecord)]) -> f64 {
     lines.map(|line| line.phase.sums.finished).sum::<u64>().max(1) as f64
 }
 
-fn sorted(mut faults: Vec<Fault>) -> Vec<Fault> {
+fn sorted(mut faults: Vec<FaultCount>) -> Vec<FaultCount> {
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
     faults
 }

@@ -16,12 +16,12 @@ mod sentences;
 mod tails;
 
 use crate::conformance::shown;
-use crate::directory::Stored;
-use crate::plan::{CachePlan, Changes, PlanError, TUNNELS};
-use crate::records::{End, EntrantRecord, Purpose, RunRecord};
-use crate::results::{CutShort, Entrant, FORMAT, Fill, Path, Point, Results};
+use crate::directory::StoredBakeoff;
+use crate::plan::{CachePlan, PlanChanges, PlanError, TUNNELS};
+use crate::records::{End, EntrantRecord, RunPurpose, RunRecord};
+use crate::results::{BakeoffResults, CutShort, DirectPath, EntrantResults, FORMAT, FillResults, Point};
 use crate::transactions::Logged;
-use bakeoff_robots::ledger::Record;
+use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
 pub use sentences::{CLOCKS_AGREE_S, clock_in_words};
@@ -30,15 +30,15 @@ pub use sentences::{CLOCKS_AGREE_S, clock_in_words};
 ///
 /// # Errors
 /// The stored plan cannot be read.
-pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
+pub fn analyse(stored: &StoredBakeoff) -> Result<BakeoffResults, PlanError> {
     let setup = &stored.setup;
-    let changes = Changes {
+    let changes = PlanChanges {
         scale: setup.scale.parse().ok(),
         rate: setup.rate_per_s.and_then(PerSecond::new),
-        ..Changes::default()
+        ..PlanChanges::default()
     };
     let plan = CachePlan::of_a_run(&setup.name, bakeoff_results::directory::PLAN, &stored.plan, &changes)?;
-    let mut entrants: Vec<Entrant> = Vec::new();
+    let mut entrants: Vec<EntrantResults> = Vec::new();
     for name in names(stored) {
         let runs: Vec<(usize, &RunRecord)> =
             stored.standing().filter(|(_, run)| run.entrant.name == name).collect();
@@ -47,7 +47,7 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
     let mut warnings = setup.warnings.clone();
     warnings.extend(sentences::made_again(stored.made_again()));
     warnings.extend(sentences::warnings(&plan, stored, &entrants));
-    Ok(Results {
+    Ok(BakeoffResults {
         format: FORMAT,
         name: setup.name.clone(),
         title: plan.title.clone(),
@@ -77,8 +77,8 @@ pub fn analyse(stored: &Stored) -> Result<Results, PlanError> {
 }
 
 /// Names of the entrants, in the order of the plan, as far as it is known; else in that of the runs.
-fn names(stored: &Stored) -> Vec<&str> {
-    let took_part = |run: &&RunRecord| !matches!(run.purpose, Purpose::Path { .. });
+fn names(stored: &StoredBakeoff) -> Vec<&str> {
+    let took_part = |run: &&RunRecord| !matches!(run.purpose, RunPurpose::Path { .. });
     let ran = || stored.standing().map(|(_, run)| run).filter(took_part).map(|run| run.entrant.name.as_str());
     let planned =
         stored.setup.entrants.iter().map(String::as_str).filter(|name| ran().any(|ran| ran == *name));
@@ -96,7 +96,7 @@ fn measured(runs: &[RunRecord]) -> Vec<&EntrantRecord> {
     runs.iter().map(|run| &run.entrant).collect()
 }
 
-fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> Entrant {
+fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)]) -> EntrantResults {
     let (_, run) = runs[0];
     let first = &run.entrant;
     // No cache sees inside a tunnel.
@@ -115,7 +115,7 @@ fn entrant(plan: &CachePlan, stored: &Stored, runs: &[(usize, &RunRecord)]) -> E
     let is_whole = stored.setup.part.is_none();
     let cheats = books::of(runs).filter(move |_| is_whole);
     let repeated = posts::repeated(runs).filter(|_| is_whole);
-    let mut entrant = Entrant {
+    let mut entrant = EntrantResults {
         name: first.name.clone(),
         second_of: run.second_of.clone(),
         sentence: String::new(),
@@ -151,15 +151,15 @@ fn why_failed(run: &RunRecord) -> Option<String> {
     Some(run.pass.map_or_else(|| why.clone(), |pass| format!("pass {pass}: {why}")))
 }
 
-fn path(stored: &Stored) -> Option<Path> {
+fn path(stored: &StoredBakeoff) -> Option<DirectPath> {
     let of = |wanted: fn(usize) -> bool| {
         let mut runs = stored.standing().map(|(_, run)| run);
-        runs.find(|run| matches!(run.purpose, Purpose::Path { robots } if wanted(robots)))
+        runs.find(|run| matches!(run.purpose, RunPurpose::Path { robots } if wanted(robots)))
     };
     let (crowd, alone) = (of(|robots| robots > 1)?, of(|robots| robots == 1)?);
     let busy = &crowd.last_phase()?.phase;
     let idle = &alone.last_phase()?.phase.sums.replies;
-    Some(Path {
+    Some(DirectPath {
         replies_per_s: busy.replies_per_second()?,
         bytes_per_s: busy.sums.replies.traffic.bytes.sum as f64 / busy.span().as_secs_f64(),
         idle_mean_ns: idle.traffic.response_ns.mean()? as u64,
@@ -168,16 +168,16 @@ fn path(stored: &Stored) -> Option<Path> {
     })
 }
 
-fn fill(run: &RunRecord) -> Option<Fill> {
-    if run.purpose != Purpose::Fill {
+fn fill(run: &RunRecord) -> Option<FillResults> {
+    if run.purpose != RunPurpose::Fill {
         return None;
     }
     Some(filled(run, &run.last_phase()?.phase, &run.ended))
 }
 
 /// A run without a rate fills a store in its measured phase, where bytes end that.
-fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
-    if run.purpose != Purpose::BestEffort {
+fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<FillResults> {
+    if run.purpose != RunPurpose::BestEffort {
         return None;
     }
     let fills =
@@ -188,9 +188,9 @@ fn fill_of(plan: &CachePlan, run: &RunRecord) -> Option<Fill> {
     Some(filled(run, &line.phase, ended))
 }
 
-fn filled(run: &RunRecord, phase: &Record, ended: &str) -> Fill {
+fn filled(run: &RunRecord, phase: &LedgerRecord, ended: &str) -> FillResults {
     let store = run.store.as_ref();
-    Fill {
+    FillResults {
         pass: run.pass,
         seconds: phase.span().as_secs_f64(),
         replies: phase.sums.good,

@@ -5,14 +5,14 @@
 
 use super::sentences::{place, rate};
 use crate::chance;
-use crate::results::{CutShort, Entrant, Point};
+use crate::results::{CutShort, EntrantResults, Point};
 
 /// Share of due requests that must be answered; less means overload. Replies come later than requests are due: in a
 /// phase of ten times the response time that begins at a lower rate, two or three per cent of them come in the next.
 pub(super) const KEEPS_UP: f64 = 0.95;
 
 /// A warning for each overloaded rate.
-pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {
+pub(super) fn warnings(entrants: &[EntrantResults]) -> impl Iterator<Item = String> {
     let points = entrants.iter().flat_map(|entrant| entrant.runs().map(move |point| (entrant, point)));
     points.filter_map(|(entrant, point)| {
         let share = overloaded(point)?;
@@ -28,7 +28,7 @@ pub(super) fn warnings(entrants: &[Entrant]) -> impl Iterator<Item = String> {
 }
 
 /// The first words on an entrant: the lowest rate that was too much for it, whether it could not keep up or broke down.
-pub(super) fn first_words(entrant: &Entrant) -> Option<String> {
+pub(super) fn first_words(entrant: &EntrantResults) -> Option<String> {
     let too_much = |point: &&Point| overloaded(point).is_some() || broke_down(point);
     let due = |point: &Point| point.asked_rate_per_s.unwrap_or(f64::INFINITY);
     let by_rate = |a: &&Point, b: &&Point| due(a).total_cmp(&due(b));

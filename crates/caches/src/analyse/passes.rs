@@ -5,7 +5,8 @@
 //! few for an interval.
 
 use crate::results::{
-    Achievable, Apart, Baselines, CutShort, Entrant, Gzip, Pages, Point, Rule, Spread, Tail, Tls,
+    Achievable, Apart, BaselinePair, CutShort, EntrantResults, Gzip, PageResults, PassRule, Point, Spread,
+    Tail, Tls,
 };
 
 /// Points of runs, merged if of the same phase at the same rate; without passes as they are.
@@ -150,12 +151,12 @@ fn ratio(points: &[&Point]) -> (Option<f64>, Option<f64>) {
     (ratio, half_of_mean(points.iter().map(half)))
 }
 
-fn pages(points: &[&Point]) -> Option<Pages> {
-    let all: Vec<&Pages> = points.iter().filter_map(|point| point.pages.as_ref()).collect();
+fn pages(points: &[&Point]) -> Option<PageResults> {
+    let all: Vec<&PageResults> = points.iter().filter_map(|point| point.pages.as_ref()).collect();
     let of_all: Vec<_> = all.iter().map(|pages| (Some(pages.mean_ns), pages.mean_high_ns)).collect();
     let time = Time::mean(&of_all);
-    let nanos = |of: fn(&Pages) -> u64| whole(mean(all.iter().map(|pages| of(pages) as f64)));
-    Some(Pages {
+    let nanos = |of: fn(&PageResults) -> u64| whole(mean(all.iter().map(|pages| of(pages) as f64)));
+    Some(PageResults {
         good: all.iter().map(|pages| pages.good).sum(),
         failed: all.iter().map(|pages| pages.failed).sum(),
         objects_mean: mean(all.iter().map(|pages| pages.objects_mean))?,
@@ -214,9 +215,9 @@ fn tls(points: &[&Point]) -> Option<Tls> {
 }
 
 /// A condition that failed in one of them fails.
-fn rule(points: &[&Point]) -> Option<Rule> {
+fn rule(points: &[&Point]) -> Option<PassRule> {
     let all = points.iter().filter_map(|point| point.rule);
-    all.reduce(|a, b| Rule {
+    all.reduce(|a, b| PassRule {
         whole: a.whole && b.whole,
         mean: a.mean && b.mean,
         hit_ratio: a.hit_ratio.zip(b.hit_ratio).map(|(a, b)| a && b),
@@ -235,11 +236,11 @@ pub(super) fn spread(points: &[Point]) -> Option<Spread> {
 }
 
 /// Spread of the two starts of the baseline.
-pub(super) fn baselines(entrants: &[Entrant]) -> Option<Baselines> {
+pub(super) fn baselines(entrants: &[EntrantResults]) -> Option<BaselinePair> {
     let second = entrants.iter().find(|entrant| entrant.second_of.is_some())?;
     let first = entrants.iter().find(|entrant| Some(&entrant.name) == second.second_of.as_ref())?;
     let pairs = first.points.iter().filter_map(|point| Some(vec![point, point.like(&second.points)?]));
-    Some(Baselines {
+    Some(BaselinePair {
         first: first.name.clone(),
         second: second.name.clone(),
         spread: spread_of(&pairs.collect::<Vec<_>>())?,

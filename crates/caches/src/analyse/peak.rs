@@ -3,17 +3,17 @@
 //! Measuring side, cold, pure.
 
 use super::sentences::rate;
-use crate::plan::{CachePlan, Course, Peak as PlanPeak};
+use crate::plan::{CachePlan, PeakSource, RateSchedule};
 use crate::records::TrialVerdict;
-use crate::records::{Purpose, RunRecord};
+use crate::records::{RunPurpose, RunRecord};
 use crate::results::Peak;
 
 /// The peak rate, to which other rates are relative, and how it was found.
 pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
-    let Course::Shares { shares, peak, .. } = &plan.course else { return None };
+    let RateSchedule::Shares { shares, peak, .. } = &plan.course else { return None };
     let (trials, confirming) = trials(runs);
     let measured = runs.iter().find_map(|(_, run)| match run.purpose {
-        Purpose::Rate { order, rate_per_s } => {
+        RunPurpose::Rate { order, rate_per_s } => {
             let share = shares.get(order.checked_sub(1)? as usize)?;
             Some(rate_per_s / share.get())
         }
@@ -24,10 +24,10 @@ pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Pea
     }
     let elsewhere = trials.is_empty() && confirming.is_empty();
     let how = match peak {
-        PlanPeak::Given(_) if plan.rate_changed.is_some() => "as --rate says".to_owned(),
-        PlanPeak::Given(_) => "as the plan says".to_owned(),
-        PlanPeak::Searched { .. } if elsewhere => "as found for the other start of the baseline".to_owned(),
-        PlanPeak::Searched { .. } => found(&trials, &confirming, measured.is_some()),
+        PeakSource::Given(_) if plan.rate_changed.is_some() => "as --rate says".to_owned(),
+        PeakSource::Given(_) => "as the plan says".to_owned(),
+        PeakSource::Searched { .. } if elsewhere => "as found for the other start of the baseline".to_owned(),
+        PeakSource::Searched { .. } => found(&trials, &confirming, measured.is_some()),
     };
     Some(Peak { rate_per_s: measured, how, trials, confirming })
 }
@@ -39,7 +39,7 @@ type Trial = (f64, Option<u64>, TrialVerdict);
 fn trials(runs: &[(usize, &RunRecord)]) -> (Vec<Trial>, Vec<Trial>) {
     let (mut searching, mut confirming) = (Vec::new(), Vec::new());
     for (_, run) in runs {
-        let Purpose::Trial { rate_per_s, verdict, confirming: confirms } = &run.purpose else { continue };
+        let RunPurpose::Trial { rate_per_s, verdict, confirming: confirms } = &run.purpose else { continue };
         let mean = run.last_phase().and_then(|line| line.phase.sums.replies.traffic.response_ns.mean());
         let list = if *confirms { &mut confirming } else { &mut searching };
         list.push((*rate_per_s, mean.map(|ns| ns as u64), *verdict));

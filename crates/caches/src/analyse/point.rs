@@ -3,12 +3,12 @@
 use super::books::cheats;
 use super::overload::KEEPS_UP;
 use crate::chance::{self, CHANCE};
-use crate::directory::Stored;
+use crate::directory::StoredBakeoff;
 use crate::plan::CachePlan;
-use crate::records::{PhaseLine, RunRecord, Used};
-use crate::results::{Achievable, CutShort, Gzip, Pages, Point, Rule, Tail};
+use crate::records::{PhaseLine, PhaseUsage, RunRecord};
+use crate::results::{Achievable, CutShort, Gzip, PageResults, PassRule, Point, Tail};
 use bakeoff_robots::judge::Weight;
-use bakeoff_robots::ledger::{self, Aggregate, Record, Scope, Sums, Timed};
+use bakeoff_robots::ledger::{self, Aggregate, LedgerRecord, RecordScope, Sums, TimedTraffic};
 use bakeoff_robots::phases::{EndReason, mean_loads};
 use bakeoff_stats::{Level, OfBatches, of_batches};
 use bakeoff_units::Nanos;
@@ -22,7 +22,7 @@ const HIT_TOLERANCE: f64 = 0.01;
 /// The points of a run, one a measured phase; none for a run without a rate, or if nothing was measured.
 pub(super) fn of(
     plan: &CachePlan,
-    stored: &Stored,
+    stored: &StoredBakeoff,
     number: usize,
     run: &RunRecord,
     is_cache: bool,
@@ -72,10 +72,12 @@ pub(super) fn telling(points: &[Point]) -> Option<&Point> {
     passed.or_else(whole).or_else(|| points.iter().min_by(by_rate))
 }
 
-fn intervals<'s>(stored: &'s Stored, number: usize, line: &PhaseLine) -> Vec<&'s Record> {
+fn intervals<'s>(stored: &'s StoredBakeoff, number: usize, line: &PhaseLine) -> Vec<&'s LedgerRecord> {
     let of_run = stored.intervals.iter().filter(|interval| interval.run as usize == number);
     let records = of_run.map(|interval| &interval.interval);
-    records.filter(|record| record.scope == Scope::Interval && record.phase == line.phase.phase).collect()
+    records
+        .filter(|record| record.scope == RecordScope::Interval && record.phase == line.phase.phase)
+        .collect()
 }
 
 /// Hit ratios of simulated caches; older directories have only those of a run's last measured phase.
@@ -118,7 +120,7 @@ struct Measured<'a> {
 }
 
 impl Measured<'_> {
-    fn point(&self, intervals: &[&Record]) -> Option<Point> {
+    fn point(&self, intervals: &[&LedgerRecord]) -> Option<Point> {
         let (phase, sums, used) = (&self.line.phase, &self.line.phase.sums, &self.line.used);
         let response = &sums.replies.response;
         let (mean_low_ns, mean_high_ns) = ends(intervals, |sums| sums.replies.traffic.response_ns);
@@ -206,7 +208,7 @@ struct Seen {
 }
 
 /// The rule of 1999, if the plan's runs are judged by it; `asked`: the phase's rate, per second.
-fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
+fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<PassRule> {
     // Over TLS no reply can be a hit.
     let (ratio, asked) = (plan.hit_ratio.filter(|_| !plan.tls)?.get(), asked?);
     let chance = |count: u64, deviation: f64| CHANCE * deviation / (count.max(1) as f64).sqrt();
@@ -214,7 +216,7 @@ fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
     let rate = RATE_TOLERANCE.max(chance(seen.requests, 1.0));
     let near = |per_second: f64| (per_second / asked - 1.0).abs() <= rate;
     let hits = HIT_TOLERANCE.max(chance(seen.basic, (ratio * (1.0 - ratio)).sqrt()));
-    Some(Rule {
+    Some(PassRule {
         whole: seen.whole,
         mean: seen.mean_ns < plan.mean_bound.get(),
         hit_ratio: seen.hit_ratio.map(|seen| (seen - ratio).abs() <= hits),
@@ -224,7 +226,7 @@ fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<Rule> {
     })
 }
 
-fn tail(timed: &Timed) -> Option<Tail> {
+fn tail(timed: &TimedTraffic) -> Option<Tail> {
     let quantile = |share: f64| timed.response.quantile(share).get();
     (timed.traffic.count() > 0).then(|| Tail {
         replies: timed.traffic.count(),
@@ -235,10 +237,10 @@ fn tail(timed: &Timed) -> Option<Tail> {
 }
 
 /// Pages, if they have more than one object.
-fn pages(pages: &ledger::Pages, intervals: &[&Record]) -> Option<Pages> {
+fn pages(pages: &ledger::Pages, intervals: &[&LedgerRecord]) -> Option<PageResults> {
     let mean = pages.response_ns.mean().filter(|_| pages.objects > pages.good)?;
     let (mean_low_ns, mean_high_ns) = ends(intervals, |sums| sums.pages.response_ns);
-    Some(Pages {
+    Some(PageResults {
         good: pages.good,
         failed: pages.failed,
         objects_mean: pages.objects as f64 / pages.good as f64,
@@ -252,20 +254,20 @@ fn pages(pages: &ledger::Pages, intervals: &[&Record]) -> Option<Pages> {
 }
 
 /// Both ends of the interval of a mean time.
-fn ends(intervals: &[&Record], of: impl Fn(&Sums) -> Aggregate) -> (Option<u64>, Option<u64>) {
+fn ends(intervals: &[&LedgerRecord], of: impl Fn(&Sums) -> Aggregate) -> (Option<u64>, Option<u64>) {
     let times = |sums: &Sums| (of(sums).sum as f64, of(sums).count as f64);
     let found = batches(intervals, times).and_then(|found| found.interval);
     found.map(|interval| (interval.low.max(0.0) as u64, interval.high as u64)).unzip()
 }
 
-fn batches(intervals: &[&Record], of: impl Fn(&Sums) -> (f64, f64)) -> Option<OfBatches> {
+fn batches(intervals: &[&LedgerRecord], of: impl Fn(&Sums) -> (f64, f64)) -> Option<OfBatches> {
     let batches: Vec<(f64, f64)> = intervals.iter().map(|record| of(&record.sums)).collect();
     of_batches(&batches, Level::ONCE)
 }
 
 /// Share of the robots' replies that the origin did not answer. Its 304s are answers: the cache may have asked by
 /// itself or only passed them on, which cannot be told apart. Below 0 if a cache makes more requests than it gets.
-fn two_sided(robots: u64, used: &Used) -> Option<f64> {
+fn two_sided(robots: u64, used: &PhaseUsage) -> Option<f64> {
     let origin = used.origin_replies;
     (robots > 0).then(|| (robots as f64 - origin as f64) / robots as f64)
 }
@@ -273,7 +275,7 @@ fn two_sided(robots: u64, used: &Used) -> Option<f64> {
 /// Share of the requests due in the phase that failed, at any time. If robots share connections and none is free, a due
 /// request is not even sent: it counts as due if there are more of these than chance explains.
 fn failed_share(run: &RunRecord, line: &PhaseLine, asked_per_s: Option<f64>) -> f64 {
-    let PhaseLine { phase: Record { phase, sums, .. }, .. } = line;
+    let PhaseLine { phase: LedgerRecord { phase, sums, .. }, .. } = line;
     let of_earlier: u64 = sums.late_failed.values().sum();
     let later: u64 = run.phases.iter().filter_map(|line| line.phase.sums.late_failed.get(phase)).sum();
     let failed = (sums.failed.saturating_sub(of_earlier) + later) as f64;

@@ -4,12 +4,12 @@
 
 use super::faults::of_both_ends;
 use crate::records::{PhaseLine, RunRecord};
-use crate::results::Fault;
+use crate::results::FaultCount;
 use bakeoff_robots::judge::RequestKind;
 
 /// Number of POSTs at the origin beyond all that robots may have sent: answered ones and all failures. Robots send none
 /// twice.
-pub(super) fn repeated(runs: &[(usize, &RunRecord)]) -> Option<Fault> {
+pub(super) fn repeated(runs: &[(usize, &RunRecord)]) -> Option<FaultCount> {
     let surplus = |run: &RunRecord| {
         let of_all = |of: fn(&PhaseLine) -> u64| run.phases.iter().map(of).sum::<u64>();
         let sent = of_all(|line| {

@@ -2,10 +2,10 @@
 
 use super::point::telling;
 use super::{books, bypass, overload, tails};
-use crate::directory::Stored;
+use crate::directory::StoredBakeoff;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
-use crate::results::{CutShort, Downtime, Entrant, Fault, Point};
+use crate::results::{CutShort, Downtime, EntrantResults, FaultCount, Point};
 use crate::scale::{FEWEST_REPLIES, SHORTEST};
 use crate::transactions::DROPPED;
 use bakeoff_meter::ErrorClass;
@@ -29,7 +29,7 @@ pub fn clock_in_words(ahead_s: i64, other: &str) -> String {
 }
 
 /// The result of an entrant.
-pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
+pub(super) fn sentence(plan: &CachePlan, entrant: &EntrantResults) -> String {
     if let Some(why) = &entrant.failed {
         return format!("did not finish: {why}");
     }
@@ -37,7 +37,7 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
         return "no rate was measured".to_owned();
     };
     let faults = entrant.faults.iter().filter(|fault| !fault.only_counted);
-    let (cheats, faults): (Vec<&Fault>, Vec<&Fault>) =
+    let (cheats, faults): (Vec<&FaultCount>, Vec<&FaultCount>) =
         faults.partition(|fault| books::is_cheat(&fault.label));
     // First of all: a cache that cheats has no other figure; and every other figure of an overloaded rate is that of a
     // growing queue.
@@ -60,7 +60,7 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &Entrant) -> String {
 }
 
 /// The sentence that the counts of robots and origin do not agree.
-fn disagreement(cheats: &[&Fault]) -> Option<String> {
+fn disagreement(cheats: &[&FaultCount]) -> Option<String> {
     let named: Vec<String> = cheats.iter().map(|fault| format!("{} {}", fault.count, fault.label)).collect();
     (!named.is_empty()).then(|| {
         format!(
@@ -72,9 +72,9 @@ fn disagreement(cheats: &[&Fault]) -> Option<String> {
 
 /// The requests that failed. Those under way when a run was broken off do not count; those cut off long after the last
 /// phase without a reply have hung.
-fn failures(entrant: &Entrant) -> Option<String> {
+fn failures(entrant: &EntrantResults) -> Option<String> {
     let was_broken_off = entrant.runs().any(|point| point.cut_short.is_some());
-    let counts = |error: &&Fault| !was_broken_off || error.label != ErrorClass::CutOff.as_str();
+    let counts = |error: &&FaultCount| !was_broken_off || error.label != ErrorClass::CutOff.as_str();
     let errors = || entrant.errors.iter().filter(counts);
     let share = 100.0 * errors().map(|error| error.share).sum::<f64>();
     let share = if share < 0.1 { "less than 0.1 %".to_owned() } else { format!("{share:.1} %") };
@@ -84,7 +84,7 @@ fn failures(entrant: &Entrant) -> Option<String> {
 }
 
 /// Its verdict, and its figures at the telling rate.
-fn at_a_rate(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Vec<String> {
+fn at_a_rate(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Vec<String> {
     let not_judged = plan.hit_ratio.filter(|_| plan.tls).map(|_| NOT_JUDGED.to_owned());
     let mut parts: Vec<String> = not_judged.or_else(|| standing(entrant)).into_iter().collect();
     let (place, mean) = (place(entrant, point), Nanos::new(point.mean_ns));
@@ -152,7 +152,7 @@ fn back(downtime: &Downtime) -> String {
 
 /// The rate, with the phase if there are several or if there is no rate, and the pass of one: `at 50/s`,
 /// `at 400/s in top1`, `in meas`, `at 50/s (pass 2)`.
-pub(super) fn place(entrant: &Entrant, point: &Point) -> String {
+pub(super) fn place(entrant: &EntrantResults, point: &Point) -> String {
     let at = point.rate_per_s.map(|asked| format!("at {}", rate(asked)));
     let place = match at {
         Some(at) if entrant.has_phases() => format!("{at} in {}", point.phase),
@@ -168,7 +168,7 @@ fn of_pass(pass: Option<u32>) -> String {
 }
 
 /// Verdict by the rule of 1999; none if that was not judged.
-fn standing(entrant: &Entrant) -> Option<String> {
+fn standing(entrant: &EntrantResults) -> Option<String> {
     if entrant.points.iter().all(|point| point.rule.is_none()) {
         return None;
     }
@@ -190,7 +190,7 @@ pub(super) fn rate(per_second: f64) -> String {
 }
 
 /// Warnings of what spoils figures.
-pub(super) fn warnings(plan: &CachePlan, stored: &Stored, entrants: &[Entrant]) -> Vec<String> {
+pub(super) fn warnings(plan: &CachePlan, stored: &StoredBakeoff, entrants: &[EntrantResults]) -> Vec<String> {
     let mut warnings: Vec<String> = overload::warnings(entrants).collect();
     warnings.extend(stored.runs.iter().flat_map(of_run));
     warnings.extend(stored.runs.iter().enumerate().filter_map(dropped));
@@ -272,7 +272,7 @@ pub(super) fn made_again(runs: usize) -> Option<String> {
     Some(format!("{what}: the cache was started anew and filled once more before the rates that were left"))
 }
 
-fn cut_short(entrant: &Entrant, point: &Point) -> Option<String> {
+fn cut_short(entrant: &EntrantResults, point: &Point) -> Option<String> {
     let why = point.cut_short?;
     let counts = match why {
         _ if point.rule.is_none() => "",
@@ -289,7 +289,7 @@ fn cut_short(entrant: &Entrant, point: &Point) -> Option<String> {
 
 /// A warning of a phase without a time limit whose end came before it was long enough: this was not known before the
 /// run.
-fn too_short(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Option<String> {
+fn too_short(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Option<String> {
     let ends_by_time =
         plan.phases().iter().any(|phase| phase.name == point.phase && phase.goal.duration.is_some());
     let is_long = point.seconds >= SHORTEST.as_secs_f64() && point.replies as f64 >= FEWEST_REPLIES;
@@ -305,7 +305,7 @@ fn too_short(plan: &CachePlan, entrant: &Entrant, point: &Point) -> Option<Strin
 }
 
 /// `squid at 50/s`
-pub(super) fn named(entrant: &Entrant, point: &Point) -> String {
+pub(super) fn named(entrant: &EntrantResults, point: &Point) -> String {
     format!("{} {}", entrant.name, place(entrant, point))
 }
 

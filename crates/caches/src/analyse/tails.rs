@@ -3,7 +3,7 @@
 //! Measuring side, cold, pure.
 
 use super::sentences::named;
-use crate::results::{Entrant, Point, Tail};
+use crate::results::{EntrantResults, Point, Tail};
 use bakeoff_units::Nanos;
 
 /// Least number of replies: a 99th percentile of fewer is chance.
@@ -17,7 +17,7 @@ const SHORTEST: Nanos = Nanos::from_millis(100);
 const SHORTEST_OF_MISSES: Nanos = Nanos::from_secs(1);
 
 /// Warnings of a point's tails.
-pub(super) fn of(entrant: &Entrant, point: &Point) -> Vec<String> {
+pub(super) fn of(entrant: &EntrantResults, point: &Point) -> Vec<String> {
     let words = |what: &str, tail: &Tail, beside: String| {
         let [half, few, fewest] = [tail.p50_ns, tail.p99_ns, tail.p999_ns].map(Nanos::new);
         format!(

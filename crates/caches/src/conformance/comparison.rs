@@ -3,8 +3,8 @@
 //! Measuring side, cold, pure. Two starts of one product have other ports and other directories; nothing else of a
 //! configuration may differ.
 
-use super::record::{Came, Examined, Kept};
-use super::score::{Kind, Outcome, Tally};
+use super::record::{Examined, ProductOutcome, StoredRecord};
+use super::score::{TestCounts, TestKind, TestOutcome};
 use crate::records::EntrantRecord;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -36,11 +36,11 @@ pub struct Conforms {
     /// Duration of the suite, in seconds.
     pub seconds: f64,
     /// Tests that the standard requires; all zero if the suite did not come to its end.
-    pub required: Tally,
+    pub required: TestCounts,
     /// Tests of optional features that make a cache more useful.
-    pub optimal: Tally,
+    pub optimal: TestCounts,
     /// Tests that only gather information: passed is yes, failed is no.
-    pub check: Tally,
+    pub check: TestCounts,
     /// The failed tests of those that the standard requires.
     pub failed_tests: Vec<FailedTest>,
     /// Differences between the examined product and the measured one, in words.
@@ -61,7 +61,7 @@ pub struct FailedTest {
 }
 
 /// The report. `measured`: the entrants of the bake-off beside which it stands, if it stands beside one.
-pub fn shown(kept: &Kept, measured: Option<&[&EntrantRecord]>) -> Conformance {
+pub fn shown(kept: &StoredRecord, measured: Option<&[&EntrantRecord]>) -> Conformance {
     let suite = &kept.record.suite;
     let digest: String = suite.digest.chars().take(DIGITS).collect();
     Conformance {
@@ -89,23 +89,23 @@ fn one(
         version: version.clone(),
         config: config.clone(),
         seconds: examined.seconds,
-        required: Tally::default(),
-        optimal: Tally::default(),
-        check: Tally::default(),
+        required: TestCounts::default(),
+        optimal: TestCounts::default(),
+        check: TestCounts::default(),
         failed_tests: Vec::new(),
         differs,
         failed: None,
     };
     match &examined.came_to {
-        Came::Failed(why) => conforms.failed = Some(why.clone()),
-        Came::Scored(score) => {
+        ProductOutcome::Failed(why) => conforms.failed = Some(why.clone()),
+        ProductOutcome::Scored(score) => {
             conforms.required.clone_from(&score.required);
             conforms.optimal.clone_from(&score.optimal);
             conforms.check.clone_from(&score.check);
             let failed = score
                 .tests
                 .iter()
-                .filter(|test| test.kind == Kind::Required && test.outcome == Outcome::Failed);
+                .filter(|test| test.kind == TestKind::Required && test.outcome == TestOutcome::Failed);
             conforms.failed_tests = failed
                 .map(|test| FailedTest { id: test.id.clone(), name: test.name.clone(), said: test.words() })
                 .collect();
@@ -210,7 +210,7 @@ fn without_run(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::record::{Record, SuiteFacts};
+    use super::super::record::{SuiteFacts, SuiteRecord};
     use super::super::score::Score;
     use super::*;
 
@@ -227,9 +227,9 @@ mod tests {
 
     fn differs(theirs: &str, version: &str) -> Vec<String> {
         let score = Score {
-            required: Tally::default(),
-            optimal: Tally::default(),
-            check: Tally::default(),
+            required: TestCounts::default(),
+            optimal: TestCounts::default(),
+            check: TestCounts::default(),
             tests: Vec::new(),
         };
         let examined = Examined {
@@ -237,11 +237,11 @@ mod tests {
             port: Some(40001),
             origin_port: 40002,
             seconds: 60.0,
-            came_to: Came::Scored(score),
+            came_to: ProductOutcome::Scored(score),
         };
         let texts = [("conformance-squid.conf", OURS), ("squid.conf", theirs)];
-        let kept = Kept {
-            record: Record {
+        let kept = StoredRecord {
+            record: SuiteRecord {
                 format: 1,
                 bakeoff: "0.1.0".to_owned(),
                 started: "2026-11-22T12:00:00Z".to_owned(),

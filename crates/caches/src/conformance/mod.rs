@@ -13,7 +13,7 @@ mod suite;
 
 pub use comparison::{Conformance, Conforms, FailedTest, shown};
 pub use error::ConformanceError;
-pub use record::{CONFORMANCE, Came, Examined, FILE, Kept, Record, SuiteFacts, load};
+pub use record::{CONFORMANCE, Examined, FILE, ProductOutcome, StoredRecord, SuiteFacts, SuiteRecord, load};
 pub use run::{Examination, examinable, plan_of};
-pub use score::{Kind, Outcome, Score, Scored, Tally};
-pub use suite::{HERE, Suite};
+pub use score::{Score, Scored, TestCounts, TestKind, TestOutcome};
+pub use suite::{ConformanceSuite, HERE};

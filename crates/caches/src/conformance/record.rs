@@ -20,7 +20,7 @@ pub const CONFORMANCE: Layout = Layout { setup: FILE, form: "1", growing: &[] };
 
 /// The suite was run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Record {
+pub struct SuiteRecord {
     /// Version of this form.
     pub format: u32,
     /// Version of bakeoff.
@@ -66,13 +66,13 @@ pub struct Examined {
     /// Duration of the suite, in seconds.
     pub seconds: f64,
     /// Its outcome.
-    pub came_to: Came,
+    pub came_to: ProductOutcome,
 }
 
 /// Outcome of a product's run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Came {
+pub enum ProductOutcome {
     /// The suite came to its end.
     Scored(Score),
     /// It did not, and why.
@@ -81,14 +81,14 @@ pub enum Came {
 
 /// A record with the texts of configurations beside it, ours and the bake-off's, by the names of their files.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kept {
+pub struct StoredRecord {
     /// The record.
-    pub record: Record,
+    pub record: SuiteRecord,
     /// Those that can be read.
     pub texts: BTreeMap<String, String>,
 }
 
-impl Record {
+impl SuiteRecord {
     /// The text of the file.
     pub(super) fn json(&self) -> Vec<u8> {
         let mut text = serde_json::to_vec_pretty(self).unwrap_or_default();
@@ -104,16 +104,16 @@ impl Record {
 pub fn load<'e>(
     dir: &Path,
     measured: impl Iterator<Item = &'e EntrantRecord>,
-) -> Result<Option<Kept>, DirectoryError> {
+) -> Result<Option<StoredRecord>, DirectoryError> {
     if !CONFORMANCE.owns(dir) {
         return Ok(None);
     }
-    let record: Record = CONFORMANCE.setup(dir)?;
+    let record: SuiteRecord = CONFORMANCE.setup(dir)?;
     let ours = record.products.iter().filter_map(|examined| examined.entrant.config.as_ref());
     let theirs = measured.filter_map(|entrant| entrant.config.as_ref());
     let files: Vec<String> = ours.cloned().chain(theirs.cloned()).collect();
     // A file that is gone is said where it is missed.
     let texts = files.into_iter().filter_map(|file| Some((needed(dir, &file).ok()?, file)));
     let texts = texts.map(|(text, file)| (file, text)).collect();
-    Ok(Some(Kept { record, texts }))
+    Ok(Some(StoredRecord { record, texts }))
 }

@@ -3,21 +3,22 @@
 //! Measuring side, cold. Every process is under a guardian and in a private directory, so that nothing of it outlives
 //! bakeoff, and the suite's server listens on 127.0.0.1 alone.
 
-use super::record::{Came, Examined, FILE, FORMAT, Record, SuiteFacts};
+use super::record::{Examined, FILE, FORMAT, ProductOutcome, SuiteFacts, SuiteRecord};
 use super::score::{self, Score, Test};
 use super::suite::{Listing, PACKAGE};
-use super::{ConformanceError, Suite};
-use crate::directory::Stored;
-use crate::plan::{CachePlan, Changes, Entrant, Kind, PlanError};
+use super::{ConformanceError, ConformanceSuite};
+use crate::directory::StoredBakeoff;
+use crate::plan::{CachePlan, Entrant, EntrantKind, PlanChanges, PlanError};
 use crate::records::EntrantRecord;
-use crate::run::Progress;
+use crate::run::BakeoffProgress;
 use crate::run::launch::Launch;
 use crate::run::setup::setup;
 use bakeoff_experiment::environment::Placement;
 use bakeoff_experiment::run::Scratch;
 use bakeoff_results::directory::ResultsDir;
 use bakeoff_subject::{
-    Context, CpuChoice, Job, Outcome, ProxyMode, Running, Spec, Status, SubjectError, run_command, start,
+    CommandEnd, CommandJob, CommandOutcome, Context, CpuChoice, ProxyMode, Running, Spec, SubjectError,
+    run_command, start,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use std::path::{Path, PathBuf};
@@ -41,7 +42,7 @@ pub struct Examination<'a> {
     /// The entrants and the size of their stores. Its rates and phases are not used.
     pub plan: &'a CachePlan,
     /// The suite.
-    pub suite: &'a Suite,
+    pub suite: &'a ConformanceSuite,
     /// Most time of the suite for a product.
     pub time_limit: Nanos,
     /// Set when the user wants to stop.
@@ -52,7 +53,7 @@ pub struct Examination<'a> {
 ///
 /// # Errors
 /// The stored plan cannot be read.
-pub fn plan_of(stored: &Stored) -> Result<CachePlan, PlanError> {
+pub fn plan_of(stored: &StoredBakeoff) -> Result<CachePlan, PlanError> {
     let setup = &stored.setup;
     // Any of these replaces the plan's products, so that without --product none is ours.
     let replaces = ["--product ", "--proxy ", "--reverse "];
@@ -60,11 +61,11 @@ pub fn plan_of(stored: &Stored) -> Result<CachePlan, PlanError> {
     let typed = setup.flags.iter().filter_map(|flag| flag.strip_prefix(replaces[0])?.parse().ok());
     let entrants: Vec<Entrant> = typed.collect();
     let none_is_ours = is_replaced && entrants.is_empty();
-    let changes = Changes {
+    let changes = PlanChanges {
         entrants,
         scale: setup.scale.parse().ok(),
         rate: setup.rate_per_s.and_then(PerSecond::new),
-        ..Changes::default()
+        ..PlanChanges::default()
     };
     let mut plan = CachePlan::parse(&setup.name, bakeoff_results::directory::PLAN, &stored.plan, &changes)?;
     if none_is_ours {
@@ -81,7 +82,7 @@ pub fn examinable(plan: &CachePlan) -> Result<Vec<&Entrant>, ConformanceError> {
     if plan.mode == ProxyMode::Forward {
         return Err(ConformanceError::Forward);
     }
-    let ours = |entrant: &&Entrant| matches!(entrant.kind, Kind::Product { .. });
+    let ours = |entrant: &&Entrant| matches!(entrant.kind, EntrantKind::Product { .. });
     let products: Vec<&Entrant> = plan.entrants.iter().filter(ours).collect();
     if products.is_empty() { Err(ConformanceError::NoProduct) } else { Ok(products) }
 }
@@ -92,7 +93,11 @@ impl Examination<'_> {
     ///
     /// # Errors
     /// Anything that kept it from its end. A product's failure is in its record instead.
-    pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<Record, ConformanceError> {
+    pub fn run(
+        &self,
+        dir: &ResultsDir,
+        progress: &mut dyn BakeoffProgress,
+    ) -> Result<SuiteRecord, ConformanceError> {
         let products = examinable(self.plan)?;
         // The same cores and number of connections as in a bake-off of this plan.
         let (setup, placement, connections) = setup(self.plan, &[], true)?;
@@ -112,8 +117,8 @@ impl Examination<'_> {
         Ok(record)
     }
 
-    fn begin(&self, started: String, listing: &Listing) -> Record {
-        Record {
+    fn begin(&self, started: String, listing: &Listing) -> SuiteRecord {
+        SuiteRecord {
             format: FORMAT,
             bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
             started,
@@ -152,7 +157,7 @@ impl Room<'_> {
         let unfit = |why: String| ConformanceError::Unfit { root: suite.root.clone(), why };
         let script = self.file("listing.mjs", LISTING)?;
         let (outcome, printed) = self.node("listing", &[&script, &suite.root], Vec::new(), LISTING_TIME)?;
-        if outcome.status != Status::Exited(0) {
+        if outcome.status != CommandEnd::Exited(0) {
             let said = lines(&outcome.stderr_tail);
             return Err(unfit(format!("its tests cannot be listed ({}); node said:{said}", outcome.status)));
         }
@@ -168,7 +173,7 @@ impl Room<'_> {
             port: None,
             origin_port: server.address.port(),
             seconds: 0.0,
-            came_to: Came::Failed(String::new()),
+            came_to: ProductOutcome::Failed(String::new()),
         };
         let score = self.product(entrant, &server, &mut examined).and_then(|running| {
             let began = Instant::now();
@@ -177,9 +182,9 @@ impl Room<'_> {
             score
         });
         examined.came_to = match score {
-            Ok(score) => Came::Scored(score),
+            Ok(score) => ProductOutcome::Scored(score),
             Err(_) if self.of.is_interrupted() => return Err(ConformanceError::Interrupted),
-            Err(why) if why.is_of_one() => Came::Failed(why.to_string()),
+            Err(why) if why.is_of_one() => ProductOutcome::Failed(why.to_string()),
             Err(why) => return Err(why),
         };
         Ok(examined)
@@ -217,7 +222,7 @@ impl Room<'_> {
         server: &Running,
         examined: &mut Examined,
     ) -> Result<Running, ConformanceError> {
-        let Kind::Product { product, config } = &entrant.kind else {
+        let EntrantKind::Product { product, config } = &entrant.kind else {
             return Err(ConformanceError::NoProduct);
         };
         let launch = Launch {
@@ -253,10 +258,10 @@ impl Room<'_> {
         product.alive()?;
         server.alive().map_err(ConformanceError::Server)?;
         match outcome.status {
-            Status::Exited(0) => {}
-            Status::TimedOut => return Err(ConformanceError::TimeLimit(self.of.time_limit)),
-            Status::Interrupted => return Err(ConformanceError::Interrupted),
-            status @ (Status::Exited(_) | Status::Killed(_)) => {
+            CommandEnd::Exited(0) => {}
+            CommandEnd::TimedOut => return Err(ConformanceError::TimeLimit(self.of.time_limit)),
+            CommandEnd::Interrupted => return Err(ConformanceError::Interrupted),
+            status @ (CommandEnd::Exited(_) | CommandEnd::Killed(_)) => {
                 let said = lines(&outcome.stderr_tail);
                 return Err(ConformanceError::Client { status: status.to_string(), said });
             }
@@ -272,12 +277,12 @@ impl Room<'_> {
         words: &[&Path],
         env: Vec<(String, String)>,
         time_limit: Nanos,
-    ) -> Result<(Outcome, String), ConformanceError> {
+    ) -> Result<(CommandOutcome, String), ConformanceError> {
         let dir = self.scratch.join(name);
         let scratch = |why| ConformanceError::Scratch { path: dir.clone(), why };
         std::fs::create_dir(&dir).map_err(scratch)?;
         let node = self.of.suite.node.as_path();
-        let outcome = run_command(&Job {
+        let outcome = run_command(&CommandJob {
             arm: name.to_owned(),
             argv: std::iter::once(&node).chain(words).map(|word| word.display().to_string()).collect(),
             env,
@@ -290,7 +295,7 @@ impl Room<'_> {
             executable: None,
             interrupted: self.of.interrupted,
         })?;
-        if outcome.status == Status::Interrupted {
+        if outcome.status == CommandEnd::Interrupted {
             return Err(ConformanceError::Interrupted);
         }
         let printed = std::fs::read(dir.join("stdout.log")).map_err(scratch)?;

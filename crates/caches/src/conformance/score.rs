@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Purpose of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum TestKind {
     /// The standard requires it.
     Required,
     /// Optional: a cache that does it is more useful, and one that does not is right all the same.
@@ -21,7 +21,7 @@ pub enum Kind {
 /// Outcome of a test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Outcome {
+pub enum TestOutcome {
     /// The cache did it.
     Passed,
     /// It did not.
@@ -38,7 +38,7 @@ pub enum Outcome {
     Untested,
 }
 
-impl Outcome {
+impl TestOutcome {
     /// Its name in files.
     pub const fn label(self) -> &'static str {
         match self {
@@ -61,7 +61,7 @@ pub(super) struct Test {
     pub(super) set: String,
     /// Its question, in a line.
     pub(super) name: String,
-    pub(super) kind: Kind,
+    pub(super) kind: TestKind,
     /// Tests that must pass for this one to mean anything.
     pub(super) depends_on: Vec<String>,
     /// The suite's client leaves it out unless the cache is its own.
@@ -121,9 +121,9 @@ pub struct Scored {
     /// Its question, in a line.
     pub name: String,
     /// Its purpose.
-    pub kind: Kind,
+    pub kind: TestKind,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: TestOutcome,
     /// Name and message of the thrown error, if it did not pass: as the suite printed them.
     pub said: Option<(String, String)>,
 }
@@ -138,7 +138,7 @@ impl Scored {
 
 /// Counts of a kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Tally {
+pub struct TestCounts {
     /// All tests to be run.
     pub all: u64,
     /// Those that passed.
@@ -149,14 +149,14 @@ pub struct Tally {
     pub unjudged: BTreeMap<String, u64>,
 }
 
-impl Tally {
-    fn of(kind: Kind, tests: &[Scored]) -> Self {
+impl TestCounts {
+    fn of(kind: TestKind, tests: &[Scored]) -> Self {
         let mut tally = Self::default();
         for test in tests.iter().filter(|test| test.kind == kind) {
             tally.all += 1;
             match test.outcome {
-                Outcome::Passed => tally.passed += 1,
-                Outcome::Failed => tally.failed += 1,
+                TestOutcome::Passed => tally.passed += 1,
+                TestOutcome::Failed => tally.failed += 1,
                 other => *tally.unjudged.entry(other.label().to_owned()).or_default() += 1,
             }
         }
@@ -173,11 +173,11 @@ impl Tally {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Score {
     /// Required by the standard.
-    pub required: Tally,
+    pub required: TestCounts,
     /// Optional.
-    pub optimal: Tally,
+    pub optimal: TestCounts,
     /// For information.
-    pub check: Tally,
+    pub check: TestCounts,
     /// Each test, in the suite's order.
     pub tests: Vec<Scored>,
 }
@@ -196,9 +196,9 @@ pub(super) fn score(tests: &[Test], said: &BTreeMap<String, Said>) -> Score {
     });
     let tests: Vec<Scored> = scored.collect();
     Score {
-        required: Tally::of(Kind::Required, &tests),
-        optimal: Tally::of(Kind::Optimal, &tests),
-        check: Tally::of(Kind::Check, &tests),
+        required: TestCounts::of(TestKind::Required, &tests),
+        optimal: TestCounts::of(TestKind::Optimal, &tests),
+        check: TestCounts::of(TestKind::Check, &tests),
         tests,
     }
 }
@@ -210,25 +210,25 @@ struct Judge<'s> {
 
 impl<'s> Judge<'s> {
     /// `above`: the tests that wait for this one's outcome. A test that waits for itself has none.
-    fn outcome(&self, test: &'s Test, above: &mut Vec<&'s str>) -> Outcome {
-        let Some(said) = self.said.get(&test.id) else { return Outcome::Untested };
+    fn outcome(&self, test: &'s Test, above: &mut Vec<&'s str>) -> TestOutcome {
+        let Some(said) = self.said.get(&test.id) else { return TestOutcome::Untested };
         above.push(&test.id);
         let holds = |id: &'s String| {
             let found = self.tests.get(id.as_str()).filter(|test| !above.contains(&test.id.as_str()));
-            found.is_some_and(|test| self.outcome(test, above) == Outcome::Passed)
+            found.is_some_and(|test| self.outcome(test, above) == TestOutcome::Passed)
         };
         let builds_on_sand = !test.depends_on.iter().all(holds);
         above.pop();
         if builds_on_sand {
-            return Outcome::DependencyFailed;
+            return TestOutcome::DependencyFailed;
         }
         match said {
-            Said::Passed => Outcome::Passed,
+            Said::Passed => TestOutcome::Passed,
             Said::Threw(name, message) => match (name.as_str(), message.as_str()) {
-                ("Setup", "retry") => Outcome::Retried,
-                ("Setup", _) => Outcome::SetupFailed,
-                ("AbortError", _) => Outcome::HarnessFailed,
-                _ => Outcome::Failed,
+                ("Setup", "retry") => TestOutcome::Retried,
+                ("Setup", _) => TestOutcome::SetupFailed,
+                ("AbortError", _) => TestOutcome::HarnessFailed,
+                _ => TestOutcome::Failed,
             },
         }
     }
@@ -273,7 +273,7 @@ mod tests {
 }
 "#;
 
-    fn test(id: &str, kind: Kind, depends_on: &[&str]) -> Test {
+    fn test(id: &str, kind: TestKind, depends_on: &[&str]) -> Test {
         Test {
             id: id.to_owned(),
             set: "Made up".to_owned(),
@@ -284,13 +284,13 @@ mod tests {
         }
     }
 
-    fn outcomes(score: &Score) -> Vec<(&str, Outcome)> {
+    fn outcomes(score: &Score) -> Vec<(&str, TestOutcome)> {
         score.tests.iter().map(|test| (test.id.as_str(), test.outcome)).collect()
     }
 
     #[test]
     fn every_answer_of_the_suite_has_its_outcome() {
-        use Kind::{Check, Optimal, Required};
+        use TestKind::{Check, Optimal, Required};
         let browsers = Test { browser_only: true, ..test("browser", Required, &[]) };
         let tests = [
             test("fresh", Required, &[]),
@@ -309,19 +309,19 @@ mod tests {
         assert_eq!(
             outcomes(&score),
             [
-                ("fresh", Outcome::Passed),
-                ("fresh-more", Outcome::Failed),
-                ("on-more", Outcome::DependencyFailed),
-                ("on-head", Outcome::DependencyFailed),
-                ("head", Outcome::SetupFailed),
-                ("late", Outcome::HarnessFailed),
-                ("lost", Outcome::Failed),
-                ("twice", Outcome::Retried),
-                ("why", Outcome::Failed),
-                ("silent", Outcome::Untested),
+                ("fresh", TestOutcome::Passed),
+                ("fresh-more", TestOutcome::Failed),
+                ("on-more", TestOutcome::DependencyFailed),
+                ("on-head", TestOutcome::DependencyFailed),
+                ("head", TestOutcome::SetupFailed),
+                ("late", TestOutcome::HarnessFailed),
+                ("lost", TestOutcome::Failed),
+                ("twice", TestOutcome::Retried),
+                ("why", TestOutcome::Failed),
+                ("silent", TestOutcome::Untested),
             ]
         );
-        let of = |tally: &Tally| (tally.all, tally.passed, tally.failed, tally.not_judged());
+        let of = |tally: &TestCounts| (tally.all, tally.passed, tally.failed, tally.not_judged());
         assert_eq!(of(&score.required), (6, 1, 1, 4));
         assert_eq!(of(&score.optimal), (2, 0, 1, 1));
         assert_eq!(of(&score.check), (2, 0, 1, 1));
@@ -334,9 +334,9 @@ mod tests {
 
     #[test]
     fn tests_that_wait_for_each_other_have_no_outcome() {
-        let tests = [test("a", Kind::Required, &["b"]), test("b", Kind::Required, &["a"])];
+        let tests = [test("a", TestKind::Required, &["b"]), test("b", TestKind::Required, &["a"])];
         let said = parse(r#"{"a": true, "b": true}"#).unwrap();
-        let expected = [("a", Outcome::DependencyFailed), ("b", Outcome::DependencyFailed)];
+        let expected = [("a", TestOutcome::DependencyFailed), ("b", TestOutcome::DependencyFailed)];
         assert_eq!(outcomes(&score(&tests, &said)), expected);
     }
 
@@ -357,7 +357,7 @@ mod tests {
                 ("Setup|Assertion|AbortError|x", "retry|y").prop_map(|(name, why)| Said::Threw(name, why)),
             ], 0..10),
         ) {
-            let kinds = [Kind::Required, Kind::Optimal, Kind::Check];
+            let kinds = [TestKind::Required, TestKind::Optimal, TestKind::Check];
             let mut tests: Vec<Test> = (0..8).map(|n| test(&format!("t{n}"), kinds[n % 3], &[])).collect();
             for (from, to) in edges {
                 tests[from].depends_on.push(format!("t{to}"));
@@ -370,7 +370,7 @@ mod tests {
             }
             for test in &score.tests {
                 let passed = said.get(&test.id) == Some(&Said::Passed);
-                prop_assert!(test.outcome != Outcome::Passed || passed);
+                prop_assert!(test.outcome != TestOutcome::Passed || passed);
             }
         }
 

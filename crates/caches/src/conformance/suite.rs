@@ -24,7 +24,7 @@ const IMPORTED: [&str; 2] = ["node-fetch", "undici"];
 
 /// A suite that was found, and the program that runs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Suite {
+pub struct ConformanceSuite {
     /// Its directory.
     pub(super) root: PathBuf,
     /// Its version, as its package says.
@@ -56,7 +56,7 @@ pub(super) struct Listing {
     pub(super) tests: Vec<Test>,
 }
 
-impl Suite {
+impl ConformanceSuite {
     /// The suite in this directory: itself, or installed there by npm.
     ///
     /// # Errors
@@ -117,7 +117,7 @@ mod tests {
     }
 
     fn refused(dir: &Path) -> String {
-        Suite::find(dir).unwrap_err().to_string()
+        ConformanceSuite::find(dir).unwrap_err().to_string()
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! Measuring side, cold.
 
-use crate::records::{IntervalLine, KILLED, PhaseLine, RunRecord, Used};
+use crate::records::{IntervalLine, KILLED, PhaseLine, PhaseUsage, RunRecord};
 use bakeoff_results::directory::{DirectoryError, ResultsDir, text_of, unreadable};
 use bakeoff_robots::Spec;
-use bakeoff_robots::ledger::{Record, Scope};
+use bakeoff_robots::ledger::{LedgerRecord, RecordScope};
 use bakeoff_robots::phases::EndReason;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -87,9 +87,9 @@ impl Begun {
     fn phase(&self, first: &IntervalLine) -> PhaseLine {
         PhaseLine {
             measured: self.planned(&first.interval.phase).is_some_and(|planned| planned.measured),
-            phase: Record { scope: Scope::Phase, ..first.interval.clone() },
+            phase: LedgerRecord { scope: RecordScope::Phase, ..first.interval.clone() },
             ended: None,
-            used: Used { cache_cpu_ns: first.cache_cpu_ns, ..Used::default() },
+            used: PhaseUsage { cache_cpu_ns: first.cache_cpu_ns, ..PhaseUsage::default() },
             achievable: None,
         }
     }

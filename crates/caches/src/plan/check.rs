@@ -5,8 +5,8 @@ use super::file::{BakeoffSection, FillSection, PopulationSection};
 use super::length::Length;
 use super::secure::take_tls;
 use super::turns::MOST_PASSES;
-use super::{CachePlan, Changes, Course, Entrant, Fill, Growth, Order, PlanError};
-use crate::scale::Scale;
+use super::{CachePlan, Entrant, Fill, Growth, PlanChanges, PlanError, RateSchedule, TurnOrder};
+use crate::scale::TimeScale;
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, ModelError, TypedKind};
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
@@ -78,7 +78,12 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<CachePlan, PlanError> {
+pub(super) fn check(
+    name: &str,
+    origin: &str,
+    text: &str,
+    changes: &PlanChanges,
+) -> Result<CachePlan, PlanError> {
     let sections = "a bake-off's plan has [bakeoff], [robots], [[content]] and [[phase]]";
     let file: PlanFile =
         toml::from_str(text).map_err(|why| PlanError::of_file(origin, text, &why, sections))?;
@@ -86,7 +91,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
     let section = &file.bakeoff;
     let scale = match changes.scale {
         Some(scale) => scale,
-        None => reader.or("scale", section.scale.as_ref(), Scale::FULL)?,
+        None => reader.or("scale", section.scale.as_ref(), TimeScale::FULL)?,
     };
     let course = course(&reader, section, scale, changes.rate)?;
     let memory_bytes = reader.or("memory", section.memory.as_ref(), Bytes::new(64 << 20))?.get();
@@ -111,7 +116,7 @@ pub(super) fn check(name: &str, origin: &str, text: &str, changes: &Changes) -> 
         title: section.title.clone(),
         entrants,
         passes: passes(&reader, section)?,
-        order: section.order.unwrap_or(if several { Order::Random } else { Order::Plan }),
+        order: section.order.unwrap_or(if several { TurnOrder::Random } else { TurnOrder::Plan }),
         baseline_twice: section.baseline_twice.unwrap_or(several),
         mode: mode(&reader, section)?,
         memory_bytes,
@@ -155,11 +160,11 @@ fn gzip(reader: &Reader<'_>, robots: &Spec, model: &Model) -> Result<(), PlanErr
 fn growth(
     reader: &Reader<'_>,
     file: &PlanFile,
-    course: &Course,
-    scale: Scale,
+    course: &RateSchedule,
+    scale: TimeScale,
 ) -> Result<Option<Growth>, PlanError> {
     let Some(section) = &file.population else { return Ok(None) };
-    if *course == Course::BestEffort {
+    if *course == RateSchedule::BestEffort {
         let why = "robots are as many as a rate takes, and \"best effort\" has none; say in [robots] how many there are";
         return Err(reader.wrong("population", why));
     }
@@ -169,7 +174,7 @@ fn growth(
 fn entrants(
     reader: &Reader<'_>,
     section: &BakeoffSection,
-    changes: &Changes,
+    changes: &PlanChanges,
 ) -> Result<Vec<Entrant>, PlanError> {
     let entrants: Vec<Entrant> = match changes.entrants.as_slice() {
         [] => section.products.iter().map(|name| reader.value("products", name)).collect::<Result<_, _>>()?,
@@ -211,7 +216,7 @@ pub(super) fn demand_products(origin: &str, plan: &CachePlan) -> Result<(), Plan
 fn ports(
     reader: &Reader<'_>,
     section: &BakeoffSection,
-    changes: &Changes,
+    changes: &PlanChanges,
 ) -> Result<Option<LocalPorts>, PlanError> {
     let typed = || section.ports.as_deref().map(|text| reader.value("ports", text)).transpose();
     changes.ports.map_or_else(typed, |given| Ok(Some(given)))
@@ -220,7 +225,7 @@ fn ports(
 fn from(
     reader: &Reader<'_>,
     section: &BakeoffSection,
-    changes: &Changes,
+    changes: &PlanChanges,
 ) -> Result<LocalAddresses, PlanError> {
     if changes.from.count() > 0 {
         return Ok(changes.from.clone());
@@ -261,7 +266,7 @@ fn disk(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Option<u64>, Pl
 /// Durations at the scale, but those of outages, and stores in bytes. Transactions and bytes stay as they are. A
 /// warm-up is not shortened below [`WARM`], as the origin's think time is not shortened either, and a phase that waits
 /// for something outside not below [`PATIENCE`].
-fn scaled(phases: &[PhaseFile], scale: Scale, store_bytes: u64) -> Vec<PhaseFile> {
+fn scaled(phases: &[PhaseFile], scale: TimeScale, store_bytes: u64) -> Vec<PhaseFile> {
     let mut phases = phases.to_vec();
     let last = phases.iter().rposition(PhaseFile::is_measured).unwrap_or(0);
     for (at, phase) in phases.iter_mut().enumerate() {

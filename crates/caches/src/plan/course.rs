@@ -5,12 +5,12 @@
 use super::PlanError;
 use super::check::Reader;
 use super::file::BakeoffSection;
-use crate::scale::Scale;
+use crate::scale::TimeScale;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// The rates of a plan.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Course {
+pub enum RateSchedule {
     /// One rate.
     Single(PerSecond),
     /// No rate: robots ask as fast as replies come.
@@ -20,13 +20,13 @@ pub enum Course {
         /// In the order of the runs.
         shares: Vec<Ratio>,
         /// The peak.
-        peak: Peak,
+        peak: PeakSource,
         /// Time without requests between two rates, already scaled.
         idle: Nanos,
     },
 }
 
-impl Course {
+impl RateSchedule {
     /// The lowest rate, of this peak if they are shares of one.
     pub(crate) fn lowest(&self, peak: PerSecond) -> Option<PerSecond> {
         match self {
@@ -43,11 +43,11 @@ impl Course {
     pub(crate) fn known_highest(&self) -> Option<PerSecond> {
         match self {
             Self::Single(rate) => Some(*rate),
-            Self::Shares { shares, peak: Peak::Given(peak), .. } => {
+            Self::Shares { shares, peak: PeakSource::Given(peak), .. } => {
                 let most = shares.iter().map(|share| share.get()).fold(0.0, f64::max);
                 PerSecond::new(peak.get() * most)
             }
-            Self::Shares { peak: Peak::Searched { .. }, .. } | Self::BestEffort => None,
+            Self::Shares { peak: PeakSource::Searched { .. }, .. } | Self::BestEffort => None,
         }
     }
 
@@ -58,8 +58,8 @@ impl Course {
             Self::BestEffort => "none; robots ask as fast as replies come".to_owned(),
             Self::Shares { shares, peak, idle } => {
                 let of = match peak {
-                    Peak::Given(rate) => format!("{rate}, given"),
-                    Peak::Searched { first, trials } => {
+                    PeakSource::Given(rate) => format!("{rate}, given"),
+                    PeakSource::Searched { first, trials } => {
                         format!(
                             "the peak, searched for from {first} in at most {trials} trials and then held for a minute"
                         )
@@ -74,15 +74,15 @@ impl Course {
     pub(crate) fn known_lowest(&self) -> Option<PerSecond> {
         match self {
             Self::Single(rate) => Some(*rate),
-            Self::Shares { peak: Peak::Given(peak), .. } => self.lowest(*peak),
-            Self::Shares { peak: Peak::Searched { .. }, .. } | Self::BestEffort => None,
+            Self::Shares { peak: PeakSource::Given(peak), .. } => self.lowest(*peak),
+            Self::Shares { peak: PeakSource::Searched { .. }, .. } | Self::BestEffort => None,
         }
     }
 }
 
 /// Source of the peak.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Peak {
+pub enum PeakSource {
     /// The plan gives it.
     Given(PerSecond),
     /// It is searched for.
@@ -101,19 +101,19 @@ const BEST_EFFORT: &str = "best effort";
 pub(super) fn course(
     reader: &Reader<'_>,
     section: &BakeoffSection,
-    scale: Scale,
+    scale: TimeScale,
     changed: Option<PerSecond>,
-) -> Result<Course, PlanError> {
+) -> Result<RateSchedule, PlanError> {
     match (section.rate.as_deref(), &section.rates) {
         (Some(BEST_EFFORT), None) => best_effort(reader, section, changed),
         (rate, None) if rate.is_some() || changed.is_some() => {
             let typed = || reader.value("rate", rate.unwrap_or_default());
-            Ok(Course::Single(changed.map_or_else(typed, Ok)?))
+            Ok(RateSchedule::Single(changed.map_or_else(typed, Ok)?))
         }
         (None, Some(shares)) => {
-            let peak = changed.map_or_else(|| peak(reader, section), |rate| Ok(Peak::Given(rate)))?;
+            let peak = changed.map_or_else(|| peak(reader, section), |rate| Ok(PeakSource::Given(rate)))?;
             let (shares, idle) = (shares_of(reader, shares)?, idle(reader, section, scale)?);
-            Ok(Course::Shares { shares, peak, idle })
+            Ok(RateSchedule::Shares { shares, peak, idle })
         }
         _ => {
             let why = "give either `rate`, for one run, or `rates`, as shares of the peak; `rate = \"best effort\"` \
@@ -127,7 +127,7 @@ fn best_effort(
     reader: &Reader<'_>,
     section: &BakeoffSection,
     changed: Option<PerSecond>,
-) -> Result<Course, PlanError> {
+) -> Result<RateSchedule, PlanError> {
     if changed.is_some() {
         let why = "this plan's robots ask as fast as replies come, at no rate; take --rate out, or write a rate in \
                    the place of \"best effort\"";
@@ -138,15 +138,15 @@ fn best_effort(
                    it out";
         return Err(reader.wrong("hit_ratio", why));
     }
-    Ok(Course::BestEffort)
+    Ok(RateSchedule::BestEffort)
 }
 
-fn peak(reader: &Reader<'_>, section: &BakeoffSection) -> Result<Peak, PlanError> {
+fn peak(reader: &Reader<'_>, section: &BakeoffSection) -> Result<PeakSource, PlanError> {
     if let Some(peak) = &section.peak {
-        return Ok(Peak::Given(reader.value("peak", peak)?));
+        return Ok(PeakSource::Given(reader.value("peak", peak)?));
     }
     let first = section.first_trial.as_deref().unwrap_or("100/s");
-    Ok(Peak::Searched {
+    Ok(PeakSource::Searched {
         first: reader.value("first_trial", first)?,
         trials: section.trials.unwrap_or(8).max(1),
     })
@@ -161,6 +161,6 @@ fn shares_of(reader: &Reader<'_>, shares: &[String]) -> Result<Vec<Ratio>, PlanE
     Ok(shares)
 }
 
-fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: Scale) -> Result<Nanos, PlanError> {
+fn idle(reader: &Reader<'_>, section: &BakeoffSection, scale: TimeScale) -> Result<Nanos, PlanError> {
     Ok(scale.of(reader.or("idle", section.idle.as_ref(), Nanos::from_secs(600))?))
 }

@@ -16,14 +16,14 @@ pub struct Entrant {
     /// Its name in results, which is also the name of files there.
     pub name: String,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: EntrantKind,
     /// Name of the baseline that it is the second start of, if it is.
     pub second_of: Option<String>,
 }
 
 /// Kind of an entrant.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum EntrantKind {
     /// Robots ask the origin itself.
     Direct,
     /// A product that bakeoff starts.
@@ -57,7 +57,7 @@ fn known() -> String {
 impl Entrant {
     /// A cache that runs already.
     pub fn running(address: SocketAddr, mode: Mode) -> Self {
-        Self { name: address.to_string(), kind: Kind::Running { address, mode }, second_of: None }
+        Self { name: address.to_string(), kind: EntrantKind::Running { address, mode }, second_of: None }
     }
 
     /// The same once more, as an entrant of its own: started anew if bakeoff starts it.
@@ -74,7 +74,7 @@ impl Entrant {
     /// The text to type for it.
     pub fn typed(&self) -> String {
         match &self.kind {
-            Kind::Product { product, config: Some(config) } => {
+            EntrantKind::Product { product, config: Some(config) } => {
                 format!("{}={}", product.label(), config.display())
             }
             _ => self.name.clone(),
@@ -84,15 +84,15 @@ impl Entrant {
     /// Reason why it can have no outage; `None` if it can.
     pub fn why_never_away(&self) -> Option<&'static str> {
         match self.kind {
-            Kind::Product { .. } => None,
-            Kind::Direct => Some("there is no cache"),
-            Kind::Running { .. } => Some("bakeoff kills no process that it has not started"),
+            EntrantKind::Product { .. } => None,
+            EntrantKind::Direct => Some("there is no cache"),
+            EntrantKind::Running { .. } => Some("bakeoff kills no process that it has not started"),
         }
     }
 
     /// Whether there is a cache at all.
     pub fn is_cache(&self) -> bool {
-        self.kind != Kind::Direct
+        self.kind != EntrantKind::Direct
     }
 }
 
@@ -101,7 +101,7 @@ impl FromStr for Entrant {
 
     fn from_str(text: &str) -> Result<Self, NoEntrant> {
         if text == NOBODY {
-            return Ok(Self { name: text.to_owned(), kind: Kind::Direct, second_of: None });
+            return Ok(Self { name: text.to_owned(), kind: EntrantKind::Direct, second_of: None });
         }
         let (name, config) = match text.split_once('=') {
             Some((name, path)) if !path.is_empty() => (name, Some(PathBuf::from(path))),
@@ -111,7 +111,7 @@ impl FromStr for Entrant {
         let product = Product::caches().find(|product| product.label() == name);
         let product = product.ok_or_else(|| NoEntrant(text.to_owned()))?;
         let name = config.as_deref().map_or_else(|| name.to_owned(), |config| named_after(name, config));
-        Ok(Self { name, kind: Kind::Product { product, config }, second_of: None })
+        Ok(Self { name, kind: EntrantKind::Product { product, config }, second_of: None })
     }
 }
 

@@ -1,7 +1,7 @@
 //! A bake-off's plan as typed, except the sections for robots, content and origin, which are read by the crates that
 //! own them.
 
-use super::turns::Order;
+use super::turns::TurnOrder;
 use serde::Deserialize;
 use std::num::NonZeroU32;
 
@@ -18,7 +18,7 @@ pub(super) struct BakeoffSection {
     pub passes: Option<NonZeroU32>,
     /// Order of the entrants' turns, and of each one's rates: "random" (drawn from the seed, anew for every pass) or
     /// "plan". Default: random if more than one takes part.
-    pub order: Option<Order>,
+    pub order: Option<TurnOrder>,
     /// Whether the first of them, the baseline, has two turns in each pass, so that the report can show the difference
     /// of two equal ones. Default: if more than one takes part.
     pub baseline_twice: Option<bool>,

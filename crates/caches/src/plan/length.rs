@@ -4,7 +4,7 @@
 //! If bytes end it, the number of replies that bring them counts. The time that this takes is not known beforehand: the
 //! report gives it.
 
-use crate::scale::{Scale, TooShort};
+use crate::scale::{TimeScale, TooShort};
 use bakeoff_content::world::Model;
 use bakeoff_robots::PhaseFile;
 use bakeoff_robots::phases::{FillGoal, planned_loads};
@@ -17,7 +17,7 @@ pub(crate) struct Length<'p> {
     pub(crate) published: &'p [PhaseFile],
     /// At the scale, with fills in bytes.
     pub(crate) scaled: &'p [PhaseFile],
-    pub(crate) scale: Scale,
+    pub(crate) scale: TimeScale,
     pub(crate) model: &'p Model,
 }
 

@@ -11,20 +11,20 @@ mod population;
 mod secure;
 mod turns;
 
-pub use course::{Course, Peak};
+pub use course::{PeakSource, RateSchedule};
 pub use population::Growth;
 
-pub use entrant::{Entrant, Kind, NoEntrant};
+pub use entrant::{Entrant, EntrantKind, NoEntrant};
 pub use secure::TUNNELS;
-pub use turns::{Order, Turn};
+pub use turns::{EntrantTurn, TurnOrder};
 
 use crate::not_scaled::{self, Grows};
-use crate::scale::{Scale, TooShort};
+use crate::scale::{TimeScale, TooShort};
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 pub use bakeoff_plan::PlanError;
 use bakeoff_robots::phases::{Goal, Phase};
-use bakeoff_robots::working_set::Limit;
+use bakeoff_robots::working_set::GrowthLimit;
 use bakeoff_robots::{PhaseFile, Spec};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
@@ -46,7 +46,7 @@ pub struct CachePlan {
     /// Number of passes, in each of which all have a turn; at least 1.
     pub passes: u32,
     /// Order of the turns.
-    pub order: Order,
+    pub order: TurnOrder,
     /// Whether the baseline has two turns in each pass, the second as an entrant of its own.
     pub baseline_twice: bool,
     /// The form of the requests to a cache.
@@ -56,9 +56,9 @@ pub struct CachePlan {
     /// Bytes of disk of each store.
     pub disk_bytes: Option<u64>,
     /// Share of the published durations.
-    pub scale: Scale,
+    pub scale: TimeScale,
     /// The rates.
-    pub course: Course,
+    pub course: RateSchedule,
     /// The hit ratio that the workload is set to; `None`: the rule of 1999 does not apply.
     pub hit_ratio: Option<Ratio>,
     /// Bound of the mean response time, by the rule of 1999 and in the search for the peak.
@@ -117,11 +117,11 @@ pub struct Fill {
 
 /// Changes of a plan by flags.
 #[derive(Clone, Debug, Default)]
-pub struct Changes {
+pub struct PlanChanges {
     /// In place of the plan's products; not used when empty.
     pub entrants: Vec<Entrant>,
     /// In place of the plan's scale.
-    pub scale: Option<Scale>,
+    pub scale: Option<TimeScale>,
     /// In place of the plan's rates.
     pub rate: Option<PerSecond>,
     /// Port that the origin listens on; none: a free one.
@@ -173,8 +173,8 @@ impl CachePlan {
     /// Quantities that the scale leaves as they are, in words.
     pub fn not_scaled(&self) -> Vec<String> {
         let grows = match self.robots.working_set {
-            _ if self.course == Course::BestEffort => Grows::WithTheFill,
-            Limit::Objects(objects) if !self.growth.is_some_and(|growth| growth.sets_working_set()) => {
+            _ if self.course == RateSchedule::BestEffort => Grows::WithTheFill,
+            GrowthLimit::Objects(objects) if !self.growth.is_some_and(|growth| growth.sets_working_set()) => {
                 Grows::To(objects)
             }
             _ => Grows::WithTime,
@@ -248,7 +248,7 @@ impl CachePlan {
     ///
     /// # Errors
     /// The error, with its key.
-    pub fn parse(name: &str, origin: &str, text: &str, changes: &Changes) -> Result<Self, PlanError> {
+    pub fn parse(name: &str, origin: &str, text: &str, changes: &PlanChanges) -> Result<Self, PlanError> {
         let plan = Self::of_a_run(name, origin, text, changes)?;
         check::demand_products(origin, &plan)?;
         Ok(plan)
@@ -259,7 +259,7 @@ impl CachePlan {
         name: &str,
         origin: &str,
         text: &str,
-        changes: &Changes,
+        changes: &PlanChanges,
     ) -> Result<Self, PlanError> {
         check::check(name, origin, text, changes)
     }

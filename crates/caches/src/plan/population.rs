@@ -5,9 +5,9 @@
 use super::PlanError;
 use super::check::Reader;
 use super::file::PopulationSection;
-use crate::scale::Scale;
+use crate::scale::TimeScale;
 use bakeoff_robots::spec::WorkingSetFile;
-use bakeoff_robots::working_set::Limit;
+use bakeoff_robots::working_set::GrowthLimit;
 use bakeoff_robots::{RobotsFile, Spec};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::num::{NonZeroU16, NonZeroU32, NonZeroU64};
@@ -30,7 +30,7 @@ impl Growth {
     pub(super) fn of(
         reader: &Reader<'_>,
         section: &PopulationSection,
-        scale: Scale,
+        scale: TimeScale,
     ) -> Result<Self, PlanError> {
         let working_set = match (&section.working_set, &section.working_set_of) {
             (None, None) => None,
@@ -85,7 +85,7 @@ impl Growth {
         spec.servers = NonZeroU16::new(servers).unwrap_or(NonZeroU16::MIN);
         if let Some((share, time)) = self.working_set {
             let objects = rate.get() * time.as_secs_f64() * share.get();
-            spec.working_set = Limit::Objects((objects.round() as u64).max(1));
+            spec.working_set = GrowthLimit::Objects((objects.round() as u64).max(1));
         }
         spec
     }

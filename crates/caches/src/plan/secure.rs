@@ -3,7 +3,7 @@
 //! Measuring side, cold, pure. Owns the exclusions that follow, and their words.
 
 use super::check::Reader;
-use super::{CachePlan, Entrant, Kind, PlanError};
+use super::{CachePlan, Entrant, EntrantKind, PlanError};
 use bakeoff_subject::ProxyMode as Mode;
 
 /// Effects of TLS to the origin on a bake-off.
@@ -29,8 +29,8 @@ impl CachePlan {
     /// is read again without the flags that named the entrants.
     pub(super) fn without_reverse_over_tls(self, reader: &Reader<'_>) -> Result<Self, PlanError> {
         let own = |entrant: &Entrant| match entrant.kind {
-            Kind::Direct | Kind::Product { .. } => None,
-            Kind::Running { mode, .. } => Some(mode),
+            EntrantKind::Direct | EntrantKind::Product { .. } => None,
+            EntrantKind::Running { mode, .. } => Some(mode),
         };
         let mut modes = std::iter::once(self.mode).chain(self.entrants.iter().filter_map(own));
         let refusal = modes.find_map(|mode| self.refusal(mode));

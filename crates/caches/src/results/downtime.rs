@@ -1,6 +1,6 @@
 //! Results of an outage in `results.json`.
 
-use super::Entrant;
+use super::EntrantResults;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ impl Downtime {
     }
 }
 
-impl Entrant {
+impl EntrantResults {
     /// Whether it gave good replies after each of its outages; `None` if there was none.
     pub fn came_back(&self) -> Option<bool> {
         let back = self.downtime.iter().all(|downtime| downtime.first_good_ns.is_some());

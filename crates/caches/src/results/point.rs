@@ -64,7 +64,7 @@ pub struct Point {
     pub miss_tail: Option<Tail>,
     /// Pages, if one had more than one object.
     #[serde(default)]
-    pub pages: Option<Pages>,
+    pub pages: Option<PageResults>,
     /// Hits among basic requests, as the robots saw it.
     pub hit_ratio: Option<f64>,
     /// Lower end of its 95 % interval.
@@ -100,7 +100,7 @@ pub struct Point {
     #[serde(default)]
     pub tls: Option<Tls>,
     /// The rule of 1999, if the plan's runs are judged by it; over TLS, where no reply can be a hit, none is.
-    pub rule: Option<Rule>,
+    pub rule: Option<PassRule>,
     /// The same of each pass, if the plan has several. The figures above are the means of those that went to their end;
     /// a condition that failed in one of them fails.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -149,7 +149,7 @@ pub struct Tail {
 
 /// Pages: objects that were asked for directly, each with all that it embeds.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Pages {
+pub struct PageResults {
     /// Complete without a failure.
     pub good: u64,
     /// With one.
@@ -229,7 +229,7 @@ pub struct Tls {
 
 /// Conditions by which a rate counted as passed in 1999.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rule {
+pub struct PassRule {
     /// The phase went to its end.
     pub whole: bool,
     /// The mean response time is under its bound.
@@ -250,7 +250,7 @@ const fn agrees() -> bool {
     true
 }
 
-impl Rule {
+impl PassRule {
     /// Whether all of it holds.
     pub fn passed(&self) -> bool {
         self.whole

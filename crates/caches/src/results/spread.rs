@@ -28,7 +28,7 @@ pub struct Apart {
 
 /// The baseline and its second start, which are equal.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Baselines {
+pub struct BaselinePair {
     /// Name of the first.
     pub first: String,
     /// Name of the second.

@@ -4,12 +4,12 @@
 
 use crate::records::PhaseLine;
 use crate::results::Achievable;
-use bakeoff_robots::ideal::{Hits, Policy, Stream};
-use bakeoff_robots::stream::Request;
+use bakeoff_robots::ideal::{Hits, ReplacementPolicy, RequestStream};
+use bakeoff_robots::stream::StreamRequest;
 use bakeoff_units::{Bytes, Nanos};
 
 /// Puts them into the phases. Caches with bounds are simulated if the capacity is known.
-pub(super) fn put(phases: &mut [PhaseLine], stream: &[Request], capacity_bytes: Option<u64>) {
+pub(super) fn put(phases: &mut [PhaseLine], stream: &[StreamRequest], capacity_bytes: Option<u64>) {
     for line in phases.iter_mut().filter(|line| line.measured) {
         line.achievable = within(stream, line.phase.began_ns, line.phase.ended_ns, capacity_bytes);
     }
@@ -18,22 +18,22 @@ pub(super) fn put(phases: &mut [PhaseLine], stream: &[Request], capacity_bytes: 
 /// Simulates the requests sent within a phase. Caches have learnt from earlier ones; later ones are unknown to them,
 /// and to the one that looks ahead.
 fn within(
-    stream: &[Request],
+    stream: &[StreamRequest],
     began_ns: u64,
     ended_ns: u64,
     capacity_bytes: Option<u64>,
 ) -> Option<Achievable> {
     let until_its_end = stream.iter().copied().filter(|request| request.start.get() < ended_ns);
-    let stream = Stream::new(until_its_end).counting_from(Nanos::new(began_ns));
+    let stream = RequestStream::new(until_its_end).counting_from(Nanos::new(began_ns));
     let ratios = |hits: Hits| Some((hits.document_ratio()?, hits.byte_ratio()?));
     let replayed = |policy| ratios(stream.replay(policy, Bytes::new(capacity_bytes?)));
     Some(Achievable {
         at_once: ratios(stream.known_at_once())?,
         when_fetched: ratios(stream.known_when_fetched())?,
         capacity_bytes,
-        lru: replayed(Policy::Lru),
-        s3_fifo: replayed(Policy::S3Fifo),
-        belady: replayed(Policy::Belady),
+        lru: replayed(ReplacementPolicy::Lru),
+        s3_fifo: replayed(ReplacementPolicy::S3Fifo),
+        belady: replayed(ReplacementPolicy::Belady),
     })
 }
 
@@ -42,9 +42,9 @@ mod tests {
     use super::*;
 
     /// One request a second, each known at once.
-    fn asked(objects: &[u64]) -> Vec<Request> {
+    fn asked(objects: &[u64]) -> Vec<StreamRequest> {
         let at = |second: usize| Nanos::from_secs(second as u64);
-        let of = |(second, &object): (usize, &u64)| Request {
+        let of = |(second, &object): (usize, &u64)| StreamRequest {
             object,
             bytes: 100,
             start: at(second),

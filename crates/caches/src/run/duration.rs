@@ -4,7 +4,7 @@
 //! product's gauge ends them.
 
 use super::{peak, steps};
-use crate::plan::{CachePlan, Course, Peak};
+use crate::plan::{CachePlan, PeakSource, RateSchedule};
 use bakeoff_units::{Nanos, PerSecond};
 use std::fmt;
 
@@ -28,8 +28,8 @@ impl Takes {
         let caches = all.iter().filter(|entrant| entrant.is_cache()).count() as u32;
         let longest_fill = longest_fill(plan).filter(|_| plan.fills() && caches > 0);
         let search = match plan.course {
-            Course::Shares { peak: Peak::Searched { trials, .. }, .. } => peak::longest(trials),
-            Course::Shares { .. } | Course::Single(_) | Course::BestEffort => Nanos::ZERO,
+            RateSchedule::Shares { peak: PeakSource::Searched { trials, .. }, .. } => peak::longest(trials),
+            RateSchedule::Shares { .. } | RateSchedule::Single(_) | RateSchedule::BestEffort => Nanos::ZERO,
         };
         Some(Self {
             rates: steps::ways_time(plan) + turn_time(plan)?.times(all.len() as f64 * passes),
@@ -60,12 +60,12 @@ impl fmt::Display for Takes {
 /// All rates of a turn, and the idle time between them.
 fn turn_time(plan: &CachePlan) -> Option<Nanos> {
     let (rates, rests) = match &plan.course {
-        Course::Single(rate) => (vec![Some(*rate)], Nanos::ZERO),
-        Course::BestEffort => (vec![None], Nanos::ZERO),
-        Course::Shares { shares, peak, idle } => {
+        RateSchedule::Single(rate) => (vec![Some(*rate)], Nanos::ZERO),
+        RateSchedule::BestEffort => (vec![None], Nanos::ZERO),
+        RateSchedule::Shares { shares, peak, idle } => {
             let at = |share: f64| match peak {
-                Peak::Given(peak) => PerSecond::new(peak.get() * share),
-                Peak::Searched { .. } => None,
+                PeakSource::Given(peak) => PerSecond::new(peak.get() * share),
+                PeakSource::Searched { .. } => None,
             };
             let rates: Vec<_> = shares.iter().map(|share| at(share.get())).collect();
             let rests = idle.times(shares.len().saturating_sub(1) as f64);

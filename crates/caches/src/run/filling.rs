@@ -5,7 +5,7 @@
 
 use super::observer::Counted;
 use super::started::Started;
-use super::{CachesError, Progress};
+use super::{BakeoffProgress, CachesError};
 use std::time::{Duration, Instant};
 
 /// Pause from an answer to the next question.
@@ -46,7 +46,7 @@ impl<'b> Filling<'b> {
     pub(super) fn is_full(
         &mut self,
         origin: &dyn Counted,
-        progress: &mut dyn Progress,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<bool, CachesError> {
         if !is_due(self.answered, Instant::now()) {
             return Ok(false);
@@ -56,7 +56,7 @@ impl<'b> Filling<'b> {
         Ok(full)
     }
 
-    fn gauge_says_full(&mut self, progress: &mut dyn Progress) -> bool {
+    fn gauge_says_full(&mut self, progress: &mut dyn BakeoffProgress) -> bool {
         match self.entrant.gauge() {
             None => false,
             Some(Ok(store)) => {

@@ -4,15 +4,15 @@
 
 use super::outage::Trace;
 use crate::transactions::{Batcher, Transaction};
-use bakeoff_robots::stream::Request;
-use bakeoff_robots::{Heard, Robots};
+use bakeoff_robots::stream::StreamRequest;
+use bakeoff_robots::{FinishedRequest, Robots};
 use std::sync::{Arc, Mutex};
 
 /// Data kept of the requests.
 #[derive(Default)]
 pub(super) struct Kept {
     /// Requests by which caches may have come to know objects.
-    pub(super) stream: Vec<Request>,
+    pub(super) stream: Vec<StreamRequest>,
     /// Outcome of every request.
     pub(super) trace: Trace,
 }
@@ -35,14 +35,14 @@ pub(super) fn with_listeners(
     if !stream && !trace && batcher.is_none() {
         return robots;
     }
-    robots.telling(move |heard: &Heard<'_>| {
+    robots.telling(move |heard: &FinishedRequest<'_>| {
         if (stream || trace)
             && let Ok(mut kept) = kept.lock()
         {
             if trace {
                 kept.trace.hear(heard.flight, heard.entry);
             }
-            kept.stream.extend(Request::answered(heard).filter(|_| stream));
+            kept.stream.extend(StreamRequest::answered(heard).filter(|_| stream));
         }
         if let Some(batcher) = &mut batcher {
             batcher.tell(Transaction::of(heard));

@@ -8,15 +8,15 @@ use super::listeners::{Keeps, Kept, with_listeners};
 use super::outage::Trace;
 use crate::records::PhaseLine;
 use crate::results::Tls;
-use crate::transactions::{Batcher, Fate, Log, Logged, OfRun, Writer};
+use crate::transactions::{Batcher, Fate, Log, Logged, RunContext, Writer};
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{
-    BodyCheck, Job, LocalAddresses, LocalPorts, Pace, Pools, Recording, Station, Target, TlsSettings,
+    BodyCheck, LocalAddresses, LocalPorts, Pace, Pools, Recording, Station, StationJob, Target, TlsSettings,
 };
 use bakeoff_results::directory::DirectoryError;
-use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
+use bakeoff_robots::ledger::{INTERVAL, Ledger, LedgerRecord, RecordScope};
 use bakeoff_robots::phases::EndReason;
-use bakeoff_robots::stream::Request;
+use bakeoff_robots::stream::StreamRequest;
 use bakeoff_robots::{FillGate, Lane, PartsGate, Population, Robots, Setting, Spec, TargetForm};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
@@ -126,10 +126,10 @@ fn tls(recording: &Recording) -> Option<Tls> {
 /// Observer of robots at work.
 pub(crate) trait Watch {
     /// A record came. At a phase's end the usage in it is added.
-    fn record(&mut self, record: &Record) -> Result<(), CachesError>;
+    fn record(&mut self, record: &LedgerRecord) -> Result<(), CachesError>;
 
     /// A phase has ended, or was cut short: its line is kept even if its usage cannot be read.
-    fn phase(&mut self, phase: Record) -> (PhaseLine, Result<(), CachesError>);
+    fn phase(&mut self, phase: LedgerRecord) -> (PhaseLine, Result<(), CachesError>);
 
     /// The phase has ended as it should, and the next begins.
     fn turn(&mut self, ended: &str) -> Result<(), CachesError>;
@@ -150,7 +150,7 @@ struct Hands<'a> {
 pub(crate) struct Ended {
     pub(crate) phases: Vec<PhaseLine>,
     /// The requests by which caches may have come to know objects, if they were kept.
-    pub(crate) stream: Vec<Request>,
+    pub(crate) stream: Vec<StreamRequest>,
     /// The outcome of every request, if it was kept.
     pub(crate) trace: Trace,
     /// The written part of its log of transactions, if they were logged.
@@ -222,7 +222,7 @@ impl Load<'_> {
     /// Both ends of the log of transactions, if there is one.
     fn log_of(&self, began_unix: Nanos) -> Option<(Batcher, Writer)> {
         let LogOf { log, run, entrant } = self.log.as_ref()?;
-        Some(log.open(OfRun {
+        Some(log.open(RunContext {
             run: *run,
             entrant: entrant.clone(),
             phases: self.spec.phases.iter().map(|phase| phase.name.clone()).collect(),
@@ -234,7 +234,7 @@ impl Load<'_> {
     /// Listens until the robots have no more records; the first error of the watch or the writer stops them.
     fn listen(
         &self,
-        records: &Receiver<Record>,
+        records: &Receiver<LedgerRecord>,
         hands: Hands<'_>,
         phases: &mut Vec<PhaseLine>,
         watch: &mut dyn Watch,
@@ -242,7 +242,7 @@ impl Load<'_> {
         let mut failed = None;
         loop {
             let told = match records.recv_timeout(LOOK) {
-                Ok(record) if record.scope == Scope::Phase => {
+                Ok(record) if record.scope == RecordScope::Phase => {
                     let ended = record.phase.clone();
                     let goes_on = failed.is_none() && !self.interrupted.load(Ordering::Relaxed);
                     let (line, read) = watch.phase(record);
@@ -271,7 +271,7 @@ impl Load<'_> {
         stop: &AtomicBool,
     ) -> io::Result<(Recording, Vec<EndReason>)> {
         let mut station = Station::new(target, 1, self.cores.to_vec())?;
-        let job = Job {
+        let job = StationJob {
             sources: vec![robots],
             robots: Vec::new(),
             pace: self.pace(),

@@ -27,15 +27,15 @@ pub use duration::Takes;
 pub use error::CachesError;
 pub use parts::PartsError;
 
-use crate::directory::{Directory, Stored};
-use crate::plan::{CachePlan, Course, Entrant, Kind, Peak, Turn};
+use crate::directory::{BakeoffDirectory, StoredBakeoff};
+use crate::plan::{CachePlan, Entrant, EntrantKind, EntrantTurn, PeakSource, RateSchedule};
 use crate::records::End;
 use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
 use bakeoff_experiment::environment::{self, Placement};
 use bakeoff_experiment::run::Scratch;
 use bakeoff_results::directory::ResultsDir;
-use bakeoff_robots::ledger::Record;
+use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use origin::{Origin, Place};
@@ -46,12 +46,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Listener for the progress of a bake-off.
-pub trait Progress {
+pub trait BakeoffProgress {
     /// A stage begins.
     fn stage(&mut self, words: &str);
 
     /// An interval or a phase has ended.
-    fn record(&mut self, record: &Record);
+    fn record(&mut self, record: &LedgerRecord);
 }
 
 /// A bake-off to be run.
@@ -83,10 +83,10 @@ struct Bench<'a, 'd> {
     connections: usize,
     origin: Origin,
     scratch: &'a std::path::Path,
-    dir: &'a mut Directory<'d>,
+    dir: &'a mut BakeoffDirectory<'d>,
     /// The log of every request, if there is one.
     transactions: Option<&'a Log>,
-    progress: &'a mut dyn Progress,
+    progress: &'a mut dyn BakeoffProgress,
     interrupted: &'a AtomicBool,
     /// What was measured before it was broken off.
     done: Done,
@@ -108,14 +108,14 @@ impl Bakeoff<'_> {
     ///
     /// # Errors
     /// Anything that kept it from its end.
-    pub fn run(&self, dir: &ResultsDir, progress: &mut dyn Progress) -> Result<(), CachesError> {
+    pub fn run(&self, dir: &ResultsDir, progress: &mut dyn BakeoffProgress) -> Result<(), CachesError> {
         let (mut setup, placement, connections) = setup::setup(self.plan, &self.flags, self.is_local())?;
         let _pinned = Pinned::to(&placement.generator).map_err(CachesError::System)?;
         setup.entrants = self.plan.taking_part().into_iter().map(|entrant| entrant.name).collect();
         setup.turns = self.plan.turns();
         let claim = self.claim(&placement);
         setup.warnings.splice(0..0, claim.found().iter().map(|other| other.sentence.clone()));
-        let directory = Directory::begin(dir, &self.plan.text, &setup)?;
+        let directory = BakeoffDirectory::begin(dir, &self.plan.text, &setup)?;
         let log = self.transactions.map(|encode| Log::begin(dir.path(), encode)).transpose()?;
         let given =
             Given { placement, connections, transactions: log.as_ref(), done: Done::default(), run: 0 };
@@ -129,13 +129,13 @@ impl Bakeoff<'_> {
     pub fn resume(
         &self,
         dir: &ResultsDir,
-        stored: Stored,
-        progress: &mut dyn Progress,
+        stored: StoredBakeoff,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<(), CachesError> {
         let (_, placement, connections) = setup::setup(self.plan, &self.flags, self.is_local())?;
         let _pinned = Pinned::to(&placement.generator).map_err(CachesError::System)?;
         let _claim = self.claim(&placement);
-        let directory = Directory::go_on(dir, &stored)?;
+        let directory = BakeoffDirectory::go_on(dir, &stored)?;
         let run = u32::try_from(stored.runs.len()).unwrap_or(u32::MAX);
         let given = Given { placement, connections, transactions: None, done: Done::of(&stored.runs), run };
         self.to_its_end(directory, given, progress)
@@ -144,20 +144,20 @@ impl Bakeoff<'_> {
     /// Whether all who take part are on this machine.
     fn is_local(&self) -> bool {
         self.plan.entrants.iter().all(|entrant| match entrant.kind {
-            Kind::Running { address, .. } => address.ip().is_loopback(),
-            Kind::Direct | Kind::Product { .. } => true,
+            EntrantKind::Running { address, .. } => address.ip().is_loopback(),
+            EntrantKind::Direct | EntrantKind::Product { .. } => true,
         })
     }
 
-    fn claim(&self, placement: &Placement) -> environment::Claim {
+    fn claim(&self, placement: &Placement) -> environment::MachineClaim {
         environment::claim(&self.plan.name, &[&placement.subject[..], &placement.generator].concat())
     }
 
     fn to_its_end(
         &self,
-        mut directory: Directory<'_>,
+        mut directory: BakeoffDirectory<'_>,
         given: Given<'_>,
-        progress: &mut dyn Progress,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<(), CachesError> {
         let result = self.procedure(&mut directory, given, progress);
         let how = match &result {
@@ -171,9 +171,9 @@ impl Bakeoff<'_> {
 
     fn procedure(
         &self,
-        dir: &mut Directory<'_>,
+        dir: &mut BakeoffDirectory<'_>,
         Given { placement, connections, transactions, done, run }: Given<'_>,
-        progress: &mut dyn Progress,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<(), CachesError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))
             .map_err(|why| CachesError::Temporary(why.to_string()))?;
@@ -227,13 +227,13 @@ impl Bench<'_, '_> {
                     turns.len()
                 ));
             }
-            self.turn(entrant, &Turn { rates, ..turn.clone() })?;
+            self.turn(entrant, &EntrantTurn { rates, ..turn.clone() })?;
         }
         Ok(())
     }
 
     /// The turn of one entrant in a pass. A failure ends only this turn: the next entrant has its turn all the same.
-    fn turn(&mut self, entrant: &Entrant, turn: &Turn) -> Result<(), CachesError> {
+    fn turn(&mut self, entrant: &Entrant, turn: &EntrantTurn) -> Result<(), CachesError> {
         self.told_failure = false;
         self.pass = (self.plan.passes > 1).then_some(turn.pass);
         let started = match self.start(entrant) {
@@ -255,9 +255,9 @@ impl Bench<'_, '_> {
             self.fill(started)?;
         }
         match &self.plan.course {
-            Course::Single(rate) => self.rate(started, 1, *rate),
-            Course::BestEffort => self.best_effort(started),
-            Course::Shares { shares, peak, idle } => {
+            RateSchedule::Single(rate) => self.rate(started, 1, *rate),
+            RateSchedule::BestEffort => self.best_effort(started),
+            RateSchedule::Shares { shares, peak, idle } => {
                 let peak = self.peak_of(started, entrant.subject(), *peak)?;
                 self.demand_length(peak)?;
                 self.rates(started, peak, shares, order, *idle)
@@ -266,10 +266,15 @@ impl Bench<'_, '_> {
     }
 
     /// The peak that the plan gives, or that was found before, or the result of a search now.
-    fn peak_of(&mut self, started: &Started, subject: &str, peak: Peak) -> Result<PerSecond, CachesError> {
+    fn peak_of(
+        &mut self,
+        started: &Started,
+        subject: &str,
+        peak: PeakSource,
+    ) -> Result<PerSecond, CachesError> {
         let (first, trials) = match peak {
-            Peak::Given(peak) => return Ok(peak),
-            Peak::Searched { first, trials } => (first, trials),
+            PeakSource::Given(peak) => return Ok(peak),
+            PeakSource::Searched { first, trials } => (first, trials),
         };
         if let Some(found) = self.peaks.get(subject) {
             return Ok(*found);

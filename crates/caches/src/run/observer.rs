@@ -7,11 +7,11 @@ use super::filling::Filling;
 use super::load::Watch;
 use super::power::{Power, Switched};
 use super::tally::{Tally, tally};
-use super::{CachesError, Progress};
-use crate::directory::Directory;
-use crate::records::{IntervalLine, OriginHeard, PhaseLine, Used};
+use super::{BakeoffProgress, CachesError};
+use crate::directory::BakeoffDirectory;
+use crate::records::{IntervalLine, OriginHeard, PhaseLine, PhaseUsage};
 use bakeoff_loadgen::TlsSettings;
-use bakeoff_robots::ledger::{Record, Scope};
+use bakeoff_robots::ledger::{LedgerRecord, RecordScope};
 use bakeoff_robots::{FillGate, Spec};
 use bakeoff_subject::Running;
 use std::net::SocketAddr;
@@ -56,8 +56,8 @@ pub(crate) struct Log<'b, 'd> {
     /// Number of the run.
     pub(crate) run: u32,
     /// `None`: nothing is kept.
-    pub(crate) dir: Option<&'b mut Directory<'d>>,
-    pub(crate) progress: &'b mut dyn Progress,
+    pub(crate) dir: Option<&'b mut BakeoffDirectory<'d>>,
+    pub(crate) progress: &'b mut dyn BakeoffProgress,
 }
 
 /// The two processes that are read.
@@ -162,9 +162,9 @@ impl<'b, 'd> Observer<'b, 'd> {
 }
 
 /// Difference of two readings. An origin that was started anew counts from 0 again, which gives no negative use.
-fn used(now: &Reading, before: &Reading) -> Used {
+fn used(now: &Reading, before: &Reading) -> PhaseUsage {
     let sent = now.tally.since(&before.tally);
-    Used {
+    PhaseUsage {
         cache_cpu_ns: between(now.cache_ns, before.cache_ns),
         origin_cpu_ns: between(now.origin_ns, before.origin_ns),
         robots_cpu_ns: now.robots_ns.saturating_sub(before.robots_ns),
@@ -184,8 +184,8 @@ fn between(now: Option<u64>, before: Option<u64>) -> Option<u64> {
 }
 
 impl Watch for Observer<'_, '_> {
-    fn record(&mut self, record: &Record) -> Result<(), CachesError> {
-        if let (Some(dir), Scope::Interval) = (&mut self.log.dir, record.scope) {
+    fn record(&mut self, record: &LedgerRecord) -> Result<(), CachesError> {
+        if let (Some(dir), RecordScope::Interval) = (&mut self.log.dir, record.scope) {
             let now = self.sides.cache_ns();
             let cache_cpu_ns = between(now, self.at_interval);
             self.at_interval = now;
@@ -195,11 +195,11 @@ impl Watch for Observer<'_, '_> {
         Ok(())
     }
 
-    fn phase(&mut self, phase: Record) -> (PhaseLine, Result<(), CachesError>) {
+    fn phase(&mut self, phase: LedgerRecord) -> (PhaseLine, Result<(), CachesError>) {
         self.log.progress.record(&phase);
         let (used, read) = match self.read() {
             Ok(now) => (used(&now, &std::mem::replace(&mut self.before, now)), Ok(())),
-            Err(why) => (Used::default(), Err(why)),
+            Err(why) => (PhaseUsage::default(), Err(why)),
         };
         let measured = self.measured.contains(&phase.phase);
         (PhaseLine { phase, measured, ended: None, used, achievable: None }, read)
@@ -252,6 +252,6 @@ mod tests {
         assert_eq!((between.origin_replies, between.origin_validations), (20, 10));
         assert_eq!(between.origin_body_bytes, 21_000);
         assert_eq!(between.origin_heard, Some(OriginHeard { asks: 21, unasked: 0 }));
-        assert_eq!(used(&early, &late), Used { cache_cpu_ns: Some(0), ..Used::default() });
+        assert_eq!(used(&early, &late), PhaseUsage { cache_cpu_ns: Some(0), ..PhaseUsage::default() });
     }
 }

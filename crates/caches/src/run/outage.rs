@@ -6,8 +6,8 @@
 
 use super::power::Switched;
 use crate::records::{Moments, Outage};
-use bakeoff_robots::judge::{Fault, Hit, Judged, Outcome};
-use bakeoff_robots::ledger::Entry;
+use bakeoff_robots::judge::{Hit, ReplyFault, ReplyJudgement, RequestOutcome};
+use bakeoff_robots::ledger::LedgerEntry;
 use bakeoff_robots::population::Flight;
 use bakeoff_units::Nanos;
 use std::collections::{BTreeMap, HashSet};
@@ -50,7 +50,7 @@ enum Became {
 
 impl Trace {
     /// A request has ended just now.
-    pub(crate) fn hear(&mut self, flight: &Flight, entry: &Entry<'_>) {
+    pub(crate) fn hear(&mut self, flight: &Flight, entry: &LedgerEntry<'_>) {
         let began = Instant::now().checked_sub(entry.done.as_duration());
         self.began = self.began.into_iter().chain(began).min();
         self.heard.push(Heard {
@@ -65,16 +65,16 @@ impl Trace {
     }
 }
 
-fn became(judged: &Judged) -> Became {
+fn became(judged: &ReplyJudgement) -> Became {
     match (judged.outcome, judged.hit) {
-        (Outcome::Failed(class), _) => Became::Failed(class.as_str()),
-        (Outcome::Wrong, _) => {
-            Became::Failed(judged.faults.iter().next().map_or("wrong-reply", Fault::label))
+        (RequestOutcome::Failed(class), _) => Became::Failed(class.as_str()),
+        (RequestOutcome::Wrong, _) => {
+            Became::Failed(judged.faults.iter().next().map_or("wrong-reply", ReplyFault::label))
         }
-        (Outcome::Aborted, _) => Became::Other,
-        (Outcome::Good, _) if !judged.basic() => Became::Other,
-        (Outcome::Good, Hit::Hit | Hit::Revalidated) => Became::Hit,
-        (Outcome::Good, Hit::Miss | Hit::Unknown) => Became::Miss,
+        (RequestOutcome::Aborted, _) => Became::Other,
+        (RequestOutcome::Good, _) if !judged.basic() => Became::Other,
+        (RequestOutcome::Good, Hit::Hit | Hit::Revalidated) => Became::Hit,
+        (RequestOutcome::Good, Hit::Miss | Hit::Unknown) => Became::Miss,
     }
 }
 

@@ -5,12 +5,12 @@
 
 use super::observer::Elsewhere;
 use super::tally::{ask, status, taken_apart};
-use super::{CachesError, Progress, fresh_world};
+use super::{BakeoffProgress, CachesError, fresh_world};
 use crate::plan::CachePlan;
 use bakeoff_content::ObjectId;
 use bakeoff_robots::PartsGate;
 use bakeoff_units::{Nanos, PerSecond};
-use bakeoff_wire::parts::{Answer, Part, PartSet, Refusal, Step, Word};
+use bakeoff_wire::parts::{Part, PartRefusal, PartReply, PartSet, PartStep, Word};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,7 +41,7 @@ pub enum PartsError {
         /// This part.
         part: Part,
         /// The reason.
-        refusal: Refusal,
+        refusal: PartRefusal,
     },
     /// The origin does not answer.
     #[error("the origin at {address} does not say who is there: {why}")]
@@ -67,7 +67,7 @@ impl Member {
     /// A part that has not announced itself yet. `wait`: time that it waits for others, at the start and at the end of
     /// a phase.
     pub(crate) fn new(origin: &Elsewhere, part: Part, plan: &CachePlan, wait: Nanos) -> Self {
-        let word = Word { plan: common(plan), part, who: fresh_world(plan.seed), step: Step::Reached(0) };
+        let word = Word { plan: common(plan), part, who: fresh_world(plan.seed), step: PartStep::Reached(0) };
         Self { origin: origin.clone(), word, wait, gate: PartsGate::new(wait) }
     }
 
@@ -79,12 +79,12 @@ impl Member {
     pub(crate) fn gather(
         &self,
         interrupted: &AtomicBool,
-        progress: &mut dyn Progress,
+        progress: &mut dyn BakeoffProgress,
     ) -> Result<u64, CachesError> {
         let began = Instant::now();
         let mut told = self.all();
         loop {
-            let answer = self.tell(Step::Reached(0))?;
+            let answer = self.tell(PartStep::Reached(0))?;
             if let Some(run) = answer.run {
                 return Ok(run);
             }
@@ -131,7 +131,7 @@ impl Member {
 
     /// Lets this part go on when all others are there, or gone.
     fn ask_of(&self, others: &mut Others, steps: u32) {
-        let answer = match self.tell(Step::Reached(steps)) {
+        let answer = match self.tell(PartStep::Reached(steps)) {
             Ok(answer) => answer,
             Err(PartsError::Refused { .. }) => {
                 others.missing = self.all().without(PartSet::from_iter([self.part().number()]));
@@ -153,10 +153,10 @@ impl Member {
     /// Reports that this part has ended before its time.
     pub(crate) fn leave(&self) {
         // A part that does not hear it waits in vain, and then goes on.
-        let _ = self.tell(Step::Gone);
+        let _ = self.tell(PartStep::Gone);
     }
 
-    fn tell(&self, step: Step) -> Result<Answer, PartsError> {
+    fn tell(&self, step: PartStep) -> Result<PartReply, PartsError> {
         let Elsewhere { address, tls } = &self.origin;
         let address = *address;
         let failed = |why| PartsError::Origin { address, why };
@@ -170,9 +170,9 @@ impl Member {
             failed(io::Error::new(io::ErrorKind::InvalidData, why))
         };
         match status(head) {
-            Some(200) => Answer::parse(body.as_bytes()).ok_or_else(unread),
+            Some(200) => PartReply::parse(body.as_bytes()).ok_or_else(unread),
             Some(409) => {
-                let refusal = Refusal::parse(body.as_bytes()).ok_or_else(unread)?;
+                let refusal = PartRefusal::parse(body.as_bytes()).ok_or_else(unread)?;
                 Err(PartsError::Refused { part: self.part(), refusal })
             }
             _ => Err(unread()),
@@ -192,7 +192,7 @@ struct Others {
 }
 
 impl Others {
-    fn hear(&mut self, steps: u32, all: PartSet, answer: &Answer) {
+    fn hear(&mut self, steps: u32, all: PartSet, answer: &PartReply) {
         let behind = all.without(answer.here);
         let gone = behind.without(behind.without(answer.gone));
         *self = Self { told: steps, missing: behind.without(gone), without: self.without.and(gone) };
@@ -209,14 +209,14 @@ fn common(plan: &CachePlan) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Changes;
+    use crate::plan::PlanChanges;
 
     fn plan(seed: u64, rate: &str) -> CachePlan {
         let text = format!(
             "[bakeoff]\ntitle = \"T\"\nproducts = [\"none\"]\nrate = \"10/s\"\nhit_ratio = \"55%\"\nseed = {seed}\n[robots]\n\
              [[content]]\nname = \"any\"\nsize = \"exp:2KB\"\n[[phase]]\nname = \"m\"\ngoal = {{ transactions = 10 }}\n"
         );
-        let changes = Changes { rate: rate.parse().ok(), ..Changes::default() };
+        let changes = PlanChanges { rate: rate.parse().ok(), ..PlanChanges::default() };
         CachePlan::parse("t", "t.toml", &text, &changes).unwrap()
     }
 
@@ -232,7 +232,7 @@ mod tests {
         let set = |numbers: &[u8]| numbers.iter().copied().collect::<PartSet>();
         let mut others = Others::default();
         let mut after = |steps, here: &[u8], gone: &[u8]| {
-            let answer = Answer { run: Some(1), here: set(here), gone: set(gone) };
+            let answer = PartReply { run: Some(1), here: set(here), gone: set(gone) };
             others.hear(steps, PartSet::all(3), &answer);
             [others.missing, others.without].map(|parts| parts.to_string())
         };

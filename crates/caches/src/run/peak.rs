@@ -9,7 +9,7 @@ use super::started::Started;
 use super::steps::Work;
 use super::{Bench, CachesError};
 use crate::chance;
-use crate::records::{Purpose, RunRecord, TrialVerdict};
+use crate::records::{RunPurpose, RunRecord, TrialVerdict};
 use bakeoff_robots::Spec;
 use bakeoff_units::{Nanos, PerSecond};
 
@@ -83,7 +83,7 @@ impl Bench<'_, '_> {
         let leeway = if self.may_hit(entrant) { 1.0 } else { BOUND_WITHOUT_CACHE };
         let bound = plan.mean_bound.times(leeway);
         let mut verdict = TrialVerdict::NotJudged;
-        let trial = |verdict| Purpose::Trial { rate_per_s: rate.get(), verdict, confirming };
+        let trial = |verdict| RunPurpose::Trial { rate_per_s: rate.get(), verdict, confirming };
         let work = Work::plain(&spec, &plan.model);
         self.asked_and_judged(entrant, work, trial(verdict), |record, _| {
             verdict = judge(record, rate, bound);
@@ -184,8 +184,8 @@ impl Search {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::records::{EntrantRecord, PhaseLine, Used};
-    use bakeoff_robots::ledger::{Record, Scope, Sums};
+    use crate::records::{EntrantRecord, PhaseLine, PhaseUsage};
+    use bakeoff_robots::ledger::{LedgerRecord, RecordScope, Sums};
 
     /// Searches a server that bears `knee` for a short while and `holds` for longer; returns the peak and the number of
     /// confirming trials.
@@ -207,9 +207,9 @@ mod tests {
     fn trial(asked: u64, good: u64, failed: u64) -> RunRecord {
         let mut sums = Sums { asked, finished: good + failed, good, failed, ..Sums::default() };
         (0..good).for_each(|_| sums.replies.traffic.response_ns.add(1_000_000_000));
-        let phase = Record {
+        let phase = LedgerRecord {
             lane: 0,
-            scope: Scope::Phase,
+            scope: RecordScope::Phase,
             phase: "trial".to_owned(),
             number: 1,
             began_ns: 0,
@@ -217,10 +217,10 @@ mod tests {
             progress: good,
             sums,
         };
-        let used = Used::default();
+        let used = PhaseUsage::default();
         let line = PhaseLine { phase, measured: true, ended: None, used, achievable: None };
         let squid = EntrantRecord { name: "squid".to_owned(), version: None, config: None };
-        RunRecord { phases: vec![line], ..RunRecord::of(squid, Purpose::Fill) }
+        RunRecord { phases: vec![line], ..RunRecord::of(squid, RunPurpose::Fill) }
     }
 
     #[test]

@@ -6,7 +6,7 @@
 use super::CachesError;
 use crate::plan::CachePlan;
 use bakeoff_content::mix64;
-use bakeoff_experiment::environment::Seen;
+use bakeoff_experiment::environment::MachineState;
 use bakeoff_results::Fact;
 use bakeoff_units::PerSecond;
 
@@ -26,9 +26,9 @@ pub(super) fn ensure(plan: &CachePlan, connections: usize) -> Result<(), CachesE
 }
 
 /// Input of the machine's checks: the plan's own range in place of the kernel's.
-pub(super) fn seen(plan: &CachePlan, seen: Seen) -> Seen {
+pub(super) fn seen(plan: &CachePlan, seen: MachineState) -> MachineState {
     let port_range = plan.ports.map(|ports| ports.ends()).or(seen.port_range);
-    Seen { port_range, ..seen }
+    MachineState { port_range, ..seen }
 }
 
 /// Connections per second that are closed from this side on one local address, at the highest rate that is known
@@ -72,7 +72,7 @@ pub(crate) fn in_words(plan: &CachePlan, connections: usize) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Changes;
+    use crate::plan::PlanChanges;
 
     fn plan(keys: &str, robots: &str) -> CachePlan {
         let text = format!(
@@ -80,7 +80,7 @@ mod tests {
              [robots]\n{robots}\n[[content]]\nname = \"any\"\nsize = \"exp:2KB\"\n\
              [[phase]]\nname = \"meas\"\ngoal = {{ transactions = 10 }}\n"
         );
-        CachePlan::parse("t", "t.toml", &text, &Changes::default()).unwrap()
+        CachePlan::parse("t", "t.toml", &text, &PlanChanges::default()).unwrap()
     }
 
     #[test]
@@ -129,8 +129,9 @@ mod tests {
             ("ports = \"9\"", ["`ports`", "1024:30000"]),
             ("from = [\"here\"]", ["`from`", "127.0.0.2-127.0.0.9"]),
         ] {
-            let said =
-                CachePlan::parse("t", "t.toml", &text(keys), &Changes::default()).unwrap_err().to_string();
+            let said = CachePlan::parse("t", "t.toml", &text(keys), &PlanChanges::default())
+                .unwrap_err()
+                .to_string();
             assert!(words.iter().all(|word| said.contains(word)), "{said}");
         }
     }

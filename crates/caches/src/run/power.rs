@@ -3,7 +3,7 @@
 //! Measuring side, the main thread, cold: waits until the cache is ready, while robots go on asking. Owns the times of
 //! both, by the machine's clock. An outage begins when the phase before it has ended.
 
-use super::{CachesError, Progress};
+use super::{BakeoffProgress, CachesError};
 use bakeoff_robots::Spec;
 use bakeoff_robots::phases::Phase;
 use bakeoff_subject::{Killed, Running};
@@ -44,7 +44,11 @@ impl<'b> Power<'b> {
     }
 
     /// A phase has ended, and the next begins.
-    pub(crate) fn turn(&mut self, ended: &str, progress: &mut dyn Progress) -> Result<(), CachesError> {
+    pub(crate) fn turn(
+        &mut self,
+        ended: &str,
+        progress: &mut dyn BakeoffProgress,
+    ) -> Result<(), CachesError> {
         let Some(at) = self.phases.iter().position(|phase| phase.name == ended) else { return Ok(()) };
         if self.phases[at].outage {
             self.start(progress)?;
@@ -60,7 +64,7 @@ impl<'b> Power<'b> {
         self.switched
     }
 
-    fn kill(&mut self, phase: String, progress: &mut dyn Progress) -> Result<(), CachesError> {
+    fn kill(&mut self, phase: String, progress: &mut dyn BakeoffProgress) -> Result<(), CachesError> {
         let killed = Instant::now();
         self.killed = Some(self.cache.kill()?);
         self.switched.push(Switched { phase, killed, gone: Instant::now(), started: None, ready: None });
@@ -68,7 +72,7 @@ impl<'b> Power<'b> {
         Ok(())
     }
 
-    fn start(&mut self, progress: &mut dyn Progress) -> Result<(), CachesError> {
+    fn start(&mut self, progress: &mut dyn BakeoffProgress) -> Result<(), CachesError> {
         let (Some(killed), Some(switched)) = (self.killed.take(), self.switched.last_mut()) else {
             return Ok(());
         };

@@ -3,8 +3,8 @@
 //! Measuring side, cold, pure: from the records of the runs that ended. A turn is begun again by starting its entrant and
 //! filling its store, and only the rates that it has not measured are measured. Trials of a search are not made twice.
 
-use crate::plan::Turn;
-use crate::records::{Purpose, RunRecord, TrialVerdict};
+use crate::plan::EntrantTurn;
+use crate::records::{RunPurpose, RunRecord, TrialVerdict};
 
 /// See the module.
 #[derive(Debug, Default)]
@@ -20,11 +20,11 @@ impl Done {
 
     /// Whether this look at the way to the origin was made.
     pub(super) fn has_path(&self, robots: usize) -> bool {
-        self.runs.iter().any(|run| run.purpose == Purpose::Path { robots })
+        self.runs.iter().any(|run| run.purpose == RunPurpose::Path { robots })
     }
 
     /// The rates of a turn that are not measured, in their order; `None`: the turn is over.
-    pub(super) fn left(&self, turn: &Turn, passes: u32) -> Option<Vec<u32>> {
+    pub(super) fn left(&self, turn: &EntrantTurn, passes: u32) -> Option<Vec<u32>> {
         let pass = (passes > 1).then_some(turn.pass);
         let own = || {
             let of_turn = move |run: &&RunRecord| run.entrant.name == turn.entrant && run.pass == pass;
@@ -43,7 +43,7 @@ impl Done {
     pub(super) fn trials(&self, subject: &str) -> Vec<(f64, bool)> {
         let of_subject = |run: &&RunRecord| run.second_of.as_deref().unwrap_or(&run.entrant.name) == subject;
         let trial = |run: &RunRecord| match run.purpose {
-            Purpose::Trial { rate_per_s, verdict, .. } => {
+            RunPurpose::Trial { rate_per_s, verdict, .. } => {
                 Some((rate_per_s, verdict == TrialVerdict::Sustained))
             }
             _ => None,
@@ -57,22 +57,22 @@ mod tests {
     use super::*;
     use crate::records::{EntrantRecord, INTERRUPTED};
 
-    fn run(entrant: &str, pass: u32, purpose: Purpose, ended: &str) -> RunRecord {
+    fn run(entrant: &str, pass: u32, purpose: RunPurpose, ended: &str) -> RunRecord {
         let entrant = EntrantRecord { name: entrant.to_owned(), version: None, config: None };
         RunRecord { pass: Some(pass), ended: ended.to_owned(), ..RunRecord::of(entrant, purpose) }
     }
 
-    fn rate(order: u32) -> Purpose {
-        Purpose::Rate { order, rate_per_s: f64::from(order) * 10.0 }
+    fn rate(order: u32) -> RunPurpose {
+        RunPurpose::Rate { order, rate_per_s: f64::from(order) * 10.0 }
     }
 
     #[test]
     fn a_turn_is_gone_on_with_at_the_rates_that_it_lacks() {
         let whole = "time is up";
-        let turn = |pass| Turn { pass, entrant: "squid".to_owned(), rates: vec![2, 3, 1] };
+        let turn = |pass| EntrantTurn { pass, entrant: "squid".to_owned(), rates: vec![2, 3, 1] };
         let mut runs = vec![
-            run("none", 1, Purpose::Path { robots: 1 }, whole),
-            run("squid", 1, Purpose::Fill, whole),
+            run("none", 1, RunPurpose::Path { robots: 1 }, whole),
+            run("squid", 1, RunPurpose::Fill, whole),
             run("squid", 1, rate(2), whole),
             run("squid", 1, rate(3), INTERRUPTED),
         ];
@@ -88,7 +88,7 @@ mod tests {
 
     #[test]
     fn trials_of_a_second_start_are_those_of_its_baseline() {
-        let trial = |rate_per_s, verdict| Purpose::Trial { rate_per_s, verdict, confirming: false };
+        let trial = |rate_per_s, verdict| RunPurpose::Trial { rate_per_s, verdict, confirming: false };
         let second = RunRecord {
             second_of: Some("squid".to_owned()),
             ..run("squid'", 1, trial(200.0, TrialVerdict::TooSlow), "time is up")

@@ -3,8 +3,8 @@
 //! Measuring side, cold, the bakeoff process: pins it to its cores and raises its limit of descriptors.
 
 use super::{CachesError, ports, steps};
-use crate::plan::{CachePlan, Course};
-use crate::records::Setup;
+use crate::plan::{CachePlan, RateSchedule};
+use crate::records::BakeoffSetup;
 use crate::results::FORMAT;
 use bakeoff_experiment::environment::{self, Need, Placement};
 use bakeoff_loadgen::Pace;
@@ -24,7 +24,7 @@ pub(crate) fn setup(
     plan: &CachePlan,
     flags: &[String],
     loopback: bool,
-) -> Result<(Setup, Placement, usize), CachesError> {
+) -> Result<(BakeoffSetup, Placement, usize), CachesError> {
     let allowed = bakeoff_sys::affinity::allowed().map_err(CachesError::System)?;
     let placement = environment::placement(None, None, &allowed, &environment::siblings(), 0)?;
     let (mut facts, seen) = environment::examine();
@@ -38,7 +38,7 @@ pub(crate) fn setup(
     let need = Need { connections: connections as u64, connection_rate, loopback };
     let found = environment::warnings(&seen, &placement, &need);
     let warnings: Vec<String> = found.into_iter().map(|warning| warning.sentence).collect();
-    let setup = Setup {
+    let setup = BakeoffSetup {
         format: FORMAT,
         name: plan.name.clone(),
         started: jiff::Timestamp::now().to_string(),
@@ -77,8 +77,8 @@ fn connections(plan: &CachePlan) -> Result<usize, CachesError> {
 /// measure the path.
 fn most_used(plan: &CachePlan) -> usize {
     let robots = match plan.course {
-        Course::BestEffort => Some(plan.robots_at(None::<PerSecond>)),
-        Course::Single(_) | Course::Shares { .. } => {
+        RateSchedule::BestEffort => Some(plan.robots_at(None::<PerSecond>)),
+        RateSchedule::Single(_) | RateSchedule::Shares { .. } => {
             plan.course.known_highest().map(|rate| plan.robots_at(rate))
         }
     };

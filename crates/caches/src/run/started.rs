@@ -3,8 +3,8 @@
 //! Measuring side, cold. The start of a product is [`super::launch`]'s.
 
 use super::launch::Launch;
-use super::{Bench, CachesError, Progress};
-use crate::plan::{Entrant, Kind};
+use super::{BakeoffProgress, Bench, CachesError};
+use crate::plan::{Entrant, EntrantKind};
 use crate::records::EntrantRecord;
 use bakeoff_subject::{Product, ProxyMode, ProxySpec, Running, StoreReading, SubjectError, read_store};
 use std::cell::Cell;
@@ -65,7 +65,7 @@ impl Started {
     }
 
     /// Reports once why the gauge cannot be read.
-    pub(super) fn tell_unreadable(&self, why: &str, progress: &mut dyn Progress) {
+    pub(super) fn tell_unreadable(&self, why: &str, progress: &mut dyn BakeoffProgress) {
         if !self.told.replace(true) {
             progress.stage(&format!("{}: its store cannot be read: {why}", self.record.name));
         }
@@ -77,9 +77,9 @@ impl Bench<'_, '_> {
     pub(super) fn start(&mut self, entrant: &Entrant) -> Result<Started, CachesError> {
         self.progress.stage(&format!("{entrant}: starting"));
         let started = match &entrant.kind {
-            Kind::Direct => Started::direct(&entrant.name, self.origin.address),
-            Kind::Running { address, mode } => Started::running_at(&entrant.name, *address, *mode),
-            Kind::Product { product, config } => self.product(entrant, *product, config.as_deref())?,
+            EntrantKind::Direct => Started::direct(&entrant.name, self.origin.address),
+            EntrantKind::Running { address, mode } => Started::running_at(&entrant.name, *address, *mode),
+            EntrantKind::Product { product, config } => self.product(entrant, *product, config.as_deref())?,
         };
         Ok(Started { second_of: entrant.second_of.clone(), ..started })
     }

@@ -8,8 +8,8 @@ use super::observer::{Learnt, Log, Observer, Sides};
 use super::power::Power;
 use super::started::Started;
 use super::{Bench, CachesError, achievable, outage};
-use crate::plan::{CachePlan, Course, Entrant, Peak};
-use crate::records::{EntrantRecord, INTERRUPTED, NOBODY, PhaseLine, Purpose, RunRecord, Store};
+use crate::plan::{CachePlan, Entrant, PeakSource, RateSchedule};
+use crate::records::{EntrantRecord, INTERRUPTED, NOBODY, PhaseLine, RunPurpose, RunRecord, Store};
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_meter::ErrorClass;
@@ -64,7 +64,7 @@ impl Bench<'_, '_> {
                 time.get() / 1_000_000
             );
             let spec = Spec::from_toml(&text).map_err(|why| CachesError::Own(why.to_string()))?;
-            self.asked(&direct, Work::plain(&spec, &plan.quick), Purpose::Path { robots })?;
+            self.asked(&direct, Work::plain(&spec, &plan.quick), RunPurpose::Path { robots })?;
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ impl Bench<'_, '_> {
         let capacity = entrant.capacity_bytes.unwrap_or_else(|| self.room_bytes());
         let enough = (capacity as f64 * fill.times) as u64;
         let work = Work { enough_bytes: Some(enough), ..Work::plain(&fill.robots, &plan.quick) };
-        self.asked(entrant, work, Purpose::Fill)?;
+        self.asked(entrant, work, RunPurpose::Fill)?;
         Ok(())
     }
 
@@ -86,17 +86,17 @@ impl Bench<'_, '_> {
     pub(super) fn rate(&mut self, entrant: &Started, order: u32, rate: PerSecond) -> Result<(), CachesError> {
         self.progress.stage(&format!("{}: {rate}", entrant.record.name));
         let spec = self.plan.robots_at(rate);
-        self.measured(entrant, &spec, Purpose::Rate { order, rate_per_s: rate.get() })
+        self.measured(entrant, &spec, RunPurpose::Rate { order, rate_per_s: rate.get() })
     }
 
     /// Measures robots that ask as fast as replies come.
     pub(super) fn best_effort(&mut self, entrant: &Started) -> Result<(), CachesError> {
         self.progress.stage(&format!("{}: as fast as replies come", entrant.record.name));
         let spec = self.plan.robots_at(None::<PerSecond>);
-        self.measured(entrant, &spec, Purpose::BestEffort)
+        self.measured(entrant, &spec, RunPurpose::BestEffort)
     }
 
-    fn measured(&mut self, entrant: &Started, spec: &Spec, purpose: Purpose) -> Result<(), CachesError> {
+    fn measured(&mut self, entrant: &Started, spec: &Spec, purpose: RunPurpose) -> Result<(), CachesError> {
         let plan = self.plan;
         let work = Work { keeps_stream: self.may_hit(entrant), ..Work::plain(spec, &plan.model) };
         self.asked(entrant, work, purpose)?;
@@ -108,7 +108,7 @@ impl Bench<'_, '_> {
         &mut self,
         entrant: &Started,
         work: Work<'_>,
-        purpose: Purpose,
+        purpose: RunPurpose,
     ) -> Result<RunRecord, CachesError> {
         self.asked_and_judged(entrant, work, purpose, |_, purpose| purpose)
     }
@@ -119,8 +119,8 @@ impl Bench<'_, '_> {
         &mut self,
         entrant: &Started,
         work: Work<'_>,
-        purpose: Purpose,
-        judge: impl FnOnce(&RunRecord, Purpose) -> Purpose,
+        purpose: RunPurpose,
+        judge: impl FnOnce(&RunRecord, RunPurpose) -> RunPurpose,
     ) -> Result<RunRecord, CachesError> {
         self.demand_uninterrupted()?;
         self.dir.begins(self.run, self.beginning(entrant, purpose.clone()), work.spec)?;
@@ -192,7 +192,7 @@ impl Bench<'_, '_> {
     }
 
     /// An empty record of a run.
-    fn beginning(&self, entrant: &Started, purpose: Purpose) -> RunRecord {
+    fn beginning(&self, entrant: &Started, purpose: RunPurpose) -> RunRecord {
         let (second_of, pass) = (entrant.second_of.clone(), self.pass);
         RunRecord { second_of, pass, ..RunRecord::of(entrant.record.clone(), purpose) }
     }
@@ -233,7 +233,7 @@ impl Bench<'_, '_> {
             transactions: ended.logged,
             tls: ended.tls,
             phases: ended.phases,
-            ..self.beginning(entrant, Purpose::Fill)
+            ..self.beginning(entrant, RunPurpose::Fill)
         }
     }
 
@@ -255,14 +255,14 @@ impl Bench<'_, '_> {
             failed: Some(error.to_string()),
             second_of: entrant.second_of.clone(),
             pass: self.pass,
-            ..RunRecord::of(nobody, Purpose::Fill)
+            ..RunRecord::of(nobody, RunPurpose::Fill)
         })
     }
 
     /// Checks that phases are long enough at the lowest rate, now that the peak is known.
     pub(super) fn demand_length(&self, peak: PerSecond) -> Result<(), CachesError> {
         let course = &self.plan.course;
-        let Course::Shares { peak: Peak::Searched { .. }, .. } = course else { return Ok(()) };
+        let RateSchedule::Shares { peak: PeakSource::Searched { .. }, .. } = course else { return Ok(()) };
         let Some(lowest) = course.lowest(peak) else { return Ok(()) };
         Ok(self.plan.demand_length(lowest)?)
     }

@@ -2,8 +2,8 @@
 //!
 //! Measuring side, cold: on the writer's thread. One table; the file and its notes are made from it.
 
-use super::{OfRun, Transaction};
-use bakeoff_robots::judge::{Fault, Hit, Outcome, RequestKind};
+use super::{RunContext, Transaction};
+use bakeoff_robots::judge::{Hit, ReplyFault, RequestKind, RequestOutcome};
 
 /// A column.
 #[derive(Clone, Copy, Debug)]
@@ -22,15 +22,15 @@ pub struct Column {
 #[derive(Clone, Copy, Debug)]
 pub enum Cells {
     /// Whole numbers that mostly lie near those of the rows beside them.
-    Moments(fn(&OfRun, &Transaction) -> u64),
+    Moments(fn(&RunContext, &Transaction) -> u64),
     /// Whole numbers; some rows may have none.
-    Counts(fn(&OfRun, &Transaction) -> Option<u64>),
+    Counts(fn(&RunContext, &Transaction) -> Option<u64>),
     /// All 64 bits of a number that is no count.
     Bits(fn(&Transaction) -> u64),
     /// Yes or no.
     Yes(fn(&Transaction) -> bool),
     /// One of a few words; some rows may have none.
-    Words(for<'r> fn(&'r OfRun, &Transaction) -> Option<&'r str>),
+    Words(for<'r> fn(&'r RunContext, &Transaction) -> Option<&'r str>),
     /// Any number of words.
     Lists(fn(&Transaction) -> Vec<&'static str>),
 }
@@ -121,7 +121,7 @@ fn name(names: &[String], at: u16) -> Option<&str> {
     names.get(usize::from(at)).map(String::as_str)
 }
 
-fn phase<'r>(of: &'r OfRun, row: &Transaction) -> Option<&'r str> {
+fn phase<'r>(of: &'r RunContext, row: &Transaction) -> Option<&'r str> {
     name(&of.phases, row.phase?)
 }
 
@@ -132,16 +132,16 @@ fn kind(row: &Transaction) -> Option<&'static str> {
 /// Wrong replies are failures, as in the phases' sums.
 const fn outcome(row: &Transaction) -> &'static str {
     match row.outcome {
-        Outcome::Good => "good",
-        Outcome::Aborted => "aborted",
-        Outcome::Wrong | Outcome::Failed(_) => "failed",
+        RequestOutcome::Good => "good",
+        RequestOutcome::Aborted => "aborted",
+        RequestOutcome::Wrong | RequestOutcome::Failed(_) => "failed",
     }
 }
 
-fn error<'r>(_: &'r OfRun, row: &Transaction) -> Option<&'r str> {
+fn error<'r>(_: &'r RunContext, row: &Transaction) -> Option<&'r str> {
     match row.outcome {
-        Outcome::Failed(class) => Some(class.as_str()),
-        Outcome::Good | Outcome::Aborted | Outcome::Wrong => None,
+        RequestOutcome::Failed(class) => Some(class.as_str()),
+        RequestOutcome::Good | RequestOutcome::Aborted | RequestOutcome::Wrong => None,
     }
 }
 
@@ -155,5 +155,5 @@ const fn hit(row: &Transaction) -> &'static str {
 }
 
 fn faults(row: &Transaction) -> Vec<&'static str> {
-    row.faults.iter().map(Fault::label).collect()
+    row.faults.iter().map(ReplyFault::label).collect()
 }

@@ -45,11 +45,11 @@ const BATCH_AGE: Nanos = Nanos::from_secs(1);
 const WAITING: usize = 512;
 
 /// Makes a file of a part; an error is in words.
-pub type Encode = fn(&Part<'_>) -> Result<Vec<u8>, String>;
+pub type Encode = fn(&TransactionFile<'_>) -> Result<Vec<u8>, String>;
 
 /// Data common to all rows of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OfRun {
+pub struct RunContext {
     /// Number of the run: its line in `runs.jsonl`, from 0.
     pub run: u32,
     /// Name of the entrant.
@@ -64,9 +64,9 @@ pub struct OfRun {
 
 /// Rows that become one file.
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct TransactionFile<'a> {
     /// Their run.
-    pub of: &'a OfRun,
+    pub of: &'a RunContext,
     /// In the order in which the requests ended.
     pub rows: &'a [Transaction],
 }
@@ -115,11 +115,11 @@ impl Log {
     }
 
     /// Both ends of a run's log.
-    pub(crate) fn open(&self, of: OfRun) -> (Batcher, Writer) {
+    pub(crate) fn open(&self, of: RunContext) -> (Batcher, Writer) {
         self.open_for(of, WAITING)
     }
 
-    fn open_for(&self, of: OfRun, waiting: usize) -> (Batcher, Writer) {
+    fn open_for(&self, of: RunContext, waiting: usize) -> (Batcher, Writer) {
         let (to, from) = sync_channel(waiting);
         let fate = Fate::default();
         let batcher = Batcher::new(to, fate.clone());

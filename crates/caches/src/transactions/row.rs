@@ -3,9 +3,9 @@
 //! Measuring side, hot: made once a request, without an allocation. It has no words, but numbers that stand for them: a
 //! hundred bytes a row.
 
-use bakeoff_content::world::Name;
-use bakeoff_robots::Heard;
-use bakeoff_robots::judge::{Faults, Hit, Outcome};
+use bakeoff_content::world::ObjectName;
+use bakeoff_robots::FinishedRequest;
+use bakeoff_robots::judge::{FaultSet, Hit, RequestOutcome};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Method;
 
@@ -19,9 +19,9 @@ pub struct Transaction {
     pub(super) request_bytes: u64,
     pub(super) reply_bytes: u64,
     pub(super) stamp: u64,
-    pub(super) object: Name,
+    pub(super) object: ObjectName,
     pub(super) robot: u32,
-    pub(super) faults: Faults,
+    pub(super) faults: FaultSet,
     pub(super) status: Option<u16>,
     /// The phase that counts it; `None` after the last phase.
     pub(super) phase: Option<u16>,
@@ -29,7 +29,7 @@ pub struct Transaction {
     /// As in [`RequestKind::LABELS`](bakeoff_robots::judge::RequestKind::LABELS).
     pub(super) kind: u8,
     pub(super) method: Method,
-    pub(super) outcome: Outcome,
+    pub(super) outcome: RequestOutcome,
     pub(super) hit: Hit,
     pub(super) repeat: bool,
     pub(super) embedded: bool,
@@ -39,8 +39,8 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn of(heard: &Heard<'_>) -> Self {
-        let Heard { flight, entry, phase, robot, .. } = *heard;
+    pub(crate) fn of(heard: &FinishedRequest<'_>) -> Self {
+        let FinishedRequest { flight, entry, phase, robot, .. } = *heard;
         let judged = &entry.judged;
         Self {
             due: entry.due,

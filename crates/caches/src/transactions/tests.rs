@@ -1,9 +1,9 @@
 //! Tests that rows reach the disk, or are counted.
 
 use super::*;
-use bakeoff_content::world::Name;
+use bakeoff_content::world::ObjectName;
 use bakeoff_meter::ErrorClass;
-use bakeoff_robots::judge::{Fault, Faults, Hit, Outcome};
+use bakeoff_robots::judge::{FaultSet, Hit, ReplyFault, RequestOutcome};
 use bakeoff_workload::Method;
 use std::collections::BTreeSet;
 use std::thread;
@@ -18,15 +18,15 @@ fn row(done_ms: u64) -> Transaction {
         request_bytes: 100,
         reply_bytes: 1_000,
         stamp: 7,
-        object: Name { world: u64::MAX, server: 1, kind: 1, number: 2 },
+        object: ObjectName { world: u64::MAX, server: 1, kind: 1, number: 2 },
         robot: 3,
-        faults: Faults::NONE,
+        faults: FaultSet::NONE,
         status: Some(200),
         phase: Some(1),
         due_phase: 0,
         kind: 0,
         method: Method::Get,
-        outcome: Outcome::Good,
+        outcome: RequestOutcome::Good,
         hit: Hit::Miss,
         repeat: false,
         embedded: false,
@@ -36,8 +36,8 @@ fn row(done_ms: u64) -> Transaction {
     }
 }
 
-fn of_run() -> OfRun {
-    OfRun {
+fn of_run() -> RunContext {
+    RunContext {
         run: 4,
         entrant: "squid".to_owned(),
         phases: vec!["warm".to_owned(), "meas".to_owned()],
@@ -47,11 +47,11 @@ fn of_run() -> OfRun {
 }
 
 /// The run of the rows, and their number.
-fn in_words(part: &Part<'_>) -> Result<Vec<u8>, String> {
+fn in_words(part: &TransactionFile<'_>) -> Result<Vec<u8>, String> {
     Ok(format!("{} {}", part.of.entrant, part.rows.len()).into_bytes())
 }
 
-fn refuse(_: &Part<'_>) -> Result<Vec<u8>, String> {
+fn refuse(_: &TransactionFile<'_>) -> Result<Vec<u8>, String> {
     Err("out of paper".to_owned())
 }
 
@@ -158,9 +158,10 @@ fn cell(name: &str, row: &Transaction) -> String {
 #[test]
 fn columns_say_what_a_row_holds() {
     let good = row(1);
-    let faults = [Fault::FalseMiss, Fault::WrongBytes].into_iter().collect();
-    let wrong = Transaction { outcome: Outcome::Wrong, hit: Hit::Unknown, faults, phase: None, ..good };
-    let failed = Transaction { outcome: Outcome::Failed(ErrorClass::Timeout), status: None, ..good };
+    let faults = [ReplyFault::FalseMiss, ReplyFault::WrongBytes].into_iter().collect();
+    let wrong =
+        Transaction { outcome: RequestOutcome::Wrong, hit: Hit::Unknown, faults, phase: None, ..good };
+    let failed = Transaction { outcome: RequestOutcome::Failed(ErrorClass::Timeout), status: None, ..good };
     for (name, row, said) in [
         ("run", &good, "Some(4)"),
         ("entrant", &good, "Some(\"squid\")"),

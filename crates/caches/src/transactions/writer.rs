@@ -4,7 +4,7 @@
 //! not synced: while load runs that would delay the store of a cache on the same disk, and a killed process loses
 //! nothing of what it has written.
 
-use super::{Fate, Log, Logged, OfRun, PART_AGE, PART_ROWS, Part, Transaction};
+use super::{Fate, Log, Logged, PART_AGE, PART_ROWS, RunContext, Transaction, TransactionFile};
 use bakeoff_results::directory::DirectoryError;
 use std::fs;
 use std::io;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 pub(crate) struct Writer {
     pub(super) from: Receiver<Vec<Transaction>>,
     pub(super) log: Log,
-    pub(super) of: OfRun,
+    pub(super) of: RunContext,
     pub(super) fate: Fate,
 }
 
@@ -75,7 +75,7 @@ impl Writer {
     fn part(&self, rows: &[Transaction], logged: &mut Logged) -> Result<(), DirectoryError> {
         let name = format!("run-{:03}-part-{:05}.parquet", self.of.run, logged.parts);
         let (path, beside) = (self.log.folder.join(&name), self.log.folder.join(format!(".{name}.new")));
-        let made = (self.log.encode)(&Part { of: &self.of, rows }).map_err(io::Error::other);
+        let made = (self.log.encode)(&TransactionFile { of: &self.of, rows }).map_err(io::Error::other);
         let written = made.and_then(|bytes| {
             fs::write(&beside, &bytes)?;
             fs::rename(&beside, &path)?;

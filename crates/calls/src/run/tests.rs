@@ -17,17 +17,21 @@ fn it_makes_what_it_is_told_batch_by_batch_until_it_is_told_to_end() {
     let asked = "batch null 1000\nbatch open-close 7\nbatch pipe 3\nbatch null 2\nquit\nbatch null 1\n";
     let (ended, answers) = said(dir.path(), &["--depth", "3"], asked);
     ended.unwrap();
-    let answers: Vec<_> = answers.iter().map(|line| Answer::parse(line).unwrap()).collect();
-    assert_eq!(answers[0], Answer::Begun);
+    let answers: Vec<_> = answers.iter().map(|line| CallReply::parse(line).unwrap()).collect();
+    assert_eq!(answers[0], CallReply::Begun);
     let made: Vec<_> = answers[1..]
         .iter()
         .map(|answer| match answer {
-            Answer::Made(operation, count, Batch { ticks: 1.., cpu: Some(_) }) => (*operation, *count),
+            CallReply::Made(operation, count, BatchCost { ticks: 1.., cpu: Some(_) }) => (*operation, *count),
             other => panic!("{other:?}"),
         })
         .collect();
-    let wanted =
-        [(Operation::Null, 1000), (Operation::OpenClose, 7), (Operation::Pipe, 3), (Operation::Null, 2)];
+    let wanted = [
+        (CallOperation::Null, 1000),
+        (CallOperation::OpenClose, 7),
+        (CallOperation::Pipe, 3),
+        (CallOperation::Null, 2),
+    ];
     assert_eq!(made, wanted);
     assert!(dir.path().join("d1/d2/d3/file").is_file());
 }
@@ -46,10 +50,11 @@ fn what_cannot_be_made_is_named_and_the_rest_goes_on() {
 #[test]
 fn every_operation_can_be_made() {
     let dir = tempfile::tempdir().unwrap();
-    let asked: Vec<_> = Operation::all().map(|operation| format!("batch {} 2\n", operation.word())).collect();
+    let asked: Vec<_> =
+        CallOperation::all().map(|operation| format!("batch {} 2\n", operation.word())).collect();
     let (ended, answers) = said(dir.path(), &["--peers", "same"], &asked.concat());
     ended.unwrap();
-    for (operation, answer) in Operation::all().zip(&answers[1..]) {
+    for (operation, answer) in CallOperation::all().zip(&answers[1..]) {
         assert!(answer.starts_with(&format!("made {} 2 ", operation.word())), "{answer}");
     }
 }
@@ -90,7 +95,10 @@ fn the_counter_of_the_processor_counts() {
         return;
     }
     ended.unwrap();
-    assert!(matches!(Answer::parse(&answers[1]), Some(Answer::Made(_, _, Batch { ticks: 1000.., .. }))));
+    assert!(matches!(
+        CallReply::parse(&answers[1]),
+        Some(CallReply::Made(_, _, BatchCost { ticks: 1000.., .. }))
+    ));
 }
 
 #[test]

@@ -7,10 +7,11 @@ use crate::kinds::{self, Watcher};
 use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_caches::conformance::{
-    self, CONFORMANCE, Conformance, ConformanceError, Examination, FILE, Record, Suite, plan_of, shown,
+    self, CONFORMANCE, Conformance, ConformanceError, ConformanceSuite, Examination, FILE, SuiteRecord,
+    plan_of, shown,
 };
-use bakeoff_caches::directory::{self, BAKEOFF, Stored};
-use bakeoff_caches::plan::{CachePlan, Changes};
+use bakeoff_caches::directory::{self, BAKEOFF, StoredBakeoff};
+use bakeoff_caches::plan::{CachePlan, PlanChanges};
 use bakeoff_results::directory::ResultsDir;
 use std::path::Path;
 
@@ -22,7 +23,7 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Result<Exit, Failure> {
         None => plan(args)?,
     };
     conformance::examinable(&plan).map_err(failed)?;
-    let suite = Suite::find(&args.suite).map_err(failed)?;
+    let suite = ConformanceSuite::find(&args.suite).map_err(failed)?;
     let dir = match &args.into {
         Some(path) => ResultsDir::reopen(path, &BAKEOFF).map_err(Failure::failed)?,
         None => kinds::new_dir(args.output.out.as_deref(), "conformance", &CONFORMANCE)?,
@@ -39,7 +40,7 @@ pub(crate) fn conformance(args: &ConformanceArgs) -> Result<Exit, Failure> {
 fn conclude(
     dir: &ResultsDir,
     args: &ConformanceArgs,
-    result: Result<Record, ConformanceError>,
+    result: Result<SuiteRecord, ConformanceError>,
 ) -> Result<Exit, Failure> {
     let record = match result {
         Ok(record) => record,
@@ -83,10 +84,10 @@ fn plan(args: &ConformanceArgs) -> Result<CachePlan, Failure> {
     if let Some(none) = args.products.iter().find(|entrant| !entrant.is_cache()) {
         return Err(Failure::usage(format!("--product {none}: the suite is for caches; take it out")));
     }
-    kinds::cache_plan(&args.plan, &Changes { entrants: args.products.clone(), ..Changes::default() })
+    kinds::cache_plan(&args.plan, &PlanChanges { entrants: args.products.clone(), ..PlanChanges::default() })
 }
 
-fn stored(path: &Path) -> Result<Stored, Failure> {
+fn stored(path: &Path) -> Result<StoredBakeoff, Failure> {
     if !BAKEOFF.owns(path) {
         return Err(Failure::usage(format!(
             "{}: is no results directory of a bake-off of caches; give one, or --product",

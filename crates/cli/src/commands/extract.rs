@@ -3,7 +3,7 @@
 use crate::args::ExtractArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_caches::{Wanted, choose, directory};
+use bakeoff_caches::{Selection, choose, directory};
 use bakeoff_robots::extract;
 
 /// Prints a block of lines a phase, each below a line that says whose it is.
@@ -16,8 +16,12 @@ pub(crate) fn extract(args: &ExtractArgs) -> Result<Exit, Failure> {
         return Err(Failure::usage(format!("{shown}: is no results directory of a bake-off of caches")));
     }
     let stored = directory::load(&args.dir).map_err(Failure::failed)?;
-    let wanted =
-        Wanted { run: args.run, entrant: args.entrant.clone(), rate: args.rate, phase: args.phase.clone() };
+    let wanted = Selection {
+        run: args.run,
+        entrant: args.entrant.clone(),
+        rate: args.rate,
+        phase: args.phase.clone(),
+    };
     let chosen = choose(&stored, &wanted).map_err(|why| Failure::usage(format!("{shown}: {why}")))?;
     let blocks = chosen.iter().map(|chosen| {
         let head = format!("# {}, phase {}\n", chosen.headline(), chosen.line.phase.phase);

@@ -11,7 +11,8 @@ use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_experiment::environment;
 use bakeoff_loadgen::{
-    BodyCheck, Constant, Engine, Job, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station, Target,
+    BodyCheck, Constant, Engine, LocalAddresses, Pace, Pacer, Protocol, Reuse, Share, Station, StationJob,
+    Target,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{Ask, CycleSource, GetUrl, Method, Source, Statuses};
@@ -98,7 +99,7 @@ fn job<'a>(
     url: &Url,
     size: &Size,
     interrupted: &'a AtomicBool,
-) -> Result<Job<'a, Limited>, Failure> {
+) -> Result<StationJob<'a, Limited>, Failure> {
     let threads = size.threads;
     let paths = [GetUrl { path: url.path.clone(), weight: 1 }];
     let method = method(args)?;
@@ -111,7 +112,7 @@ fn job<'a>(
         Some(rate) => Pace::Open { pacers: pacers(rate, threads), connections: size.connections },
         None => Pace::Closed { think, spread: think, connections: Some(size.connections) },
     };
-    Ok(Job {
+    Ok(StationJob {
         sources: (0..threads).map(source).collect::<Result<_, Failure>>()?,
         robots: (0..threads).map(|thread| size.robots_of(thread)).collect(),
         pace,

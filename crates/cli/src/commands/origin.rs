@@ -3,9 +3,9 @@
 use crate::args::OriginArgs;
 use crate::exit::Exit;
 use crate::{Failure, terminal};
-use bakeoff_caches::plan::{CachePlan, Changes};
+use bakeoff_caches::plan::{CachePlan, PlanChanges};
 use bakeoff_content::Catalogue;
-use bakeoff_origin::{Busy, Costs, ForCaches, Options, Origin, World};
+use bakeoff_origin::{Busy, Costs, ForCaches, Origin, OriginOptions, World};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::fmt::Display;
@@ -15,8 +15,11 @@ use std::path::{Path, PathBuf};
 pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
     // Before the first line of output: whoever reads it may send the signal at once.
     let mut signals = Signals::new([SIGINT, SIGTERM]).map_err(Failure::failed)?;
-    let plan =
-        args.plan.as_deref().map(|plan| crate::kinds::cache_plan(plan, &Changes::default())).transpose()?;
+    let plan = args
+        .plan
+        .as_deref()
+        .map(|plan| crate::kinds::cache_plan(plan, &PlanChanges::default()))
+        .transpose()?;
     let wants_tls = args.tls || plan.as_ref().is_some_and(|plan| plan.tls);
     let throw_away = if wants_tls && args.cert.is_none() { Some(ThrowAway::make()?) } else { None };
     let tls = match (&throw_away, &args.cert, &args.key) {
@@ -39,7 +42,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         // raised, connections that find no descriptor are counted.
         let _ = bakeoff_sys::rlimit::raise_open_files(u64::MAX);
     }
-    let origin = Origin::start(Options {
+    let origin = Origin::start(OriginOptions {
         address: (args.address, args.port).into(),
         threads,
         catalogue: catalogue(args.catalogue.as_ref())?,

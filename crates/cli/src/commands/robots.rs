@@ -8,13 +8,13 @@ use crate::kinds::{self, Watcher};
 use crate::terminal::{self, Console};
 use crate::{Failure, signals};
 use bakeoff_caches::directory::BAKEOFF;
-use bakeoff_caches::plan::{CachePlan, Changes};
+use bakeoff_caches::plan::{CachePlan, PlanChanges};
 use bakeoff_caches::records::{PhaseLine, RunRecord};
 use bakeoff_caches::transactions::{DROPPED, Logged};
 use bakeoff_caches::{CLOCKS_AGREE_S, CachesError, Parts, Standalone, clock_in_words};
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_results::directory::{DirectoryError, ResultsDir};
-use bakeoff_robots::judge::{Fault, Weight};
+use bakeoff_robots::judge::{ReplyFault, Weight};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 use bakeoff_wire::parts::PartSet;
@@ -25,12 +25,12 @@ use std::sync::atomic::Ordering;
 /// Asks until the plan's phases are over, or until Ctrl-C.
 pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
     let interrupted = signals::interrupted();
-    let changes = Changes {
+    let changes = PlanChanges {
         scale: args.scale,
         rate: args.rate,
         ports: args.source.ports,
         from: LocalAddresses::of(&args.source.from),
-        ..Changes::default()
+        ..PlanChanges::default()
     };
     let plan = kinds::cache_plan(&args.plan, &changes)?;
     let standalone = Standalone {
@@ -125,7 +125,7 @@ fn totals(record: &RunRecord, is_part: bool) -> String {
         lines.push("nothing was asked".to_owned());
     }
     let mut errors: BTreeMap<&str, u64> = BTreeMap::new();
-    let mut faults: BTreeMap<Fault, u64> = BTreeMap::new();
+    let mut faults: BTreeMap<ReplyFault, u64> = BTreeMap::new();
     for sums in record.phases.iter().map(|line| &line.phase.sums) {
         sums.errors.iter().for_each(|(class, count)| *errors.entry(class).or_default() += count);
         sums.faults.iter().for_each(|(fault, count)| *faults.entry(*fault).or_default() += count);
@@ -136,13 +136,13 @@ fn totals(record: &RunRecord, is_part: bool) -> String {
     }
     lines.extend(errors.iter().map(|(class, count)| format!("failed: {count} {class}")));
     let found = |counted: bool| {
-        let of_weight = move |fault: &Fault| (fault.weight() == Weight::Counted) == counted;
+        let of_weight = move |fault: &ReplyFault| (fault.weight() == Weight::Counted) == counted;
         faults.iter().filter(move |(fault, _)| of_weight(fault))
     };
     if found(false).next().is_none() {
         lines.push("faults: none".to_owned());
     }
-    let line = |word: &str, fault: &Fault, count: &u64| {
+    let line = |word: &str, fault: &ReplyFault, count: &u64| {
         format!("{word}: {count} {}: {}", fault.label(), fault.meaning())
     };
     lines.extend(found(false).map(|(fault, count)| line("fault", fault, count)));

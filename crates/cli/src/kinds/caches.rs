@@ -8,19 +8,19 @@ use crate::args::{CachesArgs, RuleArgs, SetArgs};
 use crate::commands::resolve;
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
-use bakeoff_caches::directory::{self, BAKEOFF, Stored};
-use bakeoff_caches::plan::{CachePlan, Changes, Entrant, KEY};
+use bakeoff_caches::directory::{self, BAKEOFF, StoredBakeoff};
+use bakeoff_caches::plan::{CachePlan, Entrant, KEY, PlanChanges};
 use bakeoff_caches::records::End;
-use bakeoff_caches::results::{Entrant as Outcome, Results};
+use bakeoff_caches::results::{BakeoffResults, EntrantResults};
 use bakeoff_caches::transactions::Encode;
-use bakeoff_caches::{Bakeoff, Progress, Takes, analyse, shipped};
-use bakeoff_experiment::run::Progress as _;
+use bakeoff_caches::{Bakeoff, BakeoffProgress, Takes, analyse, shipped};
+use bakeoff_experiment::run::RunProgress as _;
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_plan::PlanSource;
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
-use bakeoff_robots::console::{Generation, Line};
-use bakeoff_robots::ledger::Record;
+use bakeoff_robots::console::{ConsoleLine, Generation};
+use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
 use clap::Parser;
@@ -160,12 +160,12 @@ impl Typed {
 }
 
 /// The plan of a bake-off that other commands use.
-pub(crate) fn parse(name: &str, changes: &Changes) -> Result<CachePlan, Failure> {
+pub(crate) fn parse(name: &str, changes: &PlanChanges) -> Result<CachePlan, Failure> {
     with(&super::source(name)?, changes, &SetArgs::default())
 }
 
 /// A plan with what was set in it.
-fn with(source: &PlanSource, changes: &Changes, set: &SetArgs) -> Result<CachePlan, Failure> {
+fn with(source: &PlanSource, changes: &PlanChanges, set: &SetArgs) -> Result<CachePlan, Failure> {
     if set.budget.is_some() {
         return Err(Failure::usage(
             "--budget is for experiments; a bake-off of caches takes as long as its phases: --scale 1/60 makes them shorter",
@@ -180,14 +180,14 @@ fn with(source: &PlanSource, changes: &Changes, set: &SetArgs) -> Result<CachePl
     CachePlan::parse(&source.name, &source.origin, &source.text, changes).map_err(Failure::usage)
 }
 
-fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
+fn changes(args: &CachesArgs) -> Result<PlanChanges, Failure> {
     let mut entrants = args.products.clone();
     for (addresses, mode) in [(&args.proxies, ProxyMode::Forward), (&args.reverse, ProxyMode::Reverse)] {
         for address in addresses {
             entrants.push(Entrant::running(resolve(address)?, mode));
         }
     }
-    Ok(Changes {
+    Ok(PlanChanges {
         entrants,
         scale: args.scale,
         rate: args.rate,
@@ -197,7 +197,7 @@ fn changes(args: &CachesArgs) -> Result<Changes, Failure> {
     })
 }
 
-fn print(stored: &Stored) -> Result<Outputs, Failure> {
+fn print(stored: &StoredBakeoff) -> Result<Outputs, Failure> {
     let results = analyse(stored).map_err(Failure::failed)?;
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     let document = bakeoff_report::caches(&results, &stored.plan, &stored.runs, &stored.intervals);
@@ -212,13 +212,13 @@ fn print(stored: &Stored) -> Result<Outputs, Failure> {
 
 /// Exit 4 if an entrant has no result, 3 if none has, with a line that says so. A bake-off that was broken off ends as it
 /// was broken off.
-fn exit(results: &Results) -> (Exit, Vec<String>) {
+fn exit(results: &BakeoffResults) -> (Exit, Vec<String>) {
     if results.ended != End::Complete {
         return (Exit::Verdicts, Vec::new());
     }
     let all = results.entrants.len();
     let nothing = results.entrants.iter().filter(|entrant| entrant.points.is_empty()).count();
-    let unfinished = |entrant: &&Outcome| entrant.failed.is_some() || entrant.points.is_empty();
+    let unfinished = |entrant: &&EntrantResults| entrant.failed.is_some() || entrant.points.is_empty();
     let unfinished = results.entrants.iter().filter(unfinished).count();
     if nothing == all {
         let line = "bakeoff: no rate was measured: none of those that took part went so far";
@@ -246,17 +246,17 @@ pub(crate) struct Watcher {
     pub(crate) lines: Option<Generation>,
 }
 
-impl Progress for Watcher {
+impl BakeoffProgress for Watcher {
     fn stage(&mut self, words: &str) {
         self.console.stage(words);
     }
 
-    fn record(&mut self, record: &Record) {
+    fn record(&mut self, record: &LedgerRecord) {
         // What is still under way after the last phase is in none.
         let Some(generation) = self.lines.filter(|_| !record.phase.is_empty()) else { return };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = Nanos::from_duration(now).since(Nanos::new(record.ended_ns));
         let open = record.sums.in_flight.last.max(0) as u64;
-        terminal::say(&Line::of(record, Nanos::new(began.get()), open).text(generation));
+        terminal::say(&ConsoleLine::of(record, Nanos::new(began.get()), open).text(generation));
     }
 }

@@ -6,7 +6,9 @@ use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, she
 use crate::Failure;
 use crate::exit::Exit;
 use crate::terminal;
-use bakeoff_caches::conformance::{self, CONFORMANCE, Came, Conformance as Said, FILE, Kept, Record, shown};
+use bakeoff_caches::conformance::{
+    self, CONFORMANCE, Conformance as Said, FILE, ProductOutcome, StoredRecord, SuiteRecord, shown,
+};
 use bakeoff_plan::PlanSource;
 use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::Path;
@@ -57,7 +59,7 @@ pub(crate) fn text(said: &Said) -> String {
 }
 
 /// What the suite said in a directory of its own.
-pub(crate) fn alone(path: &Path) -> Result<Kept, Failure> {
+pub(crate) fn alone(path: &Path) -> Result<StoredRecord, Failure> {
     let kept = conformance::load(path, std::iter::empty()).map_err(Failure::failed)?;
     kept.ok_or_else(|| gone(path))
 }
@@ -68,8 +70,8 @@ pub(crate) fn gone(path: &Path) -> Failure {
 }
 
 /// That a cache fails tests is no failure of the run; that it could not be examined is, with a line that says so.
-pub(crate) fn exit(record: &Record) -> (Exit, Vec<String>) {
-    let failed = |product: &&conformance::Examined| matches!(product.came_to, Came::Failed(_));
+pub(crate) fn exit(record: &SuiteRecord) -> (Exit, Vec<String>) {
+    let failed = |product: &&conformance::Examined| matches!(product.came_to, ProductOutcome::Failed(_));
     let (failed, all) = (record.products.iter().filter(failed).count(), record.products.len());
     if failed == 0 {
         return (Exit::Verdicts, Vec::new());

@@ -7,14 +7,16 @@ use crate::args::{CompareResultsArgs, OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::terminal::Console;
 use crate::{Failure, rules, terminal};
-use bakeoff_analysis::between::{Between, Wanted, between};
+use bakeoff_analysis::between::{Between, RequestedComparison, between};
 use bakeoff_analysis::rule::Rule;
 use bakeoff_analysis::{analyse, verify};
 use bakeoff_experiment::run::Run;
 use bakeoff_plan::shipped::{self, ShippedPlan};
-use bakeoff_plan::{Arm, Extent, Kind, PeakPlan, Plan, PlanSource, Work};
-use bakeoff_report::Bundle;
-use bakeoff_results::directory::{self, EXPERIMENT, Layout, PLAN, RESULTS, ResultsDir, StoppedBy, Stored};
+use bakeoff_plan::{Arm, ExperimentGoal, Extent, PeakPlan, Plan, PlanSource, Work};
+use bakeoff_report::ReportInput;
+use bakeoff_results::directory::{
+    self, EXPERIMENT, Layout, PLAN, RESULTS, ResultsDir, StoppedBy, StoredExperiment,
+};
 use bakeoff_results::{NOT_MEASURED, Results};
 use bakeoff_stats::{Margin, Verdict};
 use bakeoff_units::{Clock, MonotonicClock, Nanos, Ratio};
@@ -107,11 +109,12 @@ impl RunKind for Experiment {
 
     fn between(&self, old: &Path, new: &Path, args: &CompareResultsArgs) -> Result<Option<Between>, Failure> {
         let [old, new] = [old, new].map(|dir| directory::load(dir).map_err(Failure::usage));
-        let wanted = Wanted { arm: args.arm.clone(), meters: args.meters.clone(), anyway: args.anyway };
+        let wanted =
+            RequestedComparison { arm: args.arm.clone(), meters: args.meters.clone(), anyway: args.anyway };
         between(&old?, &new?, &wanted).map(Some).map_err(Failure::usage)
     }
 
-    fn bundle(&self, dir: &Path) -> Result<Option<Bundle>, Failure> {
+    fn bundle(&self, dir: &Path) -> Result<Option<ReportInput>, Failure> {
         let stored = directory::load(dir).map_err(Failure::failed)?;
         let results = analyse::analyse(&stored).map_err(Failure::failed)?;
         Ok(Some(bundle(stored, results)))
@@ -186,7 +189,7 @@ fn whole(plan: Plan, called: &str) -> Result<Plan, Failure> {
 }
 
 /// The plan of a stored run, with its paths where they were, and as much of it as was begun.
-fn stored_plan(path: &Path, stored: &Stored) -> Result<Plan, Failure> {
+fn stored_plan(path: &Path, stored: &StoredExperiment) -> Result<Plan, Failure> {
     let origin = path.join(PLAN).display().to_string();
     let base = Path::new(&stored.setup.base_dir);
     let plan = Plan::parse(&stored.setup.name, &origin, &stored.plan, base).map_err(Failure::usage)?;
@@ -206,11 +209,11 @@ fn fit<'p>(plan: &'p Plan, rules: &RuleArgs) -> Result<(), Failure> {
     rules::fit(rules, &names(compared), &names(baselines))
 }
 
-fn bundle(stored: Stored, results: Results) -> Bundle {
-    Bundle { results, setup: stored.setup, slices: stored.slices, plan: stored.plan }
+fn bundle(stored: StoredExperiment, results: Results) -> ReportInput {
+    ReportInput { results, setup: stored.setup, slices: stored.slices, plan: stored.plan }
 }
 
-fn print(stored: Stored, results: Results, parquet: bool) -> Outputs {
+fn print(stored: StoredExperiment, results: Results, parquet: bool) -> Outputs {
     let exit = exit(&results);
     let bundle = bundle(stored, results);
     let table = match &bundle.results.peak {
@@ -250,8 +253,8 @@ fn has_no_round(results: &Results) -> bool {
 /// That it is good, and what it would do.
 fn in_words(plan: &Plan) -> String {
     let said = match &plan.kind {
-        Kind::Compare => comparison(plan),
-        Kind::Peak(peak) => search(plan, peak),
+        ExperimentGoal::Compare => comparison(plan),
+        ExperimentGoal::Peak(peak) => search(plan, peak),
     };
     let mut said = format!("{}: good\n{said}, seed {}", plan.name, plan.seed);
     if let Some(full) = &plan.full {
@@ -310,7 +313,7 @@ fn search(plan: &Plan, peak: &PeakPlan) -> String {
 /// What a sample and the whole differ in.
 fn extent(plan: &Plan) -> String {
     let mut words = format!("budget {}", plan.budget);
-    if plan.kind == Kind::Compare {
+    if plan.kind == ExperimentGoal::Compare {
         words += &format!(", at most {} rounds", plan.max_rounds);
     }
     let counts = || plan.arms.iter().filter_map(|arm| plan.slice_requests(arm));

@@ -8,10 +8,10 @@ use crate::args::RuleArgs;
 use crate::exit::Exit;
 use crate::terminal::{self, Console};
 use bakeoff_experiment::environment::{Finding, Level};
-use bakeoff_experiment::run::Progress as _;
-use bakeoff_guest::directory::{self, GUEST, Stored};
+use bakeoff_experiment::run::RunProgress as _;
+use bakeoff_guest::directory::{self, GUEST, StoredGuest};
 use bakeoff_guest::plan::{GuestPlan, KEY};
-use bakeoff_guest::{Counting, Part, Progress, analyse, needs, shipped};
+use bakeoff_guest::{Counting, GuestPart, GuestProgress, analyse, needs, shipped};
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{Extent, PlanSource};
 use bakeoff_results::directory::{Layout, PLAN, RESULTS, ResultsDir};
@@ -136,7 +136,7 @@ fn counted(
     result.map(|()| Exit::Verdicts)
 }
 
-fn print(stored: &Stored) -> Result<Outputs, Failure> {
+fn print(stored: &StoredGuest) -> Result<Outputs, Failure> {
     let results = analyse(stored);
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     let document = bakeoff_report::guest(&results, &stored.plan);
@@ -160,7 +160,7 @@ fn cache() -> Result<PathBuf, Failure> {
 
 /// What `doctor` says of guests: nothing here spoils a count, but it may not be had.
 pub(crate) fn finding() -> Finding {
-    let needs = needs(&Part::ALL);
+    let needs = needs(&GuestPart::ALL);
     let missing: Vec<_> = needs.iter().filter(|(_, found)| found.is_none()).map(|(need, _)| *need).collect();
     let programs: Vec<&str> = missing.iter().map(|need| need.program).collect();
     let here = cfg!(target_arch = "x86_64");
@@ -187,7 +187,7 @@ pub(crate) fn finding() -> Finding {
 /// Shows how it goes.
 struct Watcher(Console);
 
-impl Progress for Watcher {
+impl GuestProgress for Watcher {
     fn stage(&mut self, words: &str) {
         self.0.stage(words);
     }

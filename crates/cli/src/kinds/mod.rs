@@ -21,7 +21,7 @@ use bakeoff_analysis::between::Between;
 use bakeoff_analysis::verify::Verified;
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{PlanSource, STANDARD_INPUT, near_miss};
-use bakeoff_report::Bundle;
+use bakeoff_report::ReportInput;
 use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -90,7 +90,7 @@ pub(crate) trait RunKind: Sync {
     }
 
     /// An experiment's results, for the report of a suite that it is part of. `None`: its own report says what it found.
-    fn bundle(&self, _dir: &Path) -> Result<Option<Bundle>, Failure> {
+    fn bundle(&self, _dir: &Path) -> Result<Option<ReportInput>, Failure> {
         Ok(None)
     }
 

@@ -8,7 +8,7 @@ use crate::args::{OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_analysis::verify::{self, Finding};
-use bakeoff_results::directory::{DirectoryError, Ended as EndedFile, Layout, PLAN, RESULTS, ResultsDir};
+use bakeoff_results::directory::{DirectoryError, Layout, ListEnd, PLAN, RESULTS, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
@@ -206,7 +206,7 @@ pub(super) fn verified<S>(
     stored: Result<S, DirectoryError>,
     print: impl FnOnce(S) -> Result<(String, String, Outputs), Failure>,
 ) -> Result<Checked, Failure> {
-    let mut verified = verify::files::<EndedFile>(dir, layout).map_err(Failure::usage)?;
+    let mut verified = verify::files::<ListEnd>(dir, layout).map_err(Failure::usage)?;
     let stored = match stored {
         Ok(stored) => stored,
         Err(why) => {

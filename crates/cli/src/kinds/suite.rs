@@ -8,9 +8,9 @@ use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_plan::shipped::{self, ShippedPlan};
 use bakeoff_plan::{PlanSource, Setting, suggestion};
-use bakeoff_report::{Found, PartBundle, SuiteBundle, suite_json};
+use bakeoff_report::{PartBundle, PartOutcome, SuiteBundle, suite_json};
 use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
-use bakeoff_results::suite::{BEGUN_SCHEMA, Begun, BegunPart, Part, SUITE, Suite, TEXT};
+use bakeoff_results::suite::{BEGUN_SCHEMA, BegunPart, SUITE, Suite, SuitePart, SuiteStart, TEXT};
 use bakeoff_units::Nanos;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
@@ -47,9 +47,9 @@ impl RunKind for Suites {
     }
 
     fn resume(&self, dir: &ResultsDir, around: &Around<'_>) -> Result<Option<Ended>, Failure> {
-        let begun: Begun = SUITE.setup(dir.path()).map_err(Failure::usage)?;
+        let begun: SuiteStart = SUITE.setup(dir.path()).map_err(Failure::usage)?;
         Ok(Some(each(dir.path(), &begun, around, |part, around| {
-            let own = Begun::directory(dir.path(), part);
+            let own = SuiteStart::directory(dir.path(), part);
             match super::of_directory(&own) {
                 Ok(kind) => shell::resume(kind, &own, around),
                 Err(_) => anew(&begun, part, around),
@@ -58,7 +58,7 @@ impl RunKind for Suites {
     }
 
     fn outputs(&self, dir: &ResultsDir, _asked: &Asked<'_>) -> Result<Outputs, Failure> {
-        let begun: Begun = SUITE.setup(dir.path()).map_err(Failure::usage)?;
+        let begun: SuiteStart = SUITE.setup(dir.path()).map_err(Failure::usage)?;
         let parts = begun.parts.iter().map(|part| found(dir.path(), part)).collect::<Result<_, _>>()?;
         let (name, summary, bakeoff) = (begun.name, begun.summary, begun.bakeoff);
         let suite = SuiteBundle { name, summary, bakeoff, parts };
@@ -79,13 +79,13 @@ impl RunKind for Suites {
     }
 
     fn parts(&self, dir: &Path) -> Result<Vec<(String, PathBuf)>, Failure> {
-        let begun: Begun = SUITE.setup(dir).map_err(Failure::usage)?;
-        let parts = begun.parts.iter().map(|part| (part.part.name.clone(), Begun::directory(dir, part)));
+        let begun: SuiteStart = SUITE.setup(dir).map_err(Failure::usage)?;
+        let parts = begun.parts.iter().map(|part| (part.part.name.clone(), SuiteStart::directory(dir, part)));
         Ok(parts.filter(|(_, own)| super::of_directory(own).is_ok()).collect())
     }
 
     fn compare(&self, old: &Path, new: &Path, args: &CompareResultsArgs) -> Result<String, Failure> {
-        let suite = SUITE.setup::<Begun>(new).map_err(Failure::usage)?.name;
+        let suite = SUITE.setup::<SuiteStart>(new).map_err(Failure::usage)?.name;
         let theirs = self.parts(old)?;
         let mut all = Vec::new();
         for (name, now) in self.parts(new)? {
@@ -120,7 +120,7 @@ struct SuitePlan {
 }
 
 struct PlannedPart {
-    part: Part,
+    part: SuitePart,
     kind: &'static dyn RunKind,
     source: PlanSource,
     set: SetArgs,
@@ -207,12 +207,12 @@ impl SuitePlan {
         }
     }
 
-    fn begun(&self) -> Begun {
+    fn begun(&self) -> SuiteStart {
         let part = |part: &PlannedPart| BegunPart {
             part: part.part.clone(),
             set: part.set.settings().iter().map(|setting| setting.typed().to_owned()).collect(),
         };
-        Begun {
+        SuiteStart {
             schema: BEGUN_SCHEMA.to_owned(),
             name: self.suite.name.clone(),
             summary: self.suite.summary.clone(),
@@ -225,7 +225,12 @@ impl SuitePlan {
 
 impl PlannedPart {
     /// A part that has no such loads is run as it is.
-    fn with_loads(part: &Part, own: Vec<Setting>, loads: &[Setting], full: bool) -> Result<Self, Failure> {
+    fn with_loads(
+        part: &SuitePart,
+        own: Vec<Setting>,
+        loads: &[Setting],
+        full: bool,
+    ) -> Result<Self, Failure> {
         let source = super::source(&part.plan)?;
         if !loads.is_empty()
             && let Ok(planned) = Self::of(part, &source, [own.clone(), loads.to_vec()].concat(), full)
@@ -235,7 +240,7 @@ impl PlannedPart {
         Self::of(part, &source, own, full)
     }
 
-    fn of(part: &Part, source: &PlanSource, set: Vec<Setting>, full: bool) -> Result<Self, Failure> {
+    fn of(part: &SuitePart, source: &PlanSource, set: Vec<Setting>, full: bool) -> Result<Self, Failure> {
         if Suite::is_one(source) {
             let what = format!("{} is a suite itself", part.plan);
             return Err(Failure::usage(format!("{what}; name its parts in its place")));
@@ -291,7 +296,7 @@ impl Planned for SuitePlan {
             let next = parts.next();
             next.map_or(Ok(Exit::Verdicts), |part| shell::run(part.kind, part.planned.as_ref(), around))
         });
-        if !begun.parts.iter().any(|part| Begun::directory(path, part).is_dir()) {
+        if !begun.parts.iter().any(|part| SuiteStart::directory(path, part).is_dir()) {
             for name in [TEXT, SUITE.setup] {
                 let _ = std::fs::remove_file(path.join(name)); // nothing was measured that it would belong to
             }
@@ -303,7 +308,7 @@ impl Planned for SuitePlan {
 /// Parts, one after the other; ends as the worst of them.
 fn each(
     dir: &Path,
-    begun: &Begun,
+    begun: &SuiteStart,
     around: &Around<'_>,
     mut run: impl FnMut(&BegunPart, &Around<'_>) -> Result<Exit, Failure>,
 ) -> Ended {
@@ -313,7 +318,7 @@ fn each(
         if !around.output.quiet {
             terminal::note(&format!("{}: part {} of {}, {name}", begun.name, place + 1, begun.parts.len()));
         }
-        let out = Some(Begun::directory(dir, part));
+        let out = Some(SuiteStart::directory(dir, part));
         let output = OutputArgs { out, quiet: around.output.quiet, json: false, part: true };
         let ended = run(part, &Around { output: &output, ..*around }).unwrap_or_else(|failure| {
             let failure = failure.of_part(&begun.name, name);
@@ -329,7 +334,7 @@ fn each(
 }
 
 /// Runs a part that has not begun.
-fn anew(begun: &Begun, part: &BegunPart, around: &Around<'_>) -> Result<Exit, Failure> {
+fn anew(begun: &SuiteStart, part: &BegunPart, around: &Around<'_>) -> Result<Exit, Failure> {
     let set = part.set.iter().map(|typed| typed.parse::<Setting>().map_err(Failure::usage));
     let set = set.collect::<Result<_, _>>()?;
     let part = PlannedPart::of(&part.part, &super::source(&part.part.plan)?, set, begun.full)?;
@@ -338,10 +343,12 @@ fn anew(begun: &Begun, part: &BegunPart, around: &Around<'_>) -> Result<Exit, Fa
 
 /// What came of a part.
 fn found(dir: &Path, part: &BegunPart) -> Result<PartBundle, Failure> {
-    let own = Begun::directory(dir, part);
+    let own = SuiteStart::directory(dir, part);
     let found = match super::of_directory(&own) {
-        Ok(kind) => kind.bundle(&own)?.map_or(Found::Elsewhere, |bundle| Found::Experiment(Box::new(bundle))),
-        Err(_) => Found::Nothing,
+        Ok(kind) => kind
+            .bundle(&own)?
+            .map_or(PartOutcome::Elsewhere, |bundle| PartOutcome::Experiment(Box::new(bundle))),
+        Err(_) => PartOutcome::Nothing,
     };
     Ok(PartBundle { name: part.part.name.clone(), plan: part.part.plan.clone(), found })
 }

@@ -1,7 +1,7 @@
 //! Worlds: endless sets of objects that need no list.
 //!
 //! Measuring side; used by origin and robots alike, so that the one serves and the other expects the same without a
-//! word between them. A [`Name`] is a few numbers; the object (size, type, whether it may be cached, when it changes,
+//! word between them. A [`ObjectName`] is a few numbers; the object (size, type, whether it may be cached, when it changes,
 //! what it embeds) follows from the name and from the [`Model`], which a plan describes in TOML. No I/O, no clock, no
 //! state: the time comes in as a number.
 //!
@@ -15,8 +15,8 @@ mod purpose;
 mod shares;
 mod typed;
 
-pub use model::{Base, Embeds, Expiry, Kind, LifeCycle, Model};
-pub use name::Name;
+pub use model::{Base, ContentKind, Embeds, Expiry, LifeCycle, Model};
+pub use name::ObjectName;
 pub use object::{Object, Version};
 pub use typed::{ModelError, TypedKind};
 

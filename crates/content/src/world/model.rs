@@ -4,18 +4,18 @@
 
 use super::object::Object;
 use super::typed::{self, ModelError, TypedKind};
-use super::{Name, purpose, shares};
+use super::{ObjectName, purpose, shares};
 use crate::{Body, Distribution, SplitMix64};
 
 /// The kinds of content of a world, checked together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Model {
-    kinds: Vec<Kind>,
+    kinds: Vec<ContentKind>,
 }
 
 /// A kind of content, such as images.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Kind {
+pub struct ContentKind {
     /// Its name in the plan.
     pub name: String,
     /// Share of the requests that are asked directly, not as part of another object.
@@ -46,7 +46,7 @@ pub struct Kind {
 pub struct Embeds {
     /// Their kind, as its index.
     pub kind: usize,
-    /// Their number; rounded, at most [`Name::EMBEDDED_AT_MOST`].
+    /// Their number; rounded, at most [`ObjectName::EMBEDDED_AT_MOST`].
     pub count: Distribution,
 }
 
@@ -112,13 +112,13 @@ impl Model {
     /// # Errors
     ///
     /// The contradiction, with the content's name and the key.
-    pub fn with(kinds: Vec<Kind>) -> Result<Self, ModelError> {
+    pub fn with(kinds: Vec<ContentKind>) -> Result<Self, ModelError> {
         typed::check_all(&kinds)?;
         Ok(Self { kinds })
     }
 
-    /// The kinds; a [`Name`] has the index of its own.
-    pub fn kinds(&self) -> &[Kind] {
+    /// The kinds; a [`ObjectName`] has the index of its own.
+    pub fn kinds(&self) -> &[ContentKind] {
         &self.kinds
     }
 
@@ -133,13 +133,13 @@ impl Model {
     }
 
     /// The object of this name; `None` when the model has no such kind.
-    pub fn object(&self, name: &Name) -> Option<Object> {
+    pub fn object(&self, name: &ObjectName) -> Option<Object> {
         let kind = self.kinds.get(usize::from(name.kind))?;
         Some(Object::new(name, kind))
     }
 
     /// The ending of the object's path; none where the kind has no extensions, or is none of the model's.
-    pub fn extension(&self, name: &Name) -> &str {
+    pub fn extension(&self, name: &ObjectName) -> &str {
         let extensions = self.kinds.get(usize::from(name.kind)).map_or(&[][..], |kind| &kind.extensions);
         let at = match extensions {
             [] => return "",
@@ -161,14 +161,14 @@ impl Model {
 
     /// Builds the data for bodies now, so that no first request pays for it.
     pub fn prepare(&self) {
-        let id = Name { world: 0, server: 0, kind: 0, number: 0 }.object_id();
+        let id = ObjectName { world: 0, server: 0, kind: 0, number: 0 }.object_id();
         for kind in &self.kinds {
             Body::compressible(id, 0, kind.filler_percent()).prepare();
         }
     }
 }
 
-impl Kind {
+impl ContentKind {
     /// The compressibility as bodies have it.
     pub(super) fn filler_percent(&self) -> u8 {
         (self.compressibility * 100.0).round() as u8

@@ -11,7 +11,7 @@ const MUTANT: u64 = 0x5EED_0FE3_BEDD_ED01;
 
 /// Names one object of a world; all else about it follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
+pub struct ObjectName {
     /// The world; another one for each run, where no cache may know an object yet.
     pub world: u64,
     /// The visible server.
@@ -22,7 +22,7 @@ pub struct Name {
     pub number: u64,
 }
 
-impl Name {
+impl ObjectName {
     /// Most objects that one object embeds.
     pub const EMBEDDED_AT_MOST: u64 = 256;
 
@@ -120,21 +120,21 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const NAME: Name =
-        Name { world: 0x0123_4567_89ab_cdef, server: 0x00ff, kind: 3, number: 0xfedc_ba98_7654_3210 };
+    const NAME: ObjectName =
+        ObjectName { world: 0x0123_4567_89ab_cdef, server: 0x00ff, kind: 3, number: 0xfedc_ba98_7654_3210 };
 
     fn model() -> Model {
         let content = "[[content]]\nname = \"a\"\nsize = \"const:1B\"\nextensions = [\".html\"]\n";
         Model::from_toml(content).unwrap()
     }
 
-    fn path(name: &Name, model: &Model) -> Vec<u8> {
+    fn path(name: &ObjectName, model: &Model) -> Vec<u8> {
         let mut path = Vec::new();
         name.write_path(model, &mut path);
         path
     }
 
-    fn id(name: &Name) -> Vec<u8> {
+    fn id(name: &ObjectName) -> Vec<u8> {
         let mut id = Vec::new();
         name.write_id(&mut id);
         id
@@ -144,14 +144,14 @@ mod tests {
     fn paths_and_ids_look_as_they_always_did() {
         assert_eq!(id(&NAME), b"w0123456789abcdef.s00ff.t03.nfedcba9876543210");
         assert_eq!(path(&NAME, &model()), b"/w0123456789abcdef/s00ff/t03/_fedcba9876543210");
-        let html = Name { kind: 0, ..NAME };
+        let html = ObjectName { kind: 0, ..NAME };
         assert_eq!(path(&html, &model()), b"/w0123456789abcdef/s00ff/t00/_fedcba9876543210.html");
     }
 
     #[test]
     fn a_name_has_one_spelling_but_for_its_extension() {
         let right = path(&NAME, &model());
-        let with = |end: &[u8]| Name::parse_path(&[&right, end].concat());
+        let with = |end: &[u8]| ObjectName::parse_path(&[&right, end].concat());
         for end in [&b""[..], b".html", b".tar.gz"] {
             assert_eq!(with(end), Some(NAME));
         }
@@ -159,32 +159,32 @@ mod tests {
             assert_eq!(with(end), None, "{end:?}");
         }
         for at in 0..right.len() {
-            assert_eq!(Name::parse_path(&right[..at]), None, "cut at {at}");
+            assert_eq!(ObjectName::parse_path(&right[..at]), None, "cut at {at}");
             let mut other = right.clone();
             other[at] = b'G';
-            assert_eq!(Name::parse_path(&other), None, "changed at {at}");
+            assert_eq!(ObjectName::parse_path(&other), None, "changed at {at}");
         }
-        assert_eq!(Name::parse_path(&right.to_ascii_uppercase()), None);
-        assert_eq!(Name::parse_id(b"w0123456789abcdef.s00ff.t03.nfedcba9876543210 "), None);
+        assert_eq!(ObjectName::parse_path(&right.to_ascii_uppercase()), None);
+        assert_eq!(ObjectName::parse_id(b"w0123456789abcdef.s00ff.t03.nfedcba9876543210 "), None);
     }
 
     proptest! {
         #[test]
         fn what_is_written_is_read(world: u64, server: u16, kind in 0..4_u8, number: u64) {
-            let name = Name { world, server, kind, number };
-            prop_assert_eq!(Name::parse_path(&path(&name, &model())), Some(name));
-            prop_assert_eq!(Name::parse_id(&id(&name)), Some(name));
+            let name = ObjectName { world, server, kind, number };
+            prop_assert_eq!(ObjectName::parse_path(&path(&name, &model())), Some(name));
+            prop_assert_eq!(ObjectName::parse_id(&id(&name)), Some(name));
         }
 
         #[test]
         fn garbage_is_no_name_and_no_panic(text: Vec<u8>, at in 0..50_usize, byte: u8) {
-            prop_assert!(Name::parse_path(&text).is_none() && Name::parse_id(&text).is_none());
+            prop_assert!(ObjectName::parse_path(&text).is_none() && ObjectName::parse_id(&text).is_none());
             let (mut path, mut id) = (path(&NAME, &model()), id(&NAME));
             let last = id.len() - 1;
             path[at.min(last)] = byte;
             id[at.min(last)] = byte;
-            let _ = Name::parse_path(&path);
-            if let Some(name) = Name::parse_id(&id) {
+            let _ = ObjectName::parse_path(&path);
+            if let Some(name) = ObjectName::parse_id(&id) {
                 prop_assert_eq!(self::id(&name), id);
             }
         }

@@ -3,7 +3,7 @@
 //! Hot in origin and robots: made anew from its name for every request, on the stack, without
 //! allocation. The moment is given, in whole seconds since 1970 as in HTTP's dates.
 
-use super::{Base, Expiry, Kind, LifeCycle, Name, purpose, shares};
+use super::{Base, ContentKind, Expiry, LifeCycle, ObjectName, purpose, shares};
 use crate::{Body, GZIP_AT_MOST_BYTES, mix64};
 
 /// The last moment that is told from later ones: some nine million years away, where seconds still are whole in an
@@ -14,7 +14,7 @@ const LAST_SECS: u64 = 1 << 48;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Object {
     /// Its name.
-    pub name: Name,
+    pub name: ObjectName,
     /// Its kind: the index in the model.
     pub kind: usize,
     /// Its bytes. The same in all versions.
@@ -56,11 +56,11 @@ struct Life {
 }
 
 impl Object {
-    pub(super) fn new(name: &Name, kind: &Kind) -> Self {
+    pub(super) fn new(name: &ObjectName, kind: &ContentKind) -> Self {
         let size = kind.size.draw(&mut purpose::random(name, purpose::SIZE));
         let count = |embeds: &super::Embeds| {
             let count = embeds.count.draw(&mut purpose::random(name, purpose::EMBEDDED_COUNT));
-            (embeds.kind as u8, count.round().clamp(0.0, Name::EMBEDDED_AT_MOST as f64) as u16)
+            (embeds.kind as u8, count.round().clamp(0.0, ObjectName::EMBEDDED_AT_MOST as f64) as u16)
         };
         // The conversion takes sizes below zero for zero.
         let body = Body::compressible(name.object_id(), size.ceil() as u64, kind.filler_percent());
@@ -105,7 +105,7 @@ impl Object {
     }
 
     /// The names of the objects it embeds.
-    pub fn embedded(&self) -> impl ExactSizeIterator<Item = Name> + use<> {
+    pub fn embedded(&self) -> impl ExactSizeIterator<Item = ObjectName> + use<> {
         let name = self.name;
         let (kind, count) = self.embeds.unwrap_or((0, 0));
         (0..count).map(move |index| name.embedded(kind, index as u8))
@@ -113,7 +113,7 @@ impl Object {
 }
 
 impl Life {
-    fn new(name: &Name, cycle: &LifeCycle) -> Self {
+    fn new(name: &ObjectName, cycle: &LifeCycle) -> Self {
         let unit = |purpose| purpose::random(name, purpose).unit();
         let cycle_secs = cycle.length.draw(&mut purpose::random(name, purpose::CYCLE_LENGTH)).max(1.0);
         Self {
@@ -154,7 +154,7 @@ impl Life {
 }
 
 /// The entry of this object, and its offset.
-fn expiry(name: &Name, entries: &[Expiry], unit: f64) -> Option<(Base, i64)> {
+fn expiry(name: &ObjectName, entries: &[Expiry], unit: f64) -> Option<(Base, i64)> {
     let entry = &entries[shares::pick(entries.iter().map(|entry| entry.share), unit)?];
     let secs = entry.offset.draw(&mut purpose::random(name, purpose::EXPIRY_OFFSET)).max(0.0).round() as i64;
     Some((entry.base, if entry.early { -secs } else { secs }))

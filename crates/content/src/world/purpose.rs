@@ -2,7 +2,7 @@
 //!
 //! A number is never changed or given to another purpose: every object of every world would change with it.
 
-use super::Name;
+use super::ObjectName;
 use crate::SplitMix64;
 
 pub(super) const SIZE: u64 = 1;
@@ -18,7 +18,7 @@ pub(super) const DRIFT: u64 = 10;
 pub(super) const ETAG: u64 = 11;
 
 /// The generator of one property of an object.
-pub(super) fn random(name: &Name, purpose: u64) -> SplitMix64 {
+pub(super) fn random(name: &ObjectName, purpose: u64) -> SplitMix64 {
     SplitMix64::for_purpose(name.key(), purpose)
 }
 

@@ -1,9 +1,9 @@
 //! The model as a plan types it, and back.
 //!
-//! Cold. Two types, as for plans: the kind as typed ([`TypedKind`], texts) and the checked one ([`Kind`]). Every error
+//! Cold. Two types, as for plans: the kind as typed ([`TypedKind`], texts) and the checked one ([`ContentKind`]). Every error
 //! names the content and the key.
 
-use super::{Base, Embeds, Expiry, Kind, LifeCycle, Model, shares};
+use super::{Base, ContentKind, Embeds, Expiry, LifeCycle, Model, shares};
 use crate::Distribution;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -136,10 +136,10 @@ fn counted(kinds: usize) -> Result<(), ModelError> {
 }
 
 /// Checks the kinds together, wherever they come from.
-pub(super) fn check_all(kinds: &[Kind]) -> Result<(), ModelError> {
+pub(super) fn check_all(kinds: &[ContentKind]) -> Result<(), ModelError> {
     counted(kinds.len())?;
     let mut names = HashSet::new();
-    let mut containers: Vec<&Kind> = Vec::new();
+    let mut containers: Vec<&ContentKind> = Vec::new();
     for kind in kinds {
         let wrong = |key, why| Err(ModelError::Key { content: kind.name.clone(), key, why });
         if !names.insert(&kind.name) {
@@ -153,7 +153,8 @@ pub(super) fn check_all(kinds: &[Kind]) -> Result<(), ModelError> {
             let why = format!("`{}` embeds objects itself, and may not be embedded", part.name);
             return wrong("embeds.kind", why);
         }
-        let same = |other: &&&Kind| other.embeds.as_ref().is_some_and(|other| other.kind == embeds.kind);
+        let same =
+            |other: &&&ContentKind| other.embeds.as_ref().is_some_and(|other| other.kind == embeds.kind);
         if let Some(other) = containers.iter().find(same) {
             // The names of embedded objects tell their pages apart by number, not by kind.
             let why = format!("`{}` embeds `{}` already; give each a kind of its own", other.name, part.name);
@@ -178,13 +179,13 @@ impl TypedKind {
     }
 
     /// Checks the kind, its share still open.
-    fn check(&self, all: &[Self]) -> Result<Kind, ModelError> {
+    fn check(&self, all: &[Self]) -> Result<ContentKind, ModelError> {
         if self.name.is_empty() {
             return Err(self.wrong("name", "must not be empty"));
         }
         let size = Distribution::parse_bytes(&self.size).map_err(|why| self.wrong("size", why))?;
         let cachable = or_else(&self.cachable, 1.0).map_err(|why| self.wrong("cachable", why))?;
-        Ok(Kind {
+        Ok(ContentKind {
             name: self.name.clone(),
             share: 0.0,
             size,
@@ -309,7 +310,7 @@ pub(super) fn kinds(model: &Model) -> Vec<TypedKind> {
     model.kinds().iter().map(|kind| typed(kind, model)).collect()
 }
 
-fn typed(kind: &Kind, model: &Model) -> TypedKind {
+fn typed(kind: &ContentKind, model: &Model) -> TypedKind {
     let embeds = kind.embeds.as_ref().map(|embeds| TypedEmbeds {
         kind: model.kinds().get(embeds.kind).map(|kind| kind.name.clone()).unwrap_or_default(),
         count: embeds.count.to_string(),

@@ -24,7 +24,7 @@ const LABEL: &str = "other-run";
 
 /// A run's claim, held as long as it measures.
 #[derive(Debug)]
-pub struct Claim {
+pub struct MachineClaim {
     /// `None` if the system does not let us: then only we see the others.
     socket: Option<UnixDatagram>,
     own: Other,
@@ -33,7 +33,7 @@ pub struct Claim {
 }
 
 /// Announces the cores on which `what` (a plan's name) measures from now on, and looks for earlier claims.
-pub fn claim(what: &str, cores: &[usize]) -> Claim {
+pub fn claim(what: &str, cores: &[usize]) -> MachineClaim {
     let own = Other {
         pid: std::process::id(),
         cores: cores.to_vec(),
@@ -43,7 +43,7 @@ pub fn claim(what: &str, cores: &[usize]) -> Claim {
     claim_as(own, Host::here())
 }
 
-fn claim_as(own: Other, host: Host) -> Claim {
+fn claim_as(own: Other, host: Host) -> MachineClaim {
     let socket = bound(&own.name()).ok();
     let there = others(&host, &own);
     for other in &there {
@@ -51,10 +51,10 @@ fn claim_as(own: Other, host: Host) -> Claim {
         let _ = socket.as_ref().map(|socket| told(socket, &other.name(), &own.name()));
     }
     let found = there.iter().map(|other| other.warning(&own.cores)).collect();
-    Claim { socket, own, host, found }
+    MachineClaim { socket, own, host, found }
 }
 
-impl Claim {
+impl MachineClaim {
     /// The others that were there at the start, a warning each.
     pub fn found(&self) -> &[Warning] {
         &self.found

@@ -8,7 +8,7 @@ use super::cores::{core_list, siblings_of};
 use super::host::{Found, Host, KernelConfiguration, one_line};
 use super::neighbours::Neighbours;
 use super::seen::{
-    CLOCKSOURCE, Memory, Seen, apparmor, cores_online, governors, modules, pressure, selinux, turbo,
+    CLOCKSOURCE, MachineState, Memory, apparmor, cores_online, governors, modules, pressure, selinux, turbo,
 };
 use super::vulnerabilities::{DIRECTORY, Standing, vulnerabilities};
 use bakeoff_results::Fact;
@@ -16,7 +16,7 @@ use bakeoff_units::Bytes;
 use std::collections::BTreeMap;
 
 /// All facts, in the order in which people read them.
-pub(super) fn facts(host: &Host, seen: &Seen) -> Vec<Fact> {
+pub(super) fn facts(host: &Host, seen: &MachineState) -> Vec<Fact> {
     let configuration = host.kernel_configuration();
     let configuration = configuration.as_ref();
     let found = [
@@ -248,7 +248,7 @@ fn load_average(host: &Host) -> Found<String> {
     Ok(line.split(' ').take(3).collect::<Vec<_>>().join(" "))
 }
 
-fn steal(seen: &Seen) -> Found<String> {
+fn steal(seen: &MachineState) -> Found<String> {
     let since_boot = seen.steal_since_boot.ok_or("/proc/stat does not say")?;
     let now = seen.steal_now.map_or(String::new(), |now| format!(", {now} in the moment before the start"));
     Ok(format!("{since_boot} of CPU time since boot{now}"))

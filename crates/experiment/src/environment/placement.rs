@@ -22,14 +22,14 @@ pub struct Placement {
 
 /// One of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
+pub enum PlacementSide {
     /// The load generator.
     Generator,
     /// The subjects.
     Subject,
 }
 
-impl fmt::Display for Side {
+impl fmt::Display for PlacementSide {
     /// Its key in the plan.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -51,7 +51,7 @@ pub enum PlacementError {
     )]
     NotAllowed {
         /// The side, a key of the plan.
-        side: Side,
+        side: PlacementSide,
         /// The cores at fault.
         cores: Vec<usize>,
         /// The cores that may be used.
@@ -59,7 +59,7 @@ pub enum PlacementError {
     },
     /// The plan names a side without a core.
     #[error("{0} names no core; name one, or leave the key out and let bakeoff choose")]
-    Empty(Side),
+    Empty(PlacementSide),
     /// No core may be used.
     #[error(
         "this process may run on no core that can be seen; see `taskset -p` and the cpuset of its cgroup"
@@ -85,8 +85,9 @@ pub fn placement(
     if allowed.is_empty() {
         return Err(PlacementError::NoCores);
     }
-    let generator = plan_generator.map(|cores| planned(Side::Generator, cores, &allowed)).transpose()?;
-    let subject = plan_subject.map(|cores| planned(Side::Subject, cores, &allowed)).transpose()?;
+    let generator =
+        plan_generator.map(|cores| planned(PlacementSide::Generator, cores, &allowed)).transpose()?;
+    let subject = plan_subject.map(|cores| planned(PlacementSide::Subject, cores, &allowed)).transpose()?;
 
     let physical = physical_cores(&allowed, siblings);
     let units = if physical.len() > 1 { physical.clone() } else { single(&allowed) };
@@ -111,7 +112,7 @@ pub fn placement(
     Ok(Placement { generator, subject, disjoint, siblings_split })
 }
 
-fn planned(side: Side, cores: &[usize], allowed: &[usize]) -> Result<Vec<usize>, PlacementError> {
+fn planned(side: PlacementSide, cores: &[usize], allowed: &[usize]) -> Result<Vec<usize>, PlacementError> {
     let cores = rising(cores);
     let strangers: Vec<usize> = cores.iter().copied().filter(|core| !allowed.contains(core)).collect();
     if cores.is_empty() {
@@ -266,11 +267,18 @@ mod tests {
         let error = placement(Some(&[1, 9, 8]), None, &[0, 1, 2], &[], 0).unwrap_err();
         assert_eq!(
             error,
-            PlacementError::NotAllowed { side: Side::Generator, cores: vec![8, 9], allowed: vec![0, 1, 2] }
+            PlacementError::NotAllowed {
+                side: PlacementSide::Generator,
+                cores: vec![8, 9],
+                allowed: vec![0, 1, 2]
+            }
         );
         let said = error.to_string();
         assert!(said.starts_with("generator_cores names 8-9,") && said.ends_with(": 0-2"), "{said}");
-        assert_eq!(placement(None, Some(&[]), &[0], &[], 0), Err(PlacementError::Empty(Side::Subject)));
+        assert_eq!(
+            placement(None, Some(&[]), &[0], &[], 0),
+            Err(PlacementError::Empty(PlacementSide::Subject))
+        );
         assert_eq!(placement(None, None, &[], &[], 0), Err(PlacementError::NoCores));
     }
 

@@ -1,7 +1,7 @@
 //! Interface between the round loop and the arms, be they servers or commands.
 
 use super::RunError;
-use bakeoff_meter::{Counters, Times};
+use bakeoff_meter::{SliceCounters, Times};
 use bakeoff_results::{
     LinkSetup, PopulationRecord, ProofRecord, SlotsSetup, SubjectSetup, Warning, WorkloadSetup,
 };
@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// A slice that was measured.
 pub(crate) struct Measured {
-    pub(crate) counters: Counters,
+    pub(crate) counters: SliceCounters,
     pub(crate) times: Times,
     /// All requests of the slice were made. A slice that was cut short by time or the user is no slice.
     pub(crate) complete: bool,
@@ -22,7 +22,7 @@ pub(crate) struct Measured {
 
 impl Measured {
     /// A slice of an arm that was measured by itself.
-    pub(crate) const fn alone(counters: Counters, times: Times, complete: bool) -> Self {
+    pub(crate) const fn alone(counters: SliceCounters, times: Times, complete: bool) -> Self {
         Self { counters, times, complete, order_seed: None, populations: BTreeMap::new() }
     }
 
@@ -77,7 +77,7 @@ pub(crate) struct Tried {
 }
 
 impl Tried {
-    pub(crate) fn of(counters: &Counters, requests: usize) -> Self {
+    pub(crate) fn of(counters: &SliceCounters, requests: usize) -> Self {
         let whole = requests as f64 / counters.requests.max(1) as f64;
         let scaled = |ns: u64| Nanos::new((ns as f64 * whole) as u64);
         Self {

@@ -5,7 +5,7 @@ use super::design::slots;
 use super::pilot::Pilot;
 use bakeoff_analysis::looks::{RoundTime, USABLE};
 use bakeoff_loadgen::Slots;
-use bakeoff_plan::{Design, Plan};
+use bakeoff_plan::{Plan, RoundDesign};
 use bakeoff_results::{AfterSetup, LoadSetup, RestartSetup, SlotsSetup, Warning};
 use bakeoff_stats::{LOOKS, LookPlan};
 use bakeoff_units::{Nanos, PerSecond};
@@ -107,7 +107,7 @@ pub(crate) struct Loads {
     /// Index of the one that the verdict stands on.
     pub(crate) decide_at: usize,
     /// In slots, or in turn.
-    pub(crate) design: Design,
+    pub(crate) design: RoundDesign,
     /// Wall time beside the slots of a slice.
     pub(crate) overhead: Nanos,
     /// The plan's own clock is a closed loop, and another load.
@@ -120,7 +120,7 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
     let wanted =
         given.plan.paired_rounds.unwrap_or(if given.quantiles { PAIRED_FOR_QUANTILES } else { PAIRED });
     let share = if given.quantiles { PAIRED_SHARE_FOR_QUANTILES } else { PAIRED_SHARE };
-    let at_load = if loads.design == Design::Duet { wanted } else { 0 };
+    let at_load = if loads.design == RoundDesign::Duet { wanted } else { 0 };
     let full_speed = if loads.has_full_speed { wanted } else { 0 };
     let later = given.restarts_later();
     let full = given.slice(usable * share / 2.0, full_speed.max(1), &later);
@@ -178,7 +178,7 @@ impl Given<'_> {
     }
 
     /// A load whose slices take about `wall` for all arms together.
-    fn load(&self, name: &str, rate: PerSecond, wall: Nanos, design: Design) -> LoadSetup {
+    fn load(&self, name: &str, rate: PerSecond, wall: Nanos, design: RoundDesign) -> LoadSetup {
         let own = wall.as_secs_f64() / self.arms() as f64;
         let requests = match self.sizing {
             Sizing::Fixed(requests) => requests,
@@ -190,7 +190,7 @@ impl Given<'_> {
             rate_per_s: rate.get(),
             slice_requests: requests as u64,
             parts: if self.in_parts == Parts::Any { (parts as u32).clamp(1, PARTS) } else { 1 },
-            slots: (design == Design::Duet).then(|| slots(rate)),
+            slots: (design == RoundDesign::Duet).then(|| slots(rate)),
         }
     }
 
@@ -431,7 +431,7 @@ mod tests {
         Loads {
             all: rates.iter().map(|rate| (rate.to_string(), PerSecond::new(*rate).unwrap())).collect(),
             decide_at: rates.len() / 2,
-            design: Design::Duet,
+            design: RoundDesign::Duet,
             overhead: Nanos::from_millis(50),
             has_full_speed: true,
         }
@@ -467,7 +467,7 @@ mod tests {
         assert_eq!((requests, rounds.requests), (vec![266, 1333, 2400], 1333));
         let planned = Loads { has_full_speed: false, ..duet(&[1000.0]) };
         assert_eq!(loads(&case.given(Sizing::Free, &[], 60), &planned).after.full_speed, 0);
-        let in_turn = Loads { design: Design::Pairs, ..duet(&[1000.0, 5000.0]) };
+        let in_turn = Loads { design: RoundDesign::Pairs, ..duet(&[1000.0, 5000.0]) };
         let rounds = loads(&case.given(Sizing::Free, &[], 60), &in_turn);
         assert_eq!((rounds.after.at_load, rounds.loads[0].slots), (0, None));
     }

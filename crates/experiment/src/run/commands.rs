@@ -4,16 +4,16 @@ use super::bench::{Bench, Measured, Pace, Part, Sizing, Tried};
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::{Scratch, on_disk};
 use super::snapshot::fill_host;
-use super::{Progress, Run, RunError};
+use super::{Run, RunError, RunProgress};
 use crate::environment::Placement;
 use bakeoff_meter::host::HostMeter;
-use bakeoff_meter::{Counters, Times};
+use bakeoff_meter::{SliceCounters, Times};
 use bakeoff_plan::{ArmCommand, ArmKind, CommandWork};
 use bakeoff_results::directory::LOGS;
 use bakeoff_results::{ProofRecord, SubjectSetup, WorkloadSetup};
 use bakeoff_subject::{
-    Context, Job, LayerSpec, Layered, Outcome, Proof, Status, Substitutions, WrapSpec, prove_wraps,
-    run_command, wrapped,
+    CommandEnd, CommandJob, CommandOutcome, Context, LayerSpec, Layered, Proof, Substitutions, WrapSpec,
+    prove_wraps, run_command, wrapped,
 };
 use bakeoff_units::Nanos;
 use std::path::{Path, PathBuf};
@@ -53,7 +53,7 @@ impl<'a> CommandBench<'a> {
         run: &'a Run<'_>,
         work: &'a CommandWork,
         placement: &Placement,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<Self, RunError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         let _ = bakeoff_subject::guardian::adopt_orphans();
@@ -117,7 +117,7 @@ impl<'a> CommandBench<'a> {
     fn hooks(&self, place: &Place, commands: &[Vec<String>]) -> Result<(), RunError> {
         for argv in commands {
             let outcome = self.execute(place, argv, &[], self.work.time_limit)?;
-            if outcome.status != Status::Exited(0) {
+            if outcome.status != CommandEnd::Exited(0) {
                 return Err(failed(place, argv, &outcome));
             }
         }
@@ -130,14 +130,14 @@ impl<'a> CommandBench<'a> {
         argv: &[String],
         wraps: &[WrapSpec],
         time_limit: Nanos,
-    ) -> Result<Outcome, RunError> {
+    ) -> Result<CommandOutcome, RunError> {
         let argv = self.filled(place, argv, wraps, &place.known())?;
         Ok(run_command(&self.job(place, argv, &place.logs, time_limit))?)
     }
 
     /// Runs the measured command over its layers. A stack that was ended with a command that took too long is put up
     /// anew.
-    fn execute_layered(&mut self, arm: usize, time_limit: Nanos) -> Result<Outcome, RunError> {
+    fn execute_layered(&mut self, arm: usize, time_limit: Nanos) -> Result<CommandOutcome, RunError> {
         if self.arms[arm].layered.is_none() {
             self.raise(arm)?;
         }
@@ -146,7 +146,7 @@ impl<'a> CommandBench<'a> {
         let known = Substitutions { root: layered.root().display().to_string(), ..place.known() };
         let argv = self.filled(place, &place.command.argv, &place.wraps, &known)?;
         let outcome = layered.run(&self.job(place, argv, &place.logs, time_limit))?;
-        let stands = matches!(outcome.status, Status::Exited(_) | Status::Killed(_));
+        let stands = matches!(outcome.status, CommandEnd::Exited(_) | CommandEnd::Killed(_));
         self.arms[arm].layered = Some(layered).filter(|_| stands);
         Ok(outcome)
     }
@@ -182,8 +182,8 @@ impl<'a> CommandBench<'a> {
         }
     }
 
-    fn job(&self, place: &Place, argv: Vec<String>, prints: &Path, time_limit: Nanos) -> Job<'a> {
-        Job {
+    fn job(&self, place: &Place, argv: Vec<String>, prints: &Path, time_limit: Nanos) -> CommandJob<'a> {
+        CommandJob {
             arm: place.name.clone(),
             argv,
             env: place.command.env.clone(),
@@ -218,7 +218,11 @@ impl<'a> CommandBench<'a> {
         }
     }
 
-    fn run_once(&mut self, arm: usize, time_limit: Nanos) -> Result<(Outcome, Counters), RunError> {
+    fn run_once(
+        &mut self,
+        arm: usize,
+        time_limit: Nanos,
+    ) -> Result<(CommandOutcome, SliceCounters), RunError> {
         let place = &self.arms[arm];
         self.hooks(place, &place.command.prepare)?;
         if self.work.cold {
@@ -233,19 +237,19 @@ impl<'a> CommandBench<'a> {
         let host = self.host.read().since(&before);
         let cores = self.cpus.len().max(1) as f64;
         let cpu = outcome.cpu.map_or(outcome.user + outcome.system, |reading| reading.nanos);
-        let mut counters = Counters {
+        let mut counters = SliceCounters {
             requests: 1,
             wall_ns: outcome.elapsed.get(),
             subject_cpu_ns: Some(cpu.get()),
             subject_busy: Some(cpu.get() as f64 / (outcome.elapsed.get().max(1) as f64 * cores)),
             user_ns: Some(outcome.user.get()),
             system_ns: Some(outcome.system.get()),
-            ..Counters::default()
+            ..SliceCounters::default()
         };
         fill_host(&mut counters, &host);
         counters.usage.rss_bytes = Some(outcome.max_rss.get());
         match outcome.status {
-            Status::Exited(0) => counters.replies = 1,
+            CommandEnd::Exited(0) => counters.replies = 1,
             _ => drop(counters.errors.insert(EXIT_STATUS.to_owned(), 1)),
         }
         Ok((outcome, counters))
@@ -261,8 +265,8 @@ impl Bench for CommandBench<'_> {
         let time_limit = self.work.time_limit.min(limit);
         let (outcome, counters) = self.run_once(arm, time_limit)?;
         // Ended by the budget and not by its own time limit: no slice, and no fault of the command.
-        let cut_short = outcome.status == Status::TimedOut && time_limit < self.work.time_limit;
-        let complete = outcome.status != Status::Interrupted && !cut_short;
+        let cut_short = outcome.status == CommandEnd::TimedOut && time_limit < self.work.time_limit;
+        let complete = outcome.status != CommandEnd::Interrupted && !cut_short;
         Ok(Measured::alone(counters, Times::default(), complete))
     }
 
@@ -277,8 +281,8 @@ impl Bench for CommandBench<'_> {
             .map(|arm| {
                 let (outcome, counters) = self.run_once(arm, time_limit)?;
                 match outcome.status {
-                    Status::Exited(0) => Ok(Tried::of(&counters, 1)),
-                    Status::Interrupted => Err(RunError::Interrupted),
+                    CommandEnd::Exited(0) => Ok(Tried::of(&counters, 1)),
+                    CommandEnd::Interrupted => Err(RunError::Interrupted),
                     _ => Err(failed(&self.arms[arm], &self.arms[arm].command.argv, &outcome)),
                 }
             })
@@ -329,7 +333,7 @@ impl Place {
     }
 }
 
-fn failed(place: &Place, argv: &[String], outcome: &Outcome) -> RunError {
+fn failed(place: &Place, argv: &[String], outcome: &CommandOutcome) -> RunError {
     let said: Vec<&str> =
         outcome.stdout_tail.iter().chain(&outcome.stderr_tail).map(String::as_str).collect();
     RunError::Command {

@@ -1,8 +1,8 @@
 //! Link of a run: made before the servers, read at quiet points. Without a link nothing here does anything, and servers
 //! listen on loopback.
 
-use super::{Progress, RunError};
-use bakeoff_link::{DelayBy, Delays, Link, LinkSpec, Making, Reading};
+use super::{RunError, RunProgress};
+use bakeoff_link::{DelayBy, Delays, Link, LinkReading, LinkSpec, Making};
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_meter::LinkCounts;
 use bakeoff_plan::{Arm, Plan};
@@ -20,7 +20,7 @@ pub(crate) struct Wire {
 }
 
 impl Wire {
-    pub(crate) fn make(plan: &Plan, progress: &mut dyn Progress) -> Result<Self, RunError> {
+    pub(crate) fn make(plan: &Plan, progress: &mut dyn RunProgress) -> Result<Self, RunError> {
         let Some(asked) = plan.link else { return Ok(Self { link: None }) };
         progress.stage("making the link");
         let executable = std::env::current_exe().map_err(RunError::System)?;
@@ -44,7 +44,7 @@ impl Wire {
 
     /// Waits until no packet can be on its way any more and reads the counters. To be called before the servers' own
     /// are read: packets that arrive late are work for them.
-    pub(crate) fn quiet(&mut self) -> Result<Option<Reading>, RunError> {
+    pub(crate) fn quiet(&mut self) -> Result<Option<LinkReading>, RunError> {
         let Some(link) = &mut self.link else { return Ok(None) };
         // The last packet of either side, and the answer to it.
         std::thread::sleep(link.spec().delay.times(2.0).as_duration());
@@ -54,8 +54,8 @@ impl Wire {
     /// Traffic between two quiet points around a slice that took `wall_ns`.
     pub(crate) fn between(
         &self,
-        before: Option<Reading>,
-        after: Option<Reading>,
+        before: Option<LinkReading>,
+        after: Option<LinkReading>,
         wall_ns: u64,
     ) -> Option<LinkCounts> {
         let passed = after?.since(&before?, self.link.as_ref()?.spec().rate, Nanos::new(wall_ns));

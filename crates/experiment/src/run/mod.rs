@@ -24,14 +24,14 @@ mod snapshot;
 mod workloads;
 
 pub use error::RunError;
-pub use rounds::{Progress, RoundReport};
+pub use rounds::{RoundReport, RunProgress};
 pub use scratch::Scratch;
 
-use crate::environment::{self, Claim, Placement};
+use crate::environment::{self, MachineClaim, Placement};
 use bakeoff_meter::catalogue::{ELAPSED, OPERATION_TIME, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY};
 use bakeoff_plan::{
-    Arm, DEFAULT_MARGIN, Design, Factor, Kind, Plan, RequestSource, RequestWork, ViolationPlan, Violations,
-    Work,
+    Arm, DEFAULT_MARGIN, ExperimentGoal, Factor, Plan, RequestSource, RequestWork, RoundDesign,
+    ViolationPlan, Violations, Work,
 };
 use bakeoff_results::digest;
 use bakeoff_results::directory::{ResultsDir, StoppedBy};
@@ -79,7 +79,7 @@ impl Run<'_> {
     ///
     /// # Errors
     /// Any obstacle to going on. If `setup.json` exists by then, so do all measured slices, and `analyse` can use them.
-    pub fn start(&self, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
+    pub fn start(&self, progress: &mut dyn RunProgress) -> Result<StoppedBy, RunError> {
         self.dir.write_plan(&self.plan.text)?;
         if let Some(quest) = self.quest() {
             return peak::start(self, quest, progress);
@@ -99,8 +99,8 @@ impl Run<'_> {
     /// As [`Run::start`].
     pub fn resume(
         &self,
-        stored: bakeoff_results::directory::Stored,
-        progress: &mut dyn Progress,
+        stored: bakeoff_results::directory::StoredExperiment,
+        progress: &mut dyn RunProgress,
     ) -> Result<StoppedBy, RunError> {
         if digest::sha256(&[self.plan.text.as_bytes()]) != stored.setup.plan_sha256 {
             return Err(RunError::PlanChanged);
@@ -125,8 +125,8 @@ impl Run<'_> {
 
     fn with_bench(
         &self,
-        progress: &mut dyn Progress,
-        go: impl FnOnce(&Self, &mut dyn Bench, Environment, &mut dyn Progress) -> Result<StoppedBy, RunError>,
+        progress: &mut dyn RunProgress,
+        go: impl FnOnce(&Self, &mut dyn Bench, Environment, &mut dyn RunProgress) -> Result<StoppedBy, RunError>,
     ) -> Result<StoppedBy, RunError> {
         let (placement, environment, claim) = self.environment(progress)?;
         // All threads of bakeoff run beside the generator, never on the subjects' cores, until the run ends.
@@ -162,13 +162,13 @@ impl Run<'_> {
     /// The input of a search for peaks, if the plan is one.
     fn quest(&self) -> Option<peak::Quest<'_>> {
         match (&self.plan.kind, &self.plan.work) {
-            (Kind::Peak(plan), Work::Requests(work)) => Some(peak::Quest { plan, work }),
+            (ExperimentGoal::Peak(plan), Work::Requests(work)) => Some(peak::Quest { plan, work }),
             _ => None,
         }
     }
 
     /// Records how a run ended.
-    fn end(&self, result: Result<StoppedBy, RunError>, claim: &Claim) -> Result<StoppedBy, RunError> {
+    fn end(&self, result: Result<StoppedBy, RunError>, claim: &MachineClaim) -> Result<StoppedBy, RunError> {
         let ended = match &result {
             Ok(stopped_by) => *stopped_by,
             // A part that was cut short by Ctrl-C did not fail.
@@ -182,7 +182,10 @@ impl Run<'_> {
         result
     }
 
-    fn environment(&self, progress: &mut dyn Progress) -> Result<(Placement, Environment, Claim), RunError> {
+    fn environment(
+        &self,
+        progress: &mut dyn RunProgress,
+    ) -> Result<(Placement, Environment, MachineClaim), RunError> {
         let allowed = bakeoff_sys::affinity::allowed().map_err(RunError::System)?;
         let plan = self.plan;
         let (generator, subject) = (plan.generator_cores.as_deref(), plan.subject_cores.as_deref());
@@ -223,8 +226,8 @@ impl Run<'_> {
             generator_cores: environment.generator_cores.len(),
         };
         let (reason, design) = match design::choose(&facts)? {
-            design::Chosen::Pairs(reason) => (reason, Design::Pairs),
-            design::Chosen::Duet(reason) => (reason, Design::Duet),
+            design::Chosen::Pairs(reason) => (reason, RoundDesign::Pairs),
+            design::Chosen::Duet(reason) => (reason, RoundDesign::Duet),
         };
         let loads = self.loads(bench, &facts, design)?;
         let given = budget::Given {
@@ -261,9 +264,9 @@ impl Run<'_> {
         &self,
         bench: &mut dyn Bench,
         facts: &design::Facts<'_>,
-        design: Design,
+        design: RoundDesign,
     ) -> Result<Option<budget::Loads>, RunError> {
-        if design == Design::Pairs && self.plan.loads.is_none() {
+        if design == RoundDesign::Pairs && self.plan.loads.is_none() {
             return Ok(None);
         }
         let planned = facts.planned();
@@ -280,7 +283,7 @@ impl Run<'_> {
         };
         let (all, decide_at) = design::loads(self.plan.loads.as_ref(), planned, capacity);
         let overhead = match (design, all.get(decide_at)) {
-            (Design::Duet, Some((_, rate))) => {
+            (RoundDesign::Duet, Some((_, rate))) => {
                 pilot::rehearse_duet(self, bench, (*rate, design::slots(*rate)), facts.tried.len())?
             }
             _ => Nanos::ZERO,

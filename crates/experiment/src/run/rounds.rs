@@ -2,10 +2,10 @@
 
 use super::bench::{Bench, Measured, Pace, Part};
 use super::{Run, RunError};
-use bakeoff_analysis::analyse::{self, Next, Standing};
+use bakeoff_analysis::analyse::{self, InterimState, Next};
 use bakeoff_content::SplitMix64;
-use bakeoff_plan::Design;
-use bakeoff_results::directory::{Digests, StoppedBy, Stored};
+use bakeoff_plan::RoundDesign;
+use bakeoff_results::directory::{Digests, StoppedBy, StoredExperiment};
 use bakeoff_results::{LoadSetup, RoundKind, Setup, SliceRecord, SlotsSetup};
 use bakeoff_units::{Nanos, PerSecond};
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ const LOADS: u64 = 0x10ad;
 const GRACE: Nanos = Nanos::from_secs(10);
 
 /// Listener for the progress of a run.
-pub trait Progress {
+pub trait RunProgress {
     /// A stage that takes a while begins.
     fn stage(&mut self, what: &str);
     /// A round is complete.
@@ -38,7 +38,7 @@ pub struct RoundReport<'a> {
     /// Time left of the budget.
     pub left: Nanos,
     /// Effects and intervals so far, unless nothing was judged in this round.
-    pub standing: &'a Standing,
+    pub standing: &'a InterimState,
 }
 
 pub(crate) fn run(
@@ -46,10 +46,11 @@ pub(crate) fn run(
     bench: &mut dyn Bench,
     setup: Setup,
     slices: Vec<SliceRecord>,
-    progress: &mut dyn Progress,
+    progress: &mut dyn RunProgress,
 ) -> Result<StoppedBy, RunError> {
     let (plan, trials, digests) = (String::new(), Vec::new(), Digests::new());
-    let stored = Stored { plan, setup, slices, trials, stopped_by: StoppedBy::Interrupted, digests };
+    let stored =
+        StoredExperiment { plan, setup, slices, trials, stopped_by: StoppedBy::Interrupted, digests };
     Rounds::new(run, bench, stored).go(progress)
 }
 
@@ -62,7 +63,7 @@ enum Cut {
 struct Rounds<'a> {
     run: &'a Run<'a>,
     bench: &'a mut dyn Bench,
-    stored: Stored,
+    stored: StoredExperiment,
     /// Wall time of the run before it was resumed.
     offset: Nanos,
     resumed_at: Nanos,
@@ -73,14 +74,14 @@ struct Rounds<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    fn new(run: &'a Run<'a>, bench: &'a mut dyn Bench, stored: Stored) -> Self {
+    fn new(run: &'a Run<'a>, bench: &'a mut dyn Bench, stored: StoredExperiment) -> Self {
         let ends = stored.slices.iter().map(|s| s.ended_ns);
         let offset = Nanos::new(ends.max().unwrap_or(0));
         let start = stored.slices.iter().map(|slice| slice.start + 1).max().unwrap_or(0);
         Self { run, bench, stored, offset, resumed_at: run.elapsed(), start, just_started: true }
     }
 
-    fn go(mut self, progress: &mut dyn Progress) -> Result<StoppedBy, RunError> {
+    fn go(mut self, progress: &mut dyn RunProgress) -> Result<StoppedBy, RunError> {
         let first = next_round(&self.stored);
         let mut round = first;
         let mut longest = Nanos::ZERO;
@@ -148,7 +149,7 @@ impl<'a> Rounds<'a> {
                 }
                 Ok(None)
             }
-            RoundKind::InTurn => self.at_load(round, setup.design.decide_at, Design::Pairs),
+            RoundKind::InTurn => self.at_load(round, setup.design.decide_at, RoundDesign::Pairs),
             RoundKind::Main | RoundKind::FullSpeed => {
                 let requests = match kind {
                     RoundKind::FullSpeed => setup.design.after.full_requests,
@@ -161,11 +162,11 @@ impl<'a> Rounds<'a> {
     }
 
     /// Measures all arms at this load, given by its index in the design's list.
-    fn at_load(&mut self, round: u32, load: u32, design: Design) -> Result<Option<Cut>, RunError> {
+    fn at_load(&mut self, round: u32, load: u32, design: RoundDesign) -> Result<Option<Cut>, RunError> {
         let setup = self.load(load)?;
         self.bench.begin_round(round, Some(load), setup.slice_requests as usize)?;
         match (design, setup.slots) {
-            (Design::Duet, Some(slots)) => self.in_slots(round, load, slots),
+            (RoundDesign::Duet, Some(slots)) => self.in_slots(round, load, slots),
             _ => self.one_by_one(round, Some(load)),
         }
     }
@@ -207,7 +208,8 @@ impl<'a> Rounds<'a> {
                     && let Some((started, slice)) = taken[arm].take()
                 {
                     let place = places.iter().position(|of| *of == arm).unwrap_or(arm);
-                    let taken = Taken { round, position: place, arm, design: Design::Pairs, load, started };
+                    let taken =
+                        Taken { round, position: place, arm, design: RoundDesign::Pairs, load, started };
                     self.file(taken, slice)?;
                 }
             }
@@ -233,7 +235,8 @@ impl<'a> Rounds<'a> {
             return Ok(Some(cut));
         }
         for (arm, measured) in all.into_iter().enumerate() {
-            let taken = Taken { round, position: arm, arm, design: Design::Duet, load: Some(load), started };
+            let taken =
+                Taken { round, position: arm, arm, design: RoundDesign::Duet, load: Some(load), started };
             self.file(taken, measured)?;
         }
         Ok(None)
@@ -274,18 +277,18 @@ struct Taken {
     round: u32,
     position: usize,
     arm: usize,
-    design: Design,
+    design: RoundDesign,
     load: Option<u32>,
     started: Nanos,
 }
 
 /// The first round that is not complete.
-fn next_round(stored: &Stored) -> u32 {
+fn next_round(stored: &StoredExperiment) -> u32 {
     (0..).find(|round| !is_complete(stored, *round)).unwrap_or(0)
 }
 
 /// A duet's load is complete if any slice of it was written.
-fn is_complete(stored: &Stored, round: u32) -> bool {
+fn is_complete(stored: &StoredExperiment, round: u32) -> bool {
     let design = &stored.setup.design;
     let slices: Vec<&SliceRecord> = stored.slices.iter().filter(|slice| slice.round == round).collect();
     let Some(kind) = slices.first().map(|slice| design.kind_of(slice)) else { return false };
@@ -297,7 +300,7 @@ fn is_complete(stored: &Stored, round: u32) -> bool {
     let of_load = |load: &Option<u32>| {
         let of: Vec<_> = slices.iter().filter(|slice| slice.load == *load).collect();
         let arms: BTreeSet<&str> = of.iter().map(|slice| slice.arm.as_str()).collect();
-        arms.len() == stored.setup.arms.len() || of.iter().any(|slice| slice.design == Design::Duet)
+        arms.len() == stored.setup.arms.len() || of.iter().any(|slice| slice.design == RoundDesign::Duet)
     };
     loads.iter().all(of_load)
 }

@@ -2,7 +2,7 @@
 
 use bakeoff_meter::host::{Accounting, Charged, Host, HostChange, HostMeter};
 use bakeoff_meter::process::Usage;
-use bakeoff_meter::{Counters, HostShare, SubjectUsage};
+use bakeoff_meter::{HostShare, SliceCounters, SubjectUsage};
 use bakeoff_subject::{Chain, LimitsHit, ProgramTime};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::time::Duration;
@@ -70,7 +70,7 @@ impl Reader {
     }
 
     /// Fills in the differences between two quiet points. `counters` holds the client side already.
-    pub(crate) fn fill(&self, counters: &mut Counters, before: &Snapshot, after: &Snapshot) {
+    pub(crate) fn fill(&self, counters: &mut SliceCounters, before: &Snapshot, after: &Snapshot) {
         let wall = after.at.since(before.at);
         counters.subject_cpu_ns = before.subject.zip(after.subject).map(|(a, b)| b.since(a).get());
         counters.front_cpu_ns = before.front.zip(after.front).map(|(a, b)| b.since(a).get());
@@ -101,7 +101,7 @@ impl Reader {
 
 /// CPU of a layer's programs in the kernel since `before`. Read last: it waits for the layer. If their time stands
 /// still they did not run, or the kernel does not time them.
-pub(crate) fn fill_programs(counters: &mut Counters, before: Option<ProgramTime>, subject: &Chain) {
+pub(crate) fn fill_programs(counters: &mut SliceCounters, before: Option<ProgramTime>, subject: &Chain) {
     let Some((before, after)) = before.zip(subject.program_time()) else { return };
     let (runs, time) = (after.runs.saturating_sub(before.runs), after.time.since(before.time));
     counters.program_runs = Some(runs);
@@ -113,7 +113,7 @@ fn share(part: Nanos, whole: Nanos) -> f64 {
 }
 
 /// The machine's part.
-pub(crate) fn fill_host(counters: &mut Counters, host: &HostChange) {
+pub(crate) fn fill_host(counters: &mut SliceCounters, host: &HostChange) {
     counters.host = host_share(host);
     if let Some(disk) = &host.busiest_disk {
         // Clock ticks may add up to a little more than the time between two readings.
@@ -122,7 +122,7 @@ pub(crate) fn fill_host(counters: &mut Counters, host: &HostChange) {
     }
 }
 
-fn fill_limits(counters: &mut Counters, before: &LimitsHit, after: &LimitsHit, wall: Nanos) {
+fn fill_limits(counters: &mut SliceCounters, before: &LimitsHit, after: &LimitsHit, wall: Nanos) {
     counters.throttled_ns = before.throttled.zip(after.throttled).map(|(a, b)| b.since(a).get());
     counters.memory_limit_hits = before.memory.zip(after.memory).map(|(a, b)| b.saturating_sub(a));
     counters.storage_limit_used = after.storage_share(before, wall);

@@ -6,7 +6,7 @@ use super::packages;
 use crate::GuestError;
 use crate::error::at;
 use crate::records::Package;
-use crate::run::Progress;
+use crate::run::GuestProgress;
 use crate::tools::Tool;
 use bakeoff_experiment::environment::sha256_of;
 use std::fs;
@@ -49,7 +49,7 @@ impl Base {
 }
 
 /// The kept build of the versions that apt offers; built where there is none.
-pub(crate) fn base(cache: &Path, progress: &mut dyn Progress) -> Result<Base, GuestError> {
+pub(crate) fn base(cache: &Path, progress: &mut dyn GuestProgress) -> Result<Base, GuestError> {
     let packages = packages::wanted()?;
     let [kernel, policy] = &packages;
     let plain = |text: &str| text.replace(|c: char| !c.is_ascii_alphanumeric() && c != '.' && c != '-', "_");

@@ -14,7 +14,7 @@ pub(crate) use base::{Base, base};
 
 use crate::error::at;
 use crate::plan::GuestPlan;
-use crate::{GuestError, Mode};
+use crate::{BootMode, GuestError};
 use bakeoff_experiment::environment::sha256_of;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ pub(crate) fn build(plan: &GuestPlan, base: &Base, dir: &Path) -> Result<Built, 
     packed.bytes("init", 0o755, INIT)?;
     packed.copy("bin/busybox", 0o755, &tree::busybox()?)?;
     packed.copy("brd.ko", 0o644, &base.path("brd.ko"))?;
-    if plan.modes.iter().any(|mode| matches!(mode, Mode::Permissive | Mode::Enforcing)) {
+    if plan.modes.iter().any(|mode| matches!(mode, BootMode::Permissive | BootMode::Enforcing)) {
         packed.copy("policy", 0o644, &base.path("policy"))?;
     }
     packed.copy("disk.img", 0o644, &disk)?;

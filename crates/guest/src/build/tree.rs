@@ -5,7 +5,7 @@
 
 use super::elf;
 use crate::GuestError;
-use crate::Part;
+use crate::GuestPart;
 use crate::error::at;
 use crate::part::FILES;
 use crate::plan::GuestPlan;
@@ -89,10 +89,10 @@ pub(super) fn plant(plan: &GuestPlan, root: &Path) -> Result<(), GuestError> {
     }
     tree.file("etc/passwd", b"root:x:0:0:root:/:/bin/sh\n")?;
     tree.file("etc/group", b"root:x:0:\n")?;
-    if plan.parts.contains(&Part::Web) {
+    if plan.parts.contains(&GuestPart::Web) {
         site(&tree)?;
     }
-    if plan.parts.contains(&Part::Compile) {
+    if plan.parts.contains(&GuestPart::Compile) {
         compiler(&tree)?;
     }
     Ok(())

@@ -15,16 +15,16 @@ use crate::files::{self, FileError};
 use crate::roll::{self, Roll};
 use crate::trust::{self, TrustError};
 use bakeoff_layers_base::key::{self, KeyError};
-use bakeoff_layers_base::manifest::Refusal as BundleRefusal;
+use bakeoff_layers_base::manifest::ManifestRefusal;
 use bakeoff_layers_base::manifest::load::signature_path;
-use bakeoff_layers_base::manifest::signature::{PublicKey, sign};
-use bakeoff_layers_base::plain::For;
-use bakeoff_layers_credentials::Refusal;
-use bakeoff_layers_credentials::bundle::{Bundle, Draft};
+use bakeoff_layers_base::manifest::signature::{AdminPublicKey, sign};
+use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_credentials::CredentialRefusal;
+use bakeoff_layers_credentials::bundle::{DomainBundle, Draft};
 use bakeoff_layers_credentials::key::{NoKey, PublicKey as Key, SecretKey, Serial};
 use bakeoff_layers_credentials::leaf::make_root;
-use bakeoff_layers_credentials::name::{Domain, Kind, Name};
-use bakeoff_layers_credentials::statement::Identity;
+use bakeoff_layers_credentials::name::{Domain, PrincipalKind, PrincipalName};
+use bakeoff_layers_credentials::statement::IdentityContent;
 use std::fs;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
@@ -51,10 +51,10 @@ pub enum AuthorityError {
     Trust(#[from] TrustError),
     /// A statement or certificate that every verifier would refuse.
     #[error(transparent)]
-    Refused(#[from] Refusal),
+    Refused(#[from] CredentialRefusal),
     /// A bundle that every verifier would refuse.
     #[error("the bundle would be refused ({name}): {0}", name = .0.name())]
-    Bundle(BundleRefusal),
+    Bundle(ManifestRefusal),
     /// The directory has several domains, or none.
     #[error("{}: not the directory of one domain; `bakeoff layer ca init` makes one", .0.display())]
     NoDomain(PathBuf),
@@ -64,7 +64,7 @@ pub enum AuthorityError {
     )]
     NotOurs {
         /// Its owner.
-        name: Name,
+        name: PrincipalName,
         /// The domain.
         domain: Domain,
     },
@@ -95,7 +95,7 @@ pub fn init(domain: &Domain, dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> R
     files::write_secret_key(&ola.join("agent.key"), &agent)?;
     key::generate(&dir.join("admin.key"), &dir.join("admin.pub"), terms.passphrase.clone())?;
     let root = make_root(domain, &agent, now_unix_s, now_unix_s.saturating_add(ROOT_LIFE_S))?;
-    files::write_new(&ola.join("groups"), GROUPS.as_bytes(), For::Owner)?;
+    files::write_new(&ola.join("groups"), GROUPS.as_bytes(), FileAudience::Owner)?;
     let draft = Draft {
         domain,
         version: now_unix_s,
@@ -111,7 +111,7 @@ pub fn init(domain: &Domain, dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> R
 ///
 /// # Errors
 /// A key cannot be read, or the bundle cannot be written.
-pub fn renew(dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<Bundle, AuthorityError> {
+pub fn renew(dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<DomainBundle, AuthorityError> {
     let known = domain(dir)?;
     let roots: Vec<Vec<u8>> = known.roots().iter().map(|root| root.to_vec()).collect();
     let draft = Draft {
@@ -142,19 +142,20 @@ pub struct Certified {
 /// The name is not the domain's, or every verifier would refuse the result.
 pub fn certify(
     dir: &Path,
-    name: &Name,
+    name: &PrincipalName,
     key: Key,
     (from_unix_s, until_unix_s): (u64, u64),
 ) -> Result<Certified, AuthorityError> {
     let bundle = domain(dir)?;
-    if *name.domain() != bundle.domain || matches!(name.kind(), Kind::Role | Kind::Group) {
+    if *name.domain() != bundle.domain || matches!(name.kind(), PrincipalKind::Role | PrincipalKind::Group) {
         return Err(AuthorityError::NotOurs { name: name.clone(), domain: bundle.domain });
     }
     let ca = files::read_secret_key(&dir.join("ca.key"))?;
-    let identity = Identity { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
+    let identity =
+        IdentityContent { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
     let statement = identity.seal(&ca)?;
     // By the key in the published bundle, which may differ from the key file here.
-    Identity::open(&statement, name, &bundle.ca)?;
+    IdentityContent::open(&statement, name, &bundle.ca)?;
     let ola = dir.join("ola");
     if ola.is_dir() {
         Roll::of(&ola).add(name, key)?;
@@ -163,7 +164,7 @@ pub fn certify(
 }
 
 /// The bundle of the only domain of a directory.
-fn domain(dir: &Path) -> Result<Bundle, AuthorityError> {
+fn domain(dir: &Path) -> Result<DomainBundle, AuthorityError> {
     trust::only(&dir.join("trust"))?.ok_or_else(|| AuthorityError::NoDomain(dir.to_owned()))
 }
 
@@ -180,10 +181,10 @@ fn publish(
     let comment = format!("trust bundle of {}, version {}", draft.domain, draft.version);
     let signature = sign(text.as_bytes(), &admin, &comment)?;
     // The signature must verify under the published key: a mismatched key pair is found here.
-    PublicKey::read(&public)?.verify(text.as_bytes(), &signature).map_err(AuthorityError::Bundle)?;
+    AdminPublicKey::read(&public)?.verify(text.as_bytes(), &signature).map_err(AuthorityError::Bundle)?;
     let fresh = dir.join(format!("{}.new", draft.domain));
-    files::write(&fresh, text.as_bytes(), For::Everybody)?;
-    files::write(&signature_path(&fresh), signature.as_bytes(), For::Everybody)?;
+    files::write(&fresh, text.as_bytes(), FileAudience::Everybody)?;
+    files::write(&signature_path(&fresh), signature.as_bytes(), FileAudience::Everybody)?;
     for target in ["trust", "ola/trust"] {
         trust::import(&fresh, Some(&public), &dir.join(target), now_unix_s)?;
     }
@@ -211,7 +212,7 @@ mod tests {
         let certify = |name: &str| certify(&ca, &name.parse().unwrap(), key, (NOW, NOW + 60));
         let made = certify("user:alice@home.example").unwrap();
         assert_eq!(
-            Identity::peek(&made.identity).unwrap(),
+            IdentityContent::peek(&made.identity).unwrap(),
             ("user:alice@home.example".parse().unwrap(), key)
         );
         for other in [
@@ -240,7 +241,7 @@ mod tests {
         let take = |file: &Path, key: Option<&Path>| trust::import(file, key, &mine, NOW + 1);
         assert!(matches!(take(&file, None), Err(TrustError::NotPinned(_))));
         let wrong = take(&file, Some(&foreign.join("admin.pub")));
-        assert!(matches!(wrong, Err(TrustError::Refused { refusal: BundleRefusal::WrongKey, .. })));
+        assert!(matches!(wrong, Err(TrustError::Refused { refusal: ManifestRefusal::WrongKey, .. })));
         take(&file, Some(&ca.join("admin.pub"))).unwrap();
         let stranger = take(&foreign.join("trust/home.example.trust"), Some(&foreign.join("admin.pub")));
         assert!(matches!(stranger, Err(TrustError::OtherKey { .. })));
@@ -252,7 +253,10 @@ mod tests {
         let newer = renew(&ca, terms(60), NOW).unwrap();
         assert_eq!(take(&file, None).unwrap().version, newer.version);
         let again = take(&old, None);
-        assert!(matches!(again, Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })));
+        assert!(matches!(
+            again,
+            Err(TrustError::Refused { refusal: ManifestRefusal::RolledBack { .. }, .. })
+        ));
         for end in ["", ".minisig"] {
             fs::copy(
                 format!("{}{end}", old.display()),
@@ -262,7 +266,7 @@ mod tests {
         }
         assert!(matches!(
             trust::read(&mine),
-            Err(TrustError::Refused { refusal: BundleRefusal::RolledBack { .. }, .. })
+            Err(TrustError::Refused { refusal: ManifestRefusal::RolledBack { .. }, .. })
         ));
     }
 }

@@ -4,13 +4,13 @@
 //! pins, and shows nothing before the agent has shown that.
 
 use crate::channel::{Channel, Cut};
-use crate::message::{Answer, Question, What};
-use crate::session::Session;
+use crate::message::{AgentReply, AgentRequest, RevocationTarget};
+use crate::session::AgentSession;
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
+use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::tls::{TlsError, agent_client};
 use rustls::{ClientConfig, ClientConnection};
@@ -79,13 +79,18 @@ pub enum AgentError {
 ///
 /// # Errors
 /// The agent did not give one.
-pub fn login(key: &SecretKey, bundle: &Bundle, shown: Hello, seconds: u64) -> Result<Vec<u8>, AgentError> {
+pub fn login(
+    key: &SecretKey,
+    bundle: &DomainBundle,
+    shown: Hello,
+    seconds: u64,
+) -> Result<Vec<u8>, AgentError> {
     // Every verifier would refuse the leaf. (Revoking is never too late.)
     if bundle.is_over(now_unix_s()) {
         return Err(AgentError::Expired(bundle.domain.clone()));
     }
-    match ask(key, bundle, &Question::Login { shown, seconds })? {
-        Answer::Leaf(leaf) => Ok(leaf),
+    match ask(key, bundle, &AgentRequest::Login { shown, seconds })? {
+        AgentReply::Leaf(leaf) => Ok(leaf),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
     }
 }
@@ -94,15 +99,15 @@ pub fn login(key: &SecretKey, bundle: &Bundle, shown: Hello, seconds: u64) -> Re
 ///
 /// # Errors
 /// An agent does not endorse one of them.
-pub fn endorse(session: &Session, bundles: &Bundles) -> Result<Vec<(Domain, Vec<u8>)>, AgentError> {
+pub fn endorse(session: &AgentSession, bundles: &Bundles) -> Result<Vec<(Domain, Vec<u8>)>, AgentError> {
     let shown = session.hello();
     let mut domains: Vec<&Domain> = shown.chain.iter().map(|(giver, _)| giver.domain()).collect();
     domains.sort();
     domains.dedup();
     let status = |domain: &Domain| {
         let bundle = bundles.get(domain).ok_or_else(|| AgentError::UnknownDomain(domain.clone()))?;
-        match ask(session.key(), bundle, &Question::Endorse(shown.clone()))? {
-            Answer::Status(status) => Ok((domain.clone(), status)),
+        match ask(session.key(), bundle, &AgentRequest::Endorse(shown.clone()))? {
+            AgentReply::Status(status) => Ok((domain.clone(), status)),
             _ => Err(AgentError::Odd(domain.clone())),
         }
     };
@@ -113,9 +118,9 @@ pub fn endorse(session: &Session, bundles: &Bundles) -> Result<Vec<(Domain, Vec<
 ///
 /// # Errors
 /// It is not revoked.
-pub fn revoke(key: &SecretKey, bundle: &Bundle, what: What) -> Result<u64, AgentError> {
-    match ask(key, bundle, &Question::Revoke(what))? {
-        Answer::Done(epoch) => Ok(epoch),
+pub fn revoke(key: &SecretKey, bundle: &DomainBundle, what: RevocationTarget) -> Result<u64, AgentError> {
+    match ask(key, bundle, &AgentRequest::Revoke(what))? {
+        AgentReply::Done(epoch) => Ok(epoch),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
     }
 }
@@ -124,10 +129,10 @@ pub fn revoke(key: &SecretKey, bundle: &Bundle, what: What) -> Result<u64, Agent
 ///
 /// # Errors
 /// It is not kept.
-pub fn keep(session: &Session, bundle: &Bundle, note: &str) -> Result<(), AgentError> {
-    let question = Question::Keep { shown: session.identity().clone(), note: note.to_owned() };
+pub fn keep(session: &AgentSession, bundle: &DomainBundle, note: &str) -> Result<(), AgentError> {
+    let question = AgentRequest::Keep { shown: session.identity().clone(), note: note.to_owned() };
     match ask(session.key(), bundle, &question)? {
-        Answer::Kept(_) => Ok(()),
+        AgentReply::Kept(_) => Ok(()),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
     }
 }
@@ -136,9 +141,9 @@ pub fn keep(session: &Session, bundle: &Bundle, note: &str) -> Result<(), AgentE
 ///
 /// # Errors
 /// The agent did not answer.
-pub fn kept(bundle: &Bundle, server: &Name) -> Result<Option<String>, AgentError> {
-    match ask(&SecretKey::generate().map_err(TlsError::from)?, bundle, &Question::Kept(server.clone()))? {
-        Answer::Kept(note) => Ok(Some(note).filter(|note| !note.is_empty())),
+pub fn kept(bundle: &DomainBundle, server: &PrincipalName) -> Result<Option<String>, AgentError> {
+    match ask(&SecretKey::generate().map_err(TlsError::from)?, bundle, &AgentRequest::Kept(server.clone()))? {
+        AgentReply::Kept(note) => Ok(Some(note).filter(|note| !note.is_empty())),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
     }
 }
@@ -157,13 +162,13 @@ pub fn subscribe(bundles: &Bundles, sender: &Sender<Notice>) -> io::Result<()> {
 }
 
 /// Asks one question and returns the answer.
-fn ask(key: &SecretKey, bundle: &Bundle, question: &Question) -> Result<Answer, AgentError> {
+fn ask(key: &SecretKey, bundle: &DomainBundle, question: &AgentRequest) -> Result<AgentReply, AgentError> {
     let (mut channel, address) = connect(key, bundle, WITHIN)?;
     let domain = bundle.domain.clone();
     let said = channel.write(&question.write(), WITHIN).and_then(|()| channel.read(WITHIN).map_err(why));
     let said = said.map_err(|error| AgentError::Unreached { domain: domain.clone(), address, error })?;
-    match Answer::read(&said) {
-        Ok(Answer::No(name, sentence)) => Err(AgentError::Refused { domain, name, sentence }),
+    match AgentReply::read(&said) {
+        Ok(AgentReply::No(name, sentence)) => Err(AgentError::Refused { domain, name, sentence }),
         Ok(answer) => Ok(answer),
         Err(_) => Err(AgentError::Odd(domain)),
     }
@@ -172,7 +177,7 @@ fn ask(key: &SecretKey, bundle: &Bundle, question: &Question) -> Result<Answer, 
 /// Connects to the first address that answers as the agent, and returns that address.
 fn connect(
     key: &SecretKey,
-    bundle: &Bundle,
+    bundle: &DomainBundle,
     within: Duration,
 ) -> Result<(Channel<ClientConnection>, String), AgentError> {
     let config = Arc::new(agent_client(key, bundle.roots())?);
@@ -218,7 +223,7 @@ fn why(cut: Cut) -> io::Error {
 
 /// Subscription to one agent, and the receiver of its notices.
 struct Listener {
-    bundle: Bundle,
+    bundle: DomainBundle,
     key: SecretKey,
     sender: Sender<Notice>,
 }
@@ -246,13 +251,13 @@ impl Listener {
     /// Follows the agent as long as it is alive.
     fn follow(&self, heard: &mut Instant) -> Result<(), Unwanted> {
         let Ok((mut channel, _)) = connect(&self.key, &self.bundle, SILENCE) else { return Ok(()) };
-        if channel.write(&Question::Subscribe.write(), SILENCE).is_err() {
+        if channel.write(&AgentRequest::Subscribe.write(), SILENCE).is_err() {
             return Ok(());
         }
         while let Ok(said) = channel.read(SILENCE) {
-            let news = match Answer::read(&said) {
-                Ok(Answer::Epoch(_, items)) => News::Revoked(items),
-                Ok(Answer::Alive(_, now_unix_s)) => News::Alive(now_unix_s),
+            let news = match AgentReply::read(&said) {
+                Ok(AgentReply::Epoch(_, items)) => News::Revoked(items),
+                Ok(AgentReply::Alive(_, now_unix_s)) => News::Alive(now_unix_s),
                 _ => return Ok(()),
             };
             *heard = Instant::now();

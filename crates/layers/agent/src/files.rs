@@ -3,7 +3,7 @@
 //! Measured side, cold. A secret key is read only from a file that nobody but its owner may read.
 
 use bakeoff_layers_base::hex::from_hex;
-use bakeoff_layers_base::plain::{For, Place};
+use bakeoff_layers_base::plain::{FileAudience, FileLocation};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey, Serial};
 use base64::Engine;
@@ -67,18 +67,18 @@ pub(crate) fn make_dir(path: &Path) -> Result<(), FileError> {
 }
 
 /// Puts bytes in place of a file.
-pub(crate) fn write(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
+pub(crate) fn write(path: &Path, bytes: &[u8], reader: FileAudience) -> Result<(), FileError> {
     let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
-    Place::of(path).and_then(|place| place.replace(bytes, reader)).map_err(failed)
+    FileLocation::of(path).and_then(|place| place.replace(bytes, reader)).map_err(failed)
 }
 
 /// Writes a file that must not exist yet.
-pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: For) -> Result<(), FileError> {
+pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: FileAudience) -> Result<(), FileError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
         _ => FileError::Io { path: path.to_owned(), what: "written", error },
     };
-    Place::of(path).and_then(|place| place.put_new(bytes, reader)).map_err(failed)
+    FileLocation::of(path).and_then(|place| place.put_new(bytes, reader)).map_err(failed)
 }
 
 /// A secret key, in PKCS#8, as PEM or plain.
@@ -110,7 +110,7 @@ pub fn read_secret_key(path: &Path) -> Result<SecretKey, FileError> {
 /// # Errors
 /// The file exists, or cannot be written.
 pub fn write_secret_key(path: &Path, key: &SecretKey) -> Result<(), FileError> {
-    write_new(path, pem(path, key)?.as_bytes(), For::Owner)
+    write_new(path, pem(path, key)?.as_bytes(), FileAudience::Owner)
 }
 
 /// The text of a secret key's file.
@@ -165,7 +165,7 @@ mod tests {
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
         assert!(matches!(read_secret_key(&path), Err(FileError::Open(_))));
         let der = dir.path().join("alice.der");
-        write(&der, &key.to_pkcs8().unwrap(), For::Owner).unwrap();
+        write(&der, &key.to_pkcs8().unwrap(), FileAudience::Owner).unwrap();
         assert_eq!(read_secret_key(&der).unwrap().public(), key.public());
         assert!(matches!(read_public_key(&der), Err(FileError::NoPublicKey(_))));
     }
@@ -179,7 +179,7 @@ mod tests {
             let begin = std::sync::Barrier::new(WRITERS);
             let write = |own: u8| {
                 begin.wait();
-                (own, write_new(&path, &[own; 1000], For::Owner))
+                (own, write_new(&path, &[own; 1000], FileAudience::Owner))
             };
             let done: Vec<(u8, Result<(), FileError>)> = std::thread::scope(|scope| {
                 let write = &write;

@@ -1,14 +1,14 @@
 //! Messages between an agent and its clients: questions and answers in deterministic CBOR.
 //!
 //! Measured side, both processes, pure, fed by strangers. A message is an array whose first item is its number. Only
-//! the encoding that [`Question::write`] or [`Answer::write`] would produce is accepted.
+//! the encoding that [`AgentRequest::write`] or [`AgentReply::write`] would produce is accepted.
 
 use crate::refusal::No;
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::cbor::write;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::Serial;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use ciborium::Value;
 
 /// Longest message.
@@ -18,7 +18,7 @@ const DEPTH: usize = 4;
 
 /// Question to an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Question {
+pub enum AgentRequest {
     /// Asks for a leaf for the key of the last of these identities; those of a role's owners come before.
     Login {
         /// The identities; the rest is empty.
@@ -29,7 +29,7 @@ pub enum Question {
     /// Asks for a status of those links of this chain that the agent's domain gave.
     Endorse(Hello),
     /// Asks to revoke something.
-    Revoke(What),
+    Revoke(RevocationTarget),
     /// Subscribes to the domain's revocations, from now on.
     Subscribe,
     /// Asks to keep the last checkpoint of the audit log of the server with the key of the last of these identities.
@@ -40,23 +40,23 @@ pub enum Question {
         note: String,
     },
     /// Asks for the kept checkpoint of a server. Anybody may ask: it is made to be shown.
-    Kept(Name),
+    Kept(PrincipalName),
 }
 
 /// Object of a revocation.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum RevocationTarget {
     /// A statement or a key.
     Item(Item),
     /// A transfer, shown by its giver.
     Transfer(Vec<u8>),
     /// All keys that logged in under a name.
-    Name(Name),
+    Name(PrincipalName),
 }
 
 /// Answer of an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub enum AgentReply {
     /// A leaf, in DER.
     Leaf(Vec<u8>),
     /// A status.
@@ -73,7 +73,7 @@ pub enum Answer {
     Kept(String),
 }
 
-impl Question {
+impl AgentRequest {
     /// Reads a question.
     ///
     /// # Errors
@@ -85,7 +85,7 @@ impl Question {
                 Self::Login { shown: Hello::read(shown)?, seconds: uint(seconds).ok_or(No::Malformed)? }
             }
             (2, [Value::Bytes(shown)]) => Self::Endorse(Hello::read(shown)?),
-            (3, [kind, what]) => Self::Revoke(What::of(kind, what).ok_or(No::Malformed)?),
+            (3, [kind, what]) => Self::Revoke(RevocationTarget::of(kind, what).ok_or(No::Malformed)?),
             (4, []) => Self::Subscribe,
             (5, [Value::Bytes(shown), Value::Text(note)]) => {
                 Self::Keep { shown: Hello::read(shown)?, note: note.clone() }
@@ -113,7 +113,7 @@ impl Question {
     }
 }
 
-impl What {
+impl RevocationTarget {
     fn of(kind: &Value, what: &Value) -> Option<Self> {
         match uint(kind)? {
             2 => Some(Self::Transfer(what.as_bytes()?.clone())),
@@ -131,7 +131,7 @@ impl What {
     }
 }
 
-impl Answer {
+impl AgentReply {
     /// Reads an answer.
     ///
     /// # Errors
@@ -221,39 +221,39 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_again() {
-        let name: Name = "user:alice@home.example".parse().unwrap();
+        let name: PrincipalName = "user:alice@home.example".parse().unwrap();
         let shown = Hello { identities: vec![(name.clone(), vec![1, 2])], ..Hello::default() };
         let serial = Item::Serial(Serial([7; 16]));
         for question in [
-            Question::Login { shown: shown.clone(), seconds: 900 },
-            Question::Endorse(shown.clone()),
-            Question::Keep { shown, note: "x\n".to_owned() },
-            Question::Kept(name.clone()),
-            Question::Revoke(What::Item(serial)),
-            Question::Revoke(What::Item(Item::Key([9; 32]))),
-            Question::Revoke(What::Transfer(vec![3])),
-            Question::Revoke(What::Name(name)),
-            Question::Subscribe,
+            AgentRequest::Login { shown: shown.clone(), seconds: 900 },
+            AgentRequest::Endorse(shown.clone()),
+            AgentRequest::Keep { shown, note: "x\n".to_owned() },
+            AgentRequest::Kept(name.clone()),
+            AgentRequest::Revoke(RevocationTarget::Item(serial)),
+            AgentRequest::Revoke(RevocationTarget::Item(Item::Key([9; 32]))),
+            AgentRequest::Revoke(RevocationTarget::Transfer(vec![3])),
+            AgentRequest::Revoke(RevocationTarget::Name(name)),
+            AgentRequest::Subscribe,
         ] {
-            assert_eq!(Question::read(&question.write()).unwrap(), question);
+            assert_eq!(AgentRequest::read(&question.write()).unwrap(), question);
         }
         for answer in [
-            Answer::Leaf(vec![1]),
-            Answer::Status(vec![2]),
-            Answer::Done(3),
-            Answer::Epoch(u64::MAX, vec![serial, Item::Key([9; 32])]),
-            Answer::Alive(4, 1_764_000_000),
-            Answer::No("expired".to_owned(), "its time is over".to_owned()),
-            Answer::Kept("x\n".to_owned()),
+            AgentReply::Leaf(vec![1]),
+            AgentReply::Status(vec![2]),
+            AgentReply::Done(3),
+            AgentReply::Epoch(u64::MAX, vec![serial, Item::Key([9; 32])]),
+            AgentReply::Alive(4, 1_764_000_000),
+            AgentReply::No("expired".to_owned(), "its time is over".to_owned()),
+            AgentReply::Kept("x\n".to_owned()),
         ] {
-            assert_eq!(Answer::read(&answer.write()).unwrap(), answer);
+            assert_eq!(AgentReply::read(&answer.write()).unwrap(), answer);
         }
     }
 
     #[test]
     fn what_is_written_otherwise_is_none() {
-        let name = |bytes: &[u8]| Question::read(bytes).map_err(|no| no.name());
-        assert_eq!(name(&[0x81, 4]), Ok(Question::Subscribe));
+        let name = |bytes: &[u8]| AgentRequest::read(bytes).map_err(|no| no.name());
+        assert_eq!(name(&[0x81, 4]), Ok(AgentRequest::Subscribe));
         for bad in [
             &[][..],
             &[4],

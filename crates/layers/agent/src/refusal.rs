@@ -4,16 +4,16 @@
 //! `credentials` owns the faults of statements.
 
 use bakeoff_layers_base::refusals;
-use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::audit::NoCheckpoint;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 
 refusals! {
     /// Why not.
     #[derive(Clone, PartialEq, Eq)]
     pub enum No {
         /// Something that was shown.
-        Shown(Refusal),
+        Shown(CredentialRefusal),
         NoHandshake "no-handshake" "TLS 1.3 did not come about; is it a client of agents?",
         OtherProtocol "other-protocol" "the protocol bakeoff-agent/1 was not asked for; is it a client of agents?",
         HalfMessage "half-message" "no whole question came within 10 s; ask again",
@@ -23,7 +23,7 @@ refusals! {
         TooManyConnections "too-many-connections" "64 connections are there already; try again later",
         TooManySubscribers "too-many-subscribers" "48 subscribers are there already; look who they are",
         TooLong "too-long" "a leaf is given for 1 s to 24 hours; ask for less",
-        NotEnrolled(Name) "not-enrolled"
+        NotEnrolled(PrincipalName) "not-enrolled"
             "this key of {0} is not on the agent's roll; have the administrator add the line that `ca certify` printed",
         NoLink "no-link" "no link of the chain was given by this domain; ask the agent of the giver's domain",
         NotYours "not-yours"

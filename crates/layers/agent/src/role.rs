@@ -5,14 +5,16 @@
 //! logs in as the role, and has its rights but no others of its owner.
 
 use crate::files::{self, FileError};
-use bakeoff_layers_base::name::Name as Vault;
-use bakeoff_layers_base::plain::For;
-use bakeoff_layers_base::release::{Policy, Refusal as Sealed, Release, SealedFile, Secret, State, StoreKey};
-use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_base::name::EscapedName;
+use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_base::release::{
+    MeasuredState, Release, ReleasePolicy, ReleaseRefusal, SealedFile, Secret, StoreKey,
+};
+use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey, Serial};
-use bakeoff_layers_credentials::name::Name;
-use bakeoff_layers_credentials::statement::Identity;
+use bakeoff_layers_credentials::name::PrincipalName;
+use bakeoff_layers_credentials::statement::IdentityContent;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -28,7 +30,7 @@ pub enum RoleError {
         /// Path of the directory.
         path: PathBuf,
         /// The reason.
-        why: Sealed,
+        why: ReleaseRefusal,
     },
     /// No number or key could be made.
     #[error(transparent)]
@@ -39,7 +41,7 @@ pub enum RoleError {
         /// Path of the directory.
         path: PathBuf,
         /// The reason.
-        refusal: Refusal,
+        refusal: CredentialRefusal,
     },
 }
 
@@ -58,14 +60,14 @@ pub struct Role {
 ///
 /// # Errors
 /// The directory exists, or the key cannot be sealed.
-pub fn make_key(dir: &Path, name: &Name, secret: Secret) -> Result<PublicKey, RoleError> {
+pub fn make_key(dir: &Path, name: &PrincipalName, secret: Secret) -> Result<PublicKey, RoleError> {
     if dir.exists() {
         return Err(FileError::Exists(dir.to_owned()).into());
     }
     files::make_dir(dir)?;
     let sealed = |why| RoleError::Sealed { path: dir.to_owned(), why };
     let seed = StoreKey::generate().map_err(sealed)?;
-    let policy = Policy { vault: Vault::of(name.to_string()), manifest: None };
+    let policy = ReleasePolicy { vault: EscapedName::of(name.to_string()), manifest: None };
     SealedFile::new(&dir.join("key"), secret).keep(&seed, policy).map_err(sealed)?;
     Ok(SecretKey::of_seed(seed.bytes())?.public())
 }
@@ -76,19 +78,20 @@ pub fn make_key(dir: &Path, name: &Name, secret: Secret) -> Result<PublicKey, Ro
 /// They cannot be signed or written.
 pub fn certify(
     dir: &Path,
-    (name, key): (&Name, PublicKey),
+    (name, key): (&PrincipalName, PublicKey),
     owner: &SecretKey,
     transfer: &Hello,
     (from_unix_s, until_unix_s): (u64, u64),
 ) -> Result<(), RoleError> {
     let refused = |refusal| RoleError::Refused { path: dir.to_owned(), refusal };
-    let identity = Identity { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
+    let identity =
+        IdentityContent { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
     let made = identity.seal(owner).map_err(refused)?;
     let mut identities = transfer.identities.clone();
     identities.push((name.clone(), made));
     let identity = Hello { identities, ..Hello::default() };
-    files::write_new(&dir.join("identity"), &identity.write(), For::Owner)?;
-    files::write_new(&dir.join("transfer"), &transfer.write(), For::Owner)?;
+    files::write_new(&dir.join("identity"), &identity.write(), FileAudience::Owner)?;
+    files::write_new(&dir.join("transfer"), &transfer.write(), FileAudience::Owner)?;
     Ok(())
 }
 
@@ -96,15 +99,16 @@ pub fn certify(
 ///
 /// # Errors
 /// The role or the passphrase is not the right one.
-pub fn open(dir: &Path, name: &Name, secret: Secret) -> Result<Role, RoleError> {
+pub fn open(dir: &Path, name: &PrincipalName, secret: Secret) -> Result<Role, RoleError> {
     let sealed = |why| RoleError::Sealed { path: dir.to_owned(), why };
     let shown = |file: &str| {
         let bytes = files::read(&dir.join(file))?;
         Hello::read(&bytes).map_err(|refusal| RoleError::Refused { path: dir.join(file), refusal })
     };
     let (identity, transfer) = (shown("identity")?, shown("transfer")?);
-    let vault = Vault::of(name.to_string());
-    let seed =
-        SealedFile::new(&dir.join("key"), secret).release(&vault, &State::Unmeasured).map_err(sealed)?;
+    let vault = EscapedName::of(name.to_string());
+    let seed = SealedFile::new(&dir.join("key"), secret)
+        .release(&vault, &MeasuredState::Unmeasured)
+        .map_err(sealed)?;
     Ok(Role { key: SecretKey::of_seed(seed.bytes())?, identity, transfer })
 }

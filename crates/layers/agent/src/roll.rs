@@ -7,7 +7,7 @@
 use crate::files::FileError;
 use bakeoff_layers_base::hex::to_hex;
 use bakeoff_layers_credentials::key::PublicKey;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -24,7 +24,7 @@ impl Roll {
     }
 
     /// Whether the roll has this key for this name. An unreadable roll counts as empty.
-    pub(crate) fn has(&self, name: &Name, key: PublicKey) -> bool {
+    pub(crate) fn has(&self, name: &PrincipalName, key: PublicKey) -> bool {
         let sought = line(name, key);
         fs::read_to_string(&self.0).is_ok_and(|text| text.lines().any(|line| line.trim() == sought))
     }
@@ -33,7 +33,7 @@ impl Roll {
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn add(&self, name: &Name, key: PublicKey) -> Result<(), FileError> {
+    pub(crate) fn add(&self, name: &PrincipalName, key: PublicKey) -> Result<(), FileError> {
         let failed = |error| FileError::Io { path: self.0.clone(), what: "written", error };
         let mut file =
             OpenOptions::new().append(true).create(true).mode(0o600).open(&self.0).map_err(failed)?;
@@ -42,6 +42,6 @@ impl Roll {
 }
 
 /// Line of an entry.
-pub(crate) fn line(name: &Name, key: PublicKey) -> String {
+pub(crate) fn line(name: &PrincipalName, key: PublicKey) -> String {
     format!("{name} {}", to_hex(&key.thumbprint()))
 }

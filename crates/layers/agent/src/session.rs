@@ -12,11 +12,11 @@
 //! ```
 
 use crate::files::{self, FileError};
-use bakeoff_layers_base::plain::For;
-use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::tls::Holder;
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -39,7 +39,7 @@ pub enum SessionError {
         /// Path of the file.
         path: PathBuf,
         /// The reason.
-        refusal: Refusal,
+        refusal: CredentialRefusal,
     },
     /// The session does not exist.
     #[error("{}: nobody is logged in there; bakeoff layer login begins a session", .0.display())]
@@ -64,7 +64,7 @@ pub enum SessionError {
 
 /// Content of a new session.
 #[derive(Clone, Copy, Debug)]
-pub struct Begun<'a> {
+pub struct NewSession<'a> {
     /// The holder's key.
     pub key: &'a SecretKey,
     /// Leaf from the agent.
@@ -79,9 +79,9 @@ pub struct Begun<'a> {
 
 /// A session, as it was when it was opened.
 #[derive(Debug)]
-pub struct Session {
+pub struct AgentSession {
     dir: PathBuf,
-    name: Name,
+    name: PrincipalName,
     key: SecretKey,
     leaf: Vec<u8>,
     identity: Hello,
@@ -93,7 +93,7 @@ pub struct Session {
 ///
 /// # Errors
 /// There is no such place.
-pub fn place(name: &Name) -> Result<PathBuf, SessionError> {
+pub fn place(name: &PrincipalName) -> Result<PathBuf, SessionError> {
     Ok(above()?.join(name.to_string()))
 }
 
@@ -107,7 +107,7 @@ pub fn find(said: Option<&Path>) -> Result<PathBuf, SessionError> {
 }
 
 /// The name, if the argument is neither a directory nor a path to one: `user:` may be left out.
-pub fn named(said: &Path) -> Option<Name> {
+pub fn named(said: &Path) -> Option<PrincipalName> {
     let text = said.to_str().filter(|_| !said.is_dir())?;
     text.parse().or_else(|_| format!("user:{text}").parse()).ok()
 }
@@ -128,22 +128,22 @@ fn above() -> Result<PathBuf, SessionError> {
     Ok(PathBuf::from(runtime.ok_or(SessionError::NoPlace)?).join("bakeoff"))
 }
 
-impl Session {
+impl AgentSession {
     /// Begins a session, or continues one with a new leaf.
     ///
     /// # Errors
     /// It cannot be written, or others could read it.
-    pub fn begin(dir: &Path, begun: Begun<'_>) -> Result<Self, SessionError> {
+    pub fn begin(dir: &Path, begun: NewSession<'_>) -> Result<Self, SessionError> {
         files::make_dir(dir)?;
         own(dir)?;
         let key = dir.join("key");
-        files::write(&key, files::pem(&key, begun.key)?.as_bytes(), For::Owner)?;
-        files::write(&dir.join("leaf"), begun.leaf, For::Owner)?;
-        files::write(&dir.join("identity"), &begun.identity.write(), For::Owner)?;
+        files::write(&key, files::pem(&key, begun.key)?.as_bytes(), FileAudience::Owner)?;
+        files::write(&dir.join("leaf"), begun.leaf, FileAudience::Owner)?;
+        files::write(&dir.join("identity"), &begun.identity.write(), FileAudience::Owner)?;
         let transfer = begun.transfer.unwrap_or(&Hello::default()).write();
-        files::write(&dir.join("transfer"), &transfer, For::Owner)?;
+        files::write(&dir.join("transfer"), &transfer, FileAudience::Owner)?;
         let trust = begun.trust.to_string_lossy();
-        files::write(&dir.join("trust"), trust.as_bytes(), For::Owner)?;
+        files::write(&dir.join("trust"), trust.as_bytes(), FileAudience::Owner)?;
         Self::open(dir)
     }
 
@@ -178,7 +178,7 @@ impl Session {
     }
 
     /// Its holder.
-    pub const fn name(&self) -> &Name {
+    pub const fn name(&self) -> &PrincipalName {
         &self.name
     }
 
@@ -242,7 +242,7 @@ impl Session {
 }
 
 /// Adds the missing identities, in their order.
-fn join(shown: &mut Hello, more: &[(Name, Vec<u8>)]) {
+fn join(shown: &mut Hello, more: &[(PrincipalName, Vec<u8>)]) {
     for identity in more {
         if !shown.identities.contains(identity) {
             shown.identities.push(identity.clone());
@@ -271,13 +271,13 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn begun(dir: &Path) -> Result<Session, SessionError> {
+    fn begun(dir: &Path) -> Result<AgentSession, SessionError> {
         let key = SecretKey::generate().unwrap();
-        let name: Name = "user:alice@home.example".parse().unwrap();
+        let name: PrincipalName = "user:alice@home.example".parse().unwrap();
         let identity = Hello { identities: vec![(name, vec![1])], ..Hello::default() };
         let begun =
-            Begun { key: &key, leaf: &[2], identity: &identity, transfer: None, trust: Path::new("/t") };
-        Session::begin(dir, begun)
+            NewSession { key: &key, leaf: &[2], identity: &identity, transfer: None, trust: Path::new("/t") };
+        AgentSession::begin(dir, begun)
     }
 
     #[test]
@@ -292,16 +292,16 @@ mod tests {
             assert_eq!(dir.join(file).metadata().unwrap().mode() & 0o777, 0o600, "{file}");
         }
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o750)).unwrap();
-        assert!(matches!(Session::open(&dir), Err(SessionError::Open(_))));
+        assert!(matches!(AgentSession::open(&dir), Err(SessionError::Open(_))));
         assert!(matches!(begun(&dir), Err(SessionError::Open(_))));
-        assert!(matches!(Session::end(&dir), Err(SessionError::Open(_))));
+        assert!(matches!(AgentSession::end(&dir), Err(SessionError::Open(_))));
         fs::set_permissions(&dir, fs::Permissions::from_mode(0o700)).unwrap();
         let key = File::open(dir.join("key")).unwrap();
-        Session::end(&dir).unwrap();
+        AgentSession::end(&dir).unwrap();
         let mut left = Vec::new();
         io::Read::read_to_end(&mut &key, &mut left).unwrap();
         assert!(!left.is_empty() && left.iter().all(|byte| *byte == 0), "the key was not overwritten");
-        assert!(matches!(Session::open(&dir), Err(SessionError::None(_))));
+        assert!(matches!(AgentSession::open(&dir), Err(SessionError::None(_))));
     }
 
     #[test]

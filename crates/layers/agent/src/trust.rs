@@ -6,12 +6,12 @@
 
 use crate::files::{self, FileError};
 use bakeoff_layers_base::key::KeyError;
-use bakeoff_layers_base::manifest::Refusal;
-use bakeoff_layers_base::manifest::load::{Trust, signature_path};
-use bakeoff_layers_base::manifest::signature::PublicKey;
+use bakeoff_layers_base::manifest::ManifestRefusal;
+use bakeoff_layers_base::manifest::load::{TrustConditions, signature_path};
+use bakeoff_layers_base::manifest::signature::AdminPublicKey;
 use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
-use bakeoff_layers_base::plain::For;
-use bakeoff_layers_credentials::bundle::{Bundle, Bundles};
+use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle};
 use bakeoff_layers_credentials::name::{Domain, NoName};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub enum TrustError {
         /// Path of the file.
         path: PathBuf,
         /// The reason.
-        refusal: Refusal,
+        refusal: ManifestRefusal,
     },
     /// The bundle is for another domain than its file name says.
     #[error("{}: is of {domain}; take it in with `ca import`, which names files", path.display())]
@@ -77,7 +77,7 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|end| end == "trust") {
             let domain: Domain = path.file_stem().unwrap_or_default().to_string_lossy().parse()?;
-            let key = PublicKey::read(&of(dir, &domain, "pub"))?;
+            let key = AdminPublicKey::read(&of(dir, &domain, "pub"))?;
             bundles.push(verified(&path, &domain, &key, dir, 0)?);
         }
     }
@@ -92,7 +92,7 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
 ///
 /// # Errors
 /// As for [`read`].
-pub fn only(dir: &Path) -> Result<Option<Bundle>, TrustError> {
+pub fn only(dir: &Path) -> Result<Option<DomainBundle>, TrustError> {
     let bundles = read(dir)?;
     let mut each = bundles.each();
     Ok(each.next().filter(|_| each.next().is_none()).cloned())
@@ -102,21 +102,26 @@ pub fn only(dir: &Path) -> Result<Option<Bundle>, TrustError> {
 ///
 /// # Errors
 /// It is refused, or cannot be written.
-pub fn import(file: &Path, public: Option<&Path>, dir: &Path, now_unix_s: u64) -> Result<Bundle, TrustError> {
+pub fn import(
+    file: &Path,
+    public: Option<&Path>,
+    dir: &Path,
+    now_unix_s: u64,
+) -> Result<DomainBundle, TrustError> {
     let bytes = files::read(file)?;
     // Only for the domain that it claims.
-    let unverified = Bundle::read_unverified(&bytes);
+    let unverified = DomainBundle::read_unverified(&bytes);
     let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
     let domain = unverified.map_err(refused)?.domain;
     let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
     fs::create_dir_all(dir).map_err(failed)?;
     let pinned = of(dir, &domain, "pub");
-    let given = public.map(PublicKey::read).transpose()?;
+    let given = public.map(AdminPublicKey::read).transpose()?;
     let key = match (pinned.exists(), given) {
         (false, None) => return Err(TrustError::NotPinned(domain)),
         (false, Some(given)) => given,
         (true, given) => {
-            let known = PublicKey::read(&pinned)?;
+            let known = AdminPublicKey::read(&pinned)?;
             if given.is_some_and(|given| given.bytes() != known.bytes()) {
                 return Err(TrustError::OtherKey { domain, pinned });
             }
@@ -125,11 +130,11 @@ pub fn import(file: &Path, public: Option<&Path>, dir: &Path, now_unix_s: u64) -
     };
     let bundle = verified(file, &domain, &key, dir, now_unix_s)?;
     if let Some(public) = public {
-        files::write(&pinned, &files::read(public)?, For::Everybody)?;
+        files::write(&pinned, &files::read(public)?, FileAudience::Everybody)?;
     }
     let target = of(dir, &domain, "trust");
-    files::write(&signature_path(&target), &files::read(&signature_path(file))?, For::Everybody)?;
-    files::write(&target, &bytes, For::Everybody)?;
+    files::write(&signature_path(&target), &files::read(&signature_path(file))?, FileAudience::Everybody)?;
+    files::write(&target, &bytes, FileAudience::Everybody)?;
     Ok(bundle)
 }
 
@@ -141,16 +146,16 @@ fn of(dir: &Path, domain: &Domain, end: &str) -> PathBuf {
 fn verified(
     file: &Path,
     domain: &Domain,
-    key: &PublicKey,
+    key: &AdminPublicKey,
     dir: &Path,
     now_unix_s: u64,
-) -> Result<Bundle, TrustError> {
+) -> Result<DomainBundle, TrustError> {
     let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
     let signature = String::from_utf8(files::read(&signature_path(file))?);
-    let signature = signature.map_err(|_| refused(Refusal::UnreadableSignature))?;
+    let signature = signature.map_err(|_| refused(ManifestRefusal::UnreadableSignature))?;
     let seen = HighWater::at(&of(dir, domain, "seen"));
-    let trust = Trust { key, now_unix_s, seen_version: seen.read(key.id())? };
-    let bundle = Bundle::read(&files::read(file)?, &signature, &trust).map_err(refused)?;
+    let trust = TrustConditions { key, now_unix_s, seen_version: seen.read(key.id())? };
+    let bundle = DomainBundle::read(&files::read(file)?, &signature, &trust).map_err(refused)?;
     if bundle.domain != *domain {
         return Err(TrustError::Misnamed { path: file.to_owned(), domain: bundle.domain });
     }

@@ -7,9 +7,9 @@
 
 use bakeoff_layers_base::digest::{Algorithm, Digest};
 use bakeoff_layers_base::key;
-use bakeoff_layers_base::manifest::load::{self, Trust};
-use bakeoff_layers_base::manifest::signature::{self, PublicKey};
-use bakeoff_layers_base::manifest::{Action, Entry, Header, text};
+use bakeoff_layers_base::manifest::load::{self, TrustConditions};
+use bakeoff_layers_base::manifest::signature::{self, AdminPublicKey};
+use bakeoff_layers_base::manifest::{FaultAction, ManifestEntry, ManifestHeader, text};
 use std::path::Path;
 use std::process::Command;
 
@@ -28,7 +28,7 @@ fn make(files: usize) {
     let (secret, public) = (dir.join("key"), dir.join("pub"));
     key::generate(&secret, &public, None).unwrap();
     let key = key::read_secret(&secret, None).unwrap();
-    let header = Header {
+    let header = ManifestHeader {
         version: 1,
         created_unix_s: 1,
         not_after_unix_s: u64::MAX,
@@ -38,13 +38,13 @@ fn make(files: usize) {
     // As long as paths of a site are: directories of a hundred files.
     let paths: Vec<String> =
         (0..files).map(|at| format!("athletics/{:05}/page-{at:08}.html", at / 100)).collect();
-    let entries: Vec<Entry<'_>> = paths
+    let entries: Vec<ManifestEntry<'_>> = paths
         .iter()
-        .map(|path| Entry {
+        .map(|path| ManifestEntry {
             digest: Digest(*blake3_of(path)),
             size_bytes: 34_000,
             mode: 0o644,
-            action: Action::Lock,
+            action: FaultAction::Lock,
             path,
         })
         .collect();
@@ -65,9 +65,9 @@ fn blake3_of(path: &str) -> Box<[u8; 32]> {
 }
 
 fn read(dir: &Path) {
-    let public = PublicKey::read(&dir.join("pub")).unwrap();
+    let public = AdminPublicKey::read(&dir.join("pub")).unwrap();
     let before = cpu_ms();
-    let trust = Trust { key: &public, now_unix_s: 0, seen_version: 0 };
+    let trust = TrustConditions { key: &public, now_unix_s: 0, seen_version: 0 };
     let manifest = load::load(&dir.join("manifest"), &trust).unwrap();
     let took = cpu_ms() - before;
     let status = std::fs::read_to_string("/proc/self/status").unwrap();

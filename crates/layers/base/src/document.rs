@@ -45,10 +45,10 @@ fn plain(key: &str) -> &str {
 pub fn read<'f, W: Language, T: Default>(
     text: &str,
     faults: &'f mut Faults<W>,
-    file: impl FnOnce(Reader<'f, W>, Vec<(&str, usize, &Value<'_>)>) -> T,
+    file: impl FnOnce(ValueReader<'f, W>, Vec<(&str, usize, &Value<'_>)>) -> T,
 ) -> T {
     let starts = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(at, _)| at).collect();
-    let mut reader = Reader { starts, faults };
+    let mut reader = ValueReader { starts, faults };
     let (table, errors) = DeTable::parse_recoverable(text);
     let mut lines = BTreeSet::new();
     for error in &errors {
@@ -67,13 +67,13 @@ pub fn read<'f, W: Language, T: Default>(
 
 /// Takes values for what they should be.
 #[derive(Debug)]
-pub struct Reader<'f, W> {
+pub struct ValueReader<'f, W> {
     /// Where lines end.
     starts: Vec<usize>,
     faults: &'f mut Faults<W>,
 }
 
-impl<W: Language> Reader<'_, W> {
+impl<W: Language> ValueReader<'_, W> {
     fn line_at(&self, at: usize) -> usize {
         self.starts.partition_point(|end| *end < at) + 1
     }
@@ -161,7 +161,7 @@ impl<W: Language> Reader<'_, W> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fault::Lines;
+    use crate::fault::FaultLines;
 
     #[derive(Clone, Copy, PartialEq, Eq)]
     struct Odd;
@@ -198,7 +198,7 @@ mod tests {
             }
             assert!(numbers.iter().all(|number| [0, 1, 10].contains(number)), "{numbers:?}");
         });
-        Lines(&faults.into_warnings(|_| false).err().unwrap_or_default()).to_string()
+        FaultLines(&faults.into_warnings(|_| false).err().unwrap_or_default()).to_string()
     }
 
     #[test]

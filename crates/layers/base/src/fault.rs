@@ -59,9 +59,9 @@ impl<W: Copy + Eq> Faults<W> {
 
 /// Faults as lines of an error.
 #[derive(Debug)]
-pub struct Lines<'a, W>(pub &'a [Fault<W>]);
+pub struct FaultLines<'a, W>(pub &'a [Fault<W>]);
 
-impl<W> fmt::Display for Lines<'_, W> {
+impl<W> fmt::Display for FaultLines<'_, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lines: Vec<String> = self.0.iter().map(Fault::to_string).collect();
         f.write_str(&lines.join("\n"))
@@ -79,7 +79,8 @@ mod tests {
             kinds.iter().for_each(|(line, kind)| faults.add(*line, *kind, format!("it is {kind}")));
             assert_eq!(faults.have('x'), kinds.iter().any(|(_, kind)| *kind == 'x'));
             let told = faults.into_warnings(|kind| kind == 'w');
-            told.map(|warnings| Lines(&warnings).to_string()).map_err(|faults| Lines(&faults).to_string())
+            told.map(|warnings| FaultLines(&warnings).to_string())
+                .map_err(|faults| FaultLines(&faults).to_string())
         };
         assert_eq!(found(&[(3, 'w'), (1, 'w')]), Ok("f.toml:1: it is w\nf.toml:3: it is w".to_owned()));
         assert_eq!(

@@ -4,7 +4,7 @@
 //! sign with them. Reads keys that `minisign -G` made with a passphrase, and `minisign` reads keys made here. Must
 //! not prompt: the caller passes the passphrase.
 
-use crate::plain::{For, Place};
+use crate::plain::{FileAudience, FileLocation};
 use minisign::{KeyPair, SecretKeyBox};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,8 +64,9 @@ pub fn generate(secret: &Path, public: &Path, passphrase: Option<String>) -> Res
     .map_err(making)?;
     let secret_text = pair.sk.to_box(None).map_err(making)?.into_string();
     let public_text = pair.pk.to_box().map_err(making)?.into_string();
-    write_new(secret, For::Owner, &secret_text)?;
-    write_new(public, For::Everybody, &public_text).inspect_err(|_| drop(std::fs::remove_file(secret)))
+    write_new(secret, FileAudience::Owner, &secret_text)?;
+    write_new(public, FileAudience::Everybody, &public_text)
+        .inspect_err(|_| drop(std::fs::remove_file(secret)))
 }
 
 /// Reads a secret key.
@@ -100,12 +101,12 @@ pub fn read_secret(path: &Path, passphrase: Option<String>) -> Result<SecretKey,
     }
 }
 
-fn write_new(path: &Path, reader: For, text: &str) -> Result<(), KeyError> {
+fn write_new(path: &Path, reader: FileAudience, text: &str) -> Result<(), KeyError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => KeyError::Exists(path.to_owned()),
         _ => KeyError::File { path: path.to_owned(), what: "written", source },
     };
-    Place::of(path).and_then(|place| place.put_new(text.as_bytes(), reader)).map_err(failed)
+    FileLocation::of(path).and_then(|place| place.put_new(text.as_bytes(), reader)).map_err(failed)
 }
 
 #[cfg(test)]

@@ -8,9 +8,9 @@ use std::os::unix::ffi::OsStrExt;
 
 /// A name, escaped.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Name(String);
+pub struct EscapedName(String);
 
-impl Name {
+impl EscapedName {
     /// Escapes the name of a file or directory, or any typed text.
     pub fn of(name: impl AsRef<OsStr>) -> Self {
         Self(name.as_ref().as_bytes().escape_ascii().to_string())
@@ -23,7 +23,7 @@ impl Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for EscapedName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.0)
     }
@@ -35,12 +35,12 @@ mod tests {
 
     #[test]
     fn a_name_is_one_line_and_no_two_are_the_same() {
-        let names = ["a b", "a\nb", "a\\nb", "é", "e"].map(Name::of);
+        let names = ["a b", "a\nb", "a\\nb", "é", "e"].map(EscapedName::of);
         for (at, name) in names.iter().enumerate() {
-            assert_eq!(Name::read(&name.to_string()).as_ref(), Some(name));
+            assert_eq!(EscapedName::read(&name.to_string()).as_ref(), Some(name));
             assert!(!names[..at].contains(name), "{name}");
         }
-        assert_eq!(Name::read(""), None);
-        assert_eq!(Name::read("a\nb"), None);
+        assert_eq!(EscapedName::read(""), None);
+        assert_eq!(EscapedName::read("a\nb"), None);
     }
 }

@@ -25,14 +25,14 @@ pub fn beside(path: &Path, end: &str) -> PathBuf {
 
 /// Location of a file that need not exist: its directory, opened, and its name there.
 #[derive(Debug)]
-pub struct Place {
+pub struct FileLocation {
     folder: OwnedFd,
     name: OsString,
 }
 
 /// Readers of a file, and its durability.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum For {
+pub enum FileAudience {
     /// Everybody may read it; it need not survive a crash.
     Readers,
     /// Everybody may read it; it is on the disk when writing returns.
@@ -41,7 +41,7 @@ pub enum For {
     Owner,
 }
 
-impl Place {
+impl FileLocation {
     /// Opens the directory that contains a file.
     ///
     /// # Errors
@@ -57,7 +57,7 @@ impl Place {
     ///
     /// # Errors
     /// The I/O error; the old file is still there.
-    pub fn replace(&self, bytes: &[u8], reader: For) -> io::Result<()> {
+    pub fn replace(&self, bytes: &[u8], reader: FileAudience) -> io::Result<()> {
         self.replace_by(bytes, reader).map(drop)
     }
 
@@ -65,12 +65,12 @@ impl Place {
     ///
     /// # Errors
     /// As [`replace`](Self::replace).
-    pub fn replace_by(&self, bytes: &[u8], reader: For) -> io::Result<File> {
+    pub fn replace_by(&self, bytes: &[u8], reader: FileAudience) -> io::Result<File> {
         let beside = self.beside();
         let mut file = self.make_anew(&beside, reader)?;
         let written = file.write_all(bytes).and_then(|()| match reader {
-            For::Owner | For::Everybody => file.sync_all(),
-            For::Readers => Ok(()),
+            FileAudience::Owner | FileAudience::Everybody => file.sync_all(),
+            FileAudience::Readers => Ok(()),
         });
         let name = self.name.as_os_str();
         if let Err(error) =
@@ -80,8 +80,8 @@ impl Place {
             return Err(error);
         }
         match reader {
-            For::Owner | For::Everybody => self.sync()?,
-            For::Readers => {}
+            FileAudience::Owner | FileAudience::Everybody => self.sync()?,
+            FileAudience::Readers => {}
         }
         Ok(file)
     }
@@ -90,7 +90,7 @@ impl Place {
     ///
     /// # Errors
     /// `AlreadyExists`, and what has its name stays; or what the kernel reports, and nothing is left.
-    pub fn put_new(&self, bytes: &[u8], reader: For) -> io::Result<()> {
+    pub fn put_new(&self, bytes: &[u8], reader: FileAudience) -> io::Result<()> {
         let name = self.name.as_os_str();
         let mut file = self.make(name, reader)?;
         let written = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| self.sync());
@@ -114,7 +114,7 @@ impl Place {
     /// The I/O error.
     pub fn try_writing(&self) -> io::Result<()> {
         let beside = self.beside();
-        drop(self.make_anew(&beside, For::Owner)?);
+        drop(self.make_anew(&beside, FileAudience::Owner)?);
         Ok(unlinkat(&self.folder, beside.as_os_str(), UnlinkatFlags::NoRemoveDir)?)
     }
 
@@ -125,7 +125,7 @@ impl Place {
         name
     }
 
-    fn make(&self, name: &OsStr, reader: For) -> nix::Result<File> {
+    fn make(&self, name: &OsStr, reader: FileAudience) -> nix::Result<File> {
         let flags = OFlag::O_WRONLY
             | OFlag::O_CREAT
             | OFlag::O_EXCL
@@ -133,13 +133,13 @@ impl Place {
             | OFlag::O_NONBLOCK
             | OFlag::O_CLOEXEC;
         let mode = Mode::from_bits_truncate(match reader {
-            For::Readers | For::Everybody => 0o644,
-            For::Owner => 0o600,
+            FileAudience::Readers | FileAudience::Everybody => 0o644,
+            FileAudience::Owner => 0o600,
         });
         openat(&self.folder, name, flags, mode).map(File::from)
     }
 
-    fn make_anew(&self, name: &OsStr, reader: For) -> io::Result<File> {
+    fn make_anew(&self, name: &OsStr, reader: FileAudience) -> io::Result<File> {
         Ok(match self.make(name, reader) {
             // Left by a process that was killed, or put there by somebody: its name goes, not what it leads to.
             Err(Errno::EEXIST) => {
@@ -196,35 +196,41 @@ mod tests {
         fs::write(&victim, "of root").unwrap();
         for link in [&path, &beside] {
             symlink(&victim, link).unwrap();
-            Place::of(&path).unwrap().replace(b"new", For::Readers).unwrap();
+            FileLocation::of(&path).unwrap().replace(b"new", FileAudience::Readers).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"new");
             assert!(path.symlink_metadata().unwrap().is_file());
             assert_eq!(fs::read(&victim).unwrap(), b"of root");
         }
-        Place::of(&path).unwrap().try_writing().unwrap();
+        FileLocation::of(&path).unwrap().try_writing().unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "something was left beside it");
     }
 
     #[test]
     fn what_is_there_stays_when_a_new_file_is_to_be_put_there() {
         let (dir, path, victim) = place();
-        let place = Place::of(&path).unwrap();
-        place.put_new(b"first", For::Owner).unwrap();
-        assert_eq!(place.put_new(b"second", For::Owner).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        let place = FileLocation::of(&path).unwrap();
+        place.put_new(b"first", FileAudience::Owner).unwrap();
+        assert_eq!(
+            place.put_new(b"second", FileAudience::Owner).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         assert_eq!(fs::read(&path).unwrap(), b"first");
         fs::remove_file(&path).unwrap();
         symlink(&victim, &path).unwrap();
-        assert_eq!(place.put_new(b"third", For::Owner).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(
+            place.put_new(b"third", FileAudience::Owner).unwrap_err().kind(),
+            io::ErrorKind::AlreadyExists
+        );
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "something was written through the link");
     }
 
     #[test]
     fn a_file_that_another_has_put_in_its_place_is_told_from_it() {
         let (_dir, path, _) = place();
-        let file = Place::of(&path).unwrap().replace_by(b"own", For::Readers).unwrap();
-        let place = Place::of(&path).unwrap();
+        let file = FileLocation::of(&path).unwrap().replace_by(b"own", FileAudience::Readers).unwrap();
+        let place = FileLocation::of(&path).unwrap();
         assert!(!place.is_anothers(&file));
-        place.replace(b"another's", For::Readers).unwrap();
+        place.replace(b"another's", FileAudience::Readers).unwrap();
         assert!(place.is_anothers(&file));
         fs::remove_file(&path).unwrap();
         assert!(!place.is_anothers(&file), "nobody's");
@@ -237,7 +243,7 @@ mod tests {
             let _ = fs::remove_file(fifo);
             mkfifo(fifo, Mode::from_bits_truncate(0o666)).unwrap();
             assert_eq!(read(fifo, 10).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-            Place::of(&path).unwrap().replace(b"new", For::Owner).unwrap();
+            FileLocation::of(&path).unwrap().replace(b"new", FileAudience::Owner).unwrap();
             assert_eq!(read(&path, 3).unwrap(), b"new");
         }
         assert_eq!(read(&path, 2).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
@@ -251,10 +257,10 @@ mod tests {
         let (real, elsewhere) = (dir.path().join("real"), dir.path().join("elsewhere"));
         fs::create_dir(&real).unwrap();
         fs::create_dir(&elsewhere).unwrap();
-        let place = Place::of(&real.join("status")).unwrap();
+        let place = FileLocation::of(&real.join("status")).unwrap();
         fs::rename(&real, &path).unwrap();
         symlink(&elsewhere, &real).unwrap();
-        place.replace(b"new", For::Readers).unwrap();
+        place.replace(b"new", FileAudience::Readers).unwrap();
         assert_eq!(fs::read(path.join("status")).unwrap(), b"new");
         assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
     }

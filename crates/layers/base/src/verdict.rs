@@ -45,7 +45,7 @@ struct Verdict<V> {
 
 /// Result of keeping a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum VerdictStored {
     /// It was.
     Kept,
     /// The key was voided, or an epoch began, since the ticket was taken.
@@ -139,23 +139,23 @@ impl<K: Hash + Eq + Clone, V: Clone> Verdicts<K, V> {
 impl<K: Hash + Eq + Clone, V: Clone> Ticket<'_, K, V> {
     /// Keeps a verdict until it is voided or `expiry` is reached. `mark` runs under the lock, and the verdict is kept
     /// only if it returns true.
-    pub fn keep(self, value: V, expiry: Option<u64>, mark: impl FnOnce() -> bool) -> Kept {
+    pub fn keep(self, value: V, expiry: Option<u64>, mark: impl FnOnce() -> bool) -> VerdictStored {
         let verdicts = self.verdicts;
-        let Some(mut shard) = verdicts.shard(&self.key) else { return Kept::Full };
+        let Some(mut shard) = verdicts.shard(&self.key) else { return VerdictStored::Full };
         let crowded = shard.len() > verdicts.limit;
-        let Some(slot) = shard.get_mut(&self.key) else { return Kept::Stale };
+        let Some(slot) = shard.get_mut(&self.key) else { return VerdictStored::Stale };
         let epoch = verdicts.epoch.load(Ordering::Acquire);
         if slot.sequence != self.sequence || epoch != self.epoch {
-            return Kept::Stale;
+            return VerdictStored::Stale;
         }
         if crowded && slot.kept.is_none() {
-            return Kept::Full;
+            return VerdictStored::Full;
         }
         if !mark() {
-            return Kept::Unmarked;
+            return VerdictStored::Unmarked;
         }
         slot.kept = Some(Verdict { value, epoch, expiry });
-        Kept::Kept
+        VerdictStored::Kept
     }
 }
 

@@ -5,11 +5,11 @@
 
 use bakeoff_layers_base::digest::Algorithm;
 use bakeoff_layers_base::key;
-use bakeoff_layers_base::manifest::check::{self, Change, Finding, Wrong};
-use bakeoff_layers_base::manifest::load::{self, LoadError, Trust};
-use bakeoff_layers_base::manifest::seal::{self, SealError, Sealing};
-use bakeoff_layers_base::manifest::signature::PublicKey;
-use bakeoff_layers_base::manifest::{Action, Manifest};
+use bakeoff_layers_base::manifest::check::{self, Deviation, FileFinding, ManifestChange};
+use bakeoff_layers_base::manifest::load::{self, LoadError, TrustConditions};
+use bakeoff_layers_base::manifest::seal::{self, ManifestSealError, Sealing};
+use bakeoff_layers_base::manifest::signature::AdminPublicKey;
+use bakeoff_layers_base::manifest::{FaultAction, Manifest};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -38,18 +38,18 @@ impl Yard {
         self.dir.path().join(name)
     }
 
-    fn seal(&self, version: u64) -> Result<Manifest, SealError> {
+    fn seal(&self, version: u64) -> Result<Manifest, ManifestSealError> {
         self.seal_with(version, None)
     }
 
-    fn seal_with(&self, version: u64, passphrase: Option<String>) -> Result<Manifest, SealError> {
+    fn seal_with(&self, version: u64, passphrase: Option<String>) -> Result<Manifest, ManifestSealError> {
         let key = key::read_secret(&self.path("admin.key"), passphrase).unwrap();
         let sealing = Sealing {
             algorithm: Algorithm::Blake3,
             version,
             created_unix_s: 100,
             not_after_unix_s: 200,
-            action: Action::Lock,
+            action: FaultAction::Lock,
             exclude: vec!["cache".to_owned()],
             name: None,
         };
@@ -57,17 +57,17 @@ impl Yard {
     }
 
     fn load(&self, now_unix_s: u64, seen_version: u64) -> Result<Manifest, &'static str> {
-        let public = PublicKey::read(&self.path("admin.pub")).unwrap();
-        let trust = Trust { key: &public, now_unix_s, seen_version };
+        let public = AdminPublicKey::read(&self.path("admin.pub")).unwrap();
+        let trust = TrustConditions { key: &public, now_unix_s, seen_version };
         load::load(&self.path("site.manifest"), &trust).map_err(|error| match error {
             LoadError::Refused { refusal, .. } => refusal.name(),
             _ => "unreadable",
         })
     }
 
-    fn findings(&self, manifest: &Manifest) -> Vec<(String, Wrong)> {
+    fn findings(&self, manifest: &Manifest) -> Vec<(String, Deviation)> {
         let found = check::tree(manifest, &self.path("site"), &["cache".to_owned()]).unwrap();
-        found.into_iter().map(|Finding { path, wrong }| (path, wrong)).collect()
+        found.into_iter().map(|FileFinding { path, wrong }| (path, wrong)).collect()
     }
 }
 
@@ -86,18 +86,18 @@ fn a_sealed_tree_is_as_its_manifest_says_and_every_change_is_named() {
     fs::write(yard.path("site/cache/x"), "").unwrap();
     let found = yard.findings(&manifest);
     let expected = [
-        ("index.html", Wrong::Digest),
-        ("shell.php", Wrong::Unlisted),
-        ("sub/a.css", Wrong::Size),
-        ("sub/b.css", Wrong::Missing),
+        ("index.html", Deviation::Digest),
+        ("shell.php", Deviation::Unlisted),
+        ("sub/a.css", Deviation::Size),
+        ("sub/b.css", Deviation::Missing),
     ];
     assert_eq!(found, expected.map(|(path, wrong)| (path.to_owned(), wrong)));
     symlink("a.css", yard.path("site/sub/b.css")).unwrap();
     fs::set_permissions(yard.path("site/sub/a.css"), fs::Permissions::from_mode(0o4755)).unwrap();
     fs::write(yard.path("site/sub/a.css"), "a").unwrap();
     let found = yard.findings(&manifest);
-    assert!(found.contains(&("sub/b.css".to_owned(), Wrong::NotAFile)), "{found:?}");
-    assert!(found.contains(&("sub/a.css".to_owned(), Wrong::Mode)), "{found:?}");
+    assert!(found.contains(&("sub/b.css".to_owned(), Deviation::NotAFile)), "{found:?}");
+    assert!(found.contains(&("sub/a.css".to_owned(), Deviation::Mode)), "{found:?}");
 }
 
 #[test]
@@ -172,13 +172,13 @@ fn two_manifests_differ_by_name() {
     fs::set_permissions(yard.path("site/sub/a.css"), fs::Permissions::from_mode(0o600)).unwrap();
     fs::remove_file(yard.path("site/sub/b.css")).unwrap();
     let new = yard.seal(2).unwrap();
-    let found: Vec<(String, Change)> =
+    let found: Vec<(String, ManifestChange)> =
         check::diff(&old, &new).into_iter().map(|found| (found.path, found.change)).collect();
     let expected = [
-        ("a", Change::Added),
-        ("index.html", Change::Content),
-        ("sub/a.css", Change::Attributes),
-        ("sub/b.css", Change::Removed),
+        ("a", ManifestChange::Added),
+        ("index.html", ManifestChange::Content),
+        ("sub/a.css", ManifestChange::Attributes),
+        ("sub/b.css", ManifestChange::Removed),
     ];
     assert_eq!(found, expected.map(|(path, change)| (path.to_owned(), change)));
     assert_eq!(check::diff(&new, &new), []);

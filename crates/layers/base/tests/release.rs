@@ -5,9 +5,10 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
-use bakeoff_layers_base::name::Name;
+use bakeoff_layers_base::name::EscapedName;
 use bakeoff_layers_base::release::{
-    AdminKey, Counter, Policy, Refusal, Release, SealedFile, Secret, State, StoreKey, Wanted, make_key_file,
+    AdminKey, Counter, ExpectedManifest, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, SealedFile,
+    Secret, StoreKey, make_key_file,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -28,32 +29,38 @@ const OTHER_ADMIN: AdminKey = [2; 32];
 const VAULT: &str = "site.vault";
 
 /// Bound to the manifest of `/srv` that the admin signed, from version 5 on.
-fn policy() -> Policy {
-    let (name, root) = (Name::of("system"), Name::of("/srv"));
-    let wanted = Wanted { admin: ADMIN, name, root, least_version: 5 };
-    Policy { vault: Name::of(VAULT), manifest: Some(wanted) }
+fn policy() -> ReleasePolicy {
+    let (name, root) = (EscapedName::of("system"), EscapedName::of("/srv"));
+    let wanted = ExpectedManifest { admin: ADMIN, name, root, least_version: 5 };
+    ReleasePolicy { vault: EscapedName::of(VAULT), manifest: Some(wanted) }
 }
 
-fn of(name: &str, root: &str, admin: AdminKey, version: u64, wrong: &[&str]) -> State {
+fn of(name: &str, root: &str, admin: AdminKey, version: u64, wrong: &[&str]) -> MeasuredState {
     let wrong = wrong.iter().map(|path| (*path).to_owned()).collect();
-    State::Measured { admin, name: Name::of(name), root: Name::of(root), version, wrong }
+    MeasuredState::Measured {
+        admin,
+        name: EscapedName::of(name),
+        root: EscapedName::of(root),
+        version,
+        wrong,
+    }
 }
 
-fn measured(admin: AdminKey, version: u64, wrong: &[&str]) -> State {
+fn measured(admin: AdminKey, version: u64, wrong: &[&str]) -> MeasuredState {
     of("system", "/srv", admin, version, wrong)
 }
 
 /// Asks for the right vault's key.
-fn release(mut place: impl Release, state: &State) -> Result<StoreKey, Refusal> {
-    place.release(&Name::of(VAULT), state)
+fn release(mut place: impl Release, state: &MeasuredState) -> Result<StoreKey, ReleaseRefusal> {
+    place.release(&EscapedName::of(VAULT), state)
 }
 
-fn label(result: Result<StoreKey, Refusal>) -> String {
+fn label(result: Result<StoreKey, ReleaseRefusal>) -> String {
     result.map_or_else(|refusal| variant(&refusal), |_| "released".to_owned())
 }
 
 /// The name of a refusal's variant, in small letters: `rolled-back`.
-fn variant(refusal: &Refusal) -> String {
+fn variant(refusal: &ReleaseRefusal) -> String {
     let name = format!("{refusal:?}");
     let mut words = String::new();
     for letter in name.chars().take_while(char::is_ascii_alphanumeric) {
@@ -74,7 +81,7 @@ fn contract(place: &impl Place) {
     }
     // Anything else does not, each for its own reason.
     assert_eq!(label(release(place.open_wrongly(), &good)), "wrong-secret");
-    assert_eq!(label(release(place.open(), &State::Unmeasured)), "unmeasured");
+    assert_eq!(label(release(place.open(), &MeasuredState::Unmeasured)), "unmeasured");
     assert_eq!(label(release(place.open(), &measured(OTHER_ADMIN, 7, &[]))), "wrong-admin");
     assert_eq!(label(release(place.open(), &measured(ADMIN, 7, &["bin/x"]))), "long-lived-changed");
     // Version 7 was used, so 6 is a rollback although the policy would take 5; 4 never was good.
@@ -93,18 +100,18 @@ fn contract(place: &impl Place) {
 
     // A key that is kept anew, for a policy without an admin, needs the secret alone.
     let next = StoreKey::generate().unwrap();
-    place.open().keep(&next, Policy { vault: Name::of(VAULT), manifest: None }).unwrap();
+    place.open().keep(&next, ReleasePolicy { vault: EscapedName::of(VAULT), manifest: None }).unwrap();
     // A manifest would protect nothing, and its giver would believe that it does.
     assert_eq!(label(release(place.open(), &good)), "not-bound");
-    assert_eq!(release(place.open(), &State::Unmeasured).unwrap().bytes(), next.bytes());
-    assert_eq!(label(release(place.open_wrongly(), &State::Unmeasured)), "wrong-secret");
+    assert_eq!(release(place.open(), &MeasuredState::Unmeasured).unwrap().bytes(), next.bytes());
+    assert_eq!(label(release(place.open_wrongly(), &MeasuredState::Unmeasured)), "wrong-secret");
 }
 
 /// Neither another vault, nor another manifest of the same admin, nor the same manifest of another directory is
 /// accepted; and none of them turns the honest one into an old one.
 fn nothing_else_is_taken_for_it(place: &impl Place) {
     let good = measured(ADMIN, 8, &[]);
-    let other = place.open().release(&Name::of("other.vault"), &good);
+    let other = place.open().release(&EscapedName::of("other.vault"), &good);
     assert_eq!(label(other), "wrong-vault");
     let another = of("other", "/srv", ADMIN, u64::MAX, &[]);
     assert_eq!(label(release(place.open(), &another)), "wrong-manifest");
@@ -122,7 +129,7 @@ fn counters_only_rise(place: &impl Place) {
     assert_eq!(place.open().newest(Counter::Manifest).unwrap(), 8);
 }
 
-fn locks_hold(place: &impl Place, good: &State) {
+fn locks_hold(place: &impl Place, good: &MeasuredState) {
     place.open_wrongly().lock("a file was changed").unwrap();
     let refused = release(place.open(), good).unwrap_err();
     assert_eq!(variant(&refused), "locked");
@@ -219,7 +226,7 @@ fn a_policy_cannot_be_written_out_of_the_file() {
     };
     let open = without(&["manifest ", "root ", "version "]).replace(&line(&text, "admin "), "admin none");
     fs::write(place.path(), open).unwrap();
-    assert_eq!(label(release(place.open(), &State::Unmeasured)), "altered");
+    assert_eq!(label(release(place.open(), &MeasuredState::Unmeasured)), "altered");
     for (word, other, state) in [
         ("manifest ", "manifest other", of("other", "/srv", ADMIN, 7, &[])),
         ("root ", "root /tmp", of("system", "/tmp", ADMIN, 7, &[])),
@@ -229,7 +236,7 @@ fn a_policy_cannot_be_written_out_of_the_file() {
         assert_eq!(label(release(place.open(), &state)), "altered", "{word}");
     }
     fs::write(place.path(), text.replace("vault site.vault", "vault other.vault")).unwrap();
-    let other = place.open().release(&Name::of("other.vault"), &measured(ADMIN, 7, &[]));
+    let other = place.open().release(&EscapedName::of("other.vault"), &measured(ADMIN, 7, &[]));
     assert_eq!(label(other), "altered");
 }
 

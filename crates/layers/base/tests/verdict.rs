@@ -12,7 +12,7 @@ mod sync {
     pub(crate) use loom::sync::{Mutex, MutexGuard};
 }
 
-use bakeoff_layers_base::verdict::{Kept, Verdicts};
+use bakeoff_layers_base::verdict::{VerdictStored, Verdicts};
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicU64, Ordering};
 
@@ -20,32 +20,45 @@ use loom::sync::atomic::{AtomicU64, Ordering};
 fn a_verdict_holds_until_it_is_voided_expires_or_an_epoch_begins() {
     let verdicts = Verdicts::<u32, &str>::new(100, 4);
     assert_eq!(verdicts.look_up(&1, 0), None);
-    assert_eq!(verdicts.ticket(1).keep("good", Some(10), || true), Kept::Kept);
+    assert_eq!(verdicts.ticket(1).keep("good", Some(10), || true), VerdictStored::Kept);
     assert_eq!(verdicts.look_up(&1, 9), Some("good"));
     assert_eq!(verdicts.look_up(&1, 10), None, "expired");
     let ticket = verdicts.ticket(1);
     let mut undone = 0;
     verdicts.void(&1, || undone += 1);
     assert_eq!((undone, verdicts.look_up(&1, 0)), (1, None));
-    assert_eq!(ticket.keep("old", None, || panic!("a mark for a stale verdict")), Kept::Stale);
+    assert_eq!(ticket.keep("old", None, || panic!("a mark for a stale verdict")), VerdictStored::Stale);
     let ticket = verdicts.ticket(2);
-    assert_eq!(verdicts.ticket(1).keep("good", None, || true), Kept::Kept);
+    assert_eq!(verdicts.ticket(1).keep("good", None, || true), VerdictStored::Kept);
     let mut undone = Vec::new();
     verdicts.new_epoch(|key| undone.push(*key));
     assert_eq!((undone, verdicts.kept()), (vec![1], 0));
-    assert_eq!(ticket.keep("of the last epoch", None, || true), Kept::Stale);
-    assert_eq!(verdicts.ticket(2).keep("good", None, || false), Kept::Unmarked);
+    assert_eq!(ticket.keep("of the last epoch", None, || true), VerdictStored::Stale);
+    assert_eq!(verdicts.ticket(2).keep("good", None, || false), VerdictStored::Unmarked);
     assert_eq!(verdicts.look_up(&2, 0), None);
 }
 
 #[test]
 fn a_full_table_keeps_what_it_has_and_says_so() {
     let verdicts = Verdicts::<u32, ()>::new(3, 1);
-    let kept: Vec<Kept> = (0..5).map(|key| verdicts.ticket(key).keep((), None, || true)).collect();
-    assert_eq!(kept, [Kept::Kept, Kept::Kept, Kept::Kept, Kept::Full, Kept::Full]);
-    assert_eq!(verdicts.ticket(0).keep((), None, || true), Kept::Kept, "one that is there may be renewed");
+    let kept: Vec<VerdictStored> = (0..5).map(|key| verdicts.ticket(key).keep((), None, || true)).collect();
+    assert_eq!(
+        kept,
+        [
+            VerdictStored::Kept,
+            VerdictStored::Kept,
+            VerdictStored::Kept,
+            VerdictStored::Full,
+            VerdictStored::Full
+        ]
+    );
+    assert_eq!(
+        verdicts.ticket(0).keep((), None, || true),
+        VerdictStored::Kept,
+        "one that is there may be renewed"
+    );
     verdicts.void(&0, || {});
-    assert_eq!(verdicts.ticket(4).keep((), None, || true), Kept::Kept);
+    assert_eq!(verdicts.ticket(4).keep((), None, || true), VerdictStored::Kept);
 }
 
 /// An object to look at, with a mark beside it as the kernel keeps one.

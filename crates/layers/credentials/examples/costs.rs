@@ -9,8 +9,8 @@
 mod world;
 
 use bakeoff_layers_credentials::acl::Acl;
-use bakeoff_layers_credentials::audit::{About, Chain, Decision, InForce, Outcome};
-use bakeoff_layers_credentials::grant::{Kept, Rights, rights};
+use bakeoff_layers_credentials::audit::{AuditOutcome, DecisionSubject, InForce, LogEnd, LoggedDecision};
+use bakeoff_layers_credentials::grant::{Rights, RightsCache, rights};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_sys::thread::cpu_time;
@@ -62,7 +62,7 @@ fn decide(world: &World, entries: usize) {
 }
 
 fn keep() {
-    let kept = Kept::new(2 * KEPT as usize, 16);
+    let kept = RightsCache::new(2 * KEPT as usize, 16);
     let until = NOW + 100;
     let ask = |object: u64| rights(&kept, (object as u32 % 7, object), until, NOW, Default::default);
     for object in 0..KEPT {
@@ -81,13 +81,13 @@ fn keep() {
 fn record() {
     let force = InForce { epoch: 3, acl: [1; 32], bundles: vec![[2; 32]; 2], revoked: [3; 32] };
     let path = ["projects", "one", "2026", "november", "report.html"].map(|name| name.as_bytes().to_vec());
-    let about = About::Object {
+    let about = DecisionSubject::Object {
         paths: vec![path.into()],
         asked: Operations::ALL,
         rights: Rights { operations: Operations::ALL, most_bytes: None },
-        outcome: Outcome::Allowed { line: 12 },
+        outcome: AuditOutcome::Allowed { line: 12 },
     };
-    let decision = Decision {
+    let decision = LoggedDecision {
         time_unix_s: NOW,
         session: 1_000,
         peer: Some("user:alice@home.example".parse().unwrap()),
@@ -95,7 +95,7 @@ fn record() {
         force: Arc::new(force),
         about,
     };
-    let (mut chain, mut out) = (Chain::start("site.example/node/files/audit"), Vec::new());
+    let (mut chain, mut out) = (LogEnd::start("site.example/node/files/audit"), Vec::new());
     chain.add(&decision, 0, &mut out).unwrap();
     show(&format!("an audit record of {} bytes", out.len()), 20_000, || {
         out.clear();

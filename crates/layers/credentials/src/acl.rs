@@ -12,21 +12,21 @@
 //! Rules at an object and above it add up, from the root down; if a directory has an `only`, just its own rules and
 //! those below it count.
 
-use crate::name::{Domain, Kind, Name};
+use crate::name::{Domain, PrincipalKind, PrincipalName};
 use crate::operation::{Operation, Operations};
-use crate::path::Prefix;
-use bakeoff_layers_base::fault::{self, Lines};
+use crate::path::PathPrefix;
+use bakeoff_layers_base::fault::{self, FaultLines};
 use bakeoff_layers_base::named::Named;
 use bakeoff_layers_base::word;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 /// A fault at a line.
-pub type Fault = fault::Fault<Wrong>;
+pub type AclFault = fault::Fault<AclFaultKind>;
 
 /// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum AclFaultKind {
     /// Not of the form path, verb, name, operations.
     NotARule,
     /// A path that no object can have.
@@ -41,8 +41,8 @@ pub enum Wrong {
 
 /// All faults of a list, in the order of lines.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the access list has faults:\n{}", Lines(.0))]
-pub struct AclError(pub Vec<Fault>);
+#[error("the access list has faults:\n{}", FaultLines(.0))]
+pub struct AclError(pub Vec<AclFault>);
 
 /// A list without faults.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ struct Rule {
 
 /// Rights of a principal at a path, with the lines that grant them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Decision {
+pub struct AclDecision {
     /// The granted operations.
     pub operations: Operations,
     /// The nearest line that grants each operation, by its position; 0 if there is none.
@@ -86,7 +86,7 @@ pub struct Decision {
     pub only: Option<usize>,
 }
 
-impl Decision {
+impl AclDecision {
     /// The nearest line that grants this operation.
     pub fn line(&self, operation: Operation) -> Option<usize> {
         self.lines.get(operation.place()).copied().filter(|line| *line > 0)
@@ -137,8 +137,8 @@ impl Acl {
     }
 
     /// Rights at a path of a principal with these names ([`names`]).
-    pub fn decide(&self, who: &[String], path: &[impl AsRef<[u8]>]) -> Decision {
-        let mut decision = Decision::default();
+    pub fn decide(&self, who: &[String], path: &[impl AsRef<[u8]>]) -> AclDecision {
+        let mut decision = AclDecision::default();
         let mut rest = path.iter();
         let mut here = Some(&self.root);
         while let Some(level) = here {
@@ -171,7 +171,9 @@ impl Acl {
         operation: Operation,
     ) -> Option<usize> {
         let is_group = |who: &str| {
-            who.parse().is_ok_and(|name: Name| name.kind() == Kind::Group && name.domain() == domain)
+            who.parse().is_ok_and(|name: PrincipalName| {
+                name.kind() == PrincipalKind::Group && name.domain() == domain
+            })
         };
         let mut nearest = None;
         let mut rest = path.iter();
@@ -186,7 +188,7 @@ impl Acl {
         nearest
     }
 
-    fn add(&mut self, typed: Typed, line: usize) -> Result<(), (Wrong, String)> {
+    fn add(&mut self, typed: Typed, line: usize) -> Result<(), (AclFaultKind, String)> {
         let mut level = &mut self.root;
         for name in typed.path.names() {
             level = level.below.entry(name.clone().into_bytes()).or_default();
@@ -195,7 +197,7 @@ impl Acl {
             Entry::Occupied(known) => {
                 let (who, path, before) = (known.key(), &typed.path, known.get().line);
                 Err((
-                    Wrong::Twice,
+                    AclFaultKind::Twice,
                     format!("{who} has a rule at {path} already, in line {before}; write one for both"),
                 ))
             }
@@ -211,8 +213,8 @@ impl Acl {
 /// Names by which rules know a principal: its own, those of its groups, and `any` of its domain. With a chain these
 /// are the first giver's name and domain, and the peer's groups. A giver's groups are not known here, so a right that
 /// comes from a group cannot be handed on.
-pub(crate) fn names(subject: &Name, groups: &[Name]) -> Vec<String> {
-    let own = [subject].into_iter().chain(groups).map(Name::to_string);
+pub(crate) fn names(subject: &PrincipalName, groups: &[PrincipalName]) -> Vec<String> {
+    let own = [subject].into_iter().chain(groups).map(PrincipalName::to_string);
     own.chain([any(subject.domain())]).collect()
 }
 
@@ -222,13 +224,13 @@ fn any(domain: &Domain) -> String {
 
 /// A rule as typed.
 struct Typed {
-    path: Prefix,
+    path: PathPrefix,
     only: bool,
     who: String,
     operations: Operations,
 }
 
-fn read(line: &str) -> Result<Typed, (Wrong, String)> {
+fn read(line: &str) -> Result<Typed, (AclFaultKind, String)> {
     let split = match line.strip_prefix('"') {
         Some(quoted) => quoted.split_once('"'),
         None => Some(line.split_once(char::is_whitespace).unwrap_or((line, ""))),
@@ -238,27 +240,28 @@ fn read(line: &str) -> Result<Typed, (Wrong, String)> {
     let [verb, who, operations] = words.as_slice() else {
         let sentence = "no rule; write a path, allow or only, a name and operations, such as /x allow \
                         user:alice@home.example read,list; a path with blanks in \"\"";
-        return Err((Wrong::NotARule, sentence.to_owned()));
+        return Err((AclFaultKind::NotARule, sentence.to_owned()));
     };
-    let path = Prefix::parse(path).ok_or_else(|| {
+    let path = PathPrefix::parse(path).ok_or_else(|| {
         let odd = path.escape_debug();
         (
-            Wrong::OddPath,
+            AclFaultKind::OddPath,
             format!("`{odd}` is no path from the root; write names and single / between, such as /a/b"),
         )
     })?;
     let only = match *verb {
         "allow" => false,
         "only" => true,
-        other => return Err((Wrong::Unknown, unknown("verb", other, &["allow", "only"]))),
+        other => return Err((AclFaultKind::Unknown, unknown("verb", other, &["allow", "only"]))),
     };
     let domain = who.strip_prefix("any@").map(|domain| domain.parse().map(|domain: Domain| any(&domain)));
-    let who = domain.unwrap_or_else(|| who.parse().map(|name: Name| name.to_string()));
-    let who = who
-        .map_err(|no_name| (Wrong::OddName, format!("{no_name}; or any@home.example for all of a domain")))?;
+    let who = domain.unwrap_or_else(|| who.parse().map(|name: PrincipalName| name.to_string()));
+    let who = who.map_err(|no_name| {
+        (AclFaultKind::OddName, format!("{no_name}; or any@home.example for all of a domain"))
+    })?;
     let operations = Operations::of_words(operations).map_err(|word| {
         let known: Vec<&str> = Operation::ALL.into_iter().map(Operation::name).chain(["all"]).collect();
-        (Wrong::Unknown, unknown("operation", word, &known))
+        (AclFaultKind::Unknown, unknown("operation", word, &known))
     })?;
     Ok(Typed { path, only, who, operations })
 }
@@ -280,19 +283,19 @@ mod tests {
     use super::*;
 
     /// Fault, text, message.
-    const CASES: [(Wrong, &str, &str); 12] = [
-        (Wrong::NotARule, "/x allow user:a@b", "write a path, allow or only"),
-        (Wrong::NotARule, "/x allow user:a@b read list", "write a path, allow or only"),
-        (Wrong::NotARule, "\"/x allow user:a@b read", "a path with blanks in \"\""),
-        (Wrong::OddPath, "x allow user:a@b read", "`x` is no path from the root"),
-        (Wrong::OddPath, "/x/../y allow user:a@b read", "single / between"),
-        (Wrong::Unknown, "/x alow user:a@b read", "did you mean `allow`?"),
-        (Wrong::Unknown, "/x deny user:a@b read", "nothing is denied here"),
-        (Wrong::Unknown, "/x allow user:a@b raed", "did you mean `read`?"),
-        (Wrong::Unknown, "/x allow user:a@b read,rename", "write remove"),
-        (Wrong::OddName, "/x allow alice read", "user:alice@home.example"),
-        (Wrong::OddName, "/x allow any@ read", "any@home.example"),
-        (Wrong::Twice, "/y only user:z@b list", "in line 3; write one for both"),
+    const CASES: [(AclFaultKind, &str, &str); 12] = [
+        (AclFaultKind::NotARule, "/x allow user:a@b", "write a path, allow or only"),
+        (AclFaultKind::NotARule, "/x allow user:a@b read list", "write a path, allow or only"),
+        (AclFaultKind::NotARule, "\"/x allow user:a@b read", "a path with blanks in \"\""),
+        (AclFaultKind::OddPath, "x allow user:a@b read", "`x` is no path from the root"),
+        (AclFaultKind::OddPath, "/x/../y allow user:a@b read", "single / between"),
+        (AclFaultKind::Unknown, "/x alow user:a@b read", "did you mean `allow`?"),
+        (AclFaultKind::Unknown, "/x deny user:a@b read", "nothing is denied here"),
+        (AclFaultKind::Unknown, "/x allow user:a@b raed", "did you mean `read`?"),
+        (AclFaultKind::Unknown, "/x allow user:a@b read,rename", "write remove"),
+        (AclFaultKind::OddName, "/x allow alice read", "user:alice@home.example"),
+        (AclFaultKind::OddName, "/x allow any@ read", "any@home.example"),
+        (AclFaultKind::Twice, "/y only user:z@b list", "in line 3; write one for both"),
     ];
 
     #[test]
@@ -313,7 +316,7 @@ mod tests {
         let text = "/ allow group:staff@b read,list\n/p allow user:a@b all\n/p/s only user:c@b read\n/p/s allow any@b list\n\
                     \"/p q\" allow user:a@b create\n";
         let acl = Acl::of_text(text, "acl").unwrap();
-        let groups: [Name; 1] = ["group:staff@b".parse().unwrap()];
+        let groups: [PrincipalName; 1] = ["group:staff@b".parse().unwrap()];
         let who = names(&"user:a@b".parse().unwrap(), &groups);
         let decide = |path: &[&str]| acl.decide(&who, path);
         assert_eq!(decide(&[]).operations.to_string(), "read,list");

@@ -22,8 +22,8 @@
 use crate::key::PublicKey;
 use crate::leaf::root_key;
 use crate::name::Domain;
-use bakeoff_layers_base::manifest::Refusal;
-use bakeoff_layers_base::manifest::load::Trust;
+use bakeoff_layers_base::manifest::ManifestRefusal;
+use bakeoff_layers_base::manifest::load::TrustConditions;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::{CertificateDer, TrustAnchor};
@@ -40,7 +40,7 @@ const MOST_ADDRESSES: usize = 4;
 
 /// Keys and agents of a domain.
 #[derive(Clone, Debug)]
-pub struct Bundle {
+pub struct DomainBundle {
     /// The domain.
     pub domain: Domain,
     /// Rises with each new bundle; an older one is a rollback.
@@ -78,7 +78,7 @@ impl Draft<'_> {
     ///
     /// # Errors
     /// It would be refused, with the reason.
-    pub fn text(&self) -> Result<String, Refusal> {
+    pub fn text(&self) -> Result<String, ManifestRefusal> {
         let mut text = format!(
             "bakeoff-trust 1\ndomain {}\nversion {}\nnot-after {}\n",
             self.domain, self.version, self.not_after_unix_s
@@ -94,19 +94,19 @@ impl Draft<'_> {
     }
 }
 
-impl Bundle {
+impl DomainBundle {
     /// Reads a bundle and checks its signature, time and version.
     ///
     /// # Errors
     /// It is refused, by name.
-    pub fn read(bytes: &[u8], signature: &str, trust: &Trust<'_>) -> Result<Self, Refusal> {
+    pub fn read(bytes: &[u8], signature: &str, trust: &TrustConditions<'_>) -> Result<Self, ManifestRefusal> {
         trust.key.verify(bytes, signature)?;
         let bundle = Self::read_unverified(bytes)?;
         if bundle.not_after_unix_s < trust.now_unix_s {
-            return Err(Refusal::Expired { not_after: bundle.not_after_unix_s });
+            return Err(ManifestRefusal::Expired { not_after: bundle.not_after_unix_s });
         }
         if bundle.version < trust.seen_version {
-            return Err(Refusal::RolledBack { version: bundle.version, seen: trust.seen_version });
+            return Err(ManifestRefusal::RolledBack { version: bundle.version, seen: trust.seen_version });
         }
         Ok(bundle)
     }
@@ -115,7 +115,7 @@ impl Bundle {
     ///
     /// # Errors
     /// It would be refused, which cannot happen to a bundle that was read.
-    pub fn text(&self) -> Result<String, Refusal> {
+    pub fn text(&self) -> Result<String, ManifestRefusal> {
         let roots: Vec<Vec<u8>> = self.roots.iter().map(|root| root.to_vec()).collect();
         let Self { domain, version, not_after_unix_s, ca, addresses, .. } = self;
         let (version, not_after_unix_s) = (*version, *not_after_unix_s);
@@ -126,11 +126,14 @@ impl Bundle {
     ///
     /// # Errors
     /// It is refused, by name.
-    pub fn read_unverified(bytes: &[u8]) -> Result<Self, Refusal> {
+    pub fn read_unverified(bytes: &[u8]) -> Result<Self, ManifestRefusal> {
         if bytes.len() > MOST_BYTES {
-            return Err(Refusal::Malformed { line: 1, what: "a bundle of at most 64 KiB" });
+            return Err(ManifestRefusal::Malformed { line: 1, what: "a bundle of at most 64 KiB" });
         }
-        parse(std::str::from_utf8(bytes).map_err(|_| Refusal::Malformed { line: 1, what: "text in UTF-8" })?)
+        parse(
+            std::str::from_utf8(bytes)
+                .map_err(|_| ManifestRefusal::Malformed { line: 1, what: "text in UTF-8" })?,
+        )
     }
 
     /// Whether it has expired.
@@ -161,24 +164,24 @@ impl Bundle {
 
 /// The known bundles.
 #[derive(Clone, Debug, Default)]
-pub struct Bundles(HashMap<Domain, Bundle>);
+pub struct Bundles(HashMap<Domain, DomainBundle>);
 
 impl Bundles {
     /// Bundle of a domain.
-    pub fn get(&self, domain: &Domain) -> Option<&Bundle> {
+    pub fn get(&self, domain: &Domain) -> Option<&DomainBundle> {
         self.0.get(domain)
     }
 
     /// All of them, in no order.
-    pub fn each(&self) -> impl Iterator<Item = &Bundle> {
+    pub fn each(&self) -> impl Iterator<Item = &DomainBundle> {
         self.0.values()
     }
 }
 
-impl FromIterator<Bundle> for Bundles {
+impl FromIterator<DomainBundle> for Bundles {
     /// Of several bundles of a domain it keeps the newest.
-    fn from_iter<I: IntoIterator<Item = Bundle>>(bundles: I) -> Self {
-        let mut all = HashMap::<Domain, Bundle>::new();
+    fn from_iter<I: IntoIterator<Item = DomainBundle>>(bundles: I) -> Self {
+        let mut all = HashMap::<Domain, DomainBundle>::new();
         for bundle in bundles {
             if all.get(&bundle.domain).is_none_or(|known| known.version < bundle.version) {
                 all.insert(bundle.domain.clone(), bundle);
@@ -201,9 +204,9 @@ impl<'t> Rest<'t> {
         word: &str,
         what: &'static str,
         read: impl FnOnce(&'t str) -> Option<T>,
-    ) -> Result<T, Refusal> {
+    ) -> Result<T, ManifestRefusal> {
         let value = self.lines.next().and_then(|line| line.strip_prefix(word)?.strip_prefix(' '));
-        let value = value.and_then(read).ok_or(Refusal::Malformed { line: self.next, what })?;
+        let value = value.and_then(read).ok_or(ManifestRefusal::Malformed { line: self.next, what })?;
         self.next += 1;
         Ok(value)
     }
@@ -215,7 +218,7 @@ impl<'t> Rest<'t> {
         what: &'static str,
         number: RangeInclusive<usize>,
         read: impl Fn(&'t str) -> Option<T>,
-    ) -> Result<Vec<T>, Refusal> {
+    ) -> Result<Vec<T>, ManifestRefusal> {
         let mut found = Vec::new();
         let more =
             |rest: &mut Self| rest.lines.peek().is_some_and(|line| line.split(' ').next() == Some(word));
@@ -226,15 +229,18 @@ impl<'t> Rest<'t> {
     }
 
     /// Checks that nothing is left.
-    fn end(mut self) -> Result<(), Refusal> {
-        let left = self.lines.next().map(|_| Refusal::Malformed { line: self.next, what: "the end" });
+    fn end(mut self) -> Result<(), ManifestRefusal> {
+        let left = self.lines.next().map(|_| ManifestRefusal::Malformed { line: self.next, what: "the end" });
         left.map_or(Ok(()), Err)
     }
 }
 
-fn parse(text: &str) -> Result<Bundle, Refusal> {
+fn parse(text: &str) -> Result<DomainBundle, ManifestRefusal> {
     if !text.ends_with('\n') {
-        return Err(Refusal::Malformed { line: text.lines().count().max(1), what: "the end of a line" });
+        return Err(ManifestRefusal::Malformed {
+            line: text.lines().count().max(1),
+            what: "the end of a line",
+        });
     }
     let mut rest = Rest { lines: text.lines().peekable(), next: 1 };
     rest.field("bakeoff-trust", "`bakeoff-trust 1`", |version| (version == "1").then_some(()))?;
@@ -260,7 +266,7 @@ fn parse(text: &str) -> Result<Bundle, Refusal> {
     };
     let addresses = rest.fields("ola", "`ola` and HOST:PORT", 0..=MOST_ADDRESSES, address)?;
     rest.end()?;
-    let mut bundle = Bundle {
+    let mut bundle = DomainBundle {
         domain,
         version,
         not_after_unix_s,

@@ -4,24 +4,28 @@
 //! lengths, duplicate or unordered keys. So each value is encoded again and the bytes are compared. Before that,
 //! length and depth are limited.
 
-use crate::refusal::{Piece, Refusal};
+use crate::refusal::{CredentialRefusal, Piece};
 use ciborium::Value;
 
 /// Limit on nesting. A path within a grant within claims is the deepest in use, at 4.
 const DEPTH: usize = 8;
 
 /// Reads one value that fills the bytes.
-pub(crate) fn read(bytes: &[u8], most_bytes: usize, of: &Piece<'_>) -> Result<Value, Refusal> {
+pub(crate) fn read(bytes: &[u8], most_bytes: usize, of: &Piece<'_>) -> Result<Value, CredentialRefusal> {
     if bytes.len() > most_bytes {
-        return Err(of.refuse(Refusal::TooLarge));
+        return Err(of.refuse(CredentialRefusal::TooLarge));
     }
     let mut rest = bytes;
     let value: Value = ciborium::de::from_reader_with_recursion_limit(&mut rest, DEPTH)
-        .map_err(|_| of.refuse(Refusal::Malformed))?;
+        .map_err(|_| of.refuse(CredentialRefusal::Malformed))?;
     if !rest.is_empty() {
-        return Err(of.refuse(Refusal::TrailingData));
+        return Err(of.refuse(CredentialRefusal::TrailingData));
     }
-    if is_ordered(&value) && write(&value) == bytes { Ok(value) } else { Err(of.refuse(Refusal::Malformed)) }
+    if is_ordered(&value) && write(&value) == bytes {
+        Ok(value)
+    } else {
+        Err(of.refuse(CredentialRefusal::Malformed))
+    }
 }
 
 /// The bytes of a value whose maps are in order.

@@ -4,22 +4,22 @@
 
 use crate::acl::{Acl, names};
 use crate::key::Serial;
-use crate::name::{Domain, Name};
+use crate::name::{Domain, PrincipalName};
 use crate::operation::{Operation, Operations};
-use crate::statement::{Scope, Transfer, left};
+use crate::statement::{DelegationScope, Transfer, left};
 use crate::verify::Item;
 use bakeoff_layers_base::verdict::Verdicts;
 
 /// Verified grant of a session: whose rights, used by whom, and within which scopes.
 #[derive(Clone, Debug)]
-pub struct Grant {
+pub struct SessionGrant {
     /// Principal whose rights these are: the first giver, or the peer itself.
-    pub subject: Name,
+    pub subject: PrincipalName,
     /// Principal that uses them: the peer of TLS.
-    pub acts_as: Name,
+    pub acts_as: PrincipalName,
     /// Groups of the peer, by its agent's word. A giver's groups do not count: a right that comes from a group cannot
     /// be handed on.
-    pub groups: Vec<Name>,
+    pub groups: Vec<PrincipalName>,
     /// End of the grant, in seconds since 1970: the earliest of everything that it stands on.
     pub expires_unix_s: u64,
     /// Items whose revocation by their domain ends the grant.
@@ -33,15 +33,15 @@ pub struct Grant {
 /// A link of its transfer chain.
 #[derive(Clone, Debug)]
 struct Link {
-    giver: Name,
+    giver: PrincipalName,
     serial: Serial,
     until_unix_s: u64,
-    scopes: Vec<Scope>,
+    scopes: Vec<DelegationScope>,
 }
 
 /// Byte limit of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limit {
+pub struct ByteLimit {
     /// Serial number of the link.
     pub serial: Serial,
     /// The limit, in bytes.
@@ -61,17 +61,17 @@ pub struct Rights {
 
 /// Decision on an operation, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Because {
+pub struct OperationDecision {
     /// Whether it is granted.
     pub granted: bool,
     /// The reason as a sentence, without a full stop.
     pub reason: String,
 }
 
-impl Grant {
+impl SessionGrant {
     pub(crate) fn new(
-        acts_as: Name,
-        groups: Vec<Name>,
+        acts_as: PrincipalName,
+        groups: Vec<PrincipalName>,
         links: Vec<Transfer>,
         expires_unix_s: u64,
         stands_on: Vec<(Domain, Item)>,
@@ -99,17 +99,17 @@ impl Grant {
     }
 
     /// Byte limits of the links that have one, at a path.
-    pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<Limit> {
+    pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<ByteLimit> {
         let limit = |link: &Link| {
             let most_bytes = left(&link.scopes, path).1?;
-            Some(Limit { serial: link.serial, most_bytes, until_unix_s: link.until_unix_s })
+            Some(ByteLimit { serial: link.serial, most_bytes, until_unix_s: link.until_unix_s })
         };
         self.links.iter().filter_map(limit).collect()
     }
 
     /// Whether a path is at or above something that is granted: a rule and each link name a path there or below.
     pub fn leads(&self, acl: &Acl, path: &[impl AsRef<[u8]>]) -> bool {
-        let goes = |scope: &Scope| {
+        let goes = |scope: &DelegationScope| {
             let mut names = scope.path.names().iter().zip(path);
             names.all(|(own, name)| own.as_bytes() == name.as_ref())
         };
@@ -123,7 +123,7 @@ impl Grant {
     }
 
     /// Whether an operation is granted, and which line or link decided.
-    pub fn because(&self, acl: &Acl, path: &[impl AsRef<[u8]>], operation: Operation) -> Because {
+    pub fn because(&self, acl: &Acl, path: &[impl AsRef<[u8]>], operation: Operation) -> OperationDecision {
         let decision = acl.decide(&self.who, path);
         let (word, subject, file) = (operation.name(), &self.subject, acl.file());
         let Some(line) = decision.line(operation) else {
@@ -135,7 +135,7 @@ impl Grant {
             });
             let reason =
                 format!("no rule of {file} lets {subject} {word} here{only}{group}; ask who keeps that list");
-            return Because { granted: false, reason };
+            return OperationDecision { granted: false, reason };
         };
         let narrow = |(_, link): &(usize, &Link)| !left(&link.scopes, path).0.has(operation);
         if let Some((index, Link { giver, .. })) = self.links.iter().enumerate().find(narrow) {
@@ -144,23 +144,26 @@ impl Grant {
                  that does",
                 index + 1
             );
-            return Because { granted: false, reason };
+            return OperationDecision { granted: false, reason };
         }
         let through = match self.links.len() {
             0 => String::new(),
             links => format!(", and {} acts so through {links} link(s), of which each does", self.acts_as),
         };
-        Because { granted: true, reason: format!("{file}:{line} lets {subject} {word} here{through}") }
+        OperationDecision {
+            granted: true,
+            reason: format!("{file}:{line} lets {subject} {word} here{through}"),
+        }
     }
 }
 
 /// Cached rights, by session and object.
-pub type Kept = Verdicts<(u32, u64), Rights>;
+pub type RightsCache = Verdicts<(u32, u64), Rights>;
 
 /// Rights to an object in a session, cached until the grant ends, or the object or the rules change. `decide` must
 /// take the access list itself: a list taken before could outlive a change of rules in between.
 pub fn rights(
-    kept: &Kept,
+    kept: &RightsCache,
     (session, object): (u32, u64),
     expires_unix_s: u64,
     now_unix_s: u64,
@@ -184,7 +187,7 @@ mod tests {
 
     #[test]
     fn kept_rights_end_with_the_grant_and_with_the_rules() {
-        let kept = Kept::new(100, 2);
+        let kept = RightsCache::new(100, 2);
         let all = Rights { operations: Operations::ALL, most_bytes: None };
         assert_eq!(rights(&kept, (1, 7), 50, 40, || all), all);
         assert_eq!(rights(&kept, (1, 7), 50, 49, || panic!("decided again")), all);

@@ -6,8 +6,8 @@
 
 use crate::bundle::MOST_KEYS;
 use crate::cbor;
-use crate::name::{Domain, Name};
-use crate::refusal::{Piece, Refusal};
+use crate::name::{Domain, PrincipalName};
+use crate::refusal::{CredentialRefusal, Piece};
 use ciborium::Value;
 use std::str::FromStr;
 
@@ -26,9 +26,9 @@ const _: () = assert!((2 * MOST_BESIDE + 2) * MOST_KEYS + MOST_LINKS <= MOST_SIG
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hello {
     /// Identities of givers and of roles' owners, with their names; an owner's comes before that of the role.
-    pub identities: Vec<(Name, Vec<u8>)>,
+    pub identities: Vec<(PrincipalName, Vec<u8>)>,
     /// Transfers, with their givers, from the first giver to the holder.
-    pub chain: Vec<(Name, Vec<u8>)>,
+    pub chain: Vec<(PrincipalName, Vec<u8>)>,
     /// Statuses, with their domains.
     pub statuses: Vec<(Domain, Vec<u8>)>,
 }
@@ -38,11 +38,11 @@ impl Hello {
     ///
     /// # Errors
     /// It is refused, by name.
-    pub fn read(bytes: &[u8]) -> Result<Self, Refusal> {
+    pub fn read(bytes: &[u8]) -> Result<Self, CredentialRefusal> {
         let of = Piece::of("HELLO");
         let value = cbor::read(bytes, MOST_BYTES, &of)?;
         let lists: Option<[Value; 3]> = value.into_array().ok().and_then(|lists| lists.try_into().ok());
-        let [identities, chain, statuses] = lists.ok_or_else(|| of.refuse(Refusal::Malformed))?;
+        let [identities, chain, statuses] = lists.ok_or_else(|| of.refuse(CredentialRefusal::Malformed))?;
         let hello = Self {
             identities: pairs(identities, &of)?,
             chain: pairs(chain, &of)?,
@@ -63,22 +63,22 @@ impl Hello {
     }
 
     /// Refuses a HELLO that exceeds a limit.
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
+    pub(crate) fn check(&self) -> Result<(), CredentialRefusal> {
         if self.chain.len() > MOST_LINKS {
-            return Err(Piece::of("the chain").refuse(Refusal::TooDeep));
+            return Err(Piece::of("the chain").refuse(CredentialRefusal::TooDeep));
         }
         if self.identities.len().max(self.statuses.len()) > MOST_BESIDE {
-            return Err(Piece::of("HELLO").refuse(Refusal::TooLarge));
+            return Err(Piece::of("HELLO").refuse(CredentialRefusal::TooLarge));
         }
         Ok(())
     }
 }
 
-fn pairs<T: FromStr>(list: Value, of: &Piece<'_>) -> Result<Vec<(T, Vec<u8>)>, Refusal> {
+fn pairs<T: FromStr>(list: Value, of: &Piece<'_>) -> Result<Vec<(T, Vec<u8>)>, CredentialRefusal> {
     let pair = |value: Value| {
         let [whose, bytes]: [Value; 2] = value.into_array().ok()?.try_into().ok()?;
         Some((whose.as_text()?.parse().ok()?, bytes.into_bytes().ok()?))
     };
     let pairs: Option<Vec<_>> = list.into_array().ok().and_then(|list| list.into_iter().map(pair).collect());
-    pairs.ok_or_else(|| of.refuse(Refusal::Malformed))
+    pairs.ok_or_else(|| of.refuse(CredentialRefusal::Malformed))
 }

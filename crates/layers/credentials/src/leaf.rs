@@ -7,12 +7,12 @@
 //! The extension is `2.25.247781882573744415002592301549252040371` (the UUID ba690e02-f3ac-475a-bf51-ea3bd73cd6b3 as
 //! one integer). It is not critical, so that a stock `openssl verify` accepts the leaf, too.
 
-use crate::bundle::Bundle;
+use crate::bundle::DomainBundle;
 use crate::der;
 use crate::key::{PublicKey, SecretKey, Serial};
-use crate::name::{Domain, Kind, Name};
-use crate::refusal::{Piece, Refusal};
-use crate::statement::{Identity, within};
+use crate::name::{Domain, PrincipalKind, PrincipalName};
+use crate::refusal::{CredentialRefusal, Piece};
+use crate::statement::{IdentityContent, within};
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber, SignatureAlgorithm, SigningKey,
@@ -46,8 +46,8 @@ const STAND_IN_BYTES: [u8; 20] = [
 /// A leaf with a verified signature.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Leaf<'a> {
-    pub(crate) name: Name,
-    pub(crate) groups: Vec<Name>,
+    pub(crate) name: PrincipalName,
+    pub(crate) groups: Vec<PrincipalName>,
     pub(crate) key: PublicKey,
     pub(crate) until_unix_s: u64,
     /// The CA's statement, still unopened.
@@ -55,14 +55,14 @@ pub(crate) struct Leaf<'a> {
 }
 
 /// Domain whose bundle verifies a leaf: that of its first name. Nothing else in it is believed before.
-pub(crate) fn domain_of(leaf: &CertificateDer<'_>, of: &Piece<'_>) -> Result<Domain, Refusal> {
-    let name = parsed(leaf, of)?.valid_uri_names().next().and_then(Name::of_uri);
-    name.map(|name| name.domain().clone()).ok_or_else(|| of.refuse(Refusal::Malformed))
+pub(crate) fn domain_of(leaf: &CertificateDer<'_>, of: &Piece<'_>) -> Result<Domain, CredentialRefusal> {
+    let name = parsed(leaf, of)?.valid_uri_names().next().and_then(PrincipalName::of_uri);
+    name.map(|name| name.domain().clone()).ok_or_else(|| of.refuse(CredentialRefusal::Malformed))
 }
 
-fn parsed<'a>(leaf: &'a CertificateDer<'_>, of: &Piece<'_>) -> Result<EndEntityCert<'a>, Refusal> {
+fn parsed<'a>(leaf: &'a CertificateDer<'_>, of: &Piece<'_>) -> Result<EndEntityCert<'a>, CredentialRefusal> {
     if leaf.len() > MOST_BYTES {
-        return Err(of.refuse(Refusal::TooLarge));
+        return Err(of.refuse(CredentialRefusal::TooLarge));
     }
     EndEntityCert::try_from(leaf).map_err(|error| refused(&error, of))
 }
@@ -71,11 +71,11 @@ impl<'a> Leaf<'a> {
     /// Verifies it under the agents of a bundle.
     pub(crate) fn read(
         der: &'a CertificateDer<'_>,
-        bundle: &Bundle,
+        bundle: &DomainBundle,
         now_unix_s: u64,
         of: &Piece<'_>,
-    ) -> Result<Self, Refusal> {
-        let malformed = || of.refuse(Refusal::Malformed);
+    ) -> Result<Self, CredentialRefusal> {
+        let malformed = || of.refuse(CredentialRefusal::Malformed);
         let leaf = parsed(der, of)?;
         let (from_unix_s, until_unix_s) = times(&leaf).ok_or_else(malformed)?;
         within(from_unix_s, until_unix_s, now_unix_s, of)?;
@@ -83,35 +83,39 @@ impl<'a> Leaf<'a> {
         leaf.verify_for_usage(&ed25519, bundle.anchors(), &[], at(now_unix_s), usage, None, None)
             .map_err(|error| refused(&error, of))?;
         if until_unix_s - from_unix_s > MOST_LIFE_S {
-            return Err(of.refuse(Refusal::LongerLived));
+            return Err(of.refuse(CredentialRefusal::LongerLived));
         }
-        let mut names = leaf.valid_uri_names().map(Name::of_uri);
-        let name = names.next().flatten().filter(|name| name.kind() != Kind::Group).ok_or_else(malformed)?;
-        let groups: Option<Vec<Name>> = names.collect();
-        let groups = groups.filter(|groups| groups.iter().all(|group| group.kind() == Kind::Group));
+        let mut names = leaf.valid_uri_names().map(PrincipalName::of_uri);
+        let name = names
+            .next()
+            .flatten()
+            .filter(|name| name.kind() != PrincipalKind::Group)
+            .ok_or_else(malformed)?;
+        let groups: Option<Vec<PrincipalName>> = names.collect();
+        let groups = groups.filter(|groups| groups.iter().all(|group| group.kind() == PrincipalKind::Group));
         let groups = groups.ok_or_else(malformed)?;
         if [&name].into_iter().chain(&groups).any(|name| *name.domain() != bundle.domain) {
-            return Err(of.refuse(Refusal::NotItsDomain));
+            return Err(of.refuse(CredentialRefusal::NotItsDomain));
         }
         let mut content = der::extension(der, &OURS).ok_or_else(malformed)?;
         let identity = der::take(&mut content, der::OCTETS).ok_or_else(malformed)?;
         if !content.is_empty() {
-            return Err(of.refuse(Refusal::TrailingData));
+            return Err(of.refuse(CredentialRefusal::TrailingData));
         }
-        let key = key_of(&leaf).ok_or_else(|| of.refuse(Refusal::UnknownAlgorithm))?;
+        let key = key_of(&leaf).ok_or_else(|| of.refuse(CredentialRefusal::UnknownAlgorithm))?;
         Ok(Self { name, groups, key, until_unix_s, identity })
     }
 }
 
 /// Content of a new leaf.
 #[derive(Clone, Copy, Debug)]
-pub struct Order<'a> {
+pub struct NewLeaf<'a> {
     /// An identity that was opened under the domain's CA, or its owner's key.
-    pub identity: &'a Identity,
+    pub identity: &'a IdentityContent,
     /// Its bytes.
     pub statement: &'a [u8],
     /// The groups of the holder.
-    pub groups: &'a [Name],
+    pub groups: &'a [PrincipalName],
     /// Start, in seconds since 1970.
     pub from_unix_s: u64,
     /// End, in seconds since 1970.
@@ -122,21 +126,21 @@ pub struct Order<'a> {
 ///
 /// # Errors
 /// It would be refused; or there are no random numbers.
-pub fn make(order: &Order<'_>, domain: &Domain, agent: &SecretKey) -> Result<Vec<u8>, Refusal> {
+pub fn make(order: &NewLeaf<'_>, domain: &Domain, agent: &SecretKey) -> Result<Vec<u8>, CredentialRefusal> {
     let name = &order.identity.name;
     let of = Piece::of("the leaf").by(name);
     if order.until_unix_s.saturating_sub(order.from_unix_s) > MOST_LIFE_S {
-        return Err(of.refuse(Refusal::LongerLived));
+        return Err(of.refuse(CredentialRefusal::LongerLived));
     }
     within(order.identity.from_unix_s, order.identity.until_unix_s, order.from_unix_s, &of)?;
     if [name].into_iter().chain(order.groups).any(|name| name.domain() != domain) {
-        return Err(of.refuse(Refusal::NotItsDomain));
+        return Err(of.refuse(CredentialRefusal::NotItsDomain));
     }
     if order.groups.len() > MOST_GROUPS {
-        return Err(of.refuse(Refusal::TooLarge));
+        return Err(of.refuse(CredentialRefusal::TooLarge));
     }
-    let malformed = || of.refuse(Refusal::Malformed);
-    if order.groups.iter().any(|group| group.kind() != Kind::Group) {
+    let malformed = || of.refuse(CredentialRefusal::Malformed);
+    if order.groups.iter().any(|group| group.kind() != PrincipalKind::Group) {
         return Err(malformed());
     }
     let names = [name].into_iter().chain(order.groups).map(|name| uri(name.uri()));
@@ -162,10 +166,10 @@ pub fn make_root(
     agent: &SecretKey,
     from_unix_s: u64,
     until_unix_s: u64,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, CredentialRefusal> {
     let made = params_of_root(domain, from_unix_s, until_unix_s)
         .and_then(|params| params.self_signed(&Agent(agent)).ok())
-        .ok_or_else(|| Piece::of("the agent's certificate").refuse(Refusal::Malformed))?;
+        .ok_or_else(|| Piece::of("the agent's certificate").refuse(CredentialRefusal::Malformed))?;
     Ok(made.der().to_vec())
 }
 
@@ -281,14 +285,14 @@ fn times(certificate: &EndEntityCert<'_>) -> Option<(u64, u64)> {
     }
 }
 
-fn refused(error: &Error, of: &Piece<'_>) -> Refusal {
+fn refused(error: &Error, of: &Piece<'_>) -> CredentialRefusal {
     of.refuse(match error {
-        Error::CertExpired { .. } => Refusal::Expired,
-        Error::CertNotValidYet { .. } => Refusal::NotYetValid,
-        Error::UnknownIssuer => Refusal::NotItsDomain,
-        Error::InvalidSignatureForPublicKey => Refusal::BadSignature,
+        Error::CertExpired { .. } => CredentialRefusal::Expired,
+        Error::CertNotValidYet { .. } => CredentialRefusal::NotYetValid,
+        Error::UnknownIssuer => CredentialRefusal::NotItsDomain,
+        Error::InvalidSignatureForPublicKey => CredentialRefusal::BadSignature,
         Error::UnsupportedSignatureAlgorithmContext(_)
-        | Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => Refusal::UnknownAlgorithm,
-        _ => Refusal::Malformed,
+        | Error::UnsupportedSignatureAlgorithmForPublicKeyContext(_) => CredentialRefusal::UnknownAlgorithm,
+        _ => CredentialRefusal::Malformed,
     })
 }

@@ -25,5 +25,5 @@ pub mod statement;
 pub mod tls;
 mod verify;
 
-pub use refusal::Refusal;
+pub use refusal::CredentialRefusal;
 pub use verify::{Item, MOST_SKEW_S, Revoked, verify, verify_node};

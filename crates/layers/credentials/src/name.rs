@@ -17,7 +17,7 @@ const MOST_LABEL: usize = 63;
 named! {
     /// What a principal is.
     #[derive(PartialOrd, Ord, Hash)]
-    pub enum Kind {
+    pub enum PrincipalKind {
         /// Somebody.
         User "user",
         /// A machine, or a server on one.
@@ -70,15 +70,15 @@ impl fmt::Display for Domain {
 
 /// A principal: `user:alice@home.example`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Name {
-    kind: Kind,
+pub struct PrincipalName {
+    kind: PrincipalKind,
     local: String,
     domain: Domain,
 }
 
-impl Name {
+impl PrincipalName {
     /// Its kind.
-    pub const fn kind(&self) -> Kind {
+    pub const fn kind(&self) -> PrincipalKind {
         self.kind
     }
 
@@ -94,8 +94,8 @@ impl Name {
 
     /// Owner of a role, whose key certifies it: `user:alice@home.example` for `role:editor.alice@home.example`.
     pub fn owner(&self) -> Option<Self> {
-        let (_, owner) = self.local.split_once('.').filter(|_| self.kind == Kind::Role)?;
-        Some(Self { kind: Kind::User, local: owner.to_owned(), domain: self.domain.clone() })
+        let (_, owner) = self.local.split_once('.').filter(|_| self.kind == PrincipalKind::Role)?;
+        Some(Self { kind: PrincipalKind::User, local: owner.to_owned(), domain: self.domain.clone() })
     }
 
     /// As a SPIFFE URI: `spiffe://home.example/user/alice`.
@@ -111,15 +111,15 @@ impl Name {
     }
 
     fn of(kind: &str, local: &str, domain: &str) -> Option<Self> {
-        let kind = Kind::of_name(kind)?;
+        let kind = PrincipalKind::of_name(kind)?;
         let whole = local.len() <= MOST_LOCAL && local.split('.').all(|label| is_label(label, "_"));
-        let owned = kind != Kind::Role || local.contains('.');
+        let owned = kind != PrincipalKind::Role || local.contains('.');
         (whole && owned).then_some(())?;
         Some(Self { kind, local: local.to_owned(), domain: domain.parse().ok()? })
     }
 }
 
-impl FromStr for Name {
+impl FromStr for PrincipalName {
     type Err = NoName;
 
     fn from_str(text: &str) -> Result<Self, NoName> {
@@ -129,7 +129,7 @@ impl FromStr for Name {
     }
 }
 
-impl fmt::Display for Name {
+impl fmt::Display for PrincipalName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}@{}", self.kind.name(), self.local, self.domain)
     }
@@ -157,9 +157,9 @@ mod tests {
             ("role:editor.alice@home.example", "spiffe://home.example/role/editor.alice"),
             ("group:staff_2@localhost", "spiffe://localhost/group/staff_2"),
         ] {
-            let name: Name = text.parse().unwrap();
+            let name: PrincipalName = text.parse().unwrap();
             assert_eq!((name.to_string().as_str(), name.uri().as_str()), (text, uri));
-            assert_eq!(Name::of_uri(uri), Some(name));
+            assert_eq!(PrincipalName::of_uri(uri), Some(name));
         }
     }
 
@@ -197,7 +197,7 @@ mod tests {
             "user:a@b_c",
             &long,
         ] {
-            assert!(bad.parse::<Name>().is_err(), "{bad:?}");
+            assert!(bad.parse::<PrincipalName>().is_err(), "{bad:?}");
         }
         for bad in [
             "spiffe://home",
@@ -212,13 +212,14 @@ mod tests {
             "spiffe://home//user/a",
             "https://home/user/a",
         ] {
-            assert_eq!(Name::of_uri(bad), None, "{bad:?}");
+            assert_eq!(PrincipalName::of_uri(bad), None, "{bad:?}");
         }
     }
 
     #[test]
     fn a_roles_owner_is_what_follows_its_first_dot() {
-        let owner = |text: &str| text.parse::<Name>().unwrap().owner().map(|owner| owner.to_string());
+        let owner =
+            |text: &str| text.parse::<PrincipalName>().unwrap().owner().map(|owner| owner.to_string());
         assert_eq!(owner("role:editor.alice@a").as_deref(), Some("user:alice@a"));
         assert_eq!(owner("role:editor.alice.smith@a").as_deref(), Some("user:alice.smith@a"));
         assert_eq!(owner("user:alice.smith@a"), None);

@@ -12,9 +12,9 @@ const MOST_NAMES: usize = 256;
 
 /// A directory or file and everything below it: the names from the root down.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Prefix(Vec<String>);
+pub struct PathPrefix(Vec<String>);
 
-impl Prefix {
+impl PathPrefix {
     /// From names, if all are valid.
     pub fn of(names: Vec<String>) -> Option<Self> {
         (names.len() <= MOST_NAMES && names.iter().all(|name| is_name(name))).then_some(Self(names))
@@ -41,7 +41,7 @@ impl Prefix {
     }
 }
 
-impl fmt::Display for Prefix {
+impl fmt::Display for PathPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "/{}", self.0.join("/"))
     }
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_prefix_covers_whole_names_only() {
-        let covers = |prefix: &str, path: &[&str]| Prefix::parse(prefix).unwrap().covers(path);
+        let covers = |prefix: &str, path: &[&str]| PathPrefix::parse(prefix).unwrap().covers(path);
         assert!(covers("/", &[]) && covers("/", &["a"]) && covers("/a", &["a"]) && covers("/a", &["a", "b"]));
         assert!(
             !covers("/a", &[]) && !covers("/a", &["ab"]) && !covers("/a/b", &["a"]) && !covers("/a", &["A"])
@@ -71,12 +71,12 @@ mod tests {
         let long = format!("/{}", "x".repeat(MOST_NAME + 1));
         for bad in ["", "a", "//", "/a/", "/a//b", "/.", "/..", "/a/../b", "/a/./b", "/a\0b", "/a\nb", &long]
         {
-            assert_eq!(Prefix::parse(bad), None, "{bad:?}");
+            assert_eq!(PathPrefix::parse(bad), None, "{bad:?}");
         }
         for good in ["/", "/a", "/a b/...", "/..a", "/%2e%2e"] {
-            assert_eq!(Prefix::parse(good).unwrap().to_string(), good);
+            assert_eq!(PathPrefix::parse(good).unwrap().to_string(), good);
         }
-        assert_eq!(Prefix::of(vec!["a/b".to_owned()]), None);
-        assert_eq!(Prefix::parse(&"/a".repeat(MOST_NAMES + 1)), None);
+        assert_eq!(PathPrefix::of(vec!["a/b".to_owned()]), None);
+        assert_eq!(PathPrefix::parse(&"/a".repeat(MOST_NAMES + 1)), None);
     }
 }

@@ -31,7 +31,7 @@ impl<'a> Piece<'a> {
     }
 
     /// Refuses this piece.
-    pub(crate) fn refuse(&self, refusal: fn(String) -> Refusal) -> Refusal {
+    pub(crate) fn refuse(&self, refusal: fn(String) -> CredentialRefusal) -> CredentialRefusal {
         refusal(self.to_string())
     }
 }
@@ -50,7 +50,7 @@ refusals! {
     /// What is wrong; each holds the piece that it is wrong with.
     #[derive(Clone, PartialEq, Eq)]
     #[non_exhaustive]
-    pub enum Refusal {
+    pub enum CredentialRefusal {
         BadSignature(String) "bad-signature"
             "{0}: the signature is not the expected signer's over these bytes; fetch it again, and if it stays so, ask the signer",
         UnknownDomain(String) "unknown-domain"

@@ -9,8 +9,8 @@
 use crate::bundle::Bundles;
 use crate::key::{NoKey, PublicKey, SecretKey};
 use crate::leaf::{bare, key_of};
-use crate::name::Name;
-use crate::refusal::Refusal;
+use crate::name::PrincipalName;
+use crate::refusal::CredentialRefusal;
 use crate::verify::verify_node;
 use rustls::client::Resumption;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
@@ -74,7 +74,11 @@ pub fn server(holder: &Holder) -> Result<ServerConfig, TlsError> {
 ///
 /// # Errors
 /// Key and leaf do not match.
-pub fn client(holder: &Holder, bundles: Arc<Bundles>, server: &Name) -> Result<ClientConfig, TlsError> {
+pub fn client(
+    holder: &Holder,
+    bundles: Arc<Bundles>,
+    server: &PrincipalName,
+) -> Result<ClientConfig, TlsError> {
     let wanted = Wanted::Node { bundles, name: server.clone() };
     asking(shown(&holder.key, holder.leaf.clone())?, wanted, REMOTEFS)
 }
@@ -103,7 +107,7 @@ pub fn peer_key(certificates: Option<&[CertificateDer<'_>]>) -> Option<PublicKey
 }
 
 /// Our reason for refusing the other side's certificate, if that was the error.
-pub fn refusal(error: &Error) -> Option<&Refusal> {
+pub fn refusal(error: &Error) -> Option<&CredentialRefusal> {
     match error {
         Error::InvalidCertificate(CertificateError::Other(OtherError(why))) => why.downcast_ref(),
         _ => None,
@@ -182,7 +186,7 @@ struct AnyKey;
 #[derive(Debug)]
 enum Wanted {
     /// A server with a leaf of this name.
-    Node { bundles: Arc<Bundles>, name: Name },
+    Node { bundles: Arc<Bundles>, name: PrincipalName },
     /// A server with one of these certificates.
     Pinned(Vec<CertificateDer<'static>>),
 }

@@ -3,14 +3,14 @@
 //! Measured side, once a connection, fed by strangers. Follows a right from its first giver to the key of the TLS
 //! peer, and stops at the first fault. Decides nothing about objects (`grant` does).
 
-use crate::bundle::{Bundle, Bundles};
-use crate::grant::Grant;
+use crate::bundle::{Bundles, DomainBundle};
+use crate::grant::SessionGrant;
 use crate::hello::Hello;
 use crate::key::{Hash, PublicKey, Serial, hash};
 use crate::leaf::{Leaf, MOST_LIFE_S, domain_of};
-use crate::name::{Domain, Name};
-use crate::refusal::{Piece, Refusal};
-use crate::statement::{Identity, Status, Transfer, within};
+use crate::name::{Domain, PrincipalName};
+use crate::refusal::{CredentialRefusal, Piece};
+use crate::statement::{IdentityContent, StatusContent, Transfer, within};
 use rustls_pki_types::CertificateDer;
 use std::collections::{HashMap, HashSet};
 
@@ -56,9 +56,9 @@ pub fn verify(
     hello: &Hello,
     bundles: &Bundles,
     revoked: &Revoked,
-    server: &Name,
+    server: &PrincipalName,
     now_unix_s: u64,
-) -> Result<Grant, Refusal> {
+) -> Result<SessionGrant, CredentialRefusal> {
     hello.check()?;
     let known = Known { bundles, server, now_unix_s };
     let der = CertificateDer::from(leaf);
@@ -71,35 +71,42 @@ pub fn verify(
     if let Some(last) = links.last() {
         let named = last.wish.receiver.as_ref().is_none_or(|receiver| *receiver == leaf.name);
         if last.wish.key != leaf.key || !named {
-            return Err(Piece::nth("link", links.len() - 1).by(&last.giver).refuse(Refusal::WrongHolder));
+            return Err(Piece::nth("link", links.len() - 1)
+                .by(&last.giver)
+                .refuse(CredentialRefusal::WrongHolder));
         }
     }
     let endorsed_until = known.endorsed(hello, &links)?;
     let stands_on = stands_on(&own, &identities, &links);
     if let Some((name, _)) = stands_on.iter().find(|(name, item)| revoked.holds(name.domain(), item)) {
-        return Err(Piece::of("a statement or key").by(name).refuse(Refusal::Revoked));
+        return Err(Piece::of("a statement or key").by(name).refuse(CredentialRefusal::Revoked));
     }
     let ends = identities.iter().map(|identity| identity.until_unix_s);
     let ends = ends.chain(links.iter().map(|link| link.wish.until_unix_s)).chain(endorsed_until);
     let of_bundles = stands_on.iter().filter_map(|(name, _)| bundles.get(name.domain()));
-    let ends = ends.chain(of_bundles.map(Bundle::until_unix_s));
+    let ends = ends.chain(of_bundles.map(DomainBundle::until_unix_s));
     let expires_unix_s = ends.fold(leaf.until_unix_s.min(own.until_unix_s), u64::min);
     let stands_on = stands_on.into_iter().map(|(name, item)| (name.domain().clone(), item)).collect();
-    Ok(Grant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
+    Ok(SessionGrant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
 }
 
 /// Expiry of a server's leaf, in seconds since 1970: for its client, which expects this name.
 ///
 /// # Errors
 /// It is refused, by name.
-pub fn verify_node(leaf: &[u8], bundles: &Bundles, expected: &Name, now_unix_s: u64) -> Result<u64, Refusal> {
+pub fn verify_node(
+    leaf: &[u8],
+    bundles: &Bundles,
+    expected: &PrincipalName,
+    now_unix_s: u64,
+) -> Result<u64, CredentialRefusal> {
     let known = Known { bundles, server: expected, now_unix_s };
     let der = CertificateDer::from(leaf);
     let of = Piece::of("the leaf").by(expected);
     let bundle = known.bundle(expected.domain(), &of)?;
     let leaf = Leaf::read(&der, bundle, now_unix_s, &of)?;
     if leaf.name != *expected {
-        return Err(of.refuse(Refusal::WrongHolder));
+        return Err(of.refuse(CredentialRefusal::WrongHolder));
     }
     let own = known.own(&leaf, &[])?;
     Ok(leaf.until_unix_s.min(own.until_unix_s).min(bundle.until_unix_s()))
@@ -108,36 +115,41 @@ pub fn verify_node(leaf: &[u8], bundles: &Bundles, expected: &Name, now_unix_s: 
 /// Verifier's own knowledge.
 struct Known<'a> {
     bundles: &'a Bundles,
-    server: &'a Name,
+    server: &'a PrincipalName,
     now_unix_s: u64,
 }
 
 impl<'a> Known<'a> {
-    fn bundle(&self, domain: &Domain, of: &Piece<'_>) -> Result<&'a Bundle, Refusal> {
-        let bundle = self.bundles.get(domain).ok_or_else(|| of.refuse(Refusal::UnknownDomain))?;
+    fn bundle(&self, domain: &Domain, of: &Piece<'_>) -> Result<&'a DomainBundle, CredentialRefusal> {
+        let bundle = self.bundles.get(domain).ok_or_else(|| of.refuse(CredentialRefusal::UnknownDomain))?;
         if bundle.not_after_unix_s < self.now_unix_s {
-            return Err(Piece::of("the trust bundle").by(domain).refuse(Refusal::Expired));
+            return Err(Piece::of("the trust bundle").by(domain).refuse(CredentialRefusal::Expired));
         }
         Ok(bundle)
     }
 
     /// Keys that certify this name: its domain's, or that of the owner of a role, whose identity is among those
     /// shown.
-    fn certifiers(&self, name: &Name, shown: &[Identity], of: &Piece<'_>) -> Result<Vec<PublicKey>, Refusal> {
+    fn certifiers(
+        &self,
+        name: &PrincipalName,
+        shown: &[IdentityContent],
+        of: &Piece<'_>,
+    ) -> Result<Vec<PublicKey>, CredentialRefusal> {
         match name.owner() {
             None => self.bundle(name.domain(), of).map(|bundle| bundle.ca.clone()),
             Some(owner) => {
                 let owner = shown.iter().find(|identity| identity.name == owner);
-                owner.map(|owner| vec![owner.key]).ok_or_else(|| of.refuse(Refusal::Spliced))
+                owner.map(|owner| vec![owner.key]).ok_or_else(|| of.refuse(CredentialRefusal::Spliced))
             }
         }
     }
 
-    fn identities(&self, hello: &Hello) -> Result<Vec<Identity>, Refusal> {
+    fn identities(&self, hello: &Hello) -> Result<Vec<IdentityContent>, CredentialRefusal> {
         let mut shown = Vec::with_capacity(hello.identities.len());
         for (index, (name, statement)) in hello.identities.iter().enumerate() {
             let of = Piece::nth("identity", index).by(name);
-            let identity = Identity::read(statement, name, &self.certifiers(name, &shown, &of)?, of)?;
+            let identity = IdentityContent::read(statement, name, &self.certifiers(name, &shown, &of)?, of)?;
             within(identity.from_unix_s, identity.until_unix_s, self.now_unix_s, &of)?;
             shown.push(identity);
         }
@@ -145,26 +157,28 @@ impl<'a> Known<'a> {
     }
 
     /// The identity in the leaf, which must have the same name and key.
-    fn own(&self, leaf: &Leaf<'_>, shown: &[Identity]) -> Result<Identity, Refusal> {
+    fn own(&self, leaf: &Leaf<'_>, shown: &[IdentityContent]) -> Result<IdentityContent, CredentialRefusal> {
         let of = Piece::of("the identity in the leaf").by(&leaf.name);
-        let own = Identity::read(leaf.identity, &leaf.name, &self.certifiers(&leaf.name, shown, &of)?, of)?;
+        let own =
+            IdentityContent::read(leaf.identity, &leaf.name, &self.certifiers(&leaf.name, shown, &of)?, of)?;
         within(own.from_unix_s, own.until_unix_s, self.now_unix_s, &of)?;
-        if own.key == leaf.key { Ok(own) } else { Err(of.refuse(Refusal::WrongHolder)) }
+        if own.key == leaf.key { Ok(own) } else { Err(of.refuse(CredentialRefusal::WrongHolder)) }
     }
 
-    fn links(&self, hello: &Hello, shown: &[Identity]) -> Result<Vec<Transfer>, Refusal> {
+    fn links(&self, hello: &Hello, shown: &[IdentityContent]) -> Result<Vec<Transfer>, CredentialRefusal> {
         let mut links: Vec<Transfer> = Vec::with_capacity(hello.chain.len());
         let mut before = None;
         let mut givers = Vec::new();
         for (index, (giver, statement)) in hello.chain.iter().enumerate() {
             let of = Piece::nth("link", index).by(giver);
-            let key = giver_key(giver, links.last(), shown).ok_or_else(|| of.refuse(Refusal::Spliced))?;
+            let key =
+                giver_key(giver, links.last(), shown).ok_or_else(|| of.refuse(CredentialRefusal::Spliced))?;
             let link = Transfer::read(statement, giver, key, of)?;
             if link.parent != before {
-                return Err(of.refuse(Refusal::Spliced));
+                return Err(of.refuse(CredentialRefusal::Spliced));
             }
             if !link.is_for(self.server) {
-                return Err(of.refuse(Refusal::WrongAudience));
+                return Err(of.refuse(CredentialRefusal::WrongAudience));
             }
             within(link.wish.from_unix_s, link.wish.until_unix_s, self.now_unix_s, &of)?;
             if let Some(held) = links.last() {
@@ -172,7 +186,7 @@ impl<'a> Known<'a> {
             }
             givers.push(key);
             if givers.contains(&link.wish.key) {
-                return Err(of.refuse(Refusal::RoleLoop));
+                return Err(of.refuse(CredentialRefusal::RoleLoop));
             }
             before = Some(hash(statement));
             links.push(link);
@@ -181,27 +195,29 @@ impl<'a> Known<'a> {
     }
 
     /// Times until which statuses endorse each link.
-    fn endorsed(&self, hello: &Hello, links: &[Transfer]) -> Result<Vec<u64>, Refusal> {
+    fn endorsed(&self, hello: &Hello, links: &[Transfer]) -> Result<Vec<u64>, CredentialRefusal> {
         let mut statuses = Vec::with_capacity(hello.statuses.len());
         for (index, (domain, statement)) in hello.statuses.iter().enumerate() {
             let of = Piece::nth("status", index).by(domain);
-            let status = Status::read(statement, domain, self.bundle(domain, &of)?.agents(), of)?;
+            let status = StatusContent::read(statement, domain, self.bundle(domain, &of)?.agents(), of)?;
             if status.made_unix_s > self.now_unix_s.saturating_add(MOST_SKEW_S) {
-                return Err(of.refuse(Refusal::ClockSkew));
+                return Err(of.refuse(CredentialRefusal::ClockSkew));
             }
             if status.until_unix_s.saturating_sub(status.made_unix_s) > MOST_LIFE_S {
-                return Err(of.refuse(Refusal::LongerLived));
+                return Err(of.refuse(CredentialRefusal::LongerLived));
             }
             statuses.push(status);
         }
         let until = |(index, link): (usize, &Transfer)| {
             let of = Piece::nth("link", index).by(&link.giver);
-            let names = |status: &&Status| {
+            let names = |status: &&StatusContent| {
                 status.domain == *link.giver.domain() && status.good.contains(&link.serial)
             };
             match statuses.iter().filter(names).map(|status| status.until_unix_s).max() {
-                None => Err(of.refuse(Refusal::NotEndorsed)),
-                Some(until) if until <= self.now_unix_s => Err(of.refuse(Refusal::EndorsementStale)),
+                None => Err(of.refuse(CredentialRefusal::NotEndorsed)),
+                Some(until) if until <= self.now_unix_s => {
+                    Err(of.refuse(CredentialRefusal::EndorsementStale))
+                }
                 Some(until) => Ok(until),
             }
         };
@@ -210,7 +226,11 @@ impl<'a> Known<'a> {
 }
 
 /// The key of the next giver. The first giver, and one that received under no name, shows an identity.
-fn giver_key(giver: &Name, before: Option<&Transfer>, shown: &[Identity]) -> Option<PublicKey> {
+fn giver_key(
+    giver: &PrincipalName,
+    before: Option<&Transfer>,
+    shown: &[IdentityContent],
+) -> Option<PublicKey> {
     let shown = || shown.iter().find(|identity| identity.name == *giver).map(|identity| identity.key);
     let Some(before) = before else { return shown() };
     let named = match &before.wish.receiver {
@@ -221,7 +241,11 @@ fn giver_key(giver: &Name, before: Option<&Transfer>, shown: &[Identity]) -> Opt
 }
 
 /// Everything that could be revoked, each with the name whose domain may do so.
-fn stands_on<'a>(own: &'a Identity, shown: &'a [Identity], links: &'a [Transfer]) -> Vec<(&'a Name, Item)> {
+fn stands_on<'a>(
+    own: &'a IdentityContent,
+    shown: &'a [IdentityContent],
+    links: &'a [Transfer],
+) -> Vec<(&'a PrincipalName, Item)> {
     let identities = [own].into_iter().chain(shown).flat_map(|identity| {
         let key = Item::Key(identity.key.thumbprint());
         [(&identity.name, Item::Serial(identity.serial)), (&identity.name, key)]

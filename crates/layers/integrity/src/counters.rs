@@ -5,7 +5,7 @@
 
 use crate::words::plain;
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_base::manifest::check::Wrong;
+use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_layers_base::named::Named;
 use bakeoff_layers_base::{counters as base, named};
 use std::collections::BTreeMap;
@@ -69,7 +69,7 @@ const MAX_PATHS: usize = 10_000;
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     counts: base::Counters<Count>,
-    wrong: base::Counters<Wrong>,
+    wrong: base::Counters<Deviation>,
     violations: Mutex<Violations>,
     /// Set when a counter changed, cleared when it is asked.
     changed: AtomicBool,
@@ -77,7 +77,7 @@ pub(crate) struct Counters {
 
 #[derive(Debug, Default)]
 struct Violations {
-    paths: BTreeMap<String, (Wrong, u64)>,
+    paths: BTreeMap<String, (Deviation, u64)>,
     unnamed: u64,
 }
 
@@ -96,7 +96,7 @@ impl Counters {
     }
 
     /// Counts an open of a wrong file.
-    pub(crate) fn violation(&self, path: &str, wrong: Wrong) {
+    pub(crate) fn violation(&self, path: &str, wrong: Deviation) {
         let path = &plain(path);
         self.wrong.add(wrong, 1);
         let mut violations = lock(&self.violations);
@@ -154,7 +154,7 @@ impl Counters {
         let (Some(number), Some(name), Some(path)) = (parts.next(), parts.next(), parts.next()) else {
             return;
         };
-        if let (Ok(number), Some(wrong)) = (number.parse(), Wrong::of_name(name)) {
+        if let (Ok(number), Some(wrong)) = (number.parse(), Deviation::of_name(name)) {
             let mut violations = lock(&self.violations);
             violations.paths.insert(path.to_owned(), (wrong, number));
         }
@@ -169,11 +169,11 @@ mod tests {
     fn a_worker_goes_on_from_what_the_one_before_it_wrote() {
         let counters = Counters::default();
         counters.add_many(Count::Decided, 3);
-        counters.violation("a b", Wrong::Digest);
-        counters.violation("a b", Wrong::Digest);
+        counters.violation("a b", Deviation::Digest);
+        counters.violation("a b", Deviation::Digest);
         let next = Counters::default();
         next.restore(&counters.text());
-        next.violation("a b", Wrong::Size);
+        next.violation("a b", Deviation::Size);
         assert_eq!(next.get(Count::Decided), 3);
         let text = next.text();
         assert!(

@@ -13,9 +13,9 @@ use crate::queue::Job;
 use crate::respond;
 use crate::tree::{Listed, key, open_listed};
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_base::manifest::Action;
-use bakeoff_layers_base::manifest::check::Wrong;
-use bakeoff_sys::fanotify::{Event, Open, set_answered};
+use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_layers_base::manifest::check::Deviation;
+use bakeoff_sys::fanotify::{FanotifyEvent, Open, set_answered};
 use bakeoff_sys::inode;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
@@ -117,20 +117,20 @@ enum Next {
 /// Reads an event. Our own opens are allowed at once: arming waits for some.
 fn next(enforcer: &Enforcer) -> Next {
     match enforcer.group.read() {
-        Ok(Event::Open(open)) if open.pid == enforcer.own => {
+        Ok(FanotifyEvent::Open(open)) if open.pid == enforcer.own => {
             let _ = enforcer.group.answer(open.number, true);
             enforcer.counters.add(Count::Own);
         }
-        Ok(Event::Open(open)) => return Next::Open(open),
-        Ok(Event::Unopened { pid, error }) => unopened(enforcer, pid, &error),
-        Ok(Event::Overflow) => enforcer.gaps.add(Gap::KernelOverflow),
-        Ok(Event::Other) => {}
+        Ok(FanotifyEvent::Open(open)) => return Next::Open(open),
+        Ok(FanotifyEvent::Unopened { pid, error }) => unopened(enforcer, pid, &error),
+        Ok(FanotifyEvent::Overflow) => enforcer.gaps.add(Gap::KernelOverflow),
+        Ok(FanotifyEvent::Other) => {}
         // No event; or an older kernel refused the open of a leased file without telling.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Next::None,
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
         // An older kernel again: it was a socket, or no descriptor was free for the file.
         Err(error) if is_nothing(&error) => {
-            respond::wrong(enforcer, "?", Wrong::NotAFile, Action::Deny);
+            respond::wrong(enforcer, "?", Deviation::NotAFile, FaultAction::Deny);
         }
         Err(_) => enforcer.gaps.add(Gap::Descriptors),
     }
@@ -147,7 +147,7 @@ fn is_nothing(error: &io::Error) -> bool {
 fn unopened(enforcer: &Enforcer, pid: u32, error: &io::Error) {
     let leased = error.kind() == io::ErrorKind::WouldBlock;
     if is_nothing(error) {
-        respond::wrong(enforcer, "?", Wrong::NotAFile, Action::Deny);
+        respond::wrong(enforcer, "?", Deviation::NotAFile, FaultAction::Deny);
     } else if !leased {
         enforcer.gaps.add(Gap::Descriptors);
     }
@@ -215,7 +215,7 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &m
 /// Whether the open is allowed, and the check to make afterwards: in `log` mode, for every file without a verdict.
 fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> (bool, Option<Job>) {
     let Ok(facts) = inode::facts(&**file) else {
-        return (respond::wrong(enforcer, "?", Wrong::Unreadable, Action::default()), None);
+        return (respond::wrong(enforcer, "?", Deviation::Unreadable, FaultAction::default()), None);
     };
     let listed = enforcer.listed();
     let index = match judge::which(enforcer, &listed, file, &facts) {
@@ -224,7 +224,7 @@ fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> (bool
             return (true, None);
         }
         Which::Unlisted(path) => {
-            return (respond::wrong(enforcer, &path, Wrong::Unlisted, Action::default()), None);
+            return (respond::wrong(enforcer, &path, Deviation::Unlisted, FaultAction::default()), None);
         }
         Which::Listed(index) => index,
     };
@@ -232,7 +232,7 @@ fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> (bool
         enforcer.counters.add(Count::Remembered);
         return (settle(enforcer, &listed, index, known), None);
     }
-    if enforcer.settings.mode == Action::Log {
+    if enforcer.settings.mode == FaultAction::Log {
         return (true, Some(Job { file: file.clone(), facts, index }));
     }
     let allow = match judge::look(enforcer, &listed, file, &facts, index, turn) {
@@ -243,11 +243,11 @@ fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> (bool
 }
 
 /// Counts the fault of a listed file; returns whether its open is allowed.
-fn settle(enforcer: &Enforcer, listed: &Listed, index: u32, wrong: Option<Wrong>) -> bool {
+fn settle(enforcer: &Enforcer, listed: &Listed, index: u32, wrong: Option<Deviation>) -> bool {
     let Some(wrong) = wrong else { return true };
     match listed.manifest.entry(index as usize) {
         Some(entry) => respond::wrong(enforcer, entry.path, wrong, entry.action),
-        None => respond::wrong(enforcer, "?", wrong, Action::default()),
+        None => respond::wrong(enforcer, "?", wrong, FaultAction::default()),
     }
 }
 
@@ -286,7 +286,9 @@ pub(crate) fn look_ahead(enforcer: &Enforcer, first: usize, step: usize) {
             enforcer.note_unheld(key(&facts), Some(Gap::Descriptors));
             continue;
         }
-        if facts.kind == inode::Kind::File && judge::remembered(enforcer, &listed, &facts, index).is_none() {
+        if facts.kind == inode::InodeKind::File
+            && judge::remembered(enforcer, &listed, &facts, index).is_none()
+        {
             // A fault counts as a violation when somebody opens the file.
             let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
         }

@@ -11,13 +11,13 @@ use crate::place;
 use crate::progress::Progress;
 use crate::queue::Queue;
 use crate::respond::Orders;
-use crate::settings::Settings;
+use crate::settings::EnforcementSettings;
 use crate::tree::{Listed, Tree};
 use crate::waiting::Waiting;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::verdict::Verdicts;
 use bakeoff_sys::fanotify::{Group, Mark};
-use bakeoff_sys::inode::{self, For};
+use bakeoff_sys::inode::{self, OpenPurpose};
 use bakeoff_sys::process::Stat;
 use std::collections::{HashMap, HashSet};
 use std::os::fd::{OwnedFd, RawFd};
@@ -31,7 +31,7 @@ const SPARE_DESCRIPTORS: (usize, usize) = (256, 8192);
 
 #[derive(Debug)]
 pub(crate) struct Enforcer {
-    pub(crate) settings: Settings,
+    pub(crate) settings: EnforcementSettings,
     pub(crate) group: Group,
     pub(crate) tree: Tree,
     listed: RwLock<Arc<Listed>>,
@@ -81,7 +81,7 @@ pub(crate) fn threads() -> usize {
 
 impl Enforcer {
     pub(crate) fn new(
-        settings: Settings,
+        settings: EnforcementSettings,
         group: Group,
         first: Listed,
         supervisor: u32,
@@ -215,7 +215,8 @@ impl Enforcer {
             None => {
                 let entry = listed.of(*key).and_then(|index| listed.manifest.entry(index as usize));
                 let path = entry.map(|entry| Path::new(entry.path));
-                let file = path.and_then(|path| inode::open_below(&self.tree.root, path, For::Knowing).ok());
+                let file =
+                    path.and_then(|path| inode::open_below(&self.tree.root, path, OpenPurpose::Knowing).ok());
                 drop(file.map(|file| self.group.remove(Mark::Ignored, file)));
             }
         });

@@ -1,7 +1,7 @@
 //! Gaps in enforcement: a name and a number for each, and the resulting degree.
 
 use bakeoff_layers_base::counters::Counters;
-use bakeoff_layers_base::manifest::Action;
+use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::named;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -97,19 +97,19 @@ impl Gaps {
     }
 
     /// Degree of enforcement: `full`, `partial` or `none`.
-    pub(crate) fn degree(&self, mode: Action) -> &'static str {
+    pub(crate) fn degree(&self, mode: FaultAction) -> &'static str {
         match (mode, self.open().next()) {
-            (Action::Log, _) => "none",
+            (FaultAction::Log, _) => "none",
             (_, None) => "full",
             (_, Some(_)) => "partial",
         }
     }
 
     /// The degree and its reasons in one line.
-    pub(crate) fn line(&self, mode: Action) -> String {
+    pub(crate) fn line(&self, mode: FaultAction) -> String {
         let mut line = self.degree(mode).to_owned();
         let mut reasons: Vec<String> = self.open().map(|(name, count)| format!("{name} {count}")).collect();
-        if mode == Action::Log {
+        if mode == FaultAction::Log {
             reasons.insert(0, "log refuses nothing".to_owned());
         }
         if !reasons.is_empty() {
@@ -119,7 +119,7 @@ impl Gaps {
     }
 
     /// Lines of the status: every gap, also those that are closed.
-    pub(crate) fn text(&self, mode: Action) -> String {
+    pub(crate) fn text(&self, mode: FaultAction) -> String {
         format!("degree {}\n{}", self.degree(mode), self.counts.text("gap-"))
     }
 }
@@ -131,14 +131,14 @@ mod tests {
     #[test]
     fn the_degree_follows_from_mode_and_gaps() {
         let gaps = Gaps::default();
-        assert_eq!(gaps.line(Action::Deny), "full");
-        assert_eq!(gaps.line(Action::Log), "none (log refuses nothing)");
+        assert_eq!(gaps.line(FaultAction::Deny), "full");
+        assert_eq!(gaps.line(FaultAction::Log), "none (log refuses nothing)");
         gaps.add(Gap::WriterOpen);
         gaps.add(Gap::WriterOpen);
         gaps.set(Gap::Marks, 7);
-        assert_eq!(gaps.line(Action::Stop), "partial (writer-open 2, marks 7)");
+        assert_eq!(gaps.line(FaultAction::Stop), "partial (writer-open 2, marks 7)");
         gaps.set(Gap::WriterOpen, 0);
         gaps.set(Gap::Marks, 0);
-        assert_eq!(gaps.degree(Action::Lock), "full");
+        assert_eq!(gaps.degree(FaultAction::Lock), "full");
     }
 }

@@ -8,7 +8,7 @@ use crate::error::EnforceError;
 use crate::leases::Key;
 use crate::walk::list;
 use bakeoff_layers_base::locks::lock;
-use bakeoff_sys::inode::{self, For, Kind};
+use bakeoff_sys::inode::{self, InodeKind, OpenPurpose};
 use std::collections::HashSet;
 use std::fs::File;
 use std::io;
@@ -100,21 +100,21 @@ pub fn thaw(root: &Path) -> Result<u64, EnforceError> {
     let mut thawed = 0;
     while let Some(path) = rest.pop() {
         let failed = |source| EnforceError::Root { path: root.join(&path), source };
-        let known = match inode::open_below(&top, &path, For::Knowing) {
+        let known = match inode::open_below(&top, &path, OpenPurpose::Knowing) {
             // Too deep to be opened, and so never frozen here; or removed meanwhile.
             Err(error) if matches!(error.raw_os_error(), Some(libc::ENAMETOOLONG | libc::ENOENT)) => continue,
             known => known.map_err(failed)?,
         };
         let kind = inode::facts(&known).map_err(failed)?.kind;
-        if kind == Kind::Other {
+        if kind == InodeKind::Other {
             continue;
         }
-        let file = inode::open_below(&top, &path, For::Reading).map_err(failed)?;
+        let file = inode::open_below(&top, &path, OpenPurpose::Reading).map_err(failed)?;
         if inode::is_immutable(&file).unwrap_or(false) {
             inode::set_immutable(&file, false).map_err(failed)?;
             thawed += 1;
         }
-        if kind == Kind::Dir {
+        if kind == InodeKind::Dir {
             rest.extend(list(&file).map_err(failed)?.flatten().map(|entry| path.join(entry.file_name())));
         }
     }

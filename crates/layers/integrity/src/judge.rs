@@ -10,11 +10,11 @@ use crate::leases::{Key, NoLease};
 use crate::settings::Unlisted;
 use crate::tree::{Listed, key};
 use bakeoff_layers_base::digest::Hasher;
-use bakeoff_layers_base::manifest::check::Wrong;
+use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_layers_base::manifest::seal::is_below_any;
-use bakeoff_layers_base::verdict::Kept;
+use bakeoff_layers_base::verdict::VerdictStored;
 use bakeoff_sys::fanotify::Mark;
-use bakeoff_sys::inode::{self, Facts, Kind};
+use bakeoff_sys::inode::{self, Facts, InodeKind};
 use bakeoff_sys::lease::no_writer;
 use bakeoff_sys::pages;
 use std::io;
@@ -32,7 +32,7 @@ pub(crate) struct Verdict {
     /// The entry that it was compared with.
     index: u32,
     /// The fault, if there is one.
-    wrong: Option<Wrong>,
+    wrong: Option<Deviation>,
 }
 
 /// Identity of the opened file.
@@ -53,7 +53,7 @@ pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
 /// trusted, else by its inode. A device or a FIFO in the place of a file also counts, as it gives unsigned content,
 /// too.
 pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> Which {
-    if facts.kind == Kind::Dir {
+    if facts.kind == InodeKind::Dir {
         return Which::Excluded;
     }
     if let Some(index) = fixed(enforcer, listed, facts) {
@@ -86,7 +86,7 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
 fn fixed(enforcer: &Enforcer, listed: &Listed, facts: &Facts) -> Option<u32> {
     let closed = enforcer.freezes() && listed.exact && enforcer.guard.holds(key(facts));
     let closed = closed && !enforcer.gaps.is_open(Gap::NotFrozen);
-    let one_name = facts.kind == Kind::File && facts.links == 1 && (closed || enforcer.is_read_only());
+    let one_name = facts.kind == InodeKind::File && facts.links == 1 && (closed || enforcer.is_read_only());
     one_name.then(|| listed.of(key(facts)))?
 }
 
@@ -100,7 +100,7 @@ pub(crate) fn remembered(
     listed: &Listed,
     facts: &Facts,
     index: u32,
-) -> Option<Option<Wrong>> {
+) -> Option<Option<Deviation>> {
     let verdict = enforcer.verdicts.look_up(&key(facts), 0)?;
     listed.are_alike(verdict.index, index).then_some(verdict.wrong)
 }
@@ -113,9 +113,9 @@ pub(crate) fn look(
     facts: &Facts,
     index: u32,
     turn: &mut Turn<'_>,
-) -> Option<Option<Wrong>> {
-    if facts.kind != Kind::File {
-        return Some(Some(Wrong::NotAFile));
+) -> Option<Option<Deviation>> {
+    if facts.kind != InodeKind::File {
+        return Some(Some(Deviation::NotAFile));
     }
     // It may wait for the disk.
     *turn = None;
@@ -131,9 +131,9 @@ pub(crate) fn look(
         let kept = ticket.keep(verdict, None, || !unasked || ask_no_more(enforcer, file, facts).is_ok());
         match kept {
             // Frozen meanwhile, it needs no lease from now on.
-            Kept::Kept if !enforcer.guard.holds(key(facts)) => return Some(wrong),
-            Kept::Stale => {}
-            Kept::Kept | Kept::Full | Kept::Unmarked => {
+            VerdictStored::Kept if !enforcer.guard.holds(key(facts)) => return Some(wrong),
+            VerdictStored::Stale => {}
+            VerdictStored::Kept | VerdictStored::Full | VerdictStored::Unmarked => {
                 enforcer.leases.give_back(file.as_raw_fd(), |_, _| {});
                 return Some(wrong);
             }
@@ -201,32 +201,38 @@ pub(crate) fn let_go(enforcer: &Enforcer, file: &OwnedFd, key: Key) -> bool {
     gone
 }
 
-fn examine(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts, index: u32) -> Option<Wrong> {
-    let Some(entry) = listed.manifest.entry(index as usize) else { return Some(Wrong::Unlisted) };
+fn examine(
+    enforcer: &Enforcer,
+    listed: &Listed,
+    file: &OwnedFd,
+    facts: &Facts,
+    index: u32,
+) -> Option<Deviation> {
+    let Some(entry) = listed.manifest.entry(index as usize) else { return Some(Deviation::Unlisted) };
     // The facts of the event are older than the lease.
     let Ok(facts) = (if enforcer.is_read_only() { Ok(*facts) } else { inode::facts(file) }) else {
-        return Some(Wrong::Unreadable);
+        return Some(Deviation::Unreadable);
     };
     if facts.size_bytes != entry.size_bytes {
-        return Some(Wrong::Size);
+        return Some(Deviation::Size);
     }
     if facts.mode != entry.mode {
-        return Some(Wrong::Mode);
+        return Some(Deviation::Mode);
     }
     match inode::has_capabilities(file) {
         Ok(false) => {}
-        Ok(true) => return Some(Wrong::Capabilities),
-        Err(_) => return Some(Wrong::Unreadable),
+        Ok(true) => return Some(Deviation::Capabilities),
+        Err(_) => return Some(Deviation::Unreadable),
     }
     let mut hasher = Hasher::new(listed.manifest.algorithm());
     match read_all(file, &mut hasher) {
-        Err(_) => Some(Wrong::Unreadable),
+        Err(_) => Some(Deviation::Unreadable),
         Ok(read_bytes) => {
             enforcer.counters.add(Count::Hashed);
             enforcer.counters.add_many(Count::HashedBytes, read_bytes);
             match (read_bytes == entry.size_bytes, hasher.finish() == entry.digest) {
-                (false, _) => Some(Wrong::Size),
-                (true, false) => Some(Wrong::Digest),
+                (false, _) => Some(Deviation::Size),
+                (true, false) => Some(Deviation::Digest),
                 (true, true) => None,
             }
         }

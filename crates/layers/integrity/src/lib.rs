@@ -39,4 +39,4 @@ mod worker;
 
 pub use error::EnforceError;
 pub use guard::thaw;
-pub use settings::{Links, OnTimeout, Settings, Unlisted};
+pub use settings::{EnforcementSettings, Links, OnTimeout, Unlisted};

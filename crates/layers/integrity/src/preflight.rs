@@ -1,12 +1,12 @@
 //! Checks of the settings before anything is marked: trees that must not be guarded, and flags that a mode needs.
 
 use crate::error::EnforceError;
-use crate::settings::Settings;
-use bakeoff_layers_base::manifest::Action;
+use crate::settings::EnforcementSettings;
+use bakeoff_layers_base::manifest::FaultAction;
 use std::path::{Path, PathBuf};
 
 /// Refuses settings that would stop the machine or the guard itself.
-pub(crate) fn check(settings: &Settings) -> Result<(), EnforceError> {
+pub(crate) fn check(settings: &EnforcementSettings) -> Result<(), EnforceError> {
     let failed = |source| EnforceError::Root { path: settings.root.clone(), source };
     let root = settings.root.canonicalize().map_err(failed)?;
     let refuse = |why: String| Err(EnforceError::Unguardable { path: root.clone(), why });
@@ -34,10 +34,10 @@ pub(crate) fn check(settings: &Settings) -> Result<(), EnforceError> {
         }
     }
     match settings.mode {
-        Action::Stop if settings.stop_pid.is_none() => {
+        FaultAction::Stop if settings.stop_pid.is_none() => {
             Err(EnforceError::Needs { mode: "stop", needs: "--stop-pid PID: the server to end" })
         }
-        Action::Lock if settings.lock_store.is_none() => {
+        FaultAction::Lock if settings.lock_store.is_none() => {
             Err(EnforceError::Needs { mode: "lock", needs: "--lock-store FILE: the store's key file" })
         }
         _ => Ok(()),

@@ -7,24 +7,24 @@ use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
-use crate::settings::Settings;
+use crate::settings::EnforcementSettings;
 use crate::tree::{self, Listed};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::manifest::load::{self, LoadError, Trust};
-use bakeoff_layers_base::manifest::signature::PublicKey;
-use bakeoff_layers_base::manifest::{HighWater, Manifest, Refusal};
+use bakeoff_layers_base::manifest::load::{self, LoadError, TrustConditions};
+use bakeoff_layers_base::manifest::signature::AdminPublicKey;
+use bakeoff_layers_base::manifest::{HighWater, Manifest, ManifestRefusal};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Reads the manifest. Refuses one that is older than `seen` or the high-water mark. An expired one is refused, too,
 /// except version `seen` itself: it was valid when accepted, and goes on.
-pub(crate) fn read(settings: &Settings, seen: u64) -> Result<Manifest, EnforceError> {
-    let key = PublicKey::read(&settings.public_key)?;
+pub(crate) fn read(settings: &EnforcementSettings, seen: u64) -> Result<Manifest, EnforceError> {
+    let key = AdminPublicKey::read(&settings.public_key)?;
     let marks = settings.high_water.as_deref().map(HighWater::at);
     let kept = marks.as_ref().map_or(Ok(0), |marks| marks.read(key.id()))?;
-    let mut trust = Trust { key: &key, now_unix_s: now_unix_s(), seen_version: seen.max(kept) };
+    let mut trust = TrustConditions { key: &key, now_unix_s: now_unix_s(), seen_version: seen.max(kept) };
     let manifest = match load::load(&settings.manifest, &trust) {
-        Err(refused @ LoadError::Refused { refusal: Refusal::Expired { .. }, .. }) => {
+        Err(refused @ LoadError::Refused { refusal: ManifestRefusal::Expired { .. }, .. }) => {
             trust.now_unix_s = 0;
             let expired = load::load(&settings.manifest, &trust)?;
             if expired.header().version == seen { expired } else { return Err(refused.into()) }

@@ -7,8 +7,8 @@ use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::words::plain;
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_base::manifest::Action;
-use bakeoff_layers_base::manifest::check::Wrong;
+use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_layers_base::release::SealedFile;
 use bakeoff_sys::process::{Signal, Stat, descendants, send, stat};
 use std::io::{self, Read, Write};
@@ -20,7 +20,7 @@ use std::sync::Mutex;
 #[derive(Debug)]
 pub(crate) struct Orders {
     /// The sternest pending order, and its file.
-    next: Mutex<Option<(Action, String)>>,
+    next: Mutex<Option<(FaultAction, String)>>,
     wake: UnixStream,
     woken: UnixStream,
 }
@@ -33,7 +33,7 @@ impl Orders {
         Ok(Self { next: Mutex::new(None), wake, woken })
     }
 
-    fn leave(&self, action: Action, path: &str) {
+    fn leave(&self, action: FaultAction, path: &str) {
         let mut next = lock(&self.next);
         if next.as_ref().is_none_or(|(waiting, _)| *waiting < action) {
             *next = Some((action, path.to_owned()));
@@ -42,7 +42,7 @@ impl Orders {
         let _ = (&self.wake).write(b"!");
     }
 
-    fn take(&self) -> Option<(Action, String)> {
+    fn take(&self) -> Option<(FaultAction, String)> {
         let mut seen = [0; 64];
         while (&self.woken).read(&mut seen).is_ok_and(|length| length > 0) {}
         lock(&self.next).take()
@@ -56,13 +56,13 @@ impl AsFd for Orders {
 }
 
 /// Counts a wrong file and orders its action; returns whether its open is allowed.
-pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Wrong, action: Action) -> bool {
+pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Deviation, action: FaultAction) -> bool {
     enforcer.counters.violation(path, wrong);
     let action = action.min(enforcer.settings.mode);
-    if action > Action::Deny {
+    if action > FaultAction::Deny {
         enforcer.orders.leave(action, path);
     }
-    action == Action::Log
+    action == FaultAction::Log
 }
 
 /// Carries out the pending order; for the main thread.
@@ -70,7 +70,7 @@ pub(crate) fn carry_out(enforcer: &Enforcer) -> Option<String> {
     let (action, path) = enforcer.orders.take()?;
     let path = plain(&path);
     let mut said = format!("{path} is not as the manifest says");
-    if action >= Action::Lock
+    if action >= FaultAction::Lock
         && let Some(key) = &enforcer.settings.lock_store
     {
         // The lock file beside the key, `KEY.locked`, which key release looks for.

@@ -11,7 +11,7 @@ use crate::tree::{Listed, key};
 use crate::walk::list;
 use bakeoff_layers_base::manifest::seal::is_below_any;
 use bakeoff_sys::fanotify::Mark;
-use bakeoff_sys::inode::{self, For};
+use bakeoff_sys::inode::{self, OpenPurpose};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -29,14 +29,14 @@ pub(crate) fn rest(enforcer: &Enforcer) -> u64 {
 
 /// Removes the marks of a directory's files, if they need none; returns their number.
 fn rest_dir(enforcer: &Enforcer, listed: &Listed, dir: &Path) -> Option<u64> {
-    let top = inode::open_below(&enforcer.tree.root, dir, For::Listing).ok()?;
+    let top = inode::open_below(&enforcer.tree.root, dir, OpenPurpose::Listing).ok()?;
     if !enforcer.guard.holds(key(&inode::facts(&top).ok()?)) {
         return None;
     }
     let files = right_files(enforcer, listed, &top, dir)?;
     let _ = enforcer.group.remove(Mark::Children, &top);
     for path in &files {
-        let file = inode::open_below(&enforcer.tree.root, path, For::Knowing).ok()?;
+        let file = inode::open_below(&enforcer.tree.root, path, OpenPurpose::Knowing).ok()?;
         let _ = enforcer.group.remove(Mark::File, &file);
         let _ = enforcer.group.remove(Mark::Ignored, &file);
     }
@@ -58,7 +58,7 @@ fn right_files(enforcer: &Enforcer, listed: &Listed, top: &OwnedFd, dir: &Path) 
             continue;
         }
         let index = listed.manifest.find(path.as_os_str().as_bytes())? as u32;
-        let file = inode::open_below(&enforcer.tree.root, &path, For::Knowing).ok()?;
+        let file = inode::open_below(&enforcer.tree.root, &path, OpenPurpose::Knowing).ok()?;
         let facts = inode::facts(&file).ok()?;
         let frozen = enforcer.guard.holds(key(&facts)) && listed.agree(key(&facts), index);
         let right = judge::remembered(enforcer, listed, &facts, index) == Some(None);

@@ -5,39 +5,40 @@
 //! table also holds the calls that they need to arm; a worker's own table is shorter, once it has armed.
 
 use crate::error::EnforceError;
-use crate::settings::Settings;
+use crate::settings::EnforcementSettings;
 use bakeoff_layers_base::daemon::calls::{CONNECTED, FACTS, NAMESPACES, REPLACING, RUNTIME};
-use bakeoff_layers_base::daemon::rights::{Rights, forbid_dumps};
-use bakeoff_layers_base::plain::Place;
+use bakeoff_layers_base::daemon::rights::{DaemonRights, forbid_dumps};
+use bakeoff_layers_base::plain::FileLocation;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::rules;
-use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
+use bakeoff_sys::seccomp::{Argument, Filter, SyscallRule, allow, allow_if};
 
 /// For reading, holding and freezing any listed file, whoever owns it.
 const ALWAYS: [Capability; 4] =
     [Capability::DacReadSearch, Capability::Fowner, Capability::Lease, Capability::LinuxImmutable];
 
 /// Gives up all capabilities that these settings do not need, except those in `further`.
-pub(crate) fn give_up(settings: &Settings, further: &[Capability]) -> Result<(), EnforceError> {
+pub(crate) fn give_up(settings: &EnforcementSettings, further: &[Capability]) -> Result<(), EnforceError> {
     let mut kept = [&ALWAYS, further].concat();
     if settings.stop_pid.is_some() {
         kept.push(Capability::Kill);
     }
     let written = [&settings.status, &settings.high_water, &settings.lock_store];
     let mut written = written.into_iter().flatten();
-    let rights = Rights::least(&kept, || written.try_for_each(|path| Place::of(path)?.try_writing()));
+    let rights =
+        DaemonRights::least(&kept, || written.try_for_each(|path| FileLocation::of(path)?.try_writing()));
     rights.give_up().map_err(EnforceError::system("giving up capabilities"))?;
     forbid_dumps();
     Ok(())
 }
 
 /// An allowed ioctl on files: their attributes, or non-blocking reads.
-const fn ioctl<const REQUEST: u32>() -> Rule {
+const fn ioctl<const REQUEST: u32>() -> SyscallRule {
     allow_if(libc::SYS_ioctl, const { &[Argument::int(1, u32::MAX, REQUEST)] })
 }
 
 /// To decide: events, files, marks, leases, attributes. What every open takes comes first.
-const DECIDING: &[Rule] = rules! {
+const DECIDING: &[SyscallRule] = rules! {
     allow: SYS_read SYS_write SYS_statx SYS_fcntl SYS_fanotify_mark SYS_pread64 SYS_openat SYS_openat2
         SYS_readlinkat;
     x86_64 allow: SYS_readlink;
@@ -50,11 +51,11 @@ const DECIDING: &[Rule] = rules! {
 };
 
 /// Calls for ending the server, with `--stop-pid`, and for the supervisor to end its worker.
-const ENDING: &[Rule] =
+const ENDING: &[SyscallRule] =
     &[allow(libc::SYS_pidfd_open), allow(libc::SYS_pidfd_send_signal), allow(libc::SYS_kill)];
 
 /// To start a worker, and what it does until it has armed: it gives up its own rights.
-const STARTING: &[Rule] = rules! {
+const STARTING: &[SyscallRule] = rules! {
     allow_if(&[Argument::long(0, NAMESPACES, 0)]): SYS_clone;
     allow: SYS_wait4 SYS_waitid;
     allow_if(&[Argument::int(0, u32::MAX, libc::AF_UNIX as u32)]): SYS_socketpair;
@@ -63,7 +64,7 @@ const STARTING: &[Rule] = rules! {
 };
 
 /// The worker's calls, once it has armed.
-pub(crate) fn confine_worker(settings: &Settings) -> Result<(), EnforceError> {
+pub(crate) fn confine_worker(settings: &EnforcementSettings) -> Result<(), EnforceError> {
     let ending = if settings.stop_pid.is_some() { ENDING } else { &[] };
     confine(&[DECIDING, RUNTIME, CONNECTED, REPLACING, FACTS, ending])
 }
@@ -73,7 +74,7 @@ pub(crate) fn confine_supervisor() -> Result<(), EnforceError> {
     confine(&[DECIDING, RUNTIME, CONNECTED, REPLACING, FACTS, ENDING, STARTING])
 }
 
-fn confine(tables: &[&[Rule]]) -> Result<(), EnforceError> {
+fn confine(tables: &[&[SyscallRule]]) -> Result<(), EnforceError> {
     const WHAT: &str = "the filter of system calls (CONFIG_SECCOMP_FILTER of the kernel)";
     Filter::new(tables).apply().map_err(EnforceError::system(WHAT))
 }

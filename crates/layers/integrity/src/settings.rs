@@ -1,12 +1,12 @@
 //! Settings of enforcement, from the command line, which has checked their form.
 
-use bakeoff_layers_base::manifest::Action;
+use bakeoff_layers_base::manifest::FaultAction;
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// Settings for enforcing a tree.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct EnforcementSettings {
     /// The tree.
     pub root: PathBuf,
     /// Path of its manifest.
@@ -14,7 +14,7 @@ pub struct Settings {
     /// Public key of its signer.
     pub public_key: PathBuf,
     /// Strongest reaction to a wrong file.
-    pub mode: Action,
+    pub mode: FaultAction,
     /// File for the newest accepted version; without it a restart may accept an older one.
     pub high_water: Option<PathBuf>,
     /// Path of the status file.
@@ -72,11 +72,11 @@ pub enum OnTimeout {
     Deny,
 }
 
-impl Settings {
+impl EnforcementSettings {
     /// Whether an open that could not be decided is allowed.
     pub fn allows_undecided(&self) -> bool {
         match self.on_timeout {
-            OnTimeout::Mode => self.mode == Action::Log,
+            OnTimeout::Mode => self.mode == FaultAction::Log,
             OnTimeout::Allow => true,
             OnTimeout::Deny => false,
         }

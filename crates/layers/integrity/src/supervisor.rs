@@ -11,12 +11,12 @@ use crate::error::EnforceError;
 use crate::place::path_only;
 use crate::preflight;
 use crate::rights;
-use crate::settings::Settings;
+use crate::settings::EnforcementSettings;
 use crate::worker::{self, Inherited};
-use bakeoff_layers_base::manifest::Action;
-use bakeoff_sys::fanotify::{Event, Group, Mark, Open, is_answered};
-use bakeoff_sys::inode::{self, Kind};
-use bakeoff_sys::lease::{Arrived, Breaks};
+use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_sys::fanotify::{FanotifyEvent, Group, Mark, Open, is_answered};
+use bakeoff_sys::inode::{self, InodeKind};
+use bakeoff_sys::lease::{Breaks, LeaseArrival};
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::process::{self, Ending, Stat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -50,7 +50,7 @@ const PACKET_BYTES: usize = 8 * 1024;
 /// # Errors
 /// The tree cannot be guarded, or the first worker did not arm.
 pub fn run(
-    settings: &Settings,
+    settings: &EnforcementSettings,
     mut say: impl FnMut(&str),
     mut note: impl FnMut(&str),
 ) -> Result<(), EnforceError> {
@@ -112,7 +112,7 @@ fn server(pid: u32) -> Result<Stat, EnforceError> {
 }
 
 struct Supervisor<'a> {
-    settings: &'a Settings,
+    settings: &'a EnforcementSettings,
     group: Group,
     signals: Breaks,
     server: Option<Stat>,
@@ -214,9 +214,9 @@ impl Supervisor<'_> {
             self.listen(worker, &mut said);
             while let Some(arrived) = self.signals.next().map_err(EnforceError::system("signals"))? {
                 match arrived {
-                    Arrived::Signal(libc::SIGTERM | libc::SIGINT) => return Ok(End::Asked),
-                    Arrived::Signal(libc::SIGHUP) => worker.signal(Signal::SIGHUP),
-                    Arrived::Signal(libc::SIGUSR1) => worker.signal(Signal::SIGUSR1),
+                    LeaseArrival::Signal(libc::SIGTERM | libc::SIGINT) => return Ok(End::Asked),
+                    LeaseArrival::Signal(libc::SIGHUP) => worker.signal(Signal::SIGHUP),
+                    LeaseArrival::Signal(libc::SIGUSR1) => worker.signal(Signal::SIGUSR1),
                     _ => {}
                 }
             }
@@ -292,13 +292,13 @@ impl Supervisor<'_> {
     /// Refuses everything for this time without looking, so that nobody waits for ever.
     fn refuse_for(&mut self, time: Duration) {
         let began = Instant::now();
-        let allow = self.settings.mode == Action::Log || self.settings.allows_undecided();
+        let allow = self.settings.mode == FaultAction::Log || self.settings.allows_undecided();
         for open in self.orphans.drain(..) {
             let _ = self.group.answer(open.number, allow);
         }
         while began.elapsed() < time {
             match self.group.read() {
-                Ok(Event::Open(open)) => drop(self.group.answer(open.number, allow)),
+                Ok(FanotifyEvent::Open(open)) => drop(self.group.answer(open.number, allow)),
                 Ok(_) => {}
                 Err(_) => {
                     let mut ready = [PollFd::new(self.group.as_fd(), PollFlags::POLLIN)];
@@ -343,7 +343,7 @@ impl Supervisor<'_> {
 /// The file, if it may be tried again. Its position, which nobody reads from, counts the workers that died while its
 /// open waited.
 fn survivor(file: OwnedFd) -> Option<OwnedFd> {
-    if inode::facts(&file).ok()?.kind != Kind::File {
+    if inode::facts(&file).ok()?.kind != InodeKind::File {
         return None;
     }
     let mut file = File::from(file);

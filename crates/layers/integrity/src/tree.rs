@@ -14,7 +14,7 @@ use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::locks::{read, write};
 use bakeoff_layers_base::manifest::Manifest;
 use bakeoff_sys::fanotify::{Mark, set_answered};
-use bakeoff_sys::inode::{self, Facts, For, Kind};
+use bakeoff_sys::inode::{self, Facts, InodeKind, OpenPurpose};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::File;
 use std::io;
@@ -242,10 +242,11 @@ fn note_odd(enforcer: &Enforcer, manifest: &Manifest, walked: &Walked) -> Option
 fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
     enforcer.progress.at(name);
     let known = |facts: &Facts| matches!(mounts, Mounts::Taken) || enforcer.tree.knows_mount(facts.mount);
-    let regular =
-        |file: &OwnedFd| inode::facts(file).ok().filter(|facts| facts.kind == Kind::File && known(facts));
+    let regular = |file: &OwnedFd| {
+        inode::facts(file).ok().filter(|facts| facts.kind == InodeKind::File && known(facts))
+    };
     // Opened first without reading, to learn its type: opening a device for reading may have effects.
-    let mut file = inode::open_below(&enforcer.tree.root, Path::new(name), For::Knowing).ok()?;
+    let mut file = inode::open_below(&enforcer.tree.root, Path::new(name), OpenPurpose::Knowing).ok()?;
     let mut facts = regular(&file)?;
     let mut frozen = !enforcer.freezes();
     // Freezing takes a real descriptor; the deciding threads allow our own opens.
@@ -298,7 +299,7 @@ fn thaw_all(enforcer: &Enforcer) {
     let listed = enforcer.listed();
     let files = listed.manifest.entries().map(|entry| Path::new(entry.path));
     for path in files.chain(dirs.iter().rev().map(PathBuf::as_path)) {
-        let file = inode::open_below(&enforcer.tree.root, path, For::Reading);
+        let file = inode::open_below(&enforcer.tree.root, path, OpenPurpose::Reading);
         let Ok(file) = file else { continue };
         if let Ok(facts) = inode::facts(&file) {
             let key = key(&facts);
@@ -314,7 +315,7 @@ fn thaw_all(enforcer: &Enforcer) {
 /// file under a write lease is a gap until the holder gives it up, as the kernel asks.
 pub(crate) fn open_listed(enforcer: &Enforcer, name: &str) -> Option<OwnedFd> {
     let path = Path::new(name);
-    let error = match inode::open_below(&enforcer.tree.root, path, For::Reading) {
+    let error = match inode::open_below(&enforcer.tree.root, path, OpenPurpose::Reading) {
         Ok(file) => {
             let _ = set_answered(&file);
             return Some(file);
@@ -323,7 +324,7 @@ pub(crate) fn open_listed(enforcer: &Enforcer, name: &str) -> Option<OwnedFd> {
     };
     // If it has a mark already, the kernel has to open it for us first, fails, and refuses our own open.
     if matches!(error, io::ErrorKind::WouldBlock | io::ErrorKind::PermissionDenied) {
-        let file = inode::open_below(&enforcer.tree.root, path, For::Knowing).ok()?;
+        let file = inode::open_below(&enforcer.tree.root, path, OpenPurpose::Knowing).ok()?;
         let facts = inode::facts(file).ok()?;
         if enforcer.note_unheld(key(&facts), Some(Gap::Leased)) {
             enforcer.say(format!(

@@ -6,7 +6,7 @@
 use crate::tree::Tree;
 use bakeoff_layers_base::manifest::Manifest;
 use bakeoff_layers_base::manifest::seal::{self, is_below_any};
-use bakeoff_sys::inode::{self, For};
+use bakeoff_sys::inode::{self, OpenPurpose};
 use std::fs::ReadDir;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -49,7 +49,7 @@ impl Tree {
                 walked.closed += 1;
                 continue;
             }
-            let file = match inode::open_below(&self.root, &dir, For::Listing) {
+            let file = match inode::open_below(&self.root, &dir, OpenPurpose::Listing) {
                 Ok(file) => file,
                 // Removed since its parent was listed.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,

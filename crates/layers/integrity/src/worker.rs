@@ -9,15 +9,15 @@ use crate::deciders::{self, gather};
 use crate::enforcer::{Enforcer, threads};
 use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
-use crate::settings::{Links, Settings};
+use crate::settings::{EnforcementSettings, Links};
 use crate::tree::Listed;
 use crate::{place, reload, respond, rest, rights, status, tree};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
-use bakeoff_layers_base::manifest::{Action, Manifest};
+use bakeoff_layers_base::manifest::{FaultAction, Manifest};
 use bakeoff_sys::fanotify::{Group, Mark, Open};
 use bakeoff_sys::inode;
-use bakeoff_sys::lease::{Arrived, Breaks};
+use bakeoff_sys::lease::{Breaks, LeaseArrival};
 use bakeoff_sys::process::{self, Stat};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::fs::File;
@@ -51,7 +51,7 @@ pub(crate) struct Inherited {
 }
 
 /// Enforces until SIGTERM; returns the process's exit code. The supervisor gets the reason of a failure.
-pub(crate) fn run(settings: Settings, inherited: Inherited) -> i32 {
+pub(crate) fn run(settings: EnforcementSettings, inherited: Inherited) -> i32 {
     let supervisor = inherited.supervisor.try_clone();
     match enforce(settings, inherited) {
         Ok(()) => 0,
@@ -62,7 +62,7 @@ pub(crate) fn run(settings: Settings, inherited: Inherited) -> i32 {
     }
 }
 
-fn enforce(settings: Settings, inherited: Inherited) -> Result<(), EnforceError> {
+fn enforce(settings: EnforcementSettings, inherited: Inherited) -> Result<(), EnforceError> {
     let breaks = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])
         .map_err(EnforceError::system("signals"))?;
     rights::give_up(&settings, &[])?;
@@ -126,7 +126,7 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
     }
     let looked_at = enforcer.clone();
     start("walk", Box::new(move || look_through(&looked_at)))?;
-    if enforcer.settings.mode == Action::Log {
+    if enforcer.settings.mode == FaultAction::Log {
         let enforcer = enforcer.clone();
         start("look", Box::new(move || deciders::look_afterwards(&enforcer)))?;
     }
@@ -146,7 +146,9 @@ fn look_through(enforcer: &Enforcer) {
 fn forget_marks(enforcer: &Enforcer) {
     let listed = enforcer.listed();
     for entry in listed.manifest.entries() {
-        if let Ok(file) = inode::open_below(&enforcer.tree.root, Path::new(entry.path), inode::For::Knowing) {
+        if let Ok(file) =
+            inode::open_below(&enforcer.tree.root, Path::new(entry.path), inode::OpenPurpose::Knowing)
+        {
             let _ = enforcer.group.remove(Mark::Ignored, &file);
         }
     }
@@ -247,7 +249,7 @@ impl Watch {
             let mut listed = tree::arm(enforcer, manifest)?;
             let odd = listed.odd.take();
             enforcer.replace_listed(listed);
-            let strict = enforcer.settings.links == Links::Deny && enforcer.settings.mode != Action::Log;
+            let strict = enforcer.settings.links == Links::Deny && enforcer.settings.mode != FaultAction::Log;
             // A restarted worker must not end because of a file that came meanwhile.
             if let Some((path, what)) = odd.filter(|_| strict && !again) {
                 tree::disarm(enforcer);
@@ -392,11 +394,11 @@ impl Watch {
     fn hear(&mut self) {
         while let Ok(Some(arrived)) = self.breaks.next() {
             match arrived {
-                Arrived::Break(fd) => self.enforcer.broken(fd),
-                Arrived::Lost => self.enforcer.void_all(),
-                Arrived::Signal(libc::SIGHUP) => self.reload = true,
-                Arrived::Signal(libc::SIGUSR1) => self.write_status(),
-                Arrived::Signal(_) => self.enforcer.ending.store(true, Ordering::Relaxed),
+                LeaseArrival::Break(fd) => self.enforcer.broken(fd),
+                LeaseArrival::Lost => self.enforcer.void_all(),
+                LeaseArrival::Signal(libc::SIGHUP) => self.reload = true,
+                LeaseArrival::Signal(libc::SIGUSR1) => self.write_status(),
+                LeaseArrival::Signal(_) => self.enforcer.ending.store(true, Ordering::Relaxed),
             }
         }
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 /// Everything that a domain may do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Grant {
+pub struct DomainGrant {
     /// The domain's name.
     pub domain: String,
     /// Files, by subtree, sorted by path and each once: they are searched.
@@ -24,7 +24,7 @@ pub struct Grant {
     /// each once.
     pub types: Vec<TypePath>,
     /// Lines of the policy that grant it.
-    pub lines: Lines,
+    pub lines: GrantLines,
     /// The policy's file, as it was named.
     pub policy: String,
     /// SHA-256 of the policy's text and of the values filled into it, in hex: of the text alone if there are none.
@@ -61,7 +61,7 @@ pub struct TypePath {
 
 /// Lines of a domain; a list that is not written has the domain's line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Lines {
+pub struct GrantLines {
     /// Its name.
     pub domain: usize,
     /// Ports it may bind.
@@ -81,7 +81,7 @@ pub enum PortUse {
 
 /// Decision on an access, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Because<'a> {
+pub struct AccessDecision<'a> {
     /// Whether it is granted, and existed.
     pub granted: bool,
     /// The path's type; `None` for ports, and where no path of the policy covers it.
@@ -92,7 +92,7 @@ pub struct Because<'a> {
     pub reason: String,
 }
 
-impl Grant {
+impl DomainGrant {
     /// The rules at and above a path, the nearest first.
     pub fn rules(&self, path: &Path) -> impl Iterator<Item = &FileGrant> {
         let at = |above| self.files.binary_search_by(|file| file.path.as_path().cmp(above)).ok();
@@ -114,7 +114,7 @@ impl Grant {
     ///
     /// The path is absolute, without symbolic links, and the one that the kernel judges by: for [`Access::Create`],
     /// [`Access::Delete`] and [`Access::Rename`] the directory in which they happen.
-    pub fn because(&self, path: &Path, access: Access) -> Because<'_> {
+    pub fn because(&self, path: &Path, access: Access) -> AccessDecision<'_> {
         let (typed, rule) = (self.typed(path), self.rules(path).next());
         let there = |rule: &&FileGrant| self.typed(&rule.path).is_none_or(|typed| typed.there);
         let granted = self.rules(path).filter(there).any(|rule| rule.accesses.has(access));
@@ -139,11 +139,11 @@ impl Grant {
             None => String::new(),
         };
         let reason = format!("{} {of_type}; domain {domain} {may}{gone}", Name(path));
-        Because { granted, label: typed.map(|typed| typed.label.as_str()), rule, reason }
+        AccessDecision { granted, label: typed.map(|typed| typed.label.as_str()), rule, reason }
     }
 
     /// The decision on this use of a TCP port, with its reason.
-    pub fn because_port(&self, kind: PortUse, port: u16) -> Because<'_> {
+    pub fn because_port(&self, kind: PortUse, port: u16) -> AccessDecision<'_> {
         let (ports, line, verb) = match kind {
             PortUse::Listen => (&self.listen, self.lines.listen, "listen on"),
             PortUse::Connect => (&self.connect, self.lines.connect, "connect to"),
@@ -154,7 +154,7 @@ impl Grant {
             if said.is_empty() { "no TCP port".to_owned() } else { format!("port {}", said.join(" ")) };
         let not = if granted { String::new() } else { format!(", not {port}") };
         let reason = format!("domain {} may {verb} {said} ({}:{line}){not}", self.domain, self.policy);
-        Because { granted, label: None, rule: None, reason }
+        AccessDecision { granted, label: None, rule: None, reason }
     }
 }
 

@@ -5,11 +5,11 @@
 //! domain, so it stays open until then.
 
 use crate::confine::Granted;
-use crate::grant::Grant;
-use crate::status::State;
+use crate::grant::DomainGrant;
+use crate::status::DomainState;
 use bakeoff_layers_base::daemon::status::{read_back, value};
 use bakeoff_layers_base::named;
-use bakeoff_layers_base::plain::{For, Place};
+use bakeoff_layers_base::plain::{FileAudience, FileLocation};
 use bakeoff_sys::process;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -19,7 +19,7 @@ use std::path::Path;
 
 named! {
     /// What is done with what the policy does not grant.
-    pub enum Mode {
+    pub enum ConfinementMode {
         /// It is refused.
         Enforce "enforce",
         /// It happens, and is told.
@@ -29,20 +29,20 @@ named! {
 
 /// The same for a domain that refuses nothing. Calls that are not watched are a gap: `ioctl`, and those to other
 /// processes.
-pub fn permissive_lines(grant: &Grant) -> String {
+pub fn permissive_lines(grant: &DomainGrant) -> String {
     let pid = std::process::id();
     let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
-    let Grant { domain, digest, .. } = grant;
+    let DomainGrant { domain, digest, .. } = grant;
     format!(
         "degree none: {mode} refuses nothing\ngap-ioctl 1\ngap-processes 1\nmode {mode}\ndomain {domain}\n\
          policy {digest}\npid {pid}\nbegan {began}\n",
-        mode = Mode::Permissive.name()
+        mode = ConfinementMode::Permissive.name()
     )
 }
 
 /// Lines that do not change while the program runs. `pid` with its start time in ticks identifies the process for
 /// ever.
-pub fn lines(mode: Mode, granted: &Granted) -> String {
+pub fn lines(mode: ConfinementMode, granted: &Granted) -> String {
     let pid = std::process::id();
     let began = process::stat(pid).map_or(0, |stat| stat.start_ticks);
     let mut text = format!("degree {}\n", granted.degree());
@@ -65,18 +65,19 @@ pub fn lines(mode: Mode, granted: &Granted) -> String {
 
 /// The launcher's status file: it is there, and stays open.
 #[derive(Debug)]
-pub struct Kept {
+pub struct OpenStatusFile {
     file: File,
     lines: String,
 }
 
-impl Kept {
+impl OpenStatusFile {
     /// Creates the file, replacing whatever has its name.
     ///
     /// # Errors
     /// The I/O error.
     pub fn new(path: &Path, lines: String) -> io::Result<Self> {
-        let file = Place::of(path)?.replace_by(text(State::Starting, &lines).as_bytes(), For::Readers)?;
+        let file = FileLocation::of(path)?
+            .replace_by(text(DomainState::Starting, &lines).as_bytes(), FileAudience::Readers)?;
         Ok(Self { file, lines })
     }
 
@@ -84,13 +85,13 @@ impl Kept {
     ///
     /// # Errors
     /// The I/O error.
-    pub fn say(&self, state: State) -> io::Result<()> {
+    pub fn say(&self, state: DomainState) -> io::Result<()> {
         self.file.write_all_at(text(state, &self.lines).as_bytes(), 0)
     }
 }
 
 /// Pads every state to the longest, so that one write replaces one by another.
-fn text(state: State, lines: &str) -> String {
+fn text(state: DomainState, lines: &str) -> String {
     let word = state.name();
     format!("state {word}\n{lines}{:width$}", "", width = "starting".len() - word.len())
 }

@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 named! {
     /// Where the domain is in its life.
-    pub enum State {
+    pub enum DomainState {
         /// The launcher has not confined itself yet.
         Starting "starting",
         /// The domain is in force, or its log is read.
@@ -23,9 +23,9 @@ named! {
 
 /// Content of the file.
 #[derive(Clone, Debug)]
-pub struct Status {
+pub struct DomainStatus {
     /// State of the domain.
-    pub state: State,
+    pub state: DomainState,
     /// Lines of the launcher, unchanged.
     pub fixed: Vec<String>,
     /// Reason why refusals are not logged, or were not for a time.
@@ -33,7 +33,7 @@ pub struct Status {
     counters: BTreeMap<String, u64>,
 }
 
-impl Default for Status {
+impl Default for DomainStatus {
     fn default() -> Self {
         let files = Access::ALL.into_iter().map(|access| format!("denied.fs.{}", access.name()));
         let others =
@@ -42,11 +42,11 @@ impl Default for Status {
         let beyond = ["net.bind", "net.connect", "scope.signal", "scope.abstract_unix_socket"];
         let beyond = beyond.map(|what| format!("denied.{what}"));
         let counters = files.chain(others).chain(beyond).map(|name| (name, 0)).collect();
-        Self { state: State::Starting, fixed: Vec::new(), no_log: None, counters }
+        Self { state: DomainState::Starting, fixed: Vec::new(), no_log: None, counters }
     }
 }
 
-impl Status {
+impl DomainStatus {
     /// Raises a counter.
     pub fn add(&mut self, counter: &str, more: u64) {
         *self.counters.entry(counter.to_owned()).or_default() += more;
@@ -88,14 +88,14 @@ mod tests {
 
     #[test]
     fn every_counter_is_there_from_the_start() {
-        let mut status = Status::default();
+        let mut status = DomainStatus::default();
         status.resume("state armed\nlost 7\nunknown 9\nrules 3\nlost\n");
         assert!(status.text().contains("\nlost 7\n") && !status.text().contains("unknown"));
         assert!(status.text().contains("\ndenied 0\n") && status.text().contains("\ndenied.fs.read 0\n"));
         status.add("denied", 2);
         status.add("denied", 1);
         status.add("denied.scope.of-a-later-kernel", 1);
-        status.state = State::Armed;
+        status.state = DomainState::Armed;
         status.fixed = vec!["domain web".to_owned()];
         status.no_log = Some("two\nlines".to_owned());
         let text = status.text();

@@ -19,7 +19,7 @@ const FORGETTING: f64 = 63.0 / 64.0;
 
 /// State of the queues at one look.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading<'a> {
+pub struct QueueReading<'a> {
     /// Time in ns, of any monotonic clock.
     pub now_ns: u64,
     /// Connections ever put into a queue.
@@ -69,7 +69,7 @@ impl Agent {
     }
 
     /// Takes one look into account. Readings that go back, as after a restart of the server, teach nothing.
-    pub fn look(&mut self, reading: Reading<'_>) {
+    pub fn look(&mut self, reading: QueueReading<'_>) {
         let waiting = reading.queues.iter().copied().map(u64::from).sum();
         let now = Last { now_ns: reading.now_ns, arrived: reading.arrived, waiting };
         let Some(last) = self.last.replace(now) else { return };
@@ -119,7 +119,7 @@ mod tests {
     /// Looks each 10 ms at a server that takes `each` of the waiting connections.
     fn seen(agent: &mut Agent, from: u64, looks: u64, each: u64) {
         for look in from..from + looks {
-            agent.look(Reading { now_ns: look * 10 * MS, arrived: look * each, queues: &[3, 0, 7] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived: look * each, queues: &[3, 0, 7] });
         }
     }
 
@@ -133,7 +133,11 @@ mod tests {
         // Ten times as fast: nine tenths of the way in eleven samples.
         let mut faster = agent.clone();
         for look in 0..110 {
-            faster.look(Reading { now_ns: (110 + look * 10) * MS, arrived: 110 + look * 100, queues: &[1] });
+            faster.look(QueueReading {
+                now_ns: (110 + look * 10) * MS,
+                arrived: 110 + look * 100,
+                queues: &[1],
+            });
         }
         assert!(faster.rate().unwrap() > 9000.0, "{:?}", faster.rate());
     }
@@ -151,7 +155,7 @@ mod tests {
         seen(&mut agent, 0, 21, 10);
         let learnt = agent.bounds();
         for look in 21..1000 {
-            agent.look(Reading { now_ns: look * 10 * MS, arrived: look * 10, queues: &[0] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived: look * 10, queues: &[0] });
         }
         assert_eq!((agent.bounds(), agent.rate()), (learnt, Some(1000.0)));
     }
@@ -163,7 +167,7 @@ mod tests {
         let mut arrived = 0;
         for look in 0..100 {
             arrived += if look % 5 == 0 { 50 } else { 0 };
-            agent.look(Reading { now_ns: look * 10 * MS, arrived, queues: &[60] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived, queues: &[60] });
         }
         let bound = agent.bounds()[0];
         assert!(
@@ -171,7 +175,7 @@ mod tests {
             "{bound} for 40 ms between the first and the last look of a stall"
         );
         for look in 100..10_000 {
-            agent.look(Reading { now_ns: look * 10 * MS, arrived, queues: &[60] });
+            agent.look(QueueReading { now_ns: look * 10 * MS, arrived, queues: &[60] });
         }
         assert_eq!(agent.bounds(), [4]);
     }

@@ -3,15 +3,15 @@
 //! Measured side, cold, pure. Asks the reference, so that explanation and enforcement agree.
 
 use crate::reference::head::head;
-use crate::reference::{Flow, Fragment, Outcome, Police, Seen, Segment, Syn};
-use crate::rules::table::{Action, Class, Rate, Refuse, Rule, RuleId, When};
+use crate::reference::{Flow, Fragment, PacketKind, PacketOutcome, Police, Syn, TcpSegment};
+use crate::rules::table::{ConnectionClass, Rate, Refuse, RuleAction, RuleId, StageRule, When};
 use crate::rules::{Rules, not_plain};
 use bakeoff_units::PerSecond;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A decision, with its reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Because {
+pub struct ExplainedDecision {
     /// Whether it is refused at any rate.
     pub refused: bool,
     /// The sentence.
@@ -19,16 +19,21 @@ pub struct Because {
 }
 
 /// Decision on a connection from `source` to `port`; without a destination rules with `to` do not apply.
-pub fn connection(rules: &Rules, source: IpAddr, destination: Option<IpAddr>, port: u16) -> Because {
+pub fn connection(
+    rules: &Rules,
+    source: IpAddr,
+    destination: Option<IpAddr>,
+    port: u16,
+) -> ExplainedDecision {
     let none: IpAddr =
         if source.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let flow = Flow { source, source_port: 0, destination: destination.unwrap_or(none), port };
     let table = &rules.table;
     let decision = Police::new(table).syn(0, &Syn { flow, fragment: Fragment::Whole, data: false });
-    if decision.seen == Seen::Other {
+    if decision.seen == PacketKind::Other {
         let ports: Vec<String> = table.ports.iter().map(u16::to_string).collect();
         let reason = format!("port {port} is none of [server] listen = {}", ports.join(", "));
-        return Because { refused: false, reason };
+        return ExplainedDecision { refused: false, reason };
     }
     let class = decision.class.and_then(|class| table.classes.get(usize::from(class)));
     let reason = match decision.rule.and_then(|id| Some((id, table.rule(id)?))) {
@@ -51,17 +56,17 @@ pub fn connection(rules: &Rules, source: IpAddr, destination: Option<IpAddr>, po
             )
         }
     };
-    Because { refused: decision.outcome != Outcome::Pass, reason }
+    ExplainedDecision { refused: decision.outcome != PacketOutcome::Pass, reason }
 }
 
 /// Decision on a request by its head, or by the first line of one.
-pub fn request(rules: &Rules, text: &str) -> Because {
+pub fn request(rules: &Rules, text: &str) -> ExplainedDecision {
     let whole = if text.contains("\r\n") { text.to_owned() } else { format!("{text}\r\nHost: x\r\n\r\n") };
     let table = &rules.table;
     let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let port = table.ports.first().copied().unwrap_or(0);
     let flow = Flow { source: any, source_port: 0, destination: any, port };
-    let segment = Segment { flow, sequence: 0, payload: whole.as_bytes(), first: true };
+    let segment = TcpSegment { flow, sequence: 0, payload: whole.as_bytes(), first: true };
     let decision = Police::new(table).segment(0, &segment);
     let rule = decision.rule.and_then(|id| Some((id, table.rule(id)?)));
     let what = match head(whole.as_bytes()).plain {
@@ -69,15 +74,17 @@ pub fn request(rules: &Rules, text: &str) -> Because {
         None => format!("odd: {}", odd(text)),
     };
     let reason = match rule {
-        Some((id, rule)) if decision.seen == Seen::Plain => {
+        Some((id, rule)) if decision.seen == PacketKind::Plain => {
             let (how, line, done) = (matched(rules, id), rule.line, done(rules, rule));
             format!("{what}; {how} ({}:{line}); {done}", rules.file)
         }
         Some((_, rule)) => format!("{what}; [odd] ({}:{}); {}", rules.file, rule.line, done(rules, rule)),
-        None if decision.seen == Seen::Plain => format!("{what}; no [[request]] matches; passes at any rate"),
+        None if decision.seen == PacketKind::Plain => {
+            format!("{what}; no [[request]] matches; passes at any rate")
+        }
         None => format!("{what}; there is no [odd]; passes at any rate, and is counted"),
     };
-    Because { refused: decision.outcome != Outcome::Pass, reason }
+    ExplainedDecision { refused: decision.outcome != PacketOutcome::Pass, reason }
 }
 
 /// Reason why a head is not plain, as far as its first line tells.
@@ -113,18 +120,18 @@ fn matched(rules: &Rules, id: RuleId) -> String {
         .unwrap_or_default()
 }
 
-fn steered(class: &Class, unnamed: bool) -> String {
+fn steered(class: &ConnectionClass, unnamed: bool) -> String {
     let lowest = if unnamed { ", the lowest, as none is named" } else { "" };
     format!("; class {}{lowest}, at the server's port {}", class.name, class.port)
 }
 
 /// Action of a rule, and its action above its rate.
-fn done(rules: &Rules, rule: &Rule) -> String {
+fn done(rules: &Rules, rule: &StageRule) -> String {
     let how = how(rule.refuse);
     let rates = match rule.action {
-        Action::Pass => "passes at any rate".to_owned(),
-        Action::Refuse => return format!("always refused {how} (counted as refused)"),
-        Action::Police(rate) => {
+        RuleAction::Pass => "passes at any rate".to_owned(),
+        RuleAction::Refuse => return format!("always refused {how} (counted as refused)"),
+        RuleAction::Police(rate) => {
             let each =
                 rule.per.map(|per| format!("each /{} passes up to {}, and all ", per.length, said(per.rate)));
             let (each, above) = match each {

@@ -23,7 +23,7 @@ const DEFERRAL_S: u32 = 10;
 
 /// Reasons for not getting listeners.
 #[derive(Debug, Error)]
-pub enum ListenError {
+pub enum ListenerError {
     /// The server does not exist.
     #[error("there is no process {pid} ({source}); give --server-pid the server's first process")]
     NoServer {
@@ -69,7 +69,7 @@ pub enum ListenError {
 
 /// A listening socket of the server's, taken from it.
 #[derive(Debug)]
-pub struct Taken {
+pub struct TakenSocket {
     /// The listener.
     pub at: Listening,
     /// The socket. To be dropped soon: the port stays in use as long.
@@ -78,7 +78,7 @@ pub struct Taken {
 
 /// A port of the rules, with its use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct RulePort {
     /// The port.
     pub port: u16,
     /// Its use in words, for errors.
@@ -89,16 +89,20 @@ pub struct Wanted {
 ///
 /// # Errors
 /// A port has no listener, or none of the server's.
-pub fn take(server: &Server, wanted: &[Wanted], there: &[Listening]) -> Result<Vec<Taken>, ListenError> {
-    let is_there = |wanted: &&Wanted| there.iter().any(|at| at.port == wanted.port);
+pub fn take(
+    server: &Server,
+    wanted: &[RulePort],
+    there: &[Listening],
+) -> Result<Vec<TakenSocket>, ListenerError> {
+    let is_there = |wanted: &&RulePort| there.iter().any(|at| at.port == wanted.port);
     if let Some(missing) = wanted.iter().find(|wanted| !is_there(wanted)) {
-        return Err(ListenError::Nobody { port: missing.port, what: missing.what.clone() });
+        return Err(ListenerError::Nobody { port: missing.port, what: missing.what.clone() });
     }
     let taken = server.sockets(there)?;
-    let is_taken = |wanted: &&Wanted| taken.iter().any(|taken| taken.at.port == wanted.port);
+    let is_taken = |wanted: &&RulePort| taken.iter().any(|taken| taken.at.port == wanted.port);
     match wanted.iter().find(|wanted| !is_taken(wanted)) {
         Some(other) => {
-            Err(ListenError::Stranger { port: other.port, what: other.what.clone(), pid: server.pid() })
+            Err(ListenerError::Stranger { port: other.port, what: other.what.clone(), pid: server.pid() })
         }
         None => Ok(taken),
     }
@@ -128,8 +132,8 @@ impl Deferrals {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn set(&mut self, taken: &[Taken]) -> io::Result<()> {
-        for Taken { at, socket } in taken {
+    pub fn set(&mut self, taken: &[TakenSocket]) -> io::Result<()> {
+        for TakenSocket { at, socket } in taken {
             let now = deferral_s(socket)?;
             // A server that defers by itself, as Apache does, knows its own time.
             if now == 0 {
@@ -144,8 +148,8 @@ impl Deferrals {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn put_back(&mut self, taken: &[Taken]) -> io::Result<()> {
-        for Taken { at, socket } in taken {
+    pub fn put_back(&mut self, taken: &[TakenSocket]) -> io::Result<()> {
+        for TakenSocket { at, socket } in taken {
             if let Some(before) = self.before.remove(&at.inode) {
                 set_deferral(socket, before)?;
             }
@@ -183,9 +187,9 @@ mod tests {
     use super::*;
     use std::net::TcpListener;
 
-    fn of(listener: &TcpListener) -> (Vec<Wanted>, Vec<Listening>) {
+    fn of(listener: &TcpListener) -> (Vec<RulePort>, Vec<Listening>) {
         let port = listener.local_addr().unwrap().port();
-        let wanted = vec![Wanted { port, what: "public".to_owned() }];
+        let wanted = vec![RulePort { port, what: "public".to_owned() }];
         (wanted, listening(&[port]).unwrap())
     }
 
@@ -198,7 +202,7 @@ mod tests {
         assert_eq!(taken.iter().map(|taken| taken.at.inode).collect::<Vec<_>>(), [there[0].inode]);
         drop((taken, listener));
         let gone = take(&server, &wanted, &[]).unwrap_err();
-        assert!(matches!(gone, ListenError::Nobody { .. }), "{gone}");
+        assert!(matches!(gone, ListenerError::Nobody { .. }), "{gone}");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use bakeoff_layers_police::agent::{Agent, OPEN, Reading};
+use bakeoff_layers_police::agent::{Agent, OPEN, QueueReading};
 use std::collections::VecDeque;
 
 const CLASSES: usize = 3;
@@ -141,7 +141,7 @@ impl World {
         let queues: Vec<u32> = self.queues.iter().map(|queue| queue.len() as u32).collect();
         let now_ns = (self.next_look * 1e9) as u64;
         if let Some(agent) = &mut self.agent {
-            agent.look(Reading { now_ns, arrived: self.arrived, queues: &queues });
+            agent.look(QueueReading { now_ns, arrived: self.arrived, queues: &queues });
             self.bounds = agent.bounds();
         }
         self.next_look += 0.01;

@@ -12,35 +12,35 @@
 //!
 //! A server that has just started does not know the leases of its predecessor: it makes no change for one term.
 
-use crate::frame::What;
+use crate::frame::BreakScope;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 /// A session's number.
-pub type Session = u32;
+pub type SessionNumber = u32;
 /// An object's number.
-pub type Object = u64;
+pub type ObjectNumber = u64;
 /// A change's number.
-pub type Change = u64;
+pub type ChangeNumber = u64;
 
 /// An object that a change is about, and the parts that change.
-pub type Key = (Object, What);
+pub type Key = (ObjectNumber, BreakScope);
 
 /// Break: a part of an object that a session must forget.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Break {
     /// The session.
-    pub session: Session,
+    pub session: SessionNumber,
     /// Number for the acknowledgement.
     pub number: u64,
     /// The object.
-    pub object: Object,
+    pub object: ObjectNumber,
     /// The parts of it.
-    pub what: What,
+    pub what: BreakScope,
 }
 
 /// Result of asking a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asked {
+pub enum LeaseOutcome {
     /// It may be answered, and the answer kept.
     Leased,
     /// It may be answered, and the answer not kept.
@@ -53,9 +53,9 @@ pub enum Asked {
 
 /// Result of beginning a change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Begun {
+pub enum ChangeStart {
     /// These sessions must be told; once it is settled, the change may be made.
-    Change(Change, Vec<Break>),
+    Change(ChangeNumber, Vec<Break>),
     /// An object of it is being changed, or it is too early after the start.
     Wait,
     /// The session is over.
@@ -65,35 +65,35 @@ pub enum Begun {
 #[derive(Debug)]
 struct Live {
     ends_ms: u64,
-    holds: HashSet<Object>,
-    owes: BTreeMap<u64, (Change, Object)>,
+    holds: HashSet<ObjectNumber>,
+    owes: BTreeMap<u64, (ChangeNumber, ObjectNumber)>,
 }
 
 #[derive(Debug)]
 struct Pending {
-    by: Session,
-    objects: Vec<Object>,
+    by: SessionNumber,
+    objects: Vec<ObjectNumber>,
     waits_for: usize,
 }
 
 /// In place of a session: a program that changes something past the server.
-pub const NOBODY: Session = 0;
+pub const NOBODY: SessionNumber = 0;
 
 /// All leases of a server.
 #[derive(Debug)]
-pub struct Table {
+pub struct LeaseTable {
     term_ms: u64,
     /// Time from which changes are made.
     changes_from_ms: u64,
     /// The last number given to anything.
     last: u64,
-    live: BTreeMap<Session, Live>,
-    holders: HashMap<Object, BTreeSet<Session>>,
-    changing: HashMap<Object, Change>,
-    pending: HashMap<Change, Pending>,
+    live: BTreeMap<SessionNumber, Live>,
+    holders: HashMap<ObjectNumber, BTreeSet<SessionNumber>>,
+    changing: HashMap<ObjectNumber, ChangeNumber>,
+    pending: HashMap<ChangeNumber, Pending>,
 }
 
-impl Table {
+impl LeaseTable {
     /// A table without sessions, of a server that starts at `now_ms`.
     pub fn new(term_ms: u64, now_ms: u64) -> Self {
         Self {
@@ -108,10 +108,10 @@ impl Table {
     }
 
     /// Begins a session, for one term.
-    pub fn open(&mut self, now_ms: u64) -> Session {
+    pub fn open(&mut self, now_ms: u64) -> SessionNumber {
         // Skips numbers in use: after four thousand million sessions they repeat.
         let session = loop {
-            let next = (self.next() & u64::from(Session::MAX)) as Session;
+            let next = (self.next() & u64::from(SessionNumber::MAX)) as SessionNumber;
             if next != NOBODY && !self.live.contains_key(&next) {
                 break next;
             }
@@ -127,7 +127,7 @@ impl Table {
 
     /// Renews a session at its ping; returns the time left, or `None` if it is over. A session that owes gets no more
     /// time.
-    pub fn renew(&mut self, now_ms: u64, session: Session) -> Option<u64> {
+    pub fn renew(&mut self, now_ms: u64, session: SessionNumber) -> Option<u64> {
         let live = self.live.get_mut(&session).filter(|live| live.ends_ms > now_ms)?;
         if live.owes.is_empty() {
             live.ends_ms = now_ms.saturating_add(self.term_ms);
@@ -136,24 +136,24 @@ impl Table {
     }
 
     /// A question of a session about objects.
-    pub fn ask(&mut self, now_ms: u64, session: Session, objects: &[Object]) -> Asked {
+    pub fn ask(&mut self, now_ms: u64, session: SessionNumber, objects: &[ObjectNumber]) -> LeaseOutcome {
         let Some(live) = self.live.get_mut(&session).filter(|live| live.ends_ms > now_ms) else {
-            return Asked::Over;
+            return LeaseOutcome::Over;
         };
-        let mut asked = Asked::Leased;
+        let mut asked = LeaseOutcome::Leased;
         for object in objects {
             let under = self.changing.get(object).and_then(|change| self.pending.get(change));
             match under {
                 Some(pending) if pending.by != session => {
                     if !live.owes.values().any(|(_, owed)| owed == object) {
-                        return Asked::Wait;
+                        return LeaseOutcome::Wait;
                     }
-                    asked = Asked::Bare;
+                    asked = LeaseOutcome::Bare;
                 }
                 _ => {}
             }
         }
-        if asked == Asked::Leased {
+        if asked == LeaseOutcome::Leased {
             for object in objects {
                 live.holds.insert(*object);
                 self.holders.entry(*object).or_default().insert(session);
@@ -164,14 +164,14 @@ impl Table {
 
     /// Begins a session's change of objects; each is named once. [`NOBODY`]'s are changed already, so they do not
     /// wait their turn.
-    pub fn begin(&mut self, now_ms: u64, session: Session, keys: &[Key]) -> Begun {
+    pub fn begin(&mut self, now_ms: u64, session: SessionNumber, keys: &[Key]) -> ChangeStart {
         let is_made = session == NOBODY;
         if !is_made && self.live.get(&session).is_none_or(|live| live.ends_ms <= now_ms) {
-            return Begun::Over;
+            return ChangeStart::Over;
         }
         let taken = keys.iter().any(|(object, _)| self.changing.contains_key(object));
         if taken || (!is_made && now_ms < self.changes_from_ms) {
-            return Begun::Wait;
+            return ChangeStart::Wait;
         }
         let change = self.next();
         let mut breaks = Vec::new();
@@ -192,18 +192,18 @@ impl Table {
         }
         let objects = keys.iter().map(|(object, _)| *object).collect();
         self.pending.insert(change, Pending { by: session, objects, waits_for: breaks.len() });
-        Begun::Change(change, breaks)
+        ChangeStart::Change(change, breaks)
     }
 
     /// Drops a session's lease of an object.
-    pub fn release(&mut self, session: Session, object: Object) {
+    pub fn release(&mut self, session: SessionNumber, object: ObjectNumber) {
         if self.live.get_mut(&session).is_some_and(|live| live.holds.remove(&object)) {
             self.unhold(session, object);
         }
     }
 
     /// Acknowledges a break. An unknown number changes nothing.
-    pub fn acknowledge(&mut self, session: Session, number: u64) {
+    pub fn acknowledge(&mut self, session: SessionNumber, number: u64) {
         let owed = self.live.get_mut(&session).and_then(|live| live.owes.remove(&number));
         if let Some((change, _)) = owed {
             self.one_less(change);
@@ -211,19 +211,19 @@ impl Table {
     }
 
     /// Whether nobody else holds an object of the change.
-    pub fn is_settled(&self, change: Change) -> bool {
+    pub fn is_settled(&self, change: ChangeNumber) -> bool {
         self.pending.get(&change).is_none_or(|pending| pending.waits_for == 0)
     }
 
     /// Ends a change, made or failed.
-    pub fn finish(&mut self, change: Change) {
+    pub fn finish(&mut self, change: ChangeNumber) {
         for object in self.pending.remove(&change).into_iter().flat_map(|pending| pending.objects) {
             self.changing.remove(&object);
         }
     }
 
     /// Ends a session.
-    pub fn end(&mut self, session: Session) {
+    pub fn end(&mut self, session: SessionNumber) {
         let Some(live) = self.live.remove(&session) else { return };
         live.holds.iter().for_each(|object| self.unhold(session, *object));
         for (change, _) in live.owes.into_values() {
@@ -232,7 +232,7 @@ impl Table {
     }
 
     /// Ends the sessions whose term is over; returns them, and whether they owed.
-    pub fn expire(&mut self, now_ms: u64) -> Vec<(Session, bool)> {
+    pub fn expire(&mut self, now_ms: u64) -> Vec<(SessionNumber, bool)> {
         let over = self.live.iter().filter(|(_, live)| live.ends_ms <= now_ms);
         let over: Vec<_> = over.map(|(session, live)| (*session, !live.owes.is_empty())).collect();
         over.iter().for_each(|(session, _)| self.end(*session));
@@ -250,7 +250,7 @@ impl Table {
         self.live.len()
     }
 
-    fn unhold(&mut self, session: Session, object: Object) {
+    fn unhold(&mut self, session: SessionNumber, object: ObjectNumber) {
         if let Some(holders) = self.holders.get_mut(&object) {
             holders.remove(&session);
             if holders.is_empty() {
@@ -259,7 +259,7 @@ impl Table {
         }
     }
 
-    fn one_less(&mut self, change: Change) {
+    fn one_less(&mut self, change: ChangeNumber) {
         if let Some(pending) = self.pending.get_mut(&change) {
             pending.waits_for = pending.waits_for.saturating_sub(1);
         }

@@ -4,7 +4,7 @@
 //! allows only this machine, and 198.18.0.0/15, which is for tests of networks (RFC 2544) and is routed nowhere. Owns
 //! the time limits: a frame that was begun must end, and a connection must state its purpose.
 
-use crate::frame::{HEAD_BYTES, Head, MOST_BODY_BYTES};
+use crate::frame::{HEAD_BYTES, MOST_BODY_BYTES, MessageHead};
 use crate::refusal::Refusal;
 use crate::stream::{Coming, Stream};
 use std::io;
@@ -105,7 +105,7 @@ impl Receiver {
     ///
     /// # Errors
     /// There is none.
-    pub fn next(&mut self, silence: Option<Duration>, whole: Duration) -> Result<Head, Cut> {
+    pub fn next(&mut self, silence: Option<Duration>, whole: Duration) -> Result<MessageHead, Cut> {
         self.buffer.copy_within(self.current..self.filled, 0);
         self.filled -= self.current;
         self.current = 0;
@@ -141,11 +141,11 @@ impl Receiver {
     }
 
     /// The head, if its frame is complete; otherwise makes room for the rest of it.
-    fn take(&mut self) -> Result<Option<Head>, Refusal> {
+    fn take(&mut self) -> Result<Option<MessageHead>, Refusal> {
         let Some(bytes) = self.buffer.get(..HEAD_BYTES).filter(|_| self.filled >= HEAD_BYTES) else {
             return Ok(None);
         };
-        let head = Head::read(bytes)?;
+        let head = MessageHead::read(bytes)?;
         if head.length > self.most_body_bytes {
             return Err(Refusal::FrameTooLarge);
         }

@@ -3,93 +3,98 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 use bakeoff_layers_remotefs::frame::{
-    Answer, Attributes, Class, Entries, Entry, HEAD_BYTES, Head, Kind, MOST_BODY_BYTES, Moment, Name, New,
-    Request, Space, Times, Way, What, entries,
+    Attributes, BreakScope, ClientRequest, ConnectionPurpose, DirectoryEntry, Entries, FileName, FileTime,
+    FileType, HEAD_BYTES, MOST_BODY_BYTES, MessageHead, New, ServerReply, Space, TimeUpdate, Way, entries,
 };
 use bakeoff_layers_remotefs::refusal::Refusal;
 use proptest::prelude::*;
 
-fn parts(frame: &[u8]) -> (Head, &[u8]) {
-    let head = Head::read(&frame[..HEAD_BYTES]).unwrap();
+fn parts(frame: &[u8]) -> (MessageHead, &[u8]) {
+    let head = MessageHead::read(&frame[..HEAD_BYTES]).unwrap();
     assert_eq!(head.length as usize, frame.len() - HEAD_BYTES);
     (head, &frame[HEAD_BYTES..])
 }
 
 /// All kinds of requests, built from these numbers and names.
-fn requests<'b>(n: [u64; 3], flags: (bool, bool), names: [&'b [u8]; 2], bytes: &'b [u8]) -> Vec<Request<'b>> {
+fn requests<'b>(
+    n: [u64; 3],
+    flags: (bool, bool),
+    names: [&'b [u8]; 2],
+    bytes: &'b [u8],
+) -> Vec<ClientRequest<'b>> {
     let [object, offset, number] = n;
     let (directory, length) = (object, (number % (1 << 20)) as u32);
     let mode = (number & 0o1777) as u16;
-    let [name, new_name] = names.map(|name| Name::of(name).unwrap());
+    let [name, new_name] = names.map(|name| FileName::of(name).unwrap());
     let new = New {
         mode: flags.0.then_some(mode),
         size: flags.1.then_some(offset),
-        atime: if flags.0 { Times::Now } else { Times::Kept },
-        mtime: Times::At(Moment { s: number as i64, ns: length }),
+        atime: if flags.0 { TimeUpdate::Now } else { TimeUpdate::Kept },
+        mtime: TimeUpdate::At(FileTime { s: number as i64, ns: length }),
     };
     let way = match flags {
         (true, _) => Way::NoReplace,
         (_, true) => Way::Exchange,
         _ => Way::Replace,
     };
-    let class = if flags.0 { Class::Data } else { Class::Callback };
+    let class = if flags.0 { ConnectionPurpose::Data } else { ConnectionPurpose::Callback };
     vec![
-        Request::Hello { class, session: length, boot: number, credentials: bytes },
-        Request::Lookup { directory, name },
-        Request::Attributes { object },
-        Request::SetAttributes { object, new },
-        Request::ReadLink { object },
-        Request::Space,
-        Request::List { directory, cookie: number, most_bytes: length },
-        Request::Read { object, offset, length },
-        Request::Write { object, offset, append: flags.0, bytes },
-        Request::Commit { object },
-        Request::Create { directory, name, mode, exclusive: flags.0, truncate: flags.1 },
-        Request::MakeDirectory { directory, name, mode },
-        Request::SymLink { directory, name, target: new_name.bytes() },
-        Request::Link { object, directory: number, name },
-        Request::Remove { directory, name },
-        Request::RemoveDirectory { directory, name },
-        Request::Rename { from: object, name, to: number, new_name, way },
-        Request::Ping { stamp: number },
-        Request::Ack { number },
-        Request::Forget { object, count: number },
-        Request::Bye,
-        Request::Why { object, name: flags.0.then_some(name) },
+        ClientRequest::Hello { class, session: length, boot: number, credentials: bytes },
+        ClientRequest::Lookup { directory, name },
+        ClientRequest::Attributes { object },
+        ClientRequest::SetAttributes { object, new },
+        ClientRequest::ReadLink { object },
+        ClientRequest::Space,
+        ClientRequest::List { directory, cookie: number, most_bytes: length },
+        ClientRequest::Read { object, offset, length },
+        ClientRequest::Write { object, offset, append: flags.0, bytes },
+        ClientRequest::Commit { object },
+        ClientRequest::Create { directory, name, mode, exclusive: flags.0, truncate: flags.1 },
+        ClientRequest::MakeDirectory { directory, name, mode },
+        ClientRequest::SymLink { directory, name, target: new_name.bytes() },
+        ClientRequest::Link { object, directory: number, name },
+        ClientRequest::Remove { directory, name },
+        ClientRequest::RemoveDirectory { directory, name },
+        ClientRequest::Rename { from: object, name, to: number, new_name, way },
+        ClientRequest::Ping { stamp: number },
+        ClientRequest::Ack { number },
+        ClientRequest::Forget { object, count: number },
+        ClientRequest::Bye,
+        ClientRequest::Why { object, name: flags.0.then_some(name) },
     ]
 }
 
-fn answers<'b>(n: [u64; 3], flags: (bool, bool), bytes: &'b [u8], listed: &'b [u8]) -> Vec<Answer<'b>> {
+fn answers<'b>(n: [u64; 3], flags: (bool, bool), bytes: &'b [u8], listed: &'b [u8]) -> Vec<ServerReply<'b>> {
     let [object, offset, number] = n;
     let (leased, end) = flags;
     let short = number as u32;
-    let at = Moment { s: offset as i64, ns: short % 1_000_000_000 };
+    let at = FileTime { s: offset as i64, ns: short % 1_000_000_000 };
     let attributes = Attributes {
         object,
         size: offset,
         blocks: number,
         atime: at,
-        mtime: Moment::default(),
+        mtime: FileTime::default(),
         ctime: at,
         names: short,
         mode: short as u16 & 0o1777,
-        kind: [Kind::File, Kind::Directory, Kind::Link][short as usize % 3],
+        kind: [FileType::File, FileType::Directory, FileType::Link][short as usize % 3],
     };
     let space = Space { block_bytes: short, blocks: object, free: offset, ..Space::default() };
     vec![
-        Answer::Welcome { boot: number, session: short, term_ms: object as u32 },
-        Answer::Attributes { attributes, leased, contents: bytes },
-        Answer::Absent { leased },
-        Answer::Bytes { bytes, leased, end },
-        Answer::Entries { bytes: listed, leased, end },
-        Answer::Written { length: short, end: offset },
-        Answer::Space(space),
-        Answer::Done,
-        Answer::Alive { stamp: number, left_ms: offset },
-        Answer::Break { number, object, what: What { contents: leased, names: end } },
-        Answer::Changed,
-        Answer::Refused { name: "expired", sentence: "the leaf: its time is over" },
-        Answer::Error { errno: short, refusal: object as u32 },
+        ServerReply::Welcome { boot: number, session: short, term_ms: object as u32 },
+        ServerReply::Attributes { attributes, leased, contents: bytes },
+        ServerReply::Absent { leased },
+        ServerReply::Bytes { bytes, leased, end },
+        ServerReply::Entries { bytes: listed, leased, end },
+        ServerReply::Written { length: short, end: offset },
+        ServerReply::Space(space),
+        ServerReply::Done,
+        ServerReply::Alive { stamp: number, left_ms: offset },
+        ServerReply::Break { number, object, what: BreakScope { contents: leased, names: end } },
+        ServerReply::Changed,
+        ServerReply::Refused { name: "expired", sentence: "the leaf: its time is over" },
+        ServerReply::Error { errno: short, refusal: object as u32 },
     ]
 }
 
@@ -120,17 +125,17 @@ proptest! {
             let mut frame = Vec::new();
             request.put(&mut frame);
             let (head, body) = parts(&frame);
-            prop_assert_eq!(Request::read(&head, body), Ok(request));
-            prop_assert!(Answer::read(&head, body).is_err(), "a request is no answer");
+            prop_assert_eq!(ClientRequest::read(&head, body), Ok(request));
+            prop_assert!(ServerReply::read(&head, body).is_err(), "a request is no answer");
             if let Some((_, shorter)) = body.split_last()
-                && !matches!(request, Request::Write { .. } | Request::Hello { .. })
+                && !matches!(request, ClientRequest::Write { .. } | ClientRequest::Hello { .. })
             {
-                prop_assert!(Request::read(&head, shorter).is_err(), "{request:?}");
+                prop_assert!(ClientRequest::read(&head, shorter).is_err(), "{request:?}");
             }
         }
         let mut listed = Entries::default();
-        for (name, kind) in names.iter().zip([Kind::File, Kind::Link]) {
-            let entry = Entry { cookie: n, kind, name: Name::of(name).unwrap() };
+        for (name, kind) in names.iter().zip([FileType::File, FileType::Link]) {
+            let entry = DirectoryEntry { cookie: n, kind, name: FileName::of(name).unwrap() };
             prop_assert!(listed.add(&entry, 1 << 20));
         }
         prop_assert_eq!(entries(listed.bytes()).filter(Result::is_ok).count(), 2);
@@ -138,8 +143,8 @@ proptest! {
             let mut frame = Vec::new();
             answer.put(&mut frame);
             let (head, body) = parts(&frame);
-            prop_assert_eq!(Answer::read(&head, body), Ok(answer));
-            prop_assert!(Request::read(&head, body).is_err(), "an answer is no request");
+            prop_assert_eq!(ServerReply::read(&head, body), Ok(answer));
+            prop_assert!(ClientRequest::read(&head, body).is_err(), "an answer is no request");
         }
     }
 
@@ -160,12 +165,12 @@ proptest! {
         }
         let (head, body) = parts(&frame);
         let mut again = Vec::new();
-        if let Ok(request) = Request::read(&head, body) {
+        if let Ok(request) = ClientRequest::read(&head, body) {
             request.put(&mut again);
             prop_assert_eq!(&again, &frame);
         }
         again.clear();
-        if let Ok(answer) = Answer::read(&head, body) {
+        if let Ok(answer) = ServerReply::read(&head, body) {
             answer.put(&mut again);
             prop_assert_eq!(&again, &frame);
         }
@@ -181,8 +186,8 @@ proptest! {
         frame.extend_from_slice(&rest);
         let (head, body) = parts(&frame);
         let mut again = Vec::new();
-        let _ = Request::read(&head, body).map(|request| request.put(&mut again));
-        let _ = Answer::read(&head, body).map(|answer| answer.put(&mut again));
+        let _ = ClientRequest::read(&head, body).map(|request| request.put(&mut again));
+        let _ = ServerReply::read(&head, body).map(|answer| answer.put(&mut again));
         prop_assert!(again.is_empty() || again == frame);
     }
 }
@@ -192,54 +197,55 @@ fn a_frame_that_announces_too_much_is_refused_before_anything_is_read() {
     let announced = |length: u32| {
         let mut bytes = [0; HEAD_BYTES];
         bytes[..4].copy_from_slice(&length.to_le_bytes());
-        Head::read(&bytes).map(|head| head.length)
+        MessageHead::read(&bytes).map(|head| head.length)
     };
     assert_eq!(announced(MOST_BODY_BYTES), Ok(MOST_BODY_BYTES));
     assert_eq!(announced(MOST_BODY_BYTES + 1), Err(Refusal::FrameTooLarge));
     assert_eq!(announced(u32::MAX), Err(Refusal::FrameTooLarge));
-    assert_eq!(Head::read(&[0; HEAD_BYTES - 1]), Err(Refusal::ShortBody));
+    assert_eq!(MessageHead::read(&[0; HEAD_BYTES - 1]), Err(Refusal::ShortBody));
 }
 
 #[test]
 fn only_single_names_are_names() {
     let long = [b'a'; 256];
     let none: [&[u8]; 8] = [b"", b".", b"..", b"/", b"a/b", b"../a", b"a\0", &long];
-    assert!(none.iter().all(|name| Name::of(name) == Err(Refusal::BadName)));
+    assert!(none.iter().all(|name| FileName::of(name) == Err(Refusal::BadName)));
     let some: [&[u8]; 7] = [b"...", b" ", b"%2e%2e", b"\xff\xfe", b"\n", b"..a", &long[..255]];
-    assert!(some.iter().all(|name| Name::of(name).is_ok()));
+    assert!(some.iter().all(|name| FileName::of(name).is_ok()));
 }
 
 #[test]
 fn each_fault_of_a_frame_has_its_name() {
     let mut frame = Vec::new();
-    Request::Lookup { directory: 7, name: Name::of(b"n").unwrap() }.put(&mut frame);
+    ClientRequest::Lookup { directory: 7, name: FileName::of(b"n").unwrap() }.put(&mut frame);
     let (head, body) = parts(&frame);
-    let heard = |head: Head, body: &[u8]| Request::read(&head, body).unwrap_err();
-    assert_eq!(heard(Head { kind: 999, ..head }, body), Refusal::UnknownKind);
-    assert_eq!(heard(Head { b: 1, ..head }, body), Refusal::StrayField);
-    assert_eq!(heard(Head { flags: 1 << 15, ..head }, body), Refusal::StrayField);
+    let heard = |head: MessageHead, body: &[u8]| ClientRequest::read(&head, body).unwrap_err();
+    assert_eq!(heard(MessageHead { kind: 999, ..head }, body), Refusal::UnknownKind);
+    assert_eq!(heard(MessageHead { b: 1, ..head }, body), Refusal::StrayField);
+    assert_eq!(heard(MessageHead { flags: 1 << 15, ..head }, body), Refusal::StrayField);
     assert_eq!(heard(head, &body[..2]), Refusal::ShortBody);
     assert_eq!(heard(head, &[body, b"x"].concat()), Refusal::TrailingData);
     assert_eq!(heard(head, b"\x02\x00.."), Refusal::BadName);
     let mut hello = Vec::new();
-    Request::Hello { class: Class::Data, session: 1, boot: 2, credentials: &[] }.put(&mut hello);
+    ClientRequest::Hello { class: ConnectionPurpose::Data, session: 1, boot: 2, credentials: &[] }
+        .put(&mut hello);
     let (head, body) = parts(&hello);
-    assert_eq!(heard(Head { a: 2, ..head }, body), Refusal::OtherVersion);
-    assert_eq!(heard(Head { b: 2, ..head }, body), Refusal::BadValue);
+    assert_eq!(heard(MessageHead { a: 2, ..head }, body), Refusal::OtherVersion);
+    assert_eq!(heard(MessageHead { b: 2, ..head }, body), Refusal::BadValue);
     assert_eq!(heard(head, &[0; 64 * 1024 + 1]), Refusal::BadValue, "credentials have a longest");
 }
 
 #[test]
 fn bytes_are_put_where_they_belong() {
     let mut out = b"before".to_vec();
-    let filled = Answer::put_bytes(&mut out, 100, true, |room| {
+    let filled = ServerReply::put_bytes(&mut out, 100, true, |room| {
         room[..3].copy_from_slice(b"abc");
         Ok::<_, ()>((3, true))
     });
     assert_eq!(filled, Ok(()));
     let mut expected = b"before".to_vec();
-    Answer::Bytes { bytes: b"abc", leased: true, end: true }.put(&mut expected);
+    ServerReply::Bytes { bytes: b"abc", leased: true, end: true }.put(&mut expected);
     assert_eq!(out, expected);
-    assert_eq!(Answer::put_bytes(&mut out, 100, true, |_| Err(7)), Err(7));
+    assert_eq!(ServerReply::put_bytes(&mut out, 100, true, |_| Err(7)), Err(7));
     assert_eq!(out, expected, "nothing of a failed one stays");
 }

@@ -3,8 +3,10 @@
 
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
-use bakeoff_layers_remotefs::frame::What;
-use bakeoff_layers_remotefs::lease::{Asked, Begun, Break, Change, Object, Session, Table};
+use bakeoff_layers_remotefs::frame::BreakScope;
+use bakeoff_layers_remotefs::lease::{
+    Break, ChangeNumber, ChangeStart, LeaseOutcome, LeaseTable, ObjectNumber, SessionNumber,
+};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
@@ -16,13 +18,13 @@ const CLIENTS: usize = 3;
 #[derive(Clone, Debug)]
 enum Step {
     /// A client reads: from its cache if it may, otherwise it asks.
-    Read(usize, Object),
+    Read(usize, ObjectNumber),
     /// The server reads for a question that it may answer, and sends the answer.
     Answer(usize),
     /// The oldest answer in transit arrives.
     Arrive(usize),
     /// A client begins to change objects.
-    Change(usize, Vec<Object>),
+    Change(usize, Vec<ObjectNumber>),
     /// The server makes a settled change, and answers.
     Make,
     /// The oldest break in transit is received, and acknowledged.
@@ -56,7 +58,7 @@ fn step() -> impl Strategy<Value = Step> {
 
 #[derive(Clone, Copy, Debug)]
 struct OnItsWay {
-    object: Object,
+    object: ObjectNumber,
     version: u64,
     leased: bool,
     /// Number of breaks received when it asked.
@@ -65,32 +67,32 @@ struct OnItsWay {
 
 #[derive(Debug, Default)]
 struct Client {
-    session: Session,
+    session: SessionNumber,
     /// Time until which the kernel may keep it.
     until_ms: u64,
-    cache: HashMap<Object, (u64, u64)>,
-    allowed: VecDeque<(Object, bool, u64)>,
+    cache: HashMap<ObjectNumber, (u64, u64)>,
+    allowed: VecDeque<(ObjectNumber, bool, u64)>,
     answers: VecDeque<OnItsWay>,
     breaks: VecDeque<Break>,
     heard: u64,
-    broken: HashMap<Object, u64>,
+    broken: HashMap<ObjectNumber, u64>,
 }
 
 struct World {
     now_ms: u64,
-    table: Table,
+    table: LeaseTable,
     clients: Vec<Client>,
     /// Versions at the server, and the newest version told to anybody.
-    versions: BTreeMap<Object, u64>,
-    told: BTreeMap<Object, u64>,
-    changes: VecDeque<(Change, Session, Vec<Object>, u64)>,
+    versions: BTreeMap<ObjectNumber, u64>,
+    told: BTreeMap<ObjectNumber, u64>,
+    changes: VecDeque<(ChangeNumber, SessionNumber, Vec<ObjectNumber>, u64)>,
 }
 
 impl World {
     fn new() -> Self {
         let mut world = Self {
             now_ms: TERM_MS,
-            table: Table::new(TERM_MS, 0),
+            table: LeaseTable::new(TERM_MS, 0),
             clients: Vec::new(),
             versions: (0..OBJECTS).map(|object| (object, 0)).collect(),
             told: (0..OBJECTS).map(|object| (object, 0)).collect(),
@@ -109,7 +111,7 @@ impl World {
     }
 
     /// A client is told a version: nobody was told a newer one before.
-    fn tell(&mut self, object: Object, version: u64) {
+    fn tell(&mut self, object: ObjectNumber, version: u64) {
         let newest = self.told.get_mut(&object).unwrap();
         assert!(version >= *newest, "object {object}: {version} is told after {newest}");
         *newest = version;
@@ -126,9 +128,9 @@ impl World {
                     return self.tell(*object, version);
                 }
                 match self.table.ask(now, client.session, &[*object]) {
-                    Asked::Leased => client.allowed.push_back((*object, true, client.heard)),
-                    Asked::Bare => client.allowed.push_back((*object, false, client.heard)),
-                    Asked::Wait | Asked::Over => {}
+                    LeaseOutcome::Leased => client.allowed.push_back((*object, true, client.heard)),
+                    LeaseOutcome::Bare => client.allowed.push_back((*object, false, client.heard)),
+                    LeaseOutcome::Wait | LeaseOutcome::Over => {}
                 }
             }
             Step::Answer(at) => {
@@ -150,8 +152,8 @@ impl World {
             }
             Step::Change(at, objects) => {
                 let session = self.clients[*at].session;
-                let keys: Vec<_> = objects.iter().map(|object| (*object, What::default())).collect();
-                if let Begun::Change(change, breaks) = self.table.begin(now, session, &keys) {
+                let keys: Vec<_> = objects.iter().map(|object| (*object, BreakScope::default())).collect();
+                if let ChangeStart::Change(change, breaks) = self.table.begin(now, session, &keys) {
                     for told in breaks {
                         let client = self.clients.iter_mut().find(|client| client.session == told.session);
                         client.unwrap().breaks.push_back(told);
@@ -243,44 +245,44 @@ proptest! {
     }
 }
 
-fn key(object: Object) -> [(Object, What); 1] {
-    [(object, What { contents: true, names: false })]
+fn key(object: ObjectNumber) -> [(ObjectNumber, BreakScope); 1] {
+    [(object, BreakScope { contents: true, names: false })]
 }
 
-fn begun(begun: Begun) -> (Change, Vec<Break>) {
+fn begun(begun: ChangeStart) -> (ChangeNumber, Vec<Break>) {
     match begun {
-        Begun::Change(change, breaks) => (change, breaks),
+        ChangeStart::Change(change, breaks) => (change, breaks),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
 fn a_holder_is_told_and_waited_for_and_others_wait_meanwhile() {
-    let mut table = Table::new(TERM_MS, 0);
+    let mut table = LeaseTable::new(TERM_MS, 0);
     let [writer, holder, other] = [(); 3].map(|()| table.open(TERM_MS));
     let now = TERM_MS + 1;
-    assert_eq!(table.ask(now, holder, &[7]), Asked::Leased);
+    assert_eq!(table.ask(now, holder, &[7]), LeaseOutcome::Leased);
     let (change, breaks) = begun(table.begin(now, writer, &key(7)));
     assert_eq!(breaks.iter().map(|told| (told.session, told.object)).collect::<Vec<_>>(), [(holder, 7)]);
     assert!(!table.is_settled(change));
-    assert_eq!(table.ask(now, other, &[7]), Asked::Wait);
-    assert_eq!(table.ask(now, holder, &[7]), Asked::Bare, "its page may be locked");
-    assert_eq!(table.begin(now, other, &key(7)), Begun::Wait);
-    assert_eq!(table.ask(now, other, &[8]), Asked::Leased, "another object is another matter");
+    assert_eq!(table.ask(now, other, &[7]), LeaseOutcome::Wait);
+    assert_eq!(table.ask(now, holder, &[7]), LeaseOutcome::Bare, "its page may be locked");
+    assert_eq!(table.begin(now, other, &key(7)), ChangeStart::Wait);
+    assert_eq!(table.ask(now, other, &[8]), LeaseOutcome::Leased, "another object is another matter");
     table.acknowledge(other, breaks[0].number);
     assert!(!table.is_settled(change), "nobody acknowledges for another");
     table.acknowledge(holder, breaks[0].number);
     table.acknowledge(holder, breaks[0].number);
     assert!(table.is_settled(change));
-    assert_eq!(table.ask(now, holder, &[7]), Asked::Wait, "it is not made yet");
+    assert_eq!(table.ask(now, holder, &[7]), LeaseOutcome::Wait, "it is not made yet");
     table.finish(change);
-    assert_eq!(table.ask(now, holder, &[7]), Asked::Leased);
+    assert_eq!(table.ask(now, holder, &[7]), LeaseOutcome::Leased);
     assert_eq!(begun(table.begin(now, holder, &key(7))).1, [], "it had none but its own");
 }
 
 #[test]
 fn who_owes_is_not_renewed_and_dropped_after_the_term() {
-    let mut table = Table::new(TERM_MS, 0);
+    let mut table = LeaseTable::new(TERM_MS, 0);
     let [writer, holder] = [(); 2].map(|()| table.open(TERM_MS));
     assert_eq!(table.renew(150, holder), Some(100));
     table.ask(150, holder, &[7]);
@@ -292,22 +294,25 @@ fn who_owes_is_not_renewed_and_dropped_after_the_term() {
     assert_eq!(table.expire(250), [(holder, true)]);
     assert!(table.is_settled(change));
     assert_eq!(table.renew(250, holder), None);
-    assert_eq!((table.ask(250, holder, &[8]), table.begin(250, holder, &key(8))), (Asked::Over, Begun::Over));
+    assert_eq!(
+        (table.ask(250, holder, &[8]), table.begin(250, holder, &key(8))),
+        (LeaseOutcome::Over, ChangeStart::Over)
+    );
 }
 
 #[test]
 fn a_server_makes_no_change_until_its_forerunners_leases_are_over() {
-    let mut table = Table::new(TERM_MS, 0);
+    let mut table = LeaseTable::new(TERM_MS, 0);
     let session = table.open(50);
-    assert_eq!(table.begin(99, session, &key(7)), Begun::Wait);
+    assert_eq!(table.begin(99, session, &key(7)), ChangeStart::Wait);
     assert_eq!(table.next_ms(99), Some(100));
-    assert_eq!(table.ask(99, session, &[7]), Asked::Leased, "reading is another matter");
+    assert_eq!(table.ask(99, session, &[7]), LeaseOutcome::Leased, "reading is another matter");
     begun(table.begin(100, session, &key(7)));
 }
 
 #[test]
 fn nothing_stays_of_who_is_gone() {
-    let mut table = Table::new(TERM_MS, 0);
+    let mut table = LeaseTable::new(TERM_MS, 0);
     let [one, two] = [(); 2].map(|()| table.open(TERM_MS));
     table.ask(TERM_MS, one, &[7, 8, 9]);
     table.release(one, 8);

@@ -8,7 +8,7 @@
 use crate::cipher::password;
 use crate::mount::is_locked;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::mount::{End, Event, MountError, STATUS_DELAY, watch_signals};
+use bakeoff_layers_base::daemon::mount::{MountEnd, MountError, MountEvent, STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::point;
 use bakeoff_layers_base::release::{StoreKey, burn_stack};
 use nix::unistd::Uid;
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Options of the mount.
 #[derive(Debug)]
-pub struct Options {
+pub struct GocryptfsOptions {
     /// The sealed key; when it gets locked, gocryptfs is ended.
     pub sealed: PathBuf,
     /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main).
@@ -80,9 +80,9 @@ pub fn serve(
     cipher: &Path,
     at: &Path,
     key: StoreKey,
-    options: Options,
+    options: GocryptfsOptions,
     ready: impl FnOnce(),
-) -> Result<End, GocryptfsError> {
+) -> Result<MountEnd, GocryptfsError> {
     let (at, _) = point::prepare(at).map_err(MountError::from)?;
     let mut words = password(&key, b"bakeoff gocryptfs 1").map_err(|_| GocryptfsError::Cipher)?;
     words.push('\n');
@@ -166,13 +166,13 @@ impl Running {
         }
     }
 
-    fn wait(mut self, sealed: &Path, events: &Receiver<Event>) -> Result<End, GocryptfsError> {
+    fn wait(mut self, sealed: &Path, events: &Receiver<MountEvent>) -> Result<MountEnd, GocryptfsError> {
         loop {
-            if let Ok(Event::Signal) = events.recv_timeout(STATUS_DELAY) {
-                return Ok(if self.end() { End::SignalBusy } else { End::Signal });
+            if let Ok(MountEvent::Signal) = events.recv_timeout(STATUS_DELAY) {
+                return Ok(if self.end() { MountEnd::SignalBusy } else { MountEnd::Signal });
             }
             if !matches!(self.child.try_wait(), Ok(None)) {
-                return Ok(End::Unmounted);
+                return Ok(MountEnd::Unmounted);
             }
             if is_locked(sealed) {
                 // Killed at once: its memory holds the key. Open files fail from now on.

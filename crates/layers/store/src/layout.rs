@@ -85,7 +85,7 @@ impl BlockSize {
 
 /// The open part of a header, and its sealed part as it stands in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct FileHeader {
     /// Size of the blocks.
     pub block: BlockSize,
     /// Drawn at random when the vault was sealed; its keys are derived with it.
@@ -128,7 +128,7 @@ pub enum HeaderError {
     Damaged,
 }
 
-impl Header {
+impl FileHeader {
     /// The bytes of the header's page.
     pub fn encode(&self) -> [u8; HEADER_BYTES] {
         let mut page = [0; HEADER_BYTES];
@@ -222,8 +222,8 @@ fn field<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
 mod tests {
     use super::*;
 
-    fn header() -> Header {
-        Header {
+    fn header() -> FileHeader {
+        FileHeader {
             block: BlockSize::DEFAULT,
             vault_id: [1; 32],
             key_id: [2; 16],
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_header_read_back_is_the_same() {
-        assert_eq!(Header::decode(&header().encode()), Ok(header()));
+        assert_eq!(FileHeader::decode(&header().encode()), Ok(header()));
         assert_eq!(header().file_bytes(), Some(4096 + 4 * 4096));
     }
 
@@ -244,7 +244,7 @@ mod tests {
         for at in (20..24).chain(SEALED_END..HEADER_BYTES) {
             let mut page = header().encode();
             page[at] = 1;
-            assert_eq!(Header::decode(&page), Err(HeaderError::Damaged), "byte {at}");
+            assert_eq!(FileHeader::decode(&page), Err(HeaderError::Damaged), "byte {at}");
         }
     }
 
@@ -253,13 +253,13 @@ mod tests {
         let changed = |at: usize, to: u8| {
             let mut page = header().encode();
             page[at] = to;
-            Header::decode(&page)
+            FileHeader::decode(&page)
         };
         assert_eq!(changed(0, b'B'), Err(HeaderError::NotAVault));
         assert_eq!(changed(16, 1), Err(HeaderError::UnknownFormat));
         assert_eq!(changed(18, 9), Err(HeaderError::UnknownCipher));
         assert_eq!(changed(19, 11), Err(HeaderError::Damaged));
-        assert_eq!(Header::decode(&header().encode()[..4095]), Err(HeaderError::NotAVault));
+        assert_eq!(FileHeader::decode(&header().encode()[..4095]), Err(HeaderError::NotAVault));
     }
 
     #[test]

@@ -23,9 +23,9 @@ mod tree;
 mod vault;
 mod verify;
 
-pub use layout::{BlockSize, Header, HeaderError};
+pub use layout::{BlockSize, FileHeader, HeaderError};
 pub use refusal::{OpenError, ReadRefusal};
 pub use source::Caching;
-pub use tree::{Kind, Node, NodeId, Tree, TreeError};
+pub use tree::{Node, NodeId, NodeKind, Tree, TreeError};
 pub use vault::{Contents, Vault, summary};
 pub use verify::{Damage, verify};

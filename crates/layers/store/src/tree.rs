@@ -36,7 +36,7 @@ impl NodeId {
 
 /// Kind of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A regular file.
     File,
     /// A directory.
@@ -49,7 +49,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Node {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// Permission bits, with set-user-id, set-group-id and sticky.
     pub mode: u16,
     /// Owner.
@@ -111,7 +111,7 @@ pub enum TreeError {
 /// A node as it is found on disk, before it has a place in a vault.
 #[derive(Clone, Debug)]
 pub(crate) struct Found {
-    pub(crate) kind: Kind,
+    pub(crate) kind: NodeKind,
     pub(crate) mode: u16,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
@@ -156,7 +156,7 @@ impl Tree {
     /// A link's target; empty for anything else.
     pub fn target(&self, node: &Node) -> &[u8] {
         match node.kind {
-            Kind::Link => self.text(node.at, node.size),
+            NodeKind::Link => self.text(node.at, node.size),
             _ => &[],
         }
     }
@@ -181,7 +181,7 @@ impl Tree {
 
     /// Start of a file's bytes in the stream; `None` for other kinds.
     pub fn data_at(&self, node: &Node) -> Option<u64> {
-        (node.kind == Kind::File).then_some(node.at)
+        (node.kind == NodeKind::File).then_some(node.at)
     }
 
     /// The node's path below the root, for messages.
@@ -199,7 +199,7 @@ impl Tree {
     /// The files whose bytes lie within a stretch of the stream.
     pub fn files_within(&self, from: u64, to: u64) -> impl Iterator<Item = NodeId> {
         let touches =
-            move |node: &Node| node.kind == Kind::File && node.at < to && node.at + node.size > from;
+            move |node: &Node| node.kind == NodeKind::File && node.at < to && node.at + node.size > from;
         self.nodes().filter(move |(_, node)| touches(node)).map(|(id, _)| id)
     }
 
@@ -211,7 +211,7 @@ impl Tree {
         let count = usize::try_from(node.size).unwrap_or(usize::MAX);
         let first = self.first_child(node);
         let range = first..first.saturating_add(count);
-        if node.kind == Kind::Directory { self.nodes.get(range).unwrap_or_default() } else { &[] }
+        if node.kind == NodeKind::Directory { self.nodes.get(range).unwrap_or_default() } else { &[] }
     }
 
     fn text(&self, at: u64, bytes: u64) -> &[u8] {
@@ -226,9 +226,9 @@ pub(crate) fn encode(found: &[Found]) -> Vec<u8> {
     out.extend_from_slice(&(found.len() as u32).to_le_bytes());
     for node in found {
         out.push(match node.kind {
-            Kind::File => 0,
-            Kind::Directory => 1,
-            Kind::Link => 2,
+            NodeKind::File => 0,
+            NodeKind::Directory => 1,
+            NodeKind::Link => 2,
         });
         out.extend_from_slice(&node.mode.to_le_bytes());
         out.extend_from_slice(&node.uid.to_le_bytes());
@@ -259,7 +259,7 @@ impl Tree {
         let mut places = Places { next_child: 1, next_byte: 0, total: count as u64, block };
         for at in 0..count {
             let node = reader.node(&mut tree.texts, at == 0, &mut places)?;
-            if node.kind == Kind::File {
+            if node.kind == NodeKind::File {
                 tree.data_bytes = tree.data_bytes.saturating_add(node.size);
             }
             tree.nodes.push(node);
@@ -327,9 +327,9 @@ impl<'a> Reader<'a> {
 
     fn node(&mut self, texts: &mut Vec<u8>, root: bool, places: &mut Places) -> Result<Node, TreeError> {
         let kind = match self.take::<1>()? {
-            [0] => Kind::File,
-            [1] => Kind::Directory,
-            [2] => Kind::Link,
+            [0] => NodeKind::File,
+            [1] => NodeKind::Directory,
+            [2] => NodeKind::Link,
             _ => return Err(TreeError::BadField),
         };
         let mode = u16::from_le_bytes(self.take()?);
@@ -344,7 +344,7 @@ impl<'a> Reader<'a> {
         let name_bytes = u16::from_le_bytes(self.take()?);
         let name = self.bytes(usize::from(name_bytes))?;
         match root {
-            true if kind != Kind::Directory => return Err(TreeError::NoTree),
+            true if kind != NodeKind::Directory => return Err(TreeError::NoTree),
             true if !name.is_empty() => return Err(TreeError::BadName),
             false if !is_name(name) => return Err(TreeError::BadName),
             _ => {}
@@ -357,25 +357,25 @@ impl<'a> Reader<'a> {
 
     fn place(
         &mut self,
-        kind: Kind,
+        kind: NodeKind,
         size: u64,
         texts: &mut Vec<u8>,
         places: &mut Places,
     ) -> Result<u64, TreeError> {
         Ok(match kind {
-            Kind::File => {
+            NodeKind::File => {
                 let at = places.block.place(places.next_byte, size).ok_or(TreeError::WrongTotal)?;
                 places.next_byte = at + size;
                 at
             }
-            Kind::Directory => {
+            NodeKind::Directory => {
                 let end = places.next_child.checked_add(size).ok_or(TreeError::NoTree)?;
                 if end > places.total {
                     return Err(TreeError::NoTree);
                 }
                 std::mem::replace(&mut places.next_child, end)
             }
-            Kind::Link => {
+            NodeKind::Link => {
                 if size == 0 || size > MAX_TARGET_BYTES {
                     return Err(TreeError::BadTarget);
                 }

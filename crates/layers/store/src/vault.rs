@@ -6,10 +6,10 @@
 
 use crate::aligned::Aligned;
 use crate::cipher::{Cipher, key_id};
-use crate::layout::{BlockSize, Extent, HEADER_BYTES, Header, HeaderError};
+use crate::layout::{BlockSize, Extent, FileHeader, HEADER_BYTES, HeaderError};
 use crate::refusal::{OpenError, ReadRefusal};
 use crate::source::{Caching, Source};
-use crate::tree::{Kind, NodeId, Tree};
+use crate::tree::{NodeId, NodeKind, Tree};
 use bakeoff_layers_base::locks::{read, write};
 use bakeoff_layers_base::release::StoreKey;
 use std::cell::RefCell;
@@ -25,7 +25,7 @@ pub(crate) const PIECE_BYTES: usize = 256 << 10;
 #[derive(Debug)]
 pub struct Vault {
     source: Source,
-    header: Header,
+    header: FileHeader,
     extent: Extent,
     /// `None` once the store is locked.
     cipher: RwLock<Option<Arc<Cipher>>>,
@@ -51,7 +51,7 @@ pub struct Contents {
 ///
 /// # Errors
 /// The file cannot be read or is no vault.
-pub fn summary(path: &Path) -> Result<(Header, u64), OpenError> {
+pub fn summary(path: &Path) -> Result<(FileHeader, u64), OpenError> {
     let source = Source::open(path, Caching::Page)?;
     Ok((read_header(&source)?, source.bytes()))
 }
@@ -91,7 +91,7 @@ impl Vault {
     }
 
     /// Its header.
-    pub fn header(&self) -> &Header {
+    pub fn header(&self) -> &FileHeader {
         &self.header
     }
 
@@ -104,9 +104,9 @@ impl Vault {
     pub fn contents(&self) -> Contents {
         let count = |kind| self.tree.nodes().filter(|(_, node)| node.kind == kind).count() as u64;
         Contents {
-            files: count(Kind::File),
-            directories: count(Kind::Directory),
-            links: count(Kind::Link),
+            files: count(NodeKind::File),
+            directories: count(NodeKind::Directory),
+            links: count(NodeKind::Link),
             data_bytes: self.tree.data_bytes(),
             sealed_at_s: self.extent.sealed_at_s,
         }
@@ -244,9 +244,9 @@ thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
-fn read_header(source: &Source) -> Result<Header, OpenError> {
+fn read_header(source: &Source) -> Result<FileHeader, OpenError> {
     let mut page = Aligned::default();
     let page = page.window(HEADER_BYTES);
     let filled = source.read(page, 0)?;
-    Ok(Header::decode(page.get(..filled).unwrap_or_default())?)
+    Ok(FileHeader::decode(page.get(..filled).unwrap_or_default())?)
 }

@@ -5,9 +5,9 @@
 #![allow(clippy::unwrap_used)] // a test that cannot set up has failed
 
 use bakeoff_layers_base::release::StoreKey;
-use bakeoff_layers_store::seal::{Options, SealError, seal};
+use bakeoff_layers_store::seal::{SealError, SealOptions, seal};
 use bakeoff_layers_store::{
-    BlockSize, Caching, HeaderError, Kind, NodeId, OpenError, ReadRefusal, Vault, verify,
+    BlockSize, Caching, HeaderError, NodeId, NodeKind, OpenError, ReadRefusal, Vault, verify,
 };
 use std::fs;
 use std::os::unix::fs::{FileExt, symlink};
@@ -37,8 +37,8 @@ const FILES: [(&str, usize); 6] = [
     ("z.css", 9_000),
 ];
 
-fn options(sequence: u64) -> Options {
-    Options { block: BlockSize::from_bytes(BLOCK as u32).unwrap(), sequence }
+fn options(sequence: u64) -> SealOptions {
+    SealOptions { block: BlockSize::from_bytes(BLOCK as u32).unwrap(), sequence }
 }
 
 impl Fixture {
@@ -114,7 +114,7 @@ fn everything_comes_back_as_it_was() {
         assert_eq!(vault.contents().files, 6);
         assert_eq!((vault.contents().directories, vault.contents().links), (3, 1));
         let link = vault.tree().node(find(&vault, "b/link")).unwrap();
-        assert_eq!((link.kind, vault.tree().target(link)), (Kind::Link, b"../a.html".as_slice()));
+        assert_eq!((link.kind, vault.tree().target(link)), (NodeKind::Link, b"../a.html".as_slice()));
         assert_eq!(verify(&vault).blocks, []);
     }
 }

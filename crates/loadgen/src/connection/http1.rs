@@ -7,7 +7,7 @@ use crate::exchange::Exchange;
 use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
-use bakeoff_wire::http1::{ReplyHead, ReplyReader, Step};
+use bakeoff_wire::http1::{ReplyHead, ReplyReader, ReplyStep};
 use bakeoff_workload::Method;
 
 /// The one exchange and the reader of its reply.
@@ -56,31 +56,31 @@ impl Http1 {
         exchange.first_byte.get_or_insert_with(|| arrival.after(exchange.sent));
         loop {
             match self.reader.step(input) {
-                Ok(Step::More) => {
+                Ok(ReplyStep::More) => {
                     if KEEP && exchange.head.is_none() {
                         exchange.keep_part(input);
                     }
                     return Ok(());
                 }
-                Ok(Step::Head(used, head)) => {
+                Ok(ReplyStep::Head(used, head)) => {
                     if KEEP {
                         exchange.keep_head(&input[..used], head.head_bytes);
                     }
                     exchange.head = Some(head.into());
                     input = &input[used..];
                 }
-                Ok(Step::Body { skip, len }) => {
+                Ok(ReplyStep::Body { skip, len }) => {
                     exchange.body(&input[skip..skip + len], check);
                     if exchange.is_enough() {
                         return Err(ErrorClass::CutOff);
                     }
                     input = &input[skip + len..];
                 }
-                Ok(Step::End(used)) if used == input.len() => {
+                Ok(ReplyStep::End(used)) if used == input.len() => {
                     self.complete(arrival, done);
                     return Ok(());
                 }
-                Ok(Step::End(_)) => return Err(ErrorClass::Surplus),
+                Ok(ReplyStep::End(_)) => return Err(ErrorClass::Surplus),
                 Err(_) => return Err(ErrorClass::Malformed),
             }
         }

@@ -9,7 +9,7 @@ use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_wire::h2::{
-    CannotOpen, ClientConnection, ConnectionError, ErrorCode, ReplyHead, Settings, Step, StreamId,
+    CannotOpen, ClientConnection, ClientStep, ConnectionError, ErrorCode, H2ReplyHead, Settings, StreamId,
 };
 use std::collections::VecDeque;
 
@@ -140,29 +140,29 @@ impl Http2 {
         loop {
             let step = self.wire.step(input).map_err(|error| self.broke(error))?;
             let used = match step {
-                Step::More => return Ok(()),
-                Step::Head { used, stream, head, end } => {
+                ClientStep::More => return Ok(()),
+                ClientStep::Head { used, stream, head, end } => {
                     self.head(stream, head, arrival);
                     self.complete_if(end, stream, arrival, done);
                     used
                 }
-                Step::Body { skip, len, stream, end } => {
+                ClientStep::Body { skip, len, stream, end } => {
                     if let Some(exchange) = self.exchange(stream) {
                         exchange.body(&input[skip..skip + len], check);
                     }
                     self.complete_if(end, stream, arrival, done);
                     skip + len
                 }
-                Step::Reset { used, stream, code } => {
+                ClientStep::Reset { used, stream, code } => {
                     self.reset(stream, code, done);
                     used
                 }
-                Step::Malformed { used, stream, why } => {
+                ClientStep::Malformed { used, stream, why } => {
                     self.violation.get_or_insert_with(|| why.to_string());
                     self.finish(stream, Outcome::Failed(ErrorClass::Malformed), done);
                     used
                 }
-                Step::GoAway { used, .. } => {
+                ClientStep::GoAway { used, .. } => {
                     self.turned_away(done);
                     used
                 }
@@ -171,7 +171,7 @@ impl Http2 {
         }
     }
 
-    fn head(&mut self, stream: StreamId, head: ReplyHead, arrival: &Arrival) {
+    fn head(&mut self, stream: StreamId, head: H2ReplyHead, arrival: &Arrival) {
         if let Some(exchange) = self.exchange(stream) {
             exchange.first_byte.get_or_insert(arrival.after(exchange.sent));
             exchange.head = Some(Head {

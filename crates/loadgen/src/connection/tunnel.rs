@@ -8,7 +8,7 @@ use super::outcome::{Arrival, Done};
 use super::{Connection, Manner, Passed, Phase};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, Nanos};
-use bakeoff_wire::http1::{MAX_HEAD_BYTES, ReplyHead, ReplyReader, Step};
+use bakeoff_wire::http1::{MAX_HEAD_BYTES, ReplyHead, ReplyReader, ReplyStep};
 
 /// A tunnel that does not stand yet.
 pub(super) struct Tunnel {
@@ -38,22 +38,22 @@ impl Default for Tunnel {
 impl Tunnel {
     fn hear(&mut self, bytes: &[u8]) -> Result<Said, ErrorClass> {
         match self.reader.step(bytes) {
-            Ok(Step::Head(used, head)) if head.status < 300 => {
+            Ok(ReplyStep::Head(used, head)) if head.status < 300 => {
                 // The server in the tunnel speaks second, with TLS and without.
                 if used < bytes.len() { Err(ErrorClass::Surplus) } else { Ok(Said::Yes) }
             }
-            Ok(Step::Head(used, head)) => {
+            Ok(ReplyStep::Head(used, head)) => {
                 self.heard.extend_from_slice(&bytes[..used]);
                 let interim = self.heard.len().saturating_sub(head.head_bytes as usize);
                 self.heard.drain(..interim);
                 Ok(Said::No(head))
             }
-            Ok(Step::More) => {
+            Ok(ReplyStep::More) => {
                 self.heard.extend_from_slice(bytes);
                 // Interim replies may come without end.
                 if self.heard.len() > MAX_HEAD_BYTES { Err(ErrorClass::TunnelBroken) } else { Ok(Said::Part) }
             }
-            Ok(Step::Body { .. } | Step::End(_)) | Err(_) => Err(ErrorClass::TunnelBroken),
+            Ok(ReplyStep::Body { .. } | ReplyStep::End(_)) | Err(_) => Err(ErrorClass::TunnelBroken),
         }
     }
 }

@@ -16,7 +16,9 @@ mod trust;
 
 pub use client::TlsClient;
 pub use ledger::{HandshakeLedger, HandshakeSummary, HandshakeTally};
-pub use options::{Alpn, Identity, ParseVersionError, TlsOptions, TlsSettings, TlsSetupError, Versions};
+pub use options::{
+    Alpn, ClientIdentity, ParseVersionError, TlsOptions, TlsSettings, TlsSetupError, Versions,
+};
 pub use session::{HandshakeKind, TlsProgress, TlsSession};
 pub use share::{ParseShareError, Share};
 pub use trust::Trust;

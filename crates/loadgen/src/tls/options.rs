@@ -84,7 +84,7 @@ impl Alpn {
 
 /// The client's own certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct ClientIdentity {
     /// PEM file with the certificate and its chain, own one first.
     pub certificate: PathBuf,
     /// PEM file with its private key.
@@ -107,7 +107,7 @@ pub struct TlsOptions {
     /// Protocols offered, the preferred one first; none: the extension is not sent.
     pub alpn: Vec<Alpn>,
     /// The certificate for a server that asks for one.
-    pub identity: Option<Identity>,
+    pub identity: Option<ClientIdentity>,
     /// Share of the connections that resume an earlier one's session where there is one.
     pub resume: Share,
 }
@@ -239,7 +239,7 @@ impl TlsOptions {
 
     /// Shows this certificate to servers that ask for one.
     #[must_use]
-    pub fn identity(mut self, identity: Option<Identity>) -> Self {
+    pub fn identity(mut self, identity: Option<ClientIdentity>) -> Self {
         self.identity = identity;
         self
     }
@@ -323,7 +323,7 @@ impl TlsOptions {
 
 fn identified(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
-    identity: &Identity,
+    identity: &ClientIdentity,
 ) -> Result<ClientConfig, TlsSetupError> {
     let chain = chain(&identity.certificate)?;
     let key = PrivateKeyDer::from_pem_file(&identity.key).map_err(|why| TlsSetupError::Identity {

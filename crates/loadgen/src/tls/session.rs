@@ -8,7 +8,7 @@ use super::store::SessionStore;
 use bakeoff_meter::ErrorClass;
 use bakeoff_sys::thread::cpu_time;
 use bakeoff_units::Nanos;
-use bakeoff_wire::tls::{Session, Stopped};
+use bakeoff_wire::tls::{ReceiveEnd, Session};
 use rustls::ClientConfig;
 use rustls::client::UnbufferedClientConnection;
 use rustls::pki_types::ServerName;
@@ -175,8 +175,8 @@ impl TlsSession {
     ) -> Result<(), ErrorClass> {
         let class = match self.session.receive(bytes, plain) {
             Ok(()) => return Ok(()),
-            Err(Stopped::Plain(class)) => class,
-            Err(Stopped::Tls(error)) => self.fail(error),
+            Err(ReceiveEnd::Plain(class)) => class,
+            Err(ReceiveEnd::Tls(error)) => self.fail(error),
         };
         self.stopped = Some(class);
         Err(class)

@@ -8,16 +8,16 @@ use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::flow::{Due, RobotPools, Turn};
 use crate::job::{Protocol, Reuse};
-use crate::listener::Listener;
+use crate::listener::RequestListener;
 use crate::profile::Stage;
 use crate::tls::{TlsClient, error_class};
-use bakeoff_sys::driver::{Connecting, Slot, Wish};
+use bakeoff_sys::driver::{Connecting, ConnectionOptions, Slot};
 use bakeoff_sys::net::Local;
 use bakeoff_units::{Clock, Nanos};
 use bakeoff_workload::Source;
 use std::net::IpAddr;
 
-impl<S: Source + Listener> Run<'_, '_, S> {
+impl<S: Source + RequestListener> Run<'_, '_, S> {
     pub(super) fn start_due(&mut self, now: Nanos) {
         if self.pools.is_some() {
             return self.start_pooled(now);
@@ -145,8 +145,10 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         let memory = &mut self.lane.memory;
         self.profiler.lap(Stage::Asking);
         let (to, driver, first) = (self.manner.target.next_hop(), &mut self.lane.driver, &memory.out);
-        let begun =
-            self.lane.ports.begin(from, |from| driver.connect(slot, to, Wish { from, ..wish }, first));
+        let begun = self
+            .lane
+            .ports
+            .begin(from, |from| driver.connect(slot, to, ConnectionOptions { from, ..wish }, first));
         self.profiler.lap(Stage::Sending);
         memory.out.clear();
         let connection = self.lane.connections[slot as usize].insert(connection);
@@ -179,10 +181,10 @@ impl<S: Source + Listener> Run<'_, '_, S> {
     }
 
     /// The connection's options except its local end.
-    fn wish(&self) -> Wish {
+    fn wish(&self) -> ConnectionOptions {
         let target = self.manner.target;
         let single = target.reuse == Reuse::Never;
-        Wish {
+        ConnectionOptions {
             from: Local::default(),
             // One small request and nothing behind it: there is nothing to hold back.
             no_delay: !single

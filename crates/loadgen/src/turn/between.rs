@@ -4,7 +4,7 @@
 
 use crate::connection::{Arrival, Manner};
 use crate::lane::Lane;
-use bakeoff_sys::driver::{Event, Wait};
+use bakeoff_sys::driver::{ConnectionEvent, Wait};
 use bakeoff_units::Nanos;
 use std::io;
 
@@ -19,7 +19,7 @@ pub(crate) fn catch_up(lane: &mut Lane, manner: &Manner<'_>) -> io::Result<()> {
             let arrival = Arrival::new(&lane.clock, None);
             let memory = &mut lane.memory;
             match event {
-                Event::Data(data) => {
+                ConnectionEvent::Data(data) => {
                     connection.receive::<false>(
                         data.bytes,
                         &arrival,

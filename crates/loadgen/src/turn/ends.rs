@@ -6,9 +6,9 @@ use super::{GIVE_UP_AFTER, Run};
 use crate::connection::Connection;
 use crate::exchange::Exchange;
 use crate::flow::Turn;
-use crate::listener::{Ended, Listener, Reply};
+use crate::listener::{Reply, RequestEnd, RequestListener};
 use crate::profile::Stage;
-use bakeoff_meter::{ErrorClass, Refusal};
+use bakeoff_meter::{ErrorClass, RequestRefusal};
 use bakeoff_sys::driver::Slot;
 use bakeoff_units::{Clock, Nanos};
 use bakeoff_workload::Source;
@@ -16,12 +16,12 @@ use bakeoff_workload::Source;
 /// Pause of a robot after a failed connection attempt, doubled up to 64 times.
 const BACK_OFF: Nanos = Nanos::from_millis(1);
 
-impl<S: Source + Listener> Run<'_, '_, S> {
+impl<S: Source + RequestListener> Run<'_, '_, S> {
     pub(super) fn complete(&mut self, slot: Slot, exchange: Exchange, at: Nanos) {
         let refusal = exchange.refused_with(&self.terms.refusals);
         let judged = match refusal {
             Some(status) => {
-                self.recorder.refused(Refusal::Status(status));
+                self.recorder.refused(RequestRefusal::Status(status));
                 Err(ErrorClass::WrongStatus)
             }
             None => exchange.finish(at, &self.terms.refused, &mut self.recorder),
@@ -54,7 +54,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
     pub(super) fn fail(&mut self, exchange: Exchange, class: ErrorClass) {
         let now = self.lane.clock.now();
         if self.terms.refusals.has_class(class) {
-            self.recorder.refused(Refusal::Class(class));
+            self.recorder.refused(RequestRefusal::Class(class));
         } else {
             self.recorder.error(class);
             self.recorder.example(class, || exchange.in_words());
@@ -106,7 +106,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             body_bytes: exchange.body_seen(),
         };
         let connection = self.lane.connections.get(slot as usize).and_then(Option::as_ref);
-        self.source.ended(&Ended {
+        self.source.ended(&RequestEnd {
             robot: exchange.turn.robot,
             ticket: exchange.ticket,
             due: exchange.due.since(start),
@@ -128,7 +128,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
         }
         let due = due.since(self.terms.start);
         let done = self.lane.clock.now().since(self.terms.start);
-        self.source.ended(&Ended {
+        self.source.ended(&RequestEnd {
             robot,
             ticket,
             due,

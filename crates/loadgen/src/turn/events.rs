@@ -4,10 +4,10 @@
 
 use super::{Run, SWEEP};
 use crate::connection::{Arrival, Connection, Done, Outcome, Passed};
-use crate::listener::Listener;
+use crate::listener::RequestListener;
 use crate::profile::Stage;
 use bakeoff_meter::ErrorClass;
-use bakeoff_sys::driver::{Event, Slot};
+use bakeoff_sys::driver::{ConnectionEvent, Slot};
 use bakeoff_units::{Clock, Nanos};
 use bakeoff_workload::Source;
 use std::io::{self, ErrorKind};
@@ -17,7 +17,7 @@ const SWEEP_AT_MOST: usize = 2048;
 /// A time limit is noticed after this share of itself at most, or with the next sweep.
 const LATE_BY: f64 = 1.0 / 64.0;
 
-impl<S: Source + Listener> Run<'_, '_, S> {
+impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Takes in all events.
     pub(super) fn take_in(&mut self) {
         loop {
@@ -27,7 +27,7 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             let memory = &mut self.lane.memory;
             let mut passed = None;
             match event {
-                Event::Data(data) => {
+                ConnectionEvent::Data(data) => {
                     let arrival = Arrival::new(&self.manner.clock, data.arrived);
                     self.seen = arrival.seen();
                     let (out, done) = (&mut memory.out, &mut memory.done);
@@ -40,17 +40,23 @@ impl<S: Source + Listener> Run<'_, '_, S> {
                         connection.will_end();
                     }
                 }
-                Event::Connected(stood) => self.connected(slot, stood),
-                Event::NotConnected(error) => connection.break_with(connect_class(&error), &mut memory.done),
-                Event::Ended => connection.ended(&Arrival::new(&self.manner.clock, None), &mut memory.done),
-                Event::Broken(_) => {
+                ConnectionEvent::Connected(stood) => self.connected(slot, stood),
+                ConnectionEvent::NotConnected(error) => {
+                    connection.break_with(connect_class(&error), &mut memory.done)
+                }
+                ConnectionEvent::Ended => {
+                    connection.ended(&Arrival::new(&self.manner.clock, None), &mut memory.done)
+                }
+                ConnectionEvent::Broken(_) => {
                     connection.broken(&Arrival::new(&self.manner.clock, None), &mut memory.done)
                 }
-                Event::NotSent(_) => {
+                ConnectionEvent::NotSent(_) => {
                     connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
                 }
                 // A generator does not listen, and nothing here waits until a request is all with the kernel.
-                Event::Sent | Event::Accepted(_) | Event::NotAccepted(_) => continue,
+                ConnectionEvent::Sent | ConnectionEvent::Accepted(_) | ConnectionEvent::NotAccepted(_) => {
+                    continue;
+                }
             }
             self.profiler.lap(Stage::Parsing);
             if let Some(passed) = passed {

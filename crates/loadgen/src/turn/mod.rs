@@ -19,7 +19,7 @@ use crate::exchange::Exchange;
 use crate::flow::{Flow, RobotPools};
 use crate::job::Reuse;
 use crate::lane::{Lane, LaneJob, LaneReport};
-use crate::listener::Listener;
+use crate::listener::RequestListener;
 use crate::profile::{Profiler, Stage};
 use crate::refusals::Refusals;
 use crate::sampler::Sampler;
@@ -85,7 +85,7 @@ struct Terms<'j> {
     batched: bool,
 }
 
-impl<'l, 'j, S: Source + Listener> Run<'l, 'j, S> {
+impl<'l, 'j, S: Source + RequestListener> Run<'l, 'j, S> {
     pub(crate) fn new(lane: &'l mut Lane, manner: Manner<'j>, job: LaneJob<'j, S>) -> Self {
         let seats = job.plan.seats();
         let terms = Terms {

@@ -4,14 +4,14 @@
 //! reported to a source that listens.
 
 use super::Run;
-use crate::listener::{Course, Listener};
+use crate::listener::{Continuation, RequestListener};
 use bakeoff_meter::ErrorClass;
 use bakeoff_sys::driver::Slot;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Source;
 use std::sync::atomic::Ordering;
 
-impl<S: Source + Listener> Run<'_, '_, S> {
+impl<S: Source + RequestListener> Run<'_, '_, S> {
     pub(super) fn nothing_to_come(&self) -> bool {
         self.stopped || (self.flow.is_over() && self.lingering == 0 && !self.somebody_waits())
     }
@@ -26,11 +26,12 @@ impl<S: Source + Listener> Run<'_, '_, S> {
             self.count_unsent(end);
             self.stopped = true;
         }
-        let course = if S::LISTENS { self.source.course(now.since(self.terms.start)) } else { Course::GoOn };
-        if self.terms.interrupted.load(Ordering::Relaxed) || self.gave_up || course == Course::Stop {
+        let course =
+            if S::LISTENS { self.source.course(now.since(self.terms.start)) } else { Continuation::GoOn };
+        if self.terms.interrupted.load(Ordering::Relaxed) || self.gave_up || course == Continuation::Stop {
             self.stopped = true;
             self.cut_off();
-        } else if course == Course::Drain {
+        } else if course == Continuation::Drain {
             self.stopped = true;
             self.give_up_lines();
         }

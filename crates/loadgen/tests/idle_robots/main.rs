@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // a test's panic is its message
 
-use bakeoff_loadgen::{Ended, Job, Listener, Pace, Pools, Station, Target};
+use bakeoff_loadgen::{Pace, Pools, RequestEnd, RequestListener, Station, StationJob, Target};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source, Statuses};
 use std::io::{Read, Write};
@@ -38,8 +38,8 @@ impl Source for Once {
     }
 }
 
-impl Listener for Once {
-    fn ended(&mut self, ended: &Ended<'_>) {
+impl RequestListener for Once {
+    fn ended(&mut self, ended: &RequestEnd<'_>) {
         assert!(ended.result.is_ok() && !ended.head.is_empty());
         self.told += 1;
         if self.told == self.asking {
@@ -71,7 +71,7 @@ fn server() -> SocketAddr {
 /// Memory that the job took, in bytes.
 fn growth(station: &mut Station, robots: u32, asking: u32) -> i64 {
     let before = resident();
-    let job = Job {
+    let job = StationJob {
         sources: vec![Once { next: 0, asking, told: 0, then: 0 }],
         robots: Vec::new(),
         pace: Pace::Pooled(Pools { robots: robots as usize, each: 4 }),

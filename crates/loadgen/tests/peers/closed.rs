@@ -3,7 +3,7 @@
 use crate::support::{
     OK, OK_CLOSE, Peer, closed, errors, get, hooked, lists, one_robot, run, totals, within_patience,
 };
-use bakeoff_loadgen::{Job, Pace};
+use bakeoff_loadgen::{Pace, StationJob};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Method, Request};
 use std::sync::Mutex;
@@ -141,7 +141,7 @@ fn a_half_closed_connection_is_not_used_again() {
                 end.recv().unwrap();
             }
         };
-        let job = hooked(Job { timeout: Nanos::from_secs(20), ..closed(&slice, 1) }, wait);
+        let job = hooked(StationJob { timeout: Nanos::from_secs(20), ..closed(&slice, 1) }, wait);
         let recording = run(&mut peer.station(), job);
         assert_eq!(errors(&recording), []);
         assert_eq!(totals(&recording), (6, 6, 6));
@@ -157,7 +157,10 @@ fn think_time_is_kept() {
         let begin = Instant::now();
         let recording = run(
             &mut peer.station(),
-            Job { pace: Pace::Closed { think, spread: Nanos::ZERO, connections: None }, ..closed(&slice, 1) },
+            StationJob {
+                pace: Pace::Closed { think, spread: Nanos::ZERO, connections: None },
+                ..closed(&slice, 1)
+            },
         );
         assert_eq!(totals(&recording), (15, 15, 3));
         assert!(begin.elapsed() >= Duration::from_millis(80) && recording.counters.wall_ns >= 80_000_000);
@@ -177,7 +180,10 @@ fn a_server_that_closes_while_robots_think_costs_a_connection_and_no_error() {
         let think = Nanos::from_millis(10);
         let recording = run(
             &mut peer.station(),
-            Job { pace: Pace::Closed { think, spread: Nanos::ZERO, connections: None }, ..closed(&slice, 1) },
+            StationJob {
+                pace: Pace::Closed { think, spread: Nanos::ZERO, connections: None },
+                ..closed(&slice, 1)
+            },
         );
         assert_eq!(totals(&recording), (12, 12, 12));
     });
@@ -208,7 +214,7 @@ fn an_interrupt_ends_the_job_at_once() {
         let slice = lists(3, 10);
         let job = closed(&slice, 1);
         let ended = std::thread::scope(|scope| {
-            let job = Job { interrupted: &stop, timeout: Nanos::from_secs(60), ..job };
+            let job = StationJob { interrupted: &stop, timeout: Nanos::from_secs(60), ..job };
             let mut station = peer.station();
             let running = scope.spawn(move || (run(&mut station, job), Instant::now()));
             for _ in 0..3 {
@@ -241,7 +247,7 @@ fn until_stops_new_requests_and_waits_for_those_under_way() {
         });
         let slice = lists(2, 100_000);
         let mut station = peer.station();
-        let recording = run(&mut station, Job { until: Some(until), ..closed(&slice, 1) });
+        let recording = run(&mut station, StationJob { until: Some(until), ..closed(&slice, 1) });
         assert_eq!(totals(&recording), (12, 12, 2));
         // The connections are as good as new.
         let more = run(&mut station, closed(&lists(2, 1), 1));

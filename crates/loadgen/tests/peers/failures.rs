@@ -5,7 +5,7 @@ use crate::support::{
     totals, within_patience,
 };
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{GIVE_UP_AFTER, Job, Recording};
+use bakeoff_loadgen::{GIVE_UP_AFTER, Recording, StationJob};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Expect, Request};
 use nix::sys::socket::{Backlog, listen};
@@ -35,7 +35,7 @@ fn failure_within(
         talk.answer_all(OK);
     });
     let slice = one_robot(vec![request, get("/next")]);
-    let job = Job { timeout, ..closed(&slice, 1) };
+    let job = StationJob { timeout, ..closed(&slice, 1) };
     let recording = run(&mut peer.station(), job);
     assert_eq!((recording.counters.requests, recording.counters.replies), (2, 1), "{:?}", errors(&recording));
     assert!(!recording.gave_up);
@@ -168,7 +168,7 @@ fn a_peer_that_never_answers() {
     within_patience(|| {
         let peer = Peer::new(|talk| while talk.request().is_some() {});
         let begin = Instant::now();
-        let job = Job { timeout: Nanos::from_millis(100), ..closed(&lists(2, 3), 1) };
+        let job = StationJob { timeout: Nanos::from_millis(100), ..closed(&lists(2, 3), 1) };
         let recording = run(&mut peer.station(), job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![("timeout", 6)], (6, 0, 6)));
         let took = begin.elapsed();
@@ -274,7 +274,7 @@ fn a_server_that_does_not_accept() {
     within_patience(|| {
         let (listener, _filler) = full_listener();
         let mut station = station_to(listener.local_addr().unwrap());
-        let job = Job { timeout: Nanos::from_millis(100), ..closed(&lists(2, 2), 1) };
+        let job = StationJob { timeout: Nanos::from_millis(100), ..closed(&lists(2, 2), 1) };
         let recording = run(&mut station, job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![("connect-timeout", 4)], (4, 0, 0)));
     });
@@ -307,7 +307,7 @@ fn an_answer_that_comes_with_the_connection() {
                 answer.recv().unwrap();
             }
         };
-        let job = hooked(Job { timeout: LONG, ..closed(&slice, 1) }, wait);
+        let job = hooked(StationJob { timeout: LONG, ..closed(&slice, 1) }, wait);
         let recording = run(&mut station, job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (1, 1, 1)));
     });

@@ -3,7 +3,7 @@
 use crate::listening::{MS, Planned, hear, hear_at, hear_one, heard};
 use crate::support::{Authority, Nobody, OK, Peer, Talk, errors, expecting, get, totals, within_patience};
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{Course, Job, Limits, Pace, Protocol, Reuse, Target};
+use bakeoff_loadgen::{ConnectionLimits, Continuation, Pace, Protocol, Reuse, StationJob, Target};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Expect, Request};
@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 /// All at once, over at most so many connections.
-fn sourced(source: Planned, connections: usize) -> Job<'static, Planned> {
+fn sourced(source: Planned, connections: usize) -> StationJob<'static, Planned> {
     heard(source, Pace::Sourced { connections })
 }
 
@@ -62,10 +62,12 @@ fn every_ending_is_told_once_and_as_it_is_recorded() {
         let robots = everything(each).into_iter().zip(0..);
         let by_robot = Planned::of(robots.map(|(request, robot)| (Nanos::ZERO, robot % 5, request)));
         let closed = Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: Some(3) };
-        for job in
-            [sourced(open(), 1), sourced(open(), 50), Job { robots: vec![5], ..heard(by_robot, closed) }]
-        {
-            let (recording, source) = hear_one(&peer, Job { timeout: MS(1_000), ..job });
+        for job in [
+            sourced(open(), 1),
+            sourced(open(), 50),
+            StationJob { robots: vec![5], ..heard(by_robot, closed) },
+        ] {
+            let (recording, source) = hear_one(&peer, StationJob { timeout: MS(1_000), ..job });
             let each = u64::from(each);
             let (counters, seen) = (&recording.counters, errors(&recording));
             assert_eq!((counters.requests, counters.replies), (11 * each, 2 * each), "{seen:?}");
@@ -124,7 +126,7 @@ fn what_was_never_sent_is_told_too() {
             }
         });
         let source = Planned::of((0..1000).map(|i| (MS(2 * i), 0, get("/"))));
-        let (recording, source) = hear_one(&peer, Job { until: Some(MS(200)), ..sourced(source, 1) });
+        let (recording, source) = hear_one(&peer, StationJob { until: Some(MS(200)), ..sourced(source, 1) });
         let (unsent, all) = (recording.counters.errors["not-sent"], recording.counters.requests);
         assert!(unsent >= 80 && all == 100, "{unsent} of {all}");
         let due: Vec<Nanos> = source.of_robot(0).iter().map(|told| told.due).collect();
@@ -138,7 +140,8 @@ fn robots_in_line_at_the_end_are_told_what_they_would_have_asked() {
         let peer = Peer::new(|talk| while talk.request().is_some() {});
         let source = Planned::of((0..4).map(|robot| (Nanos::ZERO, robot, get("/"))));
         let pace = Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: Some(1) };
-        let job = Job { robots: vec![4], until: Some(MS(50)), timeout: MS(100), ..heard(source, pace) };
+        let job =
+            StationJob { robots: vec![4], until: Some(MS(50)), timeout: MS(100), ..heard(source, pace) };
         let (recording, source) = hear_one(&peer, job);
         assert_eq!(errors(&recording), [("not-sent", 3), ("timeout", 1)]);
         let mut robots: Vec<u32> = source.told.iter().map(|told| told.robot).collect();
@@ -176,7 +179,7 @@ fn an_interrupted_run_cuts_off_what_is_in_flight() {
             }
             NOW.store(true, std::sync::atomic::Ordering::Relaxed);
         });
-        let (recording, _) = hear_one(&peer, Job { interrupted: &NOW, ..sourced(source, 3) });
+        let (recording, _) = hear_one(&peer, StationJob { interrupted: &NOW, ..sourced(source, 3) });
         waker.join().unwrap();
         assert_eq!(errors(&recording), [("cut-off", 3)]);
     });
@@ -187,7 +190,9 @@ fn an_interrupted_run_cuts_off_what_is_in_flight() {
 #[test]
 fn a_source_may_say_that_it_is_over() {
     within_patience(|| {
-        for (course, ends) in [(Course::Drain, Ok((200, 5))), (Course::Stop, Err(ErrorClass::CutOff))] {
+        for (course, ends) in
+            [(Continuation::Drain, Ok((200, 5))), (Continuation::Stop, Err(ErrorClass::CutOff))]
+        {
             let peer = Peer::new(|talk| {
                 while talk.request().is_some() {
                     std::thread::sleep(Duration::from_millis(150));
@@ -195,11 +200,12 @@ fn a_source_may_say_that_it_is_over() {
                 }
             });
             let mut source = Planned::of((0..100).map(|i| (MS(10 * i), 0, get("/"))));
-            source.course = Some(Box::new(move |now| if now >= MS(50) { course } else { Course::GoOn }));
+            source.course =
+                Some(Box::new(move |now| if now >= MS(50) { course } else { Continuation::GoOn }));
             let (recording, source) = hear_one(&peer, sourced(source, 1));
             assert_eq!(recording.counters.requests, 1, "{course:?}");
             assert_eq!(source.told[0].result, ends);
-            assert!(source.told[0].done >= MS(if course == Course::Drain { 150 } else { 50 }));
+            assert!(source.told[0].done >= MS(if course == Continuation::Drain { 150 } else { 50 }));
         }
     });
 }
@@ -255,7 +261,7 @@ fn two_threads_have_a_source_each_and_give_them_back_in_order() {
         let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
         let source = |lane: u64| Planned::of((0..20 + lane).map(|i| (MS(i), lane as u32, get("/"))));
         let pace = Pace::Sourced { connections: 2 };
-        let job = Job { sources: vec![source(0), source(1)], ..heard(Planned::default(), pace) };
+        let job = StationJob { sources: vec![source(0), source(1)], ..heard(Planned::default(), pace) };
         let (recording, sources) = hear(&mut station, job);
         assert_eq!(recording.counters.replies, 41);
         assert_eq!(sources.iter().map(|source| source.told.len()).collect::<Vec<_>>(), [20, 21]);
@@ -276,7 +282,7 @@ fn http2_is_refused() {
 fn connections_carry_what_was_drawn_for_them() {
     within_patience(|| {
         let peer = Peer::new(|talk| talk.answer_all(OK));
-        let limits = Limits::new([1, 3, 2]).unwrap();
+        let limits = ConnectionLimits::new([1, 3, 2]).unwrap();
         let target = Target { reuse: Reuse::Drawn(limits), ..peer.target() };
         let source = Planned::of((0..12).map(|i| (MS(i), 0, get("/"))));
         let (recording, source) = hear_at(target, sourced(source, 1));

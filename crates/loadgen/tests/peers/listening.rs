@@ -1,7 +1,9 @@
 //! A source with its own clock that keeps the ends of its requests, and the conditions that must hold for them.
 
 use crate::support::{NEVER, Peer};
-use bakeoff_loadgen::{BodyCheck, Course, Ended, Job, Listener, Pace, Recording, Station, Target};
+use bakeoff_loadgen::{
+    BodyCheck, Continuation, Pace, Recording, RequestEnd, RequestListener, Station, StationJob, Target,
+};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Request, Source, Statuses};
@@ -35,7 +37,7 @@ pub(crate) struct Planned {
     /// New header lines for requests that have waited for a connection.
     pub(crate) anew: Option<&'static [u8]>,
     /// Called with the time.
-    pub(crate) course: Option<Box<dyn FnMut(Nanos) -> Course + Send>>,
+    pub(crate) course: Option<Box<dyn FnMut(Nanos) -> Continuation + Send>>,
 }
 
 pub(crate) type Answer = dyn FnMut(&Told) -> Vec<(Nanos, u32, Request)> + Send;
@@ -93,8 +95,8 @@ impl Source for Planned {
     }
 }
 
-impl Listener for Planned {
-    fn ended(&mut self, ended: &Ended<'_>) {
+impl RequestListener for Planned {
+    fn ended(&mut self, ended: &RequestEnd<'_>) {
         let told = Told {
             robot: ended.robot,
             ticket: ended.ticket,
@@ -121,14 +123,14 @@ impl Listener for Planned {
         self.anew
     }
 
-    fn course(&mut self, now: Nanos) -> Course {
-        self.course.as_mut().map_or(Course::GoOn, |course| course(now))
+    fn course(&mut self, now: Nanos) -> Continuation {
+        self.course.as_mut().map_or(Continuation::GoOn, |course| course(now))
     }
 }
 
 /// A job of one thread.
-pub(crate) fn heard(source: Planned, pace: Pace) -> Job<'static, Planned> {
-    Job {
+pub(crate) fn heard(source: Planned, pace: Pace) -> StationJob<'static, Planned> {
+    StationJob {
         sources: vec![source],
         robots: Vec::new(),
         pace,
@@ -142,7 +144,7 @@ pub(crate) fn heard(source: Planned, pace: Pace) -> Job<'static, Planned> {
 }
 
 /// Runs a job; the ends must match what is recorded, class by class, and each request once.
-pub(crate) fn hear(station: &mut Station, job: Job<'_, Planned>) -> (Recording, Vec<Planned>) {
+pub(crate) fn hear(station: &mut Station, job: StationJob<'_, Planned>) -> (Recording, Vec<Planned>) {
     let (recording, sources) = station.run_heard(job).unwrap();
     let counters = &recording.counters;
     for source in &sources {
@@ -161,12 +163,12 @@ pub(crate) fn hear(station: &mut Station, job: Job<'_, Planned>) -> (Recording, 
 }
 
 /// The same with one source towards a station of one thread.
-pub(crate) fn hear_one(peer: &Peer, job: Job<'_, Planned>) -> (Recording, Planned) {
+pub(crate) fn hear_one(peer: &Peer, job: StationJob<'_, Planned>) -> (Recording, Planned) {
     hear_at(peer.target(), job)
 }
 
 /// The same with a target of one's own.
-pub(crate) fn hear_at(target: Target, job: Job<'_, Planned>) -> (Recording, Planned) {
+pub(crate) fn hear_at(target: Target, job: StationJob<'_, Planned>) -> (Recording, Planned) {
     let mut station = Station::new(target, 1, Vec::new()).unwrap();
     let (recording, mut sources) = hear(&mut station, job);
     (recording, sources.pop().unwrap())

@@ -3,7 +3,9 @@
 use crate::support::{
     NEVER, Nobody, OK, Peer, any, closed, get, hooked, one_robot, run, totals, within_patience,
 };
-use bakeoff_loadgen::{BodyCheck, Constant, GIVE_UP_AFTER, Job, Original, Pace, Pacer, Poisson, Pools};
+use bakeoff_loadgen::{
+    BodyCheck, Constant, GIVE_UP_AFTER, Original, Pace, Pacer, Poisson, Pools, StationJob,
+};
 use bakeoff_meter::Histogram;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{Ask, ListSource, Slice, Source, Statuses};
@@ -30,9 +32,9 @@ fn open(
     threads: usize,
     connections: usize,
     pacers: Vec<Box<dyn Pacer>>,
-) -> Job<'static, ListSource> {
+) -> StationJob<'static, ListSource> {
     let pace = Pace::Open { pacers, connections };
-    Job { sources: slice.by_request(threads), robots: Vec::new(), pace, ..closed(slice, threads) }
+    StationJob { sources: slice.by_request(threads), robots: Vec::new(), pace, ..closed(slice, threads) }
 }
 
 fn constant(rate: f64, threads: usize) -> Vec<Box<dyn Pacer>> {
@@ -251,7 +253,8 @@ fn until_ends_an_open_loop() {
     within_patience(|| {
         let peer = Peer::new(|talk| talk.answer_all(OK));
         let slice = numbered(100_000);
-        let job = Job { until: Some(Nanos::from_millis(200)), ..open(&slice, 1, 20, constant(500.0, 1)) };
+        let job =
+            StationJob { until: Some(Nanos::from_millis(200)), ..open(&slice, 1, 20, constant(500.0, 1)) };
         let recording = run(&mut peer.station(), job);
         // One each 2 ms; requests that a stalled machine does not send are counted, too.
         assert_eq!(recording.counters.requests, 100);
@@ -271,7 +274,8 @@ fn what_was_due_and_never_sent_is_counted() {
             }
         });
         let slice = numbered(100_000);
-        let job = Job { until: Some(Nanos::from_millis(200)), ..open(&slice, 1, 1, constant(500.0, 1)) };
+        let job =
+            StationJob { until: Some(Nanos::from_millis(200)), ..open(&slice, 1, 1, constant(500.0, 1)) };
         let recording = run(&mut peer.station(), job);
         let counters = &recording.counters;
         assert_eq!(counters.requests, 100);
@@ -307,7 +311,7 @@ fn a_source_that_has_no_more_is_not_asked_for_ever_whatever_time_it_names() {
         };
         for until in [None, Some(Nanos::from_millis(50))] {
             for pace in paces() {
-                let job = Job {
+                let job = StationJob {
                     sources: vec![Forgetful(7)],
                     robots: Vec::new(),
                     pace,

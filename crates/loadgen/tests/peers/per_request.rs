@@ -1,7 +1,7 @@
 //! A connection per request.
 
 use crate::support::{Authority, OK, OK_CLOSE, Peer, closed, hooked, lists, run, totals, within_patience};
-use bakeoff_loadgen::{Job, Reuse, Target};
+use bakeoff_loadgen::{Reuse, StationJob, Target};
 use bakeoff_units::Nanos;
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
@@ -113,7 +113,8 @@ fn a_connection_left_over_from_a_job_carries_no_second_request() {
         let peer = Peer::new(|talk| talk.answer_all(OK)); // deaf to `Connection: close`
         let mut station = peer.station_per_request();
         let slice = lists(2, 1_000);
-        let first = run(&mut station, Job { until: Some(Nanos::from_millis(30)), ..closed(&slice, 1) });
+        let first =
+            run(&mut station, StationJob { until: Some(Nanos::from_millis(30)), ..closed(&slice, 1) });
         assert_eq!(totals(&first), (2, 2, 2));
         let second = run(&mut station, closed(&lists(2, 1), 1));
         assert_eq!(totals(&second), (2, 2, 2));

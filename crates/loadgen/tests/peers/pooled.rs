@@ -4,7 +4,7 @@ use crate::listening::{MS, Planned, hear, hear_at, hear_one, heard};
 use crate::support::{
     Nobody, OK, OK_CLOSE, Peer, Talk, any, closed, errors, get, lists, run, totals, within_patience,
 };
-use bakeoff_loadgen::{Course, Job, LocalAddresses, Pace, Pools, Protocol, Reuse, Target};
+use bakeoff_loadgen::{Continuation, LocalAddresses, Pace, Pools, Protocol, Reuse, StationJob, Target};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Request, Statuses};
@@ -13,7 +13,7 @@ use std::sync::{Arc, Barrier, Mutex};
 
 const ADDRESSES: &str = "127.0.1.1-127.0.1.9";
 
-fn pooled(source: Planned, robots: usize, each: usize) -> Job<'static, Planned> {
+fn pooled(source: Planned, robots: usize, each: usize) -> StationJob<'static, Planned> {
     heard(source, Pace::Pooled(Pools { robots, each }))
 }
 
@@ -142,13 +142,15 @@ fn who_waits_in_line_at_the_end_is_told_so() {
     within_patience(|| {
         let plan = || at_once(1, 4).into_iter().chain(at_once(2, 1));
         let peer = Peer::new(|talk| while talk.request().is_some() {});
-        let job = Job { until: Some(MS(60)), timeout: MS(120), ..pooled(Planned::of(plan()), 2, 1) };
+        let job = StationJob { until: Some(MS(60)), timeout: MS(120), ..pooled(Planned::of(plan()), 2, 1) };
         let (recording, _) = hear_one(&peer, job);
         assert_eq!(errors(&recording), [("not-sent", 4), ("timeout", 2)]);
-        for (course, ends) in [(Course::Stop, "cut-off"), (Course::Drain, "timeout")] {
+        for (course, ends) in [(Continuation::Stop, "cut-off"), (Continuation::Drain, "timeout")] {
             let mut source = Planned::of(plan());
-            source.course = Some(Box::new(move |now| if now >= MS(60) { course } else { Course::GoOn }));
-            let (recording, source) = hear_one(&peer, Job { timeout: MS(120), ..pooled(source, 2, 1) });
+            source.course =
+                Some(Box::new(move |now| if now >= MS(60) { course } else { Continuation::GoOn }));
+            let (recording, source) =
+                hear_one(&peer, StationJob { timeout: MS(120), ..pooled(source, 2, 1) });
             let mut expected = vec![(ends, 2), ("not-sent", 4)];
             expected.sort_unstable();
             assert_eq!(errors(&recording), expected, "{course:?}");
@@ -210,7 +212,8 @@ fn robots_are_dealt_to_threads_with_their_addresses() {
         let mut station = crate::Station::new(with_addresses(peer.target()), 2, Vec::new()).unwrap();
         let pace = Pace::Pooled(Pools { robots: 5, each: 1 });
         let sources = vec![Planned::of(at_once(3, 4)), Planned::of(at_once(2, 4))];
-        let (recording, sources) = hear(&mut station, Job { sources, ..heard(Planned::default(), pace) });
+        let (recording, sources) =
+            hear(&mut station, StationJob { sources, ..heard(Planned::default(), pace) });
         assert_eq!(totals(&recording), (20, 20, 5));
         for (thread, source) in sources.iter().enumerate() {
             for told in &source.told {
@@ -229,7 +232,7 @@ fn pools_begin_anew_with_each_job_and_need_nobody_to_listen() {
         for _ in 0..2 {
             let slice = lists(1, 30);
             let pace = Pace::Pooled(Pools { robots: 1, each: 1 });
-            let job = Job { sources: slice.by_request(1), pace, ..closed(&slice, 1) };
+            let job = StationJob { sources: slice.by_request(1), pace, ..closed(&slice, 1) };
             assert_eq!(totals(&run(&mut station, job)), (30, 30, 1));
         }
         let slice = lists(2, 3);
@@ -244,6 +247,7 @@ fn pools_over_http2_are_refused() {
     let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
     let slice = lists(1, 1);
     let pace = Pace::Pooled(Pools { robots: 1, each: 1 });
-    let job = Job { sources: slice.by_request(1), pace, refused: Statuses::default(), ..closed(&slice, 1) };
+    let job =
+        StationJob { sources: slice.by_request(1), pace, refused: Statuses::default(), ..closed(&slice, 1) };
     assert_eq!(station.run(any(job)).unwrap_err().kind(), std::io::ErrorKind::Unsupported);
 }

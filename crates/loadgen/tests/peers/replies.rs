@@ -2,7 +2,7 @@
 
 use crate::support::{OK, Peer, Talk, closed, expecting, get, one_robot, run, totals, within_patience};
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{BodyCheck, Job};
+use bakeoff_loadgen::{BodyCheck, StationJob};
 use bakeoff_workload::{Expect, Method, Request};
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ fn good(request: &Request, reply: &[u8], body: usize, dribble: usize) {
         }
     });
     let slice = one_robot(vec![request.clone(); 3]);
-    let recording = run(&mut peer.station(), Job { check: BodyCheck::Full, ..closed(&slice, 1) });
+    let recording = run(&mut peer.station(), StationJob { check: BodyCheck::Full, ..closed(&slice, 1) });
     assert_eq!(totals(&recording), (3, 3, 1), "{}", String::from_utf8_lossy(&reply));
     assert!(recording.counters.bytes >= 3 * body as u64);
     assert!(recording.counters.bytes <= 3 * reply.len() as u64);

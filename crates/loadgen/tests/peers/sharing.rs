@@ -5,7 +5,7 @@ use crate::h2::frames::{Frames, reply, target, tls_target};
 use crate::support::{
     Authority, OK, OK_CLOSE, Peer, Talk, closed, errors, lists, run, totals, within_patience,
 };
-use bakeoff_loadgen::{Job, LocalAddresses, Pace, Recording, Reuse, Station, Target};
+use bakeoff_loadgen::{LocalAddresses, Pace, Recording, Reuse, Station, StationJob, Target};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 use std::num::NonZeroU64;
@@ -39,7 +39,7 @@ fn asks(peer: &Peer, streams: u16) -> Target {
 
 fn shared(station: &mut Station, robots: usize, each: usize, connections: usize) -> Recording {
     let pace = Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: Some(connections) };
-    run(station, Job { pace, ..closed(&lists(robots, each), 1) })
+    run(station, StationJob { pace, ..closed(&lists(robots, each), 1) })
 }
 
 /// Twelve robots, two connections: they are served in waves, and a wait for a seat is counted.

@@ -1,6 +1,6 @@
 //! Scripted peers, slices to run against them, and the conditions that every recording must satisfy.
 
-use bakeoff_loadgen::{BodyCheck, Job, Pace, Recording, Reuse, Station, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{BodyCheck, Pace, Recording, Reuse, Station, StationJob, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Expect, ListSource, Method, Request, RequestTable, Slice, Source, Statuses};
 use nix::sys::socket::{AddressFamily, SockFlag, SockType, SockaddrIn, bind, getsockname, socket};
@@ -326,9 +326,9 @@ pub(crate) fn one_robot(requests: Vec<Request>) -> Slice {
 }
 
 /// A closed loop without think time.
-pub(crate) fn closed(slice: &Slice, threads: usize) -> Job<'static, ListSource> {
+pub(crate) fn closed(slice: &Slice, threads: usize) -> StationJob<'static, ListSource> {
     let sources = slice.by_robot(threads);
-    Job {
+    StationJob {
         robots: sources.iter().map(ListSource::robots).collect(),
         sources,
         pace: Pace::Closed { think: Nanos::ZERO, spread: Nanos::ZERO, connections: None },
@@ -361,17 +361,17 @@ impl Source for Hooked {
 
 /// The same job with a hook in its only source.
 pub(crate) fn hooked(
-    job: Job<'static, ListSource>,
+    job: StationJob<'static, ListSource>,
     hook: impl FnMut(usize) + Send + 'static,
-) -> Job<'static, Hooked> {
+) -> StationJob<'static, Hooked> {
     assert_eq!(job.sources.len(), 1, "a hook is for one thread");
     let mut hook = Some(Box::new(hook));
     with_sources(job, |source| Hooked { source, hook: hook.take().unwrap() })
 }
 
 /// The same job with other sources.
-fn with_sources<'a, S, T>(job: Job<'a, S>, into: impl FnMut(S) -> T) -> Job<'a, T> {
-    Job {
+fn with_sources<'a, S, T>(job: StationJob<'a, S>, into: impl FnMut(S) -> T) -> StationJob<'a, T> {
+    StationJob {
         sources: job.sources.into_iter().map(into).collect(),
         robots: job.robots,
         pace: job.pace,
@@ -399,12 +399,12 @@ impl Source for Any {
 }
 
 /// The same job, of the one kind that stations are given here.
-pub(crate) fn any<S: Source + 'static>(job: Job<'_, S>) -> Job<'_, Any> {
+pub(crate) fn any<S: Source + 'static>(job: StationJob<'_, S>) -> StationJob<'_, Any> {
     with_sources(job, |source| Any(Box::new(source)))
 }
 
 /// Runs a job and checks the conditions of every recording.
-pub(crate) fn run<S: Source + 'static>(station: &mut Station, job: Job<'_, S>) -> Recording {
+pub(crate) fn run<S: Source + 'static>(station: &mut Station, job: StationJob<'_, S>) -> Recording {
     let recording = station.run(any(job)).unwrap();
     let (counters, times) = (&recording.counters, &recording.times);
     assert_eq!(counters.requests, counters.replies + counters.error_count(), "{counters:?}");

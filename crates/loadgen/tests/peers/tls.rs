@@ -5,7 +5,7 @@ use crate::support::{
     within_patience,
 };
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{Job, Reuse, Target, TlsOptions, Trust};
+use bakeoff_loadgen::{Reuse, StationJob, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Expect;
 use rustls::pki_types::ServerName;
@@ -81,7 +81,7 @@ fn until_the_session_closes() {
             talk.notify_close();
             assert!(talk.sees_the_end());
         });
-        let job = Job { timeout: Nanos::from_secs(30), ..closed(&lists(1, 3), 1) };
+        let job = StationJob { timeout: Nanos::from_secs(30), ..closed(&lists(1, 3), 1) };
         let recording = run(&mut peer.tls_station(&authority), job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (3, 3, 3)));
     });
@@ -151,7 +151,7 @@ fn the_first_byte_is_the_replys() {
 
 fn class_of(target: Target) -> Vec<(String, u64)> {
     let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
-    let job = Job { timeout: Nanos::from_secs(2), ..closed(&lists(1, 2), 1) };
+    let job = StationJob { timeout: Nanos::from_secs(2), ..closed(&lists(1, 2), 1) };
     let recording = run(&mut station, job);
     assert_eq!((recording.counters.requests, recording.counters.replies), (2, 0));
     assert_eq!((recording.times.handshake.count(), recording.counters.connections), (0, 2));

@@ -5,7 +5,7 @@ use crate::support::{
     Authority, Nobody, OK, OK_CLOSE, Peer, Talk, any, closed, errors, get, lists, one_robot, run, totals,
     within_patience,
 };
-use bakeoff_loadgen::{Job, Pace, Protocol, Recording, Reuse, Target};
+use bakeoff_loadgen::{Pace, Protocol, Recording, Reuse, StationJob, Target};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 use std::io;
@@ -144,7 +144,7 @@ fn one_failure(script: impl Fn(&mut Talk) + Send + Sync + 'static) -> Recording 
     });
     let target = through(&proxy, server.tls_target(&authority, "localhost"));
     let mut station = crate::Station::new(target, 1, Vec::new()).unwrap();
-    let job = Job { timeout: Nanos::from_secs(3), ..closed(&lists(1, 2), 1) };
+    let job = StationJob { timeout: Nanos::from_secs(3), ..closed(&lists(1, 2), 1) };
     let recording = run(&mut station, job);
     assert_eq!(totals(&recording), (2, 1, 2), "{:?}", errors(&recording));
     // A handshake that was not tried is no failed one.

@@ -1,7 +1,7 @@
 //! TLS offers: versions, suites, groups, protocols, certificates.
 
 use crate::support::{Holder, Pair, client, shake};
-use bakeoff_loadgen::{Alpn, HandshakeKind, Identity, TlsOptions, Trust, Versions};
+use bakeoff_loadgen::{Alpn, ClientIdentity, HandshakeKind, TlsOptions, Trust, Versions};
 use bakeoff_meter::ErrorClass;
 use rustls::crypto::aws_lc_rs::kx_group;
 use rustls::{AlertDescription, Error};
@@ -164,10 +164,10 @@ fn what_does_not_fit_is_refused_with_what_would() {
 fn files_that_hold_no_certificate_or_key_are_named() {
     let (holder, other) = (Holder::new(), Holder::new());
     let said = |certificate, key| {
-        let identity = Some(Identity { certificate, key });
+        let identity = Some(ClientIdentity { certificate, key });
         holder.options().identity(identity).load().unwrap_err().to_string()
     };
-    let Identity { certificate, key } = holder.identity();
+    let ClientIdentity { certificate, key } = holder.identity();
     let nowhere = certificate.with_file_name("nowhere.pem");
     assert!(said(nowhere.clone(), key.clone()).contains("nowhere.pem: no certificate can be read"));
     assert!(said(key.clone(), key.clone()).contains("key.pem: no certificate can be read (it holds none)"));

@@ -1,6 +1,6 @@
 //! A TLS server in memory, and the carrier of bytes between it and a session.
 
-use bakeoff_loadgen::{Identity, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, Trust};
+use bakeoff_loadgen::{ClientIdentity, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, Trust};
 use bakeoff_meter::ErrorClass;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::{CertificateDer, PrivatePkcs8KeyDer, ServerName};
@@ -39,8 +39,8 @@ impl Holder {
         self.dir.path().join("cert.pem")
     }
 
-    pub(crate) fn identity(&self) -> Identity {
-        Identity { certificate: self.certificate(), key: self.dir.path().join("key.pem") }
+    pub(crate) fn identity(&self) -> ClientIdentity {
+        ClientIdentity { certificate: self.certificate(), key: self.dir.path().join("key.pem") }
     }
 
     /// Options that trust this holder.

@@ -7,7 +7,7 @@ use crate::head::{Going, push_range};
 use bakeoff_content::world::Version;
 use bakeoff_wire::digits::{push_decimal, push_hex16};
 use bakeoff_wire::http1::http_date_bytes;
-use bakeoff_wire::stamp::{self, ReplyStamp, Told};
+use bakeoff_wire::stamp::{self, OriginAction, ReplyStamp};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Largest `max-age` that caches have to understand (RFC 9111 section 1.2.2).
@@ -136,7 +136,11 @@ fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
     push_hex16(reply.version.etag, out);
     out.extend_from_slice(b"\"\r\n");
     let ask = reply.request.ask;
-    let told = if reply.verdict == Verdict::NotModified { Told::Valid(ask) } else { Told::Made(ask) };
+    let told = if reply.verdict == Verdict::NotModified {
+        OriginAction::Valid(ask)
+    } else {
+        OriginAction::Made(ask)
+    };
     out.extend_from_slice(stamp::NAME.as_bytes());
     out.extend_from_slice(b": ");
     ReplyStamp { told, object: reply.id, version: reply.version.number, posted: reply.request.is_post() }

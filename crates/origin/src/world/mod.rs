@@ -19,7 +19,7 @@ use crate::head::Going;
 use crate::site::{Piece, path_of};
 use crate::tally::{Everyone, sum};
 use crate::waiting::{Seat, Waiting};
-use bakeoff_content::world::{Model, Name};
+use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_content::{Body, Distribution, GzipPacker, SplitMix64};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::{RequestHead, ServerMethod};
@@ -115,7 +115,7 @@ impl WorldWorkspace {
 
     /// The request for an object of the world that this head is, if it is one.
     pub(crate) fn read(&self, head: &RequestHead<'_>) -> Option<Request> {
-        Some(Request::new(Name::parse_path(path_of(head.target))?, head))
+        Some(Request::new(ObjectName::parse_path(path_of(head.target))?, head))
     }
 
     /// Whether no request with its stamp was answered before.

@@ -4,7 +4,7 @@
 //! made and not when the request came, so that a reply is true at its own date.
 
 use crate::range::{Part, Range};
-use bakeoff_content::world::{Name, Version};
+use bakeoff_content::world::{ObjectName, Version};
 use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::{RequestHead, ServerMethod, items, parse_http_date};
 use bakeoff_wire::stamp::parse_ask;
@@ -15,7 +15,7 @@ const TAGS: usize = 4;
 /// See the module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    pub(crate) name: Name,
+    pub(crate) name: ObjectName,
     pub(crate) method: ServerMethod,
     /// The stamp, 0 without one.
     pub(crate) ask: u64,
@@ -64,7 +64,7 @@ enum Guard {
 
 impl Request {
     /// The request for `name` with this head.
-    pub(crate) fn new(name: Name, head: &RequestHead<'_>) -> Self {
+    pub(crate) fn new(name: ObjectName, head: &RequestHead<'_>) -> Self {
         let condition = match (head.if_none_match, head.if_modified_since.and_then(parse_http_date)) {
             (Some(tags), _) => tags_of(tags),
             (None, Some(since)) => Condition::Since(since),
@@ -165,7 +165,7 @@ mod tests {
     fn verdict(method: &str, lines: &str) -> Verdict {
         let text = format!("{method} / HTTP/1.1\r\n{lines}\r\n");
         let head = RequestReader::head(text.as_bytes()).unwrap().unwrap();
-        let name = Name { world: 1, server: 0, kind: 0, number: 1 };
+        let name = ObjectName { world: 1, server: 0, kind: 0, number: 1 };
         let version = Version {
             number: 3,
             last_modified: Some(MODIFIED),

@@ -101,7 +101,7 @@ fn open_sockets(port: u16) -> usize {
 #[test]
 fn a_taken_port_is_an_error_that_says_so() {
     let first = origin();
-    let options = bakeoff_origin::Options {
+    let options = bakeoff_origin::OriginOptions {
         for_caches: None,
         address: address(&first),
         threads: 1,

@@ -1,7 +1,7 @@
 //! A running origin, a scripted client, and a parser for replies.
 
 use bakeoff_content::{Body, Catalogue, ObjectId};
-use bakeoff_origin::{Costs, Options, Origin, World};
+use bakeoff_origin::{Costs, Origin, OriginOptions, World};
 use bakeoff_units::Nanos;
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
@@ -39,26 +39,26 @@ pub(crate) fn start(tls: Option<(PathBuf, PathBuf)>) -> Origin {
     for (path, size) in [(&b"/index.html"[..], 100), (b"/blog/index.html", 200), (b"/a b", 300)] {
         catalogue.insert(path, size);
     }
-    Origin::start(Options { catalogue, tls, ..options() }).unwrap()
+    Origin::start(OriginOptions { catalogue, tls, ..options() }).unwrap()
 }
 
 /// The origin of this world, in so many threads.
 pub(crate) fn of_world(world: World, threads: usize) -> Origin {
-    Origin::start(Options { world: Some(world), threads, ..options() }).unwrap()
+    Origin::start(OriginOptions { world: Some(world), threads, ..options() }).unwrap()
 }
 
 /// The same over TLS.
 pub(crate) fn of_world_over_tls(world: World, files: (PathBuf, PathBuf)) -> Origin {
-    Origin::start(Options { world: Some(world), tls: Some(files), ..options() }).unwrap()
+    Origin::start(OriginOptions { world: Some(world), tls: Some(files), ..options() }).unwrap()
 }
 
 /// An origin of one thread with planted costs.
 pub(crate) fn with_costs(burn: Costs<Option<Nanos>>) -> Origin {
-    Origin::start(Options { threads: 1, burn, ..options() }).unwrap()
+    Origin::start(OriginOptions { threads: 1, burn, ..options() }).unwrap()
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> OriginOptions {
+    OriginOptions {
         address: "127.0.0.1:0".parse().unwrap(),
         threads: 2,
         catalogue: Catalogue::default(),

@@ -1,7 +1,7 @@
 //! The origin over TLS.
 
 use crate::support::{bytes, connect, ended, of_world_over_tls, read_one, start, within_patience};
-use bakeoff_origin::{Costs, Options, Origin, OriginError, World};
+use bakeoff_origin::{Costs, Origin, OriginError, OriginOptions, World};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned, SupportedProtocolVersion};
 use std::io::{Read, Write};
@@ -153,7 +153,7 @@ fn a_certificate_that_is_none_is_an_error_that_says_which() {
     let secure = Secure::new();
     let broken = secure.dir.path().join("broken.pem");
     std::fs::write(&broken, "nothing").unwrap();
-    let options = Options {
+    let options = OriginOptions {
         for_caches: None,
         address: "127.0.0.1:0".parse().unwrap(),
         threads: 1,

@@ -4,7 +4,7 @@ use super::super::CallsWork;
 use super::super::file::CallsSection;
 use super::{Checked, Context};
 use crate::file::Spanned;
-use bakeoff_calls::{Operation, Peers};
+use bakeoff_calls::{CallOperation, Peers};
 use bakeoff_units::Nanos;
 
 /// Deeper paths are longer than the kernel takes.
@@ -16,9 +16,9 @@ impl Context<'_> {
     pub(super) fn calls_work(&self, w: &CallsSection, slice: Option<&Spanned<u64>>) -> Checked<CallsWork> {
         let help = "take the line out, and say how long a batch is: batch = \"5ms\"";
         self.refuse(slice, "calls come in batches", help)?;
-        let all: Vec<Operation> = Operation::all().collect();
+        let all: Vec<CallOperation> = CallOperation::all().collect();
         let work = CallsWork {
-            operations: self.operations(&w.operations, &all, &all, Operation::word)?,
+            operations: self.operations(&w.operations, &all, &all, CallOperation::word)?,
             depth: self.at_least(w.depth.as_ref(), 8, 0)?,
             batch: self.quantity(&w.batch, "5ms")?,
             peers: self.choice(&w.peers, "place for partners", &Peers::ALL, Peers::ALL[0], Peers::as_str)?,

@@ -12,7 +12,7 @@ use super::super::{Arm, ArmKind, ClientPlan, Fresh};
 use super::{Checked, Context};
 use crate::file::Spanned;
 use bakeoff_loadgen::{
-    Alpn, Identity, LocalAddresses, Protocol, Reuse, Share, TlsOptions, TlsSetupError, Trust, Versions,
+    Alpn, ClientIdentity, LocalAddresses, Protocol, Reuse, Share, TlsOptions, TlsSetupError, Trust, Versions,
 };
 use bakeoff_subject::{FrontSpec, Spec};
 use std::num::{NonZeroU16, NonZeroU64};
@@ -148,11 +148,11 @@ impl Context<'_> {
         client.tls.check().or_else(|why| self.said(place(section, &why), &why))
     }
 
-    fn identity(&self, section: &Spanned<TlsClientSection>) -> Checked<Option<Identity>> {
+    fn identity(&self, section: &Spanned<TlsClientSection>) -> Checked<Option<ClientIdentity>> {
         let s = section.as_ref();
         match (&s.cert, &s.key) {
             (None, None) => Ok(None),
-            (Some(cert), Some(key)) => Ok(Some(Identity {
+            (Some(cert), Some(key)) => Ok(Some(ClientIdentity {
                 certificate: self.base.join(cert.as_ref()),
                 key: self.base.join(key.as_ref()),
             })),

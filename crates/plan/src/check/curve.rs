@@ -1,7 +1,7 @@
 //! Check of `loads` and `decide_at`, for a cost over the load; refuses plans without such a curve.
 
 use super::super::error::suggestion;
-use super::super::{Arm, Kind, LoadClock, LoadPlan, LoadRate, LoadsPlan, RequestWork, Work};
+use super::super::{Arm, ExperimentGoal, LoadClock, LoadPlan, LoadRate, LoadsPlan, RequestWork, Work};
 use super::{Checked, Context};
 use crate::file::{ExperimentSection, Spanned};
 use bakeoff_units::Ratio;
@@ -14,7 +14,7 @@ impl Context<'_> {
     pub(super) fn curve(
         &self,
         e: &ExperimentSection,
-        kind: &Kind,
+        kind: &ExperimentGoal,
         work: &Work,
         arms: &[Arm],
     ) -> Checked<Option<LoadsPlan>> {
@@ -70,8 +70,8 @@ impl Context<'_> {
 }
 
 /// Reason why there is no curve, naming the obstacle.
-fn without_curve(e: &ExperimentSection, kind: &Kind, work: &Work, arms: &[Arm]) -> Option<String> {
-    if *kind != Kind::Compare {
+fn without_curve(e: &ExperimentSection, kind: &ExperimentGoal, work: &Work, arms: &[Arm]) -> Option<String> {
+    if *kind != ExperimentGoal::Compare {
         return Some("a search for peaks chooses its own loads".to_owned());
     }
     let work = match work {

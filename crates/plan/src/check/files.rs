@@ -1,21 +1,22 @@
 //! Check of the `files` workload and its arms.
 
 use super::super::file::{DirectorySection, FilesSection, ToldSection, TreeSection};
-use super::super::{ArmFiles, ArmServe, CacheState, FilesWork, Fsync, Operation, TreeShape, Work};
+use super::super::{ArmFiles, ArmServe, CacheState, FileOperation, FilesWork, Fsync, TreeShape, Work};
 use super::named::{env, text};
 use super::{Checked, Context};
 use crate::file::{Spanned, place_of};
 use bakeoff_units::Bytes;
 
 /// Default operations.
-const OPERATIONS: [Operation; 2] = [Operation::Read, Operation::Write];
+const OPERATIONS: [FileOperation; 2] = [FileOperation::Read, FileOperation::Write];
 const SIZES: [Bytes; 2] = [Bytes::new(1), Bytes::new(10_000_000)];
 /// Limit on the number of files: more take too long to wait for.
 const MOST_FILES: usize = 1_000_000;
 
 impl Context<'_> {
     pub(super) fn files_work(&self, w: &FilesSection, slice: Option<&Spanned<u64>>) -> Checked<FilesWork> {
-        let operations = self.operations(&w.operations, &OPERATIONS, &Operation::ALL, Operation::as_str)?;
+        let operations =
+            self.operations(&w.operations, &OPERATIONS, &FileOperation::ALL, FileOperation::as_str)?;
         let (states, ways) = (&CacheState::ALL, &Fsync::ALL);
         let cache =
             self.choice(&w.cache, "state of the caches", states, CacheState::Cached, CacheState::as_str)?;
@@ -33,7 +34,7 @@ impl Context<'_> {
         Ok(work)
     }
 
-    fn sizes(&self, w: &FilesSection, operations: &[Operation]) -> Checked<Vec<Bytes>> {
+    fn sizes(&self, w: &FilesSection, operations: &[FileOperation]) -> Checked<Vec<Bytes>> {
         let Some(list) = self.pick(&w.sizes) else {
             let needed = operations.iter().any(|operation| !operation.of_tree());
             return Ok(if needed { SIZES.to_vec() } else { Vec::new() });
@@ -49,7 +50,7 @@ impl Context<'_> {
         Ok(sizes)
     }
 
-    fn tree(&self, w: &FilesSection, operations: &[Operation]) -> Checked<Option<TreeShape>> {
+    fn tree(&self, w: &FilesSection, operations: &[FileOperation]) -> Checked<Option<TreeShape>> {
         let asking = operations.iter().find(|operation| operation.of_tree());
         match (&w.tree, asking) {
             (Some(tree), Some(_)) => Ok(Some(self.tree_shape(tree.as_ref())?)),

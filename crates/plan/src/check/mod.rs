@@ -29,7 +29,7 @@ mod written;
 use super::error::Faults;
 use super::expand::Cell;
 use super::file::{ExperimentSection, Extents, PlanFile, place_of};
-use super::{Arm, DEFAULT_MARGIN, Extent, Kind, Plan, PlanError};
+use super::{Arm, DEFAULT_MARGIN, ExperimentGoal, Extent, Plan, PlanError};
 use crate::file::{FileSection, Spanned};
 use bakeoff_stats::{LOOKS, Margin};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
@@ -278,10 +278,10 @@ impl Context<'_> {
         baseline: Range<usize>,
         arms: &[Arm],
         cells: &[Cell],
-        kind: &Kind,
+        kind: &ExperimentGoal,
         equal_allowed: bool,
     ) -> Checked<()> {
-        if arms.len() < 2 && *kind == Kind::Compare && !equal_allowed {
+        if arms.len() < 2 && *kind == ExperimentGoal::Compare && !equal_allowed {
             let help = "add another [arm.NAME]; allow_equal_arms = true measures it alone, twice, for `compare-results`";
             return self.wrong(baseline, "there is nothing to compare the baseline with", help);
         }

@@ -2,7 +2,7 @@
 
 use super::super::expand::Cell;
 use super::super::file::{BaselineEntry, ExperimentSection, PeakSection, PlanFile, SearchedSection};
-use super::super::{Kind, LoadClock, PeakPlan, Work};
+use super::super::{ExperimentGoal, LoadClock, PeakPlan, Work};
 use super::{Checked, Context};
 use crate::file::Spanned;
 use bakeoff_units::{PerSecond, Ratio};
@@ -15,14 +15,14 @@ const CONFIRMING: f64 = 0.6;
 type Key = (&'static str, Range<usize>);
 
 impl Context<'_> {
-    pub(super) fn kind(&self, file: &PlanFile, work: &Work, cells: &[Cell]) -> Checked<Kind> {
+    pub(super) fn kind(&self, file: &PlanFile, work: &Work, cells: &[Cell]) -> Checked<ExperimentGoal> {
         let e = &file.experiment;
         let word =
             self.choice(&e.kind, "kind of experiment", &["compare", "peak"], "compare", |word| word)?;
         if word == "compare" {
             let idle = file.peak.as_ref().map(|_| &e.baseline);
             self.refuse(idle, "`[peak]` has no meaning here", "add kind = \"peak\"")?;
-            return Ok(Kind::Compare);
+            return Ok(ExperimentGoal::Compare);
         }
         let levels = e.baseline.when(matches!(e.baseline.as_ref(), BaselineEntry::Levels(_)));
         self.refuse(levels, "peaks are compared with that of one arm", "give the name of an arm")?;
@@ -34,7 +34,7 @@ impl Context<'_> {
         }
         let peak = self.peak(file.peak.as_ref().unwrap_or(&PeakSection::default()))?;
         self.time_to_search(e, &peak, cells.len())?;
-        Ok(Kind::Peak(peak))
+        Ok(ExperimentGoal::Peak(peak))
     }
 
     fn peak(&self, peak: &PeakSection) -> Checked<PeakPlan> {

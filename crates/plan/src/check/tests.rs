@@ -207,7 +207,7 @@ fn tls_is_for_the_outermost_front_of_those_that_can() {
 fn a_slice_by_time_takes_no_list_and_is_longer_than_a_request_may_take() {
     let good = GOOD.replace("margin = \"2%\"", "slice = \"20s\"");
     let Work::Requests(work) = parse(&good).unwrap().work else { panic!("no requests") };
-    assert_eq!(work.timed, Some(Timed { slice: Nanos::from_secs(20), warm: Nanos::from_secs(2) }));
+    assert_eq!(work.timed, Some(SliceLengths { slice: Nanos::from_secs(20), warm: Nanos::from_secs(2) }));
     for (from, to, expected) in [
         (
             "slice = \"20s\"",
@@ -544,10 +544,10 @@ env = { A = "b" }
 
 #[test]
 fn a_plan_of_calls_says_what_is_made_and_through_what() {
-    use bakeoff_calls::{Operation, Peers};
+    use bakeoff_calls::{CallOperation, Peers};
     let plan = parse(CALLS).unwrap();
     let Work::Calls(work) = plan.work else { panic!("no calls") };
-    assert_eq!(work.operations, [Operation::OpenClose, Operation::Udp]);
+    assert_eq!(work.operations, [CallOperation::OpenClose, CallOperation::Udp]);
     assert_eq!((work.depth, work.batch, work.peers), (3, Nanos::from_millis(2), Peers::Other));
     assert!(
         matches!(&plan.arms[1].what, ArmKind::Calls(calls) if calls.env == [("A".to_owned(), "b".to_owned())])
@@ -556,7 +556,7 @@ fn a_plan_of_calls_says_what_is_made_and_through_what() {
     let bare =
         "[experiment]\nbaseline = \"a\"\n[workload]\nkind = \"calls\"\n[arm.a]\n[arm.b]\nwrap = [\"box\"]\n";
     let Work::Calls(work) = parse(bare).unwrap().work else { panic!("no calls") };
-    assert_eq!(work.operations, Operation::all().collect::<Vec<_>>());
+    assert_eq!(work.operations, CallOperation::all().collect::<Vec<_>>());
     assert_eq!((work.depth, work.batch, work.peers), (8, Nanos::from_millis(5), Peers::Same));
 }
 
@@ -606,7 +606,7 @@ drop = ["remount-it"]
 fn a_plan_of_files_says_what_is_done_where() {
     let plan = parse(FILES).unwrap();
     let Work::Files(work) = plan.work else { panic!("no files") };
-    assert_eq!(work.operations, [Operation::Read, Operation::Create, Operation::TreeCopy]);
+    assert_eq!(work.operations, [FileOperation::Read, FileOperation::Create, FileOperation::TreeCopy]);
     assert_eq!(work.sizes, [Bytes::new(1), Bytes::new(10_000_000)]);
     assert_eq!((work.cache, work.fsync), (CacheState::Cold, Fsync::FileAndDirectory));
     assert_eq!(work.tree, Some(TreeShape { files: 10, directories: 2, mean: Bytes::new(13_000) }));
@@ -779,7 +779,7 @@ server = "origin"
 fn a_peak_needs_one_arm_only_and_no_second_baseline() {
     let plan = parse(PEAK).unwrap();
     assert_eq!(plan.names(), ["plain"]);
-    let Kind::Peak(peak) = plan.kind else { panic!("no peak") };
+    let ExperimentGoal::Peak(peak) = plan.kind else { panic!("no peak") };
     assert_eq!(
         (peak.slo, peak.quantile, peak.confirm),
         (Some(Nanos::from_millis(20)), 0.99, Nanos::from_secs(60))

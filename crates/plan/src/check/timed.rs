@@ -2,7 +2,7 @@
 
 use super::super::expand::Cell;
 use super::super::file::{ClockSection, Http2Entry, PlanFile, RequestsSection};
-use super::super::{Timed, Work};
+use super::super::{SliceLengths, Work};
 use super::{Checked, Context};
 use crate::file::{Spanned, place_of};
 use bakeoff_meter::catalogue;
@@ -42,7 +42,7 @@ impl Context<'_> {
             self.refuse(late, what, "make the slice longer, or let it end before")?;
         }
         let warm = self.optional(&e.warm)?.unwrap_or_else(|| length.times(WARM));
-        work.timed = Some(Timed { slice: length, warm });
+        work.timed = Some(SliceLengths { slice: length, warm });
         Ok(Work::Requests(work))
     }
 }

@@ -12,7 +12,7 @@ use crate::shipped;
 use bakeoff_units::{Bytes, PerSecond};
 use bakeoff_wire::access_log::Format;
 use bakeoff_workload::replay::LogSource;
-use bakeoff_workload::{GetUrl, Shape};
+use bakeoff_workload::{GetUrl, SiteShape};
 
 /// More than a machine has connections for.
 const MOST_AT_ONCE: u32 = 100_000;
@@ -164,7 +164,7 @@ impl Context<'_> {
             return self.wrong(w.kind.span(), "a `walk` workload needs a `site`", help);
         };
         let s = site.as_ref();
-        let shape = Shape {
+        let shape = SiteShape {
             files: self.at_least(Some(&s.files), 1, 1)?,
             bytes: self.read(&s.bytes, "the default is \"20MB\"")?,
             urls: self.at_least(Some(&s.urls), 1, 1)?,

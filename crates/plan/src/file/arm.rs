@@ -3,7 +3,7 @@
 
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::directory;
-use super::keys::Keys;
+use super::keys::TableKeys;
 use super::workload::{CommandSection, OneOrMany, UrlEntry};
 use super::{Extents, PlanFile, Spanned, WorkloadSection};
 use crate::PlanError;
@@ -286,7 +286,7 @@ pub(crate) struct CallerSection {
 
 impl PlanFile<'_> {
     /// The tables with keys of arms.
-    pub(super) fn arms_and_levels(&self) -> impl Iterator<Item = &Keys<'_>> {
+    pub(super) fn arms_and_levels(&self) -> impl Iterator<Item = &TableKeys<'_>> {
         let levels = self.level.iter().flat_map(|(_, levels)| levels);
         self.arm.iter().chain(levels).map(|(_, keys)| keys)
     }
@@ -294,7 +294,7 @@ impl PlanFile<'_> {
 
 impl AnyArm {
     /// Whether all keys are those of some arm, and what they hold.
-    pub(super) fn check(keys: &Keys<'_>) -> Result<(), PlanError> {
+    pub(super) fn check(keys: &TableKeys<'_>) -> Result<(), PlanError> {
         let mut keys = keys.clone();
         let _: Self = Self {
             which: keys.group()?,
@@ -311,13 +311,13 @@ impl AnyArm {
 }
 
 impl ArmGroups {
-    fn all(keys: &mut Keys<'_>) -> Result<Self, PlanError> {
+    fn all(keys: &mut TableKeys<'_>) -> Result<Self, PlanError> {
         let (start, stand, under) = (keys.group()?, keys.group()?, keys.group()?);
         Ok(Self { start, stand, under, asked: keys.group()?, told: keys.group()? })
     }
 
     /// The groups of a kind.
-    fn of(what: &ArmWhat, keys: &mut Keys<'_>) -> Result<Self, PlanError> {
+    fn of(what: &ArmWhat, keys: &mut TableKeys<'_>) -> Result<Self, PlanError> {
         let mut has = Self::default();
         match what {
             ArmWhat::Origin(_) => {
@@ -351,7 +351,7 @@ impl ArmSection {
     /// `keys` are valid ones: those that the kind leaves belong to another.
     pub(crate) fn read(
         name: &Spanned<String>,
-        mut keys: Keys<'_>,
+        mut keys: TableKeys<'_>,
         w: &WorkloadSection,
     ) -> Result<Self, PlanError> {
         let what = match w {
@@ -384,7 +384,7 @@ impl ArmSection {
 }
 
 impl ArmWhat {
-    fn server(name: &Spanned<String>, keys: &mut Keys<'_>) -> Result<Self, PlanError> {
+    fn server(name: &Spanned<String>, keys: &mut TableKeys<'_>) -> Result<Self, PlanError> {
         let which: WhichSection = keys.group()?;
         let (number, help) = match (which.server, which.command, which.url) {
             (Some(server), None, None) => return Self::named(&server, keys),
@@ -396,7 +396,7 @@ impl ArmWhat {
         Err(keys.wrong(name.span(), &format!("the arm `{}` is {number} server", name.as_ref()), help))
     }
 
-    fn named(server: &Spanned<String>, keys: &mut Keys<'_>) -> Result<Self, PlanError> {
+    fn named(server: &Spanned<String>, keys: &mut TableKeys<'_>) -> Result<Self, PlanError> {
         let word = server.as_ref().as_str();
         if word == ORIGIN {
             return Ok(Self::Origin(keys.group()?));

@@ -1,14 +1,14 @@
 //! Clocks of `[workload]` and `[population.NAME]` as typed, which decide when requests are due.
 
 use super::Spanned;
-use super::keys::{Keys, names_of};
+use super::keys::{TableKeys, names_of};
 use crate::PlanError;
 use crate::error::suggestion;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// A clock by its word.
-pub(super) type Clock = (&'static str, fn(&mut Keys<'_>) -> Result<ClockSection, PlanError>);
+pub(super) type Clock = (&'static str, fn(&mut TableKeys<'_>) -> Result<ClockSection, PlanError>);
 
 pub(super) const CLOSED: Clock = ("closed", |keys| Ok(ClockSection::Closed(keys.group()?)));
 pub(super) const SHUFFLED: Clock =
@@ -136,7 +136,7 @@ impl ClockSection {
     }
 
     pub(super) fn read(
-        keys: &mut Keys<'_>,
+        keys: &mut TableKeys<'_>,
         kind: &Spanned<String>,
         clocks: &[Clock],
     ) -> Result<Self, PlanError> {
@@ -167,7 +167,7 @@ impl ClockSection {
         }
     }
 
-    pub(super) fn searched(keys: &mut Keys<'_>) -> Result<Self, PlanError> {
+    pub(super) fn searched(keys: &mut TableKeys<'_>) -> Result<Self, PlanError> {
         let clock = Self::Searched(keys.group()?);
         if let Some((key, span)) = keys.first_of(&ClockSection::names()) {
             let help = "take the line out: the search chooses the rates; `max_rate` in [peak] bounds them";

@@ -3,14 +3,14 @@
 //! Measuring side, cold. A directory is a set of keys for an arm; the arm's own keys go over them. Keys for caches that
 //! the workload does not have are left out, so that one directory serves all workloads.
 
-use super::keys::{Keys, Named, Text};
+use super::keys::{Named, TableKeys, Text};
 use super::{FilesSection, Spanned};
 use crate::error::suggestion;
 use crate::shipped;
 use crate::{CacheState, PlanError};
 
 /// An arm's keys put over those of the directory that it names.
-pub(super) fn named<'t>(keys: Keys<'t>, work: &FilesSection) -> Result<Keys<'t>, PlanError> {
+pub(super) fn named<'t>(keys: TableKeys<'t>, work: &FilesSection) -> Result<TableKeys<'t>, PlanError> {
     let Some(word) = keys.word("directory")? else { return Ok(keys) };
     let all = all()?;
     let Some((_, found)) = all.iter().find(|(name, _)| name.as_ref() == word.as_ref()) else {
@@ -27,8 +27,8 @@ pub(super) fn named<'t>(keys: Keys<'t>, work: &FilesSection) -> Result<Keys<'t>,
 }
 
 /// The directories that come with bakeoff.
-fn all() -> Result<Named<Keys<'static>>, PlanError> {
-    Keys::of_plan(Text { origin: "directories.toml", text: shipped::DIRECTORIES })?.all()
+fn all() -> Result<Named<TableKeys<'static>>, PlanError> {
+    TableKeys::of_plan(Text { origin: "directories.toml", text: shipped::DIRECTORIES })?.all()
 }
 
 #[cfg(test)]

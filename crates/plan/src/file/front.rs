@@ -1,7 +1,7 @@
 //! `[front.NAME]` as typed: a front before a server. The groups of keys that it has decide its kind.
 
 use super::Spanned;
-use super::keys::{Keys, names_of};
+use super::keys::{TableKeys, names_of};
 use crate::PlanError;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -106,7 +106,7 @@ pub struct FrontToldSection {
 impl FrontSection {
     /// Reads a front with its name.
     pub(super) fn read(
-        (name, mut keys): (Spanned<String>, Keys<'_>),
+        (name, mut keys): (Spanned<String>, TableKeys<'_>),
     ) -> Result<(Spanned<String>, Self), PlanError> {
         let of_rules = keys.first_of(&["rules"]).is_some();
         let what = match (keys.first_of(&["command"]), keys.first_of(&["attach"])) {

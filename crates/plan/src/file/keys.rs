@@ -40,7 +40,7 @@ type Value<'t> = toml::Spanned<DeValue<'t>>;
 
 /// A table, with a record of the keys that were taken.
 #[derive(Clone, Debug)]
-pub struct Keys<'t> {
+pub struct TableKeys<'t> {
     at: Text<'t>,
     /// Place of the table's name.
     span: Range<usize>,
@@ -48,7 +48,7 @@ pub struct Keys<'t> {
     known: Vec<&'static str>,
 }
 
-impl<'t> Keys<'t> {
+impl<'t> TableKeys<'t> {
     /// The whole plan.
     pub(super) fn of_plan(at: Text<'t>) -> Result<Self, PlanError> {
         let whole = DeTable::parse(at.text).map_err(|error| at.of_toml(&error, 0..at.text.len().min(1)))?;

@@ -4,7 +4,7 @@
 //! same for all arms.
 
 use super::Spanned;
-use super::keys::{Keys, Named};
+use super::keys::{Named, TableKeys};
 use super::population::PopulationOf;
 use super::workload::WorkloadSection;
 use crate::PlanError;
@@ -17,8 +17,8 @@ const MAY_VARY: [&str; 5] = ["robots", "think", "rate", "burst", "every"];
 /// The load, unread.
 #[derive(Debug)]
 pub struct Loads<'t> {
-    pub(super) workload: Keys<'t>,
-    pub(super) population: Named<Keys<'t>>,
+    pub(super) workload: TableKeys<'t>,
+    pub(super) population: Named<TableKeys<'t>>,
     /// A search for the highest rate, which sets the clock.
     pub(super) peak: bool,
 }
@@ -31,7 +31,7 @@ impl Loads<'_> {
     ) -> Result<(WorkloadSection, Vec<PopulationOf>), PlanError> {
         let workload = filled(&self.workload, values);
         let read = WorkloadSection::read(workload.clone(), self.peak)?;
-        let of = |(name, own): &(Spanned<String>, Keys<'_>)| {
+        let of = |(name, own): &(Spanned<String>, TableKeys<'_>)| {
             PopulationOf::read(name.clone(), filled(own, values), &workload)
         };
         let populations = self.population.iter().map(of).collect::<Result<_, _>>()?;
@@ -47,7 +47,7 @@ impl Loads<'_> {
     }
 }
 
-fn filled<'t>(keys: &Keys<'t>, values: &BTreeMap<String, String>) -> Keys<'t> {
+fn filled<'t>(keys: &TableKeys<'t>, values: &BTreeMap<String, String>) -> TableKeys<'t> {
     let mut keys = keys.clone();
     keys.fill_only(&MAY_VARY, values);
     keys

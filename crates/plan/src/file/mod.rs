@@ -25,7 +25,7 @@ pub(super) use experiment::{BaselineEntry, ExperimentSection, PeakSection, Viola
 pub(super) use extent::Extents;
 pub(super) use factors::FactorLevel;
 pub(super) use front::{FrontSection, FrontWhat, ProductFront, RulesFront};
-pub(super) use keys::Keys;
+pub(super) use keys::TableKeys;
 pub(super) use loads::Loads;
 pub(super) use population::PopulationOf;
 use population::PopulationSection;
@@ -61,7 +61,7 @@ pub struct PlanFile<'t> {
     pub factors: Vec<(Spanned<String>, Vec<Spanned<FactorLevel>>)>,
     /// What an arm has at a level of a factor: `[level.FACTOR.LEVEL]` with the keys of an arm.
     #[schemars(with = "Option<BTreeMap<String, BTreeMap<String, AnyArm>>>")]
-    pub level: Named<Named<Keys<'t>>>,
+    pub level: Named<Named<TableKeys<'t>>>,
     /// The combinations of levels that are run, where it is not all of them. One stands for all
     /// levels of the factors that it leaves out.
     #[schemars(with = "Option<Vec<BTreeMap<String, FactorLevel>>>")]
@@ -82,13 +82,13 @@ pub struct PlanFile<'t> {
     pub file: BTreeMap<Spanned<String>, FileSection>,
     /// The arms, by name.
     #[schemars(with = "BTreeMap<String, AnyArm>")]
-    pub arm: Named<Keys<'t>>,
+    pub arm: Named<TableKeys<'t>>,
 }
 
 impl<'t> PlanFile<'t> {
     /// Reads the text; checks form and names of keys only.
     pub(super) fn parse(origin: &'t str, text: &'t str) -> Result<Self, PlanError> {
-        let mut keys = Keys::of_plan(Text { origin, text })?;
+        let mut keys = TableKeys::of_plan(Text { origin, text })?;
         let faults = Faults::default();
         let kind =
             keys.clone().table("experiment").ok().flatten().and_then(|own| own.word("kind").ok().flatten());
@@ -109,7 +109,7 @@ impl<'t> PlanFile<'t> {
         else {
             return Err(faults.into_one());
         };
-        let levels = |(factor, levels): (_, Keys<'t>)| Ok((factor, levels.all()?));
+        let levels = |(factor, levels): (_, TableKeys<'t>)| Ok((factor, levels.all()?));
         let file = Self {
             workload,
             population,

@@ -2,7 +2,7 @@
 
 use super::Spanned;
 use super::clock::ClockSection;
-use super::keys::Keys;
+use super::keys::TableKeys;
 use super::workload::{ClientSection, GetSection, RequestsSection, WorkloadSection};
 use crate::PlanError;
 use schemars::JsonSchema;
@@ -50,8 +50,8 @@ impl PopulationOf {
     /// workload's clock.
     pub(super) fn read(
         name: Spanned<String>,
-        mut own: Keys<'_>,
-        workload: &Keys<'_>,
+        mut own: TableKeys<'_>,
+        workload: &TableKeys<'_>,
     ) -> Result<Self, PlanError> {
         // All keys that define the requests, but paths of its own.
         let mut of_workload = [RequestsSection::source_names().as_slice(), &["max_age"]].concat();

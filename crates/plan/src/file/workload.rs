@@ -2,7 +2,7 @@
 
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::clock::{BURSTS, CLOSED, CONSTANT, Clock, ClockReader, ClockSection, ORIGINAL, POISSON, SHUFFLED};
-use super::keys::{Keys, names_of};
+use super::keys::{TableKeys, names_of};
 use super::{Extents, Spanned};
 use crate::PlanError;
 use crate::error::suggestion;
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 
 /// Reads the groups of a kind.
-type KindReader = fn(&mut Keys<'_>, &ClockReader<'_>) -> Result<WorkloadSection, PlanError>;
+type KindReader = fn(&mut TableKeys<'_>, &ClockReader<'_>) -> Result<WorkloadSection, PlanError>;
 
 /// The kinds of workload, by the words of `kind`.
 const KINDS: [(&str, KindReader); 7] = [
@@ -213,7 +213,7 @@ pub struct CallsSection {
 
 impl WorkloadSection {
     /// `peak`: a search for the highest rate, which sets the clock.
-    pub(super) fn read(mut keys: Keys<'_>, peak: bool) -> Result<Self, PlanError> {
+    pub(super) fn read(mut keys: TableKeys<'_>, peak: bool) -> Result<Self, PlanError> {
         let kind: Spanned<String> = keys.required("kind")?;
         let word = kind.as_ref().as_str();
         let Some((_, read)) = KINDS.iter().find(|(name, _)| *name == word) else {
@@ -244,7 +244,7 @@ impl RequestsSection {
     /// `clocks`: those of the kind, its default first.
     fn read(
         source: SourceSection,
-        keys: &mut Keys<'_>,
+        keys: &mut TableKeys<'_>,
         clock: &ClockReader<'_>,
         clocks: &[Clock],
     ) -> Result<WorkloadSection, PlanError> {

@@ -2,7 +2,7 @@
 
 use super::grid::{self, Wrong};
 use super::link::{self, JoinFile, StatementFile};
-use super::{Counted, Source, Study, Table};
+use super::{CountedOverhead, Publication, PublishedTable, Study};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -82,10 +82,13 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
     let summary = text.lines().next().and_then(|line| line.strip_prefix("# "));
     let summary = summary.ok_or("the first line is no comment that says what it is")?.to_owned();
     let file: StudyFile = toml::from_str(text).map_err(|why| why.to_string())?;
-    let sources =
-        file.source.into_iter().map(|source| Source { id: source.id, text: source.text, url: source.url });
-    let sources: Vec<Source> = sources.collect();
-    let mut tables: Vec<Table> = Vec::new();
+    let sources = file.source.into_iter().map(|source| Publication {
+        id: source.id,
+        text: source.text,
+        url: source.url,
+    });
+    let sources: Vec<Publication> = sources.collect();
+    let mut tables: Vec<PublishedTable> = Vec::new();
     for form in file.table {
         let id = form.id.clone();
         let table = table(form).map_err(|why| format!("table `{id}`: {why}"))?;
@@ -112,7 +115,7 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
     })
 }
 
-fn counted(forms: &[CountedFile], tables: &[Table]) -> Result<Vec<Counted>, Wrong> {
+fn counted(forms: &[CountedFile], tables: &[PublishedTable]) -> Result<Vec<CountedOverhead>, Wrong> {
     let mut all = Vec::new();
     for form in forms {
         let table = tables.iter().find(|table| table.id == form.table);
@@ -124,15 +127,15 @@ fn counted(forms: &[CountedFile], tables: &[Table]) -> Result<Vec<Counted>, Wron
             let published =
                 found.cells[column].clone().ok_or_else(|| format!("`{row}`: no figure was published"))?;
             let (table, row, counted) = (table.title.clone(), row.clone(), counted.clone());
-            all.push(Counted { table, row, counted, published });
+            all.push(CountedOverhead { table, row, counted, published });
         }
     }
     Ok(all)
 }
 
-fn table(form: TableFile) -> Result<Table, Wrong> {
+fn table(form: TableFile) -> Result<PublishedTable, Wrong> {
     let grid = grid::parse(&form.cells)?;
-    let mut table = Table {
+    let mut table = PublishedTable {
         id: form.id,
         title: form.title,
         place: form.place,
@@ -151,7 +154,7 @@ fn table(form: TableFile) -> Result<Table, Wrong> {
     Ok(table)
 }
 
-impl Table {
+impl PublishedTable {
     /// Index of the row with this name.
     pub(super) fn row(&self, name: &str) -> Result<usize, Wrong> {
         let found = self.rows.iter().position(|row| row.name == name);

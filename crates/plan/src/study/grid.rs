@@ -2,13 +2,13 @@
 //!
 //! A unit stands behind its number, or in brackets behind the head of the column or the row.
 
-use super::{Bound, Figure, Row, Unit};
+use super::{Figure, FigureBound, PrintedUnit, PublishedRow};
 
 /// Heads and rows.
 pub(super) struct Grid {
     pub(super) rows_are: String,
     pub(super) columns: Vec<String>,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<PublishedRow>,
 }
 
 /// Fault of a table, in words.
@@ -19,8 +19,8 @@ pub(super) fn parse(text: &str) -> Result<Grid, Wrong> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let mut heads = cells(lines.next().ok_or("there is no line of heads")?);
     let (rows_are, _) = heads.next().map(head).ok_or("there is no line of heads")??;
-    let columns: Vec<(String, Option<Unit>)> = heads.map(head).collect::<Result<_, _>>()?;
-    let rows: Vec<Row> = lines.map(|line| row(line, &columns)).collect::<Result<_, _>>()?;
+    let columns: Vec<(String, Option<PrintedUnit>)> = heads.map(head).collect::<Result<_, _>>()?;
+    let rows: Vec<PublishedRow> = lines.map(|line| row(line, &columns)).collect::<Result<_, _>>()?;
     let columns: Vec<String> = columns.into_iter().map(|(name, _)| name).collect();
     if columns.is_empty() || rows.is_empty() {
         return Err("it needs a column and a row at least".to_owned());
@@ -35,7 +35,7 @@ fn cells(line: &str) -> impl Iterator<Item = &str> {
 }
 
 /// `throughput [Mbit/s]` is a name and a unit.
-fn head(text: &str) -> Result<(String, Option<Unit>), Wrong> {
+fn head(text: &str) -> Result<(String, Option<PrintedUnit>), Wrong> {
     let (name, unit) = match text.strip_suffix(']').and_then(|text| text.rsplit_once('[')) {
         Some((name, unit)) => (name.trim(), Some(find(unit.trim())?)),
         None => (text, None),
@@ -47,7 +47,7 @@ fn head(text: &str) -> Result<(String, Option<Unit>), Wrong> {
     }
 }
 
-fn row(line: &str, columns: &[(String, Option<Unit>)]) -> Result<Row, Wrong> {
+fn row(line: &str, columns: &[(String, Option<PrintedUnit>)]) -> Result<PublishedRow, Wrong> {
     let mut values = cells(line);
     let (name, of_row) = head(values.next().unwrap_or_default())?;
     let values: Vec<&str> = values.collect();
@@ -57,11 +57,11 @@ fn row(line: &str, columns: &[(String, Option<Unit>)]) -> Result<Row, Wrong> {
     let figures = values.iter().zip(columns).map(|(text, (column, of_column))| {
         figure(text, of_column.or(of_row)).map_err(|why| format!("`{name}`, `{column}`: {why}"))
     });
-    Ok(Row { cells: figures.collect::<Result<_, _>>()?, name })
+    Ok(PublishedRow { cells: figures.collect::<Result<_, _>>()?, name })
 }
 
 /// `12.0`, `~140 conn/s`, `-` for nothing.
-fn figure(text: &str, around: Option<Unit>) -> Result<Option<Figure>, Wrong> {
+fn figure(text: &str, around: Option<PrintedUnit>) -> Result<Option<Figure>, Wrong> {
     if text == "-" {
         return Ok(None);
     }
@@ -70,10 +70,10 @@ fn figure(text: &str, around: Option<Unit>) -> Result<Option<Figure>, Wrong> {
         None => (text, around.ok_or_else(|| format!("`{text}` has no unit"))?),
     };
     let (bound, number) = match text.split_at_checked(1) {
-        Some(("~", number)) => (Bound::About, number),
-        Some(("<", number)) => (Bound::Under, number),
-        Some((">", number)) => (Bound::Over, number),
-        _ => (Bound::Exact, text),
+        Some(("~", number)) => (FigureBound::About, number),
+        Some(("<", number)) => (FigureBound::Under, number),
+        Some((">", number)) => (FigureBound::Over, number),
+        _ => (FigureBound::Exact, text),
     };
     let value: f64 = number.parse().map_err(|_| format!("`{text}` is no number"))?;
     if !value.is_finite() {
@@ -82,8 +82,8 @@ fn figure(text: &str, around: Option<Unit>) -> Result<Option<Figure>, Wrong> {
     Ok(Some(Figure { text: text.to_owned(), value, bound, unit, certain: true, doubt: None }))
 }
 
-fn find(unit: &str) -> Result<Unit, Wrong> {
-    Unit::find(unit).ok_or_else(|| format!("`{unit}` is no known unit"))
+fn find(unit: &str) -> Result<PrintedUnit, Wrong> {
+    PrintedUnit::find(unit).ok_or_else(|| format!("`{unit}` is no known unit"))
 }
 
 fn no_twins<'n>(what: &str, names: impl Iterator<Item = &'n str>) -> Result<(), Wrong> {
@@ -111,7 +111,10 @@ mod tests {
         let told: Vec<String> = x.cells.iter().flatten().map(Figure::in_words).collect();
         assert_eq!((x.name.as_str(), told), ("x", vec!["1.50 s".to_owned(), "3 %".to_owned()]));
         let y = &grid.rows[1];
-        assert_eq!(y.cells[0].as_ref().map(|figure| (figure.value, figure.bound)), Some((7.0, Bound::About)));
+        assert_eq!(
+            y.cells[0].as_ref().map(|figure| (figure.value, figure.bound)),
+            Some((7.0, FigureBound::About))
+        );
         assert_eq!(y.cells[1], None);
     }
 

@@ -7,7 +7,7 @@
 //! cell has in place of an arm's name.
 
 use super::grid::Wrong;
-use super::{Bound, Figure, Table, Unit};
+use super::{Figure, FigureBound, PrintedUnit, PublishedTable};
 use bakeoff_meter::{Meter, catalogue};
 use serde::Deserialize;
 
@@ -47,7 +47,7 @@ pub struct Condition {
 
 /// A published figure and its place in a run.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Link {
+pub struct FigureLink {
     /// The runs that have it.
     pub of: Condition,
     /// Subject and method of the statement, if a study has several such statements.
@@ -136,8 +136,8 @@ struct JoinCell {
 pub(super) fn expand(
     joins: &[JoinFile],
     statements: &[StatementFile],
-    tables: &[Table],
-) -> Result<Vec<Link>, Wrong> {
+    tables: &[PublishedTable],
+) -> Result<Vec<FigureLink>, Wrong> {
     let mut links = Vec::new();
     for join in joins {
         let table = tables.iter().find(|table| table.id == join.table);
@@ -183,9 +183,9 @@ fn links_of(
     join: &JoinFile,
     statement: &Option<StatementFile>,
     cell: &JoinCell,
-    table: &Table,
+    table: &PublishedTable,
     meter: &Meter,
-) -> Result<Vec<Link>, Wrong> {
+) -> Result<Vec<FigureLink>, Wrong> {
     let (arm, baseline) = match statement {
         Some(of) => (of.arm.replace(CELL, &cell.arm), of.baseline.replace(CELL, &cell.arm)),
         None => (cell.arm.clone(), cell.baseline.clone()),
@@ -211,7 +211,7 @@ fn links_of(
             Some((published, taken_from)) => {
                 let name =
                     |pattern: &str| pattern.replace("{row}", row_name).replace("{column}", column_name);
-                links.push(Link {
+                links.push(FigureLink {
                     of: Condition {
                         plan: join.plan.clone(),
                         workload: join.workload.clone(),
@@ -245,7 +245,7 @@ type Published = Option<(Figure, Option<String>)>;
 fn published(
     measure: Measure,
     meter: &Meter,
-    table: &Table,
+    table: &PublishedTable,
     row: usize,
     column: usize,
     over: Option<usize>,
@@ -257,8 +257,8 @@ fn published(
         return quotient(measure, figure, base).map(Some);
     }
     let fits = match measure {
-        Measure::Change | Measure::Loss | Measure::LossOfRate => figure.unit == Unit::PERCENT,
-        Measure::Ratio => figure.unit == Unit::TIMES,
+        Measure::Change | Measure::Loss | Measure::LossOfRate => figure.unit == PrintedUnit::PERCENT,
+        Measure::Ratio => figure.unit == PrintedUnit::TIMES,
         Measure::More | Measure::Value => figure.unit.of_meter(meter.unit, 1.0).is_some(),
     };
     if fits {
@@ -274,14 +274,16 @@ fn quotient(measure: Measure, figure: &Figure, base: &Figure) -> Result<(Figure,
     }
     let times = figure.value * figure.unit.scale / (base.value * base.unit.scale);
     let (value, unit, decimals) = match measure {
-        Measure::Change => ((times - 1.0) * 100.0, Unit::PERCENT, 1),
-        Measure::Loss | Measure::LossOfRate => ((1.0 - times) * 100.0, Unit::PERCENT, 1),
-        Measure::Ratio => (times, Unit::TIMES, 2),
+        Measure::Change => ((times - 1.0) * 100.0, PrintedUnit::PERCENT, 1),
+        Measure::Loss | Measure::LossOfRate => ((1.0 - times) * 100.0, PrintedUnit::PERCENT, 1),
+        Measure::Ratio => (times, PrintedUnit::TIMES, 2),
         Measure::More | Measure::Value => return Err("this measure takes no `over`".to_owned()),
     };
     let bound = match (figure.bound, base.bound) {
-        (Bound::Exact, Bound::Exact) => Bound::Exact,
-        (Bound::Exact | Bound::About, Bound::Exact | Bound::About) => Bound::About,
+        (FigureBound::Exact, FigureBound::Exact) => FigureBound::Exact,
+        (FigureBound::Exact | FigureBound::About, FigureBound::Exact | FigureBound::About) => {
+            FigureBound::About
+        }
         _ => return Err("a bound has no quotient".to_owned()),
     };
     if !value.is_finite() {
@@ -322,7 +324,7 @@ z    | >200         | 100         | -         | -
 """
 "#;
 
-    fn links(join: &str) -> Result<Vec<Link>, String> {
+    fn links(join: &str) -> Result<Vec<FigureLink>, String> {
         file::parse("s", &format!("{TABLE}[[join]]\ntable = \"t\"\n{join}"))
             .map(|study| study.links)
             .map_err(|error| error.to_string())
@@ -451,7 +453,7 @@ z    | >200         | 100         | -         | -
         let mut rows = std::collections::BTreeSet::new();
         for link in of_calls {
             let word = link.operation.as_deref().unwrap();
-            assert!(bakeoff_calls::Operation::of_word(word).is_some(), "{word}");
+            assert!(bakeoff_calls::CallOperation::of_word(word).is_some(), "{word}");
             rows.insert((&link.table, &link.row));
         }
         assert_eq!(rows.len(), 8 + 15, "UnixBench and lmbench");

@@ -9,8 +9,8 @@ mod link;
 mod unit;
 
 pub use file::StudyError;
-pub use link::{Condition, Link, Measure};
-pub use unit::{Quantity, Unit};
+pub use link::{Condition, FigureLink, Measure};
+pub use unit::{PrintedUnit, Quantity};
 
 use serde::Serialize;
 
@@ -35,22 +35,22 @@ pub struct Study {
     /// The question of the study.
     pub question: String,
     /// Publications.
-    pub sources: Vec<Source>,
+    pub sources: Vec<Publication>,
     /// Tables, in the order of the file.
-    pub tables: Vec<Table>,
+    pub tables: Vec<PublishedTable>,
     /// Published figures that are left out, with the reason.
     pub missing: Vec<String>,
     /// Links to figures of a run.
     #[serde(skip)]
-    pub links: Vec<Link>,
+    pub links: Vec<FigureLink>,
     /// Links to rows of a guest.
     #[serde(skip)]
-    pub counted: Vec<Counted>,
+    pub counted: Vec<CountedOverhead>,
 }
 
 /// A published overhead, and the row of a guest that counts the same.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Counted {
+pub struct CountedOverhead {
     /// Title of the table.
     pub table: String,
     /// Row of the table.
@@ -63,7 +63,7 @@ pub struct Counted {
 
 /// A publication.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Source {
+pub struct Publication {
     /// Id by which tables refer to it.
     pub id: String,
     /// Authors, title, place, year.
@@ -74,7 +74,7 @@ pub struct Source {
 
 /// A table of figures that were taken under the same conditions.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Table {
+pub struct PublishedTable {
     /// Id by which links refer to it.
     pub id: String,
     /// Its subject.
@@ -90,14 +90,14 @@ pub struct Table {
     /// Names of the columns.
     pub columns: Vec<String>,
     /// Rows, each with a cell a column.
-    pub rows: Vec<Row>,
+    pub rows: Vec<PublishedRow>,
     /// Remarks that a reader must know.
     pub notes: Vec<String>,
 }
 
 /// A row of a table.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Row {
+pub struct PublishedRow {
     /// Its name.
     pub name: String,
     /// A figure a column; `None` if none was published.
@@ -112,9 +112,9 @@ pub struct Figure {
     /// Its value in its unit.
     pub value: f64,
     /// Whether it is a value or a bound of one.
-    pub bound: Bound,
+    pub bound: FigureBound,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: PrintedUnit,
     /// Whether it is certain that the study found this.
     pub certain: bool,
     /// The reason for doubt, if it is not.
@@ -124,7 +124,7 @@ pub struct Figure {
 /// Relation of a published number to the true one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Bound {
+pub enum FigureBound {
     /// The number itself.
     Exact,
     /// Somewhere about (`~`).
@@ -140,10 +140,10 @@ impl Figure {
     pub fn in_words(&self) -> String {
         let number = self.text.trim_start_matches(['~', '<', '>']);
         let bound = match self.bound {
-            Bound::Exact => "",
-            Bound::About => "about ",
-            Bound::Under => "under ",
-            Bound::Over => "over ",
+            FigureBound::Exact => "",
+            FigureBound::About => "about ",
+            FigureBound::Under => "under ",
+            FigureBound::Over => "over ",
         };
         match self.unit.quantity {
             Quantity::Count => format!("{bound}{number}"),
@@ -175,7 +175,7 @@ pub fn find(name: &str) -> Result<Option<Study>, StudyError> {
 
 impl Study {
     /// The publication of this id.
-    pub fn source(&self, id: &str) -> Option<&Source> {
+    pub fn source(&self, id: &str) -> Option<&Publication> {
         self.sources.iter().find(|source| source.id == id)
     }
 }
@@ -183,7 +183,7 @@ impl Study {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bakeoff_stats::{Design, FactorLevel, Level};
+    use bakeoff_stats::{DesignLevel, FactorialDesign, Level};
 
     fn figure(study: &str, table: &str, row: &str, column: &str) -> Figure {
         let study = find(study).unwrap().unwrap();
@@ -274,8 +274,8 @@ mod tests {
             .iter()
             .map(|rate: &f64| [0.1, 0.0, -0.1].map(|noise| rate.ln() + noise).to_vec())
             .collect();
-        let at = |factor| FactorLevel { factor, level: 1 };
-        let square = Design::crossed(vec![2, 2]).unwrap().square(at(0), at(1)).unwrap();
+        let at = |factor| DesignLevel { factor, level: 1 };
+        let square = FactorialDesign::crossed(vec![2, 2]).unwrap().square(at(0), at(1)).unwrap();
         let series: Vec<&[f64]> = rounds.iter().map(Vec::as_slice).collect();
         let together = square.together(&series, Level::new(0.95).unwrap()).unwrap();
         assert!((together.expected.effect - (left("enforcer") * left("loopback") - 1.0)).abs() < 1e-9);

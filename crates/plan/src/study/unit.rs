@@ -5,7 +5,7 @@ use serde::{Serialize, Serializer};
 
 /// A unit as it is printed.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Unit {
+pub struct PrintedUnit {
     /// `ms`, `conn/s`, `%`.
     pub label: &'static str,
     /// Its quantity.
@@ -35,12 +35,12 @@ pub enum Quantity {
     Count,
 }
 
-const fn unit(label: &'static str, quantity: Quantity, scale: f64) -> Unit {
-    Unit { label, quantity, scale }
+const fn unit(label: &'static str, quantity: Quantity, scale: f64) -> PrintedUnit {
+    PrintedUnit { label, quantity, scale }
 }
 
 /// All of them. `KB` and `MB` are taken as powers of 1000; none of the studies says.
-const UNITS: [Unit; 22] = [
+const UNITS: [PrintedUnit; 22] = [
     unit("%", Quantity::Share, 0.01),
     unit("x", Quantity::Times, 1.0),
     unit("ns", Quantity::Time, 1e-9),
@@ -65,7 +65,7 @@ const UNITS: [Unit; 22] = [
     unit("count", Quantity::Count, 1.0),
 ];
 
-impl Unit {
+impl PrintedUnit {
     /// Percent.
     pub const PERCENT: Self = UNITS[0];
     /// A factor.
@@ -90,7 +90,7 @@ impl Unit {
     }
 }
 
-impl Serialize for Unit {
+impl Serialize for PrintedUnit {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.serialize_str(self.label)
     }
@@ -102,18 +102,18 @@ mod tests {
 
     #[test]
     fn a_meters_value_is_told_in_the_units_of_the_study() {
-        let told = |label, meter, value| Unit::find(label).unwrap().of_meter(meter, value);
+        let told = |label, meter, value| PrintedUnit::find(label).unwrap().of_meter(meter, value);
         assert_eq!(told("ms", MeterUnit::Nanoseconds, 1_500_000.0), Some(1.5));
         assert_eq!(told("Mbit/s", MeterUnit::BytesPerSecond, 1_250_000.0), Some(10.0));
         assert_eq!(told("%", MeterUnit::Share, 0.5), Some(50.0));
         assert_eq!(told("ms", MeterUnit::PerSecond, 1.0), None);
-        assert_eq!(Unit::find("furlong"), None);
+        assert_eq!(PrintedUnit::find("furlong"), None);
     }
 
     #[test]
     fn labels_differ() {
         for unit in UNITS {
-            assert_eq!(Unit::find(unit.label), Some(unit));
+            assert_eq!(PrintedUnit::find(unit.label), Some(unit));
         }
     }
 }

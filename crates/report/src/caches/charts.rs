@@ -5,14 +5,14 @@ use super::points::{by_rate, phases};
 use crate::document::Drawing;
 use crate::plot::chart::{self, Scale, Series};
 use crate::words::key;
-use bakeoff_caches::results::{Entrant, Point, Results};
+use bakeoff_caches::results::{BakeoffResults, EntrantResults, Point};
 use bakeoff_plan::study::{self, Study};
 
 /// Response time, hit ratio and CPU against the rate, all entrants in each. What had no rate is in none.
-pub(super) fn of(results: &Results, study: Option<&Study>) -> Vec<Drawing> {
+pub(super) fn of(results: &BakeoffResults, study: Option<&Study>) -> Vec<Drawing> {
     type Pick = fn(&Point) -> Option<f64>;
     let lines = |what: &str, dashed: bool, pick: Pick| -> Vec<Series> {
-        let line = |at: usize, entrant: &Entrant, phase: Option<&str>| Series {
+        let line = |at: usize, entrant: &EntrantResults, phase: Option<&str>| Series {
             key: key(at),
             label: match phase {
                 Some(phase) => format!("{} {phase}, {what}", entrant.name),
@@ -25,7 +25,7 @@ pub(super) fn of(results: &Results, study: Option<&Study>) -> Vec<Drawing> {
                 .filter_map(|point| Some((point.rate_per_s?, pick(point)?, point.passed() != Some(false))))
                 .collect(),
         };
-        let of_phases = |(at, entrant): (usize, &Entrant)| -> Vec<Series> {
+        let of_phases = |(at, entrant): (usize, &EntrantResults)| -> Vec<Series> {
             phases(entrant).into_iter().map(|phase| line(at, entrant, phase)).collect()
         };
         results.entrants.iter().enumerate().flat_map(of_phases).collect()
@@ -73,12 +73,12 @@ fn with_1999(caption: &str, mut lines: Vec<Series>, published: Vec<Series>) -> (
 /// What was published of each product, a point a row with its rate first. Joined is what follows on each other there:
 /// between points that are not here nobody knows the way. `unit`: how many of ours are one of the column's base unit.
 fn of_1999(study: Option<&Study>, column: usize, unit: f64) -> Vec<Series> {
-    let figure = |row: &study::Row, column: usize| {
+    let figure = |row: &study::PublishedRow, column: usize| {
         row.cells.get(column)?.as_ref().map(|figure| figure.value * figure.unit.scale)
     };
-    let point = |row: &study::Row| Some((figure(row, 0)?, figure(row, column)? * unit, true));
-    let number = |row: &study::Row| row.name.parse::<u32>().unwrap_or(0);
-    let of_product = |table: &study::Table| {
+    let point = |row: &study::PublishedRow| Some((figure(row, 0)?, figure(row, column)? * unit, true));
+    let number = |row: &study::PublishedRow| row.name.parse::<u32>().unwrap_or(0);
+    let of_product = |table: &study::PublishedTable| {
         let title = table.title.split(':').next().unwrap_or_default();
         let runs = table.rows.chunk_by(|a, b| number(a) + 1 == number(b)).map(|rows| Series {
             key: "published".to_owned(),

@@ -5,13 +5,17 @@ use crate::document::Drawing;
 use crate::plot::chart::{self, Series};
 use crate::words::key;
 use bakeoff_caches::records::{IntervalLine, RunRecord};
-use bakeoff_caches::results::Results;
+use bakeoff_caches::results::BakeoffResults;
 
 /// A rate, and the charts of its runs.
 type Course = (String, Vec<Drawing>);
 
 /// From the highest rate to the lowest.
-pub(super) fn courses(results: &Results, runs: &[RunRecord], intervals: &[IntervalLine]) -> Vec<Course> {
+pub(super) fn courses(
+    results: &BakeoffResults,
+    runs: &[RunRecord],
+    intervals: &[IntervalLine],
+) -> Vec<Course> {
     let measured = |run: &RunRecord| run.purpose.measured();
     let mut rates: Vec<(u32, Option<f64>)> = runs.iter().filter_map(measured).collect();
     rates.sort_by(|a, b| b.1.unwrap_or_default().total_cmp(&a.1.unwrap_or_default()).then(a.0.cmp(&b.0)));
@@ -25,7 +29,11 @@ pub(super) fn courses(results: &Results, runs: &[RunRecord], intervals: &[Interv
     rates.iter().filter_map(course).collect()
 }
 
-fn charts(results: &Results, runs: Vec<(usize, &RunRecord)>, intervals: &[IntervalLine]) -> Vec<Drawing> {
+fn charts(
+    results: &BakeoffResults,
+    runs: Vec<(usize, &RunRecord)>,
+    intervals: &[IntervalLine],
+) -> Vec<Drawing> {
     type Pick = fn(&IntervalLine) -> Option<f64>;
     let charts: [(&str, &str, Pick); 4] = [
         ("Response time, mean", "ns", |line| line.interval.sums.replies.traffic.response_ns.mean()),

@@ -3,7 +3,7 @@
 use super::points::{rate, ratio, time};
 use crate::document::Table;
 use crate::figures;
-use bakeoff_caches::results::{Downtime, Entrant};
+use bakeoff_caches::results::{Downtime, EntrantResults};
 
 /// What stands in [`times`].
 const TIMES: &str = "Downtime. From the kill: until it was started again (away), and the first reply of any kind. \
@@ -16,7 +16,7 @@ const LOSSES: &str = "What the outage cost: requests that failed until the first
     whose first request was a hit";
 
 /// How long it was away, and when it was back; nothing where there was no outage.
-pub(super) fn times(entrant: &Entrant) -> Table {
+pub(super) fn times(entrant: &EntrantResults) -> Table {
     let row = |downtime: &Downtime| {
         [
             named(entrant, downtime),
@@ -34,7 +34,7 @@ pub(super) fn times(entrant: &Entrant) -> Table {
 }
 
 /// What was lost in it.
-pub(super) fn losses(entrant: &Entrant) -> Table {
+pub(super) fn losses(entrant: &EntrantResults) -> Table {
     let row = |downtime: &Downtime| {
         let classes = downtime.lost.iter().map(|(class, count)| format!("{count} {class}"));
         [
@@ -53,7 +53,7 @@ pub(super) fn losses(entrant: &Entrant) -> Table {
 }
 
 /// Its phase, with the rate where there are several, and the pass.
-fn named(entrant: &Entrant, downtime: &Downtime) -> String {
+fn named(entrant: &EntrantResults, downtime: &Downtime) -> String {
     let named = match entrant.downtime.iter().any(|other| other.order != downtime.order) {
         true => format!("{} {}", rate(downtime.rate_per_s), downtime.phase),
         false => downtime.phase.clone(),

@@ -12,7 +12,7 @@ mod together;
 use crate::document::{Alarm, Block, Card, Cell, Document, Head, Link, Section, State, Table};
 use crate::{conformance, studies, words};
 use bakeoff_caches::records::{End, IntervalLine, RunRecord};
-use bakeoff_caches::results::{CutShort, Entrant, Fault, Point, Results};
+use bakeoff_caches::results::{BakeoffResults, CutShort, EntrantResults, FaultCount, Point};
 use bakeoff_plan::study::{self, Study};
 use points::is_judged;
 
@@ -24,7 +24,12 @@ const TABLES: [&str; 2] = ["order", "rule"];
 const FILLED: &str = "A filled point passed by the rule of 1999: mean response time under its bound, hit ratio within a point of what the workload is set to, request and reply rate within 1 % of what was asked. A hollow one did not.";
 
 /// Report of a bake-off. `plan` is as it was run; `runs` and `intervals` are drawn over time.
-pub fn caches(results: &Results, plan: &str, runs: &[RunRecord], intervals: &[IntervalLine]) -> Document {
+pub fn caches(
+    results: &BakeoffResults,
+    plan: &str,
+    runs: &[RunRecord],
+    intervals: &[IntervalLine],
+) -> Document {
     let flags = (!results.flags.is_empty()).then(|| results.flags.join(" "));
     let partial = (results.ended != End::Complete).then(|| Alarm::partial(&results.ended.to_string()));
     let extent = extent(results);
@@ -57,10 +62,10 @@ pub fn caches(results: &Results, plan: &str, runs: &[RunRecord], intervals: &[In
 }
 
 /// `4 entrants, the baseline twice, 10 rates, 2 passes, scale 1/60`
-fn extent(results: &Results) -> String {
+fn extent(results: &BakeoffResults) -> String {
     let caches = results.entrants.iter().filter(|entrant| entrant.second_of.is_none()).count();
     let points = || results.entrants.iter().flat_map(|entrant| &entrant.points);
-    let rates = |entrant: &Entrant| entrant.points.chunk_by(|a, b| a.order == b.order).count();
+    let rates = |entrant: &EntrantResults| entrant.points.chunk_by(|a, b| a.order == b.order).count();
     let rates = results.entrants.iter().map(rates).max().unwrap_or(0);
     let plural = |n: usize, word: &str| if n == 1 { format!("1 {word}") } else { format!("{n} {word}s") };
     let rates = match points().any(|point| point.rate_per_s.is_none()) {
@@ -73,7 +78,7 @@ fn extent(results: &Results) -> String {
 }
 
 /// The published study that the plan names, of its tables those of the bake-off.
-fn published(results: &Results) -> Option<Study> {
+fn published(results: &BakeoffResults) -> Option<Study> {
     let mut study = study::find(results.study.as_deref()?).ok().flatten()?;
     let beside = |id: &str| PRODUCTS.contains(&id) || TABLES.contains(&id);
     study.tables.retain(|table| beside(&table.id));
@@ -88,19 +93,19 @@ fn beside(study: &Study) -> Section {
 }
 
 /// In the colours that they have everywhere.
-fn keys(results: &Results) -> Block {
+fn keys(results: &BakeoffResults) -> Block {
     let names = results.entrants.iter().enumerate();
     Block::Keys(names.map(|(at, entrant)| Cell::keyed(entrant.name.as_str(), words::key(at))).collect())
 }
 
-fn against_the_rate(results: &Results, study: Option<&Study>) -> Section {
+fn against_the_rate(results: &BakeoffResults, study: Option<&Study>) -> Section {
     let section = Section::on_page("rates", "Against the rate").nav("Against the rate");
     let judged = is_judged(results.entrants.iter().flat_map(|entrant| &entrant.points));
     let section = if judged { section.about(FILLED) } else { section };
     section.page(keys(results)).page(Block::Charts(charts::of(results, study)))
 }
 
-fn over_time(results: &Results, runs: &[RunRecord], intervals: &[IntervalLine]) -> Section {
+fn over_time(results: &BakeoffResults, runs: &[RunRecord], intervals: &[IntervalLine]) -> Section {
     let section = Section::on_page("time", "Over time").nav("Over time").page(keys(results)).about(
         "Every interval of the runs, warm-up and end among them, against the time since the run began; a line a run.",
     );
@@ -109,7 +114,7 @@ fn over_time(results: &Results, runs: &[RunRecord], intervals: &[IntervalLine]) 
     details.fold(section, Section::page)
 }
 
-fn card(at: usize, entrant: &Entrant) -> Card {
+fn card(at: usize, entrant: &EntrantResults) -> Card {
     let broken_off = |point: &Point| point.cut_short == Some(CutShort::BrokenOff);
     let look = match (&entrant.failed, entrant.passed_up_to_per_s) {
         (Some(_), _) => (State::Invalid, "?", "not finished"),
@@ -127,7 +132,7 @@ fn card(at: usize, entrant: &Entrant) -> Card {
 }
 
 /// How it was prepared, its tables, and the first fault of each kind.
-fn section(at: usize, entrant: &Entrant) -> Section {
+fn section(at: usize, entrant: &EntrantResults) -> Section {
     let name = &entrant.name;
     let (version, direct) = (version(entrant), "the origin itself, without a cache".to_owned());
     let title = version.as_ref().map_or_else(|| name.clone(), |version| format!("{name} {version}"));
@@ -148,7 +153,7 @@ fn section(at: usize, entrant: &Entrant) -> Section {
         })),
         None => section,
     };
-    let first = |fault: &Fault| {
+    let first = |fault: &FaultCount| {
         let text = Block::Preformatted(fault.first.clone()?);
         Some(Block::details(false, format!("The first: {}", fault.label), [text]))
     };
@@ -157,7 +162,7 @@ fn section(at: usize, entrant: &Entrant) -> Section {
 }
 
 /// Those that have no row are not shown.
-fn tables_of(entrant: &Entrant) -> [Table; 11] {
+fn tables_of(entrant: &EntrantResults) -> [Table; 11] {
     [
         downtime::times(entrant),
         downtime::losses(entrant),
@@ -174,7 +179,7 @@ fn tables_of(entrant: &Entrant) -> [Table; 11] {
 }
 
 /// `squid 5.7`: a program's version without the name that stands before it.
-fn version(entrant: &Entrant) -> Option<String> {
+fn version(entrant: &EntrantResults) -> Option<String> {
     let product = entrant.name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
     let said = entrant.version.as_deref()?;
     let bare = said.strip_prefix(product).filter(|rest| rest.starts_with(['/', ' ']));
@@ -182,7 +187,7 @@ fn version(entrant: &Entrant) -> Option<String> {
 }
 
 /// The baseline beside itself.
-fn twice(results: &Results) -> Section {
+fn twice(results: &BakeoffResults) -> Section {
     let section = Section::new("The baseline, twice").id("twice").nav("The baseline, twice");
     let Some(noise) = passes::noise(results) else { return section };
     section.note(passes::TWICE).note(noise).table(passes::baselines(results))

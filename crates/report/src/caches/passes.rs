@@ -3,7 +3,7 @@
 use super::points::{by_rate, mean, named, passed, passed_head, rate, ratio, time};
 use crate::document::Table;
 use crate::figures;
-use bakeoff_caches::results::{Apart, Baselines, Entrant, Point, Results, Spread};
+use bakeoff_caches::results::{Apart, BakeoffResults, BaselinePair, EntrantResults, Point, Spread};
 
 /// Above [`passes`].
 const PASSES: &str = "Each pass by itself; above stands their mean. A pass has its entrants in an order of its own, \
@@ -14,7 +14,7 @@ pub(super) const TWICE: &str = "The baseline and its second start, which are equ
     of two entrants that is no larger says nothing";
 
 /// Every pass; nothing where there was one alone.
-pub(super) fn passes(entrant: &Entrant) -> Table {
+pub(super) fn passes(entrant: &EntrantResults) -> Table {
     let words = passed_head(entrant.runs());
     let row = |point: &Point, pass: &Point| {
         let mut row = vec![
@@ -36,7 +36,7 @@ pub(super) fn passes(entrant: &Entrant) -> Table {
 }
 
 /// The means of both starts of the baseline, side by side; nothing where it had one.
-pub(super) fn baselines(results: &Results) -> Table {
+pub(super) fn baselines(results: &BakeoffResults) -> Table {
     let of = |name: &str| results.entrants.iter().find(|entrant| entrant.name == name);
     let both = results.baselines.as_ref().and_then(|both| of(&both.first).zip(of(&both.second)));
     let Some((first, second)) = both else { return Table::default() };
@@ -61,13 +61,13 @@ pub(super) fn baselines(results: &Results) -> Table {
 }
 
 /// How far the passes of an entrant are apart, in a line.
-pub(super) fn spread(entrant: &Entrant) -> Option<String> {
+pub(super) fn spread(entrant: &EntrantResults) -> Option<String> {
     entrant.spread.as_ref().map(|spread| format!("passes: {}", in_words(spread)))
 }
 
 /// The same of both starts of the baseline.
-pub(super) fn noise(results: &Results) -> Option<String> {
-    let Baselines { first, second, spread } = results.baselines.as_ref()?;
+pub(super) fn noise(results: &BakeoffResults) -> Option<String> {
+    let BaselinePair { first, second, spread } = results.baselines.as_ref()?;
     Some(format!("{first} and {second}: {}", in_words(spread)))
 }
 

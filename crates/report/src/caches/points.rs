@@ -1,7 +1,7 @@
 //! Points of a bake-off, a phase at a rate each: their order, names and figures in words.
 
 use crate::figures;
-use bakeoff_caches::results::{Entrant, Point, Rule};
+use bakeoff_caches::results::{EntrantResults, PassRule, Point};
 
 /// `54.2 %`; a ratio is told to a tenth of a point.
 pub(super) fn ratio(share: Option<f64>) -> String {
@@ -25,7 +25,7 @@ pub(super) fn rate(per_second: f64) -> String {
 }
 
 /// `yes`, or what did not hold.
-fn rule(rule: &Rule) -> String {
+fn rule(rule: &PassRule) -> String {
     if rule.passed() {
         return "yes".to_owned();
     }
@@ -41,7 +41,7 @@ fn rule(rule: &Rule) -> String {
 }
 
 /// Points from the lowest rate to the highest, those without a rate as they came.
-pub(super) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
+pub(super) fn by_rate(entrant: &EntrantResults) -> Vec<&Point> {
     let mut points: Vec<&Point> = entrant.points.iter().collect();
     let rate = |point: &Point| point.rate_per_s.unwrap_or_default();
     points.sort_by(|a, b| rate(a).total_cmp(&rate(b)));
@@ -49,7 +49,7 @@ pub(super) fn by_rate(entrant: &Entrant) -> Vec<&Point> {
 }
 
 /// The rate of a point, with its phase where a run has several.
-pub(super) fn named(entrant: &Entrant, point: &Point) -> String {
+pub(super) fn named(entrant: &EntrantResults, point: &Point) -> String {
     let rate = point.rate_per_s.map_or("best effort".to_owned(), rate);
     match entrant.has_phases() {
         true => format!("{rate} {}", point.phase),
@@ -90,7 +90,7 @@ pub(super) fn failures(share: f64) -> String {
 }
 
 /// The measured phases that are told apart: each by its name, or all alike where a run has but one.
-pub(super) fn phases(entrant: &Entrant) -> Vec<Option<&str>> {
+pub(super) fn phases(entrant: &EntrantResults) -> Vec<Option<&str>> {
     let mut phases = Vec::new();
     for point in &entrant.points {
         let phase = entrant.has_phases().then_some(point.phase.as_str());

@@ -5,7 +5,7 @@ use super::points::{by_rate, failures, is_judged, mean, named, passed, passed_he
 use crate::document::{Section, Table};
 use crate::figures;
 use bakeoff_caches::clock_in_words;
-use bakeoff_caches::results::{Entrant, Fill, Pages, Path, Point, Tail};
+use bakeoff_caches::results::{DirectPath, EntrantResults, FillResults, PageResults, Point, Tail};
 use bakeoff_caches::transactions::DROPPED;
 
 /// Rates that differ by less, as a share, are shown alike: three digits are.
@@ -19,7 +19,7 @@ fn asks_for_less(point: &Point) -> bool {
 
 /// Response times and hit ratios against the rate; what phases asked for of it, failures and the rule of 1999 where
 /// there are any.
-pub(super) fn performance(entrant: &Entrant) -> Table {
+pub(super) fn performance(entrant: &EntrantResults) -> Table {
     let points = &entrant.points;
     let less = points.iter().any(asks_for_less);
     let fails = points.iter().any(|point| point.error_share > 0.0);
@@ -52,7 +52,7 @@ const TIMED: &str = "Response time from when a request was due, with its 95 % in
 const JUDGED: &str = "; the last column is the rule of 1999, and what of it did not hold";
 
 /// Hit ratios beside what was offered and what could be had.
-pub(super) fn hit_ratios(entrant: &Entrant) -> Table {
+pub(super) fn hit_ratios(entrant: &EntrantResults) -> Table {
     if entrant.points.iter().all(|point| point.hit_ratio.is_none()) {
         return Table::default();
     }
@@ -77,7 +77,7 @@ pub(super) fn hit_ratios(entrant: &Entrant) -> Table {
 }
 
 /// What a hit takes and what a miss takes, where there are hits.
-pub(super) fn hits_and_misses(entrant: &Entrant) -> Table {
+pub(super) fn hits_and_misses(entrant: &EntrantResults) -> Table {
     if entrant.points.iter().all(|point| point.hit_mean_ns.is_none()) {
         return Table::default();
     }
@@ -97,8 +97,8 @@ pub(super) fn hits_and_misses(entrant: &Entrant) -> Table {
 }
 
 /// Pages, where one is more than one object.
-pub(super) fn pages(entrant: &Entrant) -> Table {
-    let row = |point: &Point, pages: &Pages| {
+pub(super) fn pages(entrant: &EntrantResults) -> Table {
+    let row = |point: &Point, pages: &PageResults| {
         vec![
             named(entrant, point),
             figures::count(pages.good),
@@ -117,7 +117,7 @@ pub(super) fn pages(entrant: &Entrant) -> Table {
 }
 
 /// Replies in gzip, where somebody asked for them.
-pub(super) fn in_gzip(entrant: &Entrant) -> Table {
+pub(super) fn in_gzip(entrant: &EntrantResults) -> Table {
     let row = |point: &&Point| {
         let gzip = point.gzip?;
         let share = gzip.came as f64 / gzip.asked as f64;
@@ -133,7 +133,7 @@ pub(super) fn in_gzip(entrant: &Entrant) -> Table {
 }
 
 /// CPU and queues.
-pub(super) fn costs(entrant: &Entrant) -> Table {
+pub(super) fn costs(entrant: &EntrantResults) -> Table {
     // Of a run that was killed nobody has read them.
     let read = |ns: u64| time((ns > 0).then_some(ns));
     let row = |point: &&Point| {
@@ -152,7 +152,7 @@ pub(super) fn costs(entrant: &Entrant) -> Table {
 }
 
 /// Handshakes, and what it takes to have a connection; none without TLS.
-pub(super) fn handshakes(entrant: &Entrant) -> Table {
+pub(super) fn handshakes(entrant: &EntrantResults) -> Table {
     let row = |point: &&Point| {
         let tls = point.tls.as_ref()?;
         Some(vec![
@@ -174,8 +174,8 @@ const FAULTS: &str = "Of all requests that ended in any phase, fill, warm-up and
     counted and breaks no rule";
 
 /// Faults, failures and what is only counted, with what they mean.
-pub(super) fn faults(entrant: &Entrant) -> Table {
-    let row = |(kind, fault): (&str, &bakeoff_caches::results::Fault)| {
+pub(super) fn faults(entrant: &EntrantResults) -> Table {
+    let row = |(kind, fault): (&str, &bakeoff_caches::results::FaultCount)| {
         vec![
             fault.label.clone(),
             figures::count(fault.count),
@@ -191,7 +191,7 @@ pub(super) fn faults(entrant: &Entrant) -> Table {
 }
 
 /// How the store was filled and the peak was found, in words.
-pub(super) fn preparation(entrant: &Entrant) -> Vec<String> {
+pub(super) fn preparation(entrant: &EntrantResults) -> Vec<String> {
     let mut lines = Vec::new();
     lines.extend(entrant.fill.iter().chain(&entrant.later_fills).map(filled));
     if let Some(why) = &entrant.store_unreadable {
@@ -227,7 +227,7 @@ pub(super) fn preparation(entrant: &Entrant) -> Vec<String> {
 }
 
 /// `fill in pass 2: 12,345 replies ...`
-fn filled(fill: &Fill) -> String {
+fn filled(fill: &FillResults) -> String {
     let stored = match (fill.stored_bytes, fill.capacity_bytes) {
         (Some(stored), Some(capacity)) => format!(
             ", {} of {} in the store",
@@ -249,7 +249,7 @@ fn filled(fill: &Fill) -> String {
 }
 
 /// The way to the origin, in words.
-pub(super) fn path(path: &Path) -> Section {
+pub(super) fn path(path: &DirectPath) -> Section {
     Section::new("The way to the origin, without a cache and without think time").always().note(format!(
         "{} and {}/s as fast as it goes; one robot alone waits {} in the mean, {} at the 99th percentile; the origin's \
          clock {}",

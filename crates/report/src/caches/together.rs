@@ -4,7 +4,7 @@ use super::points::{failures, mean, named, rate, ratio, time};
 use crate::document::{Section, Table};
 use crate::experiment::letters;
 use crate::figures;
-use bakeoff_caches::results::{Entrant, Point, Results};
+use bakeoff_caches::results::{BakeoffResults, EntrantResults, Point};
 use bakeoff_stats::{Interval, groups};
 
 /// Mean response times that differ by less are equal.
@@ -16,7 +16,7 @@ const TOGETHER: &str = "Means with their 95 % intervals, from the fastest to the
     baseline differ by; those without one are not thereby different";
 
 /// Everyone at every rate; nothing of one alone, and where nothing was measured.
-pub(super) fn section(results: &Results) -> Section {
+pub(super) fn section(results: &BakeoffResults) -> Section {
     let section = Section::new("Side by side").id("together").nav("Side by side");
     match results.entrants.len() {
         0 | 1 => section,
@@ -24,7 +24,7 @@ pub(super) fn section(results: &Results) -> Section {
     }
 }
 
-fn together(results: &Results) -> Table {
+fn together(results: &BakeoffResults) -> Table {
     let mut orders: Vec<(u32, &str, f64)> = Vec::new();
     let all = || results.entrants.iter().flat_map(|of| of.points.iter().map(move |point| (of, point)));
     for (_, point) in all() {
@@ -36,7 +36,7 @@ fn together(results: &Results) -> Table {
     orders.sort_by(|a, b| a.2.total_cmp(&b.2));
     let fails = all().any(|(_, point)| point.error_share > 0.0);
     let rows = orders.iter().flat_map(|(order, phase, _)| {
-        let here: Vec<(&Entrant, &Point)> =
+        let here: Vec<(&EntrantResults, &Point)> =
             all().filter(|(_, point)| (point.order, point.phase.as_str()) == (*order, *phase)).collect();
         at_a_rate(results, here, fails)
     });
@@ -46,11 +46,15 @@ fn together(results: &Results) -> Table {
     Table::new(head, rows)
 }
 
-fn at_a_rate(results: &Results, mut here: Vec<(&Entrant, &Point)>, fails: bool) -> Vec<Vec<String>> {
+fn at_a_rate(
+    results: &BakeoffResults,
+    mut here: Vec<(&EntrantResults, &Point)>,
+    fails: bool,
+) -> Vec<Vec<String>> {
     here.sort_by_key(|(_, point)| point.mean_ns);
     let equal = equal(results, &here);
     let letters = letters(&equal);
-    let row = |(entrant, point): &(&Entrant, &Point)| {
+    let row = |(entrant, point): &(&EntrantResults, &Point)| {
         let mean = mean(Some(point.mean_ns), point.mean_high_ns);
         let mut row = vec![entrant.name.clone(), named(entrant, point), mean];
         row.extend([time(Some(point.p99_ns)), ratio(point.hit_ratio), time(point.cpu_per_request_ns)]);
@@ -63,7 +67,7 @@ fn at_a_rate(results: &Results, mut here: Vec<(&Entrant, &Point)>, fails: bool) 
 }
 
 /// Names of who is shown to be equal to whom.
-fn equal(results: &Results, here: &[(&Entrant, &Point)]) -> Vec<Vec<String>> {
+fn equal(results: &BakeoffResults, here: &[(&EntrantResults, &Point)]) -> Vec<Vec<String>> {
     let starts =
         results.baselines.as_ref().and_then(|both| both.spread.mean).map_or(0.0, |apart| apart.median);
     let logs: Vec<f64> = here.iter().map(|(_, point)| (point.mean_ns.max(1) as f64).ln()).collect();

@@ -3,10 +3,10 @@
 //! Only slices of complete rounds count, as everywhere. A histogram that cannot be read is counted
 //! and left out.
 
-use crate::Bundle;
+use crate::ReportInput;
 use crate::reading::Reading;
 use crate::slices::complete_rounds;
-use bakeoff_meter::{Buckets, Decoder, Sum, edges_ns};
+use bakeoff_meter::{Buckets, HistogramDecoder, Sum, edges_ns};
 use bakeoff_results::{SliceRecord, second};
 use bakeoff_stats::{CountsByRound, Quantile, Resampling, SHIFT};
 use std::collections::BTreeMap;
@@ -47,12 +47,12 @@ struct Reader<'a> {
     rounds: Vec<u32>,
     resampling: Resampling,
     edges: &'a [u64],
-    decoder: Decoder,
+    decoder: HistogramDecoder,
     unreadable: usize,
 }
 
 impl Curves {
-    pub(super) fn of(bundle: &Bundle) -> Self {
+    pub(super) fn of(bundle: &ReportInput) -> Self {
         let edges = edges_ns();
         let mut reader = Reader::of(bundle, &edges);
         let mut curves = Self::default();
@@ -105,7 +105,7 @@ impl Curves {
 }
 
 impl<'a> Reader<'a> {
-    fn of(bundle: &'a Bundle, edges: &'a [u64]) -> Self {
+    fn of(bundle: &'a ReportInput, edges: &'a [u64]) -> Self {
         let timed: Vec<&SliceRecord> = Reading::of(bundle).timed().collect();
         let rounds: Vec<u32> = complete_rounds(bundle, timed.iter().copied()).into_iter().collect();
         let mut slices: BTreeMap<&str, Vec<&SliceRecord>> = BTreeMap::new();
@@ -114,7 +114,7 @@ impl<'a> Reader<'a> {
         }
         let blocks = rounds.len().div_ceil(rounds_per_block(rounds.len()));
         let resampling = Resampling::new(blocks, RESAMPLES, bundle.results.seed);
-        Self { slices, rounds, resampling, edges, decoder: Decoder::default(), unreadable: 0 }
+        Self { slices, rounds, resampling, edges, decoder: HistogramDecoder::default(), unreadable: 0 }
     }
 
     /// An arm's times, and its response times per block of rounds; `None` when none can be read.

@@ -21,14 +21,14 @@ pub(crate) use tables::{machine, plan, workload};
 
 use crate::document::{Alarm, Block, Card, Document, Entry, Head, Section, Shown, State};
 use crate::reading::Reading;
-use crate::{Bundle, figures, studies, words};
+use crate::{ReportInput, figures, studies, words};
 use bakeoff_results::Comparison;
 use bakeoff_stats::Verdict;
 use curves::Curves;
 use plots::Data;
 
 /// The document of an experiment that is no search for peaks.
-pub(crate) fn document(bundle: &Bundle) -> Document {
+pub(crate) fn document(bundle: &ReportInput) -> Document {
     let reading = Reading::of(bundle);
     let curves = Curves::of(bundle);
     let data = Data::of(&reading, &curves);

@@ -10,7 +10,7 @@ use crate::figures;
 use crate::reading::Reading;
 use crate::words;
 use bakeoff_meter::catalogue::makes_operations;
-use bakeoff_results::{AmountEstimate, ArmResult, Comparison, Estimate, FrontSetup, StratumSetup};
+use bakeoff_results::{AmountEstimate, ArmResult, Comparison, FractionEstimate, FrontSetup, StratumSetup};
 use bakeoff_stats::{Amounts, change_in_words, per_second};
 use std::collections::BTreeMap;
 
@@ -211,7 +211,7 @@ fn layer(reading: &Reading<'_>) -> Section {
     Section::new("Proof of work").table(table).entries(entries)
 }
 
-fn change(estimate: Option<&Estimate>) -> [String; 2] {
+fn change(estimate: Option<&FractionEstimate>) -> [String; 2] {
     estimate.map_or([figures::NONE.to_owned(), String::new()], |e| {
         let words = change_in_words(e.effect, e.low, e.high);
         [words.effect, words.interval]

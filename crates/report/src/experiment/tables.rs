@@ -8,7 +8,7 @@ use crate::figures::{self, Change, NONE};
 use crate::link;
 use crate::reading::Reading;
 use crate::words;
-use bakeoff_meter::{CATALOGUE, Kind, Quantiles};
+use bakeoff_meter::{Aggregation, CATALOGUE, Quantiles};
 use bakeoff_results::{ArmResult, Comparison};
 use bakeoff_stats::Verdict;
 
@@ -120,7 +120,8 @@ fn resource_rows(reading: &Reading<'_>) -> Vec<Row> {
             Row::from([Cell::from(noun)].into_iter().chain(cells).collect::<Vec<_>>())
         })
     };
-    let meters = CATALOGUE.iter().filter(|meter| meter.kind != Kind::Histogram && meter.name != "errors");
+    let meters =
+        CATALOGUE.iter().filter(|meter| meter.kind != Aggregation::Histogram && meter.name != "errors");
     let meters = meters.filter_map(|meter| {
         let shown = |arm: &str| reading.figure(arm, meter.name).map(|_| reading.shown(arm, meter.name));
         row(words::upper_first(reading.noun(meter.name)), &shown)

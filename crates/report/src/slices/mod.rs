@@ -6,8 +6,8 @@ mod parquet;
 #[cfg(feature = "parquet")]
 pub use self::parquet::parquet;
 
-use crate::Bundle;
-use bakeoff_meter::{Buckets, CATALOGUE, Decoder, Meter};
+use crate::ReportInput;
+use bakeoff_meter::{Buckets, CATALOGUE, HistogramDecoder, Meter};
 use bakeoff_results::SliceRecord;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -120,9 +120,9 @@ struct Row<'a> {
 }
 
 /// In the order in which they ran.
-fn rows(bundle: &Bundle) -> Vec<Row<'_>> {
+fn rows(bundle: &ReportInput) -> Vec<Row<'_>> {
     let complete = complete_rounds(bundle, &bundle.slices);
-    let mut decoder = Decoder::default();
+    let mut decoder = HistogramDecoder::default();
     let row = |slice| {
         let SliceRecord { round, times, .. }: &SliceRecord = slice;
         let mut read = |times: &str| decoder.read(times).ok();
@@ -146,7 +146,7 @@ fn columns() -> Vec<Column> {
 }
 
 /// One row a slice, in the order in which they ran; empty where a figure could not be read.
-pub fn csv(bundle: &Bundle) -> String {
+pub fn csv(bundle: &ReportInput) -> String {
     let (columns, rows) = (columns(), rows(bundle));
     let cells = |row| columns.iter().map(move |column| column.of(row).map(text).unwrap_or_default());
     written(columns.iter().map(|column| column.name), rows.iter().map(cells))
@@ -175,7 +175,7 @@ fn text(value: Value) -> String {
 
 /// The rounds in which every arm has one of these slices.
 pub(crate) fn complete_rounds<'s>(
-    bundle: &Bundle,
+    bundle: &ReportInput,
     slices: impl IntoIterator<Item = &'s SliceRecord>,
 ) -> BTreeSet<u32> {
     let mut seen: BTreeMap<u32, BTreeSet<&str>> = BTreeMap::new();

@@ -4,7 +4,7 @@
 //! has one: the format has no better place that its readers agree on.
 
 use super::{Cell, Column, Kind, Row, Value, columns, rows};
-use crate::Bundle;
+use crate::ReportInput;
 use crate::parquet::{file, properties, some};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
@@ -13,7 +13,7 @@ use parquet::file::writer::SerializedColumnWriter;
 use parquet::schema::types::Type;
 
 /// The bytes of `slices.parquet`.
-pub fn parquet(bundle: &Bundle) -> Vec<u8> {
+pub fn parquet(bundle: &ReportInput) -> Vec<u8> {
     let (columns, rows, results) = (columns(), rows(bundle), &bundle.results);
     let units = columns.iter().filter(|column| !column.unit.is_empty());
     let units = units.map(|column| (format!("unit.{}", column.name), column.unit.to_owned()));

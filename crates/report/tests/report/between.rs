@@ -2,7 +2,7 @@
 
 use crate::fixture;
 use crate::terminal::golden;
-use bakeoff_analysis::between::{Between, Wanted, between};
+use bakeoff_analysis::between::{Between, RequestedComparison, between};
 use bakeoff_report::{between as text, between_json};
 
 /// The ordinary run, and the same with a tenth more CPU in every slice of `tls`, on another kernel.
@@ -16,7 +16,7 @@ fn two_runs(meters: &[&str]) -> Between {
     let kernel = new.setup.environment.facts.iter_mut().find(|fact| fact.name == "kernel").unwrap();
     kernel.value = "6.18.2".to_owned();
     let meters = meters.iter().map(|&meter| meter.to_owned()).collect();
-    between(&old, &new, &Wanted { meters, ..Wanted::default() }).unwrap()
+    between(&old, &new, &RequestedComparison { meters, ..RequestedComparison::default() }).unwrap()
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! Reports of bake-offs of caches, from made-up results.
 
-use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, Tally};
-use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, Purpose, RunRecord};
+use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, TestCounts};
+use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, RunPurpose, RunRecord};
 use bakeoff_caches::results::{
-    Apart, Baselines, Cost, CutShort, Downtime, Entrant, FORMAT, Fault, Gzip, Pages, Peak, Point, Results,
-    Rule, Spread, Tls,
+    Apart, BakeoffResults, BaselinePair, CacheCost, CutShort, Downtime, EntrantResults, FORMAT, FaultCount,
+    Gzip, PageResults, PassRule, Peak, Point, Spread, Tls,
 };
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches, conformance};
 
 /// All of it holds.
-const RULE: Rule = Rule {
+const RULE: PassRule = PassRule {
     whole: true,
     mean: true,
     hit_ratio: Some(true),
@@ -68,8 +68,8 @@ fn point(order: u32, phase: &str) -> Point {
     }
 }
 
-fn results(points: Vec<Point>) -> Results {
-    let entrant = Entrant {
+fn results(points: Vec<Point>) -> BakeoffResults {
+    let entrant = EntrantResults {
         name: "squid".to_owned(),
         second_of: None,
         sentence: "passes".to_owned(),
@@ -90,7 +90,7 @@ fn results(points: Vec<Point>) -> Results {
         store_unreadable: None,
         transactions: None,
     };
-    Results {
+    BakeoffResults {
         format: FORMAT,
         name: "polymix".to_owned(),
         title: "PolyMix".to_owned(),
@@ -117,7 +117,7 @@ fn results(points: Vec<Point>) -> Results {
 
 /// Words that must or must not stand in the text and on the page.
 #[track_caller]
-fn shows(results: &Results, there: &[&str], not_there: &[&str]) {
+fn shows(results: &BakeoffResults, there: &[&str], not_there: &[&str]) {
     let page = caches(results, "", &[], &[]).html();
     for shown in [
         caches(results, "", &[], &[]).text(100, false),
@@ -145,7 +145,7 @@ fn what_was_cut_short_and_what_failed_is_shown_where_it_was() {
     let mut cut = results(vec![point(1, "meas"), point(2, "meas")]);
     shows(&cut, &["passed in 1999"], &["cut short", "< 0.1 %", "run with", "Run with"]);
     cut.entrants[0].points[0].cut_short = Some(CutShort::BrokenOff);
-    cut.entrants[0].points[0].rule = Some(Rule { whole: false, ..RULE });
+    cut.entrants[0].points[0].rule = Some(PassRule { whole: false, ..RULE });
     cut.entrants[0].points[1].error_share = 0.0004;
     cut.flags = vec!["--product squid".to_owned(), "--scale 1/60".to_owned()];
     shows(&cut, &["cut short: broken off", "failed", "0.1 %", "--product squid --scale 1/60"], &[]);
@@ -199,7 +199,7 @@ fn a_workload_that_the_rule_of_1999_is_not_for_is_not_judged_by_it() {
 #[test]
 fn a_phase_that_asks_for_less_than_its_run_says_how_much() {
     let less = Point { asked_rate_per_s: Some(5.0), ..point(1, "idle") };
-    let of = |points| Results { study: None, ..results(points) };
+    let of = |points| BakeoffResults { study: None, ..results(points) };
     shows(&of(vec![point(1, "top1"), less]), &["asked", "50/s idle", "5/s"], &[]);
     assert!(!caches(&of(vec![point(1, "meas")]), "", &[], &[]).text(100, false).contains("asked"));
 }
@@ -213,7 +213,7 @@ fn robots_without_a_rate_are_shown_by_what_they_reached() {
         rule: None,
         ..point(1, "meas")
     };
-    let mut results = Results { study: None, ..results(vec![point]) };
+    let mut results = BakeoffResults { study: None, ..results(vec![point]) };
     results.entrants[0].passed_up_to_per_s = None;
     shows(
         &results,
@@ -270,7 +270,7 @@ fn pages_hits_and_misses_have_their_times_where_there_are_any() {
     for point in &mut results.entrants[0].points {
         (point.hit_mean_ns, point.hit_mean_high_ns) = (Some(5_200_000), Some(6_300_000));
         (point.miss_mean_ns, point.miss_mean_high_ns) = (Some(3_010_000_000), Some(3_120_000_000));
-        point.pages = Some(Pages {
+        point.pages = Some(PageResults {
             good: 1_234,
             failed: 56,
             objects_mean: 5.4,
@@ -314,7 +314,7 @@ fn passes_and_both_starts_of_the_baseline_are_shown_with_what_they_differ_by() {
     second.points[0].hit_ratio = Some(0.538);
     twice.entrants.push(second);
     let (first, second) = ("squid".to_owned(), "squid'".to_owned());
-    twice.baselines = Some(Baselines { first, second, spread });
+    twice.baselines = Some(BaselinePair { first, second, spread });
     let there = [
         "1 entrant, the baseline twice, 1 rate, 2 passes, scale 1/60",
         "1.4 s",
@@ -334,7 +334,7 @@ fn passes_and_both_starts_of_the_baseline_are_shown_with_what_they_differ_by() {
 }
 
 fn conforms(name: &str) -> Conforms {
-    let tally = |all, passed, failed| Tally {
+    let tally = |all, passed, failed| TestCounts {
         all,
         passed,
         failed,
@@ -365,7 +365,7 @@ fn what_is_known_of_an_entrant_stands_above_its_tables() {
     let entrant = &mut results.entrants[0];
     entrant.store_unreadable = Some("no such counter".to_owned());
     entrant.transactions = Some(Logged { rows: 5_000, dropped: 0, parts: 3, bytes: 200_000 });
-    entrant.cost = Some(Cost {
+    entrant.cost = Some(CacheCost {
         hit_ns: Some(300_000.0),
         hit_low_ns: Some(280_000.0),
         hit_high_ns: Some(320_000.0),
@@ -443,7 +443,7 @@ fn what_was_published_stands_in_the_charts_where_something_was_measured() {
     for title in ["Squid, 1999 at 14/s: 1.37 s", "InfoLibria DynaCache, 1999 at 690/s: 9.3 %"] {
         assert!(ours.replace("&#x2f;", "/").replace('\u{a0}', " ").contains(title), "{title}");
     }
-    for none in [results(Vec::new()), Results { study: None, ..results(vec![point(1, "meas")]) }] {
+    for none in [results(Vec::new()), BakeoffResults { study: None, ..results(vec![point(1, "meas")]) }] {
         assert!(!caches(&none, "", &[], &[]).html().contains("class=\"published\""));
     }
 }
@@ -454,13 +454,13 @@ pub(crate) fn page_over_time() -> String {
     caches(&results, "", &runs, &intervals).html()
 }
 
-fn over_time() -> (Results, Vec<RunRecord>, Vec<IntervalLine>) {
+fn over_time() -> (BakeoffResults, Vec<RunRecord>, Vec<IntervalLine>) {
     let mut both = results(vec![point(1, "meas"), point(2, "meas")]);
-    let second = Entrant { name: "varnish".to_owned(), ..both.entrants[0].clone() };
+    let second = EntrantResults { name: "varnish".to_owned(), ..both.entrants[0].clone() };
     both.entrants.push(second);
     let run = |name: &str, order: u32| {
         let who = EntrantRecord { name: name.to_owned(), version: None, config: None };
-        RunRecord::of(who, Purpose::Rate { order, rate_per_s: f64::from(order) * 50.0 })
+        RunRecord::of(who, RunPurpose::Rate { order, rate_per_s: f64::from(order) * 50.0 })
     };
     let runs = vec![run("squid", 1), run("squid", 2), run("varnish", 1), run("varnish", 2)];
     let interval = |run: u32, at: u64| {
@@ -487,12 +487,16 @@ fn intervals_are_drawn_over_time_rate_by_rate() {
 fn those_that_took_part_stand_side_by_side_and_equal_ones_have_a_letter() {
     let timed = |name: &str, mean_ns: u64| {
         let point = Point { mean_ns, mean_high_ns: Some(mean_ns + mean_ns / 100), ..point(1, "meas") };
-        Entrant { name: name.to_owned(), points: vec![point], ..results(Vec::new()).entrants[0].clone() }
+        EntrantResults {
+            name: name.to_owned(),
+            points: vec![point],
+            ..results(Vec::new()).entrants[0].clone()
+        }
     };
     let mut all = results(Vec::new());
     all.entrants =
         vec![timed("squid", 1_500_000_000), timed("nginx", 2_000_000_000), timed("varnish", 1_510_000_000)];
-    let rows = |all: &Results| -> Vec<String> {
+    let rows = |all: &BakeoffResults| -> Vec<String> {
         let text = caches(all, "", &[], &[]).text(100, false);
         let table = text.split("Side by side").nth(1).unwrap().split("Means with").next().unwrap().to_owned();
         table.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
@@ -507,7 +511,7 @@ fn those_that_took_part_stand_side_by_side_and_equal_ones_have_a_letter() {
     // Two starts of one that differ by a tenth make nobody equal within a twentieth.
     let spread =
         Spread { points: 1, mean: Some(Apart { median: 0.1, most: 0.1 }), hit_ratio: None, cpu: None };
-    all.baselines = Some(Baselines { first: "squid".to_owned(), second: "nginx".to_owned(), spread });
+    all.baselines = Some(BaselinePair { first: "squid".to_owned(), second: "nginx".to_owned(), spread });
     assert!(rows(&all).iter().take(3).all(|row| row.ends_with(" -")), "{:#?}", rows(&all));
     assert!(
         !caches(&results(vec![point(1, "meas")]), "", &[], &[]).text(100, false).contains("Side by side")
@@ -517,7 +521,7 @@ fn those_that_took_part_stand_side_by_side_and_equal_ones_have_a_letter() {
 #[test]
 fn what_is_only_counted_is_no_fault_and_a_version_has_its_name_once() {
     let mut results = results(vec![point(1, "meas")]);
-    let fault = |label: &str, only_counted| Fault {
+    let fault = |label: &str, only_counted| FaultCount {
         label: label.to_owned(),
         meaning: "it means".to_owned(),
         only_counted,

@@ -1,13 +1,14 @@
 //! The report of what a guest counted, from made-up results.
 
-use bakeoff_guest::Mode;
+use bakeoff_guest::BootMode;
 use bakeoff_guest::results::{
-    Compared, Counted, Published, Resolved, Results, RowResult, SCHEMA, STATEMENT, Table,
+    Compared, CountedInstructions, GuestResults, GuestTable, Published, Resolved, RowResult, SCHEMA,
+    STATEMENT,
 };
 use bakeoff_report::{Document, guest};
 
-fn counted(median: f64) -> Counted {
-    Counted { median, low: median, high: median * 1.01 }
+fn counted(median: f64) -> CountedInstructions {
+    CountedInstructions { median, low: median, high: median * 1.01 }
 }
 
 /// Of 1,000 instructions in the baseline.
@@ -29,21 +30,21 @@ fn row(name: &str, resolved: Resolved, change: f64, published: &[&str]) -> RowRe
     RowResult {
         name: name.to_owned(),
         baseline: counted(1_000.0),
-        modes: vec![compared(Mode::Permissive), compared(Mode::Enforcing)],
+        modes: vec![compared(BootMode::Permissive), compared(BootMode::Enforcing)],
         published: published.collect(),
         within: 0.001,
     }
 }
 
-fn results(rows: Vec<RowResult>) -> Results {
-    let table = Table {
+fn results(rows: Vec<RowResult>) -> GuestResults {
+    let table = GuestTable {
         mitigations: true,
-        baseline: Mode::Off,
-        modes: vec![Mode::Permissive, Mode::Enforcing],
+        baseline: BootMode::Off,
+        modes: vec![BootMode::Permissive, BootMode::Enforcing],
         boots: 3,
         rows,
     };
-    Results {
+    GuestResults {
         schema: SCHEMA,
         bakeoff: "0.1.0",
         name: "selinux".to_owned(),
@@ -77,7 +78,7 @@ fn document() -> Document {
         row("pipe", Resolved::Equal, 0.0, &[]),
     ];
     let mut results = results(rows);
-    let without = Table { mitigations: false, ..results.tables[0].clone() };
+    let without = GuestTable { mitigations: false, ..results.tables[0].clone() };
     results.tables.push(without);
     guest(&results, "[guest]")
 }

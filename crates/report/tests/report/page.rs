@@ -1,14 +1,14 @@
 //! The HTML page: what stands in it, how large it is, and what a real browser makes of it.
 
 use crate::fixture;
-use bakeoff_report::{Bundle, experiment};
+use bakeoff_report::{ReportInput, experiment};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// Where Debian and others put it.
 const BROWSERS: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 
-fn html(bundle: &Bundle) -> String {
+fn html(bundle: &ReportInput) -> String {
     experiment(bundle).html()
 }
 

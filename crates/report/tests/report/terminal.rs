@@ -3,12 +3,12 @@
 use crate::fixture;
 use bakeoff_meter::HandshakeCounts;
 use bakeoff_plan::study;
-use bakeoff_report::{Bundle, experiment};
+use bakeoff_report::{ReportInput, experiment};
 use bakeoff_results::Standing;
-use bakeoff_results::{Bound, ClientSetup, Resource};
+use bakeoff_results::{ClientSetup, FullResource, Resource};
 use std::path::PathBuf;
 
-fn text(bundle: &Bundle, width: usize, colour: bool) -> String {
+fn text(bundle: &ReportInput, width: usize, colour: bool) -> String {
     experiment(bundle).text(width, colour)
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn golden(name: &str, found: &str) {
     assert!(wanted == found, "{name} differs (UPDATE_GOLDEN=1 accepts it). Found:\n{found}");
 }
 
-fn check(name: &str, bundle: &Bundle) {
+fn check(name: &str, bundle: &ReportInput) {
     for width in [80, 40] {
         let report = text(bundle, width, false);
         let longest = report.lines().map(|line| line.chars().count()).max().unwrap_or(0);
@@ -158,7 +158,7 @@ fn what_was_full_stands_with_its_arm() {
     let mut bundle = fixture::quickstart();
     let words = "CPU of its cores 97 % busy";
     let arm = bundle.results.arms.get_mut("tls").unwrap();
-    arm.full = vec![Bound { resource: Resource::Cpu, share: Some(0.97), words: words.to_owned() }];
+    arm.full = vec![FullResource { resource: Resource::Cpu, share: Some(0.97), words: words.to_owned() }];
     let report = text(&bundle, 80, false);
     let line = report.lines().find(|line| line.contains(words)).unwrap();
     assert!(line.split_whitespace().take(2).eq(["full", "tls:"]), "{line}");

@@ -79,7 +79,7 @@ pub(super) fn last_whole(text: &str) -> Option<Check> {
 
 /// Faults of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum LineFault {
     /// It has no check.
     Unchecked,
     /// It is not the line that was written behind the one before it.
@@ -88,13 +88,13 @@ pub enum Fault {
 
 /// The lines that are not as they were written, by their index from 0. A change of one line is the fault of that line
 /// alone, even if its check was changed.
-pub fn faults(text: &str, first: Check) -> Vec<(usize, Fault)> {
+pub fn faults(text: &str, first: Check) -> Vec<(usize, LineFault)> {
     let mut found = Vec::new();
     // The check that the line before has, and the one that it should have.
     let mut before = [first.clone(), first];
     for (index, line) in text.lines().enumerate() {
         let Some((open, check)) = parts(line) else {
-            found.push((index, Fault::Unchecked));
+            found.push((index, LineFault::Unchecked));
             let open =
                 line.split_at_checked(line.len().saturating_sub(MEMBER)).map_or(line, |(open, _)| open);
             let should = before[0].follow(open.as_bytes());
@@ -103,7 +103,7 @@ pub fn faults(text: &str, first: Check) -> Vec<(usize, Fault)> {
         };
         let should = before[0].follow(open.as_bytes());
         if should != check && before[1].follow(open.as_bytes()) != check {
-            found.push((index, Fault::Changed));
+            found.push((index, LineFault::Changed));
         }
         before = [check, should];
     }
@@ -180,7 +180,7 @@ mod tests {
         assert_eq!(of(&[0, 2, 1, 3]), [1, 2, 3], "two changed places");
         assert_eq!(of(&[0, 1, 1, 2, 3]), [2], "one is there twice");
         assert_eq!(of(&[0, 1]), [0; 0], "the end alone is known to end.json only");
-        assert_eq!(faults(&text, Check::before_the_first(&sha256(&[b"other"]))), [(0, Fault::Changed)]);
+        assert_eq!(faults(&text, Check::before_the_first(&sha256(&[b"other"]))), [(0, LineFault::Changed)]);
         assert_eq!(faults(&LINES.join("\n"), first()).len(), 4);
     }
 

@@ -49,7 +49,7 @@ pub struct EndRecord<T> {
 
 /// `ended` of kinds that work through a list.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Ended {
+pub struct ListEnd {
     /// How.
     pub ended: End,
 }

@@ -9,12 +9,12 @@ mod layout;
 mod read;
 mod write;
 
-pub use chain::{Check, Fault, faults};
+pub use chain::{Check, LineFault, faults};
 pub use growing::{Growing, records};
 pub use layout::{
-    Digests, END, End, EndRecord, Ended, LOGS, Layout, PLAN, RESULTS, end, needed, text_of, unreadable,
+    Digests, END, End, EndRecord, LOGS, Layout, ListEnd, PLAN, RESULTS, end, needed, text_of, unreadable,
 };
-pub use read::{Stored, load};
+pub use read::{StoredExperiment, load};
 pub use write::ResultsDir;
 
 use crate::{SETUP_SCHEMA, Warning};
@@ -122,7 +122,7 @@ impl StoppedBy {
 
 /// How an experiment ended, in its `end.json`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Stopped {
+pub struct StopReason {
     /// Reason for the end.
     pub stopped_by: StoppedBy,
     /// Other runs on the same cores, seen until then.

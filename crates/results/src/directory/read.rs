@@ -1,14 +1,14 @@
 //! Reader of a results directory.
 
 use super::{
-    Digests, DirectoryError, EXPERIMENT, PLAN, SLICES, Stopped, StoppedBy, TRIALS, end, needed, records,
+    Digests, DirectoryError, EXPERIMENT, PLAN, SLICES, StopReason, StoppedBy, TRIALS, end, needed, records,
 };
 use crate::{Setup, SliceRecord, TrialRecord};
 use std::path::Path;
 
 /// An experiment's results directory.
 #[derive(Clone, Debug)]
-pub struct Stored {
+pub struct StoredExperiment {
     /// The plan's text.
     pub plan: String,
     /// What was fixed before the first slice; its warnings name also the runs that came beside it later.
@@ -27,15 +27,15 @@ pub struct Stored {
 ///
 /// # Errors
 /// A file is missing, damaged, or of another version; the error says which and where.
-pub fn load(path: &Path) -> Result<Stored, DirectoryError> {
+pub fn load(path: &Path) -> Result<StoredExperiment, DirectoryError> {
     // A damaged one is found by `verify`; the figures do not need it.
-    let end = end::<Stopped>(path).unwrap_or(None).map(|end| end.how);
+    let end = end::<StopReason>(path).unwrap_or(None).map(|end| end.how);
     let mut setup: Setup = EXPERIMENT.setup(path)?;
     let warnings = &mut setup.environment.warnings;
     let mut others = end.as_ref().map_or(Vec::new(), |end| end.others.clone());
     others.retain(|other| !warnings.contains(other));
     warnings.splice(0..0, others);
-    Ok(Stored {
+    Ok(StoredExperiment {
         plan: needed(path, PLAN)?,
         setup,
         slices: records(path, SLICES)?,

@@ -5,7 +5,9 @@
 //! process.
 
 use super::growing::{self, Growing};
-use super::{DirectoryError, END, EndRecord, LOCK, LOGS, Layout, PLAN, SLICES, Stopped, StoppedBy, TRIALS};
+use super::{
+    DirectoryError, END, EndRecord, LOCK, LOGS, Layout, PLAN, SLICES, StopReason, StoppedBy, TRIALS,
+};
 use crate::{Setup, SliceRecord, TrialRecord, Warning};
 use serde::Serialize;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -162,7 +164,7 @@ impl ResultsDir {
     /// # Errors
     /// As [`ResultsDir::write`].
     pub fn write_end(&self, stopped_by: StoppedBy, others: Vec<Warning>) -> Result<(), DirectoryError> {
-        self.end(Stopped { stopped_by, others })
+        self.end(StopReason { stopped_by, others })
     }
 
     /// Appends a slice and waits until it is on disk.

@@ -6,8 +6,8 @@
 
 mod table;
 
-use crate::judge::{Fault, RequestKind, Weight};
-use crate::ledger::{Aggregate, Record, Sums, Timed, Traffic};
+use crate::judge::{ReplyFault, RequestKind, Weight};
+use crate::ledger::{Aggregate, LedgerRecord, Sums, TimedTraffic, Traffic};
 use bakeoff_units::Nanos;
 use std::fmt;
 
@@ -40,7 +40,7 @@ const OF_1999: [(&str, &str); 9] = [
 
 /// One line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ExtractLine {
     /// lx's name, or ours where the remark says so.
     pub name: String,
     /// The value; empty above a table.
@@ -51,7 +51,7 @@ pub struct Line {
     pub differs: Option<&'static str>,
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for ExtractLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:<VALUE_COLUMN$}{}", format!("{}: ", self.name), self.value)?;
         if let Some(why) = self.differs {
@@ -62,12 +62,12 @@ impl fmt::Display for Line {
 }
 
 /// All lines, each with its end.
-pub fn text(record: &Record) -> String {
+pub fn text(record: &LedgerRecord) -> String {
     lines(record).iter().map(|line| format!("{line}\n")).collect()
 }
 
 /// The lines of a record, in lx's order; those that lx does not have come last.
-pub fn lines(record: &Record) -> Vec<Line> {
+pub fn lines(record: &LedgerRecord) -> Vec<ExtractLine> {
     let mut page = Page::default();
     page.put("name", record.phase.clone());
     rates(&mut page, record);
@@ -81,7 +81,7 @@ pub fn lines(record: &Record) -> Vec<Line> {
     page.lines
 }
 
-fn rates(page: &mut Page, record: &Record) {
+fn rates(page: &mut Page, record: &LedgerRecord) {
     let sums = &record.sums;
     page.differs(HANDED_OUT).number("baseline.req.rate", record.asked_per_second());
     page.differs(GOOD_ONLY).number("baseline.rep.rate", record.replies_per_second());
@@ -107,7 +107,7 @@ fn hits(page: &mut Page, sums: &Sums) {
     let mut response = sums.hits.response.clone();
     response.merge(&sums.revalidated.response);
     page.remark = validated;
-    page.timed("hit", &Timed { traffic: sums.from_cache(), response });
+    page.timed("hit", &TimedTraffic { traffic: sums.from_cache(), response });
     page.remark = None;
     page.timed("miss", &sums.misses);
     let (cachable, uncachable) = (&sums.cachable, &sums.uncachable);
@@ -129,7 +129,7 @@ fn kinds(page: &mut Page, sums: &Sums) {
     let mut ims = *ims200;
     ims.merge(ims304);
     page.traffic("ims", &ims);
-    page.remark = sums.faults.contains_key(&Fault::Wrong200).then_some(BY_KIND);
+    page.remark = sums.faults.contains_key(&ReplyFault::Wrong200).then_some(BY_KIND);
     page.traffic("ims.sc200", ims200);
     page.traffic("ims.sc304", ims304);
     page.remark = None;
@@ -143,7 +143,7 @@ fn kinds(page: &mut Page, sums: &Sums) {
     }
 }
 
-fn transactions(page: &mut Page, record: &Record) {
+fn transactions(page: &mut Page, record: &LedgerRecord) {
     let sums = &record.sums;
     for name in ["xact", "baseline"] {
         page.differs(HANDED_OUT).put(&format!("{name}.started"), sums.asked.to_string());
@@ -179,7 +179,7 @@ fn transactions(page: &mut Page, record: &Record) {
 
 /// Connection failures, and faults of replies that came.
 fn errors(page: &mut Page, sums: &Sums) {
-    let reported = |fault: &Fault| fault.weight() != Weight::Counted;
+    let reported = |fault: &ReplyFault| fault.weight() != Weight::Counted;
     let faults = sums.faults.iter().filter(|(fault, _)| reported(fault));
     let mut all: Vec<(u64, &str)> =
         sums.errors.iter().map(|(class, count)| (*count, class.as_str())).collect();
@@ -199,7 +199,7 @@ fn ours(page: &mut Page, sums: &Sums) {
     }
     page.times("wait", &sums.waited_ns);
     page.traffic("revalidated", &sums.revalidated.traffic);
-    for fault in Fault::ALL.into_iter().filter(|fault| fault.weight() == Weight::Counted) {
+    for fault in ReplyFault::ALL.into_iter().filter(|fault| fault.weight() == Weight::Counted) {
         let count = sums.faults.get(&fault).copied().unwrap_or_default();
         page.put(&format!("note.{}.count", fault.label()), count.to_string());
     }
@@ -210,14 +210,14 @@ fn ours(page: &mut Page, sums: &Sums) {
 fn of_1999(page: &mut Page) {
     for (name, newer) in OF_1999 {
         let of_newer = page.lines.iter().find(|line| line.name == newer).cloned();
-        page.lines.extend(of_newer.map(|line| Line { name: name.to_owned(), ..line }));
+        page.lines.extend(of_newer.map(|line| ExtractLine { name: name.to_owned(), ..line }));
     }
 }
 
 /// Lines in the order in which they are added.
 #[derive(Debug, Default)]
 struct Page {
-    lines: Vec<Line>,
+    lines: Vec<ExtractLine>,
     /// A remark added to every line until it is taken away.
     remark: Option<&'static str>,
 }
@@ -251,7 +251,7 @@ impl Page {
     }
 
     fn put(&mut self, name: &str, value: String) {
-        let line = Line { name: name.to_owned(), value, rows: Vec::new(), differs: self.remark };
+        let line = ExtractLine { name: name.to_owned(), value, rows: Vec::new(), differs: self.remark };
         self.lines.push(line);
     }
 
@@ -296,7 +296,7 @@ impl Page {
         self.sizes(&format!("{name}.size"), &traffic.bytes);
     }
 
-    fn timed(&mut self, name: &str, timed: &Timed) {
+    fn timed(&mut self, name: &str, timed: &TimedTraffic) {
         self.traffic(name, &timed.traffic);
         let before = self.remark.replace(FROM_DUE);
         self.table(&format!("{name}.rptm.hist"), table::histogram(&timed.response));

@@ -1,32 +1,32 @@
 //! Tests of `extract`: cases whose answer is known.
 
 use super::*;
-use crate::judge::{Faults, Hit, InGzip, Judged, Outcome};
-use crate::ledger::{Entry, Ledger, Scope};
+use crate::judge::{FaultSet, Hit, InGzip, ReplyJudgement, RequestOutcome};
+use crate::ledger::{Ledger, LedgerEntry, RecordScope};
 use bakeoff_meter::ErrorClass;
 use std::sync::mpsc::channel;
 
 /// Two hits of 10 ms, two misses of 30 ms, a failure; all waited 2 ms; in 2 seconds.
-fn record(change: impl Fn(&mut Judged)) -> Record {
+fn record(change: impl Fn(&mut ReplyJudgement)) -> LedgerRecord {
     let (sender, records) = channel();
     let mut ledger = Ledger::new(0, Nanos::ZERO, Nanos::ZERO, sender);
     ledger.begin_phase("meas", Nanos::ZERO);
     for turn in 0..5 {
-        let mut judged = Judged {
+        let mut judged = ReplyJudgement {
             kind: RequestKind::Basic,
-            outcome: if turn < 4 { Outcome::Good } else { Outcome::Failed(ErrorClass::Reset) },
+            outcome: if turn < 4 { RequestOutcome::Good } else { RequestOutcome::Failed(ErrorClass::Reset) },
             hit: if turn < 2 { Hit::Hit } else { Hit::Miss },
             cachable: true,
             repeat: turn < 2,
             offered: turn < 2,
             in_gzip: InGzip::NotAsked,
-            faults: Faults::NONE,
+            faults: FaultSet::NONE,
         };
         change(&mut judged);
         let (due, took) = (Nanos::from_millis(100 * turn), if turn < 2 { 10 } else { 30 });
         let sent = due + Nanos::from_millis(2);
         ledger.asked(due);
-        let entry = Entry {
+        let entry = LedgerEntry {
             judged,
             status: (turn < 4).then_some(200),
             due,
@@ -43,10 +43,10 @@ fn record(change: impl Fn(&mut Judged)) -> Record {
         ledger.ended(&entry, Vec::new);
     }
     ledger.finish(Nanos::from_secs(2));
-    records.iter().find(|record| record.scope == Scope::Phase).unwrap()
+    records.iter().find(|record| record.scope == RecordScope::Phase).unwrap()
 }
 
-fn value(record: &Record, name: &str) -> String {
+fn value(record: &LedgerRecord, name: &str) -> String {
     let found: Vec<_> = lines(record).into_iter().filter(|line| line.name == name).collect();
     assert_eq!(found.len(), 1, "{name}");
     found[0].value.clone()
@@ -107,7 +107,8 @@ fn names_are_unique_and_remarks_stand_where_the_meaning_is_another() {
     let plain = lines(&record(|_| ()));
     let names: std::collections::BTreeSet<_> = plain.iter().map(|line| &line.name).collect();
     assert_eq!(names.len(), plain.len());
-    let differs = |lines: &[Line], name: &str| lines.iter().find(|line| line.name == name).unwrap().differs;
+    let differs =
+        |lines: &[ExtractLine], name: &str| lines.iter().find(|line| line.name == name).unwrap().differs;
     assert_eq!(differs(&plain, "baseline.rptm.mean"), None);
     assert_eq!(differs(&plain, "hit.ratio.obj"), None);
     assert_eq!(differs(&plain, "response.p99"), Some(NOT_IN_LX));
@@ -118,7 +119,8 @@ fn names_are_unique_and_remarks_stand_where_the_meaning_is_another() {
 
 #[test]
 fn notes_are_no_errors_and_faults_are() {
-    let record = record(|judged| judged.faults = [Fault::FalseMiss, Fault::StaleHit].into_iter().collect());
+    let record =
+        record(|judged| judged.faults = [ReplyFault::FalseMiss, ReplyFault::StaleHit].into_iter().collect());
     assert_eq!(value(&record, "errors.count"), "6");
     assert_eq!(value(&record, "note.false-miss.count"), "5");
     let rows = lines(&record).into_iter().find(|line| line.name == "errors.tbl").unwrap().rows;
@@ -140,7 +142,7 @@ fn lx_1_0_has_other_names_for_the_same_figures() {
     ] {
         assert_eq!(value(&record, name), expected, "{name}");
     }
-    let named = |record: &Record, name: &str| lines(record).iter().any(|line| line.name == name);
+    let named = |record: &LedgerRecord, name: &str| lines(record).iter().any(|line| line.name == name);
     assert!(!named(&record, "conn_ttl_mean"), "a connection carried several requests");
     let mut short = record.clone();
     (short.sums.connections_opened, short.sums.connections_reused) = (5, 0);

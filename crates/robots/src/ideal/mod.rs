@@ -12,7 +12,7 @@ mod lru;
 mod queue;
 mod s3fifo;
 
-use crate::stream::Request;
+use crate::stream::StreamRequest;
 use bakeoff_units::{Bytes, Nanos};
 use std::collections::HashMap;
 
@@ -52,7 +52,7 @@ impl Hits {
 
 /// The replacement policy of a bounded cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Policy {
+pub enum ReplacementPolicy {
     /// The object that was requested longest ago leaves.
     Lru,
     /// S3-FIFO (Yang et al., "FIFO queues are all you need for cache eviction", SOSP 2023): a small queue
@@ -64,7 +64,7 @@ pub enum Policy {
     Belady,
 }
 
-impl Policy {
+impl ReplacementPolicy {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Lru, Self::S3Fifo, Self::Belady];
 
@@ -80,7 +80,7 @@ impl Policy {
 
 /// A stream in the order in which requests were sent, with objects numbered from 0 without gaps.
 #[derive(Clone, Debug, Default)]
-pub struct Stream {
+pub struct RequestStream {
     requests: Vec<Dense>,
     objects: usize,
     /// Requests before this time are simulated and not counted.
@@ -98,10 +98,10 @@ struct Dense {
     end: Nanos,
 }
 
-impl Stream {
+impl RequestStream {
     /// From requests in any order; those sent at the same time keep theirs. At most 2^32 - 2 of them are
     /// taken.
-    pub fn new(requests: impl IntoIterator<Item = Request>) -> Self {
+    pub fn new(requests: impl IntoIterator<Item = StreamRequest>) -> Self {
         let mut numbers = HashMap::new();
         // The largest number means "never" to policies that look ahead.
         let taken = requests.into_iter().take(u32::MAX as usize - 1);
@@ -109,7 +109,7 @@ impl Stream {
             .map(|request| {
                 let next = numbers.len() as u32;
                 let object = *numbers.entry(request.object).or_insert(next);
-                let Request { cachable, counts, bytes, start, end, .. } = request;
+                let StreamRequest { cachable, counts, bytes, start, end, .. } = request;
                 Dense { object, cachable, counts, bytes, start, end }
             })
             .collect();
@@ -148,12 +148,12 @@ impl Stream {
 
     /// A cache with this capacity and policy that knows a reply when its fetch has ended. Room is made when the fetch
     /// begins.
-    pub fn replay(&self, policy: Policy, capacity: Bytes) -> Hits {
+    pub fn replay(&self, policy: ReplacementPolicy, capacity: Bytes) -> Hits {
         let (objects, capacity) = (self.objects, capacity.get());
         match policy {
-            Policy::Lru => self.ask(lru::Lru::new(objects, capacity)),
-            Policy::S3Fifo => self.ask(s3fifo::S3Fifo::new(objects, capacity)),
-            Policy::Belady => self.ask(belady::Belady::new(&self.requests, objects, capacity)),
+            ReplacementPolicy::Lru => self.ask(lru::Lru::new(objects, capacity)),
+            ReplacementPolicy::S3Fifo => self.ask(s3fifo::S3Fifo::new(objects, capacity)),
+            ReplacementPolicy::Belady => self.ask(belady::Belady::new(&self.requests, objects, capacity)),
         }
     }
 

@@ -82,7 +82,7 @@ pub enum Accepts {
 
 /// One request, and the truth about its object. To be filled when the request has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked<'a> {
+pub struct JudgedRequest<'a> {
     /// The stamp in the request's `X-Bakeoff: ask=`. Never 0.
     pub stamp: u64,
     /// The kind of request.
@@ -92,7 +92,7 @@ pub struct Asked<'a> {
     pub repeat: bool,
     /// The content codings that the request accepts.
     pub accepts: Accepts,
-    /// The object's id as stamps write it (`Name::write_id`).
+    /// The object's id as stamps write it (`ObjectName::write_id`).
     pub id: &'a [u8],
     /// The object's Content-Type.
     pub media_type: &'a [u8],
@@ -184,7 +184,7 @@ pub enum Freshness {
     For(u64),
 }
 
-impl Asked<'_> {
+impl JudgedRequest<'_> {
     /// Whether the request counts for hit ratios.
     pub fn basic(&self) -> bool {
         self.kind == RequestKind::Basic

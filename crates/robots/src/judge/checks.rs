@@ -5,7 +5,9 @@
 
 use super::head::ContentRange;
 use super::message::message;
-use super::{Accepts, Asked, Came, Claim, Fault, Faults, Fields, Hit, RequestKind};
+use super::{
+    Accepts, CacheClaim, FaultSet, Fields, Hit, JudgedRequest, ReceivedReply, ReplyFault, RequestKind,
+};
 use bakeoff_meter::ErrorClass;
 use bakeoff_wire::http1::ContentCoding;
 
@@ -14,20 +16,20 @@ const LOOP_HOPS: u32 = 8;
 
 /// Everything that is wrong with a whole reply.
 pub(super) fn faults(
-    asked: &Asked<'_>,
-    came: &Came<'_>,
+    asked: &JudgedRequest<'_>,
+    came: &ReceivedReply<'_>,
     status: Option<u16>,
     fields: &Fields<'_>,
     hit: Hit,
-) -> Faults {
-    let mut faults = Faults::NONE;
-    faults.add_if(fields.via >= LOOP_HOPS, Fault::Loop);
+) -> FaultSet {
+    let mut faults = FaultSet::NONE;
+    faults.add_if(fields.via >= LOOP_HOPS, ReplyFault::Loop);
     let Some(status) = status else {
-        faults.add(Fault::UnexpectedStatus);
+        faults.add(ReplyFault::UnexpectedStatus);
         return faults;
     };
     match status_fault(asked, status) {
-        Some(fault @ (Fault::UnexpectedStatus | Fault::Loop)) => {
+        Some(fault @ (ReplyFault::UnexpectedStatus | ReplyFault::Loop)) => {
             faults.add(fault);
             return faults;
         }
@@ -38,16 +40,16 @@ pub(super) fn faults(
         return faults; // it holds nothing of the object, and no stamp
     }
     let coding = fields.coding;
-    faults.add_if(unaccepted(asked, status, coding), Fault::UnacceptedCoding);
+    faults.add_if(unaccepted(asked, status, coding), ReplyFault::UnacceptedCoding);
     // Whether bytes in an unknown coding are the right ones is not known.
     let looked_at = came.error.filter(|_| coding != ContentCoding::Other);
-    faults.add_if(looked_at == Some(ErrorClass::WrongBody), Fault::WrongBytes);
+    faults.add_if(looked_at == Some(ErrorClass::WrongBody), ReplyFault::WrongBytes);
     match fields.stamp {
-        None if hit == Hit::Unknown => faults.add(Fault::ForeignReply),
-        Some(stamp) if stamp.object != asked.id => faults.add(Fault::WrongObject),
+        None if hit == Hit::Unknown => faults.add(ReplyFault::ForeignReply),
+        Some(stamp) if stamp.object != asked.id => faults.add(ReplyFault::WrongObject),
         _ => {
             faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, hit));
-            faults.add_if(claims_otherwise(asked, fields, hit), Fault::ProductDisagrees);
+            faults.add_if(claims_otherwise(asked, fields, hit), ReplyFault::ProductDisagrees);
             faults = faults.with(message(asked, status, fields, hit));
         }
     }
@@ -61,7 +63,7 @@ pub(super) fn conditional(kind: RequestKind) -> bool {
 
 /// Whether the body is in a coding that the request did not accept, or in one that robots cannot read. A 304 has
 /// none.
-fn unaccepted(asked: &Asked<'_>, status: u16, coding: ContentCoding) -> bool {
+fn unaccepted(asked: &JudgedRequest<'_>, status: u16, coding: ContentCoding) -> bool {
     let accepted = match coding {
         ContentCoding::Identity => true,
         ContentCoding::Gzip => asked.accepts != Accepts::Identity,
@@ -71,29 +73,29 @@ fn unaccepted(asked: &Asked<'_>, status: u16, coding: ContentCoding) -> bool {
 }
 
 /// The fault of the status, if it has one.
-fn status_fault(asked: &Asked<'_>, status: u16) -> Option<Fault> {
+fn status_fault(asked: &JudgedRequest<'_>, status: u16) -> Option<ReplyFault> {
     match (asked.kind, status) {
-        (_, 508) => Some(Fault::Loop),
+        (_, 508) => Some(ReplyFault::Loop),
         (RequestKind::Ims304 | RequestKind::Etag304, 304) => None,
         // When it changed under way, the whole object may be the right answer, and to a date the 304.
         (RequestKind::Ims304 | RequestKind::Etag304, 200) => {
-            (!asked.changed_in_flight()).then_some(Fault::Wrong200)
+            (!asked.changed_in_flight()).then_some(ReplyFault::Wrong200)
         }
-        (RequestKind::Ims200, 304) => (!asked.changed_in_flight()).then_some(Fault::Wrong304),
-        (_, 304) => Some(Fault::Wrong304),
+        (RequestKind::Ims200, 304) => (!asked.changed_in_flight()).then_some(ReplyFault::Wrong304),
+        (_, 304) => Some(ReplyFault::Wrong304),
         (RequestKind::Range { .. }, 206) => None,
-        (RequestKind::Range { .. }, 200) => Some(Fault::RangeIgnored),
+        (RequestKind::Range { .. }, 200) => Some(ReplyFault::RangeIgnored),
         (RequestKind::Range { first, .. }, 416) => {
-            (first < asked.truth.body_bytes).then_some(Fault::RangeWrong)
+            (first < asked.truth.body_bytes).then_some(ReplyFault::RangeWrong)
         }
         (_, 200) => None,
-        _ => Some(Fault::UnexpectedStatus),
+        _ => Some(ReplyFault::UnexpectedStatus),
     }
 }
 
 /// Checks the length of the body, and of a part whether it is the requested part.
-fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) -> Faults {
-    let mut faults = Faults::NONE;
+fn length(asked: &JudgedRequest<'_>, came: &ReceivedReply<'_>, status: u16, fields: &Fields<'_>) -> FaultSet {
+    let mut faults = FaultSet::NONE;
     let whole = asked.truth.body_bytes;
     let right = match (asked.kind, status) {
         (RequestKind::Head, _) | (_, 304) => Some(0),
@@ -102,7 +104,7 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
             let part = ContentRange { first, last, whole: Some(whole) };
             let says =
                 fields.content_range.map(|says| ContentRange { whole: says.whole.or(part.whole), ..says });
-            faults.add_if(says != Some(part), Fault::RangeWrong);
+            faults.add_if(says != Some(part), ReplyFault::RangeWrong);
             Some((last + 1).saturating_sub(first))
         }
         // The reply to a POST is not the object.
@@ -116,29 +118,29 @@ fn length(asked: &Asked<'_>, came: &Came<'_>, status: u16, fields: &Fields<'_>) 
         // A reader that gave up on a reply may not have counted to its end.
         Some(class) => class == ErrorClass::WrongLength,
     };
-    faults.add_if(wrong, Fault::WrongLength);
+    faults.add_if(wrong, ReplyFault::WrongLength);
     faults
 }
 
 /// Checks for replies that a cache must not give, and for those that it should have given.
-fn caching(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> Faults {
-    let mut faults = Faults::NONE;
+fn caching(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> FaultSet {
+    let mut faults = FaultSet::NONE;
     let cachable = asked.cachable();
     let posted = asked.kind == RequestKind::Post || fields.stamp.is_some_and(|stamp| stamp.posted);
-    faults.add_if(hit.from_cache() && posted, Fault::PostKept);
-    faults.add_if(hit.from_cache() && !cachable && !posted, Fault::HitOnUncachable);
-    faults.add_if(hit.from_cache() && cachable && !posted && !asked.repeat, Fault::FalseHit);
-    faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, Fault::HitOnReload);
+    faults.add_if(hit.from_cache() && posted, ReplyFault::PostKept);
+    faults.add_if(hit.from_cache() && !cachable && !posted, ReplyFault::HitOnUncachable);
+    faults.add_if(hit.from_cache() && cachable && !posted && !asked.repeat, ReplyFault::FalseHit);
+    faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, ReplyFault::HitOnReload);
     // The version before the request was sent is the oldest that may come, whatever happened since.
     let old = fields.stamp.is_some_and(|stamp| stamp.version < asked.truth.at_sent.version);
-    faults.add_if(hit == Hit::Hit && old, Fault::StaleHit);
-    faults.add_if(hit == Hit::Miss && asked.offered(), Fault::FalseMiss);
+    faults.add_if(hit == Hit::Hit && old, ReplyFault::StaleHit);
+    faults.add_if(hit == Hit::Miss && asked.offered(), ReplyFault::FalseMiss);
     faults
 }
 
 /// Whether the product says hit for a miss, or miss for a hit.
-fn claims_otherwise(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
+fn claims_otherwise(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
     let took = asked.done_unix.since(asked.sent_unix);
-    let claim = fields.claim.or(Claim::of_age(fields.age, took));
-    matches!((claim, hit), (Claim::Hit, Hit::Miss) | (Claim::Miss, Hit::Hit))
+    let claim = fields.claim.or(CacheClaim::of_age(fields.age, took));
+    matches!((claim, hit), (CacheClaim::Hit, Hit::Miss) | (CacheClaim::Miss, Hit::Hit))
 }

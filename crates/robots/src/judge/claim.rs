@@ -9,7 +9,7 @@ use bakeoff_wire::http1::items;
 
 /// The cache's statement.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Claim {
+pub enum CacheClaim {
     /// None that could be held against a stamp.
     #[default]
     Nothing,
@@ -21,7 +21,7 @@ pub enum Claim {
     Revalidated,
 }
 
-impl Claim {
+impl CacheClaim {
     /// This statement, or else the other.
     pub const fn or(self, other: Self) -> Self {
         if matches!(self, Self::Nothing) { other } else { self }
@@ -104,41 +104,41 @@ mod tests {
 
     #[test]
     fn cache_status_as_in_the_rfc() {
-        let claim = |text: &str| Claim::of_cache_status(text.as_bytes());
+        let claim = |text: &str| CacheClaim::of_cache_status(text.as_bytes());
         // The examples of RFC 9211 section 3.
-        assert_eq!(claim("ExampleCache; hit; ttl=376"), Claim::Hit);
-        assert_eq!(claim("ExampleCache; fwd=uri-miss"), Claim::Miss);
-        assert_eq!(claim("ExampleCache; fwd=stale; fwd-status=304"), Claim::Revalidated);
-        assert_eq!(claim("ExampleCache; fwd=uri-miss; collapsed; ttl=30"), Claim::Nothing);
-        assert_eq!(claim("ReverseProxy; hit, ForwardProxy; fwd=uri-miss; stored"), Claim::Hit);
-        assert_eq!(claim("A; fwd=miss; collapsed=?0"), Claim::Miss);
-        assert_eq!(claim("A; hit=?0, \"B\"; detail=x"), Claim::Nothing);
-        assert_eq!(claim(";;;=,=;,"), Claim::Nothing);
+        assert_eq!(claim("ExampleCache; hit; ttl=376"), CacheClaim::Hit);
+        assert_eq!(claim("ExampleCache; fwd=uri-miss"), CacheClaim::Miss);
+        assert_eq!(claim("ExampleCache; fwd=stale; fwd-status=304"), CacheClaim::Revalidated);
+        assert_eq!(claim("ExampleCache; fwd=uri-miss; collapsed; ttl=30"), CacheClaim::Nothing);
+        assert_eq!(claim("ReverseProxy; hit, ForwardProxy; fwd=uri-miss; stored"), CacheClaim::Hit);
+        assert_eq!(claim("A; fwd=miss; collapsed=?0"), CacheClaim::Miss);
+        assert_eq!(claim("A; hit=?0, \"B\"; detail=x"), CacheClaim::Nothing);
+        assert_eq!(claim(";;;=,=;,"), CacheClaim::Nothing);
     }
 
     #[test]
     fn x_cache_of_products() {
-        let claim = |text: &str| Claim::of_x_cache(text.as_bytes());
+        let claim = |text: &str| CacheClaim::of_x_cache(text.as_bytes());
         for hit in
             ["HIT", "HIT from squid.example", "TCP_MEM_HIT", "hit-fresh", "MISS, HIT", "STALE", "UPDATING"]
         {
-            assert_eq!(claim(hit), Claim::Hit, "{hit}");
+            assert_eq!(claim(hit), CacheClaim::Hit, "{hit}");
         }
         for miss in ["MISS", "MISS from hit.example", "TCP_MISS", "BYPASS", "EXPIRED", "miss, miss"] {
-            assert_eq!(claim(miss), Claim::Miss, "{miss}");
+            assert_eq!(claim(miss), CacheClaim::Miss, "{miss}");
         }
         for either in ["REVALIDATED", "TCP_REFRESH_UNMODIFIED", "TCP_REFRESH_HIT"] {
-            assert_eq!(claim(either), Claim::Revalidated, "{either}");
+            assert_eq!(claim(either), CacheClaim::Revalidated, "{either}");
         }
-        assert_eq!(claim("none of yours"), Claim::Nothing);
+        assert_eq!(claim("none of yours"), CacheClaim::Nothing);
     }
 
     #[test]
     fn only_an_age_beyond_the_request_s_own_time_says_something() {
         let took = Nanos::from_millis(2_100);
-        assert_eq!(Claim::of_age(None, took).or(Claim::of_age(Some(4), took)), Claim::Nothing);
-        assert_eq!(Claim::of_age(Some(5), took), Claim::Hit);
-        assert_eq!(Claim::of_age(Some(u64::MAX), Nanos::MAX), Claim::Hit);
-        assert_eq!(Claim::Miss.or(Claim::Hit), Claim::Miss);
+        assert_eq!(CacheClaim::of_age(None, took).or(CacheClaim::of_age(Some(4), took)), CacheClaim::Nothing);
+        assert_eq!(CacheClaim::of_age(Some(5), took), CacheClaim::Hit);
+        assert_eq!(CacheClaim::of_age(Some(u64::MAX), Nanos::MAX), CacheClaim::Hit);
+        assert_eq!(CacheClaim::Miss.or(CacheClaim::Hit), CacheClaim::Miss);
     }
 }

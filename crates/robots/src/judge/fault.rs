@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// One fault of a reply, or an event worth counting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Fault {
+pub enum ReplyFault {
     /// Uncachable, no POST, and yet from a cache.
     HitOnUncachable,
     /// A hit although nobody had requested the object. Where a request of the same run that was sent later had fetched
@@ -77,7 +77,7 @@ pub enum Weight {
     Fails,
 }
 
-impl Fault {
+impl ReplyFault {
     /// Every fault, in the order of their places in sets.
     pub const ALL: [Self; 27] = [
         Self::HitOnUncachable,
@@ -231,26 +231,26 @@ impl Fault {
 
 /// A set of faults; a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Faults(u32);
+pub struct FaultSet(u32);
 
-impl Faults {
+impl FaultSet {
     /// None at all.
     pub const NONE: Self = Self(0);
 
     /// Puts one in.
-    pub const fn add(&mut self, fault: Fault) {
+    pub const fn add(&mut self, fault: ReplyFault) {
         self.0 |= fault.bit();
     }
 
     /// Puts one in if `wrong`.
-    pub const fn add_if(&mut self, wrong: bool, fault: Fault) {
+    pub const fn add_if(&mut self, wrong: bool, fault: ReplyFault) {
         if wrong {
             self.add(fault);
         }
     }
 
     /// Whether it is in.
-    pub const fn has(self, fault: Fault) -> bool {
+    pub const fn has(self, fault: ReplyFault) -> bool {
         self.0 & fault.bit() != 0
     }
 
@@ -269,19 +269,19 @@ impl Faults {
         Self(self.0 | others.0)
     }
 
-    /// One after the other, in the order of [`Fault::ALL`].
-    pub fn iter(self) -> impl Iterator<Item = Fault> {
-        Fault::ALL.into_iter().filter(move |fault| self.has(*fault))
+    /// One after the other, in the order of [`ReplyFault::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = ReplyFault> {
+        ReplyFault::ALL.into_iter().filter(move |fault| self.has(*fault))
     }
 
     /// The heaviest weight among them; `Counted` where there is none.
     pub fn weight(self) -> Weight {
-        self.iter().map(Fault::weight).max().unwrap_or(Weight::Counted)
+        self.iter().map(ReplyFault::weight).max().unwrap_or(Weight::Counted)
     }
 }
 
-impl FromIterator<Fault> for Faults {
-    fn from_iter<I: IntoIterator<Item = Fault>>(faults: I) -> Self {
+impl FromIterator<ReplyFault> for FaultSet {
+    fn from_iter<I: IntoIterator<Item = ReplyFault>>(faults: I) -> Self {
         let mut set = Self::NONE;
         faults.into_iter().for_each(|fault| set.add(fault));
         set
@@ -295,9 +295,9 @@ mod tests {
 
     #[test]
     fn labels_are_unique_and_what_is_stored() {
-        let labels: BTreeSet<_> = Fault::ALL.iter().map(|fault| fault.label()).collect();
-        assert_eq!(labels.len(), Fault::ALL.len());
-        for (place, fault) in Fault::ALL.into_iter().enumerate() {
+        let labels: BTreeSet<_> = ReplyFault::ALL.iter().map(|fault| fault.label()).collect();
+        assert_eq!(labels.len(), ReplyFault::ALL.len());
+        for (place, fault) in ReplyFault::ALL.into_iter().enumerate() {
             assert_eq!(fault as usize, place);
             assert_eq!(serde_json::to_string(&fault).unwrap(), format!("\"{}\"", fault.label()));
             assert!(!fault.meaning().is_empty() && !fault.meaning().contains('\n'));
@@ -306,13 +306,13 @@ mod tests {
 
     #[test]
     fn a_set_holds_what_was_put_in_and_knows_its_heaviest() {
-        let set: Faults = [Fault::FalseMiss, Fault::StaleHit].into_iter().collect();
-        assert_eq!(set.iter().collect::<Vec<_>>(), [Fault::StaleHit, Fault::FalseMiss]);
+        let set: FaultSet = [ReplyFault::FalseMiss, ReplyFault::StaleHit].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [ReplyFault::StaleHit, ReplyFault::FalseMiss]);
         assert_eq!(set.weight(), Weight::Reported);
-        assert_eq!(Faults::NONE.weight(), Weight::Counted);
+        assert_eq!(FaultSet::NONE.weight(), Weight::Counted);
         assert!(set.without(set).is_empty() && !set.is_empty());
-        let all: Faults = Fault::ALL.into_iter().collect();
+        let all: FaultSet = ReplyFault::ALL.into_iter().collect();
         assert_eq!(all.weight(), Weight::Fails);
-        assert_eq!(all.iter().count(), Fault::ALL.len());
+        assert_eq!(all.iter().count(), ReplyFault::ALL.len());
     }
 }

@@ -3,16 +3,16 @@
 //! Measuring side, hot, reads untrusted input: no allocation, no panic, nothing refused. A malformed line is passed
 //! over; an unreadable value counts as absent or as unreadable, as its field says.
 
-use super::claim::Claim;
+use super::claim::CacheClaim;
 use bakeoff_wire::digits::decimal_or_most;
 use bakeoff_wire::http1::{ContentCoding, items, parse_http_date};
 use bakeoff_wire::stamp::{self, ReplyStamp};
 
 /// A moment in a header field. Parsed on demand: most are not looked at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment<'a>(Option<&'a [u8]>);
+pub struct HeaderTime<'a>(Option<&'a [u8]>);
 
-impl Moment<'_> {
+impl HeaderTime<'_> {
     /// Whether the field is there, whatever its value; `Expires: 0` is common.
     pub const fn is_there(self) -> bool {
         self.0.is_some()
@@ -90,11 +90,11 @@ pub struct Fields<'a> {
     /// the first.
     pub stamp: Option<ReplyStamp<'a>>,
     /// `Date`
-    pub date: Moment<'a>,
+    pub date: HeaderTime<'a>,
     /// `Last-Modified`
-    pub last_modified: Moment<'a>,
+    pub last_modified: HeaderTime<'a>,
     /// `Expires`
-    pub expires: Moment<'a>,
+    pub expires: HeaderTime<'a>,
     /// `ETag`; empty where there is none.
     pub etag: &'a [u8],
     /// `Content-Type`; empty where there is none.
@@ -114,14 +114,14 @@ pub struct Fields<'a> {
     /// Entries in all `Via` lines.
     pub via: u32,
     /// The statement of `Cache-Status`, or else of `X-Cache`, on a hit.
-    pub claim: Claim,
+    pub claim: CacheClaim,
 }
 
 impl<'a> Fields<'a> {
     /// Reads a head with its first line, for the request with the stamp `ask`.
     pub fn read(head: &'a [u8], ask: u64) -> Self {
         let mut fields = Self::default();
-        let mut x_cache = Claim::Nothing;
+        let mut x_cache = CacheClaim::Nothing;
         let mut begin = 0;
         // The text before the first line's end is the status line; text without an end is no line.
         for end in memchr::memchr_iter(b'\n', head) {
@@ -137,21 +137,21 @@ impl<'a> Fields<'a> {
         fields
     }
 
-    fn take(&mut self, name: &[u8], value: &'a [u8], ask: u64, x_cache: &mut Claim) {
+    fn take(&mut self, name: &[u8], value: &'a [u8], ask: u64, x_cache: &mut CacheClaim) {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
             3 if is("age") => self.age = count(value).or(self.age),
             3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
-            4 if is("date") => self.date = Moment(Some(value)),
+            4 if is("date") => self.date = HeaderTime(Some(value)),
             4 if is("etag") => self.etag = value,
             4 if is("vary") => self.varies |= items(value).any(is_coding),
-            7 if is("expires") => self.expires = Moment(Some(value)),
-            7 if is("x-cache") => *x_cache = x_cache.or(Claim::of_x_cache(value)),
+            7 if is("expires") => self.expires = HeaderTime(Some(value)),
+            7 if is("x-cache") => *x_cache = x_cache.or(CacheClaim::of_x_cache(value)),
             9 if is(stamp::NAME) => self.take_stamp(value, ask),
             10 if is("set-cookie") => self.cookie = true,
             12 if is("content-type") => self.media_type = value,
-            12 if is("cache-status") => self.claim = self.claim.or(Claim::of_cache_status(value)),
-            13 if is("last-modified") => self.last_modified = Moment(Some(value)),
+            12 if is("cache-status") => self.claim = self.claim.or(CacheClaim::of_cache_status(value)),
+            13 if is("last-modified") => self.last_modified = HeaderTime(Some(value)),
             13 if is("cache-control") => self.cache_control.read(value),
             16 if is("content-encoding") => self.coding.read(value),
             13 if is("content-range") => self.content_range = ContentRange::read(value),
@@ -162,8 +162,8 @@ impl<'a> Fields<'a> {
     fn take_stamp(&mut self, value: &'a [u8], ask: u64) {
         let Some(next) = ReplyStamp::parse(value) else { return };
         let nearness = |stamp: &ReplyStamp<'_>| match stamp.told {
-            stamp::Told::Made(made) if made == ask => 2,
-            stamp::Told::Valid(valid) if valid == ask => 1,
+            stamp::OriginAction::Made(made) if made == ask => 2,
+            stamp::OriginAction::Valid(valid) if valid == ask => 1,
             _ => 0,
         };
         if self.stamp.is_none_or(|known| nearness(&next) > nearness(&known)) {
@@ -201,7 +201,7 @@ fn count(digits: &[u8]) -> Option<u64> {
 mod tests {
     use super::*;
     use bakeoff_content::SplitMix64;
-    use bakeoff_wire::stamp::Told;
+    use bakeoff_wire::stamp::OriginAction;
 
     const HEAD: &[u8] = b"HTTP/1.1 200 OK\r\nDate: Sun, 06 Nov 1994 08:49:37 GMT\r\nAGE: 12\r\n\
         Expires: Sun, 06 Nov 1994 08:49:39 GMT\r\nLast-Modified: 0\r\nEtag: W/\"a\"\r\n\
@@ -223,8 +223,11 @@ mod tests {
         assert_eq!((control.max_age, fields.media_type), (Some(30), &b"Text/plain"[..]));
         assert!(fields.varies && fields.cookie);
         assert_eq!(fields.content_range, Some(ContentRange { first: 2, last: 5, whole: Some(10) }));
-        assert_eq!(fields.stamp.map(|stamp| (stamp.told, stamp.version)), Some((Told::Made(0xfe), 3)));
-        assert_eq!((fields.claim, fields.coding), (Claim::Miss, ContentCoding::Gzip));
+        assert_eq!(
+            fields.stamp.map(|stamp| (stamp.told, stamp.version)),
+            Some((OriginAction::Made(0xfe), 3))
+        );
+        assert_eq!((fields.claim, fields.coding), (CacheClaim::Miss, ContentCoding::Gzip));
     }
 
     #[test]
@@ -233,9 +236,9 @@ mod tests {
             x-bakeoff: valid=0000000000000002; object=a; version=1\n\
             x-bakeoff: made=0000000000000003; object=a; version=1\n";
         let told = |ask| Fields::read(head, ask).stamp.map(|stamp| stamp.told);
-        assert_eq!(told(2), Some(Told::Valid(2)));
-        assert_eq!(told(3), Some(Told::Made(3)));
-        assert_eq!(told(9), Some(Told::Made(1)));
+        assert_eq!(told(2), Some(OriginAction::Valid(2)));
+        assert_eq!(told(3), Some(OriginAction::Made(3)));
+        assert_eq!(told(9), Some(OriginAction::Made(1)));
     }
 
     #[test]

@@ -3,12 +3,12 @@
 //! Measuring side, hot, pure. Fields are compared with the origin's truth on the version that the stamp names. A
 //! version that could not come is a fault of its own; nothing is known here of its fields.
 
-use super::head::Moment;
-use super::{Asked, Fault, Faults, Fields, Freshness, GRACE_SECS, Hit, Known, RequestKind};
+use super::head::HeaderTime;
+use super::{FaultSet, Fields, Freshness, GRACE_SECS, Hit, JudgedRequest, Known, ReplyFault, RequestKind};
 use bakeoff_units::Nanos;
 use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::ContentCoding;
-use bakeoff_wire::stamp::Told;
+use bakeoff_wire::stamp::OriginAction;
 
 /// Tolerance of clocks before a Date is off, in seconds. As in Web Polygraph.
 const DATE_SLACK_SECS: u64 = 60;
@@ -21,12 +21,12 @@ const AGE_SLACK_SECS: u64 = 1 + GRACE_SECS;
 const MAX_AGE_AT_MOST: u64 = (1 << 31) - 1;
 
 /// All faults of these fields.
-pub(super) fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> Faults {
-    let mut faults = Faults::NONE;
+pub(super) fn message(asked: &JudgedRequest<'_>, status: u16, fields: &Fields<'_>, hit: Hit) -> FaultSet {
+    let mut faults = FaultSet::NONE;
     if let Some(fault) = date_fault(asked, fields.date, hit) {
         faults.add(fault);
     }
-    faults.add_if(fields.cookie, Fault::CookieAdded);
+    faults.add_if(fields.cookie, ReplyFault::CookieAdded);
     // A 304 need not repeat them, and of a POST's reply nothing is known.
     if !matches!(status, 200 | 206) || asked.kind == RequestKind::Post {
         return faults;
@@ -36,20 +36,20 @@ pub(super) fn message(asked: &Asked<'_>, status: u16, fields: &Fields<'_>, hit: 
     let control = fields.cache_control;
     let other = control.public != truth.cachable || control.forbids() == truth.cachable;
     let lifetime = known.is_some_and(|known| lifetime_changed(asked, known, fields, hit));
-    faults.add_if(other || lifetime, Fault::CachabilityChanged);
+    faults.add_if(other || lifetime, ReplyFault::CachabilityChanged);
     // Whether an object shows validators does not change with its version; our origin shows an ETag for everything.
     let lost_modified = truth.at_sent.last_modified.is_some() && !fields.last_modified.is_there();
-    faults.add_if(lost_modified || fields.etag.is_empty(), Fault::LostValidators);
+    faults.add_if(lost_modified || fields.etag.is_empty(), ReplyFault::LostValidators);
     let validators = known.is_some_and(|known| validators_changed(known, fields));
-    faults.add_if(validators, Fault::ValidatorsChanged);
-    faults.add_if(!fields.media_type.eq_ignore_ascii_case(asked.media_type), Fault::ContentTypeChanged);
-    faults.add_if(truth.gzip && !fields.varies, Fault::VaryLost);
-    faults.add_if(age_wrong(asked, fields, hit), Fault::AgeWrong);
+    faults.add_if(validators, ReplyFault::ValidatorsChanged);
+    faults.add_if(!fields.media_type.eq_ignore_ascii_case(asked.media_type), ReplyFault::ContentTypeChanged);
+    faults.add_if(truth.gzip && !fields.varies, ReplyFault::VaryLost);
+    faults.add_if(age_wrong(asked, fields, hit), ReplyFault::AgeWrong);
     faults
 }
 
 /// Whether Expires or max-age differ from the origin's.
-fn lifetime_changed(asked: &Asked<'_>, known: &Known, fields: &Fields<'_>, hit: Hit) -> bool {
+fn lifetime_changed(asked: &JudgedRequest<'_>, known: &Known, fields: &Fields<'_>, hit: Hit) -> bool {
     let max_age = fields.cache_control.max_age;
     let (least, most) = match known.freshness {
         Freshness::Unsaid => return max_age.is_some(),
@@ -83,12 +83,13 @@ fn validators_changed(known: &Known, fields: &Fields<'_>) -> bool {
 
 /// Whether Age is less or more than it can be. It may be missing where nothing shows that the reply is an old one: a
 /// rewritten Date shows nothing.
-fn age_wrong(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
+fn age_wrong(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
     let Some(date) = fields.date.at() else { return false };
     let (sent, done) = (asked.sent_unix.whole_secs(), asked.done_unix.whole_secs());
     let is_old = date.saturating_add(AGE_SLACK_SECS) < sent;
     // A reply that was validated for another request may have kept the Date of its making.
-    let was_kept = hit == Hit::Hit && fields.stamp.is_some_and(|stamp| matches!(stamp.told, Told::Made(_)));
+    let was_kept =
+        hit == Hit::Hit && fields.stamp.is_some_and(|stamp| matches!(stamp.told, OriginAction::Made(_)));
     let least = if is_old && was_kept { sent - date - AGE_SLACK_SECS } else { 0 };
     let made = match hit {
         _ if is_old => date,
@@ -100,11 +101,11 @@ fn age_wrong(asked: &Asked<'_>, fields: &Fields<'_>, hit: Hit) -> bool {
 }
 
 /// The fault of Date. A hit keeps the Date of the stored reply, which may be old, but not in the future.
-fn date_fault(asked: &Asked<'_>, date: Moment<'_>, hit: Hit) -> Option<Fault> {
-    let Some(date) = date.at() else { return Some(Fault::DateMissing) };
+fn date_fault(asked: &JudgedRequest<'_>, date: HeaderTime<'_>, hit: Hit) -> Option<ReplyFault> {
+    let Some(date) = date.at() else { return Some(ReplyFault::DateMissing) };
     let (sent, done) = (asked.sent_unix.whole_secs(), asked.done_unix.whole_secs());
     let late = date > done.saturating_add(DATE_SLACK_SECS);
     let early = !hit.from_cache() && date.saturating_add(DATE_SLACK_SECS) < sent;
     let quick = asked.done_unix.since(asked.sent_unix) < DATE_LONGEST;
-    (quick && (late || early)).then_some(Fault::DateOff)
+    (quick && (late || early)).then_some(ReplyFault::DateOff)
 }

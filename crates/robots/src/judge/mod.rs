@@ -1,7 +1,7 @@
 //! Judgement of a reply: hit or miss, and all its faults.
 //!
 //! Measuring side, hot: once a reply, on untrusted heads; pure, no allocation, no clock. Judges from outside: by the
-//! stamp that the origin put in, by the origin's truth (`Asked::truth`) and by the message itself. The product's own
+//! stamp that the origin put in, by the origin's truth (`JudgedRequest::truth`) and by the message itself. The product's own
 //! statement on hits is only compared with that. Counts nothing: `ledger` does.
 
 mod asked;
@@ -11,14 +11,14 @@ mod fault;
 mod head;
 mod message;
 
-pub use asked::{Accepts, Asked, Freshness, Known, RequestKind, Truth};
-pub use claim::Claim;
-pub use fault::{Fault, Faults, Weight};
-pub use head::{CacheControl, ContentRange, Fields, Moment};
+pub use asked::{Accepts, Freshness, JudgedRequest, Known, RequestKind, Truth};
+pub use claim::CacheClaim;
+pub use fault::{FaultSet, ReplyFault, Weight};
+pub use head::{CacheControl, ContentRange, Fields, HeaderTime};
 
 use bakeoff_meter::ErrorClass;
 use bakeoff_wire::http1::ContentCoding;
-use bakeoff_wire::stamp::Told;
+use bakeoff_wire::stamp::OriginAction;
 
 /// HTTP's dates and lifetimes are whole seconds, so that a cache that keeps to every rule may give an old version for
 /// up to a second longer. Origin and robots each have a clock, of which either may be a second ahead.
@@ -28,7 +28,7 @@ pub const GRACE_SECS: u64 = 2;
 
 /// The reply as it came.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Came<'a> {
+pub struct ReceivedReply<'a> {
     /// The status, where a head came.
     pub status: Option<u16>,
     /// The whole head with its first line; may be empty.
@@ -74,7 +74,7 @@ pub enum InGzip {
 
 /// Outcome of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum RequestOutcome {
     /// Answered, and its time counts. It may have faults that are the cache's.
     Good,
     /// Broken off by the robot, as it was meant to be.
@@ -87,11 +87,11 @@ pub enum Outcome {
 
 /// The judgement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judged {
+pub struct ReplyJudgement {
     /// The kind of request.
     pub kind: RequestKind,
     /// Its outcome.
-    pub outcome: Outcome,
+    pub outcome: RequestOutcome,
     /// The source of the reply.
     pub hit: Hit,
     /// Whether the object may be kept by caches.
@@ -103,13 +103,13 @@ pub struct Judged {
     /// The form in which it was requested and came.
     pub in_gzip: InGzip,
     /// Faults, and events worth counting.
-    pub faults: Faults,
+    pub faults: FaultSet,
 }
 
-impl Judged {
+impl ReplyJudgement {
     /// Whether the request failed.
     pub const fn failed(&self) -> bool {
-        matches!(self.outcome, Outcome::Wrong | Outcome::Failed(_))
+        matches!(self.outcome, RequestOutcome::Wrong | RequestOutcome::Failed(_))
     }
 
     /// Whether the request counts for hit ratios.
@@ -124,26 +124,27 @@ impl Judged {
 }
 
 /// Judges one request.
-pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
-    let mut judged = Judged {
+pub fn judge(asked: &JudgedRequest<'_>, came: &ReceivedReply<'_>) -> ReplyJudgement {
+    let mut judged = ReplyJudgement {
         kind: asked.kind,
-        outcome: Outcome::Good,
+        outcome: RequestOutcome::Good,
         hit: Hit::Unknown,
         cachable: asked.cachable(),
         repeat: asked.repeat,
         offered: asked.offered(),
         in_gzip: asked.in_gzip(),
-        faults: Faults::NONE,
+        faults: FaultSet::NONE,
     };
     let status = came.status.or_else(|| status_of(came.head));
     if asked.kind == RequestKind::Abort && came.error == Some(ErrorClass::CutOff) {
         // An aborted reply has to be the object.
-        judged.faults.add_if(status.is_some_and(|status| status != 200), Fault::UnexpectedStatus);
-        judged.outcome = if judged.faults.is_empty() { Outcome::Aborted } else { Outcome::Wrong };
+        judged.faults.add_if(status.is_some_and(|status| status != 200), ReplyFault::UnexpectedStatus);
+        judged.outcome =
+            if judged.faults.is_empty() { RequestOutcome::Aborted } else { RequestOutcome::Wrong };
         return judged;
     }
     if let Some(class) = came.error.filter(|class| !speaks_of_content(*class)) {
-        judged.outcome = Outcome::Failed(class);
+        judged.outcome = RequestOutcome::Failed(class);
         return judged;
     }
     let fields = Fields::read(came.head, asked.stamp);
@@ -153,10 +154,10 @@ pub fn judge(asked: &Asked<'_>, came: &Came<'_>) -> Judged {
     }
     judged.faults = checks::faults(asked, came, status, &fields, judged.hit);
     if judged.faults.weight() == Weight::Fails {
-        judged.outcome = Outcome::Wrong;
+        judged.outcome = RequestOutcome::Wrong;
     } else if asked.kind == RequestKind::Abort {
         // All of it was there before the robot could abort: not a request whose time counts either.
-        judged.outcome = Outcome::Aborted;
+        judged.outcome = RequestOutcome::Aborted;
     }
     judged
 }
@@ -176,16 +177,16 @@ const fn speaks_of_content(class: ErrorClass) -> bool {
     )
 }
 
-fn origin_of(asked: &Asked<'_>, fields: &Fields<'_>, status: Option<u16>) -> Hit {
+fn origin_of(asked: &JudgedRequest<'_>, fields: &Fields<'_>, status: Option<u16>) -> Hit {
     match fields.stamp.map(|stamp| stamp.told) {
-        Some(Told::Made(stamp)) if stamp == asked.stamp => Hit::Miss,
+        Some(OriginAction::Made(stamp)) if stamp == asked.stamp => Hit::Miss,
         // The origin's answer to the robot's own condition: nothing need be stored.
-        Some(Told::Valid(stamp))
+        Some(OriginAction::Valid(stamp))
             if stamp == asked.stamp && status == Some(304) && checks::conditional(asked.kind) =>
         {
             Hit::Miss
         }
-        Some(Told::Valid(stamp)) if stamp == asked.stamp => Hit::Revalidated,
+        Some(OriginAction::Valid(stamp)) if stamp == asked.stamp => Hit::Revalidated,
         Some(_) => Hit::Hit,
         // The origin stamps every 304. A cache that makes its own may leave the stamp out.
         None if status == Some(304) && checks::conditional(asked.kind) => Hit::Hit,

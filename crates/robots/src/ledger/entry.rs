@@ -5,16 +5,16 @@
 
 use super::aggregate::Aggregate;
 use super::encoded;
-use crate::judge::{Fault, Judged};
+use crate::judge::{ReplyFault, ReplyJudgement};
 use bakeoff_meter::Histogram;
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 
 /// One request that has ended, as the ledger takes it in. Moments are since the start of the run.
 #[derive(Clone, Copy, Debug)]
-pub struct Entry<'a> {
+pub struct LedgerEntry<'a> {
     /// The judge's judgement.
-    pub judged: Judged,
+    pub judged: ReplyJudgement,
     /// The status, where a head came.
     pub status: Option<u16>,
     /// When it was due.
@@ -39,7 +39,7 @@ pub struct Entry<'a> {
     pub head: &'a [u8],
 }
 
-impl Entry<'_> {
+impl LedgerEntry<'_> {
     fn response(&self) -> Nanos {
         self.done.since(self.due)
     }
@@ -57,7 +57,7 @@ pub struct Traffic {
 }
 
 impl Traffic {
-    pub(super) fn add(&mut self, entry: &Entry<'_>) {
+    pub(super) fn add(&mut self, entry: &LedgerEntry<'_>) {
         self.response_ns.add(entry.response().get());
         self.service_ns.add(entry.done.since(entry.sent).get());
         self.bytes.add(entry.reply_bytes);
@@ -78,7 +78,7 @@ impl Traffic {
 
 /// The same sums with every response time.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub struct Timed {
+pub struct TimedTraffic {
     /// Sums.
     #[serde(flatten)]
     pub traffic: Traffic,
@@ -87,8 +87,8 @@ pub struct Timed {
     pub response: Histogram,
 }
 
-impl Timed {
-    pub(super) fn add(&mut self, entry: &Entry<'_>) {
+impl TimedTraffic {
+    pub(super) fn add(&mut self, entry: &LedgerEntry<'_>) {
         self.traffic.add(entry);
         self.response.record(entry.response());
     }
@@ -140,7 +140,7 @@ impl Pages {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Example {
     /// The fault.
-    pub fault: Fault,
+    pub fault: ReplyFault,
     /// The object's id.
     pub object: String,
     /// When the reply was complete, since the start of the run.
@@ -153,7 +153,7 @@ pub struct Example {
 
 /// The reply's head that came with the first failure of a class: of a proxy that refused a tunnel, its refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct FirstFailure {
     /// The class, by its label.
     pub class: String,
     /// When the request had failed, since the start of the run.

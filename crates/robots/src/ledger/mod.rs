@@ -12,11 +12,11 @@ mod record;
 mod sums;
 
 pub use aggregate::{Aggregate, LevelSum};
-pub use entry::{Entry, Example, Failure, Pages, Timed, Traffic};
-pub use record::{Record, Scope};
+pub use entry::{Example, FirstFailure, LedgerEntry, Pages, TimedTraffic, Traffic};
+pub use record::{LedgerRecord, RecordScope};
 pub use sums::Sums;
 
-use crate::judge::{Faults, Outcome};
+use crate::judge::{FaultSet, RequestOutcome};
 use aggregate::Level;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
@@ -30,7 +30,7 @@ pub const INTERVAL: Nanos = Nanos::from_secs(5);
 pub struct Ledger {
     lane: u32,
     interval: Nanos,
-    records: Sender<Record>,
+    records: Sender<LedgerRecord>,
     /// The current phase; entries before the first one have a phase without a name.
     phase: String,
     /// Intervals closed so far in the run.
@@ -45,14 +45,14 @@ pub struct Ledger {
     in_phase: Sums,
     in_run: Sums,
     /// Faults that have their example.
-    seen: Faults,
+    seen: FaultSet,
     /// Classes of failures that have their example.
     seen_failures: Vec<ErrorClass>,
 }
 
 impl Ledger {
     /// Opens the accounts at `now`. An interval of 0 is taken as [`INTERVAL`].
-    pub fn new(lane: u32, interval: Nanos, now: Nanos, records: Sender<Record>) -> Self {
+    pub fn new(lane: u32, interval: Nanos, now: Nanos, records: Sender<LedgerRecord>) -> Self {
         Self {
             lane,
             interval: if interval == Nanos::ZERO { INTERVAL } else { interval },
@@ -67,7 +67,7 @@ impl Ledger {
             in_interval: Sums::default(),
             in_phase: Sums::default(),
             in_run: Sums::default(),
-            seen: Faults::NONE,
+            seen: FaultSet::NONE,
             seen_failures: Vec::new(),
         }
     }
@@ -86,7 +86,7 @@ impl Ledger {
     }
 
     /// A request ended. `request` writes its line and header; it is called for the first of a fault only.
-    pub fn ended(&mut self, entry: &Entry<'_>, request: impl FnOnce() -> Vec<u8>) {
+    pub fn ended(&mut self, entry: &LedgerEntry<'_>, request: impl FnOnce() -> Vec<u8>) {
         self.tick(entry.done);
         self.level.down(entry.done);
         self.in_interval.enter(entry);
@@ -94,7 +94,7 @@ impl Ledger {
         if !first.is_empty() {
             self.keep_examples(entry, first, &request());
         }
-        if let Outcome::Failed(class) = entry.judged.outcome {
+        if let RequestOutcome::Failed(class) = entry.judged.outcome {
             self.keep_failure(entry, class);
         }
     }
@@ -122,7 +122,7 @@ impl Ledger {
         self.end_phase(now);
         let sums = std::mem::take(&mut self.in_run);
         self.phase.clear();
-        self.send(Scope::Run, self.run_began, now, sums);
+        self.send(RecordScope::Run, self.run_began, now, sums);
     }
 
     fn end_phase(&mut self, now: Nanos) {
@@ -134,7 +134,7 @@ impl Ledger {
         let began = std::mem::replace(&mut self.phase_began, now);
         if now > began || sums.finished + sums.asked > 0 {
             self.in_run.append(&sums);
-            self.send(Scope::Phase, began, now, sums);
+            self.send(RecordScope::Phase, began, now, sums);
         }
     }
 
@@ -145,11 +145,11 @@ impl Ledger {
         self.progress += sums.good;
         self.closed += 1;
         let began = std::mem::replace(&mut self.interval_began, end);
-        self.send(Scope::Interval, began, end, sums);
+        self.send(RecordScope::Interval, began, end, sums);
     }
 
-    fn send(&self, scope: Scope, began: Nanos, ended: Nanos, sums: Sums) {
-        let record = Record {
+    fn send(&self, scope: RecordScope, began: Nanos, ended: Nanos, sums: Sums) {
+        let record = LedgerRecord {
             lane: self.lane,
             scope,
             phase: self.phase.clone(),
@@ -164,7 +164,7 @@ impl Ledger {
     }
 
     #[cold]
-    fn keep_examples(&mut self, entry: &Entry<'_>, first: Faults, request: &[u8]) {
+    fn keep_examples(&mut self, entry: &LedgerEntry<'_>, first: FaultSet, request: &[u8]) {
         self.seen = self.seen.with(first);
         self.in_interval.examples.extend(first.iter().map(|fault| Example {
             fault,
@@ -176,12 +176,12 @@ impl Ledger {
     }
 
     #[cold]
-    fn keep_failure(&mut self, entry: &Entry<'_>, class: ErrorClass) {
+    fn keep_failure(&mut self, entry: &LedgerEntry<'_>, class: ErrorClass) {
         if entry.head.is_empty() || self.seen_failures.contains(&class) {
             return;
         }
         self.seen_failures.push(class);
-        self.in_interval.failures.push(Failure {
+        self.in_interval.failures.push(FirstFailure {
             class: class.as_str().to_owned(),
             done_ns: entry.done.get(),
             reply: String::from_utf8_lossy(entry.head).into_owned(),

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The scope of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
+pub enum RecordScope {
     /// A few seconds of one phase.
     Interval,
     /// A phase.
@@ -18,11 +18,11 @@ pub enum Scope {
 
 /// The sums of one period of one lane.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
+pub struct LedgerRecord {
     /// The lane.
     pub lane: u32,
     /// Its scope.
-    pub scope: Scope,
+    pub scope: RecordScope,
     /// The phase; empty for the run.
     pub phase: String,
     /// Intervals closed so far in the run, this one included.
@@ -37,7 +37,7 @@ pub struct Record {
     pub sums: Sums,
 }
 
-impl Record {
+impl LedgerRecord {
     /// Its length.
     pub const fn span(&self) -> Nanos {
         Nanos::new(self.ended_ns.saturating_sub(self.began_ns))

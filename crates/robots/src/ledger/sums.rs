@@ -6,8 +6,8 @@
 
 use super::aggregate::{Aggregate, LevelSum};
 use super::encoded;
-use super::entry::{Entry, Example, Failure, Pages, Timed, Traffic};
-use crate::judge::{Fault, Hit, InGzip, Outcome, RequestKind};
+use super::entry::{Example, FirstFailure, LedgerEntry, Pages, TimedTraffic, Traffic};
+use crate::judge::{Hit, InGzip, ReplyFault, RequestKind, RequestOutcome};
 use bakeoff_meter::Histogram;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ pub struct Sums {
     /// Failures by class, those of the connection.
     pub errors: BTreeMap<String, u64>,
     /// Faults of replies, of every weight.
-    pub faults: BTreeMap<Fault, u64>,
+    pub faults: BTreeMap<ReplyFault, u64>,
     /// Requests that were sent twice, as a kept connection turned out to be closed; once each in all other counts.
     /// Records of earlier versions have none, nor the two below.
     #[serde(default)]
@@ -44,7 +44,7 @@ pub struct Sums {
     #[serde(default)]
     pub from_store: u64,
     /// Good replies.
-    pub replies: Timed,
+    pub replies: TimedTraffic,
     /// Service times of good replies.
     #[serde(with = "encoded")]
     pub service: Histogram,
@@ -57,11 +57,11 @@ pub struct Sums {
     /// Good replies to basic requests, which alone count below until `fill`.
     pub basic: Traffic,
     /// Hits of which the origin did not hear.
-    pub hits: Timed,
+    pub hits: TimedTraffic,
     /// Hits that the origin confirmed.
-    pub revalidated: Timed,
+    pub revalidated: TimedTraffic,
     /// From the origin.
-    pub misses: Timed,
+    pub misses: TimedTraffic,
     /// Bytes of the replies that an ideal cache would have had.
     pub offered_hit_bytes: Aggregate,
     /// Bytes of the others.
@@ -99,20 +99,20 @@ pub struct Sums {
     pub examples: Vec<Example>,
     /// First failures that came with a reply's head, of the run. Records of earlier versions have none.
     #[serde(default)]
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FirstFailure>,
 }
 
 impl Sums {
     /// Takes one ended request in; `in_flight`, `examples` and `failures` are the ledger's.
-    pub(super) fn enter(&mut self, entry: &Entry<'_>) {
+    pub(super) fn enter(&mut self, entry: &LedgerEntry<'_>) {
         let judged = &entry.judged;
         self.finished += 1;
         self.new_objects += u64::from(!judged.repeat);
         match judged.outcome {
-            Outcome::Good => self.enter_good(entry),
-            Outcome::Aborted => self.aborted += 1,
-            Outcome::Wrong => self.failed += 1,
-            Outcome::Failed(class) => {
+            RequestOutcome::Good => self.enter_good(entry),
+            RequestOutcome::Aborted => self.aborted += 1,
+            RequestOutcome::Wrong => self.failed += 1,
+            RequestOutcome::Failed(class) => {
                 self.failed += 1;
                 match self.errors.get_mut(class.as_str()) {
                     Some(count) => *count += 1,
@@ -129,7 +129,7 @@ impl Sums {
         // A request that never got a connection opened none.
         if entry.reused {
             self.connections_reused += 1;
-        } else if entry.status.is_some() || judged.outcome == Outcome::Aborted {
+        } else if entry.status.is_some() || judged.outcome == RequestOutcome::Aborted {
             self.connections_opened += 1;
         }
         for fault in judged.faults.iter() {
@@ -137,7 +137,7 @@ impl Sums {
         }
     }
 
-    fn enter_good(&mut self, entry: &Entry<'_>) {
+    fn enter_good(&mut self, entry: &LedgerEntry<'_>) {
         self.good += 1;
         self.replies.add(entry);
         self.service.record(entry.done.since(entry.sent));
@@ -153,7 +153,7 @@ impl Sums {
         }
     }
 
-    fn enter_basic(&mut self, entry: &Entry<'_>) {
+    fn enter_basic(&mut self, entry: &LedgerEntry<'_>) {
         let judged = &entry.judged;
         self.basic.add(entry);
         match judged.hit {

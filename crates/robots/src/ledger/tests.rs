@@ -1,19 +1,19 @@
 //! Tests of `ledger`: cases whose answer is known.
 
 use super::*;
-use crate::judge::{Fault, Hit, InGzip, Judged, Outcome, RequestKind};
+use crate::judge::{Hit, InGzip, ReplyFault, ReplyJudgement, RequestKind, RequestOutcome};
 use bakeoff_meter::ErrorClass;
 use std::sync::mpsc::{Receiver, channel};
 
-const GOOD: Judged = Judged {
+const GOOD: ReplyJudgement = ReplyJudgement {
     kind: RequestKind::Basic,
-    outcome: Outcome::Good,
+    outcome: RequestOutcome::Good,
     hit: Hit::Miss,
     cachable: true,
     repeat: false,
     offered: false,
     in_gzip: InGzip::NotAsked,
-    faults: Faults::NONE,
+    faults: FaultSet::NONE,
 };
 
 fn ms(millis: u64) -> Nanos {
@@ -21,8 +21,8 @@ fn ms(millis: u64) -> Nanos {
 }
 
 /// Due at `due`, sent 10 ms later, answered `took` ms after that, 1000 bytes.
-fn entry(judged: Judged, due: u64, took: u64) -> Entry<'static> {
-    Entry {
+fn entry(judged: ReplyJudgement, due: u64, took: u64) -> LedgerEntry<'static> {
+    LedgerEntry {
         judged,
         status: Some(200),
         due: ms(due),
@@ -38,32 +38,32 @@ fn entry(judged: Judged, due: u64, took: u64) -> Entry<'static> {
     }
 }
 
-fn ledger() -> (Ledger, Receiver<Record>) {
+fn ledger() -> (Ledger, Receiver<LedgerRecord>) {
     let (sender, records) = channel();
     (Ledger::new(0, Nanos::ZERO, Nanos::ZERO, sender), records)
 }
 
-fn enter(ledger: &mut Ledger, entry: &Entry<'_>) {
+fn enter(ledger: &mut Ledger, entry: &LedgerEntry<'_>) {
     ledger.asked(entry.due);
     ledger.ended(entry, || b"GET / HTTP/1.1\r\n".to_vec());
 }
 
-fn of(records: Vec<Record>, scope: Scope) -> Vec<Record> {
+fn of(records: Vec<LedgerRecord>, scope: RecordScope) -> Vec<LedgerRecord> {
     records.into_iter().filter(|record| record.scope == scope).collect()
 }
 
 #[test]
 fn hits_misses_and_bytes_come_to_known_ratios() {
     let (mut ledger, records) = ledger();
-    let hit = Judged { hit: Hit::Hit, repeat: true, offered: true, ..GOOD };
+    let hit = ReplyJudgement { hit: Hit::Hit, repeat: true, offered: true, ..GOOD };
     enter(&mut ledger, &entry(GOOD, 0, 100));
     enter(&mut ledger, &entry(hit, 1, 20));
-    enter(&mut ledger, &Entry { reply_bytes: 2000, ..entry(hit, 2, 40) });
-    enter(&mut ledger, &entry(Judged { hit: Hit::Revalidated, ..hit }, 3, 60));
-    enter(&mut ledger, &entry(Judged { cachable: false, ..GOOD }, 4, 100));
-    enter(&mut ledger, &entry(Judged { kind: RequestKind::Reload, ..GOOD }, 5, 100));
+    enter(&mut ledger, &LedgerEntry { reply_bytes: 2000, ..entry(hit, 2, 40) });
+    enter(&mut ledger, &entry(ReplyJudgement { hit: Hit::Revalidated, ..hit }, 3, 60));
+    enter(&mut ledger, &entry(ReplyJudgement { cachable: false, ..GOOD }, 4, 100));
+    enter(&mut ledger, &entry(ReplyJudgement { kind: RequestKind::Reload, ..GOOD }, 5, 100));
     ledger.finish(ms(1000));
-    let run = of(records.iter().collect(), Scope::Run).remove(0).sums;
+    let run = of(records.iter().collect(), RecordScope::Run).remove(0).sums;
     assert_eq!((run.asked, run.finished, run.good, run.failed), (6, 6, 6, 0));
     assert_eq!(run.document_hit_ratio(), Some(0.6));
     assert_eq!(run.byte_hit_ratio(), Some(4000.0 / 6000.0));
@@ -84,19 +84,23 @@ fn hits_misses_and_bytes_come_to_known_ratios() {
 #[test]
 fn failures_are_counted_and_in_no_time() {
     let (mut ledger, records) = ledger();
-    let failed = Judged { outcome: Outcome::Failed(ErrorClass::Reset), ..GOOD };
-    let wrong = Judged { outcome: Outcome::Wrong, faults: [Fault::WrongBytes].into_iter().collect(), ..GOOD };
-    enter(&mut ledger, &Entry { status: None, ..entry(failed, 0, 1) });
-    enter(&mut ledger, &Entry { reused: true, ..entry(failed, 0, 1) });
+    let failed = ReplyJudgement { outcome: RequestOutcome::Failed(ErrorClass::Reset), ..GOOD };
+    let wrong = ReplyJudgement {
+        outcome: RequestOutcome::Wrong,
+        faults: [ReplyFault::WrongBytes].into_iter().collect(),
+        ..GOOD
+    };
+    enter(&mut ledger, &LedgerEntry { status: None, ..entry(failed, 0, 1) });
+    enter(&mut ledger, &LedgerEntry { reused: true, ..entry(failed, 0, 1) });
     enter(&mut ledger, &entry(wrong, 0, 1));
-    enter(&mut ledger, &entry(Judged { outcome: Outcome::Aborted, ..GOOD }, 0, 1));
+    enter(&mut ledger, &entry(ReplyJudgement { outcome: RequestOutcome::Aborted, ..GOOD }, 0, 1));
     ledger.finish(ms(1000));
-    let run = of(records.iter().collect(), Scope::Run).remove(0).sums;
+    let run = of(records.iter().collect(), RecordScope::Run).remove(0).sums;
     assert_eq!((run.good, run.failed, run.aborted, run.finished), (0, 3, 1, 4));
     assert_eq!(run.errors["reset"], 2);
     let kept: Vec<_> = run.failures.iter().map(|kept| (kept.class.as_str(), kept.reply.as_str())).collect();
     assert_eq!(kept, [("reset", "HTTP/1.1 200 OK\r\n\r\n")], "the first of a class, once");
-    assert_eq!(run.faults[&Fault::WrongBytes], 1);
+    assert_eq!(run.faults[&ReplyFault::WrongBytes], 1);
     assert_eq!(run.replies.response.count(), 0);
     assert_eq!(run.error_ratio(), Some(0.75));
     assert_eq!((run.connections_opened, run.connections_reused), (2, 1));
@@ -127,13 +131,13 @@ fn intervals_are_cut_by_time_and_by_phases() {
         })
         .collect();
     let expected = [
-        (Scope::Interval, "warm", 1, 0, 5_000, 1, 1),
-        (Scope::Interval, "warm", 2, 5_000, 10_000, 0, 1),
-        (Scope::Interval, "warm", 3, 10_000, 12_000, 1, 2),
-        (Scope::Phase, "warm", 3, 0, 12_000, 2, 2),
-        (Scope::Interval, "meas", 4, 12_000, 17_000, 0, 2),
-        (Scope::Phase, "meas", 4, 12_000, 17_000, 0, 2),
-        (Scope::Run, "", 4, 0, 17_000, 2, 2),
+        (RecordScope::Interval, "warm", 1, 0, 5_000, 1, 1),
+        (RecordScope::Interval, "warm", 2, 5_000, 10_000, 0, 1),
+        (RecordScope::Interval, "warm", 3, 10_000, 12_000, 1, 2),
+        (RecordScope::Phase, "warm", 3, 0, 12_000, 2, 2),
+        (RecordScope::Interval, "meas", 4, 12_000, 17_000, 0, 2),
+        (RecordScope::Phase, "meas", 4, 12_000, 17_000, 0, 2),
+        (RecordScope::Run, "", 4, 0, 17_000, 2, 2),
     ];
     let expected = expected.map(|(scope, phase, number, began, ended, good, progress)| {
         (scope, phase.to_owned(), number, began, ended, good, progress)
@@ -150,10 +154,10 @@ fn what_is_in_flight_is_carried_over_phases() {
     ledger.ended(&entry(GOOD, 1000, 2990), Vec::new);
     ledger.finish(ms(5000));
     let records: Vec<_> = records.iter().collect();
-    let levels: Vec<_> = of(records.clone(), Scope::Phase).iter().map(|r| r.sums.in_flight).collect();
+    let levels: Vec<_> = of(records.clone(), RecordScope::Phase).iter().map(|r| r.sums.in_flight).collect();
     assert_eq!((levels[0].area, levels[0].last), (2e9, 1));
     assert_eq!((levels[1].area, levels[1].last, levels[1].started), (1e9, 0, 0));
-    let run = &of(records, Scope::Run)[0];
+    let run = &of(records, RecordScope::Run)[0];
     assert_eq!(run.sums.in_flight.mean(run.span()), Some(0.6));
     assert_eq!((run.asked_per_second(), run.replies_per_second()), (Some(0.2), Some(0.2)));
 }
@@ -161,7 +165,8 @@ fn what_is_in_flight_is_carried_over_phases() {
 #[test]
 fn the_first_example_of_a_fault_is_kept_whole_and_no_other() {
     let (mut ledger, records) = ledger();
-    let stale = Judged { hit: Hit::Hit, faults: [Fault::StaleHit].into_iter().collect(), ..GOOD };
+    let stale =
+        ReplyJudgement { hit: Hit::Hit, faults: [ReplyFault::StaleHit].into_iter().collect(), ..GOOD };
     enter(&mut ledger, &entry(stale, 0, 10));
     ledger.ended(&entry(stale, 6000, 10), || unreachable!("only the first is written"));
     ledger.finish(ms(7000));
@@ -170,29 +175,29 @@ fn the_first_example_of_a_fault_is_kept_whole_and_no_other() {
     let example = &records[0].sums.examples[0];
     assert_eq!(
         (example.fault, example.object.as_str(), example.done_ns),
-        (Fault::StaleHit, "w1", 20_000_000)
+        (ReplyFault::StaleHit, "w1", 20_000_000)
     );
     assert_eq!(
         (example.request.as_str(), example.reply.as_str()),
         ("GET / HTTP/1.1\r\n", "HTTP/1.1 200 OK\r\n\r\n")
     );
-    assert_eq!(records[3].sums.faults[&Fault::StaleHit], 2);
+    assert_eq!(records[3].sums.faults[&ReplyFault::StaleHit], 2);
 }
 
 #[test]
 fn records_are_stored_and_read_again() {
     let (mut ledger, records) = ledger();
     ledger.begin_phase("warm", Nanos::ZERO);
-    let hit = Judged {
+    let hit = ReplyJudgement {
         hit: Hit::Hit,
-        faults: [Fault::StaleHit, Fault::RangeIgnored].into_iter().collect(),
+        faults: [ReplyFault::StaleHit, ReplyFault::RangeIgnored].into_iter().collect(),
         ..GOOD
     };
     enter(&mut ledger, &entry(hit, 0, 10));
     ledger.finish(ms(500));
     for record in records.iter() {
         let text = serde_json::to_string(&record).unwrap();
-        let read: Record = serde_json::from_str(&text).unwrap();
+        let read: LedgerRecord = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), text);
         assert_eq!(read.sums.hits.response.buckets(), record.sums.hits.response.buckets());
         assert!(text.contains("\"basic\":{") && text.contains("\"stale-hit\":1"));
@@ -211,13 +216,14 @@ fn pages_are_in_the_period_that_runs_and_records_without_them_are_read() {
     ledger.finish(ms(2000));
     let records: Vec<_> = records.iter().collect();
     let pages = |scope| of(records.clone(), scope).into_iter().map(|record| record.sums.pages);
-    let counts: Vec<_> = pages(Scope::Phase).map(|pages| (pages.good, pages.failed, pages.objects)).collect();
+    let counts: Vec<_> =
+        pages(RecordScope::Phase).map(|pages| (pages.good, pages.failed, pages.objects)).collect();
     assert_eq!(counts, [(2, 1, 4), (1, 0, 1)]);
-    let run = pages(Scope::Run).next().unwrap();
+    let run = pages(RecordScope::Run).next().unwrap();
     assert_eq!((run.response_ns.mean(), run.response.count()), (Some(20e6), 3));
     let mut older = serde_json::to_value(&records[0]).unwrap();
     older["sums"].as_object_mut().unwrap().remove("pages").unwrap();
-    let read: Record = serde_json::from_value(older).unwrap();
+    let read: LedgerRecord = serde_json::from_value(older).unwrap();
     assert_eq!((read.sums.pages.good, read.sums.pages.response.count()), (0, 0));
 }
 

@@ -18,7 +18,7 @@ pub use file::{Awaited, FillGoal, GoalFile, LockFile, PhaseFile, RampFile};
 pub use gate::FillGate;
 pub use loads::{mean_loads, planned_loads};
 pub use parts_gate::PartsGate;
-pub use schedule::{Ended, Finished, Schedule};
+pub use schedule::{EndedPhase, Finished, Schedule};
 
 use bakeoff_units::{Nanos, Ratio};
 

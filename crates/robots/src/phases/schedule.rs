@@ -28,7 +28,7 @@ pub struct Schedule {
     reached: Option<(Nanos, EndReason)>,
     /// When and why it ends, as found by the last look.
     end: Option<(Nanos, EndReason)>,
-    ended: Vec<Ended>,
+    ended: Vec<EndedPhase>,
 }
 
 /// Counts of the current phase so far.
@@ -50,7 +50,7 @@ pub struct Finished {
 
 /// A phase that is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ended {
+pub struct EndedPhase {
     /// Its place in the plan.
     pub phase: usize,
     /// When it began.
@@ -103,7 +103,7 @@ impl Schedule {
     }
 
     /// Those that are over.
-    pub fn ended(&self) -> &[Ended] {
+    pub fn ended(&self) -> &[EndedPhase] {
         &self.ended
     }
 
@@ -144,7 +144,7 @@ impl Schedule {
         if let (Some(parts), EndReason::WithoutOthers) = (&self.parts, why) {
             parts.go_alone();
         }
-        self.ended.push(Ended { phase: self.index, began: self.stretch.began, ended: at, why });
+        self.ended.push(EndedPhase { phase: self.index, began: self.stretch.began, ended: at, why });
         self.index = if why == EndReason::TooManyErrors { self.phases.len() } else { self.index + 1 };
         (self.tally, self.opened, self.reached) = (Tally::default(), None, None);
         let handover = self.stretch.handover(at);

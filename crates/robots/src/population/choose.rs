@@ -9,7 +9,7 @@ use crate::phases::{Factors, Schedule};
 use crate::spec::{Spec, Special};
 use crate::working_set::WorkingSet;
 use bakeoff_content::SplitMix64;
-use bakeoff_content::world::{Model, Name, Object};
+use bakeoff_content::world::{Model, Object, ObjectName};
 use bakeoff_units::Nanos;
 
 /// Neighbours on either side in byte-hit discrimination, as in Web Polygraph.
@@ -73,7 +73,7 @@ impl<'a> Chooser<'a> {
         let server = random.below(u64::from(self.spec.servers.get())) as u16;
         let kind = self.model.draw_kind(&mut random);
         let wanted = random.unit() < self.spec.recurrence.get() * self.factors.recurrence;
-        let name = |number| Name { world: self.world, server, kind, number };
+        let name = |number| ObjectName { world: self.world, server, kind, number };
         let method = self.method(random.unit());
         let repeat = wanted && set.has_any(server, usize::from(kind));
         let object = if repeat {
@@ -113,7 +113,7 @@ impl<'a> Chooser<'a> {
     /// is the page's own and each may be aborted.
     pub(super) fn embedded(
         &self,
-        name: &Name,
+        name: &ObjectName,
         page: RequestKind,
         mut random: SplitMix64,
     ) -> Option<(Object, RequestKind)> {
@@ -135,7 +135,7 @@ impl<'a> Chooser<'a> {
     fn repeated(
         &self,
         set: &mut WorkingSet,
-        name: impl Fn(u64) -> Name,
+        name: impl Fn(u64) -> ObjectName,
         random: &mut SplitMix64,
     ) -> Option<Object> {
         let place = (name(0).server, usize::from(name(0).kind));

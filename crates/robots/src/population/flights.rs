@@ -4,7 +4,7 @@
 
 use super::request_text::method;
 use crate::judge::{Accepts, RequestKind};
-use bakeoff_content::world::Name;
+use bakeoff_content::world::ObjectName;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Method;
 
@@ -14,7 +14,7 @@ pub struct Flight {
     /// In the request's `X-Bakeoff: ask=`; never 0, and no other request of the run has it.
     pub stamp: u64,
     /// The object.
-    pub name: Name,
+    pub name: ObjectName,
     /// Its kind.
     pub kind: RequestKind,
     /// Whether the object had been requested before.

@@ -29,7 +29,7 @@ use crate::judge::RequestKind;
 use crate::phases::{FillGate, Finished, PartsGate, Schedule};
 use crate::spec::Spec;
 use crate::working_set::WorkingSet;
-use bakeoff_content::world::{Model, Name, Object};
+use bakeoff_content::world::{Model, Object, ObjectName};
 use bakeoff_units::Nanos;
 use flights::Slab;
 use launcher::Launcher;
@@ -103,7 +103,7 @@ pub struct Population {
 /// An embedded object that is to be requested.
 #[derive(Clone, Copy, Debug)]
 struct Child {
-    name: Name,
+    name: ObjectName,
     due: Nanos,
     page: u32,
     repeat: bool,
@@ -161,7 +161,7 @@ impl Population {
     }
 
     /// The object of a name of this population's worlds.
-    pub fn object(&self, name: &Name) -> Option<Object> {
+    pub fn object(&self, name: &ObjectName) -> Option<Object> {
         self.model.object(name)
     }
 

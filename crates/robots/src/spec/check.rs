@@ -3,7 +3,7 @@
 use super::{AmountPer, Connections, RobotsFile, Spec, SpecError, Special, SpecialFile};
 use crate::phases::{self, Phase, PhaseFile};
 use crate::popularity::HotSet;
-use crate::working_set::Limit;
+use crate::working_set::GrowthLimit;
 use bakeoff_content::Distribution;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::num::{NonZeroU16, NonZeroU32};
@@ -60,11 +60,11 @@ fn rate(file: &RobotsFile, robots: NonZeroU32) -> Result<Option<PerSecond>, Spec
     }
 }
 
-fn working_set(file: &RobotsFile) -> Result<Limit, SpecError> {
-    let Some(limit) = file.working_set else { return Ok(Limit::None) };
+fn working_set(file: &RobotsFile) -> Result<GrowthLimit, SpecError> {
+    let Some(limit) = file.working_set else { return Ok(GrowthLimit::None) };
     match (limit.length, limit.objects) {
-        (Some(length), None) if length > Nanos::ZERO => Ok(Limit::After(length)),
-        (None, Some(objects)) => Ok(Limit::Objects(objects.get())),
+        (Some(length), None) if length > Nanos::ZERO => Ok(GrowthLimit::After(length)),
+        (None, Some(objects)) => Ok(GrowthLimit::Objects(objects.get())),
         _ => {
             let help = "write { length = \"4h\" } or { objects = 100000 }, not both";
             Err(SpecError::new("working_set", "it needs one limit above zero", help))
@@ -72,10 +72,10 @@ fn working_set(file: &RobotsFile) -> Result<Limit, SpecError> {
     }
 }
 
-fn can_freeze(phases: &[Phase], limit: Limit) -> Result<(), SpecError> {
+fn can_freeze(phases: &[Phase], limit: GrowthLimit) -> Result<(), SpecError> {
     let waits = |phase: &&Phase| phase.goal.lock.is_some_and(|lock| lock.frozen);
     match phases.iter().find(waits) {
-        Some(phase) if limit == Limit::None => {
+        Some(phase) if limit == GrowthLimit::None => {
             let place = format!("phase `{}`, lock", phase.name);
             let help = "give [robots] a working_set, or take \"frozen\" out";
             Err(SpecError::new(&place, "the working set never stops growing", help))

@@ -4,7 +4,7 @@
 
 use super::{Connections, Spec};
 use bakeoff_content::{Distribution, SplitMix64};
-use bakeoff_loadgen::{Limits, Pace, Pools, Reuse};
+use bakeoff_loadgen::{ConnectionLimits, Pace, Pools, Reuse};
 
 /// Draws of requests per connection; after them the first is used again.
 const DRAWS: usize = 8192;
@@ -31,6 +31,6 @@ impl Spec {
         }
         let mut random = SplitMix64::for_purpose(seed, PER_CONNECTION);
         let draws = (0..DRAWS).map(|_| distribution.draw(&mut random).round() as u32);
-        Limits::new(draws).map_or(Reuse::Always, Reuse::Drawn)
+        ConnectionLimits::new(draws).map_or(Reuse::Always, Reuse::Drawn)
     }
 }

@@ -18,7 +18,7 @@ pub use file::{
 
 use crate::phases::{Phase, PhaseFile};
 use crate::popularity::{HotSet, Popularity};
-use crate::working_set::Limit;
+use crate::working_set::GrowthLimit;
 use bakeoff_content::Distribution;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use serde::Deserialize;
@@ -59,7 +59,7 @@ pub struct Spec {
     /// Number of servers, each asked as often as any other.
     pub servers: NonZeroU16,
     /// The end of the working set's growth.
-    pub working_set: Limit,
+    pub working_set: GrowthLimit,
     /// The phases; at least one.
     pub phases: Arc<[Phase]>,
 }

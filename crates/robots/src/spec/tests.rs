@@ -50,7 +50,7 @@ fn polymix_4_reads_as_it_is_meant() {
     assert_eq!(spec.rate.unwrap().get(), 500.0);
     assert_eq!((spec.robots.get(), spec.servers.get()), (1250, 625));
     assert_eq!(spec.connections, Connections::Each(4.try_into().unwrap()));
-    assert_eq!(spec.working_set, Limit::Objects(2_592_000));
+    assert_eq!(spec.working_set, GrowthLimit::Objects(2_592_000));
     assert_eq!(spec.embedded.get(), 1.0);
     assert_eq!((spec.special.ims304.get(), spec.special.post.get()), (0.1, 0.015));
     assert_eq!(spec.post_body.unwrap().mean(), 4096.0);
@@ -76,7 +76,7 @@ fn what_is_left_out_is_one_plain_robot() {
     assert_eq!((spec.recurrence.get(), spec.embedded.get(), spec.accept_gzip.get()), (0.0, 1.0, 0.0));
     assert_eq!(spec.special, Special::default());
     assert_eq!(spec.connections, Connections::All(8192.try_into().unwrap()));
-    assert!(spec.hot_set.is_none() && spec.working_set == Limit::None);
+    assert!(spec.hot_set.is_none() && spec.working_set == GrowthLimit::None);
     assert!(spec.phases[0].measured);
 }
 

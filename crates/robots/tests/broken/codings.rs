@@ -2,8 +2,8 @@
 
 use crate::breakage::Breakage;
 use crate::run::{Seen, through};
-use bakeoff_robots::ideal::Stream;
-use bakeoff_robots::judge::{Fault, InGzip};
+use bakeoff_robots::ideal::RequestStream;
+use bakeoff_robots::judge::{InGzip, ReplyFault};
 use std::collections::BTreeMap;
 
 /// Texts, that outlive the test, and images, which exist in one form.
@@ -39,7 +39,7 @@ const PLAN: &str = "[robots]
 /// Faults other than misses of objects that were requested before, maybe in the other form.
 fn wrong(seen: &Seen) -> BTreeMap<String, u64> {
     let mut wrong = seen.wrong();
-    wrong.remove(Fault::FalseMiss.label());
+    wrong.remove(ReplyFault::FalseMiss.label());
     wrong
 }
 
@@ -68,10 +68,10 @@ fn a_cache_that_obeys_vary_is_found_right_and_has_what_an_ideal_one_has() {
     // Objects that were offered in the other form are misses, of the ideal cache, too.
     let plain = through(Breakage::Nothing, &PLAN.replace("special", "# special"), WORLD).0;
     assert_eq!(wrong(&plain), BTreeMap::new());
-    let ideal = Stream::new(plain.stream.iter().copied()).known_at_once();
+    let ideal = RequestStream::new(plain.stream.iter().copied()).known_at_once();
     assert_eq!(plain.sums.from_cache().count(), ideal.hits);
     let missed = plain.sums.offered_hit_bytes.count - ideal.hits;
-    assert!(missed > 10 && missed == plain.faults(Fault::FalseMiss), "{missed}");
+    assert!(missed > 10 && missed == plain.faults(ReplyFault::FalseMiss), "{missed}");
 }
 
 /// One entry serves both, so that it has all that was offered.
@@ -83,7 +83,7 @@ fn a_cache_that_unpacks_for_who_does_not_accept_it_is_found_right() {
     let (plain, ..) = through(Breakage::Unpacks, &PLAN.replace("special", "# special"), WORLD);
     assert_eq!(plain.wrong(), BTreeMap::new());
     assert_eq!(plain.sums.from_cache().count(), plain.sums.offered_hit_bytes.count);
-    let ideal = Stream::new(plain.stream.iter().copied()).known_at_once();
+    let ideal = RequestStream::new(plain.stream.iter().copied()).known_at_once();
     assert!(plain.sums.from_cache().count() > ideal.hits);
 }
 
@@ -91,9 +91,9 @@ fn a_cache_that_unpacks_for_who_does_not_accept_it_is_found_right() {
 fn a_cache_that_ignores_vary_is_named_for_each_reply_in_the_wrong_form() {
     let (seen, account, _) = through(Breakage::IgnoresVary, &PLAN.replace("special", "# special"), WORLD);
     let wronged = account.wronged.len() as u64;
-    assert_eq!(wrong(&seen), BTreeMap::from([(Fault::UnacceptedCoding.label().to_owned(), wronged)]));
+    assert_eq!(wrong(&seen), BTreeMap::from([(ReplyFault::UnacceptedCoding.label().to_owned(), wronged)]));
     assert!(wronged > 20 && seen.sums.failed == wronged, "{wronged}");
-    let mut found = seen.judged.iter().filter(|(_, judged)| judged.faults.has(Fault::UnacceptedCoding));
+    let mut found = seen.judged.iter().filter(|(_, judged)| judged.faults.has(ReplyFault::UnacceptedCoding));
     assert!(
         found.all(|(stamp, judged)| account.wronged.contains(stamp) && judged.in_gzip == InGzip::NotAsked)
     );
@@ -105,7 +105,7 @@ fn a_cache_that_ignores_vary_is_named_for_each_reply_in_the_wrong_form() {
 fn a_vary_that_is_lost_is_named() {
     let (seen, account, _) = through(Breakage::LosesVary, &PLAN.replace("special", "# special"), WORLD);
     let wronged = account.wronged.len() as u64;
-    assert_eq!(wrong(&seen), BTreeMap::from([(Fault::VaryLost.label().to_owned(), wronged)]));
+    assert_eq!(wrong(&seen), BTreeMap::from([(ReplyFault::VaryLost.label().to_owned(), wronged)]));
     assert!(wronged > 50, "{wronged}");
 }
 
@@ -114,7 +114,7 @@ fn a_byte_that_is_changed_in_a_coded_body_is_found() {
     let plan = PLAN.replace("special", "# special").replace("'50%'", "'100%'");
     let (seen, account, _) = through(Breakage::FlipsABit, &plan, WORLD);
     let wronged = account.wronged.len() as u64;
-    assert_eq!(wrong(&seen), BTreeMap::from([(Fault::WrongBytes.label().to_owned(), wronged)]));
-    let coded = seen.judged.iter().filter(|(_, judged)| judged.faults.has(Fault::WrongBytes));
+    assert_eq!(wrong(&seen), BTreeMap::from([(ReplyFault::WrongBytes.label().to_owned(), wronged)]));
+    let coded = seen.judged.iter().filter(|(_, judged)| judged.faults.has(ReplyFault::WrongBytes));
     assert!(coded.filter(|(_, judged)| judged.in_gzip == InGzip::Came).count() > 50, "{wronged}");
 }

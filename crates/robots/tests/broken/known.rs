@@ -3,7 +3,7 @@
 use crate::breakage::Breakage;
 use crate::proxy::Proxy;
 use crate::run::{Seen, address, origin, robots};
-use bakeoff_robots::ideal::Stream;
+use bakeoff_robots::ideal::RequestStream;
 use std::collections::BTreeMap;
 
 /// PolyMix-1's objects and robots, with its think time in hundredths.
@@ -76,7 +76,8 @@ fn polymix_1_without_a_proxy_takes_as_long_as_its_origin_thinks() {
 fn an_ideal_cache_takes_as_long_as_the_origin_thinks_of_its_misses() {
     attempt(|| {
         let (overhead, seen) = (mean_ms(&ask("", true)), ask(THINK, true));
-        let ideal = Stream::new(seen.stream.iter().copied()).known_when_fetched().document_ratio().unwrap();
+        let ideal =
+            RequestStream::new(seen.stream.iter().copied()).known_when_fetched().document_ratio().unwrap();
         let ratio = seen.sums.document_hit_ratio().unwrap();
         assert!(seen.sums.failed == 0 && ratio > 0.4, "{:?} {ratio}", seen.wrong());
         let (mean, expected) = (mean_ms(&seen), (1.0 - ratio) * THINK_MEAN_MS + overhead);

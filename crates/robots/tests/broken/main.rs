@@ -11,8 +11,8 @@ mod proxy;
 mod run;
 
 use bakeoff_meter::ErrorClass;
-use bakeoff_robots::ideal::Stream;
-use bakeoff_robots::judge::{Fault, Hit, Judged, Outcome, RequestKind, Weight};
+use bakeoff_robots::ideal::RequestStream;
+use bakeoff_robots::judge::{Hit, ReplyFault, ReplyJudgement, RequestKind, RequestOutcome, Weight};
 use breakage::Breakage;
 use proxy::Proxy;
 use run::{Seen, address, origin, robots, through};
@@ -90,7 +90,7 @@ fn assert_named(breakage: Breakage, plan: &str, names: &[&str]) {
 }
 
 #[track_caller]
-fn assert_fault(breakage: Breakage, plan: &str, fault: Fault) {
+fn assert_fault(breakage: Breakage, plan: &str, fault: ReplyFault) {
     assert_named(breakage, plan, &[fault.label()]);
 }
 
@@ -103,7 +103,7 @@ fn an_honest_proxy_is_found_right_and_the_books_of_all_three_agree() {
         assert_eq!((heard(&seen), origins), (account.forwarded, account.forwarded));
         let sums = &seen.sums;
         assert_eq!(sums.from_cache().count(), sums.offered_hit_bytes.count, "every offered hit is one");
-        let ideal = Stream::new(seen.stream.iter().copied()).known_at_once();
+        let ideal = RequestStream::new(seen.stream.iter().copied()).known_at_once();
         assert_eq!((ideal.requests, ideal.hits), (sums.basic.count(), sums.from_cache().count()));
         assert!(sums.hits.traffic.count() > 40 && sums.revalidated.traffic.count() > 15);
     }
@@ -127,7 +127,7 @@ fn an_honest_proxy_is_found_right_by_many_robots_that_break_off() {
     let (seen, _, _) = through(Breakage::Nothing, &plan, WORLD);
     let mut wrong = seen.wrong();
     // Two that ask at once have a miss each.
-    let false_misses = wrong.remove(Fault::FalseMiss.label()).unwrap_or(0);
+    let false_misses = wrong.remove(ReplyFault::FalseMiss.label()).unwrap_or(0);
     assert_eq!(wrong, BTreeMap::new(), "{:#?}", seen.sums.examples);
     let offered = seen.sums.offered_hit_bytes.count;
     assert!(seen.sums.aborted > 10 && false_misses < offered / 3, "{} {false_misses}", seen.sums.aborted);
@@ -138,29 +138,33 @@ fn an_honest_proxy_is_found_right_by_many_robots_that_break_off() {
 fn a_first_request_that_is_overtaken_is_no_false_hit() {
     let many = "[robots]\nrobots = 16\npopularity = 'zipf-recency:1'";
     let (seen, account, origins) = through(Breakage::Dawdles, &PLAIN.replace("[robots]", many), WORLD);
-    let overtaken = |judged: &&Judged| judged.hit.from_cache() && !judged.repeat;
+    let overtaken = |judged: &&ReplyJudgement| judged.hit.from_cache() && !judged.repeat;
     let overtaken = seen.judged.iter().map(|(_, judged)| judged).filter(overtaken).count();
     assert!(overtaken > 0);
-    assert!(seen.wrong().keys().all(|name| name == Fault::FalseMiss.label()), "{:?}", seen.wrong());
+    assert!(seen.wrong().keys().all(|name| name == ReplyFault::FalseMiss.label()), "{:?}", seen.wrong());
     assert_eq!((heard(&seen), origins), (account.forwarded, account.forwarded));
 }
 
 #[test]
 fn private_replies_that_are_kept_are_named() {
-    assert_fault(Breakage::KeepsPrivate, PLAIN, Fault::HitOnUncachable);
+    assert_fault(Breakage::KeepsPrivate, PLAIN, ReplyFault::HitOnUncachable);
 }
 
 #[test]
 fn reloads_that_are_answered_from_the_cache_are_named() {
-    assert_fault(Breakage::IgnoresReload, SPECIAL, Fault::HitOnReload);
+    assert_fault(Breakage::IgnoresReload, SPECIAL, ReplyFault::HitOnReload);
 }
 
 #[test]
 fn a_cache_that_never_keeps_anything_misses_every_offered_hit() {
-    assert_fault(Breakage::NeverKeeps, PLAIN, Fault::FalseMiss);
+    assert_fault(Breakage::NeverKeeps, PLAIN, ReplyFault::FalseMiss);
     let (seen, ..) = through(Breakage::NeverKeeps, PLAIN, WORLD);
-    assert_eq!(seen.faults(Fault::FalseMiss), seen.sums.offered_hit_bytes.count);
-    assert_eq!(Fault::FalseMiss.weight(), Weight::Counted, "no rule says that a cache must keep anything");
+    assert_eq!(seen.faults(ReplyFault::FalseMiss), seen.sums.offered_hit_bytes.count);
+    assert_eq!(
+        ReplyFault::FalseMiss.weight(),
+        Weight::Counted,
+        "no rule says that a cache must keep anything"
+    );
 }
 
 #[test]
@@ -169,8 +173,8 @@ fn a_cache_that_is_gone_round_under_load_is_seen_under_load_alone() {
     let many = PLAIN.replace("[robots]", "[robots]\nrobots = 8");
     let share = |breakage, plan: &str| {
         let (seen, account, _) = through(breakage, plan, &world);
-        assert!(seen.wrong().keys().all(|name| name == Fault::FalseMiss.label()), "{:?}", seen.wrong());
-        let missed = seen.faults(Fault::FalseMiss);
+        assert!(seen.wrong().keys().all(|name| name == ReplyFault::FalseMiss.label()), "{:?}", seen.wrong());
+        let missed = seen.faults(ReplyFault::FalseMiss);
         assert!(missed >= account.wronged.len() as u64, "{missed}");
         missed as f64 / seen.sums.offered_hit_bytes.count as f64
     };
@@ -183,7 +187,7 @@ fn a_cache_that_is_gone_round_under_load_is_seen_under_load_alone() {
 #[test]
 fn a_reply_to_a_post_that_is_kept_is_named() {
     let posting = PLAIN.replace("recurrence = '60%'", "recurrence = '90%'\nspecial = { post = '60%' }");
-    assert_fault(Breakage::KeepsPosts, &posting, Fault::PostKept);
+    assert_fault(Breakage::KeepsPosts, &posting, ReplyFault::PostKept);
 }
 
 /// No reply shows it: the origin has more of them than robots sent, by as many.
@@ -205,17 +209,22 @@ fn posts_that_are_sent_twice_are_counted_by_the_origin() {
 fn objects_that_are_swapped_are_named() {
     let (seen, account, _) = through(Breakage::SwapsObjects, PLAIN, WORLD);
     let wronged = account.wronged.len() as u64;
-    assert_eq!(seen.wrong().remove(Fault::WrongObject.label()), Some(wronged), "{:#?}", seen.sums.examples);
+    assert_eq!(
+        seen.wrong().remove(ReplyFault::WrongObject.label()),
+        Some(wronged),
+        "{:#?}",
+        seen.sums.examples
+    );
     // Another object of the same length has other bytes; its length is its own affair.
-    let others: Vec<_> = seen.sums.faults.keys().filter(|fault| **fault != Fault::WrongObject).collect();
-    assert!(others.iter().all(|fault| **fault == Fault::WrongBytes), "{others:?}");
+    let others: Vec<_> = seen.sums.faults.keys().filter(|fault| **fault != ReplyFault::WrongObject).collect();
+    assert!(others.iter().all(|fault| **fault == ReplyFault::WrongBytes), "{others:?}");
     assert!(wronged > 5 && seen.sums.failed == wronged);
 }
 
 #[test]
 fn bodies_that_are_not_the_object_s_are_named() {
-    assert_fault(Breakage::ShortensBodies, PLAIN, Fault::WrongLength);
-    assert_fault(Breakage::FlipsABit, PLAIN, Fault::WrongBytes);
+    assert_fault(Breakage::ShortensBodies, PLAIN, ReplyFault::WrongLength);
+    assert_fault(Breakage::FlipsABit, PLAIN, ReplyFault::WrongBytes);
     assert_named(Breakage::CutsBodies, PLAIN, &[ErrorClass::Truncated.as_str()]);
     assert_named(Breakage::ClosesEarly, PLAIN, &[ErrorClass::ClosedEarly.as_str()]);
 }
@@ -234,7 +243,7 @@ fn bodies_that_end_before_their_robot_breaks_off_are_named() {
     let world = world.replace("exp:4KB", "const:2B").replace("70%", "100%");
     for (breakage, name) in [
         (Breakage::CutsBodies, ErrorClass::Truncated.as_str()),
-        (Breakage::ShortensBodies, Fault::WrongLength.label()),
+        (Breakage::ShortensBodies, ReplyFault::WrongLength.label()),
     ] {
         let (seen, account, _) = through(breakage, plan, &world);
         let short = seen.sums.failed;
@@ -242,7 +251,7 @@ fn bodies_that_end_before_their_robot_breaks_off_are_named() {
         assert_eq!(seen.sums.finished, 400);
         let aborts = seen.judged.iter().filter(|(_, judged)| judged.kind == RequestKind::Abort);
         let (meant, other): (Vec<_>, Vec<_>) =
-            aborts.partition(|(_, judged)| judged.outcome == Outcome::Aborted);
+            aborts.partition(|(_, judged)| judged.outcome == RequestOutcome::Aborted);
         // About a quarter is spoiled, and half of that ends too early.
         assert!(meant.len() > 200 && other.len() > 10, "{} {}", meant.len(), other.len());
         assert!(other.iter().all(|(stamp, _)| account.wronged.contains(stamp)));
@@ -251,18 +260,18 @@ fn bodies_that_end_before_their_robot_breaks_off_are_named() {
 
 #[test]
 fn header_fields_that_are_lost_or_changed_are_named() {
-    assert_fault(Breakage::LosesLastModified, PLAIN, Fault::LostValidators);
-    assert_fault(Breakage::LosesEtag, PLAIN, Fault::LostValidators);
-    assert_fault(Breakage::ChangesCacheControl, PLAIN, Fault::CachabilityChanged);
-    assert_fault(Breakage::ChangesMaxAge, PLAIN, Fault::CachabilityChanged);
-    assert_fault(Breakage::ChangesEtag, PLAIN, Fault::ValidatorsChanged);
-    assert_fault(Breakage::ChangesLastModified, PLAIN, Fault::ValidatorsChanged);
-    assert_fault(Breakage::ChangesContentType, PLAIN, Fault::ContentTypeChanged);
-    assert_fault(Breakage::AddsCookies, PLAIN, Fault::CookieAdded);
-    assert_fault(Breakage::AddsToAge, PLAIN, Fault::AgeWrong);
-    assert_fault(Breakage::DropsDates, PLAIN, Fault::DateMissing);
-    assert_fault(Breakage::DatesAhead, PLAIN, Fault::DateOff);
-    assert_fault(Breakage::ClaimsHits, PLAIN, Fault::ProductDisagrees);
+    assert_fault(Breakage::LosesLastModified, PLAIN, ReplyFault::LostValidators);
+    assert_fault(Breakage::LosesEtag, PLAIN, ReplyFault::LostValidators);
+    assert_fault(Breakage::ChangesCacheControl, PLAIN, ReplyFault::CachabilityChanged);
+    assert_fault(Breakage::ChangesMaxAge, PLAIN, ReplyFault::CachabilityChanged);
+    assert_fault(Breakage::ChangesEtag, PLAIN, ReplyFault::ValidatorsChanged);
+    assert_fault(Breakage::ChangesLastModified, PLAIN, ReplyFault::ValidatorsChanged);
+    assert_fault(Breakage::ChangesContentType, PLAIN, ReplyFault::ContentTypeChanged);
+    assert_fault(Breakage::AddsCookies, PLAIN, ReplyFault::CookieAdded);
+    assert_fault(Breakage::AddsToAge, PLAIN, ReplyFault::AgeWrong);
+    assert_fault(Breakage::DropsDates, PLAIN, ReplyFault::DateMissing);
+    assert_fault(Breakage::DatesAhead, PLAIN, ReplyFault::DateOff);
+    assert_fault(Breakage::ClaimsHits, PLAIN, ReplyFault::ProductDisagrees);
 }
 
 #[test]
@@ -271,26 +280,26 @@ fn another_expires_is_named_where_it_does_not_move_with_the_clock() {
     let world = format!("[[content]]{}", lasting.replace("share = \"70%\"", ""));
     let (seen, account, _) = through(Breakage::ChangesExpires, PLAIN, &world);
     let wronged = account.wronged.len() as u64;
-    assert_eq!(seen.wrong(), BTreeMap::from([(Fault::CachabilityChanged.label().to_owned(), wronged)]));
+    assert_eq!(seen.wrong(), BTreeMap::from([(ReplyFault::CachabilityChanged.label().to_owned(), wronged)]));
 }
 
 #[test]
 fn statuses_that_do_not_answer_the_request_are_named() {
-    assert_fault(Breakage::Sends304Unasked, PLAIN, Fault::Wrong304);
-    assert_fault(Breakage::Sends304Unasked, SPECIAL, Fault::Wrong304);
-    assert_fault(Breakage::MatchesAnyTag, TAGGED, Fault::Wrong304);
-    assert_fault(Breakage::IgnoresConditions, TAGGED, Fault::Wrong200);
-    assert_fault(Breakage::IgnoresConditions, SPECIAL, Fault::Wrong200);
-    assert_fault(Breakage::IgnoresRanges, SPECIAL, Fault::RangeIgnored);
-    assert_fault(Breakage::ShiftsRanges, SPECIAL, Fault::RangeWrong);
-    assert_fault(Breakage::Refuses, PLAIN, Fault::UnexpectedStatus);
+    assert_fault(Breakage::Sends304Unasked, PLAIN, ReplyFault::Wrong304);
+    assert_fault(Breakage::Sends304Unasked, SPECIAL, ReplyFault::Wrong304);
+    assert_fault(Breakage::MatchesAnyTag, TAGGED, ReplyFault::Wrong304);
+    assert_fault(Breakage::IgnoresConditions, TAGGED, ReplyFault::Wrong200);
+    assert_fault(Breakage::IgnoresConditions, SPECIAL, ReplyFault::Wrong200);
+    assert_fault(Breakage::IgnoresRanges, SPECIAL, ReplyFault::RangeIgnored);
+    assert_fault(Breakage::ShiftsRanges, SPECIAL, ReplyFault::RangeWrong);
+    assert_fault(Breakage::Refuses, PLAIN, ReplyFault::UnexpectedStatus);
 }
 
 #[test]
 fn replies_of_nobody_and_loops_are_named() {
-    assert_fault(Breakage::DropsStamps, PLAIN, Fault::ForeignReply);
-    assert_fault(Breakage::FindsALoop, PLAIN, Fault::Loop);
-    assert_fault(Breakage::GoesRound, PLAIN, Fault::Loop);
+    assert_fault(Breakage::DropsStamps, PLAIN, ReplyFault::ForeignReply);
+    assert_fault(Breakage::FindsALoop, PLAIN, ReplyFault::Loop);
+    assert_fault(Breakage::GoesRound, PLAIN, ReplyFault::Loop);
 }
 
 /// Nobody knows better than the robots when an object changed: within the seconds that dates and clocks cannot tell
@@ -305,11 +314,11 @@ fn old_versions_are_named_and_an_honest_proxy_has_none() {
         name = 'all'
         goal = { transactions = 2000 }";
     let (seen, ..) = through(Breakage::Nothing, plan, CHANGING);
-    let notes = |seen: &Seen| seen.wrong().keys().all(|name| name == Fault::FalseMiss.label());
+    let notes = |seen: &Seen| seen.wrong().keys().all(|name| name == ReplyFault::FalseMiss.label());
     assert!(notes(&seen), "{:?} {:#?}", seen.wrong(), seen.sums.examples);
     let (seen, account, _) = through(Breakage::ServesStale, plan, CHANGING);
-    let stale = seen.faults(Fault::StaleHit);
-    assert_eq!(seen.wrong(), BTreeMap::from([(Fault::StaleHit.label().to_owned(), stale)]));
+    let stale = seen.faults(ReplyFault::StaleHit);
+    assert_eq!(seen.wrong(), BTreeMap::from([(ReplyFault::StaleHit.label().to_owned(), stale)]));
     assert!(stale > 50 && stale <= account.wronged.len() as u64, "{stale} {}", account.wronged.len());
 }
 
@@ -322,5 +331,5 @@ fn what_another_run_left_in_the_cache_is_named() {
     let seen = robots(PLAIN, &world, proxy.address);
     let new_hits = seen.judged.iter().filter(|(_, judged)| judged.hit == Hit::Hit && !judged.repeat).count();
     assert!(new_hits > 50, "{new_hits}");
-    assert_eq!(seen.wrong(), BTreeMap::from([(Fault::FalseHit.label().to_owned(), new_hits as u64)]));
+    assert_eq!(seen.wrong(), BTreeMap::from([(ReplyFault::FalseHit.label().to_owned(), new_hits as u64)]));
 }

@@ -3,15 +3,15 @@
 use crate::breakage::Breakage;
 use crate::proxy::{Account, Proxy};
 use bakeoff_content::Catalogue;
-use bakeoff_loadgen::{BodyCheck, Job, Station, Target};
-use bakeoff_origin::{Costs, Options, Origin, World};
-use bakeoff_robots::judge::{Fault, Judged};
-use bakeoff_robots::ledger::{INTERVAL, Ledger, Scope, Sums};
+use bakeoff_loadgen::{BodyCheck, Station, StationJob, Target};
+use bakeoff_origin::{Costs, Origin, OriginOptions, World};
+use bakeoff_robots::judge::{ReplyFault, ReplyJudgement};
+use bakeoff_robots::ledger::{INTERVAL, Ledger, RecordScope, Sums};
 use bakeoff_robots::phases::FillGate;
 use bakeoff_robots::population::{Lane, Population, Setting, TargetForm};
 use bakeoff_robots::robots::Robots;
 use bakeoff_robots::spec::Spec;
-use bakeoff_robots::stream::Request;
+use bakeoff_robots::stream::StreamRequest;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
 use std::collections::BTreeMap;
@@ -24,9 +24,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub(crate) struct Seen {
     pub(crate) sums: Sums,
     /// Every request with its stamp, and how it was judged.
-    pub(crate) judged: Vec<(u64, Judged)>,
+    pub(crate) judged: Vec<(u64, ReplyJudgement)>,
     /// Those by which a cache may have come to know objects.
-    pub(crate) stream: Vec<Request>,
+    pub(crate) stream: Vec<StreamRequest>,
 }
 
 impl Seen {
@@ -36,7 +36,7 @@ impl Seen {
         faults.chain(self.sums.errors.clone()).collect()
     }
 
-    pub(crate) fn faults(&self, fault: Fault) -> u64 {
+    pub(crate) fn faults(&self, fault: ReplyFault) -> u64 {
         self.sums.faults.get(&fault).copied().unwrap_or(0)
     }
 }
@@ -44,7 +44,7 @@ impl Seen {
 /// An origin of this world; `world` is its TOML.
 pub(crate) fn origin(world: &str) -> (Origin, World) {
     let world = World::from_toml(world).unwrap();
-    let options = Options {
+    let options = OriginOptions {
         address: "127.0.0.1:0".parse().unwrap(),
         threads: 1,
         catalogue: Catalogue::default(),
@@ -80,11 +80,11 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
     let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, send);
     let robots =
         Robots::new(Population::new(spec.clone(), model, setting), ledger, &target).telling(move |heard| {
-            let request = Request::answered(heard);
+            let request = StreamRequest::answered(heard);
             tell.send((heard.flight.stamp, heard.entry.judged, request)).unwrap();
         });
     let interrupted = AtomicBool::new(false);
-    let job = Job {
+    let job = StationJob {
         sources: vec![robots],
         robots: Vec::new(),
         pace: spec.pace(),
@@ -97,7 +97,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
     };
     let (_, mut sources) = Station::new(target, 1, Vec::new()).unwrap().run_heard(job).unwrap();
     sources.remove(0).finish();
-    let run = records.iter().find(|record| record.scope == Scope::Run).unwrap();
+    let run = records.iter().find(|record| record.scope == RecordScope::Run).unwrap();
     let (mut judged, mut stream) = (Vec::new(), Vec::new());
     for (stamp, of_one, request) in told {
         judged.push((stamp, of_one));

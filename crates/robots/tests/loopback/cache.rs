@@ -1,8 +1,8 @@
 //! A cache and its origin in one: a thread for each connection, all behind one lock. Slow and simple.
 
-use bakeoff_content::world::{Model, Name, Object};
+use bakeoff_content::world::{Model, Object, ObjectName};
 use bakeoff_wire::http1::{http_date, parse_http_date};
-use bakeoff_wire::stamp::{ReplyStamp, Told, parse_ask};
+use bakeoff_wire::stamp::{OriginAction, ReplyStamp, parse_ask};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -29,9 +29,9 @@ struct Store {
     model: Arc<Model>,
     manner: Manner,
     /// The stamp of the request for which each object was fetched.
-    held: HashMap<Name, u64>,
+    held: HashMap<ObjectName, u64>,
     asked: u64,
-    last: Option<Name>,
+    last: Option<ObjectName>,
 }
 
 /// A request's lines.
@@ -96,7 +96,7 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
 impl Store {
     fn answer(&mut self, request: &Request) -> Vec<u8> {
         self.asked += 1;
-        let mut name = Name::parse_path(request.path.as_bytes()).unwrap();
+        let mut name = ObjectName::parse_path(request.path.as_bytes()).unwrap();
         let before = self.last.replace(name);
         if self.manner == Manner::Confused && self.asked >= 1000 {
             name = before.unwrap();
@@ -110,11 +110,11 @@ impl Store {
         let since =
             request.fields.get("if-modified-since").map(|date| parse_http_date(date.as_bytes()).unwrap());
         if since.is_some_and(|since| version.last_modified.is_some_and(|modified| modified <= since)) {
-            return reply("304 Not Modified", &object, Told::Valid(ask), now, None);
+            return reply("304 Not Modified", &object, OriginAction::Valid(ask), now, None);
         }
         let held = self.held.get(&name).copied().filter(|_| !reload);
         let posted = request.method == "POST";
-        let told = Told::Made(held.filter(|_| !posted).unwrap_or(ask));
+        let told = OriginAction::Made(held.filter(|_| !posted).unwrap_or(ask));
         if plain && object.cachable && held.is_none() {
             self.held.insert(name, ask);
         }
@@ -132,7 +132,7 @@ impl Store {
 }
 
 /// With the bytes from first to last, or with none.
-fn reply(status: &str, object: &Object, told: Told, now: u64, part: Option<(u64, u64)>) -> Vec<u8> {
+fn reply(status: &str, object: &Object, told: OriginAction, now: u64, part: Option<(u64, u64)>) -> Vec<u8> {
     let version = object.at(now);
     let len = part.map_or(object.body.len(), |(first, last)| last.wrapping_sub(first).wrapping_add(1));
     let mut head =

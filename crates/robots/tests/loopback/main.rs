@@ -5,9 +5,9 @@
 mod cache;
 
 use bakeoff_content::world::Model;
-use bakeoff_loadgen::{BodyCheck, Job, Recording, Station, Target};
-use bakeoff_robots::judge::{Fault, RequestKind};
-use bakeoff_robots::ledger::{INTERVAL, Ledger, Record, Scope};
+use bakeoff_loadgen::{BodyCheck, Recording, Station, StationJob, Target};
+use bakeoff_robots::judge::{ReplyFault, RequestKind};
+use bakeoff_robots::ledger::{INTERVAL, Ledger, LedgerRecord, RecordScope};
 use bakeoff_robots::phases::{EndReason, FillGate};
 use bakeoff_robots::population::{Lane, Population, Setting, TargetForm};
 use bakeoff_robots::robots::Robots;
@@ -40,7 +40,7 @@ const MODEL: &str = r#"
 struct Outcome {
     recording: Recording,
     population: Population,
-    phases: Vec<Record>,
+    phases: Vec<LedgerRecord>,
     asked: u64,
 }
 
@@ -62,7 +62,7 @@ fn run(manner: Manner, robots: &str, phases: &str) -> Outcome {
     let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, send);
     let robots = Robots::new(Population::new(spec.clone(), model, setting), ledger, &target);
     let interrupted = AtomicBool::new(false);
-    let job = Job {
+    let job = StationJob {
         sources: vec![robots],
         robots: Vec::new(),
         pace: spec.pace(),
@@ -77,7 +77,7 @@ fn run(manner: Manner, robots: &str, phases: &str) -> Outcome {
     let (recording, mut sources) = station.run_heard(job).unwrap();
     let population = sources.remove(0).finish();
     drop(station);
-    let phases = records.iter().filter(|record| record.scope == Scope::Phase).collect();
+    let phases = records.iter().filter(|record| record.scope == RecordScope::Phase).collect();
     Outcome { recording, population, phases, asked: cache.asked() }
 }
 
@@ -105,12 +105,12 @@ fn an_honest_cache_gives_every_offered_hit_and_has_no_fault() {
         let sums = &record.sums;
         assert_eq!((sums.failed, &sums.errors), (0, &Default::default()), "{:?}", sums.examples);
         // An object whose first request was no plain GET may not be there yet.
-        let only_late = sums.faults.keys().all(|fault| *fault == Fault::FalseMiss);
+        let only_late = sums.faults.keys().all(|fault| *fault == ReplyFault::FalseMiss);
         assert!(only_late, "{:?} {:#?}", sums.faults, sums.examples);
     }
     let meas = &outcome.phases[1].sums;
     let (hits, offered) = (meas.hits.traffic.count(), meas.offered_hit_bytes.count);
-    let missed = meas.faults.get(&Fault::FalseMiss).copied().unwrap_or(0);
+    let missed = meas.faults.get(&ReplyFault::FalseMiss).copied().unwrap_or(0);
     assert_eq!(hits + meas.revalidated.traffic.count(), offered - missed);
     assert!(hits > 800, "{hits}");
     let pages: u64 = outcome.phases.iter().map(|record| record.sums.pages.good).sum();
@@ -131,7 +131,12 @@ fn a_cache_that_gives_the_wrong_object_ends_the_test() {
     let ended = outcome.population.schedule().ended();
     assert_eq!((ended.len(), ended[1].why), (2, EndReason::TooManyErrors));
     let meas = outcome.phases.iter().find(|record| record.phase == "meas").unwrap();
-    assert!(meas.sums.faults.keys().any(|fault| matches!(fault, Fault::WrongObject | Fault::WrongBytes)));
+    assert!(
+        meas.sums
+            .faults
+            .keys()
+            .any(|fault| matches!(fault, ReplyFault::WrongObject | ReplyFault::WrongBytes))
+    );
 }
 
 #[test]

@@ -9,7 +9,7 @@ const MOST_CELLS: usize = 4096;
 
 /// One level of one factor. Level 0 is the factor's reference: "off".
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct FactorLevel {
+pub struct DesignLevel {
     /// The factor, from 0.
     pub factor: usize,
     /// Its level, from 0.
@@ -18,17 +18,17 @@ pub struct FactorLevel {
 
 /// Factors and the cells in which their levels were measured together: all of them, or any subset.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Design {
+pub struct FactorialDesign {
     levels: Vec<usize>,
     /// Its level in each factor, per cell.
     cells: Vec<Vec<usize>>,
     cell_of: BTreeMap<Vec<usize>, usize>,
 }
 
-impl Design {
+impl FactorialDesign {
     /// A design of the listed cells. `levels` is the number of levels per factor, a cell is its
     /// level in each factor.
-    pub fn listed(levels: Vec<usize>, cells: Vec<Vec<usize>>) -> Result<Design, DesignError> {
+    pub fn listed(levels: Vec<usize>, cells: Vec<Vec<usize>>) -> Result<FactorialDesign, DesignError> {
         check_levels(&levels)?;
         if cells.is_empty() {
             return Err(DesignError::NoCells);
@@ -43,11 +43,11 @@ impl Design {
                 return Err(DesignError::Duplicate { first, second: cell });
             }
         }
-        Ok(Design { levels, cells, cell_of })
+        Ok(FactorialDesign { levels, cells, cell_of })
     }
 
     /// The design of all cells there can be, the last factor changing fastest.
-    pub fn crossed(levels: Vec<usize>) -> Result<Design, DesignError> {
+    pub fn crossed(levels: Vec<usize>) -> Result<FactorialDesign, DesignError> {
         check_levels(&levels)?;
         let count = levels.iter().try_fold(1_usize, |count, &n| count.checked_mul(n));
         if count.is_none_or(|count| count > MOST_CELLS) {
@@ -59,7 +59,7 @@ impl Design {
             });
             widened.collect()
         });
-        Design::listed(levels, cells)
+        FactorialDesign::listed(levels, cells)
     }
 
     /// Levels per factor.
@@ -78,7 +78,7 @@ impl Design {
     }
 
     /// Whether this is a level of the design other than a reference.
-    pub(super) fn is_treatment(&self, at: FactorLevel) -> bool {
+    pub(super) fn is_treatment(&self, at: DesignLevel) -> bool {
         at.level > 0 && self.levels.get(at.factor).is_some_and(|&n| at.level < n)
     }
 }
@@ -99,7 +99,7 @@ fn check_cell(cell: usize, setting: &[usize], levels: &[usize]) -> Result<(), De
     }
     match setting.iter().zip(levels).position(|(level, n)| level >= n) {
         Some(factor) => {
-            let at = FactorLevel { factor, level: setting[factor] };
+            let at = DesignLevel { factor, level: setting[factor] };
             Err(DesignError::OutOfRange { cell, at, levels: levels[factor] })
         }
         None => Ok(()),
@@ -134,7 +134,7 @@ pub enum DesignError {
         /// The cell.
         cell: usize,
         /// The factor, and the level it lacks.
-        at: FactorLevel,
+        at: DesignLevel,
         /// Number of levels of the factor.
         levels: usize,
     },
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn crossing_gives_every_cell_once_and_in_order() {
-        let design = Design::crossed(vec![2, 3]).unwrap();
+        let design = FactorialDesign::crossed(vec![2, 3]).unwrap();
         assert_eq!(design.cells(), [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]);
         assert_eq!(design.cell(&[1, 2]), Some(5));
         assert_eq!((design.cell(&[2, 0]), design.cell(&[0])), (None, None));
@@ -194,23 +194,23 @@ mod tests {
     fn what_is_no_design_is_refused_by_name() {
         let listed = |levels: &[usize], cells: &[&[usize]]| {
             let cells = cells.iter().map(|cell| cell.to_vec()).collect();
-            Design::listed(levels.to_vec(), cells).unwrap_err()
+            FactorialDesign::listed(levels.to_vec(), cells).unwrap_err()
         };
         assert_eq!(listed(&[], &[&[]]), DesignError::NoFactors);
         assert_eq!(listed(&[2, 0], &[&[0, 0]]), DesignError::NoLevels { factor: 1 });
         assert_eq!(listed(&[2], &[]), DesignError::NoCells);
         assert_eq!(listed(&[2], &[&[0], &[0, 1]]), DesignError::WrongLength { cell: 1, have: 2, need: 1 });
-        let at = FactorLevel { factor: 1, level: 3 };
+        let at = DesignLevel { factor: 1, level: 3 };
         assert_eq!(listed(&[2, 3], &[&[0, 3]]), DesignError::OutOfRange { cell: 0, at, levels: 3 });
         assert_eq!(listed(&[2], &[&[1], &[0], &[1]]), DesignError::Duplicate { first: 0, second: 2 });
-        assert_eq!(Design::crossed(vec![64, 65]), Err(DesignError::TooManyCells));
-        assert_eq!(Design::crossed(vec![usize::MAX, 3]), Err(DesignError::TooManyCells));
-        assert_eq!(Design::crossed(vec![2; 12]).unwrap().cells().len(), MOST_CELLS);
+        assert_eq!(FactorialDesign::crossed(vec![64, 65]), Err(DesignError::TooManyCells));
+        assert_eq!(FactorialDesign::crossed(vec![usize::MAX, 3]), Err(DesignError::TooManyCells));
+        assert_eq!(FactorialDesign::crossed(vec![2; 12]).unwrap().cells().len(), MOST_CELLS);
     }
 
     #[test]
     fn a_refusal_says_where_and_what_to_do() {
-        let at = FactorLevel { factor: 1, level: 3 };
+        let at = DesignLevel { factor: 1, level: 3 };
         let said = DesignError::OutOfRange { cell: 0, at, levels: 3 }.to_string();
         assert_eq!(said, "cell 0 has level 3 of factor 1, which has levels 0 to 2 only");
     }

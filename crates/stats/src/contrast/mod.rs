@@ -19,27 +19,27 @@ mod together;
 
 use std::collections::BTreeSet;
 
-pub use design::{Design, DesignError, FactorLevel};
+pub use design::{DesignError, DesignLevel, FactorialDesign};
 pub use together::{Square, Together};
 
 /// The quantity that a contrast estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term {
     /// Cost of one level against its factor's reference.
-    Main(FactorLevel),
+    Main(DesignLevel),
     /// Cost of two levels of two factors together beyond the product of both.
     Interaction {
         /// The level of the factor named first in the design.
-        first: FactorLevel,
+        first: DesignLevel,
         /// The other.
-        second: FactorLevel,
+        second: DesignLevel,
     },
 }
 
 impl Term {
     /// The levels that the cells of one setting have, each with its sign.
-    fn corners(self) -> Vec<(Vec<FactorLevel>, f64)> {
-        let off = |at: FactorLevel| FactorLevel { level: 0, ..at };
+    fn corners(self) -> Vec<(Vec<DesignLevel>, f64)> {
+        let off = |at: DesignLevel| DesignLevel { level: 0, ..at };
         match self {
             Term::Main(at) => vec![(vec![at], 1.0), (vec![off(at)], -1.0)],
             Term::Interaction { first: a, second: b } => vec![
@@ -94,7 +94,7 @@ pub struct NotEstimable {
 
 impl NotEstimable {
     /// The sentence for it. `name` gives a level as people know it, such as `tls = on`.
-    pub fn sentence(&self, name: impl Fn(FactorLevel) -> String) -> String {
+    pub fn sentence(&self, name: impl Fn(DesignLevel) -> String) -> String {
         let what = match self.term {
             Term::Main(at) => format!("the effect of {}", name(at)),
             Term::Interaction { first, second } => {
@@ -104,7 +104,7 @@ impl NotEstimable {
         let cell = |setting: &Vec<usize>| {
             let levels = setting.iter().enumerate();
             let names: Vec<String> =
-                levels.map(|(factor, &level)| name(FactorLevel { factor, level })).collect();
+                levels.map(|(factor, &level)| name(DesignLevel { factor, level })).collect();
             format!("({})", names.join(", "))
         };
         let cells: Vec<String> = self.missing.iter().map(cell).collect();
@@ -123,7 +123,7 @@ pub struct Contrasts {
 }
 
 /// Every main effect and every interaction of two factors.
-pub fn contrasts(design: &Design) -> Contrasts {
+pub fn contrasts(design: &FactorialDesign) -> Contrasts {
     let mut found = Contrasts { estimable: Vec::new(), not_estimable: Vec::new() };
     for term in terms(design.levels()) {
         match contrast(design, term) {
@@ -135,10 +135,10 @@ pub fn contrasts(design: &Design) -> Contrasts {
 }
 
 fn terms(levels: &[usize]) -> Vec<Term> {
-    let treatments: Vec<FactorLevel> = levels
+    let treatments: Vec<DesignLevel> = levels
         .iter()
         .enumerate()
-        .flat_map(|(factor, &n)| (1..n).map(move |level| FactorLevel { factor, level }))
+        .flat_map(|(factor, &n)| (1..n).map(move |level| DesignLevel { factor, level }))
         .collect();
     let mut terms: Vec<Term> = treatments.iter().copied().map(Term::Main).collect();
     for (i, &first) in treatments.iter().enumerate() {
@@ -148,7 +148,7 @@ fn terms(levels: &[usize]) -> Vec<Term> {
     terms
 }
 
-fn contrast(design: &Design, term: Term) -> Result<Contrast, NotEstimable> {
+fn contrast(design: &FactorialDesign, term: Term) -> Result<Contrast, NotEstimable> {
     let corners = term.corners();
     let mut weights = Vec::new();
     let mut fewest: Option<Vec<Vec<usize>>> = None;
@@ -171,7 +171,7 @@ fn contrast(design: &Design, term: Term) -> Result<Contrast, NotEstimable> {
 
 /// The settings of the other factors that any cell has, each as a cell with the term's own
 /// factors at 0. Never empty, because a design has a cell.
-fn rests(design: &Design, term: Term) -> BTreeSet<Vec<usize>> {
+fn rests(design: &FactorialDesign, term: Term) -> BTreeSet<Vec<usize>> {
     let own = term.factors();
     let without = |cell: &Vec<usize>| {
         let level = |(factor, &level): (usize, &usize)| if own.contains(&factor) { 0 } else { level };
@@ -182,9 +182,9 @@ fn rests(design: &Design, term: Term) -> BTreeSet<Vec<usize>> {
 
 /// The cells of one setting with their signs, or the ones it lacks.
 fn whole_setting(
-    design: &Design,
+    design: &FactorialDesign,
     rest: &[usize],
-    corners: &[(Vec<FactorLevel>, f64)],
+    corners: &[(Vec<DesignLevel>, f64)],
 ) -> Result<Vec<(usize, f64)>, Vec<Vec<usize>>> {
     let (mut cells, mut missing) = (Vec::new(), Vec::new());
     for (levels, sign) in corners {
@@ -201,7 +201,7 @@ fn whole_setting(
 }
 
 /// Saturates: a listed design may have more settings than could ever be measured.
-fn settings_in_all(design: &Design, term: Term) -> usize {
+fn settings_in_all(design: &FactorialDesign, term: Term) -> usize {
     let own = term.factors();
     let others = design.levels().iter().enumerate().filter(|(factor, _)| !own.contains(factor));
     others.fold(1, |count: usize, (_, &n)| count.saturating_mul(n))

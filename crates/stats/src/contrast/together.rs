@@ -16,7 +16,7 @@
 //! taken as for any other difference.
 
 use crate::effect::{Scale, effect, estimate};
-use crate::{Design, Effect, FactorLevel, Level};
+use crate::{DesignLevel, Effect, FactorialDesign, Level};
 
 /// The four cells of two levels that are on or off, all other factors at their reference.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +47,14 @@ pub struct Together {
     pub difference: Effect,
 }
 
-impl Design {
+impl FactorialDesign {
     /// The cells of two levels of two factors. `None` when they are not that, or when one of the four cells was not
     /// measured.
-    pub fn square(&self, first: FactorLevel, second: FactorLevel) -> Option<Square> {
+    pub fn square(&self, first: DesignLevel, second: DesignLevel) -> Option<Square> {
         if first.factor == second.factor || !self.is_treatment(first) || !self.is_treatment(second) {
             return None;
         }
-        let at = |on: &[FactorLevel]| {
+        let at = |on: &[DesignLevel]| {
             let mut setting = vec![0; self.levels().len()];
             for level in on {
                 setting[level.factor] = level.level;

@@ -78,21 +78,25 @@ impl Criteria {
     ///
     /// A generator that was late has not offered the rate: the trial is void and says nothing about
     /// the server.
-    pub fn judge(&self, rate: PerSecond, seen: &Observation) -> Judged {
+    pub fn judge(&self, rate: PerSecond, seen: &Observation) -> TrialJudgement {
         if seen.due == 0 {
-            return Judged::Void(VoidReason::NothingDue);
+            return TrialJudgement::Void(VoidReason::NothingDue);
         }
         let bound = self.lateness.max(rate.gap().times(self.lateness_of_gap));
         if seen.lateness_p99 > bound {
             let by_others = seen.own_lateness_p99.is_some_and(|own| own <= bound);
-            return Judged::Void(if by_others { VoidReason::MachineBusy } else { VoidReason::GeneratorLate });
+            return TrialJudgement::Void(if by_others {
+                VoidReason::MachineBusy
+            } else {
+                VoidReason::GeneratorLate
+            });
         }
         if seen.generator_limited {
-            return Judged::Void(VoidReason::GeneratorFull);
+            return TrialJudgement::Void(VoidReason::GeneratorFull);
         }
         let broken = |criterion: &Criterion| self.broken(*criterion, rate, seen);
         let by: Vec<Criterion> = Criterion::ALL.into_iter().filter(broken).collect();
-        if by.is_empty() { Judged::Passed } else { Judged::Failed { by } }
+        if by.is_empty() { TrialJudgement::Passed } else { TrialJudgement::Failed { by } }
     }
 
     fn broken(&self, criterion: Criterion, rate: PerSecond, seen: &Observation) -> bool {
@@ -174,7 +178,7 @@ impl VoidReason {
 
 /// The judgement of a trial.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Judged {
+pub enum TrialJudgement {
     /// All criteria held.
     Passed,
     /// Some did not.
@@ -205,7 +209,7 @@ mod tests {
         }
     }
 
-    fn judged(change: impl FnOnce(&mut Observation)) -> Judged {
+    fn judged(change: impl FnOnce(&mut Observation)) -> TrialJudgement {
         let slo = Slo { quantile: 0.99, limit: Nanos::from_millis(50) };
         let criteria = Criteria::new(slo, Ratio::new(0.8));
         let mut seen = good();
@@ -213,28 +217,28 @@ mod tests {
         criteria.judge(PerSecond::new(1000.0).unwrap(), &seen)
     }
 
-    fn broken(by: &[Criterion]) -> Judged {
-        Judged::Failed { by: by.to_vec() }
+    fn broken(by: &[Criterion]) -> TrialJudgement {
+        TrialJudgement::Failed { by: by.to_vec() }
     }
 
     #[test]
     fn each_criterion_holds_at_its_limit_and_breaks_beyond() {
         use Criterion::{Errors, HitRatio, Latency, Queue, Replies};
-        assert_eq!(judged(|_| {}), Judged::Passed);
-        assert_eq!(judged(|o| o.replies = 995), Judged::Passed);
+        assert_eq!(judged(|_| {}), TrialJudgement::Passed);
+        assert_eq!(judged(|o| o.replies = 995), TrialJudgement::Passed);
         assert_eq!(judged(|o| o.replies = 994), broken(&[Replies]));
-        assert_eq!(judged(|o| o.errors = 1), Judged::Passed);
+        assert_eq!(judged(|o| o.errors = 1), TrialJudgement::Passed);
         assert_eq!(judged(|o| o.errors = 2), broken(&[Errors]));
         assert_eq!(judged(|o| o.slo_quantile = Some(Nanos::new(50_000_001))), broken(&[Latency]));
-        assert_eq!(judged(|o| o.slo_quantile = None), Judged::Passed);
-        assert_eq!(judged(|o| o.hit_ratio = Ratio::new(0.7901)), Judged::Passed);
+        assert_eq!(judged(|o| o.slo_quantile = None), TrialJudgement::Passed);
+        assert_eq!(judged(|o| o.hit_ratio = Ratio::new(0.7901)), TrialJudgement::Passed);
         assert_eq!(judged(|o| o.hit_ratio = Ratio::new(0.7899)), broken(&[HitRatio]));
-        assert_eq!(judged(|o| o.hit_ratio = Ratio::new(0.9)), Judged::Passed);
-        assert_eq!(judged(|o| o.hit_ratio = None), Judged::Passed);
+        assert_eq!(judged(|o| o.hit_ratio = Ratio::new(0.9)), TrialJudgement::Passed);
+        assert_eq!(judged(|o| o.hit_ratio = None), TrialJudgement::Passed);
         let growing = |low, high| Some(Slope { per_second: (low + high) / 2.0, low, high });
         assert_eq!(judged(|o| o.growth = growing(0.1, 5.1)), broken(&[Queue]));
-        assert_eq!(judged(|o| o.growth = growing(0.1, 5.0)), Judged::Passed);
-        assert_eq!(judged(|o| o.growth = growing(-0.1, 90.0)), Judged::Passed);
+        assert_eq!(judged(|o| o.growth = growing(0.1, 5.0)), TrialJudgement::Passed);
+        assert_eq!(judged(|o| o.growth = growing(-0.1, 90.0)), TrialJudgement::Passed);
         let all = judged(|o| {
             (o.replies, o.errors, o.hit_ratio) = (900, 100, Ratio::new(0.0));
             (o.slo_quantile, o.growth) = (Some(Nanos::from_secs(1)), growing(90.0, 100.0));
@@ -244,19 +248,19 @@ mod tests {
 
     #[test]
     fn a_late_generator_voids_and_never_fails() {
-        let late = Judged::Void(VoidReason::GeneratorLate);
-        assert_eq!(judged(|o| o.lateness_p99 = Nanos::from_millis(1)), Judged::Passed);
+        let late = TrialJudgement::Void(VoidReason::GeneratorLate);
+        assert_eq!(judged(|o| o.lateness_p99 = Nanos::from_millis(1)), TrialJudgement::Passed);
         assert_eq!(judged(|o| (o.lateness_p99, o.replies) = (Nanos::new(1_000_001), 0)), late);
-        assert_eq!(judged(|o| o.generator_limited = true), Judged::Void(VoidReason::GeneratorFull));
-        assert_eq!(judged(|o| o.due = 0), Judged::Void(VoidReason::NothingDue));
+        assert_eq!(judged(|o| o.generator_limited = true), TrialJudgement::Void(VoidReason::GeneratorFull));
+        assert_eq!(judged(|o| o.due = 0), TrialJudgement::Void(VoidReason::NothingDue));
         let ms = Nanos::from_millis;
         let disturbed = |own| judged(|o| (o.lateness_p99, o.own_lateness_p99) = (ms(9), Some(own)));
-        assert_eq!(disturbed(ms(1)), Judged::Void(VoidReason::MachineBusy));
+        assert_eq!(disturbed(ms(1)), TrialJudgement::Void(VoidReason::MachineBusy));
         assert_eq!(disturbed(ms(2)), late);
         // At 10 requests per second a tenth of the gap is 10 ms.
         let slo = Slo { quantile: 0.99, limit: Nanos::from_millis(50) };
         let slow = PerSecond::new(10.0).unwrap();
         let seen = Observation { lateness_p99: Nanos::from_millis(10), ..good() };
-        assert_eq!(Criteria::new(slo, None).judge(slow, &seen), Judged::Passed);
+        assert_eq!(Criteria::new(slo, None).judge(slow, &seen), TrialJudgement::Passed);
     }
 }

@@ -19,9 +19,9 @@ mod posterior;
 mod refine;
 mod search;
 
-pub use criteria::{Criteria, Criterion, Judged, Observation, Slo, VoidReason};
+pub use criteria::{Criteria, Criterion, Observation, Slo, TrialJudgement, VoidReason};
 pub use growth::{Slope, growth};
-pub use outcome::{Confirmation, Finding, Limit, Outcome, RatioOfKnees, ratio_of_knees};
-pub use plan::{Budget, Purpose, SearchPlan, Step, Trial};
+pub use outcome::{Confirmation, RatioOfKnees, SearchFinding, SearchLimit, SearchOutcome, ratio_of_knees};
+pub use plan::{Budget, SearchPlan, SearchStep, Trial, TrialPurpose};
 pub use posterior::LEVEL;
 pub use search::Search;

@@ -2,10 +2,10 @@
 
 use super::bracket::Tally;
 use super::grid::{Cell, STEP, rate_at};
-use super::plan::Purpose;
+use super::plan::TrialPurpose;
 use super::posterior::{Estimate, LEVEL, Marginal};
 use super::search::Search;
-use super::{Criterion, Judged, VoidReason, refine};
+use super::{Criterion, TrialJudgement, VoidReason, refine};
 use crate::Interval;
 use bakeoff_units::PerSecond;
 
@@ -17,7 +17,7 @@ const NEAR_ABOVE: i32 = 10;
 
 /// The finding of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Finding {
+pub enum SearchFinding {
     /// The rate at which half of the trials pass, with its 90 % interval.
     Knee {
         /// The median of its probability.
@@ -32,7 +32,7 @@ pub enum Finding {
         /// The rate.
         rate: PerSecond,
         /// The limit that kept the search from going higher.
-        limit: Limit,
+        limit: SearchLimit,
     },
     /// Not even the lowest rate that was tried passed.
     NoRatePasses {
@@ -50,7 +50,7 @@ pub enum Finding {
 
 /// Limit that kept a search from going higher.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Limit {
+pub enum SearchLimit {
     /// The generator failed first.
     Generator,
     /// The plan allows no higher rate.
@@ -79,9 +79,9 @@ pub enum Confirmation {
 
 /// A search's end.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
+pub struct SearchOutcome {
     /// The finding.
-    pub finding: Finding,
+    pub finding: SearchFinding,
     /// Whether the interval is as narrow as the plan wants; if not, the budget ended first.
     pub precise: bool,
     /// The highest rate that counts as passed: in 3 of 4 trials.
@@ -98,79 +98,80 @@ pub struct Outcome {
     pub voids: u32,
 }
 
-impl Outcome {
+impl SearchOutcome {
     /// Whether more time would hardly have found more.
     pub fn is_settled(&self) -> bool {
         match &self.finding {
-            Finding::Knee { .. } => self.precise,
-            Finding::AtLeast { limit, .. } => *limit != Limit::Ended,
-            Finding::NoRatePasses { .. } => true,
-            Finding::NotMeasured { reason } => *reason == Some(VoidReason::MachineBusy),
+            SearchFinding::Knee { .. } => self.precise,
+            SearchFinding::AtLeast { limit, .. } => *limit != SearchLimit::Ended,
+            SearchFinding::NoRatePasses { .. } => true,
+            SearchFinding::NotMeasured { reason } => *reason == Some(VoidReason::MachineBusy),
         }
     }
 }
 
 /// The outcome after the trials so far.
-pub(crate) fn of(search: &Search) -> Outcome {
+pub(crate) fn of(search: &Search) -> SearchOutcome {
     let estimate = search.posterior.marginal().estimate();
     let finding = finding(search, &estimate);
     let counted = search.tallies.iter().rev().find(|(_, tally)| tally.counts_as_passed());
     let knee = match &finding {
-        Finding::Knee { at, .. } => Some(Cell::near(*at)),
+        SearchFinding::Knee { at, .. } => Some(Cell::near(*at)),
         _ => None,
     };
-    Outcome {
+    SearchOutcome {
         precise: search.passed_anywhere() && refine::is_precise(search, &estimate),
         passed: counted.map(|(cell, _)| cell.rate()),
         confirmation: confirmation(search),
         binding: knee.and_then(|knee| binding(search, knee)),
         bypass: knee.is_some_and(|knee| bypassed(search, knee)),
         trials: search.searched().count() as u32,
-        voids: search.tried.iter().filter(|tried| matches!(tried.judged, Judged::Void(_))).count() as u32,
+        voids: search.tried.iter().filter(|tried| matches!(tried.judged, TrialJudgement::Void(_))).count()
+            as u32,
         finding,
     }
 }
 
-fn finding(search: &Search, estimate: &Estimate) -> Finding {
+fn finding(search: &Search, estimate: &Estimate) -> SearchFinding {
     if search.is_disturbed() {
-        return Finding::NotMeasured { reason: Some(VoidReason::MachineBusy) };
+        return SearchFinding::NotMeasured { reason: Some(VoidReason::MachineBusy) };
     }
     let measured = |(_, tally): &(&Cell, &Tally)| tally.measured() > 0;
     let Some((&lowest, _)) = search.tallies.iter().find(measured) else {
         let reason = search.tried.iter().rev().find_map(|tried| match tried.judged {
-            Judged::Void(reason) => Some(reason),
+            TrialJudgement::Void(reason) => Some(reason),
             _ => None,
         });
-        return Finding::NotMeasured { reason };
+        return SearchFinding::NotMeasured { reason };
     };
     let passed = search.tallies.iter().rev().find(|(_, tally)| tally.passed > 0);
     let Some((&highest_passed, _)) = passed else {
         let by = search.broken_at(lowest).last().unwrap_or_default().to_vec();
-        return Finding::NoRatePasses { lowest: lowest.rate(), by };
+        return SearchFinding::NoRatePasses { lowest: lowest.rate(), by };
     };
     let any_failed = search.tallies.values().any(|tally| tally.failed > 0);
     let highest = search.tallies.iter().rev().find(measured).map_or(lowest, |(cell, _)| *cell);
     let out_of_reach = estimate.low >= f64::from(search.top().0);
     if any_failed && !out_of_reach && estimate.at <= f64::from(highest.0) + 0.5 {
         let [at, low, high] = [estimate.at, estimate.low, estimate.high].map(rate_at);
-        return Finding::Knee { at, low, high };
+        return SearchFinding::Knee { at, low, high };
     }
     let limit = match (search.ceiling(), out_of_reach) {
-        (Some(_), _) => Limit::Generator,
-        (None, true) if search.plan.most.is_some() => Limit::Asked,
-        (None, true) => Limit::Range,
-        (None, false) => Limit::Ended,
+        (Some(_), _) => SearchLimit::Generator,
+        (None, true) if search.plan.most.is_some() => SearchLimit::Asked,
+        (None, true) => SearchLimit::Range,
+        (None, false) => SearchLimit::Ended,
     };
-    Finding::AtLeast { rate: rate_at(estimate.low.min(f64::from(highest_passed.0))), limit }
+    SearchFinding::AtLeast { rate: rate_at(estimate.low.min(f64::from(highest_passed.0))), limit }
 }
 
 fn confirmation(search: &Search) -> Confirmation {
-    let last = search.tried.iter().rev().find(|tried| tried.trial.purpose == Purpose::Confirm);
+    let last = search.tried.iter().rev().find(|tried| tried.trial.purpose == TrialPurpose::Confirm);
     match last.map(|tried| &tried.judged) {
         None => Confirmation::NotTried,
-        Some(Judged::Passed) => Confirmation::Passed,
-        Some(Judged::Failed { by }) => Confirmation::Failed { by: by.clone() },
-        Some(Judged::Void(reason)) => Confirmation::Void(*reason),
+        Some(TrialJudgement::Passed) => Confirmation::Passed,
+        Some(TrialJudgement::Failed { by }) => Confirmation::Failed { by: by.clone() },
+        Some(TrialJudgement::Void(reason)) => Confirmation::Void(*reason),
     }
 }
 
@@ -213,7 +214,7 @@ pub struct RatioOfKnees {
 /// The ratio of two knees; `None` unless both were found. The two searches know nothing of each
 /// other, so their probabilities multiply.
 pub fn ratio_of_knees(subject: &Search, reference: &Search) -> Option<RatioOfKnees> {
-    let found = |search: &Search| matches!(search.outcome().finding, Finding::Knee { .. });
+    let found = |search: &Search| matches!(search.outcome().finding, SearchFinding::Knee { .. });
     if !found(subject) || !found(reference) {
         return None;
     }

@@ -1,6 +1,6 @@
 //! Plan of a peak search, and the trials it asks for.
 
-use super::{Criteria, Outcome};
+use super::{Criteria, SearchOutcome};
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Rates from this share of the guess on are tried, unless the plan says otherwise.
@@ -64,7 +64,7 @@ pub struct Budget {
 
 /// The purpose of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Purpose {
+pub enum TrialPurpose {
     /// Finding two rates between which the knee lies.
     Bracket,
     /// Learning most about the knee.
@@ -81,38 +81,38 @@ pub enum Purpose {
     Curve,
 }
 
-impl Purpose {
+impl TrialPurpose {
     /// All, in the order of their declaration.
-    pub const ALL: [Purpose; 7] = [
-        Purpose::Bracket,
-        Purpose::Refine,
-        Purpose::Lower,
-        Purpose::Support,
-        Purpose::Above,
-        Purpose::Confirm,
-        Purpose::Curve,
+    pub const ALL: [TrialPurpose; 7] = [
+        TrialPurpose::Bracket,
+        TrialPurpose::Refine,
+        TrialPurpose::Lower,
+        TrialPurpose::Support,
+        TrialPurpose::Above,
+        TrialPurpose::Confirm,
+        TrialPurpose::Curve,
     ];
 
     /// The purpose of that name.
-    pub fn named(word: &str) -> Option<Purpose> {
-        Purpose::ALL.into_iter().find(|purpose| purpose.as_str() == word)
+    pub fn named(word: &str) -> Option<TrialPurpose> {
+        TrialPurpose::ALL.into_iter().find(|purpose| purpose.as_str() == word)
     }
 
     /// The word in results and tables.
     pub fn as_str(self) -> &'static str {
         match self {
-            Purpose::Bracket => "bracket",
-            Purpose::Refine => "refine",
-            Purpose::Lower => "lower",
-            Purpose::Support => "support",
-            Purpose::Above => "above",
-            Purpose::Confirm => "confirm",
-            Purpose::Curve => "curve",
+            TrialPurpose::Bracket => "bracket",
+            TrialPurpose::Refine => "refine",
+            TrialPurpose::Lower => "lower",
+            TrialPurpose::Support => "support",
+            TrialPurpose::Above => "above",
+            TrialPurpose::Confirm => "confirm",
+            TrialPurpose::Curve => "curve",
         }
     }
 
     pub(crate) fn searches(self) -> bool {
-        !matches!(self, Purpose::Confirm | Purpose::Curve)
+        !matches!(self, TrialPurpose::Confirm | TrialPurpose::Curve)
     }
 }
 
@@ -124,16 +124,16 @@ pub struct Trial {
     /// Its length.
     pub time: Nanos,
     /// Its purpose.
-    pub purpose: Purpose,
+    pub purpose: TrialPurpose,
 }
 
 /// The next step of a search.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Step {
+pub enum SearchStep {
     /// Run this trial and report its observation.
     Trial(Trial),
     /// Nothing more.
-    Done(Outcome),
+    Done(SearchOutcome),
 }
 
 /// A share of a rate; a rate so small that its share is none stays.

@@ -2,7 +2,7 @@
 
 use super::bracket::{self, Tally};
 use super::grid::{Cell, cells_in};
-use super::plan::{Purpose, Trial};
+use super::plan::{Trial, TrialPurpose};
 use super::posterior::Estimate;
 use super::search::Search;
 use bakeoff_content::SplitMix64;
@@ -25,22 +25,26 @@ pub(crate) fn next(search: &Search) -> Option<Trial> {
     if is_precise(search, &estimate) {
         if is_supported(search, &estimate) {
             let cell = to_try_above(search, &estimate)?;
-            return Some(Trial { rate: cell.rate(), time: search.plan.shortest, purpose: Purpose::Above });
+            return Some(Trial {
+                rate: cell.rate(),
+                time: search.plan.shortest,
+                purpose: TrialPurpose::Above,
+            });
         }
         if let Some(cell) = to_support(search, &estimate) {
-            return Some(trial(search, &estimate, cell, Purpose::Support));
+            return Some(trial(search, &estimate, cell, TrialPurpose::Support));
         }
     }
-    let is_refining = |purpose| matches!(purpose, Purpose::Refine | Purpose::Lower);
+    let is_refining = |purpose| matches!(purpose, TrialPurpose::Refine | TrialPurpose::Lower);
     let done = search.tried.iter().filter(|tried| is_refining(tried.trial.purpose)).count();
     if done % LOWER_EVERY == LOWER_EVERY - 1 {
         let pick =
             SplitMix64::new(search.plan.seed.wrapping_add(done as u64)).below(LOWER.len() as u64) as usize;
         let cell = Cell(estimate.at as i32).min(top).up(cells_in(LOWER[pick]));
         let rate = cell.rate();
-        return Some(Trial { rate, time: search.plan.shortest, purpose: Purpose::Lower });
+        return Some(Trial { rate, time: search.plan.shortest, purpose: TrialPurpose::Lower });
     }
-    Some(trial(search, &estimate, search.posterior.most_informative(top), Purpose::Refine))
+    Some(trial(search, &estimate, search.posterior.most_informative(top), TrialPurpose::Refine))
 }
 
 /// Whether the interval is narrow enough, or lies beyond what can be tried.
@@ -83,7 +87,7 @@ fn slack(search: &Search) -> i32 {
     cells_in(1.0 + search.plan.precision)
 }
 
-fn trial(search: &Search, estimate: &Estimate, cell: Cell, purpose: Purpose) -> Trial {
+fn trial(search: &Search, estimate: &Estimate, cell: Cell, purpose: TrialPurpose) -> Trial {
     Trial { rate: cell.rate(), time: length(search, estimate), purpose }
 }
 

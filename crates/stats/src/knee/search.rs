@@ -2,10 +2,10 @@
 
 use super::bracket::{Ladder, Tallies};
 use super::grid::{Cell, cells_in, position};
-use super::outcome::{self, Finding, Outcome};
-use super::plan::{Purpose, SearchPlan, Step, Trial, times};
+use super::outcome::{self, SearchFinding, SearchOutcome};
+use super::plan::{SearchPlan, SearchStep, Trial, TrialPurpose, times};
 use super::posterior::Posterior;
-use super::{Criterion, Judged, Observation, VoidReason, refine};
+use super::{Criterion, Observation, TrialJudgement, VoidReason, refine};
 use bakeoff_units::{Nanos, PerSecond};
 
 /// Start of the bracket, as a share of the guess.
@@ -40,7 +40,7 @@ const CURVE: [f64; 10] = [1.1, 0.11, 0.99, 0.22, 0.88, 0.352, 0.44, 0.792, 0.572
 pub(crate) struct Tried {
     pub(crate) trial: Trial,
     pub(crate) cell: Cell,
-    pub(crate) judged: Judged,
+    pub(crate) judged: TrialJudgement,
 }
 
 /// A search for one server's knee.
@@ -76,28 +76,28 @@ impl Search {
     }
 
     /// The next step. The same until a trial is observed.
-    pub fn next(&self) -> Step {
+    pub fn next(&self) -> SearchStep {
         let searching = self.tried.iter().all(|tried| tried.trial.purpose.searches());
         let search = || if searching { self.search_trial() } else { None };
         let trial = search().or_else(|| self.confirmation()).or_else(|| self.curve());
-        trial.map_or_else(|| Step::Done(self.outcome()), Step::Trial)
+        trial.map_or_else(|| SearchStep::Done(self.outcome()), SearchStep::Trial)
     }
 
     /// Takes the observation of a trial, and returns its judgement.
-    pub fn observe(&mut self, trial: Trial, seen: &Observation) -> Judged {
+    pub fn observe(&mut self, trial: Trial, seen: &Observation) -> TrialJudgement {
         let judged = self.plan.criteria.judge(trial.rate, seen);
         let cell = Cell::near(trial.rate);
         self.spent += seen.took;
         self.in_trials += trial.time;
         if trial.purpose.searches() {
             count(&mut self.tallies, cell, &judged);
-            if trial.purpose == Purpose::Bracket {
+            if trial.purpose == TrialPurpose::Bracket {
                 count(&mut self.rungs, cell, &judged);
             }
             match judged {
-                Judged::Passed => self.posterior.update(cell, true),
-                Judged::Failed { .. } => self.posterior.update(cell, false),
-                Judged::Void(_) => {}
+                TrialJudgement::Passed => self.posterior.update(cell, true),
+                TrialJudgement::Failed { .. } => self.posterior.update(cell, false),
+                TrialJudgement::Void(_) => {}
             }
         }
         self.tried.push(Tried { trial, cell, judged: judged.clone() });
@@ -105,7 +105,7 @@ impl Search {
     }
 
     /// The outcome so far.
-    pub fn outcome(&self) -> Outcome {
+    pub fn outcome(&self) -> SearchOutcome {
         outcome::of(self)
     }
 
@@ -127,7 +127,9 @@ impl Search {
         let ladder = Ladder { start, floor: Cell::near(self.plan.lowest), top: self.top() };
         let rung = ladder.next(&self.rungs);
         let trial = match rung {
-            Some(cell) => Trial { rate: cell.rate(), time: self.plan.shortest, purpose: Purpose::Bracket },
+            Some(cell) => {
+                Trial { rate: cell.rate(), time: self.plan.shortest, purpose: TrialPurpose::Bracket }
+            }
             None if self.passed_anywhere() => refine::next(self)?,
             None => return None,
         };
@@ -149,7 +151,7 @@ impl Search {
 
     /// Whether other programs had the generator's core so often that no knee can be found.
     pub(crate) fn is_disturbed(&self) -> bool {
-        let busy = Judged::Void(VoidReason::MachineBusy);
+        let busy = TrialJudgement::Void(VoidReason::MachineBusy);
         let busy = self.searched().filter(|tried| tried.judged == busy).count();
         let measured: u32 = self.tallies.values().map(|tally| tally.measured()).sum();
         busy >= FEWEST_BUSY && busy > measured as usize
@@ -190,27 +192,27 @@ impl Search {
     /// The long trial, once; a void one is repeated once.
     fn confirmation(&self) -> Option<Trial> {
         let time = self.plan.confirm?;
-        let mut done = self.tried.iter().filter(|tried| tried.trial.purpose == Purpose::Confirm);
+        let mut done = self.tried.iter().filter(|tried| tried.trial.purpose == TrialPurpose::Confirm);
         let again = match (done.next(), done.next()) {
             (None, _) => true,
-            (Some(once), None) => matches!(once.judged, Judged::Void(_)),
+            (Some(once), None) => matches!(once.judged, TrialJudgement::Void(_)),
             _ => false,
         };
         let rate = times(self.sustained()?, CONFIRM_AT);
-        again.then_some(Trial { rate, time, purpose: Purpose::Confirm })
+        again.then_some(Trial { rate, time, purpose: TrialPurpose::Confirm })
     }
 
     fn curve(&self) -> Option<Trial> {
         let time = self.plan.curve?;
-        let done = self.tried.iter().filter(|tried| tried.trial.purpose == Purpose::Curve).count();
+        let done = self.tried.iter().filter(|tried| tried.trial.purpose == TrialPurpose::Curve).count();
         let share = *CURVE.get(done)?;
         let rate = match self.outcome().finding {
-            Finding::Knee { at, .. } => times(at, share),
+            SearchFinding::Knee { at, .. } => times(at, share),
             // Beyond it the generator is late.
-            Finding::AtLeast { rate, .. } => times(rate, share / CURVE[0]),
+            SearchFinding::AtLeast { rate, .. } => times(rate, share / CURVE[0]),
             _ => return None,
         };
-        Some(Trial { rate: self.no_more_than_allowed(rate), time, purpose: Purpose::Curve })
+        Some(Trial { rate: self.no_more_than_allowed(rate), time, purpose: TrialPurpose::Curve })
     }
 
     fn no_more_than_allowed(&self, rate: PerSecond) -> PerSecond {
@@ -219,8 +221,8 @@ impl Search {
 
     fn sustained(&self) -> Option<PerSecond> {
         match self.outcome().finding {
-            Finding::Knee { at, .. } => Some(at),
-            Finding::AtLeast { rate, .. } => Some(rate),
+            SearchFinding::Knee { at, .. } => Some(at),
+            SearchFinding::AtLeast { rate, .. } => Some(rate),
             _ => None,
         }
     }
@@ -229,19 +231,19 @@ impl Search {
     pub(crate) fn broken_at(&self, cell: Cell) -> impl Iterator<Item = &[Criterion]> {
         let here = move |tried: &&Tried| tried.cell == cell;
         self.searched().filter(here).filter_map(|tried| match &tried.judged {
-            Judged::Failed { by } => Some(by.as_slice()),
+            TrialJudgement::Failed { by } => Some(by.as_slice()),
             _ => None,
         })
     }
 }
 
-fn count(tallies: &mut Tallies, cell: Cell, judged: &Judged) {
+fn count(tallies: &mut Tallies, cell: Cell, judged: &TrialJudgement) {
     let tally = tallies.entry(cell).or_default();
     match judged {
-        Judged::Passed => tally.passed += 1,
-        Judged::Failed { .. } => tally.failed += 1,
+        TrialJudgement::Passed => tally.passed += 1,
+        TrialJudgement::Failed { .. } => tally.failed += 1,
         // Says nothing of the generator, either.
-        Judged::Void(VoidReason::MachineBusy) => {}
-        Judged::Void(_) => tally.void += 1,
+        TrialJudgement::Void(VoidReason::MachineBusy) => {}
+        TrialJudgement::Void(_) => tally.void += 1,
     }
 }

@@ -8,8 +8,8 @@
 mod simulate;
 
 use bakeoff_stats::knee::{
-    Confirmation, Criteria, Criterion, Finding, Limit, Outcome, Purpose, Search, SearchPlan, Step, Trial,
-    VoidReason, ratio_of_knees,
+    Confirmation, Criteria, Criterion, Search, SearchFinding, SearchLimit, SearchOutcome, SearchPlan,
+    SearchStep, Trial, TrialPurpose, VoidReason, ratio_of_knees,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use simulate::{Calibration, Kind, SLO, Server, calibrate, run};
@@ -26,24 +26,24 @@ fn plan(seed: u64) -> SearchPlan {
     SearchPlan::new(guess, Criteria::new(SLO, None), seed)
 }
 
-fn knee(outcome: &Outcome) -> (f64, f64, f64) {
+fn knee(outcome: &SearchOutcome) -> (f64, f64, f64) {
     match outcome.finding {
-        Finding::Knee { at, low, high } => (low.get(), at.get(), high.get()),
+        SearchFinding::Knee { at, low, high } => (low.get(), at.get(), high.get()),
         _ => panic!("no knee: {outcome:?}"),
     }
 }
 
-fn assert_near_the_knee(outcome: &Outcome) {
+fn assert_near_the_knee(outcome: &SearchOutcome) {
     let (low, at, high) = knee(outcome);
     assert!((at / KNEE - 1.0).abs() <= 0.03 && low < at && at < high, "{outcome:?}");
 }
 
 /// The trials of a search, by its purpose.
-fn trials(kind: Kind, purpose: Purpose) -> Vec<Trial> {
+fn trials(kind: Kind, purpose: TrialPurpose) -> Vec<Trial> {
     let mut server = Server::new(kind, KNEE, GUESS, 1);
     let mut search = Search::new(plan(1));
     let mut all = Vec::new();
-    while let Step::Trial(trial) = search.next() {
+    while let SearchStep::Trial(trial) = search.next() {
         let seen = server.observe(&trial);
         search.observe(trial, &seen);
         all.push(trial);
@@ -106,7 +106,7 @@ fn one_failure_by_chance_anywhere_does_not_move_the_knee() {
         let mut server = Server::new(Kind::Clean, KNEE, GUESS, 1);
         let mut search = Search::new(plan(1));
         let mut count = 0;
-        while let Step::Trial(trial) = search.next() {
+        while let SearchStep::Trial(trial) = search.next() {
             let mut seen = server.observe(&trial);
             if count == unlucky {
                 seen.slo_quantile = Some(Nanos::from_secs(1));
@@ -121,7 +121,7 @@ fn one_failure_by_chance_anywhere_does_not_move_the_knee() {
 #[test]
 fn a_generator_that_fails_first_gives_a_lower_bound() {
     let outcome = searched(Kind::GeneratorEndsAt { share: 0.6 }, 1).outcome();
-    let Finding::AtLeast { rate, limit: Limit::Generator } = outcome.finding else {
+    let SearchFinding::AtLeast { rate, limit: SearchLimit::Generator } = outcome.finding else {
         panic!("{outcome:?}");
     };
     assert!((0.45 * KNEE..0.6 * KNEE).contains(&rate.get()), "{outcome:?}");
@@ -132,7 +132,7 @@ fn a_generator_that_fails_first_gives_a_lower_bound() {
 #[test]
 fn a_generator_that_is_always_late_measures_nothing() {
     let outcome = searched(Kind::GeneratorEndsAt { share: 0.0 }, 1).outcome();
-    assert!(matches!(outcome.finding, Finding::NotMeasured { reason: Some(_) }), "{outcome:?}");
+    assert!(matches!(outcome.finding, SearchFinding::NotMeasured { reason: Some(_) }), "{outcome:?}");
     assert_eq!(outcome.confirmation, Confirmation::NotTried);
 }
 
@@ -142,9 +142,9 @@ fn a_machine_that_is_always_busy_ends_the_search_and_nothing_is_claimed() {
         let search = searched(Kind::BusyMachine { share }, 1);
         let outcome = search.outcome();
         let reason = Some(VoidReason::MachineBusy);
-        assert_eq!(outcome.finding, Finding::NotMeasured { reason }, "{share}");
+        assert_eq!(outcome.finding, SearchFinding::NotMeasured { reason }, "{share}");
         assert!(outcome.is_settled() && outcome.trials <= 12 && outcome.binding.is_none(), "{outcome:?}");
-        assert_eq!(search.trials().filter(|trial| trial.purpose == Purpose::Curve).count(), 0);
+        assert_eq!(search.trials().filter(|trial| trial.purpose == TrialPurpose::Curve).count(), 0);
     }
 }
 
@@ -168,7 +168,9 @@ fn no_rate_above_the_plans_is_ever_tried() {
     let most = PerSecond::new(6000.0).expect("above zero");
     let search = run(&mut Server::new(Kind::Clean, KNEE, 6000.0, 1), 1, |plan| plan.most = Some(most));
     let outcome = search.outcome();
-    let Finding::AtLeast { rate, limit: Limit::Asked } = outcome.finding else { panic!("{outcome:?}") };
+    let SearchFinding::AtLeast { rate, limit: SearchLimit::Asked } = outcome.finding else {
+        panic!("{outcome:?}")
+    };
     assert!((5500.0..=6000.0).contains(&rate.get()), "{outcome:?}");
     assert!(search.trials().all(|trial| trial.rate <= most));
     let below = Server::new(Kind::Clean, 40.0, 6000.0, 1);
@@ -182,7 +184,7 @@ fn no_rate_above_the_plans_is_ever_tried() {
 #[test]
 fn no_rate_passes_is_said_with_the_lowest_and_its_reason() {
     let outcome = searched(Kind::Hopeless, 1).outcome();
-    let Finding::NoRatePasses { lowest, by } = &outcome.finding else { panic!("{outcome:?}") };
+    let SearchFinding::NoRatePasses { lowest, by } = &outcome.finding else { panic!("{outcome:?}") };
     assert!((0.045 * GUESS..0.07 * GUESS).contains(&lowest.get()), "{outcome:?}");
     assert_eq!(by, &[Criterion::Latency]);
     assert!(!outcome.precise && outcome.passed.is_none());
@@ -200,7 +202,7 @@ fn a_small_budget_ends_the_search_and_says_so() {
 
 #[test]
 fn the_curve_has_ten_rates_in_mixed_order() {
-    let curve = trials(Kind::Clean, Purpose::Curve);
+    let curve = trials(Kind::Clean, TrialPurpose::Curve);
     let rates: Vec<f64> = curve.iter().map(|trial| trial.rate.get()).collect();
     assert_eq!(rates.len(), 10);
     let mut sorted = rates.clone();
@@ -211,10 +213,10 @@ fn the_curve_has_ten_rates_in_mixed_order() {
 
 #[test]
 fn trials_grow_as_the_interval_shrinks_and_low_rates_are_mixed_in() {
-    let refine = trials(Kind::Noisy { width: 0.01, lapse: 0.0 }, Purpose::Refine);
+    let refine = trials(Kind::Noisy { width: 0.01, lapse: 0.0 }, TrialPurpose::Refine);
     let first = refine.first().unwrap().time;
     assert!(refine.last().unwrap().time >= first.times(4.0) && first <= Nanos::from_secs(6));
-    let lower = trials(Kind::Noisy { width: 0.01, lapse: 0.0 }, Purpose::Lower);
+    let lower = trials(Kind::Noisy { width: 0.01, lapse: 0.0 }, TrialPurpose::Lower);
     assert!(!lower.is_empty() && lower.iter().all(|trial| trial.rate.get() < 0.8 * KNEE));
 }
 
@@ -223,9 +225,9 @@ fn a_search_is_a_function_of_its_trials() {
     let kind = Kind::Noisy { width: 0.02, lapse: 0.05 };
     let mut server = Server::new(kind, KNEE, GUESS, 3);
     let (mut first, mut again) = (Search::new(plan(3)), Search::new(plan(3)));
-    while let Step::Trial(trial) = first.next() {
+    while let SearchStep::Trial(trial) = first.next() {
         let seen = server.observe(&trial);
-        assert_eq!(again.next(), Step::Trial(trial));
+        assert_eq!(again.next(), SearchStep::Trial(trial));
         assert_eq!(first.observe(trial, &seen), again.observe(trial, &seen));
     }
     assert_eq!(first.next(), again.next());

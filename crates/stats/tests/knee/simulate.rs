@@ -4,7 +4,9 @@
 
 use bakeoff_content::SplitMix64;
 use bakeoff_stats::Level;
-use bakeoff_stats::knee::{Criteria, Finding, Observation, Search, SearchPlan, Slo, Step, Trial, growth};
+use bakeoff_stats::knee::{
+    Criteria, Observation, Search, SearchFinding, SearchPlan, SearchStep, Slo, Trial, growth,
+};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// The SLO of all simulated servers.
@@ -170,7 +172,7 @@ pub(crate) fn run(server: &mut Server, seed: u64, change: impl FnOnce(&mut Searc
     let mut plan = SearchPlan::new(guess, Criteria::new(SLO, hit_ratio), seed);
     change(&mut plan);
     let mut search = Search::new(plan);
-    while let Step::Trial(trial) = search.next() {
+    while let SearchStep::Trial(trial) = search.next() {
         let seen = server.observe(&trial);
         search.observe(trial, &seen);
     }
@@ -207,7 +209,7 @@ pub(crate) fn calibrate(runs: u32, kind: Kind, seed: u64) -> Calibration {
         let mut server = Server::new(kind, knee, guess, rng.next_u64());
         let search = run(&mut server, rng.next_u64(), |plan| (plan.confirm, plan.curve) = (None, None));
         let outcome = search.outcome();
-        if let Finding::Knee { at, low, high } = outcome.finding {
+        if let SearchFinding::Knee { at, low, high } = outcome.finding {
             sum.within += u32::from((at.get() / knee - 1.0).abs() <= 0.03);
             sum.covered += u32::from(low.get() <= knee && knee <= high.get());
         }

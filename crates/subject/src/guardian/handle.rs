@@ -5,7 +5,7 @@ use super::{NO_LINK, ending};
 use crate::cgroup::Groups;
 use crate::litter::Litter;
 use bakeoff_sys::lines::Lines;
-use bakeoff_sys::process::{self, Ending, Used};
+use bakeoff_sys::process::{self, Ending, ResourceUsage};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::ffi::OsString;
@@ -60,7 +60,7 @@ pub(crate) struct Exit {
 /// The subject and its guardian are gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Farewell {
-    pub(crate) used: Used,
+    pub(crate) used: ResourceUsage,
     pub(crate) group: Option<Nanos>,
     pub(crate) killed: usize,
     pub(crate) left: usize,
@@ -149,7 +149,7 @@ impl Guardian {
     }
 
     /// Resources used by all processes that it has reaped.
-    pub(crate) fn reaped(&self) -> io::Result<Used> {
+    pub(crate) fn reaped(&self) -> io::Result<ResourceUsage> {
         match self.ask(&Order::Reaped)? {
             Report::Reaped(sum) => Ok(sum.into()),
             other => Err(unexpected(&other)),

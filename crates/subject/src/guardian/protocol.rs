@@ -7,7 +7,7 @@
 use crate::cgroup::{Ceiling, Groups};
 use crate::cpu::CpuChoice;
 use crate::litter::Litter;
-use bakeoff_sys::process::{Ending, Used, User};
+use bakeoff_sys::process::{Ending, ResourceUsage, User};
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -116,13 +116,13 @@ pub(crate) struct Sum {
     max_rss: u64,
 }
 
-impl From<Used> for Sum {
-    fn from(used: Used) -> Self {
+impl From<ResourceUsage> for Sum {
+    fn from(used: ResourceUsage) -> Self {
         Self { user_ns: used.user.get(), system_ns: used.system.get(), max_rss: used.max_rss }
     }
 }
 
-impl From<Sum> for Used {
+impl From<Sum> for ResourceUsage {
     fn from(sum: Sum) -> Self {
         Self { user: Nanos::new(sum.user_ns), system: Nanos::new(sum.system_ns), max_rss: sum.max_rss }
     }

@@ -4,7 +4,7 @@ use super::{Task, substitutions};
 use crate::SubjectError;
 use crate::context::Context;
 use crate::cpu::CpuChoice;
-use crate::run_command::{Status, run_command};
+use crate::run_command::{CommandEnd, run_command};
 use bakeoff_units::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -51,7 +51,7 @@ impl Task<'_> {
             job.cpu_source = CpuChoice::Clocks; // nobody asks
             job.cpus = Vec::new();
             match run_command(&job)?.status {
-                Status::Exited(0) => {}
+                CommandEnd::Exited(0) => {}
                 status => return Err(self.failed(&job, status)),
             }
         }

@@ -3,7 +3,7 @@
 use super::Task;
 use crate::SubjectError;
 use crate::guardian::Guardian;
-use crate::run_command::Job;
+use crate::run_command::CommandJob;
 use bakeoff_sys::process::Ending;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::fs;
@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 const GLANCE: Nanos = Nanos::from_millis(10);
 
 impl Task<'_> {
-    pub(super) fn await_ready(&self, job: &Job<'_>, guardian: &Guardian) -> Result<(), SubjectError> {
+    pub(super) fn await_ready(&self, job: &CommandJob<'_>, guardian: &Guardian) -> Result<(), SubjectError> {
         let Some(ready) = &self.layer.ready else { return Ok(()) };
         let command = job.argv.join(" ");
         let clock = MonotonicClock::new();

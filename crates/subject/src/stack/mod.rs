@@ -21,7 +21,7 @@ use crate::config::Substitutions;
 use crate::context::Context;
 use crate::guardian::Guardian;
 use crate::program;
-use crate::run_command::{Job, Status, guard_in, guard_with, wait};
+use crate::run_command::{CommandEnd, CommandJob, guard_in, guard_with, wait};
 use crate::words::last_words;
 use crate::{LastWords, SubjectError};
 use bakeoff_units::{MonotonicClock, Nanos};
@@ -89,7 +89,7 @@ impl Stack {
             let job = task.job(words, "up", patience)?;
             let guardian = self.launch(&job, ceiling)?;
             match wait(&job, guardian, &MonotonicClock::new())?.0 {
-                Status::Exited(0) => {}
+                CommandEnd::Exited(0) => {}
                 status => return Err(task.failed(&job, status)),
             }
         }
@@ -107,7 +107,7 @@ impl Stack {
         Ok(())
     }
 
-    fn launch(&mut self, job: &Job<'_>, ceiling: &Ceiling) -> Result<&Guardian, SubjectError> {
+    fn launch(&mut self, job: &CommandJob<'_>, ceiling: &Ceiling) -> Result<&Guardian, SubjectError> {
         Ok(match &mut self.guardian {
             Some(guardian) => {
                 guard_with(job, guardian)?;
@@ -161,11 +161,11 @@ impl<'a> Task<'a> {
         })
     }
 
-    fn job(&self, words: &[String], step: &str, limit: Nanos) -> Result<Job<'a>, SubjectError> {
+    fn job(&self, words: &[String], step: &str, limit: Nanos) -> Result<CommandJob<'a>, SubjectError> {
         let context = self.context;
         let cwd = context.home.clone().unwrap_or_else(|| self.prints.to_owned());
         let origin = format!("layer {}, {step}", self.layer.name);
-        Ok(Job {
+        Ok(CommandJob {
             arm: context.arm.clone(),
             argv: program::command(&context.arm, self.substitutions, words, &origin, &cwd)?,
             env: Vec::new(),
@@ -180,10 +180,10 @@ impl<'a> Task<'a> {
         })
     }
 
-    fn failed(&self, job: &Job<'_>, status: Status) -> SubjectError {
+    fn failed(&self, job: &CommandJob<'_>, status: CommandEnd) -> SubjectError {
         let arm = self.context.arm.clone();
         match status {
-            Status::Interrupted => SubjectError::Interrupted { arm },
+            CommandEnd::Interrupted => SubjectError::Interrupted { arm },
             status => self.wrong(&job.argv.join(" "), &format!("failed ({status})")),
         }
     }

@@ -10,8 +10,8 @@ use super::found::Found;
 use super::links::Links;
 use super::stamp::{Moment, Stamping};
 use super::unsent::{Flushed, Unsent, write};
-use super::{Connecting, Event, LISTENER, Sending, Slot, SystemCalls, Wait, Wish};
-use crate::epoll::{Interest, Poller, Ready};
+use super::{Connecting, ConnectionEvent, ConnectionOptions, LISTENER, Sending, Slot, SystemCalls, Wait};
+use crate::epoll::{Interest, Poller, Readiness};
 use crate::net;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use read::Reading;
@@ -118,7 +118,7 @@ impl Driver {
     }
 
     /// One event of the queue.
-    fn look(&mut self, event: Ready) -> Option<(Slot, Found)> {
+    fn look(&mut self, event: Readiness) -> Option<(Slot, Found)> {
         if event.token == u64::from(LISTENER) {
             return self.accept();
         }
@@ -141,7 +141,7 @@ impl Driver {
         None
     }
 
-    fn look_at_connecting(&mut self, slot: Slot, event: Ready) -> Option<(Slot, Found)> {
+    fn look_at_connecting(&mut self, slot: Slot, event: Readiness) -> Option<(Slot, Found)> {
         let stood = self.clock.now();
         let (_, link) = self.links.by_token(event.token)?;
         self.calls.connections += 1;
@@ -225,7 +225,7 @@ impl Driver {
         &mut self,
         slot: Slot,
         to: SocketAddr,
-        wish: Wish,
+        wish: ConnectionOptions,
         first: &[u8],
     ) -> io::Result<Connecting> {
         self.close(slot);
@@ -250,7 +250,7 @@ impl Driver {
         Ok(if done { Connecting::Done(stood) } else { Connecting::Begun })
     }
 
-    /// Listens, once a driver; connections come as [`Event::Accepted`] in slot [`LISTENER`].
+    /// Listens, once a driver; connections come as [`ConnectionEvent::Accepted`] in slot [`LISTENER`].
     ///
     /// # Errors
     ///
@@ -344,7 +344,7 @@ impl Driver {
 
     /// The next event; `None`: wait again. A connection that has much to read gives way to the others now and then.
     #[allow(clippy::should_implement_trait)] // what it gives borrows its buffer
-    pub fn next(&mut self) -> Option<(Slot, Event<'_>)> {
+    pub fn next(&mut self) -> Option<(Slot, ConnectionEvent<'_>)> {
         let (slot, found) = self.find()?;
         Some((slot, found.event(&self.buffer)))
     }

@@ -1,6 +1,6 @@
 //! Internal form of a driver's event, whose bytes are named by their place.
 
-use super::{Data, Event};
+use super::{ConnectionEvent, Data};
 use bakeoff_units::Nanos;
 use std::io;
 use std::net::TcpStream;
@@ -27,19 +27,19 @@ pub(super) struct Read {
 }
 
 impl Found {
-    pub(super) fn event(self, buffer: &[u8]) -> Event<'_> {
+    pub(super) fn event(self, buffer: &[u8]) -> ConnectionEvent<'_> {
         match self {
-            Self::Connected(stood) => Event::Connected(stood),
-            Self::NotConnected(error) => Event::NotConnected(error),
+            Self::Connected(stood) => ConnectionEvent::Connected(stood),
+            Self::NotConnected(error) => ConnectionEvent::NotConnected(error),
             Self::Data(Read { len, arrived, ended, behind }) => {
-                Event::Data(Data { bytes: &buffer[..len], arrived, ended, behind })
+                ConnectionEvent::Data(Data { bytes: &buffer[..len], arrived, ended, behind })
             }
-            Self::Sent => Event::Sent,
-            Self::Ended => Event::Ended,
-            Self::Broken(error) => Event::Broken(error),
-            Self::NotSent(error) => Event::NotSent(error),
-            Self::Accepted(stream) => Event::Accepted(stream),
-            Self::NotAccepted(error) => Event::NotAccepted(error),
+            Self::Sent => ConnectionEvent::Sent,
+            Self::Ended => ConnectionEvent::Ended,
+            Self::Broken(error) => ConnectionEvent::Broken(error),
+            Self::NotSent(error) => ConnectionEvent::NotSent(error),
+            Self::Accepted(stream) => ConnectionEvent::Accepted(stream),
+            Self::NotAccepted(error) => ConnectionEvent::NotAccepted(error),
         }
     }
 }

@@ -24,7 +24,7 @@ pub type Slot = u32;
 
 /// An event of a connection.
 #[derive(Debug)]
-pub enum Event<'d> {
+pub enum ConnectionEvent<'d> {
     /// The connection that was begun stands since that moment, and its first bytes were handed over then.
     Connected(Nanos),
     /// It was begun and failed; the slot is free.
@@ -51,9 +51,9 @@ pub struct Data<'d> {
     /// At least one.
     pub bytes: &'d [u8],
     /// When the last of them reached this machine's kernel, on the clock given to the driver; only for
-    /// connections that were begun [stamped](Wish::stamped).
+    /// connections that were begun [stamped](ConnectionOptions::stamped).
     pub arrived: Option<Nanos>,
-    /// Whether the peer is known to have ended its half; [`Event::Ended`] follows all the same.
+    /// Whether the peer is known to have ended its half; [`ConnectionEvent::Ended`] follows all the same.
     pub ended: bool,
     /// Events that the same wait found and that come after this one, about one for each connection.
     pub behind: usize,
@@ -61,7 +61,7 @@ pub struct Data<'d> {
 
 /// Options of a connection.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wish {
+pub struct ConnectionOptions {
     /// Its local end.
     pub from: Local,
     /// Whether small writes are sent at once even while others are on their way (`TCP_NODELAY`).
@@ -74,7 +74,7 @@ pub struct Wish {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Connecting {
     /// It stands since that moment, as it mostly does at once on loopback, and its first bytes were handed
-    /// over then; no [`Event::Connected`] follows.
+    /// over then; no [`ConnectionEvent::Connected`] follows.
     Done(Nanos),
     /// An event will tell.
     Begun,
@@ -85,7 +85,7 @@ pub enum Connecting {
 pub enum Sending {
     /// They are with the kernel.
     Done,
-    /// [`Event::Sent`] will tell when they are; until then nothing more may be handed over.
+    /// [`ConnectionEvent::Sent`] will tell when they are; until then nothing more may be handed over.
     Pending,
 }
 
@@ -95,12 +95,12 @@ pub struct Wait {
     /// Come back after this long with nothing; `None`: never.
     pub at_most: Option<Nanos>,
     /// Let more than one event gather first.
-    pub batch: Option<Batch>,
+    pub batch: Option<EventBatch>,
 }
 
 /// The batch that is worth waiting for beyond the first event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batch {
+pub struct EventBatch {
     /// Number of events that are enough.
     pub events: u32,
     /// After this long any are.

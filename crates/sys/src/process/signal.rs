@@ -81,7 +81,7 @@ pub struct ChildSignals {
 
 /// Arrivals since the last look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Arrived {
+pub struct SignalArrivals {
     /// Whether at least one child ended.
     pub child: bool,
     /// Whether this process was asked to end.
@@ -104,8 +104,8 @@ impl ChildSignals {
     }
 
     /// Empties the descriptor.
-    pub fn arrived(&self) -> io::Result<Arrived> {
-        let mut seen = Arrived::default();
+    pub fn arrived(&self) -> io::Result<SignalArrivals> {
+        let mut seen = SignalArrivals::default();
         while let Some(info) = self.fd.read_signal()? {
             match info.ssi_signo as libc::c_int {
                 libc::SIGCHLD => seen.child = true,

@@ -28,7 +28,7 @@ impl fmt::Display for Ending {
 /// Resource usage of ended processes: microsecond resolution, exact sum of user and system, the split between them
 /// estimated by the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Used {
+pub struct ResourceUsage {
     /// In user mode.
     pub user: Nanos,
     /// In the kernel.
@@ -45,7 +45,7 @@ pub struct Reaped {
     /// Its ending.
     pub ending: Ending,
     /// Usage of it and of the children it reaped.
-    pub used: Used,
+    pub used: ResourceUsage,
 }
 
 /// Reaps one child that has ended, of any number; none when none has, or there is no child.
@@ -75,7 +75,7 @@ fn wait4(which: i32) -> io::Result<Option<Reaped>> {
 }
 
 /// Usage of all children that this process has reaped, with those that they had reaped.
-pub fn children_used() -> io::Result<Used> {
+pub fn children_used() -> io::Result<ResourceUsage> {
     // SAFETY: rusage is plain integers, for which all zeros is a value.
     let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
     // SAFETY: the pointer is to a local that lives through the call.
@@ -93,11 +93,11 @@ fn ending(status: libc::c_int) -> Ending {
     }
 }
 
-fn used(usage: &libc::rusage) -> Used {
+fn used(usage: &libc::rusage) -> ResourceUsage {
     let time = |t: libc::timeval| {
         Nanos::from_secs(t.tv_sec.max(0) as u64) + Nanos::from_micros(t.tv_usec.max(0) as u64)
     };
-    Used {
+    ResourceUsage {
         user: time(usage.ru_utime),
         system: time(usage.ru_stime),
         max_rss: (usage.ru_maxrss.max(0) as u64).saturating_mul(1024), // Linux counts KiB

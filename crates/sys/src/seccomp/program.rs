@@ -3,7 +3,7 @@
 //! Pure; cold. A number is found by halving, so that a long table costs about as much as a short one: two steps for
 //! each halving, at most three comparisons at the end.
 
-use super::{Argument, Rule};
+use super::{Argument, SyscallRule};
 use libc::sock_filter;
 use std::collections::BTreeMap;
 
@@ -52,7 +52,7 @@ const fn unless(code: u16, k: u32, otherwise: u8) -> sock_filter {
 }
 
 impl Program {
-    pub(super) fn assemble(&self, rules: impl Iterator<Item = Rule>) -> Vec<sock_filter> {
+    pub(super) fn assemble(&self, rules: impl Iterator<Item = SyscallRule>) -> Vec<sock_filter> {
         let mut steps = vec![
             step(LOAD, ARCHITECTURE_AT),
             sock_filter { code: IF_EQUAL, jt: 1, jf: 0, k: ARCHITECTURE },
@@ -65,14 +65,14 @@ impl Program {
         if let Some(newest) = self.newest {
             steps.extend([unless(IF_AT_LEAST, newest + 1, 1), step(RETURN, super::UNKNOWN)]);
         }
-        let mut calls = BTreeMap::<u32, Vec<Rule>>::new();
+        let mut calls = BTreeMap::<u32, Vec<SyscallRule>>::new();
         rules.for_each(|rule| calls.entry(rule.number as u32).or_default().push(rule));
         steps.extend(self.halves(&calls.into_iter().collect::<Vec<_>>()));
         steps
     }
 
     /// Ends with an answer, whatever the number is.
-    fn halves(&self, calls: &[(u32, Vec<Rule>)]) -> Vec<sock_filter> {
+    fn halves(&self, calls: &[(u32, Vec<SyscallRule>)]) -> Vec<sock_filter> {
         let (low, high) = calls.split_at(calls.len() / 2);
         let [(first, _), ..] = high else { return vec![step(RETURN, self.otherwise)] };
         if calls.len() <= FEW {
@@ -85,8 +85,8 @@ impl Program {
     }
 
     /// Answers if the call is this one; else goes on behind, with the number loaded as it was found.
-    fn one(&self, (number, rules): &(u32, Vec<Rule>)) -> Vec<sock_filter> {
-        let mut answers: Vec<_> = rules.iter().flat_map(Rule::steps).collect();
+    fn one(&self, (number, rules): &(u32, Vec<SyscallRule>)) -> Vec<sock_filter> {
+        let mut answers: Vec<_> = rules.iter().flat_map(SyscallRule::steps).collect();
         if rules.last().is_some_and(|rule| !rule.wanted.is_empty()) {
             answers.push(step(RETURN, self.otherwise));
         }
@@ -95,7 +95,7 @@ impl Program {
     }
 }
 
-impl Rule {
+impl SyscallRule {
     /// Answers if the arguments fit; else goes on behind.
     fn steps(&self) -> Vec<sock_filter> {
         let checks: Vec<_> = self.wanted.iter().flat_map(Argument::halves).collect();

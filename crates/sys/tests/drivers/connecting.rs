@@ -4,7 +4,7 @@ use crate::stage::{
     Crowd, Told, accept, bytes_of, count, expect, expect_end, has, listener, on_a_stage, on_a_stage_alone,
     say, short,
 };
-use bakeoff_sys::driver::{Connecting, Wish};
+use bakeoff_sys::driver::{Connecting, ConnectionOptions};
 use bakeoff_sys::net::{Local, LocalPort};
 use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, TcpStream};
@@ -12,7 +12,7 @@ use std::net::{IpAddr, SocketAddr, TcpStream};
 #[test]
 fn a_connection_carries_bytes_both_ways() {
     on_a_stage(|mut stage| {
-        let (mut peer, _) = stage.pair(3, Wish::default());
+        let (mut peer, _) = stage.pair(3, ConnectionOptions::default());
         stage.driver.send(3, b" again").unwrap();
         stage.hand_over();
         expect(&mut peer, b" again");
@@ -28,7 +28,7 @@ fn nobody_there_is_refused() {
     on_a_stage(|mut stage| {
         let (gone, address) = listener();
         drop(gone);
-        match stage.driver.connect(0, address, Wish::default(), b"x") {
+        match stage.driver.connect(0, address, ConnectionOptions::default(), b"x") {
             Err(error) => assert_eq!(error.kind(), ErrorKind::ConnectionRefused),
             Ok(_) => {
                 let refused = |told: &Told| matches!(told, Told::NotConnected(ErrorKind::ConnectionRefused));
@@ -37,7 +37,7 @@ fn nobody_there_is_refused() {
         }
         assert!(stage.quiet().is_empty());
         assert_eq!(stage.driver.send(0, b"x").unwrap_err().kind(), ErrorKind::NotConnected);
-        stage.pair(0, Wish::default()); // the slot is free
+        stage.pair(0, ConnectionOptions::default()); // the slot is free
     });
 }
 
@@ -45,7 +45,7 @@ fn nobody_there_is_refused() {
 fn a_connection_without_first_bytes_stands_too() {
     on_a_stage(|mut stage| {
         let (listener, address) = listener();
-        stage.connect(0, address, Wish::default(), b"");
+        stage.connect(0, address, ConnectionOptions::default(), b"");
         let mut peer = accept(&listener);
         stage.driver.send(0, b"later").unwrap();
         stage.hand_over();
@@ -57,7 +57,7 @@ fn a_connection_without_first_bytes_stands_too() {
 fn what_is_sent_while_connecting_follows_in_order() {
     on_a_stage(|mut stage| {
         let crowd = Crowd::gather();
-        let begun = stage.driver.connect(0, crowd.address, Wish::default(), b"one ").unwrap();
+        let begun = stage.driver.connect(0, crowd.address, ConnectionOptions::default(), b"one ").unwrap();
         assert_eq!(begun, Connecting::Begun);
         stage.driver.send(0, b"two ").unwrap();
         assert!(stage.quiet().is_empty());
@@ -78,7 +78,7 @@ fn what_is_sent_while_connecting_follows_in_order() {
 fn one_that_is_closed_while_connecting_is_not_heard_of() {
     on_a_stage(|mut stage| {
         let crowd = Crowd::gather();
-        stage.driver.connect(0, crowd.address, Wish::default(), b"x").unwrap();
+        stage.driver.connect(0, crowd.address, ConnectionOptions::default(), b"x").unwrap();
         stage.hand_over();
         stage.driver.close(0);
         let _listener = crowd.disperse();
@@ -90,7 +90,7 @@ fn one_that_is_closed_while_connecting_is_not_heard_of() {
 fn the_local_address_is_as_wished() {
     on_a_stage(|mut stage| {
         let from = Local { address: Some("127.0.0.5".parse().unwrap()), port: LocalPort::Any };
-        let (peer, _) = stage.pair(0, Wish { from, no_delay: true, stamped: false });
+        let (peer, _) = stage.pair(0, ConnectionOptions { from, no_delay: true, stamped: false });
         assert_eq!(Some(peer.peer_addr().unwrap().ip()), from.address);
     });
 }
@@ -102,7 +102,7 @@ fn the_local_port_is_as_wished_and_one_that_is_taken_is_said_at_once() {
         let any = SocketAddr::new(address, 0);
         let free = bakeoff_sys::net::listen(any, false).unwrap().local_addr().unwrap().port();
         let from = Local { address: Some(address), port: LocalPort::This(free) };
-        let wish = Wish { from, ..Wish::default() };
+        let wish = ConnectionOptions { from, ..ConnectionOptions::default() };
         let (listener, to) = listener();
         stage.connect(0, to, wish, b"x");
         let peer = accept(&listener);
@@ -110,7 +110,7 @@ fn the_local_port_is_as_wished_and_one_that_is_taken_is_said_at_once() {
         assert_eq!(stage.driver.connect(1, to, wish, b"x").unwrap_err().kind(), ErrorKind::AddrInUse);
         // The slot is free for another try.
         let any = Local { port: LocalPort::Any, ..from };
-        stage.connect(1, to, Wish { from: any, ..wish }, b"x");
+        stage.connect(1, to, ConnectionOptions { from: any, ..wish }, b"x");
         assert_eq!(accept(&listener).peer_addr().unwrap().ip(), address);
     });
 }
@@ -118,8 +118,8 @@ fn the_local_port_is_as_wished_and_one_that_is_taken_is_said_at_once() {
 #[test]
 fn a_connection_in_a_slot_takes_the_place_of_the_one_before() {
     on_a_stage(|mut stage| {
-        let (mut old, _) = stage.pair(0, Wish::default());
-        let (mut new, _) = stage.pair(0, Wish::default());
+        let (mut old, _) = stage.pair(0, ConnectionOptions::default());
+        let (mut new, _) = stage.pair(0, ConnectionOptions::default());
         expect_end(&mut old);
         say(&mut new, b"new");
         stage.until(|story| bytes_of(story, 0) == b"new");
@@ -136,7 +136,7 @@ fn two_thousand_at_once_have_each_their_own_bytes() {
         let address = listener.local_addr().unwrap();
         let mut peers = Vec::new();
         for slot in 0..MANY {
-            stage.driver.connect(slot, address, Wish::default(), &slot.to_ne_bytes()).unwrap();
+            stage.driver.connect(slot, address, ConnectionOptions::default(), &slot.to_ne_bytes()).unwrap();
             if slot % 1000 == 999 {
                 stage.wait(short(0));
                 peers.extend((0..1000).map(|_| accept(&listener)));
@@ -169,7 +169,7 @@ fn descriptors_go_with_their_connections_and_with_the_driver() {
         let before = descriptors();
         let mut peers: Vec<TcpStream> = Vec::new();
         for slot in 0..40 {
-            stage.connect(slot, address, Wish::default(), b"x");
+            stage.connect(slot, address, ConnectionOptions::default(), b"x");
             peers.push(accept(&listener));
         }
         assert_eq!(descriptors(), before + 80);
@@ -196,7 +196,7 @@ fn descriptors() -> usize {
 fn system_calls_are_counted() {
     on_a_stage(|mut stage| {
         let start = stage.driver.system_calls();
-        let (mut peer, _) = stage.pair(0, Wish::default());
+        let (mut peer, _) = stage.pair(0, ConnectionOptions::default());
         let stands = stage.driver.system_calls();
         assert!(stands.connections >= start.connections + 3 && stands.writes > start.writes);
         for _ in 0..10 {

@@ -4,7 +4,7 @@ use crate::stage::{
     PATIENCE, Story, Told, accept, bytes_of, count, expect, expect_end, has, listener, on_a_stage, pattern,
     say, short,
 };
-use bakeoff_sys::driver::{Slot, Wish};
+use bakeoff_sys::driver::{ConnectionOptions, Slot};
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::time::Instant;
@@ -20,7 +20,8 @@ fn over(story: &Story, slot: Slot) -> bool {
 #[test]
 fn interleaved_replies_find_their_slots() {
     on_a_stage(|mut stage| {
-        let mut peers: Vec<_> = (0..50).map(|slot| stage.pair(slot, Wish::default()).0).collect();
+        let mut peers: Vec<_> =
+            (0..50).map(|slot| stage.pair(slot, ConnectionOptions::default()).0).collect();
         for round in 0..20_u8 {
             for slot in 0..50_u8 {
                 stage.driver.send(Slot::from(slot), &[slot, round]).unwrap();
@@ -43,17 +44,17 @@ fn interleaved_replies_find_their_slots() {
 #[test]
 fn nothing_of_an_old_connection_is_told_of_the_new_one() {
     on_a_stage(|mut stage| {
-        let (mut first, _) = stage.pair(7, Wish::default());
+        let (mut first, _) = stage.pair(7, ConnectionOptions::default());
         say(&mut first, b"old");
         stage.driver.close(7);
-        let (mut second, story) = stage.pair(7, Wish::default());
+        let (mut second, story) = stage.pair(7, ConnectionOptions::default());
         assert!(story.is_empty(), "{story:?}");
         let _ = first.write(b"older"); // reset by now, mostly
         drop(first);
         say(&mut second, b"old too");
         stage.driver.wait(short(50)).unwrap(); // the driver holds an event of it
         stage.driver.close(7);
-        let (mut third, story) = stage.pair(7, Wish::default());
+        let (mut third, story) = stage.pair(7, ConnectionOptions::default());
         assert!(story.is_empty(), "{story:?}");
         say(&mut third, b"new");
         let story = stage.until(|story| bytes_of(story, 7).len() >= 3);
@@ -65,7 +66,7 @@ fn nothing_of_an_old_connection_is_told_of_the_new_one() {
 #[test]
 fn the_end_is_told_once_and_the_other_half_goes_on() {
     on_a_stage(|mut stage| {
-        let (mut peer, _) = stage.pair(0, Wish::default());
+        let (mut peer, _) = stage.pair(0, ConnectionOptions::default());
         say(&mut peer, b"bye");
         stage.until(|story| bytes_of(story, 0) == b"bye");
         peer.shutdown(Shutdown::Write).unwrap();
@@ -85,7 +86,8 @@ fn the_end_is_told_once_and_the_other_half_goes_on() {
 fn bytes_that_come_together_with_the_end_come_before_it() {
     on_a_stage(|mut stage| {
         for slot in 0..20 {
-            let (mut peer, _) = stage.pair(slot, Wish { stamped: slot % 2 == 1, ..Wish::default() });
+            let (mut peer, _) = stage
+                .pair(slot, ConnectionOptions { stamped: slot % 2 == 1, ..ConnectionOptions::default() });
             say(&mut peer, b"all I have");
             drop(peer);
             let story = stage.until(|story| ended(story, slot));
@@ -103,7 +105,12 @@ fn a_reset_is_told_as_such() {
     on_a_stage(|mut stage| {
         for stamped in [false, true] {
             let (listener, address) = listener();
-            stage.connect(0, address, Wish { stamped, ..Wish::default() }, b"never read");
+            stage.connect(
+                0,
+                address,
+                ConnectionOptions { stamped, ..ConnectionOptions::default() },
+                b"never read",
+            );
             drop(accept(&listener)); // closed with bytes unread: a reset
             let story = stage.until(|story| over(story, 0));
             assert!(
@@ -120,7 +127,7 @@ fn a_reset_is_told_as_such() {
 fn a_peer_that_leaves_before_the_connection_is_used_is_noticed() {
     on_a_stage(|mut stage| {
         let (listener, address) = listener();
-        stage.connect(0, address, Wish::default(), b"");
+        stage.connect(0, address, ConnectionOptions::default(), b"");
         drop(accept(&listener));
         stage.until(|story| ended(story, 0));
         // The kernel takes the first bytes and learns by the answer that the peer is gone.
@@ -139,7 +146,7 @@ fn a_peer_that_leaves_before_the_connection_is_used_is_noticed() {
 fn a_large_reply_is_whole_and_others_get_their_turn() {
     on_a_stage(|mut stage| {
         for stamped in [false, true] {
-            let wish = Wish { stamped, ..Wish::default() };
+            let wish = ConnectionOptions { stamped, ..ConnectionOptions::default() };
             let (mut large, _) = stage.pair(0, wish);
             let (mut small, _) = stage.pair(1, wish);
             let bytes = pattern(5_000_000);
@@ -163,7 +170,8 @@ fn a_large_reply_is_whole_and_others_get_their_turn() {
 #[test]
 fn large_replies_on_many_connections_are_whole() {
     on_a_stage(|mut stage| {
-        let mut peers: Vec<_> = (0..20).map(|slot| stage.pair(slot, Wish::default()).0).collect();
+        let mut peers: Vec<_> =
+            (0..20).map(|slot| stage.pair(slot, ConnectionOptions::default()).0).collect();
         let bytes = pattern(300_000);
         let sent = bytes.clone();
         let writer = std::thread::spawn(move || peers.iter_mut().for_each(|peer| say(peer, &sent)));

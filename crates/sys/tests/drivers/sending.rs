@@ -3,7 +3,7 @@
 use crate::stage::{
     Stage, Story, Told, accept, count, expect, has, listener, on_a_stage, pattern, say, short,
 };
-use bakeoff_sys::driver::{Event, Sending, Wish};
+use bakeoff_sys::driver::{ConnectionEvent, ConnectionOptions, Sending};
 use std::io::{ErrorKind, Read};
 use std::net::TcpStream;
 use std::thread::JoinHandle;
@@ -24,7 +24,7 @@ fn read_all(mut peer: TcpStream) -> JoinHandle<Vec<u8>> {
 #[test]
 fn a_large_body_waits_for_its_reader_and_the_end_waits_for_the_body() {
     on_a_stage(|mut stage| {
-        let (peer, _) = stage.pair(0, Wish::default());
+        let (peer, _) = stage.pair(0, ConnectionOptions::default());
         let body: &'static [u8] = pattern(20_000_000).leak();
         assert_eq!(stage.driver.send_body(0, b"head:", body).unwrap(), Sending::Pending);
         stage.driver.end(0);
@@ -39,7 +39,7 @@ fn a_large_body_waits_for_its_reader_and_the_end_waits_for_the_body() {
 #[test]
 fn small_bodies_are_with_the_kernel_at_once_or_told_of() {
     on_a_stage(|mut stage| {
-        let (mut peer, _) = stage.pair(0, Wish::default());
+        let (mut peer, _) = stage.pair(0, ConnectionOptions::default());
         for _ in 0..5 {
             if stage.driver.send_body(0, b"head:", b"body").unwrap() == Sending::Pending {
                 stage.until(|story| sent(story) == 1);
@@ -53,7 +53,7 @@ fn small_bodies_are_with_the_kernel_at_once_or_told_of() {
 #[test]
 fn bytes_behind_blocked_ones_keep_their_order() {
     on_a_stage(|mut stage| {
-        let (mut peer, _) = stage.pair(0, Wish::default());
+        let (mut peer, _) = stage.pair(0, ConnectionOptions::default());
         let all = pattern(20_000_000);
         for (number, piece) in all.chunks(100_003).enumerate() {
             stage.driver.send(0, piece).unwrap();
@@ -81,7 +81,7 @@ fn bytes_behind_blocked_ones_keep_their_order() {
 #[test]
 fn a_mixture_of_sends_and_bodies_keeps_its_order() {
     on_a_stage(|mut stage| {
-        let (peer, _) = stage.pair(0, Wish::default());
+        let (peer, _) = stage.pair(0, ConnectionOptions::default());
         stage.driver.send(0, b"1").unwrap();
         stage.driver.send_body(0, b"2", b"3").unwrap();
         stage.driver.send(0, b"4").unwrap();
@@ -97,7 +97,7 @@ fn a_mixture_of_sends_and_bodies_keeps_its_order() {
 #[test]
 fn a_body_given_while_a_send_is_cut_short_comes_after_it() {
     on_a_stage(|mut stage| {
-        let (mut peer, _) = stage.pair(0, Wish::default());
+        let (mut peer, _) = stage.pair(0, ConnectionOptions::default());
         let piece = pattern(700_001);
         let mut expected = Vec::new();
         let mut reader = None;
@@ -112,7 +112,7 @@ fn a_body_given_while_a_send_is_cut_short_comes_after_it() {
             stage.driver.wait(short(0)).unwrap();
             while let Some((slot, event)) = stage.driver.next() {
                 assert_eq!(slot, 0);
-                if matches!(event, Event::Data(_)) {
+                if matches!(event, ConnectionEvent::Data(_)) {
                     stage.driver.send_body(0, &[number], b"!").unwrap();
                     expected.extend_from_slice(&[number, b'!']);
                 }
@@ -130,7 +130,7 @@ fn a_body_given_while_a_send_is_cut_short_comes_after_it() {
 #[test]
 fn what_was_sent_goes_out_though_the_connection_is_closed_at_once() {
     on_a_stage(|mut stage| {
-        let (peer, _) = stage.pair(0, Wish::default());
+        let (peer, _) = stage.pair(0, ConnectionOptions::default());
         stage.driver.send(0, b"last words").unwrap();
         stage.driver.close(0);
         assert_eq!(read_all(peer).join().unwrap(), b"last words");
@@ -140,7 +140,7 @@ fn what_was_sent_goes_out_though_the_connection_is_closed_at_once() {
 #[test]
 fn a_closed_slot_takes_nothing() {
     on_a_stage(|mut stage| {
-        stage.pair(0, Wish::default());
+        stage.pair(0, ConnectionOptions::default());
         stage.driver.close(0);
         stage.driver.close(0);
         stage.driver.end(0);
@@ -155,7 +155,7 @@ fn a_closed_slot_takes_nothing() {
 #[test]
 fn a_reader_that_goes_away_under_a_large_body_is_told() {
     on_a_stage(|mut stage| {
-        let (peer, _) = stage.pair(0, Wish::default());
+        let (peer, _) = stage.pair(0, ConnectionOptions::default());
         let body: &'static [u8] = pattern(20_000_000).leak();
         stage.driver.send_body(0, b"", body).unwrap();
         stage.hand_over();
@@ -176,7 +176,7 @@ fn no_more_of(stage: &mut Stage) {
 fn small_writes_are_not_held_back_when_wished_so() {
     on_a_stage(|mut stage| {
         let (listener, address) = listener();
-        let wish = Wish { no_delay: true, ..Wish::default() };
+        let wish = ConnectionOptions { no_delay: true, ..ConnectionOptions::default() };
         stage.connect(0, address, wish, b"a");
         let mut peer = accept(&listener);
         for _ in 0..50 {

@@ -1,6 +1,6 @@
 //! Test stage of a driver: the driver, a clock, peers, and the events so far.
 
-use bakeoff_sys::driver::{Connecting, Driver, Event, Slot, Wait, Wish};
+use bakeoff_sys::driver::{Connecting, ConnectionEvent, ConnectionOptions, Driver, Slot, Wait};
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -85,7 +85,7 @@ impl Stage {
     }
 
     /// A connection that stands, and its other end.
-    pub(crate) fn pair(&mut self, slot: Slot, wish: Wish) -> (TcpStream, Story) {
+    pub(crate) fn pair(&mut self, slot: Slot, wish: ConnectionOptions) -> (TcpStream, Story) {
         let (listener, address) = listener();
         let story = self.connect(slot, address, wish, b"hello");
         let mut peer = accept(&listener);
@@ -94,7 +94,13 @@ impl Stage {
     }
 
     /// Connects and waits until it stands.
-    pub(crate) fn connect(&mut self, slot: Slot, to: SocketAddr, wish: Wish, first: &[u8]) -> Story {
+    pub(crate) fn connect(
+        &mut self,
+        slot: Slot,
+        to: SocketAddr,
+        wish: ConnectionOptions,
+        first: &[u8],
+    ) -> Story {
         match self.driver.connect(slot, to, wish, first).unwrap() {
             Connecting::Done(_) => self.wait(short(0)),
             Connecting::Begun => self
@@ -108,20 +114,20 @@ impl Stage {
     }
 }
 
-fn told(event: Event<'_>) -> Told {
+fn told(event: ConnectionEvent<'_>) -> Told {
     match event {
-        Event::Connected(_) => Told::Connected,
-        Event::NotConnected(error) => Told::NotConnected(error.kind()),
-        Event::Data(data) => {
+        ConnectionEvent::Connected(_) => Told::Connected,
+        ConnectionEvent::NotConnected(error) => Told::NotConnected(error.kind()),
+        ConnectionEvent::Data(data) => {
             assert!(!data.bytes.is_empty());
             Told::Data { bytes: data.bytes.to_vec(), arrived: data.arrived }
         }
-        Event::Sent => Told::Sent,
-        Event::Ended => Told::Ended,
-        Event::Broken(error) => Told::Broken(error.kind()),
-        Event::NotSent(error) => Told::NotSent(error.kind()),
-        Event::Accepted(stream) => Told::Accepted(stream),
-        Event::NotAccepted(error) => Told::NotAccepted(error.kind()),
+        ConnectionEvent::Sent => Told::Sent,
+        ConnectionEvent::Ended => Told::Ended,
+        ConnectionEvent::Broken(error) => Told::Broken(error.kind()),
+        ConnectionEvent::NotSent(error) => Told::NotSent(error.kind()),
+        ConnectionEvent::Accepted(stream) => Told::Accepted(stream),
+        ConnectionEvent::NotAccepted(error) => Told::NotAccepted(error.kind()),
     }
 }
 

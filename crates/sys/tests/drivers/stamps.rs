@@ -1,7 +1,7 @@
 //! Arrival times of bytes, as the kernel saw them.
 
 use crate::stage::{PATIENCE, Stage, Story, Told, bytes_of, expect, on_a_stage, say};
-use bakeoff_sys::driver::{Batch, Wait, Wish};
+use bakeoff_sys::driver::{ConnectionOptions, EventBatch, Wait};
 use bakeoff_units::{Clock, Nanos};
 use std::net::TcpStream;
 use std::time::Instant;
@@ -18,7 +18,7 @@ fn stamp(story: &Story) -> Option<Nanos> {
 
 /// A connection whose bytes are stamped: the kernel begins with it a little after it is asked.
 fn stamped(stage: &mut Stage) -> TcpStream {
-    let (mut peer, _) = stage.pair(0, Wish { stamped: true, ..Wish::default() });
+    let (mut peer, _) = stage.pair(0, ConnectionOptions { stamped: true, ..ConnectionOptions::default() });
     let deadline = Instant::now() + PATIENCE;
     loop {
         say(&mut peer, b"?");
@@ -56,7 +56,7 @@ fn a_long_wait_does_not_move_a_stamp() {
         say(&mut peer, b"here already");
         let there = stage.clock.now();
         let within = Nanos::from_millis(20);
-        let story = stage.wait(Wait { at_most: None, batch: Some(Batch { events: 100, within }) });
+        let story = stage.wait(Wait { at_most: None, batch: Some(EventBatch { events: 100, within }) });
         let now = stage.clock.now();
         assert_eq!(bytes_of(&story, 0), b"here already");
         let arrived = stamp(&story).unwrap();
@@ -71,7 +71,8 @@ fn later_connections_are_stamped_from_their_first_bytes() {
         drop(stamped(&mut stage));
         for slot in 0..20 {
             stage.driver.close(slot);
-            let (mut peer, _) = stage.pair(slot + 1, Wish { stamped: true, ..Wish::default() });
+            let (mut peer, _) =
+                stage.pair(slot + 1, ConnectionOptions { stamped: true, ..ConnectionOptions::default() });
             say(&mut peer, b"x");
             let story = stage.until(|story| bytes_of(story, slot + 1) == b"x");
             assert!(stamp(&story).is_some(), "{slot}");
@@ -82,7 +83,7 @@ fn later_connections_are_stamped_from_their_first_bytes() {
 #[test]
 fn bytes_of_others_have_no_stamp() {
     on_a_stage(|mut stage| {
-        let (mut peer, _) = stage.pair(1, Wish::default());
+        let (mut peer, _) = stage.pair(1, ConnectionOptions::default());
         let _stamped = stamped(&mut stage);
         say(&mut peer, b"x");
         let story = stage.until(|story| bytes_of(story, 1) == b"x");

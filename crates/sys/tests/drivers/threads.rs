@@ -1,7 +1,7 @@
 //! Threads: a driver may go on on another thread, as a lane does from slice to slice.
 
 use crate::stage::{Crowd, Stage, Told, accept, bytes_of, expect, has, on_a_stage, pattern, say};
-use bakeoff_sys::driver::{LISTENER, Wish};
+use bakeoff_sys::driver::{ConnectionOptions, LISTENER};
 use bakeoff_sys::net;
 use std::io::Read;
 use std::net::TcpStream;
@@ -26,9 +26,9 @@ fn what_waits_for_its_reader_or_for_a_peer_goes_on_elsewhere() {
         let address = listening.local_addr().unwrap();
         let body: &'static [u8] = pattern(20_000_000).leak();
         let (stage, mut peer) = elsewhere(stage, |stage| {
-            let (peer, _) = stage.pair(0, Wish::default());
+            let (peer, _) = stage.pair(0, ConnectionOptions::default());
             stage.driver.send_body(0, b"", body).unwrap();
-            stage.driver.connect(1, crowd.address, Wish::default(), b"at last").unwrap();
+            stage.driver.connect(1, crowd.address, ConnectionOptions::default(), b"at last").unwrap();
             stage.driver.listen(listening).unwrap();
             assert!(stage.quiet().is_empty());
             peer
@@ -53,7 +53,7 @@ fn what_waits_for_its_reader_or_for_a_peer_goes_on_elsewhere() {
 #[test]
 fn connections_outlive_the_thread_that_used_them() {
     on_a_stage(|stage| {
-        let (mut stage, mut peer) = elsewhere(stage, |stage| stage.pair(0, Wish::default()).0);
+        let (mut stage, mut peer) = elsewhere(stage, |stage| stage.pair(0, ConnectionOptions::default()).0);
         for round in 0..5_u8 {
             if round % 2 == 0 {
                 say(&mut peer, &[round, 1]); // while no thread waits

@@ -4,13 +4,13 @@
 //! agent, anything an administrator added) is not looked at.
 
 use super::fields::{quoted, request_line, size, skip_spaces, status, token};
-use super::{Entry, LineError, stamp};
+use super::{LineError, LogEntry, stamp};
 use memchr::memchr;
 
 /// A line in three parts: the entry, and the text around it by which the formats are told apart.
 pub(super) struct Parts<'a> {
     /// The entry, without virtual host.
-    pub(super) entry: Entry<'a>,
+    pub(super) entry: LogEntry<'a>,
     /// Text before the time, trailing space included.
     pub(super) lead: &'a [u8],
     /// Text behind the size, leading space included.
@@ -18,7 +18,7 @@ pub(super) struct Parts<'a> {
 }
 
 #[inline]
-pub(super) fn parse(line: &[u8], vhost: bool) -> Result<Entry<'_>, LineError> {
+pub(super) fn parse(line: &[u8], vhost: bool) -> Result<LogEntry<'_>, LineError> {
     let mut parts = parts(line)?;
     if vhost {
         let (host, others) = token(skip_spaces(parts.lead));
@@ -44,7 +44,7 @@ pub(super) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
     let end = memchr(b' ', rest).unwrap_or(rest.len());
     let bytes = size(&rest[..end])?;
     let at = stamp::common(time);
-    let entry = Entry { at, method, target, escaped: request.escaped, status, bytes, vhost: None };
+    let entry = LogEntry { at, method, target, escaped: request.escaped, status, bytes, vhost: None };
     Ok(Parts { entry, lead, tail: &rest[end..] })
 }
 

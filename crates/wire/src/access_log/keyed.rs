@@ -6,7 +6,7 @@
 
 use super::fields::{is_method, request_line, status};
 use super::json::{Members, Value, members};
-use super::{Entry, LineError, Stamp, stamp};
+use super::{LineError, LogEntry, Stamp, stamp};
 use crate::digits::decimal;
 
 /// The field that a key fills.
@@ -23,14 +23,14 @@ enum Key {
 
 /// The keys of one kind of log; for one field the earlier name wins.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub struct Keys {
+pub struct LogKeys {
     pub(super) name: &'static str,
     of: &'static [(&'static [u8], Key)],
 }
 
 /// `msec` comes first among the times as it is the finest, `uri` last among the targets as nginx has rewritten it and
 /// left the query out.
-pub(super) const NGINX: Keys = Keys {
+pub(super) const NGINX: LogKeys = LogKeys {
     name: "nginx-json",
     of: &[
         (b"request", Key::Request),
@@ -57,7 +57,7 @@ pub(super) const NGINX: Keys = Keys {
     ],
 };
 
-pub(super) const CADDY: Keys = Keys {
+pub(super) const CADDY: LogKeys = LogKeys {
     name: "caddy",
     of: &[
         (b"request.method", Key::Method),
@@ -69,7 +69,7 @@ pub(super) const CADDY: Keys = Keys {
     ],
 };
 
-pub(super) const TRAEFIK: Keys = Keys {
+pub(super) const TRAEFIK: LogKeys = LogKeys {
     name: "traefik",
     of: &[
         (b"RequestMethod", Key::Method),
@@ -94,7 +94,7 @@ const TOLD: [(&str, Key); 7] = [
     ("host", Key::Vhost),
 ];
 
-impl Keys {
+impl LogKeys {
     /// From `path=request.uri,status=code`. Fields that are not mapped are not looked for: methods are then GET,
     /// statuses 200, and sizes and times unknown. It is kept as long as the program runs, which reads one such line or
     /// two.
@@ -118,7 +118,7 @@ impl Keys {
 /// The best value for each field so far, with the rank of its name.
 type Found<'a> = [Option<(usize, Value<'a>)>; 7];
 
-pub(super) fn parse<'a>(keys: &Keys, line: &'a [u8]) -> Result<Entry<'a>, LineError> {
+pub(super) fn parse<'a>(keys: &LogKeys, line: &'a [u8]) -> Result<LogEntry<'a>, LineError> {
     if line.trim_ascii().is_empty() {
         return Err(LineError::Empty);
     }
@@ -128,7 +128,7 @@ pub(super) fn parse<'a>(keys: &Keys, line: &'a [u8]) -> Result<Entry<'a>, LineEr
 }
 
 /// Looks at the members of an object whose names lie below `prefix`, which ends with a dot unless it is empty.
-fn gather<'a>(keys: &Keys, prefix: &[u8], members_of: Members<'a>, found: &mut Found<'a>) {
+fn gather<'a>(keys: &LogKeys, prefix: &[u8], members_of: Members<'a>, found: &mut Found<'a>) {
     for (name, value) in members_of {
         let below = |known: &'static [u8]| known.strip_prefix(prefix)?.strip_prefix(name);
         if let Value::Nested(object) = value {
@@ -147,7 +147,7 @@ fn gather<'a>(keys: &Keys, prefix: &[u8], members_of: Members<'a>, found: &mut F
     }
 }
 
-fn entry<'a>(keys: &Keys, found: &Found<'a>) -> Result<Entry<'a>, LineError> {
+fn entry<'a>(keys: &LogKeys, found: &Found<'a>) -> Result<LogEntry<'a>, LineError> {
     let value = |key: Key| found[key as usize].map(|(_, value)| value);
     let or_unmapped = |key: Key, else_it_is: &'static [u8]| {
         value(key).and_then(Value::text).or_else(|| (!keys.tell(key)).then_some(else_it_is))
@@ -161,7 +161,7 @@ fn entry<'a>(keys: &Keys, found: &Found<'a>) -> Result<Entry<'a>, LineError> {
     };
     let text = |key: Key| value(key).and_then(Value::text);
     let at: Option<Stamp> = text(Key::Time).and_then(stamp::any);
-    Ok(Entry { at, method, target, escaped, status, bytes, vhost: text(Key::Vhost) })
+    Ok(LogEntry { at, method, target, escaped, status, bytes, vhost: text(Key::Vhost) })
 }
 
 /// From the whole request line, or else from method and target apart.
@@ -187,7 +187,7 @@ fn request<'a>(
 mod tests {
     use super::super::{Format, LineError, detect, parse};
 
-    fn ok(line: &[u8]) -> super::Entry<'_> {
+    fn ok(line: &[u8]) -> super::LogEntry<'_> {
         parse(Format::NGINX_JSON, line).unwrap()
     }
 

@@ -18,7 +18,7 @@ mod stamp;
 
 pub use detect::{DetectError, detect};
 pub use fields::unescape;
-pub use keyed::Keys;
+pub use keyed::LogKeys;
 pub use stamp::Stamp;
 
 use std::fmt;
@@ -49,7 +49,7 @@ pub enum Format {
     ///
     /// [`Format::CADDY`] as Caddy logs; `ts` is the end of the request. [`Format::TRAEFIK`] as Traefik does with
     /// `accesslog.format=json`; `StartUTC` is its start. Any other from `json:path=KEY,status=KEY,...`.
-    Json(&'static Keys),
+    Json(&'static LogKeys),
     /// Squid's native format: `time elapsed client code/status bytes method URL ...`. The stamp,
     /// in milliseconds, is the end of the request; sizes include the reply's header section.
     Squid,
@@ -114,7 +114,7 @@ impl FromStr for Format {
     type Err = ParseFormatError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let named = match text.strip_prefix("json:") {
-            Some(map) => Keys::of_map(map).map(Self::Json),
+            Some(map) => LogKeys::of_map(map).map(Self::Json),
             None => Self::ALL.into_iter().find(|format| format.as_str() == text),
         };
         named.ok_or_else(|| ParseFormatError(text.to_owned()))
@@ -123,7 +123,7 @@ impl FromStr for Format {
 
 /// One request as a line describes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct LogEntry<'a> {
     /// The moment, where the line has one that can be read.
     pub at: Option<Stamp>,
     /// The method; empty when the request is none (`-`, or TLS bytes on a plain port): then the
@@ -193,7 +193,7 @@ impl std::error::Error for LineError {}
 ///
 /// The fault of the line. Never panics, whatever the bytes.
 #[inline]
-pub fn parse(format: Format, line: &[u8]) -> Result<Entry<'_>, LineError> {
+pub fn parse(format: Format, line: &[u8]) -> Result<LogEntry<'_>, LineError> {
     let line = line.strip_suffix(b"\r").unwrap_or(line);
     match format {
         Format::Common | Format::Combined => apache::parse(line, false),

@@ -3,11 +3,11 @@
 //! The first seven fields are needed; a line cut off behind the URL is good.
 
 use super::fields::{is_method, skip_spaces, status, token};
-use super::{Entry, LineError, stamp};
+use super::{LineError, LogEntry, stamp};
 use crate::digits::decimal;
 use memchr::memrchr;
 
-pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, LineError> {
+pub(super) fn parse(line: &[u8]) -> Result<LogEntry<'_>, LineError> {
     let rest = skip_spaces(line);
     if rest.is_empty() {
         return Err(LineError::Empty);
@@ -26,7 +26,7 @@ pub(super) fn parse(line: &[u8]) -> Result<Entry<'_>, LineError> {
     let status = status(&code[slash + 1..])?;
     let bytes = Some(decimal(bytes).ok_or(LineError::Size)?);
     let method = if is_method(method) { method } else { &[] };
-    Ok(Entry { at: stamp::epoch(time), method, target, escaped: false, status, bytes, vhost: None })
+    Ok(LogEntry { at: stamp::epoch(time), method, target, escaped: false, status, bytes, vhost: None })
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// The kind of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// Body bytes.
     Data,
     /// A header block, or its start.
@@ -40,7 +40,7 @@ pub enum Kind {
     Unknown(u8),
 }
 
-impl Kind {
+impl FrameKind {
     /// The kind with this number.
     pub const fn of(number: u8) -> Self {
         match number {
@@ -93,7 +93,7 @@ pub struct FrameHead {
     /// Bytes of payload, below 2^24.
     pub length: u32,
     /// The kind.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Flags, whose meaning depends on the kind.
     pub flags: u8,
     /// The stream, or 0 for the connection.
@@ -106,7 +106,7 @@ impl FrameHead {
         let [l2, l1, l0, kind, flags, s3, s2, s1, s0] = *bytes;
         Self {
             length: u32::from_be_bytes([0, l2, l1, l0]),
-            kind: Kind::of(kind),
+            kind: FrameKind::of(kind),
             flags,
             stream: u32::from_be_bytes([s3, s2, s1, s0]) & MAX_31,
         }
@@ -210,12 +210,12 @@ mod tests {
     #[test]
     fn heads_kinds_and_codes_go_there_and_back() {
         for number in 0..=255 {
-            assert_eq!(Kind::of(number).number(), number);
+            assert_eq!(FrameKind::of(number).number(), number);
             assert_eq!(ErrorCode::of(u32::from(number)).number(), u32::from(number));
         }
         assert_eq!(ErrorCode::of(0xb), ErrorCode::EnhanceYourCalm);
         assert_eq!(ErrorCode::of(0xd), ErrorCode::Http11Required);
-        let head = FrameHead { length: 0x01_0203, kind: Kind::Headers, flags: 5, stream: 0x0405_0607 };
+        let head = FrameHead { length: 0x01_0203, kind: FrameKind::Headers, flags: 5, stream: 0x0405_0607 };
         assert_eq!(head.bytes(), [1, 2, 3, 1, 5, 4, 5, 6, 7]);
         assert_eq!(FrameHead::parse(&head.bytes()), head);
         let reserved = FrameHead::parse(&[0, 0, 0, 0, 0, 0xff, 0xff, 0xff, 0xff]);

@@ -6,7 +6,8 @@
 
 use super::ConnectionError;
 use super::frame::{
-    ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, Kind, MIN_MAX_FRAME, PADDED, PREFACE, PRIORITY,
+    ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, FrameKind, MIN_MAX_FRAME, PADDED, PREFACE,
+    PRIORITY,
 };
 use std::ops::Range;
 
@@ -216,14 +217,14 @@ impl Intake {
     fn begin(&mut self, head: FrameHead) -> Result<Option<Found>, ConnectionError> {
         self.check(&head)?;
         self.at = match head.kind {
-            Kind::Data if head.has(PADDED) => {
+            FrameKind::Data if head.has(PADDED) => {
                 if head.length == 0 {
                     return Err(ConnectionError::FrameSize);
                 }
                 At::PadLength(head)
             }
-            Kind::Data => return self.data(head, 0, 0),
-            Kind::Unknown(_) | Kind::Priority => At::Skip(head.length),
+            FrameKind::Data => return self.data(head, 0, 0),
+            FrameKind::Unknown(_) | FrameKind::Priority => At::Skip(head.length),
             _ => At::Payload(head),
         };
         Ok(None)
@@ -243,14 +244,14 @@ impl Intake {
 
     /// The rules for heads (RFC 9113 sections 4.2, 4.3 and 6).
     fn check(&mut self, head: &FrameHead) -> Result<(), ConnectionError> {
-        if !self.settings_seen && (head.kind != Kind::Settings || head.has(ACK) || head.stream != 0) {
+        if !self.settings_seen && (head.kind != FrameKind::Settings || head.has(ACK) || head.stream != 0) {
             return Err(ConnectionError::NoPreface);
         }
         self.settings_seen = true;
         if head.length > self.max_frame {
             return Err(ConnectionError::FrameSize);
         }
-        let continues = head.kind == Kind::Continuation;
+        let continues = head.kind == FrameKind::Continuation;
         match self.open {
             Some(open) if !continues || head.stream != open.stream => {
                 return Err(ConnectionError::Interleaved);
@@ -259,22 +260,26 @@ impl Intake {
             _ => {}
         }
         let on_stream = match head.kind {
-            Kind::Data | Kind::Headers | Kind::Continuation | Kind::Priority | Kind::RstStream => true,
-            Kind::Settings | Kind::Ping | Kind::GoAway => false,
-            Kind::PushPromise => return Err(ConnectionError::PushPromise),
-            Kind::WindowUpdate | Kind::Unknown(_) => head.stream != 0,
+            FrameKind::Data
+            | FrameKind::Headers
+            | FrameKind::Continuation
+            | FrameKind::Priority
+            | FrameKind::RstStream => true,
+            FrameKind::Settings | FrameKind::Ping | FrameKind::GoAway => false,
+            FrameKind::PushPromise => return Err(ConnectionError::PushPromise),
+            FrameKind::WindowUpdate | FrameKind::Unknown(_) => head.stream != 0,
         };
         if on_stream != (head.stream != 0) {
             return Err(ConnectionError::UnexpectedStream);
         }
         let fits = match head.kind {
-            Kind::Priority => head.length == 5,
-            Kind::RstStream | Kind::WindowUpdate => head.length == 4,
-            Kind::Ping => head.length == 8,
-            Kind::GoAway => (8..=MIN_MAX_FRAME).contains(&head.length),
-            Kind::Settings if head.has(ACK) => head.length == 0,
-            Kind::Settings => head.length.is_multiple_of(6) && head.length <= MIN_MAX_FRAME,
-            Kind::Headers | Kind::Continuation if head.length as usize > self.max_block => {
+            FrameKind::Priority => head.length == 5,
+            FrameKind::RstStream | FrameKind::WindowUpdate => head.length == 4,
+            FrameKind::Ping => head.length == 8,
+            FrameKind::GoAway => (8..=MIN_MAX_FRAME).contains(&head.length),
+            FrameKind::Settings if head.has(ACK) => head.length == 0,
+            FrameKind::Settings => head.length.is_multiple_of(6) && head.length <= MIN_MAX_FRAME,
+            FrameKind::Headers | FrameKind::Continuation if head.length as usize > self.max_block => {
                 return Err(ConnectionError::HeaderListTooLarge);
             }
             _ => true,
@@ -324,8 +329,8 @@ impl Intake {
         place: impl Fn(Range<usize>) -> Place,
     ) -> Result<Option<Found>, ConnectionError> {
         let range = match head.kind {
-            Kind::Headers => fragment(&head, payload)?,
-            Kind::Continuation => 0..payload.len(),
+            FrameKind::Headers => fragment(&head, payload)?,
+            FrameKind::Continuation => 0..payload.len(),
             _ => return Ok(Some(Found::Control(head, place(0..payload.len())))),
         };
         let wire_bytes = u64::from(head.length) + FRAME_HEAD_BYTES as u64;

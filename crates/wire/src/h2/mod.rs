@@ -18,11 +18,11 @@ mod session;
 mod streams;
 mod window;
 
-pub use client::{CannotOpen, ClientConnection, ReplyHead, Step};
+pub use client::{CannotOpen, ClientConnection, ClientStep, H2ReplyHead};
 pub use error::{ConnectionError, Malformed};
 pub use fields::field_fits;
 pub use frame::ErrorCode;
-pub use server::{Grant, MAX_STREAMS, RequestHead, ServerConnection, ServerStep};
+pub use server::{H2RequestHead, MAX_STREAMS, SendGrant, ServerConnection, ServerStep};
 
 /// The limits that a connection announces for itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,9 +2,9 @@
 //!
 //! Hot, reads untrusted input. Owns the output and the state of the peer; knows no streams.
 
-use super::frame::{ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, Kind, setting};
+use super::frame::{ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, FrameKind, setting};
 use super::frame::{MAX_31, MAX_MAX_FRAME, MIN_MAX_FRAME};
-use super::hpack::{Decoder, Encoder};
+use super::hpack::{Encoder, HpackDecoder};
 use super::intake::DataHead;
 use super::window::Receive;
 use super::{ConnectionError, ErrorCode, Settings};
@@ -52,7 +52,7 @@ pub(super) enum Control {
 pub(super) struct Session {
     pub(super) output: Vec<u8>,
     pub(super) encoder: Encoder,
-    pub(super) decoder: Decoder,
+    pub(super) decoder: HpackDecoder,
     pub(super) peer: Peer,
     /// Bytes that we may still send on all streams together.
     pub(super) send_window: i64,
@@ -67,7 +67,8 @@ impl Session {
     pub(super) fn new(settings: &Settings, first: &[u8], own: &[(u16, u32)], max_streams: u32) -> Self {
         let mut output = first.to_vec();
         let length = own.len() as u32 * 6;
-        output.extend_from_slice(&FrameHead { length, kind: Kind::Settings, flags: 0, stream: 0 }.bytes());
+        output
+            .extend_from_slice(&FrameHead { length, kind: FrameKind::Settings, flags: 0, stream: 0 }.bytes());
         for (name, value) in own {
             output.extend_from_slice(&name.to_be_bytes());
             output.extend_from_slice(&value.to_be_bytes());
@@ -76,7 +77,7 @@ impl Session {
         let mut session = Self {
             output,
             encoder: Encoder::default(),
-            decoder: Decoder::new(settings.header_table, settings.max_header_list),
+            decoder: HpackDecoder::new(settings.header_table, settings.max_header_list),
             peer: Peer {
                 max_streams,
                 initial_window: DEFAULT_WINDOW,
@@ -96,18 +97,18 @@ impl Session {
     }
 
     /// Appends a frame.
-    pub(super) fn put(&mut self, kind: Kind, flags: u8, stream: u32, payload: &[u8]) {
+    pub(super) fn put(&mut self, kind: FrameKind, flags: u8, stream: u32, payload: &[u8]) {
         let head = FrameHead { length: payload.len() as u32, kind, flags, stream };
         self.output.extend_from_slice(&head.bytes());
         self.output.extend_from_slice(payload);
     }
 
     pub(super) fn open_window(&mut self, stream: u32, increment: u32) {
-        self.put(Kind::WindowUpdate, 0, stream, &increment.to_be_bytes());
+        self.put(FrameKind::WindowUpdate, 0, stream, &increment.to_be_bytes());
     }
 
     pub(super) fn reset(&mut self, stream: u32, code: ErrorCode) {
-        self.put(Kind::RstStream, 0, stream, &code.number().to_be_bytes());
+        self.put(FrameKind::RstStream, 0, stream, &code.number().to_be_bytes());
     }
 
     /// Ends the connection: says so to the peer, once.
@@ -121,7 +122,7 @@ impl Session {
         let mut payload = [0; 8];
         payload[..4].copy_from_slice(&last_stream.to_be_bytes());
         payload[4..].copy_from_slice(&code.number().to_be_bytes());
-        self.put(Kind::GoAway, 0, 0, &payload);
+        self.put(FrameKind::GoAway, 0, 0, &payload);
     }
 
     /// Looks whether the answers have been sent.
@@ -157,22 +158,22 @@ impl Session {
             payload.get(at..).and_then(|rest| rest.first_chunk()).map_or(0, |b| u32::from_be_bytes(*b))
         };
         match head.kind {
-            Kind::Settings if head.has(ACK) => Ok(Control::Done),
-            Kind::Settings => {
+            FrameKind::Settings if head.has(ACK) => Ok(Control::Done),
+            FrameKind::Settings => {
                 self.answers()?;
                 let delta = self.settings(payload)?;
-                self.put(Kind::Settings, ACK, 0, &[]);
+                self.put(FrameKind::Settings, ACK, 0, &[]);
                 Ok(if delta == 0 { Control::Done } else { Control::InitialWindow(delta) })
             }
-            Kind::Ping if head.has(ACK) => Ok(Control::Done),
-            Kind::Ping => {
+            FrameKind::Ping if head.has(ACK) => Ok(Control::Done),
+            FrameKind::Ping => {
                 self.answers()?;
-                self.put(Kind::Ping, ACK, 0, payload);
+                self.put(FrameKind::Ping, ACK, 0, payload);
                 Ok(Control::Done)
             }
-            Kind::RstStream => Ok(Control::Reset(head.stream, ErrorCode::of(word(0)))),
-            Kind::GoAway => Ok(Control::GoAway(word(0) & MAX_31, ErrorCode::of(word(4)))),
-            Kind::WindowUpdate => {
+            FrameKind::RstStream => Ok(Control::Reset(head.stream, ErrorCode::of(word(0)))),
+            FrameKind::GoAway => Ok(Control::GoAway(word(0) & MAX_31, ErrorCode::of(word(4)))),
+            FrameKind::WindowUpdate => {
                 let increment = word(0) & MAX_31;
                 if head.stream != 0 {
                     return Ok(Control::Window(head.stream, increment));
@@ -229,14 +230,14 @@ impl Session {
         let first = whole.min(max);
         let rest = if whole > max { self.output.split_off(block_start + first) } else { Vec::new() };
         let flags = if rest.is_empty() { END_HEADERS } else { 0 } | if end { END_STREAM } else { 0 };
-        let head = FrameHead { length: first as u32, kind: Kind::Headers, flags, stream };
+        let head = FrameHead { length: first as u32, kind: FrameKind::Headers, flags, stream };
         if let Some(place) = self.output.get_mut(start..block_start) {
             place.copy_from_slice(&head.bytes());
         }
         let frames = rest.len().div_ceil(max);
         for (number, part) in rest.chunks(max).enumerate() {
             let flags = if number + 1 == frames { END_HEADERS } else { 0 };
-            self.put(Kind::Continuation, flags, stream, part);
+            self.put(FrameKind::Continuation, flags, stream, part);
         }
     }
 }

@@ -70,7 +70,7 @@ pub enum ReplyError {
 
 /// One step of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ReplyStep {
     /// All input is used; more must come.
     More,
     /// The head is complete; so many bytes of input are used.
@@ -152,23 +152,23 @@ impl ReplyReader {
     /// # Errors
     /// When the bytes are no reply; the connection is of no further use.
     #[inline]
-    pub fn step(&mut self, input: &[u8]) -> Result<Step, ReplyError> {
+    pub fn step(&mut self, input: &[u8]) -> Result<ReplyStep, ReplyError> {
         match &mut self.state {
-            State::Over => Ok(Step::End(0)),
-            _ if input.is_empty() => Ok(Step::More),
+            State::Over => Ok(ReplyStep::End(0)),
+            _ if input.is_empty() => Ok(ReplyStep::More),
             State::Length(left) => {
                 let len = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 *left -= len as u64;
                 if *left == 0 {
                     self.state = State::Over;
                 }
-                Ok(Step::Body { skip: 0, len })
+                Ok(ReplyStep::Body { skip: 0, len })
             }
-            State::UntilClose => Ok(Step::Body { skip: 0, len: input.len() }),
+            State::UntilClose => Ok(ReplyStep::Body { skip: 0, len: input.len() }),
             State::Head => self.head(input),
             State::Chunked(chunked) => {
                 let step = chunk(chunked, input)?;
-                if matches!(step, Step::End(_)) {
+                if matches!(step, ReplyStep::End(_)) {
                     self.state = State::Over;
                 }
                 Ok(step)
@@ -187,7 +187,7 @@ impl ReplyReader {
     }
 
     /// Interim replies (1xx) are read over; a final head ends the step.
-    fn head(&mut self, input: &[u8]) -> Result<Step, ReplyError> {
+    fn head(&mut self, input: &[u8]) -> Result<ReplyStep, ReplyError> {
         let mut used = 0;
         loop {
             let fresh = &input[used..];
@@ -211,18 +211,18 @@ impl ReplyReader {
                 return if self.partial.len() > MAX_HEAD_BYTES {
                     Err(ReplyError::HeadTooLarge)
                 } else {
-                    Ok(Step::More)
+                    Ok(ReplyStep::More)
                 };
             }
             let head = Head::of(&reader, self.to)?;
             used += reader.bytes - known;
             self.partial.clear();
             match head {
-                Head::Interim if used == input.len() => return Ok(Step::More),
+                Head::Interim if used == input.len() => return Ok(ReplyStep::More),
                 Head::Interim => {}
                 Head::Final(head) => {
                     self.state = State::behind(head.framing);
-                    return Ok(Step::Head(used, head));
+                    return Ok(ReplyStep::Head(used, head));
                 }
             }
         }
@@ -269,15 +269,15 @@ impl Head {
 }
 
 /// Up to the next body bytes of the chunked coding, or to its end.
-fn chunk(chunked: &mut Chunked, input: &[u8]) -> Result<Step, ReplyError> {
+fn chunk(chunked: &mut Chunked, input: &[u8]) -> Result<ReplyStep, ReplyError> {
     let mut skip = 0;
     while skip < input.len() {
         match chunked.next(&input[skip..]) {
             Found::Framing(n) => skip += n,
-            Found::Body(len) => return Ok(Step::Body { skip, len }),
-            Found::End(n) => return Ok(Step::End(skip + n)),
+            Found::Body(len) => return Ok(ReplyStep::Body { skip, len }),
+            Found::End(n) => return Ok(ReplyStep::End(skip + n)),
             Found::Broken => return Err(ReplyError::Chunk),
         }
     }
-    Ok(Step::Body { skip, len: 0 })
+    Ok(ReplyStep::Body { skip, len: 0 })
 }

@@ -7,7 +7,7 @@ use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 
 /// The answer to a part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct PartReply {
     /// The run's number, as soon as all parts have been there.
     pub run: Option<u64>,
     /// Parts that have come as far as the asking one.
@@ -16,7 +16,7 @@ pub struct Answer {
     pub gone: PartSet,
 }
 
-impl Answer {
+impl PartReply {
     /// Writes it: a line each, such as `here 1 2`.
     pub fn write(&self, out: &mut Vec<u8>) {
         if let Some(run) = self.run {
@@ -62,7 +62,7 @@ fn set(text: &[u8]) -> Option<PartSet> {
 
 /// The reason for which the origin refuses a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum PartRefusal {
     /// The other parts count another number of parts.
     OtherNumber,
     /// The other parts have another plan, scale or rate.
@@ -73,7 +73,7 @@ pub enum Refusal {
     Unknown,
 }
 
-impl Refusal {
+impl PartRefusal {
     /// Every one.
     pub const ALL: [Self; 4] = [Self::OtherNumber, Self::OtherPlan, Self::Taken, Self::Unknown];
 
@@ -119,11 +119,11 @@ mod tests {
     #[test]
     fn an_answer_is_read_as_it_was_written_and_nothing_else_is_one() {
         let here: PartSet = [1, 64].into_iter().collect();
-        let answer = Answer { run: Some(0xf), here, gone: PartSet::default() };
+        let answer = PartReply { run: Some(0xf), here, gone: PartSet::default() };
         let mut out = Vec::new();
         answer.write(&mut out);
         let text = "run 000000000000000f\nhere 1 64\ngone\n";
-        assert_eq!((std::str::from_utf8(&out).unwrap(), Answer::parse(&out)), (text, Some(answer)));
+        assert_eq!((std::str::from_utf8(&out).unwrap(), PartReply::parse(&out)), (text, Some(answer)));
         for wrong in [
             "",
             "here 1\n",
@@ -136,36 +136,36 @@ mod tests {
             "here\ngone\nmore\n",
             "gone\nhere\n",
         ] {
-            assert_eq!(Answer::parse(wrong.as_bytes()), None, "{wrong:?}");
+            assert_eq!(PartReply::parse(wrong.as_bytes()), None, "{wrong:?}");
         }
-        assert_eq!(Answer::parse(b"here\ngone\n"), Some(Answer::default()));
+        assert_eq!(PartReply::parse(b"here\ngone\n"), Some(PartReply::default()));
     }
 
     #[test]
     fn refusals_are_read_by_their_names() {
-        for refusal in Refusal::ALL {
-            assert_eq!(Refusal::parse(format!("{}\n", refusal.label()).as_bytes()), Some(refusal));
+        for refusal in PartRefusal::ALL {
+            assert_eq!(PartRefusal::parse(format!("{}\n", refusal.label()).as_bytes()), Some(refusal));
             assert!(!refusal.meaning().is_empty());
         }
-        assert_eq!(Refusal::parse(b"other"), None);
+        assert_eq!(PartRefusal::parse(b"other"), None);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_an_answer_or_none(bytes in prop::collection::vec(prop::sample::select(b"run here gone 0123456789abcdef\n".to_vec()), 0..60)) {
-            if let Some(answer) = Answer::parse(&bytes) {
+            if let Some(answer) = PartReply::parse(&bytes) {
                 let mut out = Vec::new();
                 answer.write(&mut out);
-                prop_assert_eq!(Answer::parse(&out), Some(answer));
+                prop_assert_eq!(PartReply::parse(&out), Some(answer));
             }
         }
 
         #[test]
         fn any_answer_is_read_as_it_was_written(run: Option<u64>, here: u64, gone: u64) {
-            let answer = Answer { run, here: PartSet(here), gone: PartSet(gone) };
+            let answer = PartReply { run, here: PartSet(here), gone: PartSet(gone) };
             let mut out = Vec::new();
             answer.write(&mut out);
-            prop_assert_eq!(Answer::parse(&out), Some(answer));
+            prop_assert_eq!(PartReply::parse(&out), Some(answer));
         }
     }
 }

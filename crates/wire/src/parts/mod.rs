@@ -7,8 +7,8 @@
 mod answer;
 mod word;
 
-pub use answer::{Answer, Refusal};
-pub use word::{Step, Word};
+pub use answer::{PartRefusal, PartReply};
+pub use word::{PartStep, Word};
 
 use crate::digits::decimal;
 use std::fmt::{self, Display};

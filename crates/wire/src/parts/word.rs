@@ -7,7 +7,7 @@ use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 
 /// A part's progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PartStep {
     /// It has reached the goals of so many phases; none: it is there.
     Reached(u32),
     /// It has ended, and not by the goal of its last phase.
@@ -24,7 +24,7 @@ pub struct Word {
     /// A number of this process's own.
     pub who: u64,
     /// Its progress.
-    pub step: Step,
+    pub step: PartStep,
 }
 
 impl Word {
@@ -47,8 +47,8 @@ impl Word {
         push_hex16(self.who, out);
         out.extend_from_slice(b"&step=");
         match self.step {
-            Step::Reached(steps) => push_decimal(steps.into(), out),
-            Step::Gone => out.extend_from_slice(GONE),
+            PartStep::Reached(steps) => push_decimal(steps.into(), out),
+            PartStep::Gone => out.extend_from_slice(GONE),
         }
     }
 
@@ -67,12 +67,12 @@ impl Word {
     }
 }
 
-fn step(text: &[u8]) -> Option<Step> {
+fn step(text: &[u8]) -> Option<PartStep> {
     if text == GONE {
-        return Some(Step::Gone);
+        return Some(PartStep::Gone);
     }
     let steps = u32::try_from(decimal(text)?).ok()?;
-    (steps <= MOST_STEPS).then_some(Step::Reached(steps))
+    (steps <= MOST_STEPS).then_some(PartStep::Reached(steps))
 }
 
 const GONE: &[u8] = b"gone";
@@ -86,7 +86,7 @@ mod tests {
 
     fn word() -> Word {
         let part = Part::new(2, 3).unwrap();
-        Word { plan: 0xabc, part, who: u64::MAX, step: Step::Reached(7) }
+        Word { plan: 0xabc, part, who: u64::MAX, step: PartStep::Reached(7) }
     }
 
     fn text(word: &Word) -> String {
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn a_word_is_read_as_it_was_written() {
         assert_eq!((text(&word()).as_str(), Word::parse(TEXT.as_bytes())), (TEXT, Some(word())));
-        let gone = Word { step: Step::Gone, ..word() };
+        let gone = Word { step: PartStep::Gone, ..word() };
         assert_eq!(Word::parse(text(&gone).as_bytes()), Some(gone));
     }
 

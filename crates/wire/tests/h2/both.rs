@@ -1,7 +1,7 @@
 //! Our client against our server, in pieces of any size.
 
 use crate::support::{Seen, feed_client};
-use bakeoff_wire::h2::{ClientConnection, Grant, ServerConnection, ServerStep, Settings, StreamId};
+use bakeoff_wire::h2::{ClientConnection, SendGrant, ServerConnection, ServerStep, Settings, StreamId};
 use proptest::prelude::*;
 
 /// A server that answers each path `/N` with N bytes.
@@ -33,7 +33,7 @@ impl Origin {
         self.open.retain_mut(|(stream, left)| {
             loop {
                 sent.append(self.server.output());
-                let Some(Grant { head, len, end }) = self.server.data(*stream, *left, true) else {
+                let Some(SendGrant { head, len, end }) = self.server.data(*stream, *left, true) else {
                     return true;
                 };
                 sent.extend(head);

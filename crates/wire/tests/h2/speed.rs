@@ -2,7 +2,7 @@
 
 use crate::support::{DATA, END_HEADERS, END_STREAM, HEADERS, frame, settings};
 use bakeoff_wire::h2::hpack::Encoder;
-use bakeoff_wire::h2::{ClientConnection, Settings, Step};
+use bakeoff_wire::h2::{ClientConnection, ClientStep, Settings};
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -44,7 +44,7 @@ fn nanoseconds_of_a_request_and_its_reply() {
 
 fn measure(what: &str, encode: &mut dyn FnMut(&mut Encoder, &mut Vec<u8>)) {
     let mut client = ClientConnection::new(Settings { initial_window: 1 << 30, ..Settings::default() });
-    assert_eq!(client.step(&settings(&[])), Ok(Step::More));
+    assert_eq!(client.step(&settings(&[])), Ok(ClientStep::More));
     let mut encoder = Encoder::default();
     let mut blocks = [Vec::new(), Vec::new()];
     for block in &mut blocks {
@@ -87,9 +87,9 @@ fn run(client: &mut ClientConnection, bytes: &[u8]) {
     let mut rest = bytes;
     loop {
         match client.step(rest).unwrap() {
-            Step::More => return,
-            Step::Head { used, .. } => rest = &rest[used..],
-            Step::Body { skip, len, .. } => rest = &rest[skip + len..],
+            ClientStep::More => return,
+            ClientStep::Head { used, .. } => rest = &rest[used..],
+            ClientStep::Body { skip, len, .. } => rest = &rest[skip + len..],
             other => panic!("{other:?}"),
         }
     }

@@ -1,8 +1,8 @@
 //! Frames by hand, and peers that note what they see.
 
 use bakeoff_wire::h2::{
-    ClientConnection, ConnectionError, ErrorCode, Malformed, ReplyHead, ServerConnection, ServerStep,
-    Settings, Step, StreamId,
+    ClientConnection, ClientStep, ConnectionError, ErrorCode, H2ReplyHead, Malformed, ServerConnection,
+    ServerStep, Settings, StreamId,
 };
 use bakeoff_wire::http1::{ContentCoding, ServerMethod};
 
@@ -75,7 +75,7 @@ pub(crate) fn headers(flags: u8, stream: u32, lines: &str) -> Vec<u8> {
 /// An event that the application of a peer gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    Head(u32, ReplyHead, bool),
+    Head(u32, H2ReplyHead, bool),
     Request(u32, ServerMethod, String, bool),
     Body(u32, Vec<u8>, bool),
     Reset(u32, ErrorCode),
@@ -92,7 +92,7 @@ pub(crate) fn head(
     end: bool,
 ) -> Seen {
     let coding = ContentCoding::Identity;
-    Seen::Head(stream, ReplyHead { status, content_length, coding, head_bytes }, end)
+    Seen::Head(stream, H2ReplyHead { status, content_length, coding, head_bytes }, end)
 }
 
 pub(crate) fn body(stream: u32, bytes: &[u8], end: bool) -> Seen {
@@ -116,24 +116,24 @@ pub(crate) fn feed_client(client: &mut ClientConnection, bytes: &[u8], seen: &mu
     let mut rest = bytes;
     loop {
         match client.step(rest) {
-            Ok(Step::More) => return,
-            Ok(Step::Head { used, stream, head, end }) => {
+            Ok(ClientStep::More) => return,
+            Ok(ClientStep::Head { used, stream, head, end }) => {
                 seen.push(Seen::Head(stream.number(), head, end));
                 rest = &rest[used..];
             }
-            Ok(Step::Body { skip, len, stream, end }) => {
+            Ok(ClientStep::Body { skip, len, stream, end }) => {
                 note(seen, stream, &rest[skip..skip + len], end);
                 rest = &rest[skip + len..];
             }
-            Ok(Step::Reset { used, stream, code }) => {
+            Ok(ClientStep::Reset { used, stream, code }) => {
                 seen.push(Seen::Reset(stream.number(), code));
                 rest = &rest[used..];
             }
-            Ok(Step::Malformed { used, stream, why }) => {
+            Ok(ClientStep::Malformed { used, stream, why }) => {
                 seen.push(Seen::Malformed(stream.number(), why));
                 rest = &rest[used..];
             }
-            Ok(Step::GoAway { used, last_stream, code }) => {
+            Ok(ClientStep::GoAway { used, last_stream, code }) => {
                 seen.push(Seen::GoAway(last_stream, code));
                 rest = &rest[used..];
             }

@@ -5,7 +5,7 @@
 
 use bakeoff_wire::http1::{
     ContentCoding, Framing, HttpVersion, MAX_HEAD_BYTES, MAX_HEADERS, ReplyError, ReplyHead, ReplyReader,
-    Step,
+    ReplyStep,
 };
 
 /// The final head and how many bytes were used up to its end, or that more must come.
@@ -18,8 +18,8 @@ pub(crate) fn ours(pieces: &[&[u8]], to_head: bool) -> Outcome {
     let mut before = 0;
     for piece in pieces {
         match reader.step(piece)? {
-            Step::More => before += piece.len(),
-            Step::Head(used, head) => return Ok(Some((before + used, head))),
+            ReplyStep::More => before += piece.len(),
+            ReplyStep::Head(used, head) => return Ok(Some((before + used, head))),
             other => panic!("{other:?} before a head"),
         }
     }

@@ -11,7 +11,7 @@ use super::SkipReason;
 use super::target::{Normal, check_segments, decode_path, encode_target, origin_form};
 use crate::Method;
 use bakeoff_content::normal_path;
-use bakeoff_wire::access_log::{Entry, Stamp, unescape};
+use bakeoff_wire::access_log::{LogEntry, Stamp, unescape};
 
 /// A request of the log that can be sent again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,14 +44,14 @@ impl Classifier {
     ///
     /// # Errors
     /// Why it is not replayed.
-    pub fn classify(&mut self, entry: &Entry<'_>) -> Result<Replayable<'_>, SkipReason> {
+    pub fn classify(&mut self, entry: &LogEntry<'_>) -> Result<Replayable<'_>, SkipReason> {
         let method = self.clean(entry)?;
-        let Entry { status, bytes, at, .. } = *entry;
+        let LogEntry { status, bytes, at, .. } = *entry;
         Ok(Replayable { method, target: &self.target, path: &self.path, status, bytes, at })
     }
 
     /// As [`Self::classify`], leaving target and path in the buffers.
-    pub(super) fn clean(&mut self, entry: &Entry<'_>) -> Result<Method, SkipReason> {
+    pub(super) fn clean(&mut self, entry: &LogEntry<'_>) -> Result<Method, SkipReason> {
         let method = match entry.method {
             b"" => return Err(SkipReason::BrokenRequest),
             _ if entry.target == b"*" => return Err(SkipReason::Asterisk),
@@ -87,9 +87,9 @@ mod tests {
     use super::*;
     use memchr::memchr;
 
-    fn entry(target: &[u8]) -> Entry<'_> {
+    fn entry(target: &[u8]) -> LogEntry<'_> {
         let escaped = memchr(b'\\', target).is_some();
-        Entry { at: None, method: b"GET", target, escaped, status: 200, bytes: None, vhost: None }
+        LogEntry { at: None, method: b"GET", target, escaped, status: 200, bytes: None, vhost: None }
     }
 
     fn reason(target: &[u8]) -> SkipReason {
@@ -170,7 +170,7 @@ mod tests {
     fn other_methods_and_forms_have_their_names() {
         let mut classifier = Classifier::default();
         let mut of = |method: &'static str, target: &'static str| {
-            let entry = Entry { method: method.as_bytes(), ..entry(target.as_bytes()) };
+            let entry = LogEntry { method: method.as_bytes(), ..entry(target.as_bytes()) };
             classifier.classify(&entry).unwrap_err()
         };
         assert_eq!(of("OPTIONS", "*"), SkipReason::Asterisk);

@@ -9,7 +9,7 @@ use super::pass::Pass;
 use super::served::{Served, Sizes, unjudged};
 use super::{Classifier, LogSource, ReplayOptions, Summary};
 use crate::{Expect, Method, Request, RequestTable, Site, WorkloadError};
-use bakeoff_wire::access_log::Entry;
+use bakeoff_wire::access_log::LogEntry;
 use std::sync::Arc;
 
 /// The index of a log.
@@ -128,7 +128,7 @@ fn resolve(targets: &[Box<[u8]>], seen: &[Seen], served: Option<&Served>) -> (Ve
 /// The path of a target that has been classified before: then as good as now.
 fn path_of<'c>(classifier: &'c mut Classifier, target: &[u8]) -> &'c [u8] {
     let entry =
-        Entry { at: None, method: b"GET", target, escaped: false, status: 0, bytes: None, vhost: None };
+        LogEntry { at: None, method: b"GET", target, escaped: false, status: 0, bytes: None, vhost: None };
     classifier.classify(&entry).map_or(b"/", |request| request.path)
 }
 

@@ -25,7 +25,7 @@ pub use classify::{Classifier, Replayable};
 pub use in_order::InOrder;
 pub use index::LogIndex;
 pub use pass::Summary;
-pub use reader::{Line, LogReader};
+pub use reader::{LogReader, ReplayLine};
 pub use shuffled::Shuffled;
 pub use skip::{Sample, SkipReason, Skips};
 

@@ -18,7 +18,7 @@ const HEAD: usize = 200;
 
 /// One line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line<'a> {
+pub struct ReplayLine<'a> {
     /// Its number, from 1.
     pub number: u64,
     /// Its bytes without the line feed; the first 200 if it is too long.
@@ -81,7 +81,7 @@ impl LogReader {
     ///
     /// # Errors
     /// The log cannot be read or unpacked further.
-    pub fn next_line(&mut self) -> Result<Option<Line<'_>>, WorkloadError> {
+    pub fn next_line(&mut self) -> Result<Option<ReplayLine<'_>>, WorkloadError> {
         let mut looked = 0;
         loop {
             let have = self.start + looked..self.end;
@@ -101,15 +101,15 @@ impl LogReader {
         }
     }
 
-    fn take(&mut self, end: usize, next: usize) -> Line<'_> {
+    fn take(&mut self, end: usize, next: usize) -> ReplayLine<'_> {
         let text = &self.block[self.start..end];
         self.start = next;
         self.number += 1;
-        Line { number: self.number, text, too_long: false }
+        ReplayLine { number: self.number, text, too_long: false }
     }
 
     /// The block is full and has no line feed: keep the head, drop the rest of the line.
-    fn take_too_long(&mut self) -> Result<Line<'_>, WorkloadError> {
+    fn take_too_long(&mut self) -> Result<ReplayLine<'_>, WorkloadError> {
         self.head.clear();
         self.head.extend_from_slice(&self.block[self.start..self.start + HEAD]);
         loop {
@@ -121,7 +121,7 @@ impl LogReader {
                 None => self.start = self.end,
             }
             self.number += 1;
-            return Ok(Line { number: self.number, text: &self.head, too_long: true });
+            return Ok(ReplayLine { number: self.number, text: &self.head, too_long: true });
         }
     }
 

@@ -4,7 +4,7 @@
 use crate::site::{EPERM, Site, kill, may_run, open, wait_until};
 use bakeoff_layers_base::digest::Algorithm;
 use bakeoff_layers_base::key::read_secret;
-use bakeoff_layers_base::manifest::Action;
+use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::seal::{Sealing, seal};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -20,7 +20,7 @@ fn an_expired_manifest_is_a_gap_and_goes_on_also_when_the_worker_dies() {
         version: 1,
         created_unix_s: now,
         not_after_unix_s: now + 4,
-        action: Action::Lock,
+        action: FaultAction::Lock,
         exclude: Vec::new(),
         name: None,
     };

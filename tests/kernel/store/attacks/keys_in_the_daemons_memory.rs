@@ -3,8 +3,8 @@
 
 use crate::support::{Mount, Site, assert_done, can_mount, until};
 use aws_lc_rs::hkdf::{HKDF_SHA256, KeyType, Salt};
-use bakeoff_layers_base::name::Name;
-use bakeoff_layers_base::release::{Release, SealedFile, Secret, State};
+use bakeoff_layers_base::name::EscapedName;
+use bakeoff_layers_base::release::{MeasuredState, Release, SealedFile, Secret};
 use memchr::memmem::Finder;
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
@@ -68,7 +68,7 @@ fn after_a_lock_no_key_is_in_the_daemons_memory() {
         .collect();
     let mut place =
         SealedFile::new(&site.path("site.vault.key"), Secret::key_file(&site.path("key")).unwrap());
-    let store_key = place.release(&Name::of("site.vault"), &State::Unmeasured).unwrap();
+    let store_key = place.release(&EscapedName::of("site.vault"), &MeasuredState::Unmeasured).unwrap();
     let block_key = block_key(store_key.bytes(), &fs::read(site.vault()).unwrap());
     let secrets: [&[u8]; 5] = [b"deep.css", digits, &raw, store_key.bytes(), &block_key];
 

@@ -6,8 +6,8 @@ use super::quantiles::Quantiles;
 use super::{blank, fill, fill_cost, points, range, sums, times_invalid};
 use bakeoff_meter::catalogue::PartOf;
 use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
-use bakeoff_meter::{Counters, Meter, Unit};
-use bakeoff_plan::Design;
+use bakeoff_meter::{Meter, SliceCounters, Unit};
+use bakeoff_plan::RoundDesign;
 use bakeoff_results::{ArmResult, Comparison, Setup, second};
 use bakeoff_stats::{
     Interval, LOOKS, Proportion, Verdict, change_in_words, difference_of_proportions, proportion_differences,
@@ -86,11 +86,11 @@ fn share_row(
     of: &Of<'_>,
     arm: &str,
     meter: &Meter,
-    part_of: fn(&Counters) -> Option<PartOf>,
+    part_of: fn(&SliceCounters) -> Option<PartOf>,
 ) -> Option<Comparison> {
     let Of { setup, series, .. } = *of;
     let parts = |name: &str| -> Option<Vec<Proportion>> {
-        let proportion = |c: &Counters| part_of(c).map(|PartOf { part, of }| Proportion { part, of });
+        let proportion = |c: &SliceCounters| part_of(c).map(|PartOf { part, of }| Proportion { part, of });
         series.column(name).counters.iter().map(proportion).collect()
     };
     let baseline = setup.baseline_of(arm);
@@ -127,7 +127,7 @@ fn finish_exploratory(of: &Of<'_>, arm: &str, meter: &Meter, mut row: Comparison
     let sharp = interval.half_width() <= setup.margin.max(effect.abs() / 2.0);
     // Times and rates get no verdict from fewer rounds than a first look has.
     let too_few = !std::ptr::eq(series, of.table.main())
-        && row.design == Design::Pairs
+        && row.design == RoundDesign::Pairs
         && series.rounds() < LOOKS[0] as usize;
     let is_null = setup.is_second(arm);
     row.verdict = match why {

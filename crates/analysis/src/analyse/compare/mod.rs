@@ -9,7 +9,7 @@ use super::arm::median;
 use super::decide::Progress;
 use super::invalid;
 use super::series::{Table, primary as primary_meter};
-use bakeoff_meter::{CATALOGUE, Kind, Meter, catalogue};
+use bakeoff_meter::{Aggregation, CATALOGUE, Meter, catalogue};
 use bakeoff_results::directory::StoppedBy;
 use bakeoff_results::{ArmResult, Comparison, OwnFigure, Setup, second};
 use bakeoff_stats::{
@@ -72,7 +72,7 @@ pub(super) fn exploratory_rows(
 
 /// Reason why response times say nothing: the generator was the limit.
 fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
-    let of_times = meter.kind == Kind::Histogram || meter.is_speed();
+    let of_times = meter.kind == Aggregation::Histogram || meter.is_speed();
     of_times.then(|| invalid::generator_limited(of.setup, of.series, arm))?
 }
 

@@ -8,7 +8,7 @@ use super::exploratory::Of;
 use super::{FULL_SPEED, blank, change, fill_cost, sums, times_invalid};
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, SUBJECT_CPU};
-use bakeoff_plan::Design;
+use bakeoff_plan::RoundDesign;
 use bakeoff_results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_stats::{
     Amounts, Contradiction, Cost, Decision, Verdict, Wording, floor_in_words, levels, per_second, sentence,
@@ -243,7 +243,7 @@ fn is_one_process(setup: &Setup, baseline: &str) -> bool {
 fn path(of: &Of<'_>, arm: &str, decided: &Decided) -> String {
     let Of { setup, series, .. } = *of;
     let found = catalogue::find(PATH_CPU)
-        .filter(|_| series.design == Design::Pairs)
+        .filter(|_| series.design == RoundDesign::Pairs)
         .and_then(|path| differences(series, setup, arm, path))
         .and_then(|d| d.first(decided.rounds).cost(series.starts(), level(setup)));
     let Some((path, own)) = found.as_ref().zip(decided.judgement.cost.as_ref()) else { return String::new() };

@@ -12,16 +12,16 @@ mod words;
 use super::AnalyseError;
 use super::warnings::STEAL_LIMIT;
 use bakeoff_loadgen::GENERATOR_LIMIT;
-use bakeoff_meter::Counters;
-use bakeoff_results::directory::Stored;
+use bakeoff_meter::SliceCounters;
+use bakeoff_results::directory::StoredExperiment;
 use bakeoff_results::{
-    ArmResult, Estimate, NOT_MEASURED, PeakArm, PeakRatio, PeakResult, PeakSetup, PeakTrial, RESULTS_SCHEMA,
-    Results, TrialRecord, Warning, WorkloadResult,
+    ArmResult, FractionEstimate, NOT_MEASURED, PeakArm, PeakRatio, PeakResult, PeakSetup, PeakTrial,
+    RESULTS_SCHEMA, Results, TrialRecord, Warning, WorkloadResult,
 };
 use bakeoff_stats::Level;
 use bakeoff_stats::knee::{
-    Budget, Confirmation, Criteria, Finding, Judged, LEVEL, Limit, Observation, Outcome, Purpose, Search,
-    SearchPlan, Slo, Trial, VoidReason, growth, ratio_of_knees,
+    Budget, Confirmation, Criteria, LEVEL, Observation, Search, SearchFinding, SearchLimit, SearchOutcome,
+    SearchPlan, Slo, Trial, TrialJudgement, TrialPurpose, VoidReason, growth, ratio_of_knees,
 };
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ impl ArmSearch {
     pub fn take(&mut self, setup: &PeakSetup, record: &TrialRecord) -> Result<(), AnalyseError> {
         let damaged = |why: String| AnalyseError::Trial { number: record.number, arm: self.arm.clone(), why };
         let rate = PerSecond::new(record.rate_per_s);
-        let (Some(rate), Some(purpose)) = (rate, Purpose::named(&record.purpose)) else {
+        let (Some(rate), Some(purpose)) = (rate, TrialPurpose::named(&record.purpose)) else {
             return Err(damaged(format!("`{}` at {}/s is no trial", record.purpose, record.rate_per_s)));
         };
         let (mut seen, mut trial) = observation(setup, record).map_err(|why| damaged(why.to_string()))?;
@@ -145,11 +145,11 @@ fn own_lateness(record: &TrialRecord) -> Option<Nanos> {
     stolen.or(own).filter(|_| counters.generator_busy + softirq <= ITS_OWN)
 }
 
-fn verdict(judged: &Judged) -> (String, Vec<String>) {
+fn verdict(judged: &TrialJudgement) -> (String, Vec<String>) {
     let (word, reasons) = match judged {
-        Judged::Passed => ("passed", Vec::new()),
-        Judged::Failed { by } => ("failed", by.iter().map(|criterion| criterion.as_str()).collect()),
-        Judged::Void(reason) => ("void", vec![reason.as_str()]),
+        TrialJudgement::Passed => ("passed", Vec::new()),
+        TrialJudgement::Failed { by } => ("failed", by.iter().map(|criterion| criterion.as_str()).collect()),
+        TrialJudgement::Void(reason) => ("void", vec![reason.as_str()]),
     };
     (word.to_owned(), reasons.into_iter().map(str::to_owned).collect())
 }
@@ -158,7 +158,7 @@ fn verdict(judged: &Judged) -> (String, Vec<String>) {
 ///
 /// # Errors
 /// As [`ArmSearch::take`].
-pub fn searches(stored: &Stored, setup: &PeakSetup) -> Result<Vec<ArmSearch>, AnalyseError> {
+pub fn searches(stored: &StoredExperiment, setup: &PeakSetup) -> Result<Vec<ArmSearch>, AnalyseError> {
     let apart = stored.setup.environment.disjoint;
     let new = |arm: &String| ArmSearch::new(setup, arm, stored.setup.seed, apart);
     let mut all: Vec<ArmSearch> = stored.setup.arms.iter().filter_map(new).collect();
@@ -171,7 +171,7 @@ pub fn searches(stored: &Stored, setup: &PeakSetup) -> Result<Vec<ArmSearch>, An
 }
 
 /// `results.json` of a search for peaks.
-pub(super) fn results(stored: &Stored, setup: &PeakSetup) -> Result<Results, AnalyseError> {
+pub(super) fn results(stored: &StoredExperiment, setup: &PeakSetup) -> Result<Results, AnalyseError> {
     let searches = searches(stored, setup)?;
     let trials = stored.trials.iter();
     let start = trials.clone().map(|trial| trial.started_ns).min().unwrap_or(0);
@@ -189,7 +189,7 @@ pub(super) fn results(stored: &Stored, setup: &PeakSetup) -> Result<Results, Ana
 }
 
 /// The part that every `results.json` has.
-fn head(stored: &Stored, arms: BTreeMap<String, ArmResult>) -> Results {
+fn head(stored: &StoredExperiment, arms: BTreeMap<String, ArmResult>) -> Results {
     let setup = stored.setup.clone();
     Results {
         schema: RESULTS_SCHEMA.to_owned(),
@@ -219,11 +219,11 @@ fn head(stored: &Stored, arms: BTreeMap<String, ArmResult>) -> Results {
 }
 
 /// Counts over all trials of an arm, at all rates.
-fn sums(stored: &Stored, arm: &str) -> ArmResult {
+fn sums(stored: &StoredExperiment, arm: &str) -> ArmResult {
     let subject = stored.setup.subjects.get(arm).cloned().unwrap_or_default();
     let proof = subject.proof.clone();
     let of_arm = stored.trials.iter().filter(|trial| trial.arm == arm);
-    let all = Counters::sum(of_arm.map(|trial| &trial.counters));
+    let all = SliceCounters::sum(of_arm.map(|trial| &trial.counters));
     ArmResult {
         requests: all.requests,
         replies: all.replies,
@@ -237,7 +237,7 @@ fn sums(stored: &Stored, arm: &str) -> ArmResult {
     }
 }
 
-fn warnings(stored: &Stored) -> Vec<Warning> {
+fn warnings(stored: &StoredExperiment) -> Vec<Warning> {
     let stolen: Vec<f64> = stored.trials.iter().map(|trial| trial.counters.host.steal).collect();
     let mut all = stored.setup.environment.warnings.clone();
     all.extend(super::warnings::stolen(&stolen, "trials"));
@@ -286,25 +286,25 @@ fn arm(setup: &PeakSetup, one: &ArmSearch) -> PeakArm {
 }
 
 /// Its label; the rate with low and high end, as far as there are any; what kept it from more.
-fn found(finding: &Finding) -> (&'static str, Vec<f64>, Option<&'static str>) {
+fn found(finding: &SearchFinding) -> (&'static str, Vec<f64>, Option<&'static str>) {
     match finding {
-        Finding::Knee { at, low, high } => ("peak", vec![at.get(), low.get(), high.get()], None),
-        Finding::AtLeast { rate, limit } => ("at-least", vec![rate.get()], Some(limit_word(*limit))),
-        Finding::NoRatePasses { lowest, .. } => ("no-rate-passes", vec![lowest.get()], None),
-        Finding::NotMeasured { .. } => (NOT_MEASURED, Vec::new(), None),
+        SearchFinding::Knee { at, low, high } => ("peak", vec![at.get(), low.get(), high.get()], None),
+        SearchFinding::AtLeast { rate, limit } => ("at-least", vec![rate.get()], Some(limit_word(*limit))),
+        SearchFinding::NoRatePasses { lowest, .. } => ("no-rate-passes", vec![lowest.get()], None),
+        SearchFinding::NotMeasured { .. } => (NOT_MEASURED, Vec::new(), None),
     }
 }
 
-fn limit_word(limit: Limit) -> &'static str {
+fn limit_word(limit: SearchLimit) -> &'static str {
     match limit {
-        Limit::Generator => "generator",
-        Limit::Asked => "asked",
-        Limit::Range => "range",
-        Limit::Ended => "time",
+        SearchLimit::Generator => "generator",
+        SearchLimit::Asked => "asked",
+        SearchLimit::Range => "range",
+        SearchLimit::Ended => "time",
     }
 }
 
-fn confirmed(outcome: &Outcome) -> &'static str {
+fn confirmed(outcome: &SearchOutcome) -> &'static str {
     match outcome.confirmation {
         Confirmation::Passed => "passed",
         Confirmation::Failed { .. } => "failed",
@@ -321,7 +321,7 @@ fn ratios(searches: &[ArmSearch], baseline: &str) -> BTreeMap<String, PeakRatio>
     let ratio = |one: &ArmSearch| {
         let ratio = ratio_of_knees(&one.search, &reference.search)?;
         let (low, high) = (ratio.interval.low, ratio.interval.high);
-        let estimate = Estimate { effect: ratio.effect, low, high };
+        let estimate = FractionEstimate { effect: ratio.effect, low, high };
         let sentence = words::ratio(&estimate, ratio.level, baseline);
         Some((one.arm.clone(), PeakRatio { estimate, level: ratio.level, sentence }))
     };

@@ -5,7 +5,7 @@ use crate::analyse::analyse;
 use bakeoff_meter::{Recorder, ReplyTimes};
 use bakeoff_results::directory::StoppedBy;
 use bakeoff_results::{Environment, InFlight, PeakStart, Setup, TrialLateness};
-use bakeoff_stats::knee::Step;
+use bakeoff_stats::knee::SearchStep;
 
 const ARMS: [(&str, f64); 2] = [("plain", 5000.0), ("tls", 4000.0)];
 
@@ -72,13 +72,13 @@ fn disturbed(mut record: TrialRecord) -> TrialRecord {
 }
 
 /// A whole run, arms in turn.
-fn stored() -> Stored {
+fn stored() -> StoredExperiment {
     run(setup(), |record| record)
 }
 
 /// The same, with changes to its trials.
-fn run(setup: Setup, happens: impl Fn(TrialRecord) -> TrialRecord) -> Stored {
-    let mut stored = Stored {
+fn run(setup: Setup, happens: impl Fn(TrialRecord) -> TrialRecord) -> StoredExperiment {
+    let mut stored = StoredExperiment {
         plan: String::new(),
         setup,
         slices: vec![],
@@ -91,7 +91,7 @@ fn run(setup: Setup, happens: impl Fn(TrialRecord) -> TrialRecord) -> Stored {
     loop {
         let before = stored.trials.len();
         for (one, (arm, knee)) in searches.iter_mut().zip(ARMS) {
-            if let Step::Trial(trial) = one.search.next() {
+            if let SearchStep::Trial(trial) = one.search.next() {
                 let record = happens(record(stored.trials.len() as u32, arm, knee, &trial));
                 one.take(&peak, &record).unwrap();
                 stored.trials.push(record);

@@ -1,11 +1,13 @@
 //! Outcome of a peak search in sentences.
 
-use bakeoff_results::{Estimate, PeakSetup};
-use bakeoff_stats::knee::{Confirmation, Criterion, Finding, LEVEL, Limit, Outcome, VoidReason};
+use bakeoff_results::{FractionEstimate, PeakSetup};
+use bakeoff_stats::knee::{
+    Confirmation, Criterion, LEVEL, SearchFinding, SearchLimit, SearchOutcome, VoidReason,
+};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 
 /// The finding, its bottleneck, and how far it can be believed.
-pub(super) fn sentence(setup: &PeakSetup, outcome: &Outcome) -> String {
+pub(super) fn sentence(setup: &PeakSetup, outcome: &SearchOutcome) -> String {
     let mut said = finding(setup, &outcome.finding);
     if let Some(criterion) = outcome.binding {
         said += &format!("; above it {}", breaks(setup, criterion));
@@ -14,25 +16,25 @@ pub(super) fn sentence(setup: &PeakSetup, outcome: &Outcome) -> String {
         said += "; above it it also goes on answering past its cache";
     }
     said += &confirmation(setup, outcome);
-    if !outcome.precise && matches!(outcome.finding, Finding::Knee { .. }) {
+    if !outcome.precise && matches!(outcome.finding, SearchFinding::Knee { .. }) {
         let precision = Ratio::new(setup.precision).unwrap_or_default();
         said += &format!("; the search ended before the interval was narrower than {precision}");
     }
     said
 }
 
-fn finding(setup: &PeakSetup, finding: &Finding) -> String {
+fn finding(setup: &PeakSetup, finding: &SearchFinding) -> String {
     match finding {
-        Finding::Knee { at, low, high } => {
+        SearchFinding::Knee { at, low, high } => {
             format!("sustains {at} ({} % interval {}..{high})", LEVEL * 100.0, plain(*low))
         }
-        Finding::AtLeast { rate, limit } => format!("sustains at least {rate}: {}", why(*limit)),
-        Finding::NoRatePasses { lowest, by } => {
+        SearchFinding::AtLeast { rate, limit } => format!("sustains at least {rate}: {}", why(*limit)),
+        SearchFinding::NoRatePasses { lowest, by } => {
             let broken: Vec<String> = by.iter().map(|criterion| breaks(setup, *criterion)).collect();
             format!("sustains no rate: already at {lowest} {}", broken.join(", and "))
         }
-        Finding::NotMeasured { reason: None } => "nothing was measured".to_owned(),
-        Finding::NotMeasured { reason: Some(reason) } => {
+        SearchFinding::NotMeasured { reason: None } => "nothing was measured".to_owned(),
+        SearchFinding::NotMeasured { reason: Some(reason) } => {
             format!("nothing could be measured: {}", void(*reason))
         }
     }
@@ -43,14 +45,14 @@ fn plain(rate: PerSecond) -> String {
     rate.to_string().trim_end_matches("/s").to_owned()
 }
 
-fn why(limit: Limit) -> &'static str {
+fn why(limit: SearchLimit) -> &'static str {
     match limit {
-        Limit::Generator => {
+        SearchLimit::Generator => {
             "beyond it the load generator is too late; give it more cores, or put it on another machine"
         }
-        Limit::Asked => "the plan lets no higher rate be tried",
-        Limit::Range => "no higher rate was tried",
-        Limit::Ended => "the search ended before a higher rate failed",
+        SearchLimit::Asked => "the plan lets no higher rate be tried",
+        SearchLimit::Range => "no higher rate was tried",
+        SearchLimit::Ended => "the search ended before a higher rate failed",
     }
 }
 
@@ -78,7 +80,7 @@ fn breaks(setup: &PeakSetup, criterion: Criterion) -> String {
     }
 }
 
-fn confirmation(setup: &PeakSetup, outcome: &Outcome) -> String {
+fn confirmation(setup: &PeakSetup, outcome: &SearchOutcome) -> String {
     let time = Nanos::new(setup.confirm_ns);
     match &outcome.confirmation {
         Confirmation::Passed => format!("; 95 % of it held for {time}"),
@@ -91,14 +93,14 @@ fn confirmation(setup: &PeakSetup, outcome: &Outcome) -> String {
         }
         Confirmation::Void(_) => "; not confirmed: the load generator was late".to_owned(),
         Confirmation::NotTried => match outcome.finding {
-            Finding::Knee { .. } | Finding::AtLeast { .. } => "; not confirmed".to_owned(),
+            SearchFinding::Knee { .. } | SearchFinding::AtLeast { .. } => "; not confirmed".to_owned(),
             _ => String::new(),
         },
     }
 }
 
 /// An arm's peak against the baseline's.
-pub(super) fn ratio(estimate: &Estimate, level: f64, baseline: &str) -> String {
+pub(super) fn ratio(estimate: &FractionEstimate, level: f64, baseline: &str) -> String {
     let interval = format!(
         "{:.0} % interval {:+.1}..{:+.1} %",
         level * 100.0,
@@ -121,8 +123,8 @@ mod tests {
         PerSecond::new(per_second).unwrap()
     }
 
-    fn outcome(finding: Finding) -> Outcome {
-        Outcome {
+    fn outcome(finding: SearchFinding) -> SearchOutcome {
+        SearchOutcome {
             finding,
             precise: true,
             passed: None,
@@ -146,22 +148,24 @@ mod tests {
 
     #[test]
     fn every_finding_has_its_sentence() {
-        let knee = Finding::Knee { at: rate(5210.0), low: rate(5150.0), high: rate(5280.0) };
-        let confirmed = Outcome {
+        let knee = SearchFinding::Knee { at: rate(5210.0), low: rate(5150.0), high: rate(5280.0) };
+        let confirmed = SearchOutcome {
             binding: Some(Criterion::Latency),
             confirmation: Confirmation::Passed,
             ..outcome(knee)
         };
-        let rough = Outcome {
+        let rough = SearchOutcome {
             precise: false,
             confirmation: Confirmation::Failed { by: vec![Criterion::Queue] },
             ..confirmed.clone()
         };
-        let least = Finding::AtLeast { rate: rate(8000.0), limit: Limit::Asked };
-        let none =
-            Finding::NoRatePasses { lowest: rate(120.0), by: vec![Criterion::Errors, Criterion::Queue] };
-        let nothing = Finding::NotMeasured { reason: Some(VoidReason::GeneratorLate) };
-        let busy = Finding::NotMeasured { reason: Some(VoidReason::MachineBusy) };
+        let least = SearchFinding::AtLeast { rate: rate(8000.0), limit: SearchLimit::Asked };
+        let none = SearchFinding::NoRatePasses {
+            lowest: rate(120.0),
+            by: vec![Criterion::Errors, Criterion::Queue],
+        };
+        let nothing = SearchFinding::NotMeasured { reason: Some(VoidReason::GeneratorLate) };
+        let busy = SearchFinding::NotMeasured { reason: Some(VoidReason::MachineBusy) };
         for (outcome, said) in [
             (
                 confirmed,
@@ -192,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_ratio_is_claimed_only_clear_of_none() {
-        let told = |effect, low, high| ratio(&Estimate { effect, low, high }, 0.9, "plain");
+        let told = |effect, low, high| ratio(&FractionEstimate { effect, low, high }, 0.9, "plain");
         assert_eq!(
             told(-0.31, -0.35, -0.27),
             "sustains 31.0 % less than plain (90 % interval -35.0..-27.0 %)"

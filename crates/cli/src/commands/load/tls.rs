@@ -4,7 +4,7 @@
 
 use crate::Failure;
 use crate::args::{LoadArgs, TlsArgs};
-use bakeoff_loadgen::{Alpn, Identity, Share, TlsOptions, TlsSettings, TlsSetupError, Trust};
+use bakeoff_loadgen::{Alpn, ClientIdentity, Share, TlsOptions, TlsSettings, TlsSetupError, Trust};
 
 /// What is asked of TLS.
 pub(super) fn options(args: &LoadArgs) -> TlsOptions {
@@ -25,7 +25,7 @@ pub(super) fn options(args: &LoadArgs) -> TlsOptions {
         .suites(&tls.ciphers)
         .groups(&tls.groups)
         .post_quantum(!tls.no_post_quantum)
-        .identity(identity.map(|(certificate, key)| Identity { certificate, key }))
+        .identity(identity.map(|(certificate, key)| ClientIdentity { certificate, key }))
         .resume(tls.resume.unwrap_or(Share::ALL))
 }
 
@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn each_flag_is_one_wish() {
         let none = || TlsOptions::new(Trust::system());
-        let identity = Identity { certificate: "c.pem".into(), key: "k.pem".into() };
+        let identity = ClientIdentity { certificate: "c.pem".into(), key: "k.pem".into() };
         for (line, wish) in [
             ("--tls 1.2", none().versions(Versions::Tls12)),
             ("--tls 1.3", none().versions(Versions::Tls13)),

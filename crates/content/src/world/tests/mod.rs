@@ -4,7 +4,7 @@ mod life;
 mod objects;
 mod toml;
 
-use super::{Model, Name, Object};
+use super::{Model, Object, ObjectName};
 
 /// PolyMix-4's contents, with Web Polygraph's figures.
 pub(super) const POLYMIX_4: &str = r#"
@@ -48,8 +48,8 @@ fn model(keys: &str) -> Model {
     Model::from_toml(&format!("[[content]]\nname = \"any\"\n{keys}")).unwrap()
 }
 
-fn name(kind: u8, number: u64) -> Name {
-    Name { world: 0x0123_4567_89ab_cdef, server: 7, kind, number }
+fn name(kind: u8, number: u64) -> ObjectName {
+    ObjectName { world: 0x0123_4567_89ab_cdef, server: 7, kind, number }
 }
 
 fn objects(model: &Model, kind: u8, n: u64) -> Vec<Object> {

@@ -2,7 +2,7 @@
 
 use super::{POLYMIX_4, about, mean, model, name, objects};
 use crate::SplitMix64;
-use crate::world::{Model, Name};
+use crate::world::{Model, ObjectName};
 use std::collections::HashSet;
 
 const N: u64 = 20_000;
@@ -53,7 +53,7 @@ fn embedded_names_are_the_containers_number_and_an_index_in_a_world_of_their_own
     let most = self::model(
         "size = \"const:1KB\"\nembeds = { kind = \"part\", count = \"const:1000\" }\n\n[[content]]\nname = \"part\"\nsize = \"const:1B\"",
     );
-    let names: HashSet<Name> = most.object(&name(0, u64::MAX)).unwrap().embedded().collect();
+    let names: HashSet<ObjectName> = most.object(&name(0, u64::MAX)).unwrap().embedded().collect();
     assert_eq!(names.len(), 256);
 }
 
@@ -128,7 +128,7 @@ fn names_that_differ_have_other_bytes() {
     let mut ids = HashSet::new();
     for number in 0..5_000 {
         for (world, server, kind) in [(1, 0, 0), (2, 0, 0), (1, 1, 0), (1, 0, 1), (1, 256, 0)] {
-            assert!(ids.insert(Name { world, server, kind, number }.object_id().get()));
+            assert!(ids.insert(ObjectName { world, server, kind, number }.object_id().get()));
         }
     }
 }
@@ -138,7 +138,7 @@ fn names_that_differ_have_other_bytes() {
 fn three_names_have_the_properties_they_always_had() {
     let model = Model::from_toml(POLYMIX_4).unwrap();
     let found =
-        [name(0, 1), name(1, u64::MAX), Name { world: 0, server: 0, kind: 2, number: 0 }].map(|name| {
+        [name(0, 1), name(1, u64::MAX), ObjectName { world: 0, server: 0, kind: 2, number: 0 }].map(|name| {
             let object = model.object(&name).unwrap();
             let version = object.at(1_800_000_000);
             let embedded = object.embedded().len();

@@ -2,7 +2,7 @@
 
 use super::POLYMIX_4;
 use crate::Distribution;
-use crate::world::{Base, Embeds, Kind, Model, ModelError};
+use crate::world::{Base, ContentKind, Embeds, Model, ModelError};
 
 fn refused(text: &str) -> String {
     Model::from_toml(text).unwrap_err().to_string()
@@ -148,7 +148,7 @@ fn no_two_kinds_embed_the_same() {
 fn kinds_that_were_changed_are_checked_as_typed_ones_are() {
     let model = Model::from_toml(&kind("size = \"exp:1KB\"")).unwrap();
     let [kind] = model.kinds() else { panic!("{model:?}") };
-    let with = |name: &str| Kind { name: name.to_owned(), ..kind.clone() };
+    let with = |name: &str| ContentKind { name: name.to_owned(), ..kind.clone() };
     let many = |count: usize| (0..count).map(|at| with(&at.to_string())).collect::<Vec<_>>();
     assert_eq!(Model::with(Vec::new()), Err(ModelError::Count(0)));
     assert_eq!(Model::with(many(256)).map(|model| model.kinds().len()), Ok(256));
@@ -156,6 +156,6 @@ fn kinds_that_were_changed_are_checked_as_typed_ones_are() {
     let twice = Model::with(vec![with("a"), with("a")]).unwrap_err().to_string();
     assert!(twice.contains("another content has this name"), "{twice}");
     let embeds = Some(Embeds { kind: 7, count: kind.size.clone() });
-    let nothing = Model::with(vec![Kind { embeds, ..kind.clone() }]).unwrap_err().to_string();
+    let nothing = Model::with(vec![ContentKind { embeds, ..kind.clone() }]).unwrap_err().to_string();
     assert!(nothing.contains("there is no content with the number 7"), "{nothing}");
 }

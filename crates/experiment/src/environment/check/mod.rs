@@ -1,6 +1,6 @@
 //! Checks of a machine for everything that spoils measurements or limits load: one table.
 //!
-//! Pure: judges an observation of the machine ([`Seen`]). `doctor` shows all findings; a run warns of those that matter
+//! Pure: judges an observation of the machine ([`MachineState`]). `doctor` shows all findings; a run warns of those that matter
 //! to it ([`warnings`]). Neither this code nor its callers change anything.
 
 mod cores;
@@ -14,7 +14,7 @@ mod speed;
 mod tests;
 
 use super::placement::Placement;
-use super::seen::{PROGRAMS, Seen};
+use super::seen::{MachineState, PROGRAMS};
 use bakeoff_results::Warning;
 use bakeoff_units::PerSecond;
 use serde::Serialize;
@@ -62,7 +62,7 @@ pub struct Finding {
 
 /// Input of a check.
 struct Asked<'a> {
-    seen: &'a Seen,
+    seen: &'a MachineState,
     placement: &'a Placement,
     need: &'a Need,
 }
@@ -126,12 +126,12 @@ const TABLE: [Check; 33] = [
 ];
 
 /// The findings of all checks.
-pub fn findings(seen: &Seen, placement: &Placement, need: &Need) -> Vec<Finding> {
+pub fn findings(seen: &MachineState, placement: &Placement, need: &Need) -> Vec<Finding> {
     judged(seen, placement, need).map(|(_, finding)| finding).collect()
 }
 
 /// The warnings of a run, as they are stored.
-pub fn warnings(seen: &Seen, placement: &Placement, need: &Need) -> Vec<Warning> {
+pub fn warnings(seen: &MachineState, placement: &Placement, need: &Need) -> Vec<Warning> {
     judged(seen, placement, need)
         .filter(|(check, finding)| {
             finding.level > Level::Ok && check.warns.is_some_and(|from| finding.level >= from)
@@ -141,7 +141,7 @@ pub fn warnings(seen: &Seen, placement: &Placement, need: &Need) -> Vec<Warning>
 }
 
 fn judged<'a>(
-    seen: &'a Seen,
+    seen: &'a MachineState,
     placement: &'a Placement,
     need: &'a Need,
 ) -> impl Iterator<Item = (&'static Check, Finding)> {

@@ -2,15 +2,15 @@
 
 use super::super::cgroup::CpuGroup;
 use super::super::neighbours::Neighbours;
-use super::super::seen::{AuditState, Network, Rights, Security, Tuning};
+use super::super::seen::{AuditState, HostRights, NetworkState, Security, Tuning};
 use super::*;
 use bakeoff_sys::rlimit::OpenFiles;
 use bakeoff_units::{Bytes, Ratio};
 use std::collections::BTreeSet;
 
 /// A machine without a fault.
-fn quiet() -> Seen {
-    Seen {
+fn quiet() -> MachineState {
+    MachineState {
         cores_online: 4,
         cores_allowed: vec![0, 1, 2, 3],
         load: Some(0.3),
@@ -25,7 +25,7 @@ fn quiet() -> Seen {
         neighbours: Neighbours::Seen { running: 99, busy: 0 },
         clocksource: Some("tsc".to_owned()),
         cpu_quota: None,
-        network: Network {
+        network: NetworkState {
             file_table: Some((1_000, 1_000_000)),
             time_wait: Some(10),
             time_wait_most: Some(65_536),
@@ -44,7 +44,7 @@ fn quiet() -> Seen {
             memory_pressure: Ratio::new(0.0),
             ..Tuning::default()
         },
-        rights: Rights {
+        rights: HostRights {
             root: true,
             net_admin: true,
             sys_admin: true,
@@ -60,8 +60,8 @@ fn quiet() -> Seen {
 }
 
 /// A machine of which nothing can be read.
-fn silent() -> Seen {
-    Seen {
+fn silent() -> MachineState {
+    MachineState {
         load: None,
         steal_since_boot: None,
         steal_now: None,
@@ -72,7 +72,7 @@ fn silent() -> Seen {
         port_range: None,
         tw_reuse: None,
         clocksource: None,
-        network: Network::default(),
+        network: NetworkState::default(),
         tuning: Tuning::default(),
         ..quiet()
     }
@@ -85,12 +85,12 @@ fn apart() -> Placement {
 const SMALL: Need = Need { connections: 15, connection_rate: None, loopback: true };
 
 /// Names and severities of the findings that are not ok.
-fn wrong(seen: &Seen, placement: &Placement, need: &Need) -> Vec<(&'static str, Level)> {
+fn wrong(seen: &MachineState, placement: &Placement, need: &Need) -> Vec<(&'static str, Level)> {
     let bad = |finding: Finding| (finding.level > Level::Ok).then_some((finding.name, finding.level));
     findings(seen, placement, need).into_iter().filter_map(bad).collect()
 }
 
-fn warned(seen: &Seen, placement: &Placement, need: &Need) -> Vec<String> {
+fn warned(seen: &MachineState, placement: &Placement, need: &Need) -> Vec<String> {
     warnings(seen, placement, need).into_iter().map(|warning| warning.label).collect()
 }
 
@@ -125,8 +125,8 @@ fn names_differ_and_every_finding_reads_as_a_sentence() {
 }
 
 /// A machine with every possible fault.
-fn spoilt() -> Seen {
-    Seen {
+fn spoilt() -> MachineState {
+    MachineState {
         load: Some(9.0),
         steal_now: Ratio::new(0.1),
         swap_used: Some(Bytes::new(1_000_000_000)),
@@ -134,7 +134,7 @@ fn spoilt() -> Seen {
         clocksource: Some("hpet".to_owned()),
         cpu_quota: Some(1.5),
         neighbours: Neighbours::Contained { running: 9, busy: 2 },
-        network: Network {
+        network: NetworkState {
             file_table: Some((900, 1_000)),
             time_wait: Some(60_000),
             conntrack: Some((250_000, 262_144)),
@@ -154,7 +154,7 @@ fn spoilt() -> Seen {
             io_pressure: Ratio::new(0.9),
             memory_pressure: Ratio::new(0.9),
         },
-        rights: Rights { missing: vec!["nginx", "tc"], ..Rights::default() },
+        rights: HostRights { missing: vec!["nginx", "tc"], ..HostRights::default() },
         ..quiet()
     }
 }
@@ -166,21 +166,25 @@ fn each_has_its_boundary() {
     let governors = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect::<Vec<_>>();
     let clock = |name: &str| Some(name.to_owned());
     for (name, seen, expected) in [
-        ("load-average", Seen { load: Some(2.0), ..quiet() }, false),
-        ("load-average", Seen { load: Some(2.01), ..quiet() }, true),
-        ("steal", Seen { steal_since_boot: ratio(0.3), ..quiet() }, false),
-        ("steal", Seen { steal_now: ratio(0.01), ..quiet() }, false),
-        ("steal", Seen { steal_now: ratio(0.011), ..quiet() }, true),
-        ("swap", Seen { swap_used: bytes(80_000_000), ..quiet() }, false),
-        ("swap", Seen { swap_used: bytes(80_000_001), ..quiet() }, true),
-        ("governor", Seen { governors: vec![], ..quiet() }, false),
-        ("governor", Seen { governors: governors(&["performance", "powersave"]), ..quiet() }, true),
-        ("clocksource", Seen { clocksource: clock("kvm-clock"), ..quiet() }, false),
-        ("clocksource", Seen { clocksource: clock("hpet"), ..quiet() }, true),
-        ("cpu-quota", Seen { cpu_quota: Some(4.0), ..quiet() }, false),
-        ("cpu-quota", Seen { cpu_quota: Some(3.5), ..quiet() }, true),
-        ("proc-hidden", Seen { neighbours: Neighbours::Contained { running: 3, busy: 0 }, ..quiet() }, false),
-        ("proc-hidden", Seen { neighbours: Neighbours::Hidden, ..quiet() }, true),
+        ("load-average", MachineState { load: Some(2.0), ..quiet() }, false),
+        ("load-average", MachineState { load: Some(2.01), ..quiet() }, true),
+        ("steal", MachineState { steal_since_boot: ratio(0.3), ..quiet() }, false),
+        ("steal", MachineState { steal_now: ratio(0.01), ..quiet() }, false),
+        ("steal", MachineState { steal_now: ratio(0.011), ..quiet() }, true),
+        ("swap", MachineState { swap_used: bytes(80_000_000), ..quiet() }, false),
+        ("swap", MachineState { swap_used: bytes(80_000_001), ..quiet() }, true),
+        ("governor", MachineState { governors: vec![], ..quiet() }, false),
+        ("governor", MachineState { governors: governors(&["performance", "powersave"]), ..quiet() }, true),
+        ("clocksource", MachineState { clocksource: clock("kvm-clock"), ..quiet() }, false),
+        ("clocksource", MachineState { clocksource: clock("hpet"), ..quiet() }, true),
+        ("cpu-quota", MachineState { cpu_quota: Some(4.0), ..quiet() }, false),
+        ("cpu-quota", MachineState { cpu_quota: Some(3.5), ..quiet() }, true),
+        (
+            "proc-hidden",
+            MachineState { neighbours: Neighbours::Contained { running: 3, busy: 0 }, ..quiet() },
+            false,
+        ),
+        ("proc-hidden", MachineState { neighbours: Neighbours::Hidden, ..quiet() }, true),
     ] {
         let expected: &[&str] = if expected { &[name] } else { &[] };
         assert_eq!(warned(&seen, &apart(), &SMALL), expected, "{seen:?}");
@@ -192,18 +196,22 @@ fn limits_are_reached_before_they_are_full() {
     let network = quiet().network;
     for (name, network, expected) in [
         // 2 x (15 + 128) more; a tenth stays free.
-        ("file-table", Network { file_table: Some((8_714, 10_000)), ..network.clone() }, false),
-        ("file-table", Network { file_table: Some((8_715, 10_000)), ..network.clone() }, true),
-        ("time-wait", Network { time_wait: Some(14_116), ..network.clone() }, false),
-        ("time-wait", Network { time_wait: Some(14_117), ..network.clone() }, true),
-        ("conntrack", Network { conntrack: Some((8_985, 10_000)), ..network.clone() }, false),
-        ("conntrack", Network { conntrack: Some((8_986, 10_000)), ..network.clone() }, true),
-        ("somaxconn", Network { somaxconn: Some(15), ..network.clone() }, false),
-        ("somaxconn", Network { somaxconn: Some(14), ..network.clone() }, true),
-        ("syn-backlog", Network { syn_backlog: Some(14), ..network.clone() }, false),
-        ("syn-backlog", Network { syn_backlog: Some(14), syn_cookies: Some(false), ..network.clone() }, true),
+        ("file-table", NetworkState { file_table: Some((8_714, 10_000)), ..network.clone() }, false),
+        ("file-table", NetworkState { file_table: Some((8_715, 10_000)), ..network.clone() }, true),
+        ("time-wait", NetworkState { time_wait: Some(14_116), ..network.clone() }, false),
+        ("time-wait", NetworkState { time_wait: Some(14_117), ..network.clone() }, true),
+        ("conntrack", NetworkState { conntrack: Some((8_985, 10_000)), ..network.clone() }, false),
+        ("conntrack", NetworkState { conntrack: Some((8_986, 10_000)), ..network.clone() }, true),
+        ("somaxconn", NetworkState { somaxconn: Some(15), ..network.clone() }, false),
+        ("somaxconn", NetworkState { somaxconn: Some(14), ..network.clone() }, true),
+        ("syn-backlog", NetworkState { syn_backlog: Some(14), ..network.clone() }, false),
+        (
+            "syn-backlog",
+            NetworkState { syn_backlog: Some(14), syn_cookies: Some(false), ..network.clone() },
+            true,
+        ),
     ] {
-        let found = wrong(&Seen { network, ..quiet() }, &apart(), &SMALL);
+        let found = wrong(&MachineState { network, ..quiet() }, &apart(), &SMALL);
         let found: Vec<&str> = found.into_iter().map(|(name, _)| name).collect();
         let expected: &[&str] = if expected { &[name] } else { &[] };
         assert_eq!(found, expected, "{name}");
@@ -213,7 +221,7 @@ fn limits_are_reached_before_they_are_full() {
 #[test]
 fn what_is_only_worth_knowing_is_no_warning_of_a_run() {
     let tuning = Tuning { turbo: Some(true), irqbalance: true, mitigated: 3, ..quiet().tuning };
-    let seen = Seen { tuning, rights: Rights::default(), ..quiet() };
+    let seen = MachineState { tuning, rights: HostRights::default(), ..quiet() };
     let found = wrong(&seen, &apart(), &SMALL);
     let notes = ["cpu-group", "links", "turbo", "mitigations", "irqbalance"].map(|name| (name, Level::Note));
     assert_eq!(found, notes);
@@ -226,7 +234,7 @@ fn sharing_is_one_core_or_the_plan_s_wish() {
         Placement { generator: vec![1, 2], subject: vec![0, 1], disjoint: false, siblings_split: false };
     assert_eq!(warned(&quiet(), &shared, &SMALL), ["cores-shared"]);
     let one = Placement { generator: vec![3], subject: vec![3], disjoint: false, siblings_split: false };
-    let seen = Seen { cores_allowed: vec![3], ..quiet() };
+    let seen = MachineState { cores_allowed: vec![3], ..quiet() };
     assert_eq!(warned(&seen, &one, &SMALL), ["one-core"]);
     let split = Placement { siblings_split: true, ..apart() };
     assert_eq!(warned(&quiet(), &split, &SMALL), ["siblings-split"]);
@@ -259,7 +267,7 @@ fn ports_come_back_after_a_second_or_a_minute() {
         (None, true, 471.0, true),
     ] {
         let need = Need { connection_rate: PerSecond::new(rate), loopback, ..SMALL };
-        let seen = Seen { tw_reuse, ..quiet() };
+        let seen = MachineState { tw_reuse, ..quiet() };
         assert_eq!(warned(&seen, &apart(), &need) == ["ports"], expected, "{tw_reuse:?} {loopback} {rate}");
     }
 }
@@ -267,7 +275,7 @@ fn ports_come_back_after_a_second_or_a_minute() {
 #[test]
 fn what_the_layer_mac_needs_of_the_kernel_is_told() {
     let of = |security: Security| -> Vec<(&'static str, Level, String)> {
-        let seen = Seen { security, ..quiet() };
+        let seen = MachineState { security, ..quiet() };
         let names = ["security-modules", "landlock", "audit"];
         let found = findings(&seen, &apart(), &SMALL);
         let own = found.into_iter().filter(|finding| names.contains(&finding.name));

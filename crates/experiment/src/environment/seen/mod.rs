@@ -5,8 +5,8 @@ mod rights;
 mod security;
 mod tuning;
 
-pub use network::Network;
-pub use rights::{PROGRAMS, Program, Rights};
+pub use network::NetworkState;
+pub use rights::{HostRights, PROGRAMS, RequiredProgram};
 pub use security::{AuditState, Security};
 pub(super) use security::{apparmor, modules, selinux};
 pub use tuning::Tuning;
@@ -23,7 +23,7 @@ use std::collections::BTreeSet;
 
 /// The state of the machine before the first slice; `None` for what cannot be read.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Seen {
+pub struct MachineState {
     /// Cores that are on, at least one.
     pub cores_online: usize,
     /// Cores that this process may use.
@@ -53,18 +53,18 @@ pub struct Seen {
     /// CPU time that our control group may use, in cores; `None` also for no limit.
     pub cpu_quota: Option<f64>,
     /// Limits on connections.
-    pub network: Network,
+    pub network: NetworkState,
     /// Settings of the kernel.
     pub tuning: Tuning,
     /// Rights of this process.
-    pub rights: Rights,
+    pub rights: HostRights,
     /// Access controls of the kernel.
     pub security: Security,
 }
 
-pub(super) fn read(host: &Host, watch: Watch) -> Seen {
+pub(super) fn read(host: &Host, watch: Watch) -> MachineState {
     let memory = Memory::read(host).ok();
-    Seen {
+    MachineState {
         cores_online: cores_online(host).map_or(1, |cores| cores.len().max(1)),
         cores_allowed: affinity::allowed().unwrap_or_default(),
         load: host.text("/proc/loadavg").ok().and_then(|text| text.split_whitespace().next()?.parse().ok()),

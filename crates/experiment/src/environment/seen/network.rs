@@ -4,7 +4,7 @@ use super::super::host::Host;
 
 /// Limits and present use; `None` for what cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Network {
+pub struct NetworkState {
     /// Open files of the whole machine, and the most there may be.
     pub file_table: Option<(u64, u64)>,
     /// Sockets that wait for the end of TIME_WAIT.
@@ -21,10 +21,10 @@ pub struct Network {
     pub conntrack: Option<(u64, u64)>,
 }
 
-pub(super) fn read(host: &Host) -> Network {
+pub(super) fn read(host: &Host) -> NetworkState {
     let number = |path: &str| -> Option<u64> { host.text(path).ok()?.parse().ok() };
     let conntrack = |name: &str| number(&format!("/proc/sys/net/netfilter/nf_conntrack_{name}"));
-    Network {
+    NetworkState {
         file_table: host.text("/proc/sys/fs/file-nr").ok().and_then(|text| file_table(&text)),
         time_wait: host.text("/proc/net/sockstat").ok().and_then(|text| time_wait(&text)),
         time_wait_most: number("/proc/sys/net/ipv4/tcp_max_tw_buckets"),
@@ -69,7 +69,7 @@ mod tests {
             ("/proc/sys/net/netfilter/nf_conntrack_count", "7\n"),
             ("/proc/sys/net/netfilter/nf_conntrack_max", "262144\n"),
         ]);
-        let expected = Network {
+        let expected = NetworkState {
             file_table: Some((1184, i64::MAX as u64)),
             time_wait: Some(31),
             time_wait_most: Some(65536),
@@ -79,6 +79,6 @@ mod tests {
             conntrack: Some((7, 262_144)),
         };
         assert_eq!(read(&host), expected);
-        assert_eq!(read(&machine(&[]).1), Network::default());
+        assert_eq!(read(&machine(&[]).1), NetworkState::default());
     }
 }

@@ -6,7 +6,7 @@ use bakeoff_subject::find_program;
 
 /// Rights and programs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rights {
+pub struct HostRights {
     /// Effective user 0.
     pub root: bool,
     /// The network may be changed (CAP_NET_ADMIN).
@@ -21,7 +21,7 @@ pub struct Rights {
 
 /// A program that some runs need.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Program {
+pub struct RequiredProgram {
     /// Names it goes by; the first one is its own.
     pub names: &'static [&'static str],
     /// The feature that needs it.
@@ -30,12 +30,16 @@ pub struct Program {
     pub package: &'static str,
 }
 
-const fn program(names: &'static [&'static str], needed_for: &'static str, package: &'static str) -> Program {
-    Program { names, needed_for, package }
+const fn program(
+    names: &'static [&'static str],
+    needed_for: &'static str,
+    package: &'static str,
+) -> RequiredProgram {
+    RequiredProgram { names, needed_for, package }
 }
 
 /// Programs that are started if a plan or a report asks for them.
-pub const PROGRAMS: [Program; 9] = [
+pub const PROGRAMS: [RequiredProgram; 9] = [
     program(&["nginx"], "arms with nginx, the plans nginx-tls, webstone, confinement and afpa", "nginx"),
     program(&["apache2", "httpd"], "arms with Apache, the plan apache-tls", "apache2"),
     program(&["haproxy"], "the plans afpa and cache-verdict", "haproxy"),
@@ -47,12 +51,12 @@ pub const PROGRAMS: [Program; 9] = [
     program(&["chromium", "chromium-browser", "google-chrome"], "tests of the report's page", "chromium"),
 ];
 
-pub(super) fn read(host: &Host) -> Rights {
+pub(super) fn read(host: &Host) -> HostRights {
     let status = host.text("/proc/self/status").unwrap_or_default();
     let capabilities = capabilities(&status).unwrap_or(0);
     let user = effective_user(&status);
-    let is_missing = |program: &&Program| find_program(program.names).is_none();
-    Rights {
+    let is_missing = |program: &&RequiredProgram| find_program(program.names).is_none();
+    HostRights {
         root: user == Some(0),
         net_admin: capabilities >> CAP_NET_ADMIN & 1 == 1,
         sys_admin: capabilities >> CAP_SYS_ADMIN & 1 == 1,

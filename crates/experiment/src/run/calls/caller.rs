@@ -4,10 +4,12 @@
 //! answer.
 
 use super::super::RunError;
-use bakeoff_calls::{Answer, Asked, Batch, Operation, WORD};
+use bakeoff_calls::{BatchCost, CallOperation, CallReply, CallRequest, WORD};
 use bakeoff_plan::{ArmCalls, CallsWork};
 use bakeoff_results::{ProofRecord, SubjectSetup};
-use bakeoff_subject::{Dialogue, Heard, HeldPort, Job, Proof, Substitutions, WrapSpec, prove_wraps, wrapped};
+use bakeoff_subject::{
+    CommandJob, Dialogue, HeldPort, Proof, Substitutions, WaitOutcome, WrapSpec, prove_wraps, wrapped,
+};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -72,7 +74,7 @@ impl Caller {
         let pid = dialogue.pid();
         self.dialogue = Some(dialogue);
         // Output of wraps comes first.
-        while self.hear(common)? != Some(Answer::Begun) {}
+        while self.hear(common)? != Some(CallReply::Begun) {}
         let took = clock.now();
         self.proof = self.prove(common, pid)?;
         Ok(took)
@@ -82,15 +84,15 @@ impl Caller {
     pub(super) fn batch(
         &mut self,
         common: &Common<'_>,
-        operation: Operation,
+        operation: CallOperation,
         count: u64,
-    ) -> Result<Result<Batch, Refused>, RunError> {
+    ) -> Result<Result<BatchCost, Refused>, RunError> {
         if let Some(dialogue) = &mut self.dialogue {
-            dialogue.say(&Asked::Batch(operation, count).to_string());
+            dialogue.say(&CallRequest::Batch(operation, count).to_string());
         }
         match self.hear(common)? {
-            Some(Answer::Made(made, of, batch)) if (made, of) == (operation, count) => Ok(Ok(batch)),
-            Some(Answer::Cannot(not, word, why)) if not == operation => Ok(Err(Refused { word, why })),
+            Some(CallReply::Made(made, of, batch)) if (made, of) == (operation, count) => Ok(Ok(batch)),
+            Some(CallReply::Cannot(not, word, why)) if not == operation => Ok(Err(Refused { word, why })),
             other => {
                 let what = format!("was asked for {count} {} and answered {other:?}", operation.word());
                 Err(self.failed(what))
@@ -124,8 +126,8 @@ impl Caller {
         Substitutions { port: self.port.port, dir, ..Substitutions::default() }
     }
 
-    fn job<'a>(&self, common: &Common<'a>, prints: &Path, argv: Vec<String>) -> Job<'a> {
-        Job {
+    fn job<'a>(&self, common: &Common<'a>, prints: &Path, argv: Vec<String>) -> CommandJob<'a> {
+        CommandJob {
             arm: self.name.clone(),
             argv,
             env: self.arm.env.clone(),
@@ -141,14 +143,16 @@ impl Caller {
     }
 
     /// `None`: a line that is no answer.
-    fn hear(&mut self, common: &Common<'_>) -> Result<Option<Answer>, RunError> {
+    fn hear(&mut self, common: &Common<'_>) -> Result<Option<CallReply>, RunError> {
         let job = self.job(common, &self.logs, Vec::new());
         let Some(dialogue) = &mut self.dialogue else { return Err(RunError::Interrupted) };
         match dialogue.hear(&job)? {
-            Heard::Line(line) => Ok(Answer::parse(&line)),
-            Heard::Interrupted => Err(RunError::Interrupted),
-            Heard::Late => Err(self.failed(format!("has not answered within {}", common.work.time_limit))),
-            Heard::Ended(ending) => Err(self.failed(format!("has ended: {ending}"))),
+            WaitOutcome::Line(line) => Ok(CallReply::parse(&line)),
+            WaitOutcome::Interrupted => Err(RunError::Interrupted),
+            WaitOutcome::Late => {
+                Err(self.failed(format!("has not answered within {}", common.work.time_limit)))
+            }
+            WaitOutcome::Ended(ending) => Err(self.failed(format!("has ended: {ending}"))),
         }
     }
 

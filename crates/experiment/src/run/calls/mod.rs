@@ -9,11 +9,11 @@ use super::bench::{Bench, Measured, Pace, Part, Parts, Sizing, Tried};
 use super::scratch::{Scratch, on_disk};
 use super::size::{self, Timed};
 use super::snapshot::fill_host;
-use super::{Progress, Run, RunError};
+use super::{Run, RunError, RunProgress};
 use crate::environment::Placement;
-use bakeoff_calls::{Batch, Operation};
+use bakeoff_calls::{BatchCost, CallOperation};
 use bakeoff_meter::host::HostMeter;
-use bakeoff_meter::{Counters, Histogram, OperationCounts, Times};
+use bakeoff_meter::{Histogram, OperationCounts, SliceCounters, Times};
 use bakeoff_plan::{ArmKind, CallsWork};
 use bakeoff_results::directory::LOGS;
 use bakeoff_results::{OperationSetup, ProofRecord, SubjectSetup, Warning, WorkloadSetup};
@@ -42,7 +42,7 @@ pub(crate) struct CallsBench<'a> {
 
 /// An operation.
 struct Kind {
-    operation: Operation,
+    operation: CallOperation,
     /// Number in a batch.
     count: u64,
     /// The system's error, by the name of an arm that cannot make it.
@@ -54,7 +54,7 @@ impl<'a> CallsBench<'a> {
         run: &'a Run<'_>,
         work: &'a CallsWork,
         placement: &Placement,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<Self, RunError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         let _ = bakeoff_subject::guardian::adopt_orphans();
@@ -66,7 +66,8 @@ impl<'a> CallsBench<'a> {
             let logs = run.dir.path().join(LOGS).join(on_disk(&name));
             arms.push(Caller::new(&name, (calls, &arm.wraps), (dir, logs))?);
         }
-        let kind = |operation: &Operation| Kind { operation: *operation, count: 1, refused: BTreeMap::new() };
+        let kind =
+            |operation: &CallOperation| Kind { operation: *operation, count: 1, refused: BTreeMap::new() };
         let common = Common {
             work,
             cpus: placement.subject.clone(),
@@ -96,7 +97,7 @@ impl<'a> CallsBench<'a> {
     }
 
     /// Nanoseconds of one operation of an arm; `None`: it cannot make it.
-    fn time(&mut self, arm: usize, operation: Operation) -> Result<Result<f64, Refused>, RunError> {
+    fn time(&mut self, arm: usize, operation: CallOperation) -> Result<Result<f64, Refused>, RunError> {
         let caller = &mut self.arms[arm];
         // The first one fills caches.
         let mut per_operation = 0.0;
@@ -115,11 +116,11 @@ impl<'a> CallsBench<'a> {
     }
 
     /// One batch of an arm, as a slice that has nothing else.
-    fn part(&mut self, arm: usize, number: usize) -> Result<Counters, RunError> {
+    fn part(&mut self, arm: usize, number: usize) -> Result<SliceCounters, RunError> {
         let kind = &self.kinds[number];
         let caller = &mut self.arms[arm];
         // A figure unknown for a part is unknown for the slice: it is not zero.
-        let mut counters = Counters { subject_cpu_ns: Some(0), ..Counters::default() };
+        let mut counters = SliceCounters { subject_cpu_ns: Some(0), ..SliceCounters::default() };
         if kind.refused.contains_key(&caller.name) {
             return Ok(counters);
         }
@@ -165,16 +166,16 @@ impl<'a> CallsBench<'a> {
 }
 
 /// Most operations in a batch: more would take long to prepare.
-const fn most(operation: Operation) -> u64 {
+const fn most(operation: CallOperation) -> u64 {
     match operation {
-        Operation::Create => 2_000,
+        CallOperation::Create => 2_000,
         // Each file is made beforehand, which is more expensive.
-        Operation::Delete => 200,
+        CallOperation::Delete => 200,
         _ => 1_000_000,
     }
 }
 
-fn counted(count: u64, made: Result<Batch, Refused>) -> OperationCounts {
+fn counted(count: u64, made: Result<BatchCost, Refused>) -> OperationCounts {
     // A batch has one time, not one for each operation.
     let counts = OperationCounts { tried: count, times: Histogram::new().encode(), ..Default::default() };
     match made {
@@ -190,7 +191,7 @@ impl Bench for CallsBench<'_> {
 
     fn measure(&mut self, arm: usize, _pace: Pace, part: Part, limit: Nanos) -> Result<Measured, RunError> {
         let complete = limit > Nanos::ZERO;
-        let counters = if complete { self.part(arm, part.index as usize)? } else { Counters::default() };
+        let counters = if complete { self.part(arm, part.index as usize)? } else { SliceCounters::default() };
         Ok(Measured::alone(counters, Times::default(), complete))
     }
 
@@ -206,7 +207,7 @@ impl Bench for CallsBench<'_> {
         let mut tried = Vec::new();
         for arm in 0..self.arms.len() {
             let began = self.clock.now();
-            let mut slice = Measured::alone(Counters::default(), Times::default(), true);
+            let mut slice = Measured::alone(SliceCounters::default(), Times::default(), true);
             slice.counters.subject_cpu_ns = Some(0);
             for number in 0..self.kinds.len() {
                 slice.add(&Measured::alone(self.part(arm, number)?, Times::default(), true));

@@ -7,7 +7,7 @@
 use super::super::RunError;
 use super::place::{Place, Surroundings};
 use bakeoff_results::ProofRecord;
-use bakeoff_subject::{Errand, Job, Status, Substitutions};
+use bakeoff_subject::{CommandEnd, CommandJob, Errand, Substitutions};
 use bakeoff_sys::mount;
 use bakeoff_units::Nanos;
 use std::fs;
@@ -20,7 +20,7 @@ impl Place {
         let Some(serve) = self.files.serve.clone() else { return Ok(()) };
         self.known.port = around.ends.free_port().map_err(RunError::System)?;
         let (dir, cpus) = (self.prints("serve")?, around.ends.far_cpus.clone());
-        let job = Job { dir, cpus, ..self.job(&serve.argv, around)? };
+        let job = CommandJob { dir, cpus, ..self.job(&serve.argv, around)? };
         let serving = &mut self.serving;
         let begun = around.ends.far(|| serving.start(&job, serve.ready.as_deref()));
         begun.map_err(RunError::System)??;
@@ -35,10 +35,10 @@ impl Place {
     ) -> Result<(), RunError> {
         for argv in commands {
             let ended = self.hook(argv, around)?;
-            if ended.status == Status::Interrupted {
+            if ended.status == CommandEnd::Interrupted {
                 return Err(RunError::Interrupted);
             }
-            if ended.status != Status::Exited(0) {
+            if ended.status != CommandEnd::Exited(0) {
                 return Err(self.hook_failed(argv, &ended));
             }
         }
@@ -65,8 +65,8 @@ impl Place {
         Ok(ended.map_err(RunError::System)??)
     }
 
-    fn job<'a>(&self, argv: &[String], around: &Surroundings<'a>) -> Result<Job<'a>, RunError> {
-        Ok(Job {
+    fn job<'a>(&self, argv: &[String], around: &Surroundings<'a>) -> Result<CommandJob<'a>, RunError> {
+        Ok(CommandJob {
             arm: self.name.clone(),
             argv: argv.iter().map(|text| word(&self.name, &self.known, text)).collect::<Result<_, _>>()?,
             env: self.files.env.clone(),
@@ -97,7 +97,7 @@ impl Place {
         let Some(argv) = &self.ask else { return Ok(None) };
         let dir = self.prints("proof")?;
         // Off the subjects' cores, and no part of the layer.
-        let job = Job { dir, cpus: Vec::new(), ..self.job(argv, around)? };
+        let job = CommandJob { dir, cpus: Vec::new(), ..self.job(argv, around)? };
         let proof = around.ends.near(|| bakeoff_subject::prove_by(&job));
         Ok(Some(proof.map_err(RunError::System)??.into()))
     }

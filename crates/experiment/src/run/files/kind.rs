@@ -1,6 +1,6 @@
 //! Kinds of operations: the rows of the report, and the number of operations of a kind that fits a slice.
 
-use bakeoff_plan::{CacheState, FilesWork, Operation};
+use bakeoff_plan::{CacheState, FileOperation, FilesWork};
 use bakeoff_units::Bytes;
 
 /// Most operations of one kind in a slice, if nothing else limits them: prepared steps take memory.
@@ -19,7 +19,7 @@ const ENOUGH: u64 = 1000;
 /// An operation on files of one size, or on a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kind {
-    pub(super) operation: Operation,
+    pub(super) operation: FileOperation,
     /// Index of the size in the plan; for `stat` and `list` the first.
     pub(super) set: usize,
     size: Option<Bytes>,
@@ -27,7 +27,7 @@ pub(super) struct Kind {
 
 /// The kinds of a workload, in the order of the plan.
 pub(super) fn kinds(work: &FilesWork) -> Vec<Kind> {
-    let of = |operation: &Operation| -> Vec<Kind> {
+    let of = |operation: &FileOperation| -> Vec<Kind> {
         let operation = *operation;
         if !operation.by_size() {
             return vec![Kind { operation, set: 0, size: None }];
@@ -60,18 +60,22 @@ impl Kind {
         }
         let once = cache != CacheState::Cached;
         match self.operation {
-            Operation::Create
-            | Operation::Append
-            | Operation::Truncate
-            | Operation::Rename
-            | Operation::Replace
-            | Operation::Remove => files,
-            Operation::Open | Operation::Read | Operation::Write | Operation::Stat if once => files,
-            Operation::Open | Operation::Read | Operation::Write | Operation::Stat => MOST,
-            Operation::List | Operation::TreeWalk | Operation::TreeRead if once => 1,
-            Operation::List | Operation::TreeWalk | Operation::TreeRead => MOST,
-            Operation::TreeCopy if once => 1,
-            Operation::TreeCopy => COPIES,
+            FileOperation::Create
+            | FileOperation::Append
+            | FileOperation::Truncate
+            | FileOperation::Rename
+            | FileOperation::Replace
+            | FileOperation::Remove => files,
+            FileOperation::Open | FileOperation::Read | FileOperation::Write | FileOperation::Stat
+                if once =>
+            {
+                files
+            }
+            FileOperation::Open | FileOperation::Read | FileOperation::Write | FileOperation::Stat => MOST,
+            FileOperation::List | FileOperation::TreeWalk | FileOperation::TreeRead if once => 1,
+            FileOperation::List | FileOperation::TreeWalk | FileOperation::TreeRead => MOST,
+            FileOperation::TreeCopy if once => 1,
+            FileOperation::TreeCopy => COPIES,
         }
     }
 }
@@ -84,10 +88,10 @@ pub(super) mod tests {
 
     /// Kinds that read these sizes.
     pub(in super::super) fn kinds_of_reading(sizes: &[u64]) -> Vec<Kind> {
-        kinds(&work(&[Operation::Read], sizes))
+        kinds(&work(&[FileOperation::Read], sizes))
     }
 
-    pub(in super::super) fn work(operations: &[Operation], sizes: &[u64]) -> FilesWork {
+    pub(in super::super) fn work(operations: &[FileOperation], sizes: &[u64]) -> FilesWork {
         FilesWork {
             operations: operations.to_vec(),
             sizes: sizes.iter().copied().map(Bytes::new).collect(),
@@ -102,14 +106,14 @@ pub(super) mod tests {
 
     #[test]
     fn what_depends_on_the_size_is_a_kind_for_each() {
-        let work = work(&[Operation::Read, Operation::Stat, Operation::Create], &[1, 10_000_000]);
+        let work = work(&[FileOperation::Read, FileOperation::Stat, FileOperation::Create], &[1, 10_000_000]);
         let labels: Vec<String> = kinds(&work).iter().map(Kind::label).collect();
         assert_eq!(labels, ["read 1 B", "read 10 MB", "stat", "create 1 B", "create 10 MB"]);
     }
 
     #[test]
     fn small_files_are_many_and_large_ones_few() {
-        let mut work = work(&[Operation::Read], &[1]);
+        let mut work = work(&[FileOperation::Read], &[1]);
         let files = |work: &FilesWork, size| files_of(work, Bytes::new(size));
         assert_eq!(
             [0, 1, 64_000, 1_000_000, 10_000_000, 1 << 40].map(|size| files(&work, size)),
@@ -121,7 +125,7 @@ pub(super) mod tests {
 
     #[test]
     fn a_file_is_cold_only_once() {
-        let kinds = kinds(&work(&[Operation::Read, Operation::Create, Operation::List], &[1]));
+        let kinds = kinds(&work(&[FileOperation::Read, FileOperation::Create, FileOperation::List], &[1]));
         let most = |cache| kinds.iter().map(|kind| kind.most(30, cache)).collect::<Vec<_>>();
         assert_eq!(most(CacheState::Cold), [30, 30, 1]);
         assert_eq!(most(CacheState::Warm), [30, 30, 1]);

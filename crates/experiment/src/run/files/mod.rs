@@ -26,9 +26,9 @@ use super::budget::{RESERVE, SLICE};
 use super::link::Wire;
 use super::scratch::{Scratch, on_disk};
 use super::size::{self, Timed};
-use super::{Progress, RoundReport, Run, RunError};
+use super::{RoundReport, Run, RunError, RunProgress};
 use crate::environment::Placement;
-use bakeoff_link::Reading;
+use bakeoff_link::LinkReading;
 use bakeoff_meter::host::HostMeter;
 use bakeoff_plan::{Arm, ArmKind, FilesWork, Plan};
 use bakeoff_results::directory::LOGS;
@@ -63,7 +63,7 @@ pub(crate) struct FilesBench<'a> {
 /// Progress that reports nothing: in the middle of a run there is no report of mounts that were left.
 struct Silent;
 
-impl Progress for Silent {
+impl RunProgress for Silent {
     fn stage(&mut self, _what: &str) {}
 
     fn round(&mut self, _report: &RoundReport<'_>) {}
@@ -74,7 +74,7 @@ impl<'a> FilesBench<'a> {
         run: &'a Run<'_>,
         work: &'a FilesWork,
         placement: &Placement,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<Self, RunError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         let wire = Wire::make(run.plan, progress)?;
@@ -110,7 +110,7 @@ impl<'a> FilesBench<'a> {
         }
     }
 
-    fn set_up(&mut self, run: &Run<'_>, progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn set_up(&mut self, run: &Run<'_>, progress: &mut dyn RunProgress) -> Result<(), RunError> {
         for name in run.plan.names() {
             let Some(arm) = run.plan.arm_of(&name) else { continue };
             let ArmKind::Files(files) = &arm.what else { continue };
@@ -148,7 +148,7 @@ impl<'a> FilesBench<'a> {
         Ok(())
     }
 
-    fn fill(&mut self, progress: &mut dyn Progress) -> Result<(), RunError> {
+    fn fill(&mut self, progress: &mut dyn RunProgress) -> Result<(), RunError> {
         for place in &mut self.arms {
             progress.stage(&format!("writing the files of {}", place.name));
             place.fill(&self.course.surroundings(), self.course.denied)?;
@@ -157,7 +157,7 @@ impl<'a> FilesBench<'a> {
     }
 
     /// Removes the files and takes all file systems down.
-    pub(crate) fn stop(mut self, progress: &mut dyn Progress) -> Result<(), RunError> {
+    pub(crate) fn stop(mut self, progress: &mut dyn RunProgress) -> Result<(), RunError> {
         let around = self.course.surroundings();
         // All of them, even after errors; the first error is returned.
         let done: Vec<_> = self.arms.iter_mut().map(|place| place.take_down(&around, progress)).collect();
@@ -240,7 +240,7 @@ impl Bench for FilesBench<'_> {
         let link = tally.take_link();
         let (mut counters, times) = tally.finish(self.course.cpus.len());
         counters.link =
-            self.course.wire.between(link.is_some().then(Reading::default), link, counters.wall_ns);
+            self.course.wire.between(link.is_some().then(LinkReading::default), link, counters.wall_ns);
         let processes = self.arms[arm].processes();
         let usage = bakeoff_meter::process::Usage::of(&processes);
         counters.usage.rss_bytes = usage.rss().ok().map(Bytes::get);

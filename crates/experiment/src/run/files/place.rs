@@ -4,7 +4,7 @@
 //! files through the file system under test, then the arm's cleanup, then remaining mounts, then remaining processes.
 
 use super::super::scratch::{self, on_disk, remove_tree, unmount};
-use super::super::{Progress, RunError};
+use super::super::{RunError, RunProgress};
 use super::denied;
 use super::ends::Ends;
 use super::hooks::word;
@@ -110,7 +110,7 @@ impl Place {
     pub(super) fn set_up(
         &mut self,
         around: &Surroundings<'_>,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<(), RunError> {
         self.serve(around)?;
         self.hooks(&self.files.setup.clone(), around)?;
@@ -141,7 +141,7 @@ impl Place {
         &mut self,
         around: &Surroundings<'_>,
         denied: usize,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<(), RunError> {
         self.take_down(around, progress)?;
         let again = remove_tree(&self.dir).and_then(|()| fs::create_dir(&self.dir));
@@ -247,7 +247,7 @@ impl Place {
     pub(super) fn take_down(
         &mut self,
         around: &Surroundings<'_>,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<(), RunError> {
         let watch = Watch { interrupted: &NOT_INTERRUPTED, ..around.watch };
         let around = Surroundings { watch, ..*around };

@@ -16,7 +16,7 @@ use crate::run::RunError;
 use crate::run::link::Wire;
 use crate::run::page_cache::{Caches, drop_caches};
 use crate::run::snapshot::{PATIENCE, STILL, host_share};
-use bakeoff_link::Reading;
+use bakeoff_link::LinkReading;
 use bakeoff_meter::host::{Host, HostMeter};
 use bakeoff_plan::{CacheState, FilesWork};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -55,7 +55,7 @@ struct Quiet {
     at: Nanos,
     /// CPU of processes that hooks have left running, and of the serving daemon.
     cpu: [Option<Nanos>; 2],
-    link: Option<Reading>,
+    link: Option<LinkReading>,
     others: Nanos,
     host: Host,
 }

@@ -10,7 +10,7 @@ use super::kind::{Kind, files_of};
 use super::tree::{Tree, c_string};
 use super::watch::Pulse;
 use bakeoff_content::{Body, ObjectId, SplitMix64};
-use bakeoff_plan::{FilesWork, Fsync, Operation};
+use bakeoff_plan::{FileOperation, FilesWork, Fsync};
 use bakeoff_units::Bytes;
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr};
@@ -111,9 +111,9 @@ impl Store {
             .as_ref()
             .map_or(0, |tree| tree.bytes + BLOCK * 2 * (tree.files.len() + tree.directories.len()) as u64);
         let new = |kind: &Kind| match kind.operation {
-            Operation::TreeCopy => counts(kind) * tree,
+            FileOperation::TreeCopy => counts(kind) * tree,
             // A replacement lies beside the file that it replaces.
-            Operation::Replace => (counts(kind) + 1) * self.sets[kind.set].on_disk(),
+            FileOperation::Replace => (counts(kind) + 1) * self.sets[kind.set].on_disk(),
             made if made.of_new_files() => counts(kind) * self.sets[kind.set].on_disk(),
             _ => 0,
         };
@@ -170,12 +170,12 @@ impl Store {
             trees.map(|(index, tree)| step(index, tree.clone())).collect()
         };
         match kind.operation {
-            Operation::TreeWalk => return tree(|_, tree| Step::Walk(tree)),
-            Operation::TreeRead => return tree(|_, tree| Step::ReadTree(tree)),
-            Operation::TreeCopy => {
+            FileOperation::TreeWalk => return tree(|_, tree| Step::Walk(tree)),
+            FileOperation::TreeRead => return tree(|_, tree| Step::ReadTree(tree)),
+            FileOperation::TreeCopy => {
                 return tree(|copy, tree| Step::Copy(c_string(format!("copy-{copy}")), tree));
             }
-            Operation::List => return vec![Step::List; count],
+            FileOperation::List => return vec![Step::List; count],
             _ => {}
         }
         let mut random = SplitMix64::for_purpose(self.seed ^ ORDER, (round << 8) | number as u64);
@@ -331,20 +331,20 @@ impl FileSet {
         Body::new(ObjectId::of_name(name.as_bytes()), self.size)
     }
 
-    fn step(&mut self, operation: Operation, seed: u64, file: usize) -> Step {
+    fn step(&mut self, operation: FileOperation, seed: u64, file: usize) -> Step {
         match operation {
-            Operation::Write => Step::Write(file, self.next_body(seed, file)),
-            Operation::Create => Step::Create(file, self.next_body(seed, file)),
-            Operation::Append => Step::Append(file, self.next_body(seed, file)),
-            Operation::Truncate => Step::Truncate(file, self.next_body(seed, file)),
-            Operation::Rename => Step::Rename(file, self.beside(file), self.next_body(seed, file)),
-            Operation::Replace => {
+            FileOperation::Write => Step::Write(file, self.next_body(seed, file)),
+            FileOperation::Create => Step::Create(file, self.next_body(seed, file)),
+            FileOperation::Append => Step::Append(file, self.next_body(seed, file)),
+            FileOperation::Truncate => Step::Truncate(file, self.next_body(seed, file)),
+            FileOperation::Rename => Step::Rename(file, self.beside(file), self.next_body(seed, file)),
+            FileOperation::Replace => {
                 let bodies = [self.next_body(seed, file), self.next_body(seed, file)];
                 Step::Replace(file, self.beside(file), bodies)
             }
-            Operation::Remove => Step::Remove(file, self.next_body(seed, file)),
-            Operation::Open => Step::Open(file),
-            Operation::Stat => Step::Stat(file, Some(self.size)),
+            FileOperation::Remove => Step::Remove(file, self.next_body(seed, file)),
+            FileOperation::Open => Step::Open(file),
+            FileOperation::Stat => Step::Stat(file, Some(self.size)),
             _ => Step::Read(file, self.content[file]),
         }
     }

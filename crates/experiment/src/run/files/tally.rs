@@ -2,15 +2,15 @@
 
 use super::block::Report;
 use super::kind::Kind;
-use bakeoff_link::Reading;
-use bakeoff_meter::{Counters, Histogram, HostShare, OperationCounts, Times, ViolationCounts};
+use bakeoff_link::LinkReading;
+use bakeoff_meter::{Histogram, HostShare, OperationCounts, SliceCounters, Times, ViolationCounts};
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 
 /// A slice as it grows, block by block.
 #[derive(Default)]
 pub(super) struct Tally {
-    counters: Counters,
+    counters: SliceCounters,
     times: Histogram,
     /// CPU of worker and layer; `None` once the layer's could not be read.
     cpu: Option<u64>,
@@ -19,7 +19,7 @@ pub(super) struct Tally {
     /// Operations that were refused.
     refused: u64,
     /// Traffic on the link while operations were made.
-    link: Option<Reading>,
+    link: Option<LinkReading>,
     idle_arms: Nanos,
     host: Vec<(HostShare, Nanos)>,
 }
@@ -36,7 +36,7 @@ pub(super) struct Around {
     /// Between the two points.
     pub(super) wall: Nanos,
     /// The link at each of them.
-    pub(super) link: Option<[Reading; 2]>,
+    pub(super) link: Option<[LinkReading; 2]>,
 }
 
 impl Tally {
@@ -93,12 +93,12 @@ impl Tally {
     }
 
     /// Traffic on the link so far; resets it.
-    pub(super) fn take_link(&mut self) -> Option<Reading> {
+    pub(super) fn take_link(&mut self) -> Option<LinkReading> {
         self.link.take()
     }
 
     /// The slice's counters and times. `cores`: the subjects'.
-    pub(super) fn finish(mut self, cores: usize) -> (Counters, Times) {
+    pub(super) fn finish(mut self, cores: usize) -> (SliceCounters, Times) {
         let wall: u64 = self.host.iter().map(|(_, wall)| wall.get()).sum();
         let capacity = self.counters.wall_ns as f64 * cores.max(1) as f64;
         self.counters.subject_cpu_ns = self.cpu;
@@ -144,7 +144,7 @@ fn weighed(parts: &[(HostShare, Nanos)]) -> HostShare {
 mod tests {
     use super::super::failure::Class;
     use super::*;
-    use bakeoff_link::Traffic;
+    use bakeoff_link::LinkTraffic;
 
     fn around(layer: Option<u64>, steal: f64, wall: u64) -> Around {
         let host = HostShare { steal, pressure_io: Some(steal), ..HostShare::default() };
@@ -208,8 +208,10 @@ mod tests {
 
     #[test]
     fn the_pieces_of_a_block_add_up_and_what_serves_is_told_apart() {
-        let at =
-            |packets| Reading { to_subject: Traffic { packets, ..Traffic::default() }, ..Reading::default() };
+        let at = |packets| LinkReading {
+            to_subject: LinkTraffic { packets, ..LinkTraffic::default() },
+            ..LinkReading::default()
+        };
         let piece = |far, packets: [u64; 2]| Around {
             far: Some(Nanos::new(far)),
             link: Some(packets.map(at)),

@@ -10,12 +10,12 @@ use super::bench::Bench;
 use super::rounds::order;
 use super::servers::ServerBench;
 use super::servers::trial::{Gaps, Load};
-use super::{Progress, Run, RunError};
+use super::{Run, RunError, RunProgress};
 use bakeoff_analysis::analyse::peak::{ArmSearch, searches};
 use bakeoff_plan::{LoadClock, PeakPlan, RequestWork};
-use bakeoff_results::directory::{Digests, StoppedBy, Stored};
+use bakeoff_results::directory::{Digests, StoppedBy, StoredExperiment};
 use bakeoff_results::{PeakSetup, Setup, TrialRecord};
-use bakeoff_stats::knee::{Step, Trial};
+use bakeoff_stats::knee::{SearchStep, Trial};
 use bakeoff_units::Nanos;
 use std::sync::atomic::Ordering;
 
@@ -36,7 +36,7 @@ impl Quest<'_> {
 pub(crate) fn start(
     run: &Run<'_>,
     quest: Quest<'_>,
-    progress: &mut dyn Progress,
+    progress: &mut dyn RunProgress,
 ) -> Result<StoppedBy, RunError> {
     let (placement, environment, claim) = run.environment(progress)?;
     let mut bench = ServerBench::start(run, quest.work, &placement, progress)?;
@@ -53,8 +53,8 @@ pub(crate) fn start(
 pub(crate) fn resume(
     run: &Run<'_>,
     quest: Quest<'_>,
-    before: Stored,
-    progress: &mut dyn Progress,
+    before: StoredExperiment,
+    progress: &mut dyn RunProgress,
 ) -> Result<StoppedBy, RunError> {
     let (placement, _, claim) = run.environment(progress)?;
     let mut bench = ServerBench::start(run, quest.work, &placement, progress)?;
@@ -67,9 +67,16 @@ pub(crate) fn resume(
     run.end(bench.stop(result), &claim)
 }
 
-fn stored(setup: Setup, trials: Vec<TrialRecord>) -> Stored {
+fn stored(setup: Setup, trials: Vec<TrialRecord>) -> StoredExperiment {
     let (plan, slices) = (String::new(), Vec::new());
-    Stored { plan, setup, slices, trials, stopped_by: StoppedBy::Interrupted, digests: Digests::new() }
+    StoredExperiment {
+        plan,
+        setup,
+        slices,
+        trials,
+        stopped_by: StoppedBy::Interrupted,
+        digests: Digests::new(),
+    }
 }
 
 /// A trial of each arm, then another of each, until all searches have come to their end.
@@ -77,8 +84,8 @@ fn search(
     run: &Run<'_>,
     quest: Quest<'_>,
     bench: &mut ServerBench<'_>,
-    stored: Stored,
-    progress: &mut dyn Progress,
+    stored: StoredExperiment,
+    progress: &mut dyn RunProgress,
 ) -> Result<StoppedBy, RunError> {
     let Some(setup) = &stored.setup.peak else { return Ok(StoppedBy::Failed) };
     let mut searches = searches(&stored, setup)?;
@@ -87,7 +94,7 @@ fn search(
         let mut any = false;
         for arm in order(&stored.setup, turn, 0) {
             let Some(one) = searches.get_mut(arm) else { continue };
-            let Step::Trial(trial) = one.search.next() else { continue };
+            let SearchStep::Trial(trial) = one.search.next() else { continue };
             any = true;
             progress.stage(&in_words(one, &trial));
             let record = series.trial(run, quest, bench, arm, one, trial)?;
@@ -122,7 +129,7 @@ struct Series {
 }
 
 impl Series {
-    fn after(run: &Run<'_>, stored: &Stored) -> Self {
+    fn after(run: &Run<'_>, stored: &StoredExperiment) -> Self {
         let ends = stored.trials.iter().map(|trial| trial.started_ns + trial.took_ns);
         let offset = Nanos::new(ends.max().unwrap_or(0));
         Self { number: stored.trials.len() as u32, began: run.elapsed(), offset }

@@ -5,8 +5,8 @@ use super::{Quest, load_in_words};
 use crate::run::Course;
 use crate::run::servers::ServerBench;
 use crate::run::servers::trial::{Load, Measured};
-use crate::run::{Progress, Run, RunError};
-use bakeoff_meter::Counters;
+use crate::run::{Run, RunError, RunProgress};
+use bakeoff_meter::SliceCounters;
 use bakeoff_plan::{LoadClock, PeakPlan};
 use bakeoff_results::{ClosedLoop, Environment, PeakSetup, PeakStart, Setup, Unloaded, Warning};
 use bakeoff_stats::knee::LEVEL;
@@ -58,7 +58,7 @@ pub(super) fn setup(
     quest: Quest<'_>,
     bench: &mut ServerBench<'_>,
     environment: Environment,
-    progress: &mut dyn Progress,
+    progress: &mut dyn RunProgress,
 ) -> Result<Setup, RunError> {
     let arms = run.plan.names();
     let unit = unit(run.left(), arms.len());
@@ -153,7 +153,7 @@ impl Scout<'_, '_, '_> {
         &mut self,
         arms: &[String],
         time: Nanos,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<Vec<Vec<ClosedLoop>>, RunError> {
         let mut made = vec![Vec::new(); arms.len()];
         if self.quest.plan.max_rate.is_some() {
@@ -185,7 +185,7 @@ impl Scout<'_, '_, '_> {
                 Load::Closed { robots: 1, think: most.gap().times(1.0 / UNLOADED) },
             ),
             None => {
-                let silent = || self.bench.silent(arm, &Counters::default());
+                let silent = || self.bench.silent(arm, &SliceCounters::default());
                 let guess = PerSecond::new(fastest).ok_or_else(silent)?;
                 let rate = PerSecond::new(fastest * UNLOADED).unwrap_or(guess);
                 (guess, fastest * LOWEST, Load::Open { rate, gaps: self.quest.gaps() })

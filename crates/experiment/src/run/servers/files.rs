@@ -1,7 +1,7 @@
 //! Site, catalogue and certificates of a run, as far as some arm needs them.
 
 use crate::run::scratch::Scratch;
-use crate::run::{Progress, RunError};
+use crate::run::{RunError, RunProgress};
 use bakeoff_plan::{Arm, ArmKind};
 use bakeoff_subject::{Certificate, Spec};
 use bakeoff_workload::Workload;
@@ -23,7 +23,7 @@ pub(super) fn prepare(
     scratch: &Scratch,
     arms: &[Arm],
     workload: &dyn Workload,
-    progress: &mut dyn Progress,
+    progress: &mut dyn RunProgress,
 ) -> Result<Files, RunError> {
     let root = scratch.subdirectory("site")?;
     let writes = arms.iter().any(|arm| arm.serves_site && spec(arm).is_some_and(needs_files));

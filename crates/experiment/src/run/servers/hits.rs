@@ -6,7 +6,7 @@
 //! makes up numbers is found out by the bodies, which are compared.
 
 use crate::run::RunError;
-use bakeoff_loadgen::{Course, Ended, Listener};
+use bakeoff_loadgen::{Continuation, RequestEnd, RequestListener};
 use bakeoff_meter::HitCounts;
 use bakeoff_units::Nanos;
 use bakeoff_wire::stamp::serial_of;
@@ -53,16 +53,16 @@ impl<S: Source> Source for Numbered<S> {
     }
 }
 
-impl<S> Listener for Numbered<S> {
-    fn ended(&mut self, ended: &Ended<'_>) {
+impl<S> RequestListener for Numbered<S> {
+    fn ended(&mut self, ended: &RequestEnd<'_>) {
         let Ok(reply) = ended.result else { return };
         if reply.status != NOT_MODIFIED {
             self.replies.push(ReplyOf { serial: serial_of(reply.head), body_bytes: reply.body_bytes });
         }
     }
 
-    fn course(&mut self, now: Nanos) -> Course {
-        if self.until.is_some_and(|until| now >= until) { Course::Stop } else { Course::GoOn }
+    fn course(&mut self, now: Nanos) -> Continuation {
+        if self.until.is_some_and(|until| now >= until) { Continuation::Stop } else { Continuation::GoOn }
     }
 }
 

@@ -6,9 +6,9 @@ use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::{
-    BodyCheck, Bursts, Constant, Job, Original, Pace, Pacer, Poisson, Recording, Slots, Slotted,
+    BodyCheck, Bursts, Constant, Original, Pace, Pacer, Poisson, Recording, Slots, Slotted, StationJob,
 };
-use bakeoff_meter::{Counters, ErrorClass};
+use bakeoff_meter::{ErrorClass, SliceCounters};
 use bakeoff_plan::{BurstClock, LoadClock, RequestWork};
 use bakeoff_results::SlotsSetup;
 use bakeoff_units::{Nanos, PerSecond};
@@ -46,7 +46,7 @@ impl<'a> Jobs<'a> {
         threads: usize,
         check: BodyCheck,
         limit: Nanos,
-    ) -> Job<'a, ListSource> {
+    ) -> StationJob<'a, ListSource> {
         match self.work.clock {
             LoadClock::Closed { think, .. } => self.closed(slice, threads, think, check, limit),
             open => {
@@ -63,7 +63,7 @@ impl<'a> Jobs<'a> {
         think: Nanos,
         check: BodyCheck,
         limit: Nanos,
-    ) -> Job<'a, ListSource> {
+    ) -> StationJob<'a, ListSource> {
         let sources = slice.by_robot(threads);
         let robots = sources.iter().map(ListSource::robots).collect();
         self.job(
@@ -83,7 +83,7 @@ impl<'a> Jobs<'a> {
         pacers: Vec<Box<dyn Pacer>>,
         check: BodyCheck,
         limit: Nanos,
-    ) -> Job<'a, ListSource> {
+    ) -> StationJob<'a, ListSource> {
         self.job(slice.by_request(threads), Vec::new(), Pace::Open { pacers, connections }, check, limit)
     }
 
@@ -94,11 +94,21 @@ impl<'a> Jobs<'a> {
         pace: Pace,
         check: BodyCheck,
         limit: Nanos,
-    ) -> Job<'a, S> {
+    ) -> StationJob<'a, S> {
         let Jobs { work, refused, interrupted, .. } = *self;
         let begins = None;
         let until = Some(limit);
-        Job { sources, robots, pace, begins, timeout: work.timeout, until, check, refused, interrupted }
+        StationJob {
+            sources,
+            robots,
+            pace,
+            begins,
+            timeout: work.timeout,
+            until,
+            check,
+            refused,
+            interrupted,
+        }
     }
 
     /// The whole slice at one arm.
@@ -247,7 +257,7 @@ impl<'a> Jobs<'a> {
                     .collect();
                 let connections = self.work.connections_of(&place.client);
                 let job = self.open(&voice.slice, threads, connections, pacers, BodyCheck::Start, limit);
-                let job = Job { begins: Some(begins), ..job };
+                let job = StationJob { begins: Some(begins), ..job };
                 running.push((arm, scope.spawn(move || hear(place, job))));
             }
             let panicked = || Err(std::io::Error::other("a generator thread panicked"));
@@ -270,7 +280,7 @@ impl<'a> Jobs<'a> {
 /// The recording of a job, and the numbers of its replies if they are watched.
 type Heard = (Recording, Vec<Numbered<ListSource>>);
 
-fn hear(place: &mut Place, job: Job<'_, ListSource>) -> std::io::Result<Heard> {
+fn hear(place: &mut Place, job: StationJob<'_, ListSource>) -> std::io::Result<Heard> {
     if place.seen.is_none() {
         return place.station.run(job).map(|recording| (recording, Vec::new()));
     }
@@ -286,7 +296,7 @@ pub(super) fn judged<S>(
     recording
 }
 
-fn ask(place: &mut Place, job: Job<'_, ListSource>) -> Result<Recording, RunError> {
+fn ask(place: &mut Place, job: StationJob<'_, ListSource>) -> Result<Recording, RunError> {
     let heard = hear(place, job).map_err(RunError::Generator)?;
     Ok(judged(place, heard))
 }
@@ -382,7 +392,7 @@ pub(super) fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> B
     }
 }
 
-pub(super) fn no_replies(arm: &str, counters: &Counters) -> RunError {
+pub(super) fn no_replies(arm: &str, counters: &SliceCounters) -> RunError {
     let most =
         counters.errors.iter().max_by_key(|(_, count)| **count).map_or("", |(class, _)| class.as_str());
     let hint = ErrorClass::ALL.into_iter().find(|class| class.as_str() == most).map_or("", ErrorClass::hint);

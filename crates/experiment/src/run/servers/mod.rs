@@ -15,11 +15,11 @@ use super::link::Wire;
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot, fill_programs};
-use super::{Progress, Run, RunError, workloads};
+use super::{Run, RunError, RunProgress, workloads};
 use crate::environment::{self, Placement};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::{BodyCheck, Recording};
-use bakeoff_plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, Timed, Violations};
+use bakeoff_plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, SliceLengths, Violations};
 use bakeoff_results::{LinkSetup, ProofRecord, SlotsSetup, SubjectSetup, WorkloadSetup};
 use bakeoff_subject::Chain;
 use bakeoff_units::{Nanos, PerSecond};
@@ -101,7 +101,7 @@ impl<'a> ServerBench<'a> {
         run: &'a Run<'_>,
         work: &'a RequestWork,
         placement: &Placement,
-        progress: &mut dyn Progress,
+        progress: &mut dyn RunProgress,
     ) -> Result<Self, RunError> {
         let plan = run.plan;
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
@@ -459,7 +459,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn sized(&self) -> Sizing {
-        if let Some(Timed { slice, warm }) = self.jobs.work.timed {
+        if let Some(SliceLengths { slice, warm }) = self.jobs.work.timed {
             return Sizing::Timed(slice + warm);
         }
         match self.jobs.work.clock {

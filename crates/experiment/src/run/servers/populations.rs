@@ -7,7 +7,7 @@ use super::jobs::Jobs;
 use super::place::Place;
 use crate::run::{RunError, workloads};
 use bakeoff_loadgen::{Recording, Station};
-use bakeoff_meter::{Counters, Times};
+use bakeoff_meter::{SliceCounters, Times};
 use bakeoff_plan::{LoadClock, Population, RequestWork};
 use bakeoff_results::{PopulationRecord, PopulationSetup};
 use bakeoff_units::Nanos;
@@ -43,14 +43,14 @@ pub(super) fn askers<'p>(place: &'p mut Place, jobs: Jobs<'p>) -> Vec<(&'p mut S
 /// Counts of each population. Fetched replies are not attributed: which client asked first is not known.
 pub(super) fn records(work: &RequestWork, heard: &[Recording]) -> BTreeMap<String, PopulationRecord> {
     let record = |(population, recording): (&Population, &Recording)| {
-        let counters = Counters { hits: None, ..recording.counters.clone() };
+        let counters = SliceCounters { hits: None, ..recording.counters.clone() };
         (population.name.clone(), PopulationRecord { counters, times: recording.times.encode() })
     };
     work.populations.iter().zip(heard).map(record).collect()
 }
 
 /// Sum of all counts.
-pub(super) fn all_together(heard: Vec<Recording>) -> (Counters, Times) {
+pub(super) fn all_together(heard: Vec<Recording>) -> (SliceCounters, Times) {
     let mut heard = heard.into_iter();
     let Some(first) = heard.next() else { return Default::default() };
     heard.fold((first.counters, first.times), |(mut counters, mut times), recording| {

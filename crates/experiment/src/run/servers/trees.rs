@@ -8,7 +8,7 @@
 
 use super::files::Files;
 use crate::run::scratch::{Scratch, on_disk};
-use crate::run::{Progress, RunError};
+use crate::run::{RunError, RunProgress};
 use bakeoff_plan::{Arm, ArmKind, Plan};
 use bakeoff_workload::{Site, Workload};
 use std::path::PathBuf;
@@ -21,7 +21,7 @@ pub(super) fn write(
     workload: &dyn Workload,
     files: &mut Files,
     (altered, unsigned): (&[PathBuf], &[PathBuf]),
-    progress: &mut dyn Progress,
+    progress: &mut dyn RunProgress,
 ) -> Result<(), RunError> {
     super::violations::alter(&files.root, altered)?;
     let Some(site) = workload.site() else { return Ok(()) };

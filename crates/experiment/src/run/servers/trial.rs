@@ -9,8 +9,8 @@ use super::{ServerBench, Workloads, populations};
 use crate::run::snapshot::fill_programs;
 use crate::run::{RunError, bench};
 use bakeoff_loadgen::{BodyCheck, OwnLateness, Pace, Recording, Station};
-use bakeoff_meter::{Counters, ErrorClass, Times};
-use bakeoff_plan::{BurstClock, During, LoadClock, Timed};
+use bakeoff_meter::{ErrorClass, SliceCounters, Times};
+use bakeoff_plan::{BurstClock, During, LoadClock, SliceLengths};
 use bakeoff_results::{InFlight, TrialLateness};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{EndlessSource, Slice};
@@ -81,7 +81,7 @@ impl Load {
 /// A trial that was run.
 #[derive(Clone, Debug)]
 pub(crate) struct Measured {
-    pub(crate) counters: Counters,
+    pub(crate) counters: SliceCounters,
     pub(crate) times: Times,
     pub(crate) in_flight: InFlight,
     pub(crate) own_lateness: Option<TrialLateness>,
@@ -145,7 +145,7 @@ impl Offer {
     }
 
     /// Takes its rates over its own active time, not until its last reply.
-    fn of_its_time(&self, counters: &mut Counters, time: Nanos) {
+    fn of_its_time(&self, counters: &mut SliceCounters, time: Nanos) {
         if self.during.is_none() {
             return;
         }
@@ -161,7 +161,7 @@ impl ServerBench<'_> {
     pub(super) fn measure_for(
         &mut self,
         arm: usize,
-        Timed { slice: length, warm }: Timed,
+        SliceLengths { slice: length, warm }: SliceLengths,
         limit: Nanos,
     ) -> Result<bench::Measured, RunError> {
         let time = length.min(limit);
@@ -259,7 +259,7 @@ impl ServerBench<'_> {
     }
 
     /// The error that this arm returned nothing but failures.
-    pub(crate) fn silent(&self, arm: usize, counters: &Counters) -> RunError {
+    pub(crate) fn silent(&self, arm: usize, counters: &SliceCounters) -> RunError {
         no_replies(&self.arms[arm].name, counters)
     }
 

@@ -7,10 +7,10 @@ use crate::files::of_hex;
 use crate::message::MOST_BYTES;
 use crate::refusal::No;
 use bakeoff_layers_base::hex::to_hex;
-use bakeoff_layers_base::plain::{self, For, Place};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::{Hash, Serial};
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -39,7 +39,7 @@ struct Kept {
     /// Key of the giver and expiry of each transfer.
     endorsed: HashMap<Serial, (Hash, u64)>,
     /// Keys that logged in under each name, with the expiry of their identities.
-    seen: HashMap<Name, Vec<(Hash, u64)>>,
+    seen: HashMap<PrincipalName, Vec<(Hash, u64)>>,
     /// Revoked items, with the time until which they matter.
     revoked: HashMap<Item, u64>,
     /// Number of revocations ever made.
@@ -50,7 +50,7 @@ struct Kept {
 enum Line<'a> {
     Epoch(u64),
     Endorsed(Serial, Hash, u64),
-    Seen(&'a Name, Hash, u64),
+    Seen(&'a PrincipalName, Hash, u64),
     Revoked(Item, u64),
 }
 
@@ -79,7 +79,7 @@ impl Book {
             })?;
         }
         kept.drop_over(now_unix_s);
-        let file = Place::of(path)?.replace_by(kept.text().as_bytes(), For::Owner)?;
+        let file = FileLocation::of(path)?.replace_by(kept.text().as_bytes(), FileAudience::Owner)?;
         Ok(Self { file, kept })
     }
 
@@ -113,7 +113,7 @@ impl Book {
     }
 
     /// The keys that logged in under a name.
-    pub(super) fn keys(&self, name: &Name) -> impl Iterator<Item = Hash> {
+    pub(super) fn keys(&self, name: &PrincipalName) -> impl Iterator<Item = Hash> {
         self.kept.seen.get(name).into_iter().flatten().map(|(key, _)| *key)
     }
 
@@ -131,7 +131,7 @@ impl Book {
     }
 
     /// Records the key of a login.
-    pub(super) fn see(&mut self, name: &Name, key: Hash, until_unix_s: u64) -> Result<(), No> {
+    pub(super) fn see(&mut self, name: &PrincipalName, key: Hash, until_unix_s: u64) -> Result<(), No> {
         let known = self.kept.seen.get(name).into_iter().flatten().any(|(known, _)| *known == key);
         let room = self.kept.seen.len() < MOST_KEPT;
         if known { Ok(()) } else { self.append(room, &[Line::Seen(name, key, until_unix_s)]) }
@@ -247,7 +247,7 @@ mod tests {
     fn what_was_taken_back_outlives_a_start_and_ends_by_its_time_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("book");
-        let name: Name = "user:alice@a.b".parse().unwrap();
+        let name: PrincipalName = "user:alice@a.b".parse().unwrap();
         let mut book = Book::open(&path, 100).unwrap();
         book.endorse(Serial([1; 16]), [3; 32], 200).unwrap();
         assert_eq!(
@@ -298,7 +298,7 @@ mod tests {
         let all: Vec<_> = (0..MOST_REVOKED).map(key).collect();
         book.revoke(&all).unwrap();
         assert_eq!(book.revoke(&[(SERIAL, None)]), Err(No::Full));
-        let told = crate::message::Answer::Epoch(u64::MAX, book.revoked()).write();
+        let told = crate::message::AgentReply::Epoch(u64::MAX, book.revoked()).write();
         assert!(told.len() <= MOST_BYTES, "{} bytes", told.len());
     }
 }

@@ -9,10 +9,10 @@
 use crate::files::{self, FileError};
 use crate::message::MOST_BYTES;
 use crate::refusal::No;
-use bakeoff_layers_base::plain::{self, For};
-use bakeoff_layers_credentials::audit::{Checkpoint, Keys};
+use bakeoff_layers_base::plain::{self, FileAudience};
+use bakeoff_layers_credentials::audit::{Checkpoint, CheckpointKeys};
 use bakeoff_layers_credentials::key::PublicKey;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -28,7 +28,7 @@ impl Checkpoints {
     }
 
     /// The kept note of a server; empty if there is none.
-    pub(super) fn kept(&self, server: &Name) -> Result<String, No> {
+    pub(super) fn kept(&self, server: &PrincipalName) -> Result<String, No> {
         match plain::read(&self.0.join(server.to_string()), MOST_BYTES as u64) {
             Ok(bytes) => String::from_utf8(bytes).map_err(|_| No::NotKept),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
@@ -37,8 +37,8 @@ impl Checkpoints {
     }
 
     /// Keeps a note that the server signed with this key, if its log continues from the one before.
-    pub(super) fn keep(&self, server: &Name, key: PublicKey, note: &str) -> Result<(), No> {
-        let keys = Keys { server: server.clone(), keys: vec![key] };
+    pub(super) fn keep(&self, server: &PrincipalName, key: PublicKey, note: &str) -> Result<(), No> {
+        let keys = CheckpointKeys { server: server.clone(), keys: vec![key] };
         let said = Checkpoint::open(note, &keys).map_err(No::NotItsCheckpoint)?.0;
         let refused = format!("{server}.refused");
         let kept = self.kept(server)?;
@@ -62,6 +62,6 @@ impl Checkpoints {
     }
 
     fn put(&self, name: &str, note: &str) -> Result<(), No> {
-        files::write(&self.0.join(name), note.as_bytes(), For::Owner).map_err(|_| No::NotKept)
+        files::write(&self.0.join(name), note.as_bytes(), FileAudience::Owner).map_err(|_| No::NotKept)
     }
 }

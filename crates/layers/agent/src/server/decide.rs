@@ -6,17 +6,17 @@
 use super::book::Book;
 use super::checkpoints::Checkpoints;
 use super::groups::Groups;
-use crate::message::{Answer, Question, What};
+use crate::message::{AgentReply, AgentRequest, RevocationTarget};
 use crate::refusal::No;
 use crate::roll::Roll;
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_credentials::bundle::DomainBundle;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey, SecretKey, Serial, hash};
-use bakeoff_layers_credentials::leaf::{Order, make};
-use bakeoff_layers_credentials::name::{Domain, Name};
-use bakeoff_layers_credentials::statement::{Identity, Status, Transfer};
-use bakeoff_layers_credentials::{Item, Refusal};
+use bakeoff_layers_credentials::leaf::{NewLeaf, make};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
+use bakeoff_layers_credentials::statement::{IdentityContent, StatusContent, Transfer};
+use bakeoff_layers_credentials::{CredentialRefusal, Item};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -43,13 +43,13 @@ pub(super) struct Agent {
 
 impl Agent {
     pub(super) fn new(
-        bundle: Bundle,
+        bundle: DomainBundle,
         key: SecretKey,
         roll: Roll,
         groups: Groups,
         (book, checkpoints): (Book, Checkpoints),
     ) -> Self {
-        let Bundle { domain, ca, .. } = bundle;
+        let DomainBundle { domain, ca, .. } = bundle;
         Self {
             domain,
             key,
@@ -68,21 +68,26 @@ impl Agent {
     }
 
     /// Answers a client that has proven to have this key.
-    pub(super) fn answer(&self, peer: PublicKey, question: &Question, now_unix_s: u64) -> Result<Answer, No> {
+    pub(super) fn answer(
+        &self,
+        peer: PublicKey,
+        question: &AgentRequest,
+        now_unix_s: u64,
+    ) -> Result<AgentReply, No> {
         match question {
-            Question::Login { shown, seconds } => self.login(peer, shown, *seconds, now_unix_s),
-            Question::Endorse(shown) => self.endorse(shown, now_unix_s),
-            Question::Revoke(what) => self.revoke(peer, what),
-            Question::Subscribe => Ok(self.epoch()),
-            Question::Keep { shown, note } => self.keep(peer, shown, note, now_unix_s),
-            Question::Kept(name) => lock(&self.checkpoints).kept(name).map(Answer::Kept),
+            AgentRequest::Login { shown, seconds } => self.login(peer, shown, *seconds, now_unix_s),
+            AgentRequest::Endorse(shown) => self.endorse(shown, now_unix_s),
+            AgentRequest::Revoke(what) => self.revoke(peer, what),
+            AgentRequest::Subscribe => Ok(self.epoch()),
+            AgentRequest::Keep { shown, note } => self.keep(peer, shown, note, now_unix_s),
+            AgentRequest::Kept(name) => lock(&self.checkpoints).kept(name).map(AgentReply::Kept),
         }
     }
 
     /// All revoked items.
-    pub(super) fn epoch(&self) -> Answer {
+    pub(super) fn epoch(&self) -> AgentReply {
         let book = self.book();
-        Answer::Epoch(book.epoch(), book.revoked())
+        AgentReply::Epoch(book.epoch(), book.revoked())
     }
 
     /// Number of revocations ever made, and of those still in force.
@@ -97,7 +102,7 @@ impl Agent {
         waited.unwrap_or_else(PoisonError::into_inner).0.epoch()
     }
 
-    fn login(&self, peer: PublicKey, shown: &Hello, seconds: u64, now_unix_s: u64) -> Result<Answer, No> {
+    fn login(&self, peer: PublicKey, shown: &Hello, seconds: u64, now_unix_s: u64) -> Result<AgentReply, No> {
         if !(1..=MOST_LIFE_S).contains(&seconds) {
             return Err(No::TooLong);
         }
@@ -108,7 +113,7 @@ impl Agent {
         let until_unix_s = ends.fold(now_unix_s.saturating_add(seconds), u64::min);
         let from = now_unix_s.saturating_sub(SKEW_S).max(until_unix_s.saturating_sub(MOST_LIFE_S));
         let groups = lock(&self.groups).clone();
-        let order = Order {
+        let order = NewLeaf {
             identity,
             statement,
             groups: groups.of(name),
@@ -117,32 +122,32 @@ impl Agent {
         };
         let leaf = make(&order, &self.domain, &self.key)?;
         self.book().see(name, peer.thumbprint(), identity.until_unix_s)?;
-        Ok(Answer::Leaf(leaf))
+        Ok(AgentReply::Leaf(leaf))
     }
 
-    fn keep(&self, peer: PublicKey, shown: &Hello, note: &str, now_unix_s: u64) -> Result<Answer, No> {
+    fn keep(&self, peer: PublicKey, shown: &Hello, note: &str, now_unix_s: u64) -> Result<AgentReply, No> {
         let identities = self.of_peer(peer, shown, now_unix_s)?;
         let server = identities.last().ok_or(No::Malformed)?;
         lock(&self.checkpoints).keep(&server.name, peer, note)?;
-        Ok(Answer::Kept(note.to_owned()))
+        Ok(AgentReply::Kept(note.to_owned()))
     }
 
     /// The identities of this domain, of which the last is the asker's.
-    fn of_peer(&self, peer: PublicKey, shown: &Hello, now_unix_s: u64) -> Result<Vec<Identity>, No> {
+    fn of_peer(&self, peer: PublicKey, shown: &Hello, now_unix_s: u64) -> Result<Vec<IdentityContent>, No> {
         let (name, _) = shown.identities.last().ok_or(No::Malformed)?;
         if *name.domain() != self.domain {
-            return Err(Refusal::NotItsDomain(format!("the identity of {name}")).into());
+            return Err(CredentialRefusal::NotItsDomain(format!("the identity of {name}")).into());
         }
         let identities = self.identities(shown, now_unix_s)?;
         match identities.last().is_some_and(|identity| identity.key == peer) {
             true => Ok(identities),
-            false => Err(Refusal::WrongHolder(format!("the identity of {name}")).into()),
+            false => Err(CredentialRefusal::WrongHolder(format!("the identity of {name}")).into()),
         }
     }
 
     /// The identities of this domain among those shown, in their order; each is valid and not revoked.
-    fn identities(&self, shown: &Hello, now_unix_s: u64) -> Result<Vec<Identity>, No> {
-        let mut opened: Vec<Identity> = Vec::new();
+    fn identities(&self, shown: &Hello, now_unix_s: u64) -> Result<Vec<IdentityContent>, No> {
+        let mut opened: Vec<IdentityContent> = Vec::new();
         for (name, statement) in shown.identities.iter().filter(|(name, _)| *name.domain() == self.domain) {
             let of = || format!("the identity of {name}");
             let owner = name.owner();
@@ -150,12 +155,12 @@ impl Agent {
                 None => self.ca.clone(),
                 Some(owner) => key_of(&opened, owner).into_iter().collect(),
             };
-            let identity = Identity::open(statement, name, &keys)?;
+            let identity = IdentityContent::open(statement, name, &keys)?;
             if now_unix_s < identity.from_unix_s {
-                return Err(Refusal::NotYetValid(of()).into());
+                return Err(CredentialRefusal::NotYetValid(of()).into());
             }
             if now_unix_s >= identity.until_unix_s {
-                return Err(Refusal::Expired(of()).into());
+                return Err(CredentialRefusal::Expired(of()).into());
             }
             // A role depends on its owner, who was checked before it.
             if owner.is_none() && !self.roll.has(name, identity.key) {
@@ -167,7 +172,7 @@ impl Agent {
         Ok(opened)
     }
 
-    fn endorse(&self, shown: &Hello, now_unix_s: u64) -> Result<Answer, No> {
+    fn endorse(&self, shown: &Hello, now_unix_s: u64) -> Result<AgentReply, No> {
         let identities = self.identities(shown, now_unix_s)?;
         let mut good: Vec<Transfer> = Vec::new();
         let mut before: Option<(Transfer, Hash)> = None;
@@ -176,12 +181,13 @@ impl Agent {
             let link = if *giver.domain() == self.domain {
                 let key =
                     before.as_ref().map(|(before, _)| before.wish.key).or_else(|| key_of(&identities, giver));
-                let link = Transfer::open(statement, giver, key.ok_or_else(|| Refusal::Spliced(of()))?)?;
+                let link =
+                    Transfer::open(statement, giver, key.ok_or_else(|| CredentialRefusal::Spliced(of()))?)?;
                 if link.parent != before.map(|(_, hash)| hash) {
-                    return Err(Refusal::Spliced(of()).into());
+                    return Err(CredentialRefusal::Spliced(of()).into());
                 }
                 if now_unix_s >= link.wish.until_unix_s {
-                    return Err(Refusal::Expired(of()).into());
+                    return Err(CredentialRefusal::Expired(of()).into());
                 }
                 self.stands(link.serial, link.giver_key, of)?;
                 good.push(link.clone());
@@ -199,46 +205,48 @@ impl Agent {
         for link in &good {
             book.endorse(link.serial, link.giver_key, link.wish.until_unix_s)?;
         }
-        let status = Status {
+        let status = StatusContent {
             domain: self.domain.clone(),
             made_unix_s: now_unix_s,
             until_unix_s: now_unix_s.saturating_add(STATUS_LIFE_S),
             good: good.iter().map(|link| link.serial).collect(),
             epoch: book.epoch(),
         };
-        Ok(Answer::Status(status.seal(&self.key)?))
+        Ok(AgentReply::Status(status.seal(&self.key)?))
     }
 
     /// Refuses a revoked statement or key.
     fn stands(&self, serial: Serial, key: Hash, of: impl Fn() -> String) -> Result<(), No> {
         let book = self.book();
         match book.is_revoked(&Item::Serial(serial)) || book.is_revoked(&Item::Key(key)) {
-            true => Err(Refusal::Revoked(of()).into()),
+            true => Err(CredentialRefusal::Revoked(of()).into()),
             false => Ok(()),
         }
     }
 
-    fn revoke(&self, peer: PublicKey, what: &What) -> Result<Answer, No> {
+    fn revoke(&self, peer: PublicKey, what: &RevocationTarget) -> Result<AgentReply, No> {
         let mut book = self.book();
         let own = peer.thumbprint();
         // The holder of the agent's key may do everything that the agent may.
         let may = |giver: Option<Hash>| peer == self.key.public() || giver == Some(own);
         let (may, items) = match what {
-            What::Item(item @ Item::Serial(serial)) => {
+            RevocationTarget::Item(item @ Item::Serial(serial)) => {
                 let known = book.giver(*serial);
                 (may(known.map(|(key, _)| key)), vec![(*item, known.map(|(_, until)| until))])
             }
-            What::Item(item @ Item::Key(key)) => (may(Some(*key)), vec![(*item, None)]),
-            What::Transfer(bytes) => {
+            RevocationTarget::Item(item @ Item::Key(key)) => (may(Some(*key)), vec![(*item, None)]),
+            RevocationTarget::Transfer(bytes) => {
                 let said = Transfer::peek(bytes)?;
                 if *said.giver.domain() != self.domain {
-                    return Err(Refusal::NotItsDomain(format!("the transfer of {}", said.giver)).into());
+                    return Err(
+                        CredentialRefusal::NotItsDomain(format!("the transfer of {}", said.giver)).into()
+                    );
                 }
                 let given = Transfer::open(bytes, &said.giver, peer).is_ok();
                 let item = (Item::Serial(said.serial), Some(said.wish.until_unix_s));
                 (may(given.then_some(own)), vec![item])
             }
-            What::Name(name) => {
+            RevocationTarget::Name(name) => {
                 let keys: Vec<Hash> = book.keys(name).collect();
                 if keys.is_empty() {
                     return Err(No::NeverSeen);
@@ -254,7 +262,7 @@ impl Agent {
         }
         let epoch = book.revoke(&items)?;
         self.changed.notify_all();
-        Ok(Answer::Done(epoch))
+        Ok(AgentReply::Done(epoch))
     }
 
     fn book(&self) -> MutexGuard<'_, Book> {
@@ -262,7 +270,7 @@ impl Agent {
     }
 }
 
-fn key_of(identities: &[Identity], name: &Name) -> Option<PublicKey> {
+fn key_of(identities: &[IdentityContent], name: &PrincipalName) -> Option<PublicKey> {
     identities.iter().find(|identity| identity.name == *name).map(|identity| identity.key)
 }
 

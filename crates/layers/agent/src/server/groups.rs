@@ -2,12 +2,12 @@
 //!
 //! Measured side, cold, pure. A line a group: its name, then the names of its members.
 
-use bakeoff_layers_credentials::name::{Domain, Kind, Name};
+use bakeoff_layers_credentials::name::{Domain, PrincipalKind, PrincipalName};
 use std::collections::HashMap;
 
 /// Groups by member.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Groups(HashMap<Name, Vec<Name>>);
+pub(super) struct Groups(HashMap<PrincipalName, Vec<PrincipalName>>);
 
 impl Groups {
     /// Reads a text, for a domain.
@@ -15,14 +15,16 @@ impl Groups {
     /// # Errors
     /// The first malformed line, and why.
     pub(super) fn read(text: &str, domain: &Domain) -> Result<Self, String> {
-        let mut all = HashMap::<Name, Vec<Name>>::new();
+        let mut all = HashMap::<PrincipalName, Vec<PrincipalName>>::new();
         for (index, line) in text.lines().enumerate() {
             let fault = |why: &str| format!("line {}: {why}", index + 1);
             let words = line.split('#').next().unwrap_or_default().split_whitespace();
-            let names: Result<Vec<Name>, _> = words.map(str::parse).collect();
+            let names: Result<Vec<PrincipalName>, _> = words.map(str::parse).collect();
             let names = names.map_err(|error| fault(&error.to_string()))?;
             let Some((group, members)) = names.split_first() else { continue };
-            if group.kind() != Kind::Group || members.iter().any(|member| member.kind() == Kind::Group) {
+            if group.kind() != PrincipalKind::Group
+                || members.iter().any(|member| member.kind() == PrincipalKind::Group)
+            {
                 return Err(fault("a line is a group and then its members, which are no groups"));
             }
             if names.iter().any(|name| name.domain() != domain) {
@@ -39,7 +41,7 @@ impl Groups {
     }
 
     /// Groups of a member.
-    pub(super) fn of(&self, member: &Name) -> &[Name] {
+    pub(super) fn of(&self, member: &PrincipalName) -> &[PrincipalName] {
         self.0.get(member).map_or(&[], Vec::as_slice)
     }
 }
@@ -54,7 +56,12 @@ mod tests {
         let text = "# staff\ngroup:staff@a.b user:al@a.b user:bo@a.b # two\n\ngroup:web@a.b user:al@a.b user:al@a.b\n";
         let groups = Groups::read(text, &domain).unwrap();
         let of = |name: &str| {
-            groups.of(&name.parse().unwrap()).iter().map(Name::to_string).collect::<Vec<_>>().join(" ")
+            groups
+                .of(&name.parse().unwrap())
+                .iter()
+                .map(PrincipalName::to_string)
+                .collect::<Vec<_>>()
+                .join(" ")
         };
         assert_eq!(of("user:al@a.b"), "group:staff@a.b group:web@a.b");
         assert_eq!((of("user:bo@a.b").as_str(), of("user:cy@a.b").as_str()), ("group:staff@a.b", ""));

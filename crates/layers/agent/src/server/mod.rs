@@ -12,16 +12,16 @@ mod groups;
 
 use crate::channel::{Channel, Cut};
 use crate::files::{self, FileError};
-use crate::message::{Answer, Question};
+use crate::message::{AgentReply, AgentRequest};
 use crate::refusal::No;
 use crate::roll::Roll;
 use crate::trust::{self, TrustError};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
+use bakeoff_layers_base::daemon::door::{self, ConnectionHandler, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::STATUS_DELAY;
 use bakeoff_layers_base::daemon::status::{StatusError, StatusFile};
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_credentials::bundle::DomainBundle;
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::Domain;
 use bakeoff_layers_credentials::tls::{self, TlsError, peer_key};
@@ -56,7 +56,7 @@ const HEARTBEAT: Duration = Duration::from_secs(1);
 
 /// Options of the agent.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct AgentOptions {
     /// The agent's directory, as `authority::init` made it.
     pub dir: PathBuf,
     /// Address to listen on.
@@ -67,7 +67,7 @@ pub struct Options {
 
 /// Reasons for not serving.
 #[derive(Debug, Error)]
-pub enum ServeError {
+pub enum AgentServeError {
     /// A file of its directory cannot be used.
     #[error(transparent)]
     File(#[from] FileError),
@@ -124,10 +124,10 @@ struct Server {
 /// # Errors
 /// It could not begin.
 pub fn serve(
-    options: &Options,
+    options: &AgentOptions,
     ready: impl FnOnce(SocketAddr),
     note: impl Fn(&str),
-) -> Result<(), ServeError> {
+) -> Result<(), AgentServeError> {
     let server = Arc::new(Server::open(&options.dir)?);
     let (listener, address) = listen(options.listen)?;
     let mut status = StatusFile::begin(options.status.as_deref(), server.status("listening", address))?;
@@ -157,23 +157,24 @@ pub fn serve(
     Ok(())
 }
 
-fn groups(dir: &Path, domain: &Domain) -> Result<Groups, ServeError> {
+fn groups(dir: &Path, domain: &Domain) -> Result<Groups, AgentServeError> {
     let path = dir.join("groups");
     let text = String::from_utf8(files::read(&path)?).map_err(|_| "not a text in UTF-8".to_owned());
-    text.and_then(|text| Groups::read(&text, domain)).map_err(|why| ServeError::Groups { path, why })
+    text.and_then(|text| Groups::read(&text, domain)).map_err(|why| AgentServeError::Groups { path, why })
 }
 
 impl Server {
-    fn open(dir: &Path) -> Result<Self, ServeError> {
+    fn open(dir: &Path) -> Result<Self, AgentServeError> {
         let bundle = own_bundle(dir)?;
         let key = files::read_secret_key(&dir.join("agent.key"))?;
         let pinned = bundle
             .roots()
             .iter()
             .find(|root| peer_key(Some(std::slice::from_ref(*root))) == Some(key.public()));
-        let config = tls::agent_server(&key, pinned.ok_or_else(|| ServeError::NotPinned(dir.to_owned()))?)?;
+        let config =
+            tls::agent_server(&key, pinned.ok_or_else(|| AgentServeError::NotPinned(dir.to_owned()))?)?;
         let path = dir.join("book");
-        let book = Book::open(&path, now_unix_s()).map_err(|error| ServeError::Book { path, error })?;
+        let book = Book::open(&path, now_unix_s()).map_err(|error| AgentServeError::Book { path, error })?;
         let groups = groups(dir, &bundle.domain)?;
         let checkpoints = Checkpoints::below(dir)?;
         Ok(Self {
@@ -213,11 +214,11 @@ impl Server {
 ///
 /// # Errors
 /// There is none, or several.
-pub fn own_bundle(dir: &Path) -> Result<Bundle, ServeError> {
-    trust::only(&dir.join("trust"))?.ok_or_else(|| ServeError::NoDomain(dir.to_owned()))
+pub fn own_bundle(dir: &Path) -> Result<DomainBundle, AgentServeError> {
+    trust::only(&dir.join("trust"))?.ok_or_else(|| AgentServeError::NoDomain(dir.to_owned()))
 }
 
-impl Host for Server {
+impl ConnectionHandler for Server {
     const MOST: usize = MOST_CONNECTIONS;
 
     fn connected(&self) -> &AtomicUsize {
@@ -256,7 +257,7 @@ fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
         };
         asked = true;
         match answer(server, peer, &message) {
-            Ok((Question::Subscribe, first)) => return subscribed(server, &mut channel, &first),
+            Ok((AgentRequest::Subscribe, first)) => return subscribed(server, &mut channel, &first),
             Ok((_, answer)) => {
                 if channel.write(&answer.write(), WITHIN).is_err() {
                     return Ok(());
@@ -272,22 +273,22 @@ fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
     }
 }
 
-fn answer(server: &Server, peer: PublicKey, message: &[u8]) -> Result<(Question, Answer), No> {
-    let question = Question::read(message)?;
+fn answer(server: &Server, peer: PublicKey, message: &[u8]) -> Result<(AgentRequest, AgentReply), No> {
+    let question = AgentRequest::read(message)?;
     let answer = server.agent.answer(peer, &question, now_unix_s())?;
     server.count(match question {
-        Question::Login { .. } => "logins",
-        Question::Endorse(_) => "endorsements",
-        Question::Revoke(_) => "revocations",
-        Question::Subscribe => "subscriptions",
-        Question::Keep { .. } => "checkpoints",
-        Question::Kept(_) => "checkpoints-asked",
+        AgentRequest::Login { .. } => "logins",
+        AgentRequest::Endorse(_) => "endorsements",
+        AgentRequest::Revoke(_) => "revocations",
+        AgentRequest::Subscribe => "subscriptions",
+        AgentRequest::Keep { .. } => "checkpoints",
+        AgentRequest::Kept(_) => "checkpoints-asked",
     });
     Ok((question, answer))
 }
 
 fn said(no: &No) -> Vec<u8> {
-    Answer::No(no.name().to_owned(), no.to_string()).write()
+    AgentReply::No(no.name().to_owned(), no.to_string()).write()
 }
 
 fn say_no(channel: &mut Channel<ServerConnection>, no: No) -> Result<(), No> {
@@ -296,7 +297,11 @@ fn say_no(channel: &mut Channel<ServerConnection>, no: No) -> Result<(), No> {
 }
 
 /// Sends notices to a subscriber until it is gone.
-fn subscribed(server: &Server, channel: &mut Channel<ServerConnection>, first: &Answer) -> Result<(), No> {
+fn subscribed(
+    server: &Server,
+    channel: &mut Channel<ServerConnection>,
+    first: &AgentReply,
+) -> Result<(), No> {
     if server.subscribers.fetch_add(1, Ordering::Relaxed) >= MOST_SUBSCRIBERS {
         server.subscribers.fetch_sub(1, Ordering::Relaxed);
         return say_no(channel, No::TooManySubscribers);
@@ -304,11 +309,11 @@ fn subscribed(server: &Server, channel: &mut Channel<ServerConnection>, first: &
     let mut told = 0;
     let mut next = first.clone();
     while channel.write(&next.write(), WITHIN).is_ok() {
-        if let Answer::Epoch(epoch, _) = next {
+        if let AgentReply::Epoch(epoch, _) = next {
             told = epoch;
         }
         next = match server.agent.wait(told, HEARTBEAT) {
-            epoch if epoch == told => Answer::Alive(epoch, now_unix_s()),
+            epoch if epoch == told => AgentReply::Alive(epoch, now_unix_s()),
             _ => server.agent.epoch(),
         };
     }

@@ -3,11 +3,11 @@
 use super::*;
 use crate::authority::{self, Terms};
 use crate::trust;
-use bakeoff_layers_credentials::audit::{Chain, Checkpoint};
+use bakeoff_layers_credentials::audit::{Checkpoint, LogEnd};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::operation::Operations;
-use bakeoff_layers_credentials::path::Prefix;
-use bakeoff_layers_credentials::statement::{Audience, Scope, Wish};
+use bakeoff_layers_credentials::path::PathPrefix;
+use bakeoff_layers_credentials::statement::{Audience, DelegationScope, TransferRequest};
 use bakeoff_layers_credentials::{Revoked, verify, verify_node};
 
 const NOW: u64 = 1_764_000_000;
@@ -21,7 +21,7 @@ struct Stage {
 
 /// A person with a key, and an identity over it.
 struct Person {
-    name: Name,
+    name: PrincipalName,
     key: SecretKey,
     identity: Vec<u8>,
 }
@@ -49,7 +49,7 @@ impl Stage {
     }
 
     /// The answer, or the name of the refusal.
-    fn ask(&self, by: &SecretKey, question: Question) -> Result<Answer, &'static str> {
+    fn ask(&self, by: &SecretKey, question: AgentRequest) -> Result<AgentReply, &'static str> {
         self.agent.answer(by.public(), &question, NOW).map_err(|no| no.name())
     }
 
@@ -57,25 +57,26 @@ impl Stage {
         let identities =
             identities.iter().map(|person| (person.name.clone(), person.identity.clone())).collect();
         let shown = Hello { identities, ..Hello::default() };
-        self.ask(by, Question::Login { shown, seconds }).map(|answer| match answer {
-            Answer::Leaf(leaf) => leaf,
+        self.ask(by, AgentRequest::Login { shown, seconds }).map(|answer| match answer {
+            AgentReply::Leaf(leaf) => leaf,
             other => panic!("{other:?}"),
         })
     }
 
     fn endorse(&self, hello: &Hello) -> Result<Hello, &'static str> {
-        self.ask(&SecretKey::generate().unwrap(), Question::Endorse(hello.clone())).map(|answer| match answer
-        {
-            Answer::Status(status) => {
-                let statuses = vec![("home.example".parse().unwrap(), status)];
-                Hello { statuses, ..hello.clone() }
+        self.ask(&SecretKey::generate().unwrap(), AgentRequest::Endorse(hello.clone())).map(|answer| {
+            match answer {
+                AgentReply::Status(status) => {
+                    let statuses = vec![("home.example".parse().unwrap(), status)];
+                    Hello { statuses, ..hello.clone() }
+                }
+                other => panic!("{other:?}"),
             }
-            other => panic!("{other:?}"),
         })
     }
 
-    fn revoke(&self, by: &SecretKey, what: What) -> Result<Answer, &'static str> {
-        self.ask(by, Question::Revoke(what))
+    fn revoke(&self, by: &SecretKey, what: RevocationTarget) -> Result<AgentReply, &'static str> {
+        self.ask(by, AgentRequest::Revoke(what))
     }
 }
 
@@ -95,8 +96,9 @@ fn agent(dir: &tempfile::TempDir, bundles: &Bundles) -> Agent {
 
 /// Alice's transfer to bob for the file server.
 fn given(giver: &Person, receiver: &Person, held: Option<&[u8]>, hops: u8) -> (Serial, Vec<u8>) {
-    let scope = Scope { path: Prefix::default(), operations: Operations::ALL, most_bytes: None };
-    let wish = Wish {
+    let scope =
+        DelegationScope { path: PathPrefix::default(), operations: Operations::ALL, most_bytes: None };
+    let wish = TransferRequest {
         receiver: Some(receiver.name.clone()),
         key: receiver.key.public(),
         audience: vec![Audience::parse(SERVER).unwrap()],
@@ -119,7 +121,7 @@ fn a_leaf_is_given_to_the_key_of_an_identity_with_its_groups_and_for_a_day_at_mo
     let stage = Stage::new();
     let (alice, bob) = (stage.person("user:alice@home.example"), stage.person("user:bob@home.example"));
     let leaf = stage.login(&alice.key, &[&alice], 900).unwrap();
-    let until = |leaf: &[u8], name: &Name| verify_node(leaf, &stage.bundles, name, NOW);
+    let until = |leaf: &[u8], name: &PrincipalName| verify_node(leaf, &stage.bundles, name, NOW);
     assert_eq!(until(&leaf, &alice.name), Ok(NOW + 900));
     assert_eq!(until(&leaf, &bob.name).unwrap_err().name(), "wrong-holder");
     let server = SERVER.parse().unwrap();
@@ -151,8 +153,8 @@ fn a_thief_of_the_cas_key_alone_gets_neither_leaf_nor_status() {
     let stage = Stage::new();
     let ca = crate::read_secret_key(&stage.dir.path().join("ca/ca.key")).unwrap();
     let forged = |name: &str| {
-        let (name, key): (Name, _) = (name.parse().unwrap(), SecretKey::generate().unwrap());
-        let identity = Identity {
+        let (name, key): (PrincipalName, _) = (name.parse().unwrap(), SecretKey::generate().unwrap());
+        let identity = IdentityContent {
             name: name.clone(),
             key: key.public(),
             serial: Serial::random().unwrap(),
@@ -178,7 +180,7 @@ fn nobody_of_another_domain_is_counter_signed() {
     let ca = site.path().join("ca");
     let terms = Terms { agents: &[], until_unix_s: NOW + 999_999, passphrase: None };
     authority::init(&"site.example".parse().unwrap(), &ca, terms, NOW).unwrap();
-    let name: Name = "user:eve@site.example".parse().unwrap();
+    let name: PrincipalName = "user:eve@site.example".parse().unwrap();
     let key = SecretKey::generate().unwrap();
     let identity = authority::certify(&ca, &name, key.public(), (NOW, NOW + 900)).unwrap().identity;
     let eve = Person { name, key, identity };
@@ -218,10 +220,10 @@ fn a_chain_is_endorsed_link_by_link_and_what_was_taken_back_no_more() {
     );
     assert_eq!(stage.endorse(&hello(&alice, &[(&alice, &forged)])).unwrap_err(), "bad-signature");
     // Bob revokes his own, which is not the one that alice gave.
-    let serial = |serial| What::Item(Item::Serial(serial));
+    let serial = |serial| RevocationTarget::Item(Item::Serial(serial));
     assert_eq!(stage.revoke(&bob.key, serial(first)).unwrap_err(), "not-yours");
     assert_eq!(stage.revoke(&carol.key, serial(second)).unwrap_err(), "not-yours");
-    assert_eq!(stage.revoke(&bob.key, serial(second)), Ok(Answer::Done(1)));
+    assert_eq!(stage.revoke(&bob.key, serial(second)), Ok(AgentReply::Done(1)));
     assert_eq!(stage.endorse(&shown).unwrap_err(), "revoked");
     assert!(
         stage.endorse(&hello(&alice, &[(&alice, &to_bob)])).is_ok(),
@@ -236,30 +238,33 @@ fn things_are_taken_back_by_their_owners_and_by_who_has_the_agents_key() {
     let admin = crate::read_secret_key(&stage.dir.path().join("ca/ola/agent.key")).unwrap();
     let (serial, unseen) = given(&alice, &bob, None, 0);
     // Nobody has asked for its status yet: the number alone proves nothing, alice's signed transfer does.
-    assert_eq!(stage.revoke(&alice.key, What::Item(Item::Serial(serial))).unwrap_err(), "not-yours");
-    assert_eq!(stage.revoke(&bob.key, What::Transfer(unseen.clone())).unwrap_err(), "not-yours");
-    assert_eq!(stage.revoke(&alice.key, What::Transfer(unseen.clone())), Ok(Answer::Done(1)));
+    assert_eq!(
+        stage.revoke(&alice.key, RevocationTarget::Item(Item::Serial(serial))).unwrap_err(),
+        "not-yours"
+    );
+    assert_eq!(stage.revoke(&bob.key, RevocationTarget::Transfer(unseen.clone())).unwrap_err(), "not-yours");
+    assert_eq!(stage.revoke(&alice.key, RevocationTarget::Transfer(unseen.clone())), Ok(AgentReply::Done(1)));
     assert_eq!(stage.endorse(&hello(&alice, &[(&alice, &unseen)])).unwrap_err(), "revoked");
     stage.login(&bob.key, &[&bob], 900).unwrap();
-    assert_eq!(stage.revoke(&alice.key, What::Name(bob.name.clone())).unwrap_err(), "not-yours");
-    assert_eq!(stage.revoke(&admin, What::Name(alice.name.clone())).unwrap_err(), "never-seen");
-    assert_eq!(stage.revoke(&admin, What::Name(bob.name.clone())), Ok(Answer::Done(2)));
+    assert_eq!(stage.revoke(&alice.key, RevocationTarget::Name(bob.name.clone())).unwrap_err(), "not-yours");
+    assert_eq!(stage.revoke(&admin, RevocationTarget::Name(alice.name.clone())).unwrap_err(), "never-seen");
+    assert_eq!(stage.revoke(&admin, RevocationTarget::Name(bob.name.clone())), Ok(AgentReply::Done(2)));
     assert_eq!(stage.login(&bob.key, &[&bob], 900).unwrap_err(), "revoked");
     let key = Item::Key(alice.key.public().thumbprint());
-    assert_eq!(stage.revoke(&bob.key, What::Item(key)).unwrap_err(), "not-yours");
-    assert_eq!(stage.revoke(&alice.key, What::Item(key)), Ok(Answer::Done(3)));
+    assert_eq!(stage.revoke(&bob.key, RevocationTarget::Item(key)).unwrap_err(), "not-yours");
+    assert_eq!(stage.revoke(&alice.key, RevocationTarget::Item(key)), Ok(AgentReply::Done(3)));
     assert_eq!(stage.login(&alice.key, &[&alice], 900).unwrap_err(), "revoked");
     // The same after a restart.
     let again = agent(&stage.dir, &stage.bundles);
     assert_eq!(again.epoch(), stage.agent.epoch());
-    assert!(matches!(again.epoch(), Answer::Epoch(3, items) if items.len() == 3));
+    assert!(matches!(again.epoch(), AgentReply::Epoch(3, items) if items.len() == 3));
     assert_eq!(stage.agent.wait(2, Duration::from_secs(9)), 3, "there is more already");
     assert_eq!(stage.agent.wait(3, Duration::ZERO), 3);
     // A waiting thread is woken, and not by its timeout.
     let begun = std::time::Instant::now();
     let woken = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| stage.agent.wait(3, Duration::from_secs(120)));
-        stage.revoke(&admin, What::Item(Item::Key([7; 32]))).unwrap();
+        stage.revoke(&admin, RevocationTarget::Item(Item::Key([7; 32]))).unwrap();
         waiting.join().unwrap()
     });
     assert!(woken == 4 && begun.elapsed() < Duration::from_secs(60), "{woken}");
@@ -267,7 +272,7 @@ fn things_are_taken_back_by_their_owners_and_by_who_has_the_agents_key() {
 
 /// A checkpoint of a log with so many records, whose last link is one byte repeated.
 fn note(server: &Person, size: u64, link: u8) -> String {
-    Checkpoint(Chain { size, link: [link; 32] }).sign(&server.name, &server.key)
+    Checkpoint(LogEnd { size, link: [link; 32] }).sign(&server.name, &server.key)
 }
 
 #[test]
@@ -279,11 +284,11 @@ fn the_checkpoint_of_a_log_never_goes_back_and_never_to_another_log() {
         ..Hello::default()
     };
     let keep = |by: &Person, note: &str| {
-        let question = Question::Keep { shown: shown(by), note: note.to_owned() };
+        let question = AgentRequest::Keep { shown: shown(by), note: note.to_owned() };
         stage.ask(&by.key, question).map(drop)
     };
-    let kept = |of: &Person| stage.ask(&mail.key, Question::Kept(of.name.clone()));
-    let told = |note: &str| Ok(Answer::Kept(note.to_owned()));
+    let kept = |of: &Person| stage.ask(&mail.key, AgentRequest::Kept(of.name.clone()));
+    let told = |note: &str| Ok(AgentReply::Kept(note.to_owned()));
     assert_eq!(kept(&files), told(""));
     for (size, link) in [(0, 0), (7, 7), (7, 7), (9, 9)] {
         assert_eq!(keep(&files, &note(&files, size, link)), Ok(()), "{size}");
@@ -294,7 +299,7 @@ fn the_checkpoint_of_a_log_never_goes_back_and_never_to_another_log() {
     let stolen = Person { name: files.name.clone(), ..stage.person("node:thief@home.example") };
     assert_eq!(keep(&mail, &note(&stolen, 10, 1)), Err("not-its-checkpoint"));
     assert_eq!(keep(&files, &note(&stolen, 10, 1)), Err("not-its-checkpoint"));
-    let question = Question::Keep { shown: shown(&files), note: note(&files, 10, 1) };
+    let question = AgentRequest::Keep { shown: shown(&files), note: note(&files, 10, 1) };
     assert_eq!(stage.ask(&mail.key, question), Err("wrong-holder"));
     assert_eq!(keep(&files, &note(&files, 10, 1).replace("\n10\n", "\n11\n")), Err("not-its-checkpoint"));
     assert_eq!(
@@ -312,7 +317,7 @@ fn the_checkpoint_of_a_log_never_goes_back_and_never_to_another_log() {
     assert_eq!(kept(&files), told(&note(&files, 10, 1)));
     assert_eq!(keep(&mail, &note(&mail, 1, 1)), Ok(()), "another server");
     let again = agent(&stage.dir, &stage.bundles);
-    let question = Question::Keep { shown: shown(&files), note: note(&files, 11, 3) };
+    let question = AgentRequest::Keep { shown: shown(&files), note: note(&files, 11, 3) };
     assert_eq!(again.answer(files.key.public(), &question, NOW).unwrap_err().name(), "checkpoint-disputed");
 
     let at = stage.dir.path().join("ca/ola/checkpoints");

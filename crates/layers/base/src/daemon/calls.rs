@@ -5,7 +5,7 @@
 //! an existing file, or get executable memory.
 
 use bakeoff_sys::rules;
-use bakeoff_sys::seccomp::{Argument, Rule, allow, allow_if, unknown};
+use bakeoff_sys::seccomp::{Argument, SyscallRule, allow, allow_if, unknown};
 
 /// Memory that is not executable.
 const NO_CODE: &[Argument] = &[Argument::long(2, libc::PROT_EXEC as u64, 0)];
@@ -23,7 +23,7 @@ pub const NAMESPACES: u64 = (libc::CLONE_NEWNS
     | libc::CLONE_NEWNET) as u64;
 
 /// What the C library and Rust's do by themselves: memory, locks, threads, time, signals, the end.
-pub const RUNTIME: &[Rule] = rules! {
+pub const RUNTIME: &[SyscallRule] = rules! {
     allow: SYS_futex SYS_close SYS_clock_gettime SYS_clock_nanosleep SYS_sched_yield;
     allow_if(NO_CODE): SYS_mmap SYS_mprotect;
     allow: SYS_munmap SYS_mremap SYS_madvise SYS_brk SYS_mlock SYS_munlock SYS_rt_sigprocmask SYS_rt_sigaction
@@ -37,13 +37,14 @@ pub const RUNTIME: &[Rule] = rules! {
 };
 
 /// Metadata of files, by a path or a descriptor; opens nothing.
-pub const FACTS: &[Rule] = &[allow(libc::SYS_statx), allow(libc::SYS_fstat), allow(libc::SYS_newfstatat)];
+pub const FACTS: &[SyscallRule] =
+    &[allow(libc::SYS_statx), allow(libc::SYS_fstat), allow(libc::SYS_newfstatat)];
 
 /// Creation of a file that does not exist yet.
 const NEW: u32 = (libc::O_CREAT | libc::O_EXCL) as u32;
 
-/// To put a file in place of another ([`crate::plain::Place`]).
-pub const REPLACING: &[Rule] = rules! {
+/// To put a file in place of another ([`crate::plain::FileLocation`]).
+pub const REPLACING: &[SyscallRule] = rules! {
     allow: SYS_write;
     allow_if(&[Argument::int(2, NEW, NEW)]): SYS_openat;
     x86_64 allow: SYS_renameat;
@@ -51,7 +52,7 @@ pub const REPLACING: &[Rule] = rules! {
 };
 
 /// To speak over sockets that are connected: no address is named.
-pub const CONNECTED: &[Rule] = rules! {
+pub const CONNECTED: &[SyscallRule] = rules! {
     allow: SYS_read SYS_recvfrom;
     allow_if(&[Argument::long(4, u64::MAX, 0)]): SYS_sendto;
     allow: SYS_shutdown;
@@ -103,11 +104,11 @@ mod tests {
     fn what_a_daemon_does_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("status");
-        let place = crate::plain::Place::of(&path).unwrap();
+        let place = crate::plain::FileLocation::of(&path).unwrap();
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         let length = tried(move || {
             use std::io::{Read, Write};
-            place.replace(b"state", crate::plain::For::Readers).unwrap();
+            place.replace(b"state", crate::plain::FileAudience::Readers).unwrap();
             (&one).write_all(b"12345").unwrap();
             one.shutdown(std::net::Shutdown::Write).unwrap();
             let mut heard = String::new();

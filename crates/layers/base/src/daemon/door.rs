@@ -28,7 +28,7 @@ pub fn listen(address: SocketAddr) -> Result<(TcpListener, SocketAddr), ListenEr
 }
 
 /// Server that handles the connections.
-pub trait Host: Send + Sync + 'static {
+pub trait ConnectionHandler: Send + Sync + 'static {
     /// Limit on connections at a time.
     const MOST: usize;
 
@@ -46,11 +46,11 @@ pub trait Host: Send + Sync + 'static {
 ///
 /// # Errors
 /// The thread cannot be started.
-pub fn open<H: Host>(listener: TcpListener, host: Weak<H>) -> io::Result<()> {
+pub fn open<H: ConnectionHandler>(listener: TcpListener, host: Weak<H>) -> io::Result<()> {
     thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &host)).map(drop)
 }
 
-fn accept<H: Host>(listener: &TcpListener, host: &Weak<H>) {
+fn accept<H: ConnectionHandler>(listener: &TcpListener, host: &Weak<H>) {
     for stream in listener.incoming() {
         let Some(host) = host.upgrade() else { return };
         match stream {
@@ -61,7 +61,7 @@ fn accept<H: Host>(listener: &TcpListener, host: &Weak<H>) {
     }
 }
 
-fn take<H: Host>(host: &Arc<H>, stream: TcpStream) {
+fn take<H: ConnectionHandler>(host: &Arc<H>, stream: TcpStream) {
     let leave = |host: &H| host.connected().fetch_sub(1, Ordering::Relaxed);
     if host.connected().fetch_add(1, Ordering::Relaxed) >= H::MOST {
         leave(host);

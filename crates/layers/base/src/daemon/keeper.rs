@@ -7,7 +7,7 @@
 //! call. Without root it starts fusermount3 for that, and no filter can limit it to this one program.
 
 use super::{calls, point};
-use bakeoff_sys::seccomp::{Filter, Rule, allow};
+use bakeoff_sys::seccomp::{Filter, SyscallRule, allow};
 use nix::errno::Errno;
 use nix::sys::stat::{major, minor};
 use nix::unistd::Uid;
@@ -85,7 +85,7 @@ const BUSY: &str = "busy";
 const DONE: &str = "done";
 
 /// All calls of a waiting keeper: read, look at the mounts, unmount, answer.
-const CALLS: &[Rule] =
+const CALLS: &[SyscallRule] =
     &[allow(libc::SYS_read), allow(libc::SYS_write), allow(libc::SYS_lseek), allow(libc::SYS_umount2)];
 
 /// Main function of the keeper: waits for the daemon's end, then unmounts if the mount is there, and answers whether

@@ -2,7 +2,7 @@
 //!
 //! Measured side, cold. The caller decides what is mounted and answers the kernel.
 
-use super::point::{Mounted, PointError, Taken};
+use super::point::{Mounted, PointError, Unmounted};
 use super::status::StatusError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -18,7 +18,7 @@ pub const STATUS_DELAY: Duration = Duration::from_millis(100);
 
 /// Event for the thread that waits for the end of a daemon.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum MountEvent {
     /// SIGTERM or SIGINT.
     Signal,
     /// The served file system is gone.
@@ -27,7 +27,7 @@ pub enum Event {
 
 /// End of a mount that was ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum MountEnd {
     /// A signal came; everything is unmounted.
     Signal,
     /// A signal came while files were open. The mount is detached; the open files get ENOTCONN.
@@ -38,19 +38,19 @@ pub enum End {
     Left,
 }
 
-impl From<Taken> for End {
-    fn from(taken: Taken) -> Self {
+impl From<Unmounted> for MountEnd {
+    fn from(taken: Unmounted) -> Self {
         match taken {
-            Taken::Off => Self::Signal,
-            Taken::OutOfSight => Self::SignalBusy,
-            Taken::Left => Self::Left,
+            Unmounted::Off => Self::Signal,
+            Unmounted::OutOfSight => Self::SignalBusy,
+            Unmounted::Left => Self::Left,
         }
     }
 }
 
 /// Facts for the caller's message once the mount is ready.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Ready {
+pub struct MountFacts {
     /// A dead daemon's mount was cleared away before.
     pub cleared: bool,
     /// Read-ahead of the kernel; `None` where it could not be raised.
@@ -89,11 +89,11 @@ pub enum MountError {
 ///
 /// # Errors
 /// The kernel's error.
-pub fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
+pub fn watch_signals(sender: Sender<MountEvent>) -> io::Result<()> {
     let mut signals = Signals::new([SIGTERM, SIGINT])?;
     thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for _ in signals.forever() {
-            if sender.send(Event::Signal).is_err() {
+            if sender.send(MountEvent::Signal).is_err() {
                 return;
             }
         }
@@ -104,19 +104,19 @@ pub fn watch_signals(sender: Sender<Event>) -> io::Result<()> {
 /// Waits until a mount ends and unmounts it, after a call of `last`; calls `meanwhile` every [`STATUS_DELAY`].
 pub fn wait(
     mut mount: Mounted,
-    events: &Receiver<Event>,
+    events: &Receiver<MountEvent>,
     mut meanwhile: impl FnMut(),
     last: impl FnOnce(),
-) -> End {
+) -> MountEnd {
     loop {
         match events.recv_timeout(STATUS_DELAY) {
-            Ok(Event::Signal) => {
+            Ok(MountEvent::Signal) => {
                 last();
                 return mount.unmount().into();
             }
-            Ok(Event::Over) | Err(RecvTimeoutError::Disconnected) => {
+            Ok(MountEvent::Over) | Err(RecvTimeoutError::Disconnected) => {
                 mount.is_gone();
-                return End::Unmounted;
+                return MountEnd::Unmounted;
             }
             Err(RecvTimeoutError::Timeout) => meanwhile(),
         }

@@ -44,7 +44,7 @@ pub enum PointError {
 
 /// Result of unmounting.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Unmounted {
     /// The mount is gone.
     Off,
     /// Files were open: the mount is detached, and the open files get ENOTCONN.
@@ -74,10 +74,10 @@ impl Mounted {
     }
 
     /// Unmounts. If files are open the mount is only detached, and the result says so.
-    pub fn unmount(&mut self) -> Taken {
+    pub fn unmount(&mut self) -> Unmounted {
         self.gone = true;
         let busy = if self.keeper.is_there() { self.keeper.unmount() } else { Some(unmount(&self.at)) };
-        busy.map_or(Taken::Left, |busy| if busy { Taken::OutOfSight } else { Taken::Off })
+        busy.map_or(Unmounted::Left, |busy| if busy { Unmounted::OutOfSight } else { Unmounted::Off })
     }
 
     /// Whether somebody else unmounted.

@@ -11,9 +11,9 @@ use std::thread;
 
 /// Capabilities that stay.
 #[derive(Clone, Debug)]
-pub struct Rights(Option<Vec<Capability>>);
+pub struct DaemonRights(Option<Vec<Capability>>);
 
-impl Rights {
+impl DaemonRights {
     /// All of them stay: no other process could unmount, or there is nothing to give up.
     pub const ALL: Self = Self(None);
 

@@ -4,7 +4,7 @@
 //! means nothing after a crash. Written only when something changed, so that an idle daemon does nothing. It may lie
 //! where others can write ([`crate::plain`]). The caller decides what it says.
 
-use crate::plain::{self, For, Place};
+use crate::plain::{self, FileAudience, FileLocation};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// The status file, or none.
 #[derive(Debug, Default)]
 pub struct StatusFile {
-    place: Option<Place>,
+    place: Option<FileLocation>,
     written: String,
     /// The file written last: as long as it is open no other file has its inode.
     last: Option<File>,
@@ -28,7 +28,7 @@ impl StatusFile {
     /// # Errors
     /// There is no such directory.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(Self { place: path.map(Place::of).transpose()?, written: String::new(), last: None })
+        Ok(Self { place: path.map(FileLocation::of).transpose()?, written: String::new(), last: None })
     }
 
     /// Opens it and writes it for the first time, so that an unwritable path is found before anything else is done.
@@ -47,7 +47,7 @@ impl StatusFile {
     pub fn write(&mut self, text: String) -> io::Result<()> {
         let Some(place) = &self.place else { return Ok(()) };
         if text != self.written {
-            self.last = Some(place.replace_by(text.as_bytes(), For::Readers)?);
+            self.last = Some(place.replace_by(text.as_bytes(), FileAudience::Readers)?);
             self.written = text;
         }
         Ok(())
@@ -85,7 +85,7 @@ impl StatusError {
 /// # Errors
 /// It could not be written.
 pub fn try_writing(path: Option<&Path>) -> io::Result<()> {
-    path.map_or(Ok(()), |path| Place::of(path)?.try_writing())
+    path.map_or(Ok(()), |path| FileLocation::of(path)?.try_writing())
 }
 
 /// The value behind a name in a status.

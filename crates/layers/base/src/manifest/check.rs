@@ -1,10 +1,10 @@
 //! Comparison of a tree with a manifest, and of two manifests.
 //!
-//! Cold. Owns the names of the faults of a file ([`Wrong`]), which an enforcing process also uses as labels of its
+//! Cold. Owns the names of the faults of a file ([`Deviation`]), which an enforcing process also uses as labels of its
 //! counters.
 
 use super::seal::{self, Scan};
-use super::{Entry, Manifest};
+use super::{Manifest, ManifestEntry};
 use crate::digest::Algorithm;
 use crate::{named, threads};
 use std::fs::{File, Metadata};
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 named! {
     /// What is wrong with a file.
     #[derive(PartialOrd, Ord, Hash)]
-    pub enum Wrong {
+    pub enum Deviation {
         /// Other content of the same length.
         Digest "wrong-digest",
         /// Another length.
@@ -38,35 +38,39 @@ named! {
 
 /// A file that differs from the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Finding {
+pub struct FileFinding {
     /// Below the tree's root.
     pub path: String,
     /// The fault.
-    pub wrong: Wrong,
+    pub wrong: Deviation,
 }
 
 /// Compares a tree with a manifest; findings in the order of the paths.
 ///
 /// # Errors
 /// The tree itself cannot be listed.
-pub fn tree(manifest: &Manifest, root: &Path, exclude: &[String]) -> Result<Vec<Finding>, seal::SealError> {
+pub fn tree(
+    manifest: &Manifest,
+    root: &Path,
+    exclude: &[String],
+) -> Result<Vec<FileFinding>, seal::ManifestSealError> {
     let Scan { files, .. } = seal::scan(root, exclude)?;
     let unlisted = files.iter().filter(|path| manifest.find(path.as_bytes()).is_none());
-    let mut findings: Vec<Finding> =
-        unlisted.map(|path| Finding { path: path.clone(), wrong: Wrong::Unlisted }).collect();
+    let mut findings: Vec<FileFinding> =
+        unlisted.map(|path| FileFinding { path: path.clone(), wrong: Deviation::Unlisted }).collect();
     findings.extend(listed(manifest, root));
     findings.sort();
     Ok(findings)
 }
 
 /// Checks every listed file, on all cores.
-pub fn listed(manifest: &Manifest, root: &Path) -> Vec<Finding> {
+pub fn listed(manifest: &Manifest, root: &Path) -> Vec<FileFinding> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut found = Vec::new();
         while let Some(entry) = manifest.entry(next.fetch_add(1, Ordering::Relaxed)) {
             if let Err(wrong) = file(&root.join(entry.path), &entry, manifest.algorithm()) {
-                found.push(Finding { path: entry.path.to_owned(), wrong });
+                found.push(FileFinding { path: entry.path.to_owned(), wrong });
             }
         }
         found
@@ -78,39 +82,39 @@ pub fn listed(manifest: &Manifest, root: &Path) -> Vec<Finding> {
 ///
 /// # Errors
 /// The file's fault.
-pub fn file(path: &Path, entry: &Entry<'_>, algorithm: Algorithm) -> Result<(), Wrong> {
+pub fn file(path: &Path, entry: &ManifestEntry<'_>, algorithm: Algorithm) -> Result<(), Deviation> {
     // Without O_NONBLOCK a FIFO in the file's place would block us.
     let flags = libc_flags();
     let opened = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path);
     let file: File = opened.map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Wrong::Missing,
-        _ if path.is_symlink() => Wrong::NotAFile,
-        _ => Wrong::Unreadable,
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Deviation::Missing,
+        _ if path.is_symlink() => Deviation::NotAFile,
+        _ => Deviation::Unreadable,
     })?;
-    about(&file.metadata().map_err(|_| Wrong::Unreadable)?, entry)?;
+    about(&file.metadata().map_err(|_| Deviation::Unreadable)?, entry)?;
     match bakeoff_sys::inode::has_capabilities(&file) {
         Ok(false) => {}
-        Ok(true) => return Err(Wrong::Capabilities),
-        Err(_) => return Err(Wrong::Unreadable),
+        Ok(true) => return Err(Deviation::Capabilities),
+        Err(_) => return Err(Deviation::Unreadable),
     }
-    let (digest, read_bytes) = algorithm.digest_reader(&file).map_err(|_| Wrong::Unreadable)?;
+    let (digest, read_bytes) = algorithm.digest_reader(&file).map_err(|_| Deviation::Unreadable)?;
     match (read_bytes == entry.size_bytes, digest == entry.digest) {
-        (false, _) => Err(Wrong::Size),
-        (true, false) => Err(Wrong::Digest),
+        (false, _) => Err(Deviation::Size),
+        (true, false) => Err(Deviation::Digest),
         (true, true) => Ok(()),
     }
 }
 
 /// Faults that the metadata alone shows.
-fn about(metadata: &Metadata, entry: &Entry<'_>) -> Result<(), Wrong> {
+fn about(metadata: &Metadata, entry: &ManifestEntry<'_>) -> Result<(), Deviation> {
     if !metadata.is_file() {
-        return Err(Wrong::NotAFile);
+        return Err(Deviation::NotAFile);
     }
     if metadata.len() != entry.size_bytes {
-        return Err(Wrong::Size);
+        return Err(Deviation::Size);
     }
     if metadata.permissions().mode() & 0o7777 != u32::from(entry.mode) {
-        return Err(Wrong::Mode);
+        return Err(Deviation::Mode);
     }
     Ok(())
 }
@@ -122,17 +126,17 @@ const fn libc_flags() -> i32 {
 
 /// Difference between two manifests.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Difference {
+pub struct ManifestDifference {
     /// Path of the file.
     pub path: String,
     /// The change.
-    pub change: Change,
+    pub change: ManifestChange,
 }
 
 named! {
     /// What became of a file from one manifest to the next.
     #[derive(PartialOrd, Ord)]
-    pub enum Change {
+    pub enum ManifestChange {
         /// It is new.
         Added "added",
         /// It has other content.
@@ -145,7 +149,7 @@ named! {
 }
 
 /// Differences of `new` from `old`, in the order of the paths.
-pub fn diff(old: &Manifest, new: &Manifest) -> Vec<Difference> {
+pub fn diff(old: &Manifest, new: &Manifest) -> Vec<ManifestDifference> {
     let mut found = Vec::new();
     let (mut left, mut right) = (0, 0);
     loop {
@@ -153,11 +157,11 @@ pub fn diff(old: &Manifest, new: &Manifest) -> Vec<Difference> {
             (None, None) => return found,
             (Some(before), None) => {
                 left += 1;
-                (before.path, Some(Change::Removed))
+                (before.path, Some(ManifestChange::Removed))
             }
             (Some(before), Some(after)) if before.path < after.path => {
                 left += 1;
-                (before.path, Some(Change::Removed))
+                (before.path, Some(ManifestChange::Removed))
             }
             (Some(before), Some(after)) if before.path == after.path => {
                 (left, right) = (left + 1, right + 1);
@@ -165,18 +169,23 @@ pub fn diff(old: &Manifest, new: &Manifest) -> Vec<Difference> {
             }
             (_, Some(after)) => {
                 right += 1;
-                (after.path, Some(Change::Added))
+                (after.path, Some(ManifestChange::Added))
             }
         };
-        found.extend(change.map(|change| Difference { path: path.to_owned(), change }));
+        found.extend(change.map(|change| ManifestDifference { path: path.to_owned(), change }));
     }
 }
 
-fn changed(old: &Manifest, before: &Entry<'_>, new: &Manifest, after: &Entry<'_>) -> Option<Change> {
+fn changed(
+    old: &Manifest,
+    before: &ManifestEntry<'_>,
+    new: &Manifest,
+    after: &ManifestEntry<'_>,
+) -> Option<ManifestChange> {
     let same_content = old.algorithm() == new.algorithm() && before.digest == after.digest;
     match (same_content, before.mode == after.mode && before.action == after.action) {
-        (false, _) => Some(Change::Content),
-        (true, false) => Some(Change::Attributes),
+        (false, _) => Some(ManifestChange::Content),
+        (true, false) => Some(ManifestChange::Attributes),
         (true, true) => None,
     }
 }

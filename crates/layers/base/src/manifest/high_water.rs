@@ -2,7 +2,7 @@
 //!
 //! Anybody who can write the file can undo it; a back end with a counter in hardware would close that hole.
 
-use crate::plain::{self, For, Place};
+use crate::plain::{self, FileAudience, FileLocation};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,8 @@ impl HighWater {
             None => marks.push((key_id, version)),
         }
         let text: String = marks.iter().map(|(key, version)| format!("{key:016X} {version}\n")).collect();
-        let written = Place::of(&self.path).and_then(|place| place.replace(text.as_bytes(), For::Owner));
+        let written = FileLocation::of(&self.path)
+            .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
         written.map_err(|source| HighWaterError::File { path: self.path.clone(), source })
     }
 

@@ -1,7 +1,7 @@
 //! Reading a manifest from its file: bytes, then signature, and only then content.
 
-use super::signature::PublicKey;
-use super::{Manifest, Refusal, parse};
+use super::signature::AdminPublicKey;
+use super::{Manifest, ManifestRefusal, parse};
 use crate::plain::beside;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -11,9 +11,9 @@ const MAX_SIGNATURE_BYTES: u64 = 8 * 1024;
 
 /// Conditions for accepting a manifest.
 #[derive(Clone, Debug)]
-pub struct Trust<'a> {
+pub struct TrustConditions<'a> {
     /// Key that must have signed it.
-    pub key: &'a PublicKey,
+    pub key: &'a AdminPublicKey,
     /// Time at which it must not have expired, in seconds since 1970.
     pub now_unix_s: u64,
     /// Newest version accepted before.
@@ -38,7 +38,7 @@ pub enum LoadError {
         /// Path of the file.
         path: PathBuf,
         /// The reason.
-        refusal: Refusal,
+        refusal: ManifestRefusal,
     },
 }
 
@@ -51,7 +51,7 @@ pub fn signature_path(manifest: &Path) -> PathBuf {
 ///
 /// # Errors
 /// A file cannot be read, or it is refused, by name.
-pub fn load(path: &Path, trust: &Trust<'_>) -> Result<Manifest, LoadError> {
+pub fn load(path: &Path, trust: &TrustConditions<'_>) -> Result<Manifest, LoadError> {
     load_signed(path, trust).map(|(manifest, _)| manifest)
 }
 
@@ -59,12 +59,13 @@ pub fn load(path: &Path, trust: &Trust<'_>) -> Result<Manifest, LoadError> {
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_signed(path: &Path, trust: &Trust<'_>) -> Result<(Manifest, String), LoadError> {
+pub fn load_signed(path: &Path, trust: &TrustConditions<'_>) -> Result<(Manifest, String), LoadError> {
     let beside = signature_path(path);
     let signature = read(&beside, MAX_SIGNATURE_BYTES)?;
     let bytes = read(path, u64::from(u32::MAX) + 1)?;
     let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
-    let signature = String::from_utf8(signature).map_err(|_| refused(Refusal::UnreadableSignature))?;
+    let signature =
+        String::from_utf8(signature).map_err(|_| refused(ManifestRefusal::UnreadableSignature))?;
     let manifest = from_bytes(bytes, &signature, trust).map_err(refused)?;
     Ok((manifest, signature))
 }
@@ -73,18 +74,22 @@ pub fn load_signed(path: &Path, trust: &Trust<'_>) -> Result<(Manifest, String),
 ///
 /// # Errors
 /// It is refused, by name.
-pub fn from_bytes(bytes: Vec<u8>, signature: &str, trust: &Trust<'_>) -> Result<Manifest, Refusal> {
+pub fn from_bytes(
+    bytes: Vec<u8>,
+    signature: &str,
+    trust: &TrustConditions<'_>,
+) -> Result<Manifest, ManifestRefusal> {
     trust.key.verify(&bytes, signature)?;
     let manifest = parse::parse(bytes)?;
     let header = manifest.header();
     if header.key_id != trust.key.id() {
-        return Err(Refusal::KeyMismatch);
+        return Err(ManifestRefusal::KeyMismatch);
     }
     if header.not_after_unix_s < trust.now_unix_s {
-        return Err(Refusal::Expired { not_after: header.not_after_unix_s });
+        return Err(ManifestRefusal::Expired { not_after: header.not_after_unix_s });
     }
     if header.version < trust.seen_version {
-        return Err(Refusal::RolledBack { version: header.version, seen: trust.seen_version });
+        return Err(ManifestRefusal::RolledBack { version: header.version, seen: trust.seen_version });
     }
     Ok(manifest)
 }
@@ -93,7 +98,7 @@ pub fn from_bytes(bytes: Vec<u8>, signature: &str, trust: &Trust<'_>) -> Result<
 ///
 /// # Errors
 /// It is refused, by name.
-pub fn parse_unverified(bytes: Vec<u8>) -> Result<Manifest, Refusal> {
+pub fn parse_unverified(bytes: Vec<u8>) -> Result<Manifest, ManifestRefusal> {
     parse::parse(bytes)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Measured side, cold, except for [`Manifest::find`]. Owns the format and all operations on it: sealing a tree
 //! ([`seal`]), signing ([`signature`]), reading ([`load`]), comparing ([`check`]). The signature is verified over the
-//! bytes before anything in them is looked at. Every reason for refusing a manifest has a name ([`Refusal`]).
+//! bytes before anything in them is looked at. Every reason for refusing a manifest has a name ([`ManifestRefusal`]).
 //!
 //! The format is lines of text, so that `less`, `diff` and `minisign` can read it:
 //!
@@ -31,8 +31,8 @@ pub mod signature;
 mod write;
 
 pub use high_water::{HighWater, HighWaterError};
-pub use refusal::Refusal;
-pub use write::{Header, text};
+pub use refusal::ManifestRefusal;
+pub use write::{ManifestHeader, text};
 
 use crate::digest::{Algorithm, Digest};
 use crate::named;
@@ -44,7 +44,7 @@ named! {
     /// What is to be done when a file is not what the manifest says, at most: the enforcing process has a
     /// mode, too, and the milder of the two counts.
     #[derive(Default, PartialOrd, Ord, Hash)]
-    pub enum Action {
+    pub enum FaultAction {
         /// Say so.
         Log "log",
         /// Refuse to open it.
@@ -57,13 +57,13 @@ named! {
     }
 }
 
-impl fmt::Display for Action {
+impl fmt::Display for FaultAction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Action {
+impl FromStr for FaultAction {
     type Err = UnknownAction;
 
     fn from_str(name: &str) -> Result<Self, UnknownAction> {
@@ -78,7 +78,7 @@ pub struct UnknownAction;
 
 /// A manifest's entry for one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'a> {
+pub struct ManifestEntry<'a> {
     /// Digest of its content.
     pub digest: Digest,
     /// Its length.
@@ -86,7 +86,7 @@ pub struct Entry<'a> {
     /// Its permission bits, `0o7777` at most.
     pub mode: u16,
     /// Strongest reaction to a fault.
-    pub action: Action,
+    pub action: FaultAction,
     /// Path below the tree's root.
     pub path: &'a str,
 }
@@ -95,7 +95,7 @@ pub struct Entry<'a> {
 ///
 /// It keeps its bytes and an index of eight bytes a file.
 pub struct Manifest {
-    header: Header,
+    header: ManifestHeader,
     text: Vec<u8>,
     lines: Vec<Line>,
 }
@@ -117,7 +117,7 @@ impl fmt::Debug for Manifest {
 
 impl Manifest {
     /// The lines before the files.
-    pub const fn header(&self) -> &Header {
+    pub const fn header(&self) -> &ManifestHeader {
         &self.header
     }
 
@@ -137,7 +137,7 @@ impl Manifest {
     }
 
     /// The `index`-th file, in the order of the paths.
-    pub fn entry(&self, index: usize) -> Option<Entry<'_>> {
+    pub fn entry(&self, index: usize) -> Option<ManifestEntry<'_>> {
         let line = self.lines.get(index)?;
         let rest = self.text.get(line.start as usize..)?;
         let end = memchr::memchr(b'\n', rest)?;
@@ -145,7 +145,7 @@ impl Manifest {
     }
 
     /// All files, in the order of the paths.
-    pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+    pub fn entries(&self) -> impl Iterator<Item = ManifestEntry<'_>> {
         (0..self.len()).filter_map(|index| self.entry(index))
     }
 

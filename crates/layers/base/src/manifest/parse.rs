@@ -2,16 +2,16 @@
 //!
 //! Cold, but a million lines must take well below a second: no allocation a line.
 
-use super::{Action, Entry, Header, Line, Manifest, Refusal, path};
+use super::{FaultAction, Line, Manifest, ManifestEntry, ManifestHeader, ManifestRefusal, path};
 use crate::digest::Digest;
 
 /// Reads a manifest.
 ///
 /// # Errors
 /// Anything that [`super::text`] would not write in exactly this form.
-pub(super) fn parse(text: Vec<u8>) -> Result<Manifest, Refusal> {
+pub(super) fn parse(text: Vec<u8>) -> Result<Manifest, ManifestRefusal> {
     if u32::try_from(text.len()).is_err() {
-        return Err(Refusal::TooLarge);
+        return Err(ManifestRefusal::TooLarge);
     }
     let mut rest = Rest { text: &text, at: 0, line: 0 };
     let (header, files) = head(&mut rest)?;
@@ -20,18 +20,20 @@ pub(super) fn parse(text: Vec<u8>) -> Result<Manifest, Refusal> {
     let mut before: Option<&[u8]> = None;
     for _ in 0..files {
         let start = rest.at;
-        let bytes = rest.next().ok_or(Refusal::CutShort)?;
+        let bytes = rest.next().ok_or(ManifestRefusal::CutShort)?;
         let (entry, before_path) = entry(bytes).map_err(|wrong| wrong.at(rest.line))?;
         let path = entry.path.as_bytes();
         match before.map(|before| before.cmp(path)) {
-            Some(std::cmp::Ordering::Equal) => return Err(Refusal::DuplicatePath { line: rest.line }),
-            Some(std::cmp::Ordering::Greater) => return Err(Refusal::Unsorted { line: rest.line }),
+            Some(std::cmp::Ordering::Equal) => {
+                return Err(ManifestRefusal::DuplicatePath { line: rest.line });
+            }
+            Some(std::cmp::Ordering::Greater) => return Err(ManifestRefusal::Unsorted { line: rest.line }),
             _ => before = Some(path),
         }
         lines.push(Line { start: start as u32, before_path });
     }
     if rest.at != text.len() {
-        return Err(Refusal::TrailingData);
+        return Err(ManifestRefusal::TrailingData);
     }
     let manifest = Manifest { header, text, lines };
     path::twins(manifest.len(), |index| {
@@ -59,59 +61,62 @@ impl<'a> Rest<'a> {
         rest.get(..end)
     }
 
-    fn field(&mut self, what: &'static str, word: &str) -> Result<&'a [u8], Refusal> {
-        let line = self.next().ok_or(Refusal::CutShort)?;
+    fn field(&mut self, what: &'static str, word: &str) -> Result<&'a [u8], ManifestRefusal> {
+        let line = self.next().ok_or(ManifestRefusal::CutShort)?;
         let value = line.strip_prefix(word.as_bytes()).and_then(|rest| rest.strip_prefix(b" "));
-        value.ok_or(Refusal::Malformed { line: self.line, what })
+        value.ok_or(ManifestRefusal::Malformed { line: self.line, what })
     }
 
-    fn number(&mut self, what: &'static str, word: &str) -> Result<u64, Refusal> {
+    fn number(&mut self, what: &'static str, word: &str) -> Result<u64, ManifestRefusal> {
         let value = self.field(what, word)?;
-        number(value).ok_or(Refusal::Malformed { line: self.line, what })
+        number(value).ok_or(ManifestRefusal::Malformed { line: self.line, what })
     }
 }
 
-fn head(rest: &mut Rest<'_>) -> Result<(Header, usize), Refusal> {
+fn head(rest: &mut Rest<'_>) -> Result<(ManifestHeader, usize), ManifestRefusal> {
     if rest.next() != Some(b"bakeoff-manifest 1") {
-        return Err(Refusal::UnknownFormat);
+        return Err(ManifestRefusal::UnknownFormat);
     }
     let version = rest.number("`version` and a number", "version")?;
     let created_unix_s = rest.number("`created` and seconds since 1970", "created")?;
     let not_after_unix_s = rest.number("`not-after` and seconds since 1970", "not-after")?;
     let what = "`key` and 16 hexadecimal digits";
-    let key_id = key_id(rest.field(what, "key")?).ok_or(Refusal::Malformed { line: rest.line, what })?;
+    let key_id =
+        key_id(rest.field(what, "key")?).ok_or(ManifestRefusal::Malformed { line: rest.line, what })?;
     let name = rest.field("`digest` and its name", "digest")?;
     let algorithm = std::str::from_utf8(name).ok().and_then(|name| name.parse().ok());
-    let algorithm = algorithm.ok_or(Refusal::UnknownAlgorithm { line: rest.line })?;
+    let algorithm = algorithm.ok_or(ManifestRefusal::UnknownAlgorithm { line: rest.line })?;
     let what = "`files` and their number";
     let files = rest.number(what, "files")?;
-    let files = u32::try_from(files).map_err(|_| Refusal::Malformed { line: rest.line, what })?;
-    Ok((Header { version, created_unix_s, not_after_unix_s, key_id, algorithm }, files as usize))
+    let files = u32::try_from(files).map_err(|_| ManifestRefusal::Malformed { line: rest.line, what })?;
+    Ok((ManifestHeader { version, created_unix_s, not_after_unix_s, key_id, algorithm }, files as usize))
 }
 
 /// Fault of a line whose number is not known here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Wrong {
     Field(&'static str),
-    Path(Refusal),
+    Path(ManifestRefusal),
 }
 
 impl Wrong {
-    fn at(self, line: usize) -> Refusal {
+    fn at(self, line: usize) -> ManifestRefusal {
         match self {
-            Self::Field(what) => Refusal::Malformed { line, what },
-            Self::Path(Refusal::AbsolutePath { .. }) => Refusal::AbsolutePath { line },
-            Self::Path(Refusal::ParentPath { .. }) => Refusal::ParentPath { line },
-            Self::Path(Refusal::OddPath { .. }) => Refusal::OddPath { line },
-            Self::Path(Refusal::ControlCharacter { .. }) => Refusal::ControlCharacter { line },
-            Self::Path(Refusal::NotUtf8 { .. }) => Refusal::NotUtf8 { line },
+            Self::Field(what) => ManifestRefusal::Malformed { line, what },
+            Self::Path(ManifestRefusal::AbsolutePath { .. }) => ManifestRefusal::AbsolutePath { line },
+            Self::Path(ManifestRefusal::ParentPath { .. }) => ManifestRefusal::ParentPath { line },
+            Self::Path(ManifestRefusal::OddPath { .. }) => ManifestRefusal::OddPath { line },
+            Self::Path(ManifestRefusal::ControlCharacter { .. }) => {
+                ManifestRefusal::ControlCharacter { line }
+            }
+            Self::Path(ManifestRefusal::NotUtf8 { .. }) => ManifestRefusal::NotUtf8 { line },
             Self::Path(other) => other,
         }
     }
 }
 
 /// One line without its end, and how many of its bytes stand before the path.
-pub(super) fn entry(line: &[u8]) -> Result<(Entry<'_>, u8), Wrong> {
+pub(super) fn entry(line: &[u8]) -> Result<(ManifestEntry<'_>, u8), Wrong> {
     const DIGITS: usize = 2 * Digest::BYTES;
     let (digest, rest) =
         line.split_at_checked(DIGITS).ok_or(Wrong::Field("a digest of 64 hexadecimal digits"))?;
@@ -123,18 +128,18 @@ pub(super) fn entry(line: &[u8]) -> Result<(Entry<'_>, u8), Wrong> {
     let size_bytes = number(size).ok_or(Wrong::Field("a size in bytes"))?;
     let mode = octal(mode).ok_or(Wrong::Field("a mode of 4 octal digits"))?;
     let action = match action {
-        b"-" => Action::default(),
+        b"-" => FaultAction::default(),
         named => {
-            let known = Action::ALL
+            let known = FaultAction::ALL
                 .into_iter()
-                .find(|known| known.name().as_bytes() == named && *known != Action::Lock);
+                .find(|known| known.name().as_bytes() == named && *known != FaultAction::Lock);
             known.ok_or(Wrong::Field("an action: -, log, deny or stop"))?
         }
     };
     // 64 + 20 + 4 + 4 bytes and four tabs at most.
     let before_path = (line.len() - path.len()) as u8;
     let path = path::parse(path, 0).map_err(Wrong::Path)?;
-    Ok((Entry { digest, size_bytes, mode, action, path }, before_path))
+    Ok((ManifestEntry { digest, size_bytes, mode, action, path }, before_path))
 }
 
 fn field(rest: &[u8]) -> Result<(&[u8], &[u8]), Wrong> {
@@ -187,8 +192,8 @@ mod tests {
     use super::*;
     use crate::digest::Algorithm;
 
-    fn header() -> Header {
-        Header {
+    fn header() -> ManifestHeader {
+        ManifestHeader {
             version: 3,
             created_unix_s: 10,
             not_after_unix_s: 20,
@@ -199,7 +204,8 @@ mod tests {
 
     fn manifest_of(paths: &[&str]) -> Vec<u8> {
         let digest = Digest([7; 32]);
-        let entry = |path| Entry { digest, size_bytes: 5, mode: 0o644, action: Action::Lock, path };
+        let entry =
+            |path| ManifestEntry { digest, size_bytes: 5, mode: 0o644, action: FaultAction::Lock, path };
         text(&header(), paths.iter().map(|path| entry(path)).collect::<Vec<_>>().into_iter())
     }
 
@@ -216,7 +222,7 @@ mod tests {
         assert_eq!(manifest.find(b"a/c"), None);
         let below = [&b"a"[..], b"a/b", b"b", b"", b"a/"].map(|path| manifest.has_below(path));
         assert_eq!(below, [true, false, false, false, false]);
-        let entries: Vec<Entry<'_>> = manifest.entries().collect();
+        let entries: Vec<ManifestEntry<'_>> = manifest.entries().collect();
         assert_eq!(super::super::text(&header(), entries.into_iter()), text);
         assert!(parse(manifest_of(&[])).unwrap().is_empty());
     }
@@ -257,7 +263,10 @@ mod tests {
 
     #[test]
     fn a_line_that_is_wrong_is_named_by_its_number() {
-        assert_eq!(parse(manifest_of(&["b", "a"])).unwrap_err(), Refusal::Unsorted { line: 9 });
-        assert_eq!(parse(manifest_of(&["a", "b/../c"])).unwrap_err(), Refusal::ParentPath { line: 9 });
+        assert_eq!(parse(manifest_of(&["b", "a"])).unwrap_err(), ManifestRefusal::Unsorted { line: 9 });
+        assert_eq!(
+            parse(manifest_of(&["a", "b/../c"])).unwrap_err(),
+            ManifestRefusal::ParentPath { line: 9 }
+        );
     }
 }

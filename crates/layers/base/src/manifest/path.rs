@@ -2,7 +2,7 @@
 //!
 //! Hot while a manifest is read: once a file. ASCII paths take no allocation.
 
-use super::Refusal;
+use super::ManifestRefusal;
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
 use unicode_normalization::UnicodeNormalization;
@@ -11,21 +11,21 @@ use unicode_normalization::UnicodeNormalization;
 const MAX_BYTES: usize = 4095;
 
 /// The path, if a manifest may name it. `line` is for the refusal.
-pub(super) fn parse(bytes: &[u8], line: usize) -> Result<&str, Refusal> {
-    let path = std::str::from_utf8(bytes).map_err(|_| Refusal::NotUtf8 { line })?;
+pub(super) fn parse(bytes: &[u8], line: usize) -> Result<&str, ManifestRefusal> {
+    let path = std::str::from_utf8(bytes).map_err(|_| ManifestRefusal::NotUtf8 { line })?;
     if bytes.first() == Some(&b'/') {
-        return Err(Refusal::AbsolutePath { line });
+        return Err(ManifestRefusal::AbsolutePath { line });
     }
     if bytes.iter().any(|byte| byte.is_ascii_control()) {
-        return Err(Refusal::ControlCharacter { line });
+        return Err(ManifestRefusal::ControlCharacter { line });
     }
     if bytes.len() > MAX_BYTES {
-        return Err(Refusal::OddPath { line });
+        return Err(ManifestRefusal::OddPath { line });
     }
     for part in bytes.split(|&byte| byte == b'/') {
         match part {
-            b"" | b"." => return Err(Refusal::OddPath { line }),
-            b".." => return Err(Refusal::ParentPath { line }),
+            b"" | b"." => return Err(ManifestRefusal::OddPath { line }),
+            b".." => return Err(ManifestRefusal::ParentPath { line }),
             _ => {}
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn parse(bytes: &[u8], line: usize) -> Result<&str, Refusal> {
 }
 
 /// Looks for two paths that a file system which folds case or normalises Unicode takes for one.
-pub(super) fn twins<'a>(count: usize, path: impl Fn(usize) -> &'a str) -> Result<(), Refusal> {
+pub(super) fn twins<'a>(count: usize, path: impl Fn(usize) -> &'a str) -> Result<(), ManifestRefusal> {
     let state = RandomState::new();
     let mut hashes: Vec<(u64, u32)> =
         (0..count).map(|index| (folded_hash(&state, path(index)), index as u32)).collect();
@@ -43,7 +43,7 @@ pub(super) fn twins<'a>(count: usize, path: impl Fn(usize) -> &'a str) -> Result
         // Equal hashes are mostly equal paths; the paths themselves decide. More than two with one
         // hash and no twins among neighbours would take a collision of 64 bits first.
         if left == right && fold(path(*first as usize)) == fold(path(*second as usize)) {
-            return Err(Refusal::Twins {
+            return Err(ManifestRefusal::Twins {
                 first: path(*first as usize).to_owned(),
                 second: path(*second as usize).to_owned(),
             });

@@ -6,7 +6,7 @@ refusals! {
     /// What is wrong with a manifest or its signature. Lines are counted from 1, times are seconds since 1970.
     #[derive(Clone, PartialEq, Eq)]
     #[non_exhaustive]
-    pub enum Refusal {
+    pub enum ManifestRefusal {
         BadSignature "bad-signature"
             "the signature is not that of these bytes: somebody changed the manifest after it was signed",
         WrongKey "wrong-key" "signed with another key than the one given with --pub",

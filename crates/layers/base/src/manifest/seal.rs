@@ -3,11 +3,11 @@
 //! Cold. A file that changes while it is read is noticed and refused, never sealed half old and half new.
 
 use super::load::signature_path;
-use super::{Action, Entry, Header, Manifest, Refusal, load, signature, write};
+use super::{FaultAction, Manifest, ManifestEntry, ManifestHeader, ManifestRefusal, load, signature, write};
 use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
-use crate::name::Name;
-use crate::plain::{For, Place};
+use crate::name::EscapedName;
+use crate::plain::{FileAudience, FileLocation};
 use crate::threads;
 use std::fs::{File, Metadata};
 use std::io;
@@ -27,17 +27,17 @@ pub struct Sealing {
     /// Expiry, in seconds since 1970.
     pub not_after_unix_s: u64,
     /// Strongest reaction to a fault in any of the files.
-    pub action: Action,
+    pub action: FaultAction,
     /// Paths below the root that are left out, with everything below them.
     pub exclude: Vec<String>,
     /// Name of the tree, the same for each newer version; `None` for the directory's full path.
-    pub name: Option<Name>,
+    pub name: Option<EscapedName>,
 }
 
 /// Reasons for not sealing a tree.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum SealError {
+pub enum ManifestSealError {
     /// A file or directory cannot be read.
     #[error("{}: {source}; everything below the directory must be readable, or be left out with --exclude", .path.display())]
     Read {
@@ -59,7 +59,7 @@ pub enum SealError {
     Changed(PathBuf),
     /// The manifest would be refused.
     #[error("such a tree cannot have a manifest ({}): {}", .0.name(), .0)]
-    Refused(Refusal),
+    Refused(ManifestRefusal),
     /// It cannot be signed.
     #[error(transparent)]
     Key(#[from] KeyError),
@@ -88,25 +88,29 @@ pub struct Scan {
 ///
 /// # Errors
 /// A file that cannot be read, or that a manifest cannot name.
-pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, SealError> {
-    let root = &root.canonicalize().map_err(|source| SealError::Read { path: root.to_owned(), source })?;
+pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, ManifestSealError> {
+    let root =
+        &root.canonicalize().map_err(|source| ManifestSealError::Read { path: root.to_owned(), source })?;
     let mut found = Scan::default();
     let mut rest = vec![String::new()];
     while let Some(dir) = rest.pop() {
         let path = root.join(&dir);
-        let failed = |source| SealError::Read { path: path.clone(), source };
+        let failed = |source| ManifestSealError::Read { path: path.clone(), source };
         for entry in std::fs::read_dir(&path).map_err(failed)? {
             let entry = entry.map_err(failed)?;
             let name = entry.file_name();
             let Some(name) = name.to_str() else {
-                return Err(SealError::Odd { path: entry.path(), what: "a name that is not UTF-8" });
+                return Err(ManifestSealError::Odd { path: entry.path(), what: "a name that is not UTF-8" });
             };
             let below = if dir.is_empty() { name.to_owned() } else { format!("{dir}/{name}") };
             if is_below_any(&below, exclude) {
                 continue;
             }
             if name.chars().any(|c| c.is_ascii_control()) {
-                return Err(SealError::Odd { path: entry.path(), what: "a name with a control character" });
+                return Err(ManifestSealError::Odd {
+                    path: entry.path(),
+                    what: "a name with a control character",
+                });
             }
             let kind = entry.file_type().map_err(failed)?;
             match (kind.is_dir(), kind.is_file(), kind.is_symlink()) {
@@ -114,10 +118,10 @@ pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, SealError> {
                 (_, true, _) => found.files.push(below),
                 (.., true) => match odd_link(root, &entry.path()) {
                     None => found.links += 1,
-                    Some(what) => return Err(SealError::Odd { path: entry.path(), what }),
+                    Some(what) => return Err(ManifestSealError::Odd { path: entry.path(), what }),
                 },
                 _ => {
-                    return Err(SealError::Odd {
+                    return Err(ManifestSealError::Odd {
                         path: entry.path(),
                         what: "neither a file nor a directory",
                     });
@@ -178,21 +182,21 @@ fn stays_below(root: &Path, path: &Path) -> bool {
 ///
 /// # Errors
 /// As [`scan`]; or a file changes meanwhile.
-pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, SealError> {
+pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, ManifestSealError> {
     let Scan { files, .. } = scan(root, &sealing.exclude)?;
     let facts = hash_all(root, &files, sealing.algorithm)?;
     let again = scan(root, &sealing.exclude)?;
     if again.files != files {
-        return Err(SealError::Changed(root.to_owned()));
+        return Err(ManifestSealError::Changed(root.to_owned()));
     }
-    let header = Header {
+    let header = ManifestHeader {
         version: sealing.version,
         created_unix_s: sealing.created_unix_s,
         not_after_unix_s: sealing.not_after_unix_s,
         key_id,
         algorithm: sealing.algorithm,
     };
-    let entries = files.iter().zip(&facts).map(|(path, facts)| Entry {
+    let entries = files.iter().zip(&facts).map(|(path, facts)| ManifestEntry {
         digest: facts.digest,
         size_bytes: facts.size_bytes,
         mode: facts.mode,
@@ -206,13 +210,18 @@ pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, Seal
 ///
 /// # Errors
 /// As [`tree`]; the result would be refused (twins); a file cannot be written.
-pub fn seal(root: &Path, sealing: &Sealing, key: &SecretKey, out: &Path) -> Result<Manifest, SealError> {
+pub fn seal(
+    root: &Path,
+    sealing: &Sealing,
+    key: &SecretKey,
+    out: &Path,
+) -> Result<Manifest, ManifestSealError> {
     let text = tree(root, sealing, signature::id_of(key))?;
-    let manifest = load::parse_unverified(text.clone()).map_err(SealError::Refused)?;
-    let failed = |source| SealError::Read { path: root.to_owned(), source };
+    let manifest = load::parse_unverified(text.clone()).map_err(ManifestSealError::Refused)?;
+    let failed = |source| ManifestSealError::Read { path: root.to_owned(), source };
     let name = match &sealing.name {
         Some(name) => name.clone(),
-        None => Name::of(root.canonicalize().map_err(failed)?),
+        None => EscapedName::of(root.canonicalize().map_err(failed)?),
     };
     let comment = format!("bakeoff manifest, version {}{NAMED}{name}", sealing.version);
     let signature = signature::sign(&text, key, &comment)?;
@@ -227,9 +236,9 @@ pub fn seal(root: &Path, sealing: &Sealing, key: &SecretKey, out: &Path) -> Resu
 const NAMED: &str = ", of ";
 
 /// Name of a manifest, from the comment that is signed with it. Trustworthy only after the signature was verified.
-pub fn name_in(signature: &str) -> Option<Name> {
+pub fn name_in(signature: &str) -> Option<EscapedName> {
     let signature = minisign_verify::Signature::decode(signature).ok()?;
-    signature.trusted_comment().split_once(NAMED).and_then(|(_, name)| Name::read(name))
+    signature.trusted_comment().split_once(NAMED).and_then(|(_, name)| EscapedName::read(name))
 }
 
 /// Facts about a file.
@@ -240,10 +249,10 @@ struct Facts {
     mode: u16,
 }
 
-fn hash_all(root: &Path, files: &[String], algorithm: Algorithm) -> Result<Vec<Facts>, SealError> {
+fn hash_all(root: &Path, files: &[String], algorithm: Algorithm) -> Result<Vec<Facts>, ManifestSealError> {
     let next = AtomicUsize::new(0);
     let failed = AtomicBool::new(false);
-    let work = || -> Result<Vec<(usize, Facts)>, SealError> {
+    let work = || -> Result<Vec<(usize, Facts)>, ManifestSealError> {
         let mut own = Vec::new();
         while !failed.load(Ordering::Relaxed) {
             let index = next.fetch_add(1, Ordering::Relaxed);
@@ -253,14 +262,14 @@ fn hash_all(root: &Path, files: &[String], algorithm: Algorithm) -> Result<Vec<F
         }
         Ok(own)
     };
-    let parts: Result<Vec<_>, SealError> = threads::on(threads::cores(), work).into_iter().collect();
+    let parts: Result<Vec<_>, ManifestSealError> = threads::on(threads::cores(), work).into_iter().collect();
     let mut facts = parts?.concat();
     facts.sort_unstable_by_key(|(index, _)| *index);
     Ok(facts.into_iter().map(|(_, facts)| facts).collect())
 }
 
-fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, SealError> {
-    let failed = |source| SealError::Read { path: path.to_owned(), source };
+fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, ManifestSealError> {
+    let failed = |source| ManifestSealError::Read { path: path.to_owned(), source };
     let mut options = std::fs::OpenOptions::new();
     let file = options.read(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK).open(path);
     let file: File = file.map_err(failed)?;
@@ -268,11 +277,11 @@ fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, SealError> {
     let (digest, size_bytes) = algorithm.digest_reader(&file).map_err(failed)?;
     let after = file.metadata().map_err(failed)?;
     if stamp(&before) != stamp(&after) || size_bytes != after.len() || !after.is_file() {
-        return Err(SealError::Changed(path.to_owned()));
+        return Err(ManifestSealError::Changed(path.to_owned()));
     }
     if bakeoff_sys::inode::has_capabilities(&file).map_err(failed)? {
         let what = "has file capabilities (setcap), which a manifest does not sign";
-        return Err(SealError::Odd { path: path.to_owned(), what });
+        return Err(ManifestSealError::Odd { path: path.to_owned(), what });
     }
     let mode = (after.permissions().mode() & 0o7777) as u16;
     Ok(Facts { digest, size_bytes, mode })
@@ -283,7 +292,7 @@ fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
     (metadata.ino(), metadata.ctime(), metadata.ctime_nsec(), metadata.len())
 }
 
-fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), SealError> {
-    let written = Place::of(path).and_then(|place| place.replace(bytes, For::Everybody));
-    written.map_err(|source| SealError::Write { path: path.to_owned(), source })
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ManifestSealError> {
+    let written = FileLocation::of(path).and_then(|place| place.replace(bytes, FileAudience::Everybody));
+    written.map_err(|source| ManifestSealError::Write { path: path.to_owned(), source })
 }

@@ -1,18 +1,18 @@
 //! Signatures in minisign's format; `minisign -Vm site.manifest -p admin.pub` verifies them, too.
 
-use super::Refusal;
+use super::ManifestRefusal;
 use crate::key::{KeyError, SecretKey};
 use std::path::Path;
 
 /// The public half of an administrator's key.
 #[derive(Clone, Debug)]
-pub struct PublicKey {
+pub struct AdminPublicKey {
     key: minisign_verify::PublicKey,
     id: u64,
     bytes: [u8; 32],
 }
 
-impl PublicKey {
+impl AdminPublicKey {
     /// Reads a public key file in minisign's format.
     ///
     /// # Errors
@@ -50,14 +50,14 @@ impl PublicKey {
     ///
     /// # Errors
     /// The signature's fault, by name.
-    pub fn verify(&self, bytes: &[u8], signature: &str) -> Result<(), Refusal> {
+    pub fn verify(&self, bytes: &[u8], signature: &str) -> Result<(), ManifestRefusal> {
         use minisign_verify::Error;
-        let signature =
-            minisign_verify::Signature::decode(signature).map_err(|_| Refusal::UnreadableSignature)?;
+        let signature = minisign_verify::Signature::decode(signature)
+            .map_err(|_| ManifestRefusal::UnreadableSignature)?;
         self.key.verify(bytes, &signature, false).map_err(|error| match error {
-            Error::UnexpectedKeyId => Refusal::WrongKey,
-            Error::UnexpectedAlgorithm | Error::UnsupportedAlgorithm => Refusal::UnreadableSignature,
-            _ => Refusal::BadSignature,
+            Error::UnexpectedKeyId => ManifestRefusal::WrongKey,
+            Error::UnexpectedAlgorithm | Error::UnsupportedAlgorithm => ManifestRefusal::UnreadableSignature,
+            _ => ManifestRefusal::BadSignature,
         })
     }
 }
@@ -72,7 +72,7 @@ pub fn id_of(secret: &SecretKey) -> u64 {
 pub fn proven_public(secret: &SecretKey) -> Option<[u8; 32]> {
     const TRY: &[u8] = b"bakeoff: is this half there?";
     let own = minisign::PublicKey::from_secret_key(secret).ok()?;
-    let public = PublicKey::parse(&format!("untrusted comment:\n{}\n", own.to_base64()))?;
+    let public = AdminPublicKey::parse(&format!("untrusted comment:\n{}\n", own.to_base64()))?;
     public.verify(TRY, &sign(TRY, secret, "").ok()?).ok()?;
     Some(public.bytes())
 }

@@ -1,11 +1,11 @@
 //! Text form of a manifest: its header and lines.
 
-use super::{Action, Entry};
+use super::{FaultAction, ManifestEntry};
 use crate::digest::Algorithm;
 
 /// Lines before the files.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct ManifestHeader {
     /// Rises with each new manifest; an older one is refused once a newer one was accepted.
     pub version: u64,
     /// Creation time, in seconds since 1970.
@@ -19,7 +19,10 @@ pub struct Header {
 }
 
 /// The bytes to sign. The entries must be in the order of their paths.
-pub fn text<'a>(header: &Header, entries: impl ExactSizeIterator<Item = Entry<'a>>) -> Vec<u8> {
+pub fn text<'a>(
+    header: &ManifestHeader,
+    entries: impl ExactSizeIterator<Item = ManifestEntry<'a>>,
+) -> Vec<u8> {
     let mut text = format!(
         "bakeoff-manifest 1\nversion {}\ncreated {}\nnot-after {}\nkey {:016X}\ndigest {}\nfiles {}\n",
         header.version,
@@ -31,7 +34,7 @@ pub fn text<'a>(header: &Header, entries: impl ExactSizeIterator<Item = Entry<'a
     )
     .into_bytes();
     for entry in entries {
-        let action = if entry.action == Action::default() { "-" } else { entry.action.name() };
+        let action = if entry.action == FaultAction::default() { "-" } else { entry.action.name() };
         text.extend_from_slice(&entry.digest.to_hex());
         let rest = format!("\t{}\t{:04o}\t{action}\t{}\n", entry.size_bytes, entry.mode, entry.path);
         text.extend_from_slice(rest.as_bytes());

@@ -3,12 +3,12 @@
 //! Measured side, cold: reads every file of the set once. Owns only the order: first the signature, then the files.
 //! Refusing a rollback is the job of the key's place, which remembers the newest version.
 
-use super::{Refusal, State};
+use super::{MeasuredState, ReleaseRefusal};
 use crate::manifest::check;
-use crate::manifest::load::{Trust, load_signed};
+use crate::manifest::load::{TrustConditions, load_signed};
 use crate::manifest::seal::name_in;
-use crate::manifest::signature::PublicKey;
-use crate::name::Name;
+use crate::manifest::signature::AdminPublicKey;
+use crate::name::EscapedName;
 use std::path::Path;
 
 /// Compares the files below `root` with a manifest that `public` signed. Files that are not listed do not count: the
@@ -16,18 +16,23 @@ use std::path::Path;
 ///
 /// # Errors
 /// The manifest cannot be read, is refused by name, is empty, or does not name its tree: then nothing was measured.
-pub fn measure(manifest: &Path, public: &PublicKey, root: &Path, now_unix_s: u64) -> Result<State, Refusal> {
-    let trust = Trust { key: public, now_unix_s, seen_version: 0 };
+pub fn measure(
+    manifest: &Path,
+    public: &AdminPublicKey,
+    root: &Path,
+    now_unix_s: u64,
+) -> Result<MeasuredState, ReleaseRefusal> {
+    let trust = TrustConditions { key: public, now_unix_s, seen_version: 0 };
     let (found, signature) = load_signed(manifest, &trust)?;
     if found.is_empty() {
-        return Err(Refusal::EmptyManifest(manifest.to_owned()));
+        return Err(ReleaseRefusal::EmptyManifest(manifest.to_owned()));
     }
     // Signed with the rest, so it was just verified.
-    let name = name_in(&signature).ok_or_else(|| Refusal::NamelessManifest(manifest.to_owned()))?;
-    let root = root.canonicalize().map_err(|error| Refusal::Io { path: root.to_owned(), error })?;
+    let name = name_in(&signature).ok_or_else(|| ReleaseRefusal::NamelessManifest(manifest.to_owned()))?;
+    let root = root.canonicalize().map_err(|error| ReleaseRefusal::Io { path: root.to_owned(), error })?;
     let mut wrong: Vec<String> =
         check::listed(&found, &root).into_iter().map(|finding| finding.path).collect();
     wrong.sort();
     let version = found.header().version;
-    Ok(State::Measured { admin: public.bytes(), name, root: Name::of(&root), version, wrong })
+    Ok(MeasuredState::Measured { admin: public.bytes(), name, root: EscapedName::of(&root), version, wrong })
 }

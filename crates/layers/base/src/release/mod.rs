@@ -20,7 +20,7 @@ pub use sealed::SealedFile;
 pub use secret::{KEY_FILE_BYTES, Secret, make_key_file};
 
 use crate::manifest::load::LoadError;
-use crate::name::Name;
+use crate::name::EscapedName;
 use crate::named;
 use aws_lc_rs::rand;
 use bakeoff_sys::secret::SecretBytes;
@@ -39,9 +39,9 @@ impl StoreKey {
     ///
     /// # Errors
     /// There are no random numbers, or no memory may be locked.
-    pub fn generate() -> Result<Self, Refusal> {
-        let mut bytes = SecretBytes::zeroed(32).map_err(Refusal::Memory)?;
-        rand::fill(&mut bytes).map_err(|_| Refusal::Cipher)?;
+    pub fn generate() -> Result<Self, ReleaseRefusal> {
+        let mut bytes = SecretBytes::zeroed(32).map_err(ReleaseRefusal::Memory)?;
+        rand::fill(&mut bytes).map_err(|_| ReleaseRefusal::Cipher)?;
         Ok(Self(Arc::new(bytes)))
     }
 
@@ -49,8 +49,8 @@ impl StoreKey {
     ///
     /// # Errors
     /// No memory may be locked.
-    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, Refusal> {
-        SecretBytes::copy_of(bytes).map(|bytes| Self(Arc::new(bytes))).map_err(Refusal::Memory)
+    pub fn from_bytes(bytes: &[u8; 32]) -> Result<Self, ReleaseRefusal> {
+        SecretBytes::copy_of(bytes).map(|bytes| Self(Arc::new(bytes))).map_err(ReleaseRefusal::Memory)
     }
 
     /// Its bytes, for deriving keys from.
@@ -70,29 +70,29 @@ pub type AdminKey = [u8; 32];
 
 /// Conditions that a key is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Policy {
+pub struct ReleasePolicy {
     /// The only vault that it opens.
-    pub vault: Name,
+    pub vault: EscapedName,
     /// The manifest of the long-lived set; `None` asks for the secret alone.
-    pub manifest: Option<Wanted>,
+    pub manifest: Option<ExpectedManifest>,
 }
 
 /// The manifest that must verify. Another one is refused, even if the same admin signed it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wanted {
+pub struct ExpectedManifest {
     /// Key that must have signed it.
     pub admin: AdminKey,
     /// Name that it must carry.
-    pub name: Name,
+    pub name: EscapedName,
     /// Directory that its paths are below.
-    pub root: Name,
+    pub root: EscapedName,
     /// Its lowest version.
     pub least_version: u64,
 }
 
 /// Measured state of the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum MeasuredState {
     /// Not measured.
     Unmeasured,
     /// The long-lived set was compared with a manifest whose signature is right.
@@ -100,9 +100,9 @@ pub enum State {
         /// Key of the signature.
         admin: AdminKey,
         /// Name that the manifest carries.
-        name: Name,
+        name: EscapedName,
         /// Directory that was compared.
-        root: Name,
+        root: EscapedName,
         /// The manifest's version.
         version: u64,
         /// Paths of the set that differ from the manifest.
@@ -126,32 +126,32 @@ pub trait Release {
     ///
     /// # Errors
     /// It cannot be kept.
-    fn keep(&mut self, key: &StoreKey, policy: Policy) -> Result<(), Refusal>;
+    fn keep(&mut self, key: &StoreKey, policy: ReleasePolicy) -> Result<(), ReleaseRefusal>;
 
     /// Gives out the key of this vault if the secret is right, nothing is locked and the state satisfies the policy.
     /// The version of a measured state counts from then on as the newest: no other manifest ever raises it.
     ///
     /// # Errors
     /// The first condition that fails.
-    fn release(&mut self, vault: &Name, state: &State) -> Result<StoreKey, Refusal>;
+    fn release(&mut self, vault: &EscapedName, state: &MeasuredState) -> Result<StoreKey, ReleaseRefusal>;
 
     /// Notes that this number was seen; it must not be lower than any before.
     ///
     /// # Errors
-    /// [`Refusal::RolledBack`], and nothing is noted.
-    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), Refusal>;
+    /// [`ReleaseRefusal::RolledBack`], and nothing is noted.
+    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), ReleaseRefusal>;
 
     /// The highest number seen.
     ///
     /// # Errors
     /// The number is lost or was changed.
-    fn newest(&mut self, counter: Counter) -> Result<u64, Refusal>;
+    fn newest(&mut self, counter: Counter) -> Result<u64, ReleaseRefusal>;
 
     /// Locks: no key is given out until it is unlocked. Needs no secret.
     ///
     /// # Errors
     /// The lock cannot be recorded.
-    fn lock(&mut self, reason: &str) -> Result<(), Refusal>;
+    fn lock(&mut self, reason: &str) -> Result<(), ReleaseRefusal>;
 
     /// Ends a lock; needs the secret. A key that is bound to an admin needs the admin, too: the secret may lie on the
     /// locked machine, so that it mounts without a person. `admin` is a public key whose secret half the caller was
@@ -159,12 +159,12 @@ pub trait Release {
     ///
     /// # Errors
     /// The secret or the admin is not the right one.
-    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), Refusal>;
+    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), ReleaseRefusal>;
 }
 
 /// Reasons for not giving out, or not keeping, a key.
 #[derive(Debug, Error)]
-pub enum Refusal {
+pub enum ReleaseRefusal {
     /// The sealed key does not exist.
     #[error(
         "{} is not there: without the sealed key nobody can read the vault. Bring it back from a copy, or seal the tree again",
@@ -191,9 +191,9 @@ pub enum Refusal {
     )]
     WrongVault {
         /// The requested vault.
-        is: Name,
+        is: EscapedName,
         /// The vault that the key is bound to.
-        wanted: Name,
+        wanted: EscapedName,
     },
     /// A manifest was given, but the key asks for none.
     #[error(
@@ -206,17 +206,17 @@ pub enum Refusal {
     )]
     WrongManifest {
         /// Name that it carries.
-        is: Name,
+        is: EscapedName,
         /// Name that the key is bound to.
-        wanted: Name,
+        wanted: EscapedName,
     },
     /// The manifest was compared with another directory.
     #[error("--root is {is}, and the store's key is bound to {wanted}")]
     WrongRoot {
         /// Directory that was compared.
-        is: Name,
+        is: EscapedName,
         /// Directory that the key is bound to.
-        wanted: Name,
+        wanted: EscapedName,
     },
     /// A manifest that lists no file.
     #[error("{} names no file, so nothing would be measured; seal what the key is to be bound to", .0.display())]
@@ -306,33 +306,39 @@ fn and_more(more: usize) -> String {
 ///
 /// # Errors
 /// The first condition that fails.
-pub fn judge(policy: &Policy, vault: &Name, state: &State) -> Result<Option<u64>, Refusal> {
+pub fn judge(
+    policy: &ReleasePolicy,
+    vault: &EscapedName,
+    state: &MeasuredState,
+) -> Result<Option<u64>, ReleaseRefusal> {
     if *vault != policy.vault {
-        return Err(Refusal::WrongVault { is: vault.clone(), wanted: policy.vault.clone() });
+        return Err(ReleaseRefusal::WrongVault { is: vault.clone(), wanted: policy.vault.clone() });
     }
     let (wanted, admin, name, root, version, wrong) = match (&policy.manifest, state) {
-        (None, State::Unmeasured) => return Ok(None),
-        (None, State::Measured { .. }) => return Err(Refusal::NotBound),
-        (Some(_), State::Unmeasured) => return Err(Refusal::Unmeasured),
-        (Some(wanted), State::Measured { admin, name, root, version, wrong }) => {
+        (None, MeasuredState::Unmeasured) => return Ok(None),
+        (None, MeasuredState::Measured { .. }) => return Err(ReleaseRefusal::NotBound),
+        (Some(_), MeasuredState::Unmeasured) => return Err(ReleaseRefusal::Unmeasured),
+        (Some(wanted), MeasuredState::Measured { admin, name, root, version, wrong }) => {
             (wanted, admin, name, root, version, wrong)
         }
     };
     if *admin != wanted.admin {
-        return Err(Refusal::WrongAdmin);
+        return Err(ReleaseRefusal::WrongAdmin);
     }
     if *name != wanted.name {
-        return Err(Refusal::WrongManifest { is: name.clone(), wanted: wanted.name.clone() });
+        return Err(ReleaseRefusal::WrongManifest { is: name.clone(), wanted: wanted.name.clone() });
     }
     if *root != wanted.root {
-        return Err(Refusal::WrongRoot { is: root.clone(), wanted: wanted.root.clone() });
+        return Err(ReleaseRefusal::WrongRoot { is: root.clone(), wanted: wanted.root.clone() });
     }
     if *version < wanted.least_version {
         let (is, newest) = (*version, wanted.least_version);
-        return Err(Refusal::RolledBack { what: Counter::Manifest.name(), is, newest });
+        return Err(ReleaseRefusal::RolledBack { what: Counter::Manifest.name(), is, newest });
     }
     match wrong.split_first() {
-        Some((first, rest)) => Err(Refusal::LongLivedChanged { first: first.clone(), more: rest.len() }),
+        Some((first, rest)) => {
+            Err(ReleaseRefusal::LongLivedChanged { first: first.clone(), more: rest.len() })
+        }
         None => Ok(Some(*version)),
     }
 }

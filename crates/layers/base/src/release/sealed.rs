@@ -6,10 +6,10 @@
 
 use super::secret::{Secret, Stretch, derive};
 use super::text::{self, Memory, NoWrap, WrapHead};
-use super::{AdminKey, Counter, Policy, Refusal, Release, State, StoreKey, judge};
+use super::{AdminKey, Counter, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, StoreKey, judge};
 use crate::hex::to_hex;
-use crate::name::Name;
-use crate::plain::{self, For, Place, beside};
+use crate::name::EscapedName;
+use crate::plain::{self, FileAudience, FileLocation, beside};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
 use bakeoff_sys::secret::SecretBytes;
@@ -58,7 +58,7 @@ impl SealedFile {
     ///
     /// # Errors
     /// The lock cannot be written.
-    pub fn lock_file(path: &Path, reason: &str) -> Result<(), Refusal> {
+    pub fn lock_file(path: &Path, reason: &str) -> Result<(), ReleaseRefusal> {
         write_whole(&Self::lock_path(path), &format!("{}\n", reason.replace('\n', " ")))
     }
 
@@ -78,9 +78,9 @@ impl SealedFile {
     ///
     /// # Errors
     /// That cannot be determined: then nothing is given out.
-    pub fn locked(path: &Path) -> Result<Option<String>, Refusal> {
+    pub fn locked(path: &Path) -> Result<Option<String>, ReleaseRefusal> {
         let lock = Self::lock_path(path);
-        if !Self::is_locked(path).map_err(|error| Refusal::Io { path: lock.clone(), error })? {
+        if !Self::is_locked(path).map_err(|error| ReleaseRefusal::Io { path: lock.clone(), error })? {
             return Ok(None);
         }
         let reason = plain::read(&lock, MOST_BYTES).unwrap_or_else(|error| format!("{error}").into_bytes());
@@ -91,22 +91,22 @@ impl SealedFile {
     ///
     /// # Errors
     /// There is none.
-    pub fn policy(&self) -> Result<Policy, Refusal> {
+    pub fn policy(&self) -> Result<ReleasePolicy, ReleaseRefusal> {
         Ok(self.read_wrap()?.head.policy)
     }
 
-    fn read_wrap(&self) -> Result<Wrap, Refusal> {
-        let text = read_text(&self.path, || Refusal::KeyLost(self.path.clone()))?;
+    fn read_wrap(&self) -> Result<Wrap, ReleaseRefusal> {
+        let text = read_text(&self.path, || ReleaseRefusal::KeyLost(self.path.clone()))?;
         let refused = |why| match why {
-            NoWrap::Old => Refusal::OldFormat(self.path.clone()),
-            NoWrap::Damaged(what) => Refusal::Damaged { path: self.path.clone(), what },
+            NoWrap::Old => ReleaseRefusal::OldFormat(self.path.clone()),
+            NoWrap::Damaged(what) => ReleaseRefusal::Damaged { path: self.path.clone(), what },
         };
         let (head, wrapped, bound) = text::read_wrap(&text).map_err(refused)?;
         Ok(Wrap { head, wrapped, bound: bound.to_owned() })
     }
 
     /// The wrapping key for this wrap; refuses when the secret is not the one it was made with.
-    fn wrapping(&mut self, head: &WrapHead) -> Result<Arc<SecretBytes>, Refusal> {
+    fn wrapping(&mut self, head: &WrapHead) -> Result<Arc<SecretBytes>, ReleaseRefusal> {
         if let Some((salt, key)) = &self.wrapping
             && *salt == head.salt
         {
@@ -116,7 +116,7 @@ impl SealedFile {
             (&self.secret, head.stretch),
             (Secret::Passphrase(_), Some(_)) | (Secret::KeyFile(_), None)
         );
-        let wrong = Refusal::WrongSecret(self.secret.word());
+        let wrong = ReleaseRefusal::WrongSecret(self.secret.word());
         if !right_kind {
             return Err(wrong);
         }
@@ -129,42 +129,42 @@ impl SealedFile {
     }
 
     /// The key, and the policy, which is authentic: the key was bound to it.
-    fn open_wrap(&mut self) -> Result<(StoreKey, Policy), Refusal> {
+    fn open_wrap(&mut self) -> Result<(StoreKey, ReleasePolicy), ReleaseRefusal> {
         let wrap = self.read_wrap()?;
         let wrapping = self.wrapping(&wrap.head)?;
-        let mut body = SecretBytes::copy_of(&wrap.wrapped.key).map_err(Refusal::Memory)?;
+        let mut body = SecretBytes::copy_of(&wrap.wrapped.key).map_err(ReleaseRefusal::Memory)?;
         let plain = aead(&wrapping)?
             .open_in_place(
                 Nonce::assume_unique_for_key(wrap.wrapped.nonce),
                 Aad::from(wrap.bound.as_bytes()),
                 &mut body,
             )
-            .map_err(|_| Refusal::Altered(self.path.clone()))?;
-        let key = StoreKey::from_bytes(plain.first_chunk().ok_or(Refusal::Cipher)?)?;
+            .map_err(|_| ReleaseRefusal::Altered(self.path.clone()))?;
+        let key = StoreKey::from_bytes(plain.first_chunk().ok_or(ReleaseRefusal::Cipher)?)?;
         Ok((key, wrap.head.policy))
     }
 
-    fn refuse_locked(&self) -> Result<(), Refusal> {
-        Self::locked(&self.path)?.map_or(Ok(()), |reason| Err(Refusal::Locked(reason)))
+    fn refuse_locked(&self) -> Result<(), ReleaseRefusal> {
+        Self::locked(&self.path)?.map_or(Ok(()), |reason| Err(ReleaseRefusal::Locked(reason)))
     }
 
     fn memory_path(&self) -> PathBuf {
         beside(&self.path, ".memory")
     }
 
-    fn read_memory(&mut self) -> Result<Memory, Refusal> {
+    fn read_memory(&mut self) -> Result<Memory, ReleaseRefusal> {
         let wrap = self.read_wrap()?;
         let wrapping = self.wrapping(&wrap.head)?;
         let key = memory_key(&wrapping)?;
         let path = self.memory_path();
-        let text = read_text(&path, || Refusal::MemoryLost(path.clone()))?;
-        let damaged = |what| Refusal::Damaged { path: path.clone(), what };
+        let text = read_text(&path, || ReleaseRefusal::MemoryLost(path.clone()))?;
+        let damaged = |what| ReleaseRefusal::Damaged { path: path.clone(), what };
         let (memory, check, bound) = text::read_memory(&text).map_err(damaged)?;
-        hmac::verify(&key, bound.as_bytes(), &check).map_err(|_| Refusal::Altered(path.clone()))?;
+        hmac::verify(&key, bound.as_bytes(), &check).map_err(|_| ReleaseRefusal::Altered(path.clone()))?;
         Ok(memory)
     }
 
-    fn write_memory(&mut self, memory: Memory) -> Result<(), Refusal> {
+    fn write_memory(&mut self, memory: Memory) -> Result<(), ReleaseRefusal> {
         let wrap = self.read_wrap()?;
         let wrapping = self.wrapping(&wrap.head)?;
         let key = memory_key(&wrapping)?;
@@ -175,7 +175,7 @@ impl SealedFile {
 }
 
 impl Release for SealedFile {
-    fn keep(&mut self, key: &StoreKey, policy: Policy) -> Result<(), Refusal> {
+    fn keep(&mut self, key: &StoreKey, policy: ReleasePolicy) -> Result<(), ReleaseRefusal> {
         let mut head = WrapHead {
             stretch: matches!(self.secret, Secret::Passphrase(_)).then_some(Stretch::USUAL),
             salt: random()?,
@@ -186,21 +186,21 @@ impl Release for SealedFile {
         head.check = check_of(&wrapping)?;
         let lines = head.lines();
         let nonce: [u8; 12] = random()?;
-        let mut body = SecretBytes::copy_of(key.bytes()).map_err(Refusal::Memory)?;
+        let mut body = SecretBytes::copy_of(key.bytes()).map_err(ReleaseRefusal::Memory)?;
         let tag = aead(&wrapping)?
             .seal_in_place_separate_tag(
                 Nonce::assume_unique_for_key(nonce),
                 Aad::from(lines.as_bytes()),
                 &mut body,
             )
-            .map_err(|_| Refusal::Cipher)?;
+            .map_err(|_| ReleaseRefusal::Cipher)?;
         let wrapped = format!("wrapped {} {}{}\n", to_hex(&nonce), to_hex(&body), to_hex(tag.as_ref()));
         write_whole(&self.path, &format!("{lines}{wrapped}"))?;
         self.wrapping = Some((head.salt, wrapping));
         self.write_memory(Memory { manifest: least_version(&head.policy), vault: 0 })
     }
 
-    fn release(&mut self, vault: &Name, state: &State) -> Result<StoreKey, Refusal> {
+    fn release(&mut self, vault: &EscapedName, state: &MeasuredState) -> Result<StoreKey, ReleaseRefusal> {
         self.refuse_locked()?;
         let (key, policy) = self.open_wrap()?;
         let version = judge(&policy, vault, state)?;
@@ -211,14 +211,14 @@ impl Release for SealedFile {
         Ok(key)
     }
 
-    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), Refusal> {
+    fn advance(&mut self, counter: Counter, to: u64) -> Result<(), ReleaseRefusal> {
         let mut memory = self.read_memory()?;
         let newest = match counter {
             Counter::Manifest => &mut memory.manifest,
             Counter::Vault => &mut memory.vault,
         };
         if to < *newest {
-            return Err(Refusal::RolledBack { what: counter.name(), is: to, newest: *newest });
+            return Err(ReleaseRefusal::RolledBack { what: counter.name(), is: to, newest: *newest });
         }
         if to == *newest {
             return Ok(());
@@ -227,7 +227,7 @@ impl Release for SealedFile {
         self.write_memory(memory)
     }
 
-    fn newest(&mut self, counter: Counter) -> Result<u64, Refusal> {
+    fn newest(&mut self, counter: Counter) -> Result<u64, ReleaseRefusal> {
         let memory = self.read_memory()?;
         Ok(match counter {
             Counter::Manifest => memory.manifest,
@@ -235,68 +235,68 @@ impl Release for SealedFile {
         })
     }
 
-    fn lock(&mut self, reason: &str) -> Result<(), Refusal> {
+    fn lock(&mut self, reason: &str) -> Result<(), ReleaseRefusal> {
         Self::lock_file(&self.path, reason)
     }
 
-    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), Refusal> {
+    fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), ReleaseRefusal> {
         let (_, policy) = self.open_wrap()?;
         if policy.manifest.as_ref().is_some_and(|wanted| Some(&wanted.admin) != admin) {
-            return Err(Refusal::NotTheAdmin);
+            return Err(ReleaseRefusal::NotTheAdmin);
         }
         match self.read_memory() {
-            Err(Refusal::MemoryLost(_)) => {
+            Err(ReleaseRefusal::MemoryLost(_)) => {
                 self.write_memory(Memory { manifest: least_version(&policy), vault: 0 })?;
             }
             other => drop(other?),
         }
         let path = Self::lock_path(&self.path);
         match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Refusal::Io { path, error }),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ReleaseRefusal::Io { path, error }),
             _ => Ok(()),
         }
     }
 }
 
 /// Lowest version of the manifest in a newly begun memory.
-fn least_version(policy: &Policy) -> u64 {
+fn least_version(policy: &ReleasePolicy) -> u64 {
     policy.manifest.as_ref().map_or(0, |wanted| wanted.least_version)
 }
 
-fn aead(key: &[u8]) -> Result<LessSafeKey, Refusal> {
-    UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| Refusal::Cipher)
+fn aead(key: &[u8]) -> Result<LessSafeKey, ReleaseRefusal> {
+    UnboundKey::new(&AES_256_GCM, key).map(LessSafeKey::new).map_err(|_| ReleaseRefusal::Cipher)
 }
 
-fn check_of(wrapping: &[u8]) -> Result<[u8; 8], Refusal> {
+fn check_of(wrapping: &[u8]) -> Result<[u8; 8], ReleaseRefusal> {
     let mut out = [0; 32];
     derive(wrapping, b"", b"bakeoff check 1", &mut out)?;
-    out.first_chunk().copied().ok_or(Refusal::Cipher)
+    out.first_chunk().copied().ok_or(ReleaseRefusal::Cipher)
 }
 
-fn memory_key(wrapping: &[u8]) -> Result<hmac::Key, Refusal> {
+fn memory_key(wrapping: &[u8]) -> Result<hmac::Key, ReleaseRefusal> {
     let mut key = Zeroizing::new([0; 32]);
     derive(wrapping, b"", b"bakeoff memory 1", key.as_mut_slice())?;
     Ok(hmac::Key::new(hmac::HMAC_SHA256, key.as_slice()))
 }
 
-fn random<const N: usize>() -> Result<[u8; N], Refusal> {
+fn random<const N: usize>() -> Result<[u8; N], ReleaseRefusal> {
     let mut bytes = [0; N];
-    rand::fill(&mut bytes).map_err(|_| Refusal::Cipher)?;
+    rand::fill(&mut bytes).map_err(|_| ReleaseRefusal::Cipher)?;
     Ok(bytes)
 }
 
-fn read_text(path: &Path, missing: impl Fn() -> Refusal) -> Result<String, Refusal> {
+fn read_text(path: &Path, missing: impl Fn() -> ReleaseRefusal) -> Result<String, ReleaseRefusal> {
     match fs::read(path) {
         Ok(bytes) => String::from_utf8(bytes)
-            .map_err(|_| Refusal::Damaged { path: path.to_owned(), what: "it is no text" }),
+            .map_err(|_| ReleaseRefusal::Damaged { path: path.to_owned(), what: "it is no text" }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
-        Err(error) => Err(Refusal::Io { path: path.to_owned(), error }),
+        Err(error) => Err(ReleaseRefusal::Io { path: path.to_owned(), error }),
     }
 }
 
 /// Writes atomically and synced: the file is the old one or the new one.
-fn write_whole(path: &Path, text: &str) -> Result<(), Refusal> {
-    Place::of(path)
-        .and_then(|place| place.replace(text.as_bytes(), For::Owner))
-        .map_err(|error| Refusal::Io { path: path.to_owned(), error })
+fn write_whole(path: &Path, text: &str) -> Result<(), ReleaseRefusal> {
+    FileLocation::of(path)
+        .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner))
+        .map_err(|error| ReleaseRefusal::Io { path: path.to_owned(), error })
 }

@@ -4,8 +4,8 @@
 //! of RFC 9106 (64 MiB, three passes; one lane, as the store's user may have one core). It makes a guess as expensive
 //! as the owner's machine can bear.
 
-use super::Refusal;
-use crate::plain::{For, Place};
+use super::ReleaseRefusal;
+use crate::plain::{FileAudience, FileLocation};
 use argon2::{Algorithm, Argon2, Params, Version};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::rand;
@@ -48,9 +48,9 @@ impl Secret {
     ///
     /// # Errors
     /// No memory may be locked for it.
-    pub fn passphrase(mut typed: Vec<u8>) -> Result<Self, Refusal> {
+    pub fn passphrase(mut typed: Vec<u8>) -> Result<Self, ReleaseRefusal> {
         let end = typed.iter().rposition(|byte| !matches!(byte, b'\n' | b'\r')).map_or(0, |last| last + 1);
-        let kept = SecretBytes::copy_of(typed.get(..end).unwrap_or_default()).map_err(Refusal::Memory);
+        let kept = SecretBytes::copy_of(typed.get(..end).unwrap_or_default()).map_err(ReleaseRefusal::Memory);
         typed.zeroize();
         kept.map(Self::Passphrase)
     }
@@ -59,20 +59,20 @@ impl Secret {
     ///
     /// # Errors
     /// It cannot be read, others can read it, or it is no key file.
-    pub fn key_file(path: &Path) -> Result<Self, Refusal> {
-        let failed = |error| Refusal::Io { path: path.to_owned(), error };
+    pub fn key_file(path: &Path) -> Result<Self, ReleaseRefusal> {
+        let failed = |error| ReleaseRefusal::Io { path: path.to_owned(), error };
         let file = File::open(path).map_err(failed)?;
         if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
-            return Err(Refusal::OpenKeyFile(path.to_owned()));
+            return Err(ReleaseRefusal::OpenKeyFile(path.to_owned()));
         }
         // A full buffer means that the file may be longer.
-        let mut room = SecretBytes::zeroed(2 * KEY_FILE_BYTES + 8).map_err(Refusal::Memory)?;
+        let mut room = SecretBytes::zeroed(2 * KEY_FILE_BYTES + 8).map_err(ReleaseRefusal::Memory)?;
         let length = read_all(&file, &mut room).map_err(failed)?;
-        let mut key = SecretBytes::zeroed(KEY_FILE_BYTES).map_err(Refusal::Memory)?;
+        let mut key = SecretBytes::zeroed(KEY_FILE_BYTES).map_err(ReleaseRefusal::Memory)?;
         let digits = room.get(..length).filter(|whole| whole.len() < room.len()).unwrap_or_default();
         match crate::hex::fill_from_hex(digits.trim_ascii_end(), &mut key) {
             Some(()) => Ok(Self::KeyFile(key)),
-            None => Err(Refusal::NoKeyFile(path.to_owned())),
+            None => Err(ReleaseRefusal::NoKeyFile(path.to_owned())),
         }
     }
 
@@ -85,15 +85,15 @@ impl Secret {
     }
 
     /// The wrapping key.
-    pub(super) fn stretch(&self, salt: &[u8], stretch: Stretch) -> Result<SecretBytes, Refusal> {
-        let mut key = SecretBytes::zeroed(32).map_err(Refusal::Memory)?;
+    pub(super) fn stretch(&self, salt: &[u8], stretch: Stretch) -> Result<SecretBytes, ReleaseRefusal> {
+        let mut key = SecretBytes::zeroed(32).map_err(ReleaseRefusal::Memory)?;
         match self {
             Self::Passphrase(words) => {
                 let params = Params::new(stretch.memory_kib, stretch.passes, stretch.lanes, Some(32))
-                    .map_err(|_| Refusal::Cipher)?;
+                    .map_err(|_| ReleaseRefusal::Cipher)?;
                 Argon2::new(Algorithm::Argon2id, Version::V0x13, params)
                     .hash_password_into(words, salt, &mut key)
-                    .map_err(|_| Refusal::Cipher)?;
+                    .map_err(|_| ReleaseRefusal::Cipher)?;
             }
             Self::KeyFile(bytes) => derive(bytes, salt, b"bakeoff key file 1", &mut key)?,
         }
@@ -122,19 +122,25 @@ impl fmt::Debug for Secret {
 }
 
 /// HKDF-SHA-256 of a secret into 32 bytes for one purpose.
-pub(super) fn derive(secret: &[u8], salt: &[u8], purpose: &[u8], out: &mut [u8]) -> Result<(), Refusal> {
+pub(super) fn derive(
+    secret: &[u8],
+    salt: &[u8],
+    purpose: &[u8],
+    out: &mut [u8],
+) -> Result<(), ReleaseRefusal> {
     let prk = Salt::new(HKDF_SHA256, salt).extract(secret);
-    prk.expand(&[purpose], HKDF_SHA256).and_then(|okm| okm.fill(out)).map_err(|_| Refusal::Cipher)
+    prk.expand(&[purpose], HKDF_SHA256).and_then(|okm| okm.fill(out)).map_err(|_| ReleaseRefusal::Cipher)
 }
 
 /// Writes a new key file that only its owner may read; there must be none.
 ///
 /// # Errors
 /// The file exists, or cannot be written.
-pub fn make_key_file(path: &Path) -> Result<(), Refusal> {
+pub fn make_key_file(path: &Path) -> Result<(), ReleaseRefusal> {
     let mut key = Zeroizing::new([0_u8; KEY_FILE_BYTES]);
-    rand::fill(key.as_mut_slice()).map_err(|_| Refusal::Cipher)?;
+    rand::fill(key.as_mut_slice()).map_err(|_| ReleaseRefusal::Cipher)?;
     let line = Zeroizing::new(format!("{}\n", crate::hex::to_hex(key.as_slice())));
-    let written = Place::of(path).and_then(|place| place.put_new(line.as_bytes(), For::Owner));
-    written.map_err(|error| Refusal::Io { path: path.to_owned(), error })
+    let written =
+        FileLocation::of(path).and_then(|place| place.put_new(line.as_bytes(), FileAudience::Owner));
+    written.map_err(|error| ReleaseRefusal::Io { path: path.to_owned(), error })
 }

@@ -5,9 +5,9 @@
 //! lines before it as they stand.
 
 use super::secret::Stretch;
-use super::{AdminKey, Policy, Wanted};
+use super::{AdminKey, ExpectedManifest, ReleasePolicy};
 use crate::hex::{from_hex, to_hex};
-use crate::name::Name;
+use crate::name::EscapedName;
 
 const WRAP_TITLE: &str = "bakeoff sealed key 2";
 /// Title of wraps that were bound neither to a vault nor to one manifest.
@@ -39,7 +39,7 @@ pub(super) struct WrapHead {
     pub(super) salt: [u8; 16],
     /// Tells a wrong secret from a changed file.
     pub(super) check: [u8; 8],
-    pub(super) policy: Policy,
+    pub(super) policy: ReleasePolicy,
 }
 
 /// The last line of the wrap.
@@ -68,7 +68,7 @@ impl WrapHead {
         let vault = &self.policy.vault;
         let manifest = match &self.policy.manifest {
             None => "admin none\n".to_owned(),
-            Some(Wanted { admin, name, root, least_version }) => {
+            Some(ExpectedManifest { admin, name, root, least_version }) => {
                 format!("admin {}\nmanifest {name}\nroot {root}\nversion {least_version}\n", to_hex(admin))
             }
         };
@@ -96,7 +96,7 @@ pub(super) fn read_wrap(text: &str) -> Result<(WrapHead, Wrapped, &str), NoWrap>
     };
     let salt = from_hex(value(lines.next(), "salt")?).ok_or("salt")?;
     let check = from_hex(value(lines.next(), "check")?).ok_or("check")?;
-    let vault = Name::read(value(lines.next(), "vault")?).ok_or("vault")?;
+    let vault = EscapedName::read(value(lines.next(), "vault")?).ok_or("vault")?;
     let manifest = match value(lines.next(), "admin")? {
         "none" => None,
         digits => Some(read_wanted(from_hex(digits).ok_or("admin")?, &mut lines)?),
@@ -106,17 +106,17 @@ pub(super) fn read_wrap(text: &str) -> Result<(WrapHead, Wrapped, &str), NoWrap>
     }
     let (nonce, key) = value(Some(last), "wrapped")?.split_once(' ').ok_or("wrapped")?;
     let wrapped = Wrapped { nonce: from_hex(nonce).ok_or("wrapped")?, key: from_hex(key).ok_or("wrapped")? };
-    Ok((WrapHead { stretch, salt, check, policy: Policy { vault, manifest } }, wrapped, head_text))
+    Ok((WrapHead { stretch, salt, check, policy: ReleasePolicy { vault, manifest } }, wrapped, head_text))
 }
 
 fn read_wanted<'a>(
     admin: AdminKey,
     lines: &mut impl Iterator<Item = &'a str>,
-) -> Result<Wanted, &'static str> {
-    Ok(Wanted {
+) -> Result<ExpectedManifest, &'static str> {
+    Ok(ExpectedManifest {
         admin,
-        name: Name::read(value(lines.next(), "manifest")?).ok_or("manifest")?,
-        root: Name::read(value(lines.next(), "root")?).ok_or("root")?,
+        name: EscapedName::read(value(lines.next(), "manifest")?).ok_or("manifest")?,
+        root: EscapedName::read(value(lines.next(), "root")?).ok_or("root")?,
         least_version: value(lines.next(), "version")?.parse().map_err(|_| "version")?,
     })
 }
@@ -170,10 +170,14 @@ fn value<'a>(line: Option<&'a str>, word: &'static str) -> Result<&'a str, &'sta
 mod tests {
     use super::*;
 
-    fn policy(admin: Option<AdminKey>) -> Policy {
-        let wanted =
-            |admin| Wanted { admin, name: Name::of("a b"), root: Name::of("/x\ny"), least_version: 7 };
-        Policy { vault: Name::of("site.vault"), manifest: admin.map(wanted) }
+    fn policy(admin: Option<AdminKey>) -> ReleasePolicy {
+        let wanted = |admin| ExpectedManifest {
+            admin,
+            name: EscapedName::of("a b"),
+            root: EscapedName::of("/x\ny"),
+            least_version: 7,
+        };
+        ReleasePolicy { vault: EscapedName::of("site.vault"), manifest: admin.map(wanted) }
     }
 
     fn wrap(stretch: Option<Stretch>, admin: Option<AdminKey>) -> String {

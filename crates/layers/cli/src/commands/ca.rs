@@ -9,10 +9,10 @@ use crate::terminal;
 use bakeoff_layers_agent::authority::{self, AuthorityError, Certified, Terms};
 use bakeoff_layers_agent::{read_public_key, trust, write_secret_key};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::manifest::signature::PublicKey;
-use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_base::manifest::signature::AdminPublicKey;
+use bakeoff_layers_credentials::bundle::DomainBundle;
 use bakeoff_layers_credentials::key::SecretKey;
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
@@ -73,7 +73,7 @@ pub(crate) struct CaArgs {
 pub(crate) struct CertifyArgs {
     /// Whose key it is: user:alice@home.example, node:files@home.example
     #[arg(value_name = "NAME")]
-    name: Name,
+    name: PrincipalName,
     #[command(flatten)]
     ca: CaArgs,
     /// The public key, as openssl pkey -pubout writes it
@@ -131,7 +131,7 @@ fn init(args: &InitArgs) -> Result<Exit, Failure> {
     let open = terms.passphrase.is_none();
     authority::init(&args.domain, &args.out, terms, now).map_err(failure)?;
     let public = args.out.join("admin.pub");
-    let id = PublicKey::read(&public).map_err(Failure::failed)?.id();
+    let id = AdminPublicKey::read(&public).map_err(Failure::failed)?.id();
     let dir = args.out.display();
     terminal::say(&format!(
         "{}: the domain {}\nfor its agent: {dir}/ola\nfor whom it shall be known to: {dir}/trust/{}.trust with its .minisig, and \
@@ -197,7 +197,7 @@ fn import(args: &ImportArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn about(bundle: &Bundle) -> String {
+fn about(bundle: &DomainBundle) -> String {
     let days = bundle.not_after_unix_s.saturating_sub(now_unix_s()) / DAY_S;
     format!("version {}, good for {days} days, agent at {}", bundle.version, bundle.addresses.join(" and "))
 }

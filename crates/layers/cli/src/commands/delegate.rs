@@ -4,16 +4,18 @@ use super::login::{SessionArgs, of_file, read};
 use super::moment;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_agent::session::AgentSession;
 use bakeoff_layers_agent::{read_public_key, trust};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{PublicKey, Serial};
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::operation::Operations;
-use bakeoff_layers_credentials::path::Prefix;
-use bakeoff_layers_credentials::statement::{Audience, Identity, Scope, Transfer, Wish};
+use bakeoff_layers_credentials::path::PathPrefix;
+use bakeoff_layers_credentials::statement::{
+    Audience, DelegationScope, IdentityContent, Transfer, TransferRequest,
+};
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -44,7 +46,7 @@ pub(crate) struct WhatArgs {
     /// What: a path, and what may be done to it and all below: read, list, write, create, remove, attributes, acl, all. May be
     /// given up to 16 times
     #[arg(long = "grant", value_name = "PATH=OPERATIONS", required = true, value_parser = scope)]
-    pub(super) grants: Vec<Scope>,
+    pub(super) grants: Vec<DelegationScope>,
     /// For which server, node:files@site.example, or for all of a domain, *.site.example; may be given up to 16 times
     #[arg(long = "at", value_name = "SERVER", required = true, value_parser = audience)]
     pub(super) audience: Vec<Audience>,
@@ -53,14 +55,14 @@ pub(crate) struct WhatArgs {
     pub(super) hops: u8,
 }
 
-fn scope(text: &str) -> Result<Scope, String> {
+fn scope(text: &str) -> Result<DelegationScope, String> {
     let (path, words) = text.rsplit_once('=').ok_or("write /projects/x=read,list")?;
     let path =
-        Prefix::parse(path).ok_or_else(|| format!("`{path}` is no path from the root, without `..`"))?;
+        PathPrefix::parse(path).ok_or_else(|| format!("`{path}` is no path from the root, without `..`"))?;
     let operations = Operations::of_words(words).map_err(|word| {
         format!("there is no operation `{word}`; known are read, list, write, create, remove, attributes, acl, all")
     })?;
-    Ok(Scope { path, operations, most_bytes: None })
+    Ok(DelegationScope { path, operations, most_bytes: None })
 }
 
 fn audience(text: &str) -> Result<Audience, String> {
@@ -70,7 +72,7 @@ fn audience(text: &str) -> Result<Audience, String> {
 pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
     let session = args.session.open()?;
     let (receiver, key) = receiver(&args.to, &trust::read(session.trust()).map_err(Failure::failed)?)?;
-    let wish = Wish {
+    let wish = TransferRequest {
         receiver,
         key,
         audience: args.what.audience,
@@ -87,7 +89,7 @@ pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
 }
 
 /// Everything that the receiver has to show, and the number of the new transfer.
-pub(super) fn hand_on(session: &Session, wish: &Wish) -> Result<(Hello, Serial), Failure> {
+pub(super) fn hand_on(session: &AgentSession, wish: &TransferRequest) -> Result<(Hello, Serial), Failure> {
     let serial = Serial::random().map_err(Failure::failed)?;
     let mut shown = session.handing_on();
     let held = shown.chain.last().map(|(_, held)| held.as_slice());
@@ -98,14 +100,14 @@ pub(super) fn hand_on(session: &Session, wish: &Wish) -> Result<(Hello, Serial),
 }
 
 /// Name and key of the receiver: from an identity that is valid here, or a bare key.
-fn receiver(path: &Path, bundles: &Bundles) -> Result<(Option<Name>, PublicKey), Failure> {
+fn receiver(path: &Path, bundles: &Bundles) -> Result<(Option<PrincipalName>, PublicKey), Failure> {
     let bytes = read(path)?;
     if bytes.starts_with(b"-----BEGIN") {
         return read_public_key(path).map(|key| (None, key)).map_err(Failure::failed);
     }
-    let (name, _) = Identity::peek(&bytes).map_err(|why| of_file(path, why))?;
+    let (name, _) = IdentityContent::peek(&bytes).map_err(|why| of_file(path, why))?;
     let ca = bundles.get(name.domain()).map_or(&[][..], |bundle| bundle.ca.as_slice());
-    let identity = Identity::open(&bytes, &name, ca).map_err(|why| of_file(path, why))?;
+    let identity = IdentityContent::open(&bytes, &name, ca).map_err(|why| of_file(path, why))?;
     if identity.until_unix_s <= now_unix_s() {
         return Err(of_file(path, "its time is over; ask for a new one"));
     }

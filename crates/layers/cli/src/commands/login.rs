@@ -6,12 +6,12 @@ use super::role::secret;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
-use bakeoff_layers_agent::session::{self, Begun, Session, SessionError};
+use bakeoff_layers_agent::session::{self, AgentSession, NewSession, SessionError};
 use bakeoff_layers_agent::{read_secret_key, role, trust};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
-use bakeoff_layers_credentials::name::Name;
-use bakeoff_layers_credentials::statement::Identity;
+use bakeoff_layers_credentials::name::PrincipalName;
+use bakeoff_layers_credentials::statement::IdentityContent;
 use clap::Args;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct LoginArgs {
     /// Who you are: user:alice@home.example
     #[arg(value_name = "NAME")]
-    name: Name,
+    name: PrincipalName,
     /// Your secret key
     #[arg(long, value_name = "FILE", required_unless_present = "role", requires = "identity")]
     key: Option<PathBuf>,
@@ -59,8 +59,8 @@ impl SessionArgs {
         session::find(self.session.as_deref()).map_err(of_session)
     }
 
-    pub(super) fn open(&self) -> Result<Session, Failure> {
-        Session::open(&self.dir()?).map_err(of_session)
+    pub(super) fn open(&self) -> Result<AgentSession, Failure> {
+        AgentSession::open(&self.dir()?).map_err(of_session)
     }
 }
 
@@ -77,9 +77,14 @@ pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
     let bundle =
         bundles.get(domain).ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
     let leaf = client::login(&key, bundle, identity.clone(), args.seconds).map_err(of_agent)?;
-    let begun =
-        Begun { key: &key, leaf: &leaf, identity: &identity, transfer: transfer.as_ref(), trust: &trusted };
-    Session::begin(&dir, begun).map_err(of_session)?;
+    let begun = NewSession {
+        key: &key,
+        leaf: &leaf,
+        identity: &identity,
+        transfer: transfer.as_ref(),
+        trust: &trusted,
+    };
+    AgentSession::begin(&dir, begun).map_err(of_session)?;
     terminal::say(&format!("logged in as {}: {}", args.name, dir.display()));
     Ok(Exit::Done)
 }
@@ -95,7 +100,7 @@ fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure
     };
     let key = read_secret_key(key).map_err(Failure::failed)?;
     let statement = read(path)?;
-    let (name, _) = Identity::peek(&statement).map_err(|why| of_file(path, why))?;
+    let (name, _) = IdentityContent::peek(&statement).map_err(|why| of_file(path, why))?;
     if name != args.name {
         return Err(Failure::usage(format!(
             "{} is the identity of {name}, not of {}",
@@ -109,7 +114,7 @@ fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure
 
 pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {
     let dir = args.dir()?;
-    Session::end(&dir).map_err(of_session)?;
+    AgentSession::end(&dir).map_err(of_session)?;
     terminal::say(&format!("logged out: {} is gone", dir.display()));
     Ok(Exit::Done)
 }

@@ -5,13 +5,13 @@
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::daemon::keeper::keeper_main;
-use bakeoff_layers_base::daemon::mount::{End, Ready};
+use bakeoff_layers_base::daemon::mount::{MountEnd, MountFacts};
 use clap::Args;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Warnings about a mount that is ready.
-pub(super) fn warn(ready: Ready) {
+pub(super) fn warn(ready: MountFacts) {
     if ready.cleared {
         terminal::complain("a mount whose daemon was dead was taken away first");
     }
@@ -21,17 +21,19 @@ pub(super) fn warn(ready: Ready) {
 }
 
 /// Message and exit code for the end of a mount.
-pub(super) fn ended(end: End, at: &Path) -> Result<Exit, Failure> {
+pub(super) fn ended(end: MountEnd, at: &Path) -> Result<Exit, Failure> {
     match end {
-        End::Signal => {}
-        End::SignalBusy => terminal::complain("files were open: whoever has one gets ENOTCONN from now on"),
-        End::Left => {
+        MountEnd::Signal => {}
+        MountEnd::SignalBusy => {
+            terminal::complain("files were open: whoever has one gets ENOTCONN from now on")
+        }
+        MountEnd::Left => {
             return Err(Failure::failed(format!(
                 "the process that unmounts for this one is gone, and the mount is dead; as root: umount -l {}",
                 at.display()
             )));
         }
-        End::Unmounted => terminal::complain("somebody else unmounted it"),
+        MountEnd::Unmounted => terminal::complain("somebody else unmounted it"),
     }
     Ok(Exit::Done)
 }

@@ -2,7 +2,7 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_agent::server::{self, Options};
+use bakeoff_layers_agent::server::{self, AgentOptions};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,7 +30,7 @@ pub(crate) struct ServeArgs {
 /// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     let Command::Serve(ServeArgs { dir, listen, status }) = command;
-    let options = Options { dir, listen, status };
+    let options = AgentOptions { dir, listen, status };
     let ready =
         |address| terminal::say(&format!("listening on {address}: the agent of {}", options.dir.display()));
     server::serve(&options, ready, terminal::note).map(|()| Exit::Done).map_err(Failure::failed)

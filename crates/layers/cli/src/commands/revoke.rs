@@ -4,10 +4,10 @@ use super::login::{SessionArgs, delegated, of_agent};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
-use bakeoff_layers_agent::message::What;
+use bakeoff_layers_agent::message::RevocationTarget;
 use bakeoff_layers_agent::server::own_bundle;
 use bakeoff_layers_agent::{item, read_secret_key, trust};
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use clap::Args;
 use std::path::{Path, PathBuf};
 
@@ -47,17 +47,17 @@ pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
 }
 
 /// Object of the revocation, and its domain, if that is known.
-fn what(text: &str) -> Result<(What, Option<Domain>), Failure> {
+fn what(text: &str) -> Result<(RevocationTarget, Option<Domain>), Failure> {
     if let Some(item) = item(text) {
-        return Ok((What::Item(item), None));
+        return Ok((RevocationTarget::Item(item), None));
     }
-    if let Ok(name) = text.parse::<Name>() {
+    if let Ok(name) = text.parse::<PrincipalName>() {
         let domain = name.domain().clone();
-        return Ok((What::Name(name), Some(domain)));
+        return Ok((RevocationTarget::Name(name), Some(domain)));
     }
     let mut shown = delegated(Path::new(text))?;
     match shown.chain.pop() {
-        Some((giver, bytes)) => Ok((What::Transfer(bytes), Some(giver.domain().clone()))),
+        Some((giver, bytes)) => Ok((RevocationTarget::Transfer(bytes), Some(giver.domain().clone()))),
         None => Err(Failure::usage(format!("{text}: nothing is delegated by it"))),
     }
 }

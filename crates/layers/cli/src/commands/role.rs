@@ -8,8 +8,8 @@ use crate::terminal;
 use bakeoff_layers_agent::role;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::release::Secret;
-use bakeoff_layers_credentials::name::{Kind, Name};
-use bakeoff_layers_credentials::statement::Wish;
+use bakeoff_layers_credentials::name::{PrincipalKind, PrincipalName};
+use bakeoff_layers_credentials::statement::TransferRequest;
 use clap::{Args, Subcommand};
 use std::fs;
 use std::path::PathBuf;
@@ -52,14 +52,14 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     let Command::Create(args) = command;
     let (session, now) = (args.session.open()?, now_unix_s());
     let owner = session.name();
-    if owner.kind() != Kind::User {
+    if owner.kind() != PrincipalKind::User {
         return Err(Failure::usage(format!("a role is a user's, and this is the session of {owner}")));
     }
     let name = format!("role:{}.{}@{}", args.name, owner.local(), owner.domain());
-    let name: Name = name.parse().map_err(Failure::usage)?;
+    let name: PrincipalName = name.parse().map_err(Failure::usage)?;
     let key = role::make_key(&args.out, &name, secret(&args.passphrase)?).map_err(Failure::failed)?;
     let times = (now.saturating_sub(SKEW_S), now + args.days * 24 * 60 * 60);
-    let wish = Wish {
+    let wish = TransferRequest {
         receiver: Some(name.clone()),
         key,
         audience: args.what.audience,

@@ -2,10 +2,10 @@
 //!
 //! Measured side, hot: one BLAKE3 of some 400 bytes a record. Owns the heads of segments and the frames of records.
 
-use super::record::{Decision, MOST_BYTES};
+use super::record::{LoggedDecision, MOST_BYTES};
 
 /// A BLAKE3 over the previous link and a record.
-pub type Link = [u8; 32];
+pub type ChainLink = [u8; 32];
 
 const MAGIC: &[u8; 16] = b"bakeoff-audit/1\n";
 /// Bytes of a segment's head.
@@ -16,11 +16,11 @@ pub(super) const LINK_BYTES: usize = 32;
 
 /// End of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Chain {
+pub struct LogEnd {
     /// Number of records.
     pub size: u64,
     /// Link of the last record; before the first, the hash of the origin.
-    pub link: Link,
+    pub link: ChainLink,
 }
 
 /// A record that exceeds the limit: a path of hundreds of long names.
@@ -28,7 +28,7 @@ pub struct Chain {
 #[error("a record of the audit log would be longer than {} bytes", MOST_BYTES)]
 pub struct TooLong;
 
-impl Chain {
+impl LogEnd {
     /// An empty log with this origin.
     pub fn start(origin: &str) -> Self {
         Self { size: 0, link: *blake3::hash(origin.as_bytes()).as_bytes() }
@@ -38,7 +38,12 @@ impl Chain {
     ///
     /// # Errors
     /// It is too long; then nothing is added.
-    pub fn add(&mut self, decision: &Decision, unwritten: u64, out: &mut Vec<u8>) -> Result<(), TooLong> {
+    pub fn add(
+        &mut self,
+        decision: &LoggedDecision,
+        unwritten: u64,
+        out: &mut Vec<u8>,
+    ) -> Result<(), TooLong> {
         let record = decision.write(self.size, unwritten);
         let length =
             u32::try_from(record.len()).ok().filter(|_| record.len() <= MOST_BYTES).ok_or(TooLong)?;
@@ -62,6 +67,6 @@ impl Chain {
     }
 }
 
-pub(super) fn link(before: &Link, record: &[u8]) -> Link {
+pub(super) fn link(before: &ChainLink, record: &[u8]) -> ChainLink {
     *blake3::Hasher::new().update(before).update(record).finalize().as_bytes()
 }

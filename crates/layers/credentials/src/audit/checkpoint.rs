@@ -4,9 +4,9 @@
 //! <https://c2sp.org/tlog-checkpoint>), which others can read and countersign. The hash is our link, not the root of
 //! a tree: a reader of the log always has all of it.
 
-use super::chain::{Chain, Link};
+use super::chain::{ChainLink, LogEnd};
 use crate::key::{PublicKey, SecretKey, hash};
-use crate::name::Name;
+use crate::name::PrincipalName;
 use bakeoff_layers_base::hex::to_hex;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -24,7 +24,7 @@ const MOST_KEYS: usize = 1000;
 
 /// A checkpoint with a verified signature, or one that is yet to be signed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Checkpoint(pub Chain);
+pub struct Checkpoint(pub LogEnd);
 
 /// Reasons for refusing a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,9 +49,9 @@ pub enum NoCheckpoint {
 
 /// Owner of a log, and the keys that verify its checkpoints.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Keys {
+pub struct CheckpointKeys {
     /// The server.
-    pub server: Name,
+    pub server: PrincipalName,
     /// Its keys, in the order of their use.
     pub keys: Vec<PublicKey>,
 }
@@ -65,7 +65,7 @@ pub struct NoKeys;
 
 impl Checkpoint {
     /// Writes a note signed by the server.
-    pub fn sign(&self, server: &Name, key: &SecretKey) -> String {
+    pub fn sign(&self, server: &PrincipalName, key: &SecretKey) -> String {
         let origin = origin(server);
         let text = format!("{origin}\n{}\n{}\n", self.0.size, STANDARD.encode(self.0.link));
         let signature = [id(&origin, &key.public()).as_slice(), &key.sign(text.as_bytes())].concat();
@@ -76,7 +76,7 @@ impl Checkpoint {
     ///
     /// # Errors
     /// It is another server's, or was changed.
-    pub fn open(note: &str, keys: &Keys) -> Result<Self, NoCheckpoint> {
+    pub fn open(note: &str, keys: &CheckpointKeys) -> Result<Self, NoCheckpoint> {
         let origin = origin(&keys.server);
         let (text, signatures) = note.rsplit_once("\n\n").ok_or(NoCheckpoint::Malformed)?;
         let named = text.lines().next().unwrap_or_default();
@@ -95,9 +95,9 @@ impl Checkpoint {
         let (text, _) = note.rsplit_once("\n\n").ok_or(NoCheckpoint::Malformed)?;
         let lines: Vec<&str> = text.lines().collect();
         let [_, size, link] = lines.as_slice() else { return Err(NoCheckpoint::Malformed) };
-        let link = STANDARD.decode(link).ok().and_then(|link| Link::try_from(link).ok());
+        let link = STANDARD.decode(link).ok().and_then(|link| ChainLink::try_from(link).ok());
         let size = size.parse().ok().filter(|number: &u64| number.to_string() == *size);
-        let chain = size.zip(link).map(|(size, link)| Chain { size, link });
+        let chain = size.zip(link).map(|(size, link)| LogEnd { size, link });
         chain.map(Self).ok_or(NoCheckpoint::Malformed)
     }
 }
@@ -122,7 +122,7 @@ fn signed(text: &str, signatures: &str, origin: &str, keys: &[PublicKey]) -> Res
 }
 
 /// Origin of a log: the server's name as a path, without blanks and plus signs.
-pub(super) fn origin(server: &Name) -> String {
+pub(super) fn origin(server: &PrincipalName) -> String {
     format!("{}/{}/{}/audit", server.domain(), server.kind().name(), server.local())
 }
 
@@ -132,28 +132,29 @@ fn id(origin: &str, key: &PublicKey) -> [u8; ID_BYTES] {
     [a, b, c, d]
 }
 
-impl Keys {
+impl CheckpointKeys {
     /// The empty log of this server.
-    pub fn start(&self) -> Chain {
-        Chain::start(&origin(&self.server))
+    pub fn start(&self) -> LogEnd {
+        LogEnd::start(&origin(&self.server))
     }
 
-    fn line(text: &str) -> Option<(Name, PublicKey)> {
+    fn line(text: &str) -> Option<(PrincipalName, PublicKey)> {
         // The last part may contain a plus sign.
         let (origin, rest) = text.split_once('+')?;
         let (hex, key) = rest.split_once('+')?;
-        let name = Name::of_uri(&format!("spiffe://{}", origin.strip_suffix("/audit")?))?;
+        let name = PrincipalName::of_uri(&format!("spiffe://{}", origin.strip_suffix("/audit")?))?;
         let key = STANDARD.decode(key).ok()?;
         let key = PublicKey::new(key.strip_prefix(&[ED25519])?.try_into().ok()?);
         (hex == to_hex(&id(origin, &key))).then_some((name, key))
     }
 }
 
-impl FromStr for Keys {
+impl FromStr for CheckpointKeys {
     type Err = NoKeys;
 
     fn from_str(text: &str) -> Result<Self, NoKeys> {
-        let lines: Option<Vec<(Name, PublicKey)>> = text.lines().take(MOST_KEYS).map(Self::line).collect();
+        let lines: Option<Vec<(PrincipalName, PublicKey)>> =
+            text.lines().take(MOST_KEYS).map(Self::line).collect();
         let lines = lines.ok_or(NoKeys)?;
         let (server, _) = lines.first().ok_or(NoKeys)?;
         if lines.iter().any(|(name, _)| name != server) {
@@ -163,7 +164,7 @@ impl FromStr for Keys {
     }
 }
 
-impl fmt::Display for Keys {
+impl fmt::Display for CheckpointKeys {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let origin = origin(&self.server);
         self.keys.iter().try_for_each(|key| {
@@ -201,20 +202,20 @@ mod tests {
     #[test]
     fn a_checkpoint_is_of_one_log_one_key_and_these_bytes() {
         let (own, other) = (SecretKey::generate().unwrap(), SecretKey::generate().unwrap());
-        let server: Name = "node:files@site.example".parse().unwrap();
-        let keys = Keys { server: server.clone(), keys: vec![other.public(), own.public()] };
+        let server: PrincipalName = "node:files@site.example".parse().unwrap();
+        let keys = CheckpointKeys { server: server.clone(), keys: vec![other.public(), own.public()] };
         assert_eq!(keys.to_string().parse(), Ok(keys.clone()));
-        let made = Checkpoint(Chain { size: 17, link: [7; 32] });
+        let made = Checkpoint(LogEnd { size: 17, link: [7; 32] });
         let note = made.sign(&server, &own);
         assert!(note.starts_with("site.example/node/files/audit\n17\nBwcHBwcHB"), "{note}");
         assert_eq!(Checkpoint::open(&note, &keys), Ok(made.clone()));
         let witnessed = format!("{note}{DASH}witness.example {}\n", STANDARD.encode([1; 72]));
         assert_eq!(Checkpoint::open(&witnessed, &keys), Ok(made.clone()));
 
-        let refused = |note: &str, keys: &Keys| Checkpoint::open(note, keys).unwrap_err();
+        let refused = |note: &str, keys: &CheckpointKeys| Checkpoint::open(note, keys).unwrap_err();
         assert_eq!(refused(&note.replace("\n17\n", "\n16\n"), &keys), NoCheckpoint::BadSignature);
         assert_eq!(
-            refused(&note, &Keys { keys: vec![other.public()], ..keys.clone() }),
+            refused(&note, &CheckpointKeys { keys: vec![other.public()], ..keys.clone() }),
             NoCheckpoint::OtherKey
         );
         let elsewhere = made.sign(&"node:mail@site.example".parse().unwrap(), &own);
@@ -232,7 +233,7 @@ mod tests {
             assert!(Checkpoint::open(bad, &keys).is_err(), "{bad:?}");
         }
         for bad in ["", "x", "site.example/node/files/audit+00000000+AQ=="] {
-            assert_eq!(bad.parse::<Keys>(), Err(NoKeys), "{bad:?}");
+            assert_eq!(bad.parse::<CheckpointKeys>(), Err(NoKeys), "{bad:?}");
         }
     }
 }

@@ -3,13 +3,13 @@
 //! Measured side, cold: made once for a HELLO and once for a change of rules. Texts are kept as people wrote them, so
 //! that `sha256sum` finds the file that an administrator has.
 
-use crate::bundle::{Bundle, Bundles};
+use crate::bundle::{Bundles, DomainBundle};
 use crate::cbor;
 use crate::hello::Hello;
 use crate::key::Serial;
 use crate::leaf::{Leaf, domain_of};
-use crate::name::{Domain, Name};
-use crate::refusal::{Piece, Refusal};
+use crate::name::{Domain, PrincipalName};
+use crate::refusal::{CredentialRefusal, Piece};
 use crate::verify::{Item, Revoked};
 use bakeoff_layers_base::hex::{from_hex, to_hex};
 use ciborium::Value;
@@ -31,7 +31,7 @@ pub enum Evidence<'a> {
     /// The text of an access list.
     Acl(&'a str),
     /// A trust bundle.
-    Bundle(&'a Bundle),
+    Bundle(&'a DomainBundle),
     /// The revocations in force.
     Revoked(&'a Revoked),
 }
@@ -51,7 +51,7 @@ impl Evidence<'_> {
 }
 
 /// Leaf and HELLO of evidence; the verifier judges the HELLO.
-pub(super) fn shown(bytes: &[u8]) -> Option<(Vec<u8>, Result<Hello, Refusal>)> {
+pub(super) fn shown(bytes: &[u8]) -> Option<(Vec<u8>, Result<Hello, CredentialRefusal>)> {
     let value = cbor::read(bytes, MOST_SHOWN, &Piece::of("what was shown")).ok()?;
     let [leaf, hello]: [Value; 2] = value.into_array().ok()?.try_into().ok()?;
     Some((leaf.into_bytes().ok()?, Hello::read(&hello.into_bytes().ok()?)))
@@ -59,7 +59,7 @@ pub(super) fn shown(bytes: &[u8]) -> Option<(Vec<u8>, Result<Hello, Refusal>)> {
 
 /// The name in a leaf, if an agent that is known here signed it: only then is a refusal logged by name, with its
 /// evidence.
-pub fn peer(leaf: &[u8], bundles: &Bundles, now_unix_s: u64) -> Option<Name> {
+pub fn peer(leaf: &[u8], bundles: &Bundles, now_unix_s: u64) -> Option<PrincipalName> {
     let (der, of) = (CertificateDer::from(leaf), Piece::of("the leaf"));
     let bundle = bundles.get(&domain_of(&der, &of).ok()?)?;
     Leaf::read(&der, bundle, now_unix_s, &of).ok().map(|leaf| leaf.name)

@@ -21,9 +21,11 @@ mod reader;
 mod record;
 mod replay;
 
-pub use chain::{Chain, HEAD_BYTES, Link, TooLong};
-pub use checkpoint::{Checkpoint, Keys, NoCheckpoint, NoKeys};
+pub use chain::{ChainLink, HEAD_BYTES, LogEnd, TooLong};
+pub use checkpoint::{Checkpoint, CheckpointKeys, NoCheckpoint, NoKeys};
 pub use evidence::{Evidence, peer};
-pub use reader::{Finding, Half, MOST_FINDINGS, Reader, Wrong};
-pub use record::{About, DENIED, Decision, InForce, MOST_BYTES, Outcome, Path, Record};
-pub use replay::{Difference, Replay};
+pub use reader::{AuditFaultKind, AuditFinding, Half, MOST_FINDINGS, SegmentReader};
+pub use record::{
+    AuditOutcome, DENIED, DecisionRecord, DecisionSubject, InForce, LoggedDecision, MOST_BYTES, ObjectPath,
+};
+pub use replay::{Replay, ReplayDifference};

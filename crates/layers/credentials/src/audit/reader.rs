@@ -3,9 +3,9 @@
 //! Measured side, cold, pure; anybody who could write to the log controls its input. After a fault it continues with
 //! the link that it finds there, so that one changed record is one finding.
 
-use super::chain::{Chain, HEAD_BYTES, LENGTH_BYTES, LINK_BYTES, Link, link};
+use super::chain::{ChainLink, HEAD_BYTES, LENGTH_BYTES, LINK_BYTES, LogEnd, link};
 use super::checkpoint::Checkpoint;
-use super::record::{MOST_BYTES, Record};
+use super::record::{DecisionRecord, MOST_BYTES};
 use std::fmt;
 use std::ops::Range;
 
@@ -14,18 +14,18 @@ pub const MOST_FINDINGS: usize = 100;
 
 /// A fault at a place.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct AuditFinding {
     /// Number of the segment.
     pub segment: u64,
     /// Byte offset in it.
     pub offset: u64,
     /// The fault.
-    pub wrong: Wrong,
+    pub wrong: AuditFaultKind,
 }
 
 /// Kind of a fault.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Wrong {
+pub enum AuditFaultKind {
     /// The head of a segment is malformed.
     #[error("this is no segment of an audit log: its head is missing or was changed")]
     NoHead,
@@ -84,7 +84,7 @@ pub enum Wrong {
     Rewritten(u64),
 }
 
-impl fmt::Display for Finding {
+impl fmt::Display for AuditFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "log.{} at byte {}: {}", self.segment, self.offset, self.wrong)
     }
@@ -101,13 +101,13 @@ pub struct Half {
 
 /// Reads segments in their order.
 #[derive(Debug)]
-pub struct Reader {
+pub struct SegmentReader {
     /// End of the records read so far.
-    chain: Chain,
+    chain: LogEnd,
     /// The link that the last record should have, if it has another.
-    instead: Option<Link>,
+    instead: Option<ChainLink>,
     checkpoints: Vec<Checkpoint>,
-    findings: Vec<Finding>,
+    findings: Vec<AuditFinding>,
     segment: u64,
     /// Number of bytes in that segment.
     length: u64,
@@ -116,9 +116,9 @@ pub struct Reader {
     later: Vec<Range<u64>>,
 }
 
-impl Reader {
+impl SegmentReader {
     /// Starts at the beginning of a log, or of a segment in it; compares the log with these checkpoints.
-    pub fn new(from: Chain, checkpoints: Vec<Checkpoint>) -> Self {
+    pub fn new(from: LogEnd, checkpoints: Vec<Checkpoint>) -> Self {
         let mut reader = Self {
             chain: from,
             instead: None,
@@ -134,16 +134,18 @@ impl Reader {
     }
 
     /// Reads a segment; `each` gets its records, faulty ones included.
-    pub fn segment(&mut self, number: u64, bytes: &[u8], mut each: impl FnMut(Record)) {
+    pub fn segment(&mut self, number: u64, bytes: &[u8], mut each: impl FnMut(DecisionRecord)) {
         if let Some(half) = self.half.take() {
-            self.found(half.offset, Wrong::HalfWithin(self.chain.size));
+            self.found(half.offset, AuditFaultKind::HalfWithin(self.chain.size));
         }
         (self.segment, self.length) = (number, bytes.len() as u64);
-        let Some((start, frames)) = Chain::of_head(bytes) else { return self.found(0, Wrong::NoHead) };
+        let Some((start, frames)) = LogEnd::of_head(bytes) else {
+            return self.found(0, AuditFaultKind::NoHead);
+        };
         if start.size > self.chain.size {
-            self.found(0, Wrong::Removed { first: self.chain.size, last: start.size - 1 });
+            self.found(0, AuditFaultKind::Removed { first: self.chain.size, last: start.size - 1 });
         } else if start.size < self.chain.size || !self.hangs(&start.link) {
-            self.found(0, Wrong::OtherStart(self.chain.size));
+            self.found(0, AuditFaultKind::OtherStart(self.chain.size));
         }
         (self.chain, self.instead) = (start, None);
         let mut rest = frames;
@@ -152,7 +154,7 @@ impl Reader {
             let (frame, behind) = match take(rest) {
                 Next::Frame(frame, behind) => (frame, behind),
                 Next::Half => return self.half = Some(Half { offset, bytes: rest.len() as u64 }),
-                Next::Odd => return self.found(offset, Wrong::Length(self.chain.size)),
+                Next::Odd => return self.found(offset, AuditFaultKind::Length(self.chain.size)),
             };
             if let Some(record) = self.frame(&frame, behind, offset) {
                 each(record);
@@ -162,51 +164,51 @@ impl Reader {
     }
 
     /// End of the log, and all findings.
-    pub fn end(mut self) -> (Chain, Option<Half>, Vec<Finding>) {
+    pub fn end(mut self) -> (LogEnd, Option<Half>, Vec<AuditFinding>) {
         let have = self.chain.size;
         let cut =
             self.checkpoints.iter().map(|checkpoint| checkpoint.0.size).filter(|size| *size > have).max();
         if let Some(said) = cut {
-            self.found(self.half.map_or(self.length, |half| half.offset), Wrong::Cut { have, said });
+            self.found(self.half.map_or(self.length, |half| half.offset), AuditFaultKind::Cut { have, said });
         }
         (self.chain, self.half, self.findings)
     }
 
-    fn found(&mut self, offset: u64, wrong: Wrong) {
-        self.findings.push(Finding { segment: self.segment, offset, wrong });
+    fn found(&mut self, offset: u64, wrong: AuditFaultKind) {
+        self.findings.push(AuditFinding { segment: self.segment, offset, wrong });
     }
 
     /// Whether a record follows on this link: the one found there, or the one that should be there.
-    fn hangs(&self, before: &Link) -> bool {
+    fn hangs(&self, before: &ChainLink) -> bool {
         self.chain.link == *before || self.instead.as_ref() == Some(before)
     }
 
-    fn frame(&mut self, frame: &Frame<'_>, behind: &[u8], offset: u64) -> Option<Record> {
+    fn frame(&mut self, frame: &Frame<'_>, behind: &[u8], offset: u64) -> Option<DecisionRecord> {
         let expected = self.chain.size;
-        let record = Record::read(frame.record);
+        let record = DecisionRecord::read(frame.record);
         let number = record.as_ref().map_or(expected, |record| record.number);
         let own = link(&self.chain.link, frame.record);
         let hangs =
             own == frame.link || self.instead.is_some_and(|before| link(&before, frame.record) == frame.link);
         if hangs && number == expected {
             if record.is_none() {
-                self.found(offset, Wrong::Unreadable(expected));
+                self.found(offset, AuditFaultKind::Unreadable(expected));
             }
         } else if number == expected || is_renumbered(expected, frame, behind) {
-            self.found(offset, Wrong::Changed(expected));
+            self.found(offset, AuditFaultKind::Changed(expected));
             self.instead = Some(own);
             self.step(expected, frame.link, offset);
             return record;
         } else if number < expected {
             if !self.later.iter().any(|range| range.contains(&number)) {
-                self.found(offset, Wrong::Repeated(number));
+                self.found(offset, AuditFaultKind::Repeated(number));
             }
             return record;
         } else if following(behind).any(|later| (expected..number).contains(&later)) {
-            self.found(offset, Wrong::Swapped { expected, found: number });
+            self.found(offset, AuditFaultKind::Swapped { expected, found: number });
             self.later.push(expected..number);
         } else {
-            self.found(offset, Wrong::Removed { first: expected, last: number - 1 });
+            self.found(offset, AuditFaultKind::Removed { first: expected, last: number - 1 });
         }
         self.instead = None;
         self.step(number, frame.link, offset);
@@ -214,8 +216,8 @@ impl Reader {
     }
 
     /// Advances past the record of this number, with this link.
-    fn step(&mut self, number: u64, link: Link, offset: u64) {
-        self.chain = Chain { size: number.saturating_add(1), link };
+    fn step(&mut self, number: u64, link: ChainLink, offset: u64) {
+        self.chain = LogEnd { size: number.saturating_add(1), link };
         self.compare(offset);
     }
 
@@ -224,7 +226,7 @@ impl Reader {
         let other =
             |checkpoint: &Checkpoint| checkpoint.0.size == here.size && checkpoint.0.link != here.link;
         if self.checkpoints.iter().any(other) {
-            self.found(offset, Wrong::Rewritten(here.size));
+            self.found(offset, AuditFaultKind::Rewritten(here.size));
         }
     }
 }
@@ -232,7 +234,7 @@ impl Reader {
 /// A record between its length and its link.
 struct Frame<'a> {
     record: &'a [u8],
-    link: Link,
+    link: ChainLink,
 }
 
 enum Next<'a> {
@@ -270,7 +272,7 @@ fn following(mut bytes: &[u8]) -> impl Iterator<Item = u64> {
         Next::Frame(frame, behind) => {
             bytes = behind;
             // Zero stands for an unreadable record: it is not searched for further on.
-            Some(Record::read(frame.record).map_or(0, |record| record.number))
+            Some(DecisionRecord::read(frame.record).map_or(0, |record| record.number))
         }
         Next::Half | Next::Odd => None,
     })

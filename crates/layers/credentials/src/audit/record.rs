@@ -6,7 +6,7 @@
 use crate::cbor;
 use crate::grant::Rights;
 use crate::key::Hash;
-use crate::name::Name;
+use crate::name::PrincipalName;
 use crate::operation::Operations;
 use crate::refusal::Piece;
 use crate::statement::{bytes, name, or_null, uint};
@@ -20,7 +20,7 @@ pub const MOST_BYTES: usize = 256 * 1024;
 pub const DENIED: &str = "denied";
 
 /// An object's names, from the root down.
-pub type Path = Vec<Vec<u8>>;
+pub type ObjectPath = Vec<Vec<u8>>;
 
 /// Rules in force at a decision.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -37,24 +37,24 @@ pub struct InForce {
 
 /// A decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct LoggedDecision {
     /// Time in seconds since 1970, as given to the verifier.
     pub time_unix_s: u64,
     /// The session's number at the server.
     pub session: u32,
     /// Principal: the name in the leaf, if it could be verified.
-    pub peer: Option<Name>,
+    pub peer: Option<PrincipalName>,
     /// Leaf and HELLO; `None` if nobody known here signed the leaf: strangers cannot fill the disk.
     pub shown: Option<Hash>,
     /// The rules in force.
     pub force: Arc<InForce>,
     /// The decision itself.
-    pub about: About,
+    pub about: DecisionSubject,
 }
 
 /// Subject and result of a decision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum About {
+pub enum DecisionSubject {
     /// HELLO: let in.
     Admitted {
         /// End of the grant, in seconds since 1970.
@@ -69,19 +69,19 @@ pub enum About {
     Object {
         /// The names by which the server knows it: one, or several for a file with hard links. All of them must grant
         /// it.
-        paths: Vec<Path>,
+        paths: Vec<ObjectPath>,
         /// The requested operations.
         asked: Operations,
         /// Rights of the session to it: cached, and used until the grant ends or the rules change.
         rights: Rights,
         /// The result.
-        outcome: Outcome,
+        outcome: AuditOutcome,
     },
 }
 
 /// Result of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum AuditOutcome {
     /// Allowed.
     Allowed {
         /// The line of the access list that grants the first requested operation at the first path; 0 if nothing is
@@ -97,13 +97,13 @@ pub enum Outcome {
 
 /// A decision in a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct DecisionRecord {
     /// Its number, from 0.
     pub number: u64,
     /// Number of strangers' refusals before it that were not written, as there were too many a second.
     pub unwritten: u64,
     /// The decision.
-    pub decision: Decision,
+    pub decision: LoggedDecision,
 }
 
 /// Keys of the fields.
@@ -127,7 +127,7 @@ mod field {
     pub(super) const LINE: i64 = 17;
 }
 
-impl Decision {
+impl LoggedDecision {
     /// The bytes of a record with this number.
     pub(super) fn write(&self, number: u64, unwritten: u64) -> Vec<u8> {
         let force = &*self.force;
@@ -146,18 +146,18 @@ impl Decision {
         put(field::REVOKED, hash(&force.revoked));
         let refused = |refusal: &Cow<'static, str>| Value::Text(refusal.to_string());
         match &self.about {
-            About::Admitted { until_unix_s } => put(field::UNTIL, (*until_unix_s).into()),
-            About::NotAdmitted { refusal } => put(field::REFUSAL, refused(refusal)),
-            About::Object { paths, asked, rights, outcome } => {
-                if let Outcome::Refused { refusal } = outcome {
+            DecisionSubject::Admitted { until_unix_s } => put(field::UNTIL, (*until_unix_s).into()),
+            DecisionSubject::NotAdmitted { refusal } => put(field::REFUSAL, refused(refusal)),
+            DecisionSubject::Object { paths, asked, rights, outcome } => {
+                if let AuditOutcome::Refused { refusal } = outcome {
                     put(field::REFUSAL, refused(refusal));
                 }
-                let path = |path: &Path| Value::Array(path.iter().cloned().map(Value::Bytes).collect());
+                let path = |path: &ObjectPath| Value::Array(path.iter().cloned().map(Value::Bytes).collect());
                 put(field::PATHS, Value::Array(paths.iter().map(path).collect()));
                 put(field::ASKED, asked.bits().into());
                 put(field::GRANTED, rights.operations.bits().into());
                 put(field::MOST_WRITTEN, rights.most_bytes.map_or(Value::Null, Value::from));
-                if let Outcome::Allowed { line } = outcome {
+                if let AuditOutcome::Allowed { line } = outcome {
                     put(field::LINE, (*line).into());
                 }
             }
@@ -166,7 +166,7 @@ impl Decision {
     }
 }
 
-impl Record {
+impl DecisionRecord {
     /// Reads a record; accepts only its one canonical form.
     pub fn read(record: &[u8]) -> Option<Self> {
         let value = cbor::read(record, MOST_BYTES, &Piece::of("the record")).ok()?;
@@ -174,7 +174,7 @@ impl Record {
         let record = Self {
             number: fields.take(field::NUMBER, uint)?,
             unwritten: fields.take(field::UNWRITTEN, uint)?,
-            decision: Decision {
+            decision: LoggedDecision {
                 time_unix_s: fields.take(field::TIME, uint)?,
                 session: fields.take(field::SESSION, |value| uint(value)?.try_into().ok())?,
                 peer: fields.take(field::PEER, or_null(name))?,
@@ -205,16 +205,16 @@ impl Fields {
         self.0.iter().any(|(key, _)| *key == Value::from(field))
     }
 
-    fn about(&mut self) -> Option<About> {
+    fn about(&mut self) -> Option<DecisionSubject> {
         if self.has(field::UNTIL) {
-            return Some(About::Admitted { until_unix_s: self.take(field::UNTIL, uint)? });
+            return Some(DecisionSubject::Admitted { until_unix_s: self.take(field::UNTIL, uint)? });
         }
         let refusal = match self.has(field::REFUSAL) {
             true => Some(Cow::Owned(self.take(field::REFUSAL, |value| value.into_text().ok())?)),
             false => None,
         };
         if !self.has(field::PATHS) {
-            return refusal.map(|refusal| About::NotAdmitted { refusal });
+            return refusal.map(|refusal| DecisionSubject::NotAdmitted { refusal });
         }
         let path = |value| list(value, |name| name.into_bytes().ok());
         let paths = self.take(field::PATHS, |value| list(value, path))?;
@@ -225,10 +225,10 @@ impl Fields {
             most_bytes: self.take(field::MOST_WRITTEN, or_null(uint))?,
         };
         let outcome = match refusal {
-            Some(refusal) => Outcome::Refused { refusal },
-            None => Outcome::Allowed { line: self.take(field::LINE, uint)? },
+            Some(refusal) => AuditOutcome::Refused { refusal },
+            None => AuditOutcome::Allowed { line: self.take(field::LINE, uint)? },
         };
-        Some(About::Object { paths, asked, rights, outcome })
+        Some(DecisionSubject::Object { paths, asked, rights, outcome })
     }
 }
 

@@ -5,14 +5,16 @@
 //! logged.
 
 use super::evidence::shown;
-use super::record::{About, DENIED, Decision, InForce, Outcome, Path, Record};
+use super::record::{
+    AuditOutcome, DENIED, DecisionRecord, DecisionSubject, InForce, LoggedDecision, ObjectPath,
+};
 use crate::acl::Acl;
-use crate::bundle::{Bundle, Bundles};
-use crate::grant::{Grant, Rights};
+use crate::bundle::{Bundles, DomainBundle};
+use crate::grant::{Rights, SessionGrant};
 use crate::key::{Hash, hash};
-use crate::name::Name;
+use crate::name::PrincipalName;
 use crate::operation::Operations;
-use crate::refusal::Refusal;
+use crate::refusal::CredentialRefusal;
 use crate::verify::{Revoked, verify};
 use bakeoff_layers_base::hex::to_hex;
 use std::collections::HashMap;
@@ -21,7 +23,7 @@ use std::rc::Rc;
 
 /// Difference between a logged decision and the replayed one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Difference {
+pub enum ReplayDifference {
     /// Missing evidence.
     #[error("evidence {} ({what}) is not there; bring it back from a copy", to_hex(.hash))]
     EvidenceMissing {
@@ -70,12 +72,12 @@ pub enum Difference {
         now: &'static str,
     },
     /// Another principal.
-    #[error("recorded as {}, and now {now}", .recorded.as_ref().map_or_else(|| "nobody".to_owned(), Name::to_string))]
+    #[error("recorded as {}, and now {now}", .recorded.as_ref().map_or_else(|| "nobody".to_owned(), PrincipalName::to_string))]
     Peer {
         /// Name in the log.
-        recorded: Option<Name>,
+        recorded: Option<PrincipalName>,
         /// Name found.
-        now: Name,
+        now: PrincipalName,
     },
     /// A grant with another end.
     #[error("granted until {recorded}, and now until {now} (seconds since 1970)")]
@@ -124,14 +126,14 @@ type Stand = (Hash, Vec<Hash>, Hash);
 
 /// Replays decisions; caches the evidence that it has parsed.
 pub struct Replay<'a> {
-    server: &'a Name,
+    server: &'a PrincipalName,
     /// Evidence by its hash.
     fetch: &'a dyn Fn(&Hash) -> Option<Vec<u8>>,
     acls: HashMap<Hash, Rc<Acl>>,
     bundles: HashMap<Vec<Hash>, Rc<Bundles>>,
     revoked: HashMap<Hash, Rc<Revoked>>,
     /// Grants by their base, with the time from which on each is known.
-    grants: HashMap<Stand, (u64, Rc<Grant>)>,
+    grants: HashMap<Stand, (u64, Rc<SessionGrant>)>,
     /// Number of strangers' refusals: there is no evidence to replay them from.
     pub strangers: u64,
     /// Number of refusals for reasons other than rights; only their rights were checked.
@@ -146,7 +148,7 @@ impl fmt::Debug for Replay<'_> {
 
 impl<'a> Replay<'a> {
     /// For the log of this server.
-    pub fn new(server: &'a Name, fetch: &'a dyn Fn(&Hash) -> Option<Vec<u8>>) -> Self {
+    pub fn new(server: &'a PrincipalName, fetch: &'a dyn Fn(&Hash) -> Option<Vec<u8>>) -> Self {
         Self {
             server,
             fetch,
@@ -163,30 +165,30 @@ impl<'a> Replay<'a> {
     ///
     /// # Errors
     /// The first difference.
-    pub fn again(&mut self, record: &Record) -> Result<(), Difference> {
+    pub fn again(&mut self, record: &DecisionRecord) -> Result<(), ReplayDifference> {
         let decision = &record.decision;
         match &decision.about {
-            About::NotAdmitted { .. } if decision.shown.is_none() => {
+            DecisionSubject::NotAdmitted { .. } if decision.shown.is_none() => {
                 self.strangers += 1;
                 Ok(())
             }
-            About::NotAdmitted { refusal } => match self.grant(decision)? {
+            DecisionSubject::NotAdmitted { refusal } => match self.grant(decision)? {
                 // It depends on an agent's clock, which is not kept.
-                Ok(_) if Refusal::ClockSkew(String::new()).name() == refusal => {
+                Ok(_) if CredentialRefusal::ClockSkew(String::new()).name() == refusal => {
                     self.strangers += 1;
                     Ok(())
                 }
-                Ok(_) => Err(Difference::KeptOut { recorded: refusal.to_string() }),
+                Ok(_) => Err(ReplayDifference::KeptOut { recorded: refusal.to_string() }),
                 Err(now) if now == refusal => Ok(()),
-                Err(now) => Err(Difference::Refusal { recorded: refusal.to_string(), now }),
+                Err(now) => Err(ReplayDifference::Refusal { recorded: refusal.to_string(), now }),
             },
-            About::Admitted { until_unix_s } => {
-                let grant = self.grant(decision)?.map_err(|now| Difference::LetIn { now })?;
+            DecisionSubject::Admitted { until_unix_s } => {
+                let grant = self.grant(decision)?.map_err(|now| ReplayDifference::LetIn { now })?;
                 same_peer(decision, &grant)?;
                 let (recorded, now) = (*until_unix_s, grant.expires_unix_s);
-                if recorded == now { Ok(()) } else { Err(Difference::Until { recorded, now }) }
+                if recorded == now { Ok(()) } else { Err(ReplayDifference::Until { recorded, now }) }
             }
-            About::Object { paths, asked, rights, outcome } => {
+            DecisionSubject::Object { paths, asked, rights, outcome } => {
                 self.object(decision, paths, *asked, *rights, outcome)
             }
         }
@@ -194,12 +196,12 @@ impl<'a> Replay<'a> {
 
     fn object(
         &mut self,
-        decision: &Decision,
-        paths: &[Path],
+        decision: &LoggedDecision,
+        paths: &[ObjectPath],
         asked: Operations,
         recorded: Rights,
-        outcome: &Outcome,
-    ) -> Result<(), Difference> {
+        outcome: &AuditOutcome,
+    ) -> Result<(), ReplayDifference> {
         let grant = self.grant(decision)?;
         let acl = self.acl(&decision.force.acl)?;
         // A client that is refused now has no rights to any object.
@@ -208,33 +210,36 @@ impl<'a> Replay<'a> {
             same_peer(decision, grant)?;
         }
         if recorded != now {
-            return Err(Difference::Rights { recorded, now });
+            return Err(ReplayDifference::Rights { recorded, now });
         }
         let granted = asked.is_within(now.operations);
         match outcome {
-            Outcome::Allowed { .. } if !granted => Err(Difference::Allowed { asked, now }),
-            Outcome::Refused { refusal } if granted && refusal == DENIED => {
-                Err(Difference::Refused { asked, now })
+            AuditOutcome::Allowed { .. } if !granted => Err(ReplayDifference::Allowed { asked, now }),
+            AuditOutcome::Refused { refusal } if granted && refusal == DENIED => {
+                Err(ReplayDifference::Refused { asked, now })
             }
-            Outcome::Refused { refusal } => {
+            AuditOutcome::Refused { refusal } => {
                 self.beside += u64::from(refusal != DENIED);
                 Ok(())
             }
-            Outcome::Allowed { line } => {
+            AuditOutcome::Allowed { line } => {
                 let first = asked.each().next().zip(paths.first());
                 let found = grant
                     .ok()
                     .zip(first)
                     .and_then(|(grant, (operation, path))| grant.line(&acl, path, operation));
                 let (recorded, now) = (*line, found.unwrap_or(0) as u64);
-                if recorded == now { Ok(()) } else { Err(Difference::Line { recorded, now }) }
+                if recorded == now { Ok(()) } else { Err(ReplayDifference::Line { recorded, now }) }
             }
         }
     }
 
     /// The grant for this evidence, at that time and by those rules; or the name of the refusal.
-    fn grant(&mut self, decision: &Decision) -> Result<Result<Rc<Grant>, &'static str>, Difference> {
-        let seen = decision.shown.ok_or(Difference::NothingShown)?;
+    fn grant(
+        &mut self,
+        decision: &LoggedDecision,
+    ) -> Result<Result<Rc<SessionGrant>, &'static str>, ReplayDifference> {
+        let seen = decision.shown.ok_or(ReplayDifference::NothingShown)?;
         let InForce { bundles, revoked, .. } = &*decision.force;
         let (now, key) = (decision.time_unix_s, (seen, bundles.clone(), *revoked));
         if let Some((from, grant)) = self.grants.get(&key)
@@ -245,12 +250,12 @@ impl<'a> Replay<'a> {
         let (leaf, hello) = self.fetch(&seen, "what was shown", shown)?;
         let (bundles, revoked) = (self.bundles(bundles)?, self.revoked(revoked)?);
         let verified = hello.and_then(|hello| verify(&leaf, &hello, &bundles, &revoked, self.server, now));
-        Ok(verified.map(Rc::new).map_err(|refusal: Refusal| refusal.name()).inspect(|grant| {
+        Ok(verified.map(Rc::new).map_err(|refusal: CredentialRefusal| refusal.name()).inspect(|grant| {
             self.grants.insert(key, (now, grant.clone()));
         }))
     }
 
-    fn acl(&mut self, of: &Hash) -> Result<Rc<Acl>, Difference> {
+    fn acl(&mut self, of: &Hash) -> Result<Rc<Acl>, ReplayDifference> {
         if let Some(acl) = self.acls.get(of) {
             return Ok(acl.clone());
         }
@@ -260,19 +265,19 @@ impl<'a> Replay<'a> {
         Ok(acl)
     }
 
-    fn bundles(&mut self, of: &[Hash]) -> Result<Rc<Bundles>, Difference> {
+    fn bundles(&mut self, of: &[Hash]) -> Result<Rc<Bundles>, ReplayDifference> {
         if let Some(bundles) = self.bundles.get(of) {
             return Ok(bundles.clone());
         }
-        let read = |bytes: &[u8]| Bundle::read_unverified(bytes).ok();
-        let bundles: Result<Bundles, Difference> =
+        let read = |bytes: &[u8]| DomainBundle::read_unverified(bytes).ok();
+        let bundles: Result<Bundles, ReplayDifference> =
             of.iter().map(|hash| self.fetch(hash, "a trust bundle", read)).collect();
         let bundles = Rc::new(bundles?);
         self.bundles.insert(of.to_vec(), bundles.clone());
         Ok(bundles)
     }
 
-    fn revoked(&mut self, of: &Hash) -> Result<Rc<Revoked>, Difference> {
+    fn revoked(&mut self, of: &Hash) -> Result<Rc<Revoked>, ReplayDifference> {
         if let Some(revoked) = self.revoked.get(of) {
             return Ok(revoked.clone());
         }
@@ -288,24 +293,24 @@ impl<'a> Replay<'a> {
         of: &Hash,
         what: &'static str,
         read: impl FnOnce(&[u8]) -> Option<T>,
-    ) -> Result<T, Difference> {
-        let bytes = (self.fetch)(of).ok_or(Difference::EvidenceMissing { what, hash: *of })?;
+    ) -> Result<T, ReplayDifference> {
+        let bytes = (self.fetch)(of).ok_or(ReplayDifference::EvidenceMissing { what, hash: *of })?;
         if hash(&bytes) != *of {
-            return Err(Difference::EvidenceChanged { what, hash: *of });
+            return Err(ReplayDifference::EvidenceChanged { what, hash: *of });
         }
-        read(&bytes).ok_or(Difference::EvidenceUnreadable { what, hash: *of })
+        read(&bytes).ok_or(ReplayDifference::EvidenceUnreadable { what, hash: *of })
     }
 }
 
-fn same_peer(decision: &Decision, grant: &Grant) -> Result<(), Difference> {
+fn same_peer(decision: &LoggedDecision, grant: &SessionGrant) -> Result<(), ReplayDifference> {
     if decision.peer.as_ref() == Some(&grant.acts_as) {
         return Ok(());
     }
-    Err(Difference::Peer { recorded: decision.peer.clone(), now: grant.acts_as.clone() })
+    Err(ReplayDifference::Peer { recorded: decision.peer.clone(), now: grant.acts_as.clone() })
 }
 
 /// Rights to an object under all of its names.
-fn rights(grant: &Grant, acl: &Acl, paths: &[Path]) -> Rights {
+fn rights(grant: &SessionGrant, acl: &Acl, paths: &[ObjectPath]) -> Rights {
     let each = paths.iter().map(|path| grant.rights(acl, path));
     let all = |one: Rights, other: Rights| Rights {
         operations: one.operations.and(other.operations),

@@ -4,17 +4,17 @@
 
 use super::{Piece, bytes, confirmation, confirmed, name, open, peek, seal, text, uint};
 use crate::key::{PublicKey, SecretKey, Serial};
-use crate::name::{Kind, Name};
-use crate::refusal::Refusal;
+use crate::name::{PrincipalKind, PrincipalName};
+use crate::refusal::CredentialRefusal;
 use ciborium::Value;
 
 const LABEL: &[u8] = b"bakeoff-identity/1";
 
 /// Content of an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct IdentityContent {
     /// The name.
-    pub name: Name,
+    pub name: PrincipalName,
     /// The key that it certifies.
     pub key: PublicKey,
     /// Its number.
@@ -25,12 +25,12 @@ pub struct Identity {
     pub until_unix_s: u64,
 }
 
-impl Identity {
+impl IdentityContent {
     /// Its bytes, signed by the domain's CA, or for a role by its owner.
     ///
     /// # Errors
     /// It would be refused.
-    pub fn seal(&self, key: &SecretKey) -> Result<Vec<u8>, Refusal> {
+    pub fn seal(&self, key: &SecretKey) -> Result<Vec<u8>, CredentialRefusal> {
         let claims = vec![
             (1, Value::Text(signer(&self.name))),
             (2, text(&self.name)),
@@ -48,7 +48,7 @@ impl Identity {
     ///
     /// # Errors
     /// It is refused, by name; whether it is valid now is not checked.
-    pub fn open(bytes: &[u8], name: &Name, keys: &[PublicKey]) -> Result<Self, Refusal> {
+    pub fn open(bytes: &[u8], name: &PrincipalName, keys: &[PublicKey]) -> Result<Self, CredentialRefusal> {
         Self::read(bytes, name, keys, Piece::of("the identity").by(name))
     }
 
@@ -56,17 +56,17 @@ impl Identity {
     ///
     /// # Errors
     /// They are malformed.
-    pub fn peek(bytes: &[u8]) -> Result<(Name, PublicKey), Refusal> {
+    pub fn peek(bytes: &[u8]) -> Result<(PrincipalName, PublicKey), CredentialRefusal> {
         let mut claims = peek(bytes, Piece::of("the identity"))?;
         Ok((claims.take(2, name)?, claims.take(8, confirmed)?))
     }
 
     pub(crate) fn read(
         statement: &[u8],
-        expected: &Name,
+        expected: &PrincipalName,
         keys: &[PublicKey],
         of: Piece<'_>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, CredentialRefusal> {
         let mut claims = open(LABEL, statement, keys, of)?;
         let signed_by = claims.take(1, |value| value.into_text().ok())?;
         let found = Self {
@@ -78,17 +78,21 @@ impl Identity {
         };
         claims.end()?;
         if signed_by != signer(&found.name) || found.name.domain() != expected.domain() {
-            return Err(of.refuse(Refusal::NotItsDomain));
+            return Err(of.refuse(CredentialRefusal::NotItsDomain));
         }
         if found.name != *expected {
-            return Err(of.refuse(Refusal::WrongHolder));
+            return Err(of.refuse(CredentialRefusal::WrongHolder));
         }
         // A group signs nothing: its members do.
-        if found.name.kind() == Kind::Group { Err(of.refuse(Refusal::Malformed)) } else { Ok(found) }
+        if found.name.kind() == PrincipalKind::Group {
+            Err(of.refuse(CredentialRefusal::Malformed))
+        } else {
+            Ok(found)
+        }
     }
 }
 
 /// Name of the signer of this name's identity, as it stands in it.
-fn signer(name: &Name) -> String {
+fn signer(name: &PrincipalName) -> String {
     name.owner().map_or_else(|| name.domain().to_string(), |owner| owner.to_string())
 }

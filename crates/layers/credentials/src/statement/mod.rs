@@ -9,15 +9,15 @@ mod identity;
 mod status;
 mod transfer;
 
-pub use identity::Identity;
-pub use status::Status;
+pub use identity::IdentityContent;
+pub use status::StatusContent;
 pub(crate) use transfer::left;
-pub use transfer::{Audience, Scope, Transfer, Wish};
+pub use transfer::{Audience, DelegationScope, Transfer, TransferRequest};
 
 use crate::cbor;
 use crate::key::{PublicKey, SecretKey};
-use crate::name::Name;
-use crate::refusal::{Piece, Refusal};
+use crate::name::PrincipalName;
+use crate::refusal::{CredentialRefusal, Piece};
 use ciborium::Value;
 use coset::{AsCborValue, CoseSign1, CoseSign1Builder, HeaderBuilder, TaggedCborSerializable, iana};
 
@@ -28,36 +28,45 @@ pub(crate) const MOST_BYTES: usize = 4096;
 const HEADER: [u8; 3] = [0xa1, 0x01, 0x27];
 
 /// Opens a statement that one of `keys` must have signed.
-fn open<'a>(label: &[u8], bytes: &[u8], keys: &[PublicKey], of: Piece<'a>) -> Result<Claims<'a>, Refusal> {
+fn open<'a>(
+    label: &[u8],
+    bytes: &[u8],
+    keys: &[PublicKey],
+    of: Piece<'a>,
+) -> Result<Claims<'a>, CredentialRefusal> {
     let statement = envelope(bytes, &of)?;
     let signed = |key: &PublicKey| {
         let check = |signature: &[u8], message: &[u8]| key.signed(message, signature).then_some(()).ok_or(());
         statement.verify_signature(label, check).is_ok()
     };
     if !keys.iter().any(signed) {
-        return Err(of.refuse(Refusal::BadSignature));
+        return Err(of.refuse(CredentialRefusal::BadSignature));
     }
     Claims::read(statement.payload.as_deref().unwrap_or_default(), of)
 }
 
 /// The same without checking the signature: for its holder, who wants to see its content.
-fn peek<'a>(bytes: &[u8], of: Piece<'a>) -> Result<Claims<'a>, Refusal> {
+fn peek<'a>(bytes: &[u8], of: Piece<'a>) -> Result<Claims<'a>, CredentialRefusal> {
     Claims::read(envelope(bytes, &of)?.payload.as_deref().unwrap_or_default(), of)
 }
 
-fn envelope(bytes: &[u8], of: &Piece<'_>) -> Result<CoseSign1, Refusal> {
+fn envelope(bytes: &[u8], of: &Piece<'_>) -> Result<CoseSign1, CredentialRefusal> {
     let Value::Tag(CoseSign1::TAG, inner) = cbor::read(bytes, MOST_BYTES, of)? else {
-        return Err(of.refuse(Refusal::Malformed));
+        return Err(of.refuse(CredentialRefusal::Malformed));
     };
     let parts = inner.as_array().map(Vec::as_slice);
     let Some([Value::Bytes(header), Value::Map(more), Value::Bytes(_), Value::Bytes(_)]) = parts else {
-        return Err(of.refuse(Refusal::Malformed));
+        return Err(of.refuse(CredentialRefusal::Malformed));
     };
     if header.as_slice() != HEADER || !more.is_empty() {
         let other = header.starts_with(&HEADER[..2]) && header.as_slice() != HEADER;
-        return Err(of.refuse(if other { Refusal::UnknownAlgorithm } else { Refusal::OddHeader }));
+        return Err(of.refuse(if other {
+            CredentialRefusal::UnknownAlgorithm
+        } else {
+            CredentialRefusal::OddHeader
+        }));
     }
-    CoseSign1::from_cbor_value(*inner).map_err(|_| of.refuse(Refusal::Malformed))
+    CoseSign1::from_cbor_value(*inner).map_err(|_| of.refuse(CredentialRefusal::Malformed))
 }
 
 /// Signs claims, which must be in the order of their keys' bytes.
@@ -66,14 +75,14 @@ fn seal(
     claims: Vec<(i64, Value)>,
     key: &SecretKey,
     of: &Piece<'_>,
-) -> Result<Vec<u8>, Refusal> {
+) -> Result<Vec<u8>, CredentialRefusal> {
     let claims = claims.into_iter().map(|(key, value)| (Value::from(key), value)).collect();
     let statement = CoseSign1Builder::new()
         .protected(HeaderBuilder::new().algorithm(iana::Algorithm::EdDSA).build())
         .payload(cbor::write(&Value::Map(claims)))
         .create_signature(label, |message| key.sign(message))
         .build();
-    statement.to_tagged_vec().map_err(|_| of.refuse(Refusal::Malformed))
+    statement.to_tagged_vec().map_err(|_| of.refuse(CredentialRefusal::Malformed))
 }
 
 /// Claims of a statement, extracted one by one.
@@ -83,18 +92,18 @@ struct Claims<'a> {
 }
 
 impl<'a> Claims<'a> {
-    fn read(payload: &[u8], of: Piece<'a>) -> Result<Self, Refusal> {
+    fn read(payload: &[u8], of: Piece<'a>) -> Result<Self, CredentialRefusal> {
         match cbor::read(payload, MOST_BYTES, &of)? {
             Value::Map(left) => Ok(Self { left, of }),
-            _ => Err(of.refuse(Refusal::Malformed)),
+            _ => Err(of.refuse(CredentialRefusal::Malformed)),
         }
     }
 
     /// Extracts a claim that must be present and be accepted by `read`.
-    fn take<T>(&mut self, label: i64, read: impl FnOnce(Value) -> Option<T>) -> Result<T, Refusal> {
+    fn take<T>(&mut self, label: i64, read: impl FnOnce(Value) -> Option<T>) -> Result<T, CredentialRefusal> {
         let at = self.left.iter().position(|(key, _)| *key == Value::from(label));
         let value = at.map(|at| self.left.remove(at).1);
-        value.and_then(read).ok_or_else(|| self.of.refuse(Refusal::Malformed))
+        value.and_then(read).ok_or_else(|| self.of.refuse(CredentialRefusal::Malformed))
     }
 
     /// The same for a list of 1 to `most`.
@@ -103,18 +112,18 @@ impl<'a> Claims<'a> {
         label: i64,
         most: usize,
         read: impl FnMut(Value) -> Option<T>,
-    ) -> Result<Vec<T>, Refusal> {
+    ) -> Result<Vec<T>, CredentialRefusal> {
         let items = self.take(label, |value| value.into_array().ok().filter(|items| !items.is_empty()))?;
         if items.len() > most {
-            return Err(self.of.refuse(Refusal::TooLarge));
+            return Err(self.of.refuse(CredentialRefusal::TooLarge));
         }
         let read: Option<Vec<T>> = items.into_iter().map(read).collect();
-        read.ok_or_else(|| self.of.refuse(Refusal::Malformed))
+        read.ok_or_else(|| self.of.refuse(CredentialRefusal::Malformed))
     }
 
     /// Checks that no claim is left: an unknown one is refused.
-    fn end(self) -> Result<(), Refusal> {
-        if self.left.is_empty() { Ok(()) } else { Err(self.of.refuse(Refusal::UnknownClaim)) }
+    fn end(self) -> Result<(), CredentialRefusal> {
+        if self.left.is_empty() { Ok(()) } else { Err(self.of.refuse(CredentialRefusal::UnknownClaim)) }
     }
 }
 
@@ -126,7 +135,7 @@ pub(crate) fn bytes<const N: usize>(value: Value) -> Option<[u8; N]> {
     value.into_bytes().ok()?.try_into().ok()
 }
 
-pub(crate) fn name(value: Value) -> Option<Name> {
+pub(crate) fn name(value: Value) -> Option<PrincipalName> {
     value.as_text()?.parse().ok()
 }
 
@@ -152,9 +161,9 @@ fn text(value: impl std::fmt::Display) -> Value {
 }
 
 /// Checks that it is now within two times, in seconds since 1970; the second is the first one outside.
-pub(crate) fn within(from: u64, until: u64, now: u64, of: &Piece<'_>) -> Result<(), Refusal> {
+pub(crate) fn within(from: u64, until: u64, now: u64, of: &Piece<'_>) -> Result<(), CredentialRefusal> {
     if now < from {
-        return Err(of.refuse(Refusal::NotYetValid));
+        return Err(of.refuse(CredentialRefusal::NotYetValid));
     }
-    if now < until { Ok(()) } else { Err(of.refuse(Refusal::Expired)) }
+    if now < until { Ok(()) } else { Err(of.refuse(CredentialRefusal::Expired)) }
 }

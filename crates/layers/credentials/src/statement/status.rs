@@ -5,7 +5,7 @@
 use super::{Piece, bytes, open, seal, text, uint};
 use crate::key::{PublicKey, SecretKey, Serial};
 use crate::name::Domain;
-use crate::refusal::Refusal;
+use crate::refusal::CredentialRefusal;
 use ciborium::Value;
 
 const LABEL: &[u8] = b"bakeoff-status/1";
@@ -17,7 +17,7 @@ const EPOCH: i64 = -70011;
 
 /// Content of a status.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Status {
+pub struct StatusContent {
     /// Domain of the agent.
     pub domain: Domain,
     /// Time at which it was made, in seconds since 1970.
@@ -30,12 +30,12 @@ pub struct Status {
     pub epoch: u64,
 }
 
-impl Status {
+impl StatusContent {
     /// Its bytes, signed by the domain's agent.
     ///
     /// # Errors
     /// It would be refused.
-    pub fn seal(&self, key: &SecretKey) -> Result<Vec<u8>, Refusal> {
+    pub fn seal(&self, key: &SecretKey) -> Result<Vec<u8>, CredentialRefusal> {
         let claims = vec![
             (1, text(&self.domain)),
             (4, self.until_unix_s.into()),
@@ -52,7 +52,7 @@ impl Status {
     ///
     /// # Errors
     /// It is refused, by name; whether it is valid now is not checked.
-    pub fn open(bytes: &[u8], domain: &Domain, keys: &[PublicKey]) -> Result<Self, Refusal> {
+    pub fn open(bytes: &[u8], domain: &Domain, keys: &[PublicKey]) -> Result<Self, CredentialRefusal> {
         Self::read(bytes, domain, keys, Piece::of("the status").by(domain))
     }
 
@@ -61,7 +61,7 @@ impl Status {
         domain: &Domain,
         keys: &[PublicKey],
         of: Piece<'_>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, CredentialRefusal> {
         let mut claims = open(LABEL, statement, keys, of)?;
         let found = Self {
             domain: claims.take(1, |value| value.as_text()?.parse().ok())?,
@@ -72,7 +72,7 @@ impl Status {
         };
         claims.end()?;
         if found.domain != *domain {
-            return Err(of.refuse(Refusal::NotItsDomain));
+            return Err(of.refuse(CredentialRefusal::NotItsDomain));
         }
         Ok(found)
     }

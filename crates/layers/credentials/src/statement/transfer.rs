@@ -5,10 +5,10 @@
 
 use super::{Claims, Piece, bytes, confirmation, confirmed, name, open, or_null, peek, seal, text, uint};
 use crate::key::{Hash, PublicKey, SecretKey, Serial, hash};
-use crate::name::{Domain, Name};
+use crate::name::{Domain, PrincipalName};
 use crate::operation::{Operation, Operations};
-use crate::path::Prefix;
-use crate::refusal::Refusal;
+use crate::path::PathPrefix;
+use crate::refusal::CredentialRefusal;
 use ciborium::Value;
 use std::fmt;
 
@@ -29,7 +29,7 @@ const GIVER_KEY: i64 = -70004;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Audience {
     /// One server.
-    Server(Name),
+    Server(PrincipalName),
     /// All servers of a domain.
     Domain(Domain),
 }
@@ -43,7 +43,7 @@ impl Audience {
         }
     }
 
-    fn holds(&self, server: &Name) -> bool {
+    fn holds(&self, server: &PrincipalName) -> bool {
         match self {
             Self::Server(own) => own == server,
             Self::Domain(own) => own == server.domain(),
@@ -62,16 +62,16 @@ impl fmt::Display for Audience {
 
 /// Unit of delegation: operations on a path and everything below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Scope {
+pub struct DelegationScope {
     /// The path.
-    pub path: Prefix,
+    pub path: PathPrefix,
     /// The operations.
     pub operations: Operations,
     /// Limit on bytes written by it; `None` for no limit.
     pub most_bytes: Option<u64>,
 }
 
-impl Scope {
+impl DelegationScope {
     fn is_within(&self, held: &Self) -> bool {
         held.path.covers(self.path.names())
             && self.operations.is_within(held.operations)
@@ -83,7 +83,7 @@ impl Scope {
         let [path, operations, most_bytes] = parts;
         let names = path.into_array().ok()?.into_iter().map(|name| name.into_text().ok());
         Some(Self {
-            path: Prefix::of(names.collect::<Option<_>>()?)?,
+            path: PathPrefix::of(names.collect::<Option<_>>()?)?,
             operations: Operations::of_bits(uint(operations)?)?,
             most_bytes: or_null(uint)(most_bytes)?,
         })
@@ -98,15 +98,15 @@ impl Scope {
 
 /// Request for a transfer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Wish {
+pub struct TransferRequest {
     /// Name of the receiver, if it is known.
-    pub receiver: Option<Name>,
+    pub receiver: Option<PrincipalName>,
     /// Key of the receiver.
     pub key: PublicKey,
     /// Servers that it is for.
     pub audience: Vec<Audience>,
     /// The delegated scopes.
-    pub grants: Vec<Scope>,
+    pub grants: Vec<DelegationScope>,
     /// Start, in seconds since 1970.
     pub from_unix_s: u64,
     /// End, in seconds since 1970.
@@ -119,11 +119,11 @@ pub struct Wish {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The giver.
-    pub giver: Name,
+    pub giver: PrincipalName,
     /// Thumbprint of the giver's key.
     pub giver_key: Hash,
     /// Scopes, receiver and times.
-    pub wish: Wish,
+    pub wish: TransferRequest,
     /// Its number.
     pub serial: Serial,
     /// SHA-256 of the giver's own transfer, if the giver hands on delegated rights.
@@ -136,12 +136,12 @@ impl Transfer {
     /// # Errors
     /// Every verifier would refuse it: wider or longer than the held one, or the held one belongs to another.
     pub fn give(
-        wish: &Wish,
-        giver: &Name,
+        wish: &TransferRequest,
+        giver: &PrincipalName,
         key: &SecretKey,
         held: Option<&[u8]>,
         serial: Serial,
-    ) -> Result<Vec<u8>, Refusal> {
+    ) -> Result<Vec<u8>, CredentialRefusal> {
         let of = Piece::of("the transfer").by(giver);
         let given = Self {
             giver: giver.clone(),
@@ -154,7 +154,7 @@ impl Transfer {
             let held = Self::of_claims(peek(held, Piece::of("the held transfer"))?)?;
             let named = held.wish.receiver.as_ref().is_none_or(|receiver| receiver == giver);
             if held.wish.key != key.public() || !named {
-                return Err(Piece::of("the held transfer").refuse(Refusal::WrongHolder));
+                return Err(Piece::of("the held transfer").refuse(CredentialRefusal::WrongHolder));
             }
             given.is_narrower(&held, &of)?;
         }
@@ -167,7 +167,7 @@ impl Transfer {
     ///
     /// # Errors
     /// It is refused, by name; whether it is valid now and follows from another is not checked.
-    pub fn open(bytes: &[u8], giver: &Name, key: PublicKey) -> Result<Self, Refusal> {
+    pub fn open(bytes: &[u8], giver: &PrincipalName, key: PublicKey) -> Result<Self, CredentialRefusal> {
         Self::read(bytes, giver, key, Piece::of("the transfer").by(giver))
     }
 
@@ -175,55 +175,55 @@ impl Transfer {
     ///
     /// # Errors
     /// They are malformed.
-    pub fn peek(bytes: &[u8]) -> Result<Self, Refusal> {
+    pub fn peek(bytes: &[u8]) -> Result<Self, CredentialRefusal> {
         Self::of_claims(peek(bytes, Piece::of("the transfer"))?)
     }
 
     /// The same, as a piece of the shown credentials.
     pub(crate) fn read(
         statement: &[u8],
-        giver: &Name,
+        giver: &PrincipalName,
         key: PublicKey,
         of: Piece<'_>,
-    ) -> Result<Self, Refusal> {
+    ) -> Result<Self, CredentialRefusal> {
         let found = Self::of_claims(open(LABEL, statement, &[key], of)?)?;
         if found.giver != *giver {
-            return Err(of.refuse(Refusal::WrongHolder));
+            return Err(of.refuse(CredentialRefusal::WrongHolder));
         }
         if found.giver_key != key.thumbprint() {
-            return Err(of.refuse(Refusal::Spliced));
+            return Err(of.refuse(CredentialRefusal::Spliced));
         }
-        if found.wish.hops > MOST_HOPS { Err(of.refuse(Refusal::TooDeep)) } else { Ok(found) }
+        if found.wish.hops > MOST_HOPS { Err(of.refuse(CredentialRefusal::TooDeep)) } else { Ok(found) }
     }
 
     /// Whether it is for this server.
-    pub(crate) fn is_for(&self, server: &Name) -> bool {
+    pub(crate) fn is_for(&self, server: &PrincipalName) -> bool {
         self.wish.audience.iter().any(|audience| audience.holds(server))
     }
 
     /// Refuses it unless it hands on no more than `held` does, for no longer.
-    pub(crate) fn is_narrower(&self, held: &Self, of: &Piece<'_>) -> Result<(), Refusal> {
-        let inside = |own: &Scope| held.wish.grants.iter().any(|held| own.is_within(held));
+    pub(crate) fn is_narrower(&self, held: &Self, of: &Piece<'_>) -> Result<(), CredentialRefusal> {
+        let inside = |own: &DelegationScope| held.wish.grants.iter().any(|held| own.is_within(held));
         if self.wish.hops >= held.wish.hops || !self.wish.grants.iter().all(inside) {
-            return Err(of.refuse(Refusal::Widened));
+            return Err(of.refuse(CredentialRefusal::Widened));
         }
         if self.wish.until_unix_s > held.wish.until_unix_s {
-            return Err(of.refuse(Refusal::LongerLived));
+            return Err(of.refuse(CredentialRefusal::LongerLived));
         }
         Ok(())
     }
 
-    fn of_claims(mut claims: Claims<'_>) -> Result<Self, Refusal> {
+    fn of_claims(mut claims: Claims<'_>) -> Result<Self, CredentialRefusal> {
         let audience = |value: Value| value.as_text().and_then(Audience::parse);
         let found = Self {
             giver: claims.take(1, name)?,
-            wish: Wish {
+            wish: TransferRequest {
                 receiver: claims.take(2, or_null(name))?,
                 audience: claims.list(3, MOST_AUDIENCES, audience)?,
                 until_unix_s: claims.take(4, uint)?,
                 from_unix_s: claims.take(5, uint)?,
                 key: claims.take(8, confirmed)?,
-                grants: claims.list(GRANTS, MOST_GRANTS, Scope::of_value)?,
+                grants: claims.list(GRANTS, MOST_GRANTS, DelegationScope::of_value)?,
                 hops: claims.take(HOPS, |value| uint(value)?.try_into().ok())?,
             },
             serial: claims.take(7, bytes).map(Serial)?,
@@ -244,7 +244,7 @@ impl Transfer {
             (5, wish.from_unix_s.into()),
             (7, Value::Bytes(self.serial.0.to_vec())),
             (8, confirmation(wish.key)),
-            (GRANTS, Value::Array(wish.grants.iter().map(Scope::to_value).collect())),
+            (GRANTS, Value::Array(wish.grants.iter().map(DelegationScope::to_value).collect())),
             (HOPS, wish.hops.into()),
             (PARENT, self.parent.map_or(Value::Null, |hash| Value::Bytes(hash.to_vec()))),
             (GIVER_KEY, Value::Bytes(self.giver_key.to_vec())),
@@ -253,7 +253,7 @@ impl Transfer {
 }
 
 /// Operations and byte limit that the scopes of one transfer leave at a path.
-pub(crate) fn left(scopes: &[Scope], path: &[impl AsRef<[u8]>]) -> (Operations, Option<u64>) {
+pub(crate) fn left(scopes: &[DelegationScope], path: &[impl AsRef<[u8]>]) -> (Operations, Option<u64>) {
     let here = || scopes.iter().filter(|scope| scope.path.covers(path));
     let operations = here().fold(Operations::NONE, |all, scope| all.or(scope.operations));
     let writing = || here().filter(|scope| scope.operations.has(Operation::Write));

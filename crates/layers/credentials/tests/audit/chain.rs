@@ -3,7 +3,8 @@
 use crate::world::{Log, NOW, World};
 use bakeoff_layers_credentials::Revoked;
 use bakeoff_layers_credentials::audit::{
-    About, Chain, Checkpoint, Decision, Keys, Outcome, Reader, Record, Wrong,
+    AuditFaultKind, AuditOutcome, Checkpoint, CheckpointKeys, DecisionRecord, DecisionSubject, LogEnd,
+    LoggedDecision, SegmentReader,
 };
 use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::operation::Operations;
@@ -18,16 +19,21 @@ fn log(world: &World) -> Log {
     for number in 0..RECORDS {
         let path = vec![b"projects".to_vec(), format!("file {number}").into_bytes(), vec![0xff, 0x00]];
         let outcome = match number % 2 {
-            0 => Outcome::Allowed { line: number },
-            _ => Outcome::Refused { refusal: "denied".into() },
+            0 => AuditOutcome::Allowed { line: number },
+            _ => AuditOutcome::Refused { refusal: "denied".into() },
         };
         let rights = Rights { operations: Operations::ALL, most_bytes: (number % 3 == 0).then_some(number) };
         let about = match number % 4 {
-            0 => About::Admitted { until_unix_s: NOW + number },
-            1 => About::NotAdmitted { refusal: "spliced".into() },
-            _ => About::Object { paths: vec![path, vec![]], asked: Operations::NONE, rights, outcome },
+            0 => DecisionSubject::Admitted { until_unix_s: NOW + number },
+            1 => DecisionSubject::NotAdmitted { refusal: "spliced".into() },
+            _ => DecisionSubject::Object {
+                paths: vec![path, vec![]],
+                asked: Operations::NONE,
+                rights,
+                outcome,
+            },
         };
-        log.add(&Decision {
+        log.add(&LoggedDecision {
             time_unix_s: NOW,
             session: 3,
             peer: (number % 3 > 0).then(|| world.people[0].name.clone()),
@@ -42,18 +48,18 @@ fn log(world: &World) -> Log {
 /// Findings in a segment, and its end.
 fn read(
     bytes: &[u8],
-    keys: &Keys,
+    keys: &CheckpointKeys,
     checkpoints: &[Checkpoint],
-) -> (Chain, Option<u64>, Vec<Wrong>, Vec<Record>) {
+) -> (LogEnd, Option<u64>, Vec<AuditFaultKind>, Vec<DecisionRecord>) {
     let mut records = Vec::new();
-    let mut reader = Reader::new(keys.start(), checkpoints.to_vec());
+    let mut reader = SegmentReader::new(keys.start(), checkpoints.to_vec());
     reader.segment(0, bytes, |record| records.push(record));
     let (end, half, findings) = reader.end();
     let wrong = findings.into_iter().map(|finding| finding.wrong).collect();
     (end, half.map(|half| half.bytes), wrong, records)
 }
 
-fn wrong(bytes: &[u8], keys: &Keys, checkpoints: &[Checkpoint]) -> Vec<Wrong> {
+fn wrong(bytes: &[u8], keys: &CheckpointKeys, checkpoints: &[Checkpoint]) -> Vec<AuditFaultKind> {
     read(bytes, keys, checkpoints).2
 }
 
@@ -68,9 +74,9 @@ fn what_was_written_is_read_and_has_one_spelling() {
     records.iter().for_each(|record| again.add(&record.decision));
     assert_eq!(again.bytes(), log.bytes());
     let record = &log.frames[2][4..log.frames[2].len() - 32];
-    assert_eq!(Record::read(record).as_ref(), Some(&records[2]));
-    assert_eq!(Record::read(&[record, &[0]].concat()), None, "trailing bytes");
-    assert_eq!(Record::read(&record[..record.len() - 1]), None);
+    assert_eq!(DecisionRecord::read(record).as_ref(), Some(&records[2]));
+    assert_eq!(DecisionRecord::read(&[record, &[0]].concat()), None, "trailing bytes");
+    assert_eq!(DecisionRecord::read(&record[..record.len() - 1]), None);
 }
 
 #[test]
@@ -87,7 +93,7 @@ fn a_changed_byte_is_found_at_its_record() {
                 if offset < 4 {
                     assert!(!wrong.is_empty() || half.is_some(), "a length, {victim} {offset}");
                 } else {
-                    assert_eq!(wrong, [Wrong::Changed(victim as u64)], "{victim} {offset} {bit}");
+                    assert_eq!(wrong, [AuditFaultKind::Changed(victim as u64)], "{victim} {offset} {bit}");
                 }
             }
         }
@@ -109,17 +115,17 @@ fn a_removed_a_repeated_and_a_swapped_record_are_told_apart() {
             with(&|frames| {
                 frames.remove(at);
             }),
-            [Wrong::Removed { first: number, last: number }]
+            [AuditFaultKind::Removed { first: number, last: number }]
         );
-        assert_eq!(with(&|frames| frames.insert(at + 1, frames[at])), [Wrong::Repeated(number)]);
+        assert_eq!(with(&|frames| frames.insert(at + 1, frames[at])), [AuditFaultKind::Repeated(number)]);
         for (other, found) in (at + 1..12).zip(number + 1..) {
             let swapped = with(&|frames| frames.swap(at, other));
-            assert_eq!(swapped, [Wrong::Swapped { expected: number, found }]);
+            assert_eq!(swapped, [AuditFaultKind::Swapped { expected: number, found }]);
         }
     }
-    assert_eq!(with(&|frames| drop(frames.drain(3..8))), [Wrong::Removed { first: 3, last: 7 }]);
-    assert_eq!(with(&|frames| frames.truncate(9)), [Wrong::Cut { have: 9, said: 12 }]);
-    assert_eq!(with(&|frames| frames.clear()), [Wrong::Cut { have: 0, said: 12 }]);
+    assert_eq!(with(&|frames| drop(frames.drain(3..8))), [AuditFaultKind::Removed { first: 3, last: 7 }]);
+    assert_eq!(with(&|frames| frames.truncate(9)), [AuditFaultKind::Cut { have: 9, said: 12 }]);
+    assert_eq!(with(&|frames| frames.clear()), [AuditFaultKind::Cut { have: 0, said: 12 }]);
 }
 
 #[test]
@@ -136,12 +142,15 @@ fn a_log_that_was_made_anew_is_found_by_a_checkpoint_from_elsewhere() {
     };
     let without = anew(&|number| number != 2);
     assert_eq!(wrong(&without, &world.keys(), &[]), [], "its links are right");
-    assert_eq!(wrong(&without, &world.keys(), std::slice::from_ref(&elsewhere)), [Wrong::Rewritten(8)]);
+    assert_eq!(
+        wrong(&without, &world.keys(), std::slice::from_ref(&elsewhere)),
+        [AuditFaultKind::Rewritten(8)]
+    );
     let shorter = anew(&|number| number < 5);
-    assert_eq!(wrong(&shorter, &world.keys(), &[elsewhere]), [Wrong::Cut { have: 5, said: 8 }]);
+    assert_eq!(wrong(&shorter, &world.keys(), &[elsewhere]), [AuditFaultKind::Cut { have: 5, said: 8 }]);
 
-    let of_another = Keys { server: "node:mail@home.example".parse().unwrap(), ..world.keys() };
-    assert_eq!(wrong(&log.bytes(), &of_another, &[]), [Wrong::OtherStart(0)]);
+    let of_another = CheckpointKeys { server: "node:mail@home.example".parse().unwrap(), ..world.keys() };
+    assert_eq!(wrong(&log.bytes(), &of_another, &[]), [AuditFaultKind::OtherStart(0)]);
 }
 
 #[test]
@@ -155,19 +164,19 @@ fn segments_hang_on_each_other() {
         [log.ends[8].head(), frames[9..].concat()].concat(),
     ];
     let wrong = |segments: &[&[u8]]| {
-        let mut reader = Reader::new(world.keys().start(), vec![Checkpoint(log.ends[11])]);
+        let mut reader = SegmentReader::new(world.keys().start(), vec![Checkpoint(log.ends[11])]);
         segments.iter().zip(0..).for_each(|(segment, number)| reader.segment(number, segment, drop));
         reader.end().2.into_iter().map(|finding| (finding.segment, finding.wrong)).collect::<Vec<_>>()
     };
     let [first, second, third] = segments.each_ref().map(Vec::as_slice);
     assert_eq!(wrong(&[first, second, third]), []);
-    assert_eq!(wrong(&[first, third]), [(1, Wrong::Removed { first: 4, last: 8 })]);
-    assert_eq!(wrong(&[second, third]), [(0, Wrong::Removed { first: 0, last: 3 })]);
+    assert_eq!(wrong(&[first, third]), [(1, AuditFaultKind::Removed { first: 4, last: 8 })]);
+    assert_eq!(wrong(&[second, third]), [(0, AuditFaultKind::Removed { first: 0, last: 3 })]);
     let cut = &second[..second.len() - 1];
-    let found = [(1, Wrong::HalfWithin(8)), (2, Wrong::Removed { first: 8, last: 8 })];
+    let found = [(1, AuditFaultKind::HalfWithin(8)), (2, AuditFaultKind::Removed { first: 8, last: 8 })];
     assert_eq!(wrong(&[first, cut, third]), found);
-    assert_eq!(wrong(&[first, first, third])[0], (1, Wrong::OtherStart(4)));
-    assert_eq!(wrong(&[first, &second[1..], third])[0], (1, Wrong::NoHead));
+    assert_eq!(wrong(&[first, first, third])[0], (1, AuditFaultKind::OtherStart(4)));
+    assert_eq!(wrong(&[first, &second[1..], third])[0], (1, AuditFaultKind::NoHead));
 }
 
 #[test]
@@ -193,13 +202,13 @@ proptest! {
     /// Any content of the directory is read to its end, and no more is found than is reported.
     #[test]
     fn arbitrary_bytes_are_read_without_harm(head: bool, size: u64, bytes: Vec<u8>) {
-        let keys = Keys { server: "node:files@home.example".parse().unwrap(), keys: Vec::new() };
-        let chain = Chain { size, ..keys.start() };
+        let keys = CheckpointKeys { server: "node:files@home.example".parse().unwrap(), keys: Vec::new() };
+        let chain = LogEnd { size, ..keys.start() };
         let bytes = if head { [chain.head(), bytes].concat() } else { bytes };
-        let mut reader = Reader::new(chain, Vec::new());
+        let mut reader = SegmentReader::new(chain, Vec::new());
         reader.segment(0, &bytes, drop);
         let (end, _, findings) = reader.end();
         prop_assert!(end.size >= size || !findings.is_empty());
-        let _ = Record::read(&bytes);
+        let _ = DecisionRecord::read(&bytes);
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::world::{Decider, Handed, Log, NOW, World};
 use bakeoff_layers_credentials::audit::{
-    About, Decision, Difference, Evidence, Outcome, Path, Reader, Record, Replay,
+    AuditOutcome, DecisionRecord, DecisionSubject, Evidence, LoggedDecision, ObjectPath, Replay,
+    ReplayDifference, SegmentReader,
 };
 use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_credentials::operation::Operations;
@@ -28,7 +29,7 @@ const ACLS: [&str; 3] = [
 ];
 const PATHS: [&[&str]; 6] = [&[], &["a"], &["a", "b"], &["a", "b", "c"], &["c"], &["\u{e9}"]];
 
-fn path(names: &[&str]) -> Path {
+fn path(names: &[&str]) -> ObjectPath {
     names.iter().map(|name| name.as_bytes().to_vec()).collect()
 }
 
@@ -74,27 +75,28 @@ fn random_log(world: &World) -> Log {
     log
 }
 
-fn records(world: &World, log: &Log) -> Vec<Record> {
+fn records(world: &World, log: &Log) -> Vec<DecisionRecord> {
     let mut records = Vec::new();
-    let mut reader = Reader::new(world.keys().start(), Vec::new());
+    let mut reader = SegmentReader::new(world.keys().start(), Vec::new());
     reader.segment(0, &log.bytes(), |record| records.push(record));
     assert_eq!(reader.end().2, []);
     records
 }
 
 /// The differences, each with the number of its record.
-fn replayed(world: &World, log: &Log) -> Vec<(u64, Difference)> {
+fn replayed(world: &World, log: &Log) -> Vec<(u64, ReplayDifference)> {
     let fetch = |hash: &Hash| log.evidence.get(hash).cloned();
     let mut replay = Replay::new(&world.server, &fetch);
-    let again = |record: Record| replay.again(&record).err().map(|difference| (record.number, difference));
+    let again =
+        |record: DecisionRecord| replay.again(&record).err().map(|difference| (record.number, difference));
     records(world, log).into_iter().filter_map(again).collect()
 }
 
 /// The same log, with decisions changed by its writer: its links are right.
-fn lying(world: &World, log: &Log, lie: impl Fn(u64, &mut Decision)) -> Log {
+fn lying(world: &World, log: &Log, lie: impl Fn(u64, &mut LoggedDecision)) -> Log {
     let mut other = Log::new(&world.keys());
     other.evidence.clone_from(&log.evidence);
-    for Record { number, mut decision, .. } in records(world, log) {
+    for DecisionRecord { number, mut decision, .. } in records(world, log) {
         lie(number, &mut decision);
         other.add(&decision);
     }
@@ -110,10 +112,10 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
     let kinds: HashSet<String> = records
         .iter()
         .map(|record| match &record.decision.about {
-            About::Admitted { .. } => "admitted".to_owned(),
-            About::NotAdmitted { refusal } => refusal.to_string(),
-            About::Object { outcome: Outcome::Allowed { .. }, .. } => "allowed".to_owned(),
-            About::Object { outcome: Outcome::Refused { refusal }, .. } => refusal.to_string(),
+            DecisionSubject::Admitted { .. } => "admitted".to_owned(),
+            DecisionSubject::NotAdmitted { refusal } => refusal.to_string(),
+            DecisionSubject::Object { outcome: AuditOutcome::Allowed { .. }, .. } => "allowed".to_owned(),
+            DecisionSubject::Object { outcome: AuditOutcome::Refused { refusal }, .. } => refusal.to_string(),
         })
         .collect();
     for kind in ["admitted", "allowed", "denied", "not-endorsed", "not-yet-valid", "revoked"] {
@@ -121,49 +123,53 @@ fn a_thousand_decisions_are_the_same_again_and_each_lie_is_found() {
     }
 
     // Somebody gets a right without being entitled to it.
-    let refused = |record: &&Record| {
-        matches!(&record.decision.about, About::Object { outcome: Outcome::Refused { .. }, .. })
+    let refused = |record: &&DecisionRecord| {
+        matches!(
+            &record.decision.about,
+            DecisionSubject::Object { outcome: AuditOutcome::Refused { .. }, .. }
+        )
     };
     let victim = records.iter().filter(refused).nth(17).unwrap().number;
     let wider = lying(&world, &log, |number, decision| {
-        if let (About::Object { asked, rights, outcome, .. }, true) = (&mut decision.about, number == victim)
+        if let (DecisionSubject::Object { asked, rights, outcome, .. }, true) =
+            (&mut decision.about, number == victim)
         {
             rights.operations = rights.operations.or(*asked);
-            *outcome = Outcome::Allowed { line: 1 };
+            *outcome = AuditOutcome::Allowed { line: 1 };
         }
     });
     assert!(
-        matches!(replayed(&world, &wider).as_slice(), [(number, Difference::Rights { .. })] if *number == victim)
+        matches!(replayed(&world, &wider).as_slice(), [(number, ReplayDifference::Rights { .. })] if *number == victim)
     );
     let allowed = lying(&world, &log, |number, decision| {
-        if let (About::Object { outcome, .. }, true) = (&mut decision.about, number == victim) {
-            *outcome = Outcome::Allowed { line: 1 };
+        if let (DecisionSubject::Object { outcome, .. }, true) = (&mut decision.about, number == victim) {
+            *outcome = AuditOutcome::Allowed { line: 1 };
         }
     });
     assert!(
-        matches!(replayed(&world, &allowed).as_slice(), [(number, Difference::Allowed { .. })] if *number == victim)
+        matches!(replayed(&world, &allowed).as_slice(), [(number, ReplayDifference::Allowed { .. })] if *number == victim)
     );
 
     // Somebody with revoked credentials is let in.
-    let revoked = |record: &&Record| matches!(&record.decision.about, About::NotAdmitted { refusal } if refusal == "revoked");
+    let revoked = |record: &&DecisionRecord| matches!(&record.decision.about, DecisionSubject::NotAdmitted { refusal } if refusal == "revoked");
     let victim = records.iter().find(revoked).unwrap().number;
     let let_in = lying(&world, &log, |number, decision| {
         if number == victim {
-            decision.about = About::Admitted { until_unix_s: NOW + 900 };
+            decision.about = DecisionSubject::Admitted { until_unix_s: NOW + 900 };
         }
     });
-    assert_eq!(replayed(&world, &let_in), [(victim, Difference::LetIn { now: "revoked" })]);
+    assert_eq!(replayed(&world, &let_in), [(victim, ReplayDifference::LetIn { now: "revoked" })]);
     let hidden = lying(&world, &log, |number, decision| {
         if number == victim {
-            decision.about = About::Admitted { until_unix_s: NOW + 900 };
+            decision.about = DecisionSubject::Admitted { until_unix_s: NOW + 900 };
             decision.shown = None;
         }
     });
-    assert_eq!(replayed(&world, &hidden), [(victim, Difference::NothingShown)]);
+    assert_eq!(replayed(&world, &hidden), [(victim, ReplayDifference::NothingShown)]);
 }
 
 /// Alice may read. She asks once to read and once to write.
-fn small_log(world: &World) -> (Log, Decision) {
+fn small_log(world: &World) -> (Log, LoggedDecision) {
     let mut log = Log::new(&world.keys());
     let revoked = Revoked::default();
     let decider = Decider {
@@ -184,38 +190,38 @@ fn small_log(world: &World) -> (Log, Decision) {
 fn every_other_lie_has_its_name() {
     let world = World::new();
     let (log, _) = small_log(&world);
-    let lie = |lie: &dyn Fn(u64, &mut Decision)| {
+    let lie = |lie: &dyn Fn(u64, &mut LoggedDecision)| {
         let found = replayed(&world, &lying(&world, &log, lie));
         found.into_iter().map(|(number, difference)| format!("{number} {difference}")).collect::<Vec<_>>()
     };
-    let about = |victim: u64, change: fn(&mut About)| {
+    let about = |victim: u64, change: fn(&mut DecisionSubject)| {
         lie(&move |number, decision| {
             if number == victim {
                 change(&mut decision.about);
             }
         })
     };
-    let until = about(0, |about| *about = About::Admitted { until_unix_s: NOW + 901 });
+    let until = about(0, |about| *about = DecisionSubject::Admitted { until_unix_s: NOW + 901 });
     assert_eq!(
         until,
         [format!("0 granted until {}, and now until {} (seconds since 1970)", NOW + 901, NOW + 900)]
     );
-    let kept_out = about(0, |about| *about = About::NotAdmitted { refusal: "spliced".into() });
+    let kept_out = about(0, |about| *about = DecisionSubject::NotAdmitted { refusal: "spliced".into() });
     assert_eq!(kept_out, ["0 refused as spliced, and now let in"]);
     let line = about(1, |about| {
-        if let About::Object { outcome, .. } = about {
-            *outcome = Outcome::Allowed { line: 1 };
+        if let DecisionSubject::Object { outcome, .. } = about {
+            *outcome = AuditOutcome::Allowed { line: 1 };
         }
     });
     assert_eq!(line, ["1 allowed by line 1 of the access list, and now by line 2"]);
     let refused = about(1, |about| {
-        if let About::Object { outcome, .. } = about {
-            *outcome = Outcome::Refused { refusal: "denied".into() };
+        if let DecisionSubject::Object { outcome, .. } = about {
+            *outcome = AuditOutcome::Refused { refusal: "denied".into() };
         }
     });
     assert_eq!(refused, ["1 read was refused as denied, and the rights are read"]);
     let elsewhere = about(2, |about| {
-        if let About::Object { paths, .. } = about {
+        if let DecisionSubject::Object { paths, .. } = about {
             paths.clear();
         }
     });
@@ -244,9 +250,9 @@ fn evidence_that_is_gone_or_changed_is_named() {
         log.evidence.remove(&of);
         let missing = replayed(&world, &log);
         assert_eq!(missing.len(), count, "{missing:?}");
-        assert_eq!(missing[0].1, Difference::EvidenceMissing { what, hash: of });
+        assert_eq!(missing[0].1, ReplayDifference::EvidenceMissing { what, hash: of });
         log.evidence.insert(of, b"something else".to_vec());
-        assert_eq!(replayed(&world, &log)[0].1, Difference::EvidenceChanged { what, hash: of });
+        assert_eq!(replayed(&world, &log)[0].1, ReplayDifference::EvidenceChanged { what, hash: of });
         log.evidence.clone_from(&whole);
     }
 }

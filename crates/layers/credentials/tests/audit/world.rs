@@ -2,17 +2,20 @@
 
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{
-    About, Chain, DENIED, Decision, Evidence, InForce, Keys, Outcome, Path,
+    AuditOutcome, CheckpointKeys, DENIED, DecisionSubject, Evidence, InForce, LogEnd, LoggedDecision,
+    ObjectPath,
 };
-use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
-use bakeoff_layers_credentials::grant::{Grant, Rights};
+use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle, Draft};
+use bakeoff_layers_credentials::grant::{Rights, SessionGrant};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, SecretKey, Serial, hash};
-use bakeoff_layers_credentials::leaf::{Order, make, make_root};
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::leaf::{NewLeaf, make, make_root};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::operation::Operations;
-use bakeoff_layers_credentials::path::Prefix;
-use bakeoff_layers_credentials::statement::{Audience, Identity, Scope, Status, Transfer, Wish};
+use bakeoff_layers_credentials::path::PathPrefix;
+use bakeoff_layers_credentials::statement::{
+    Audience, DelegationScope, IdentityContent, StatusContent, Transfer, TransferRequest,
+};
 use bakeoff_layers_credentials::{Revoked, verify};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,16 +24,16 @@ use std::sync::Arc;
 pub(crate) const NOW: u64 = 1_800_000_000;
 
 pub(crate) struct Person {
-    pub(crate) name: Name,
+    pub(crate) name: PrincipalName,
     pub(crate) key: SecretKey,
-    pub(crate) identity: Identity,
+    pub(crate) identity: IdentityContent,
     statement: Vec<u8>,
 }
 
 pub(crate) struct World {
     domain: Domain,
     agent: SecretKey,
-    pub(crate) server: Name,
+    pub(crate) server: PrincipalName,
     pub(crate) server_key: SecretKey,
     pub(crate) bundles: Bundles,
     pub(crate) people: Vec<Person>,
@@ -58,10 +61,10 @@ impl World {
             roots: &[root],
             addresses: &["agent.home.example:7440".to_owned()],
         };
-        let bundle = Bundle::read_unverified(draft.text().unwrap().as_bytes()).unwrap();
+        let bundle = DomainBundle::read_unverified(draft.text().unwrap().as_bytes()).unwrap();
         let person = |name: &str| {
             let key = SecretKey::generate().unwrap();
-            let identity = Identity {
+            let identity = IdentityContent {
                 name: format!("user:{name}@home.example").parse().unwrap(),
                 key: key.public(),
                 serial: Serial::random().unwrap(),
@@ -81,14 +84,19 @@ impl World {
         }
     }
 
-    pub(crate) fn keys(&self) -> Keys {
-        Keys { server: self.server.clone(), keys: vec![self.server_key.public()] }
+    pub(crate) fn keys(&self) -> CheckpointKeys {
+        CheckpointKeys { server: self.server.clone(), keys: vec![self.server_key.public()] }
     }
 
     /// Leaf and HELLO of a person.
-    pub(crate) fn shown(&self, who: usize, groups: &[Name], handed: Option<&Handed>) -> (Vec<u8>, Vec<u8>) {
+    pub(crate) fn shown(
+        &self,
+        who: usize,
+        groups: &[PrincipalName],
+        handed: Option<&Handed>,
+    ) -> (Vec<u8>, Vec<u8>) {
         let person = &self.people[who];
-        let order = Order {
+        let order = NewLeaf {
             identity: &person.identity,
             statement: &person.statement,
             groups,
@@ -108,12 +116,12 @@ impl World {
         hello.identities.push((first.name.clone(), first.statement.clone()));
         for (index, pair) in ways.windows(2).enumerate() {
             let (giver, receiver) = (&self.people[pair[0]], &self.people[pair[1]]);
-            let wish = Wish {
+            let wish = TransferRequest {
                 receiver: Some(receiver.name.clone()),
                 key: receiver.key.public(),
                 audience: vec![Audience::Server(self.server.clone())],
-                grants: vec![Scope {
-                    path: Prefix::parse(handed.path).unwrap(),
+                grants: vec![DelegationScope {
+                    path: PathPrefix::parse(handed.path).unwrap(),
                     operations: handed.operations,
                     most_bytes: handed.most_bytes,
                 }],
@@ -128,7 +136,7 @@ impl World {
             good.push(serial);
         }
         if handed.endorsed {
-            let status = Status {
+            let status = StatusContent {
                 domain: self.domain.clone(),
                 made_unix_s: NOW - 10,
                 until_unix_s: NOW + 300,
@@ -143,16 +151,16 @@ impl World {
 
 /// A log with its evidence, and the records by their frames.
 pub(crate) struct Log {
-    chain: Chain,
+    chain: LogEnd,
     head: Vec<u8>,
     pub(crate) frames: Vec<Vec<u8>>,
     /// End of the log after each record.
-    pub(crate) ends: Vec<Chain>,
+    pub(crate) ends: Vec<LogEnd>,
     pub(crate) evidence: HashMap<Hash, Vec<u8>>,
 }
 
 impl Log {
-    pub(crate) fn new(keys: &Keys) -> Self {
+    pub(crate) fn new(keys: &CheckpointKeys) -> Self {
         let chain = keys.start();
         Self { chain, head: chain.head(), frames: Vec::new(), ends: Vec::new(), evidence: HashMap::new() }
     }
@@ -171,7 +179,7 @@ impl Log {
         bundles: &Bundles,
         revoked: &Revoked,
     ) -> Arc<InForce> {
-        let bundles: Vec<&Bundle> = bundles.each().collect();
+        let bundles: Vec<&DomainBundle> = bundles.each().collect();
         Arc::new(InForce {
             epoch,
             acl: self.keep(&Evidence::Acl(acl)),
@@ -180,7 +188,7 @@ impl Log {
         })
     }
 
-    pub(crate) fn add(&mut self, decision: &Decision) {
+    pub(crate) fn add(&mut self, decision: &LoggedDecision) {
         let mut frame = Vec::new();
         self.chain.add(decision, 0, &mut frame).unwrap();
         self.frames.push(frame);
@@ -213,17 +221,18 @@ impl Decider<'_> {
         session: u32,
         (leaf, hello): &(Vec<u8>, Vec<u8>),
         now: u64,
-    ) -> Option<(Grant, Decision)> {
+    ) -> Option<(SessionGrant, LoggedDecision)> {
         let world = self.world;
         let granted = Hello::read(hello)
             .and_then(|hello| verify(leaf, &hello, &world.bundles, self.revoked, &world.server, now));
         let (about, peer) = match &granted {
-            Ok(grant) => {
-                (About::Admitted { until_unix_s: grant.expires_unix_s }, Some(grant.acts_as.clone()))
-            }
-            Err(refusal) => (About::NotAdmitted { refusal: refusal.name().into() }, None),
+            Ok(grant) => (
+                DecisionSubject::Admitted { until_unix_s: grant.expires_unix_s },
+                Some(grant.acts_as.clone()),
+            ),
+            Err(refusal) => (DecisionSubject::NotAdmitted { refusal: refusal.name().into() }, None),
         };
-        let decision = Decision {
+        let decision = LoggedDecision {
             time_unix_s: now,
             session,
             peer,
@@ -238,11 +247,11 @@ impl Decider<'_> {
     /// Handles a request for an object.
     pub(crate) fn asked(
         &self,
-        (grant, begun): &(Grant, Decision),
-        path: &Path,
+        (grant, begun): &(SessionGrant, LoggedDecision),
+        path: &ObjectPath,
         asked: Operations,
         now: u64,
-    ) -> Decision {
+    ) -> LoggedDecision {
         let acl = Acl::of_text(self.acl, "export.acl").unwrap();
         let rights = match now < grant.expires_unix_s {
             true => grant.rights(&acl, path),
@@ -250,10 +259,10 @@ impl Decider<'_> {
         };
         let line = asked.each().next().and_then(|first| grant.line(&acl, path, first)).unwrap_or(0) as u64;
         let outcome = match asked.is_within(rights.operations) {
-            true => Outcome::Allowed { line },
-            false => Outcome::Refused { refusal: DENIED.into() },
+            true => AuditOutcome::Allowed { line },
+            false => AuditOutcome::Refused { refusal: DENIED.into() },
         };
-        let about = About::Object { paths: vec![path.clone()], asked, rights, outcome };
-        Decision { time_unix_s: now, about, ..begun.clone() }
+        let about = DecisionSubject::Object { paths: vec![path.clone()], asked, rights, outcome };
+        LoggedDecision { time_unix_s: now, about, ..begun.clone() }
     }
 }

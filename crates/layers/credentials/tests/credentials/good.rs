@@ -3,19 +3,19 @@
 use crate::forger::{IDENTITY, lie, set};
 use crate::world::{DAY, Link, MINUTE, NOW, Person, Shown, World, scope};
 use bakeoff_layers_credentials::acl::Acl;
-use bakeoff_layers_credentials::bundle::Bundle;
-use bakeoff_layers_credentials::grant::Grant;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::bundle::DomainBundle;
+use bakeoff_layers_credentials::grant::SessionGrant;
+use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::operation::Operation;
-use bakeoff_layers_credentials::statement::{Identity, Status, Transfer};
+use bakeoff_layers_credentials::statement::{IdentityContent, StatusContent, Transfer};
 use bakeoff_layers_credentials::{Item, verify_node};
 
 /// A grant's operations at a path under a list, as words.
-fn may(grant: &Grant, acl: &str, path: &[&str]) -> String {
+fn may(grant: &SessionGrant, acl: &str, path: &[&str]) -> String {
     grant.rights(&Acl::of_text(acl, "acl").unwrap(), path).operations.to_string()
 }
 
-fn names(grant: &Grant) -> (String, String) {
+fn names(grant: &SessionGrant) -> (String, String) {
     (grant.subject.to_string(), grant.acts_as.to_string())
 }
 
@@ -180,7 +180,7 @@ fn a_grant_ends_with_the_first_that_it_stands_on() {
     assert_eq!(ends(&identity), NOW + 2);
     let bundle = |shown: &mut Shown| {
         let text = world.home.bundle_text(2).replace(&(NOW + 30 * DAY).to_string(), &(NOW + 2).to_string());
-        let bundle = Bundle::read_unverified(text.as_bytes()).unwrap();
+        let bundle = DomainBundle::read_unverified(text.as_bytes()).unwrap();
         shown.bundles = [world.home.bundle(), bundle, world.partner.bundle()].into_iter().collect();
     };
     assert_eq!(ends(&bundle), NOW + 3, "the newer one, which is good until its last second is over");
@@ -194,7 +194,7 @@ fn a_client_knows_its_server_by_name() {
     let world = World::new();
     let bundles = world.handed().bundles;
     let name = &world.files.name;
-    let verify = |leaf: &[u8], name: &Name, now| {
+    let verify = |leaf: &[u8], name: &PrincipalName, now| {
         verify_node(leaf, &bundles, name, now).map_err(|refusal| refusal.name())
     };
     let leaf = world.home.leaf(&world.files, &[]);
@@ -221,11 +221,12 @@ fn statements_are_opened_by_who_knows_whose_they_are() {
     let other = Transfer::open(&first.statement, &alice.name, world.bob.key.public()).unwrap_err();
     assert_eq!(other.name(), "bad-signature");
     assert!(other.to_string().starts_with("the transfer of user:alice@home.example: "), "{other}");
-    let identity = Identity::open(&alice.statement, &alice.name, &[world.partner.ca.public(), ca]);
+    let identity = IdentityContent::open(&alice.statement, &alice.name, &[world.partner.ca.public(), ca]);
     assert_eq!(identity, Ok(alice.identity.clone()), "any of a domain's keys");
     let (domain, status) = world.home.status(&[first.serial], |_| {});
-    let status = Status::open(&status, &domain, &[world.home.agent.public()]).unwrap();
+    let status = StatusContent::open(&status, &domain, &[world.home.agent.public()]).unwrap();
     assert_eq!((status.good, status.epoch), (vec![first.serial], 7));
-    let group = Identity { name: "group:staff@home.example".parse().unwrap(), ..alice.identity.clone() };
+    let group =
+        IdentityContent { name: "group:staff@home.example".parse().unwrap(), ..alice.identity.clone() };
     assert_eq!(group.seal(&world.home.ca).unwrap_err().name(), "malformed", "a group has no key");
 }

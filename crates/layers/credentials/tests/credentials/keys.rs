@@ -3,9 +3,9 @@
 use crate::forger;
 use crate::world::{DAY, House, NOW, Person, Shown, World, key};
 use bakeoff_layers_base::key as minisign;
-use bakeoff_layers_base::manifest::load::Trust;
-use bakeoff_layers_base::manifest::signature::{self, PublicKey as AdminKey};
-use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
+use bakeoff_layers_base::manifest::load::TrustConditions;
+use bakeoff_layers_base::manifest::signature::{self, AdminPublicKey};
+use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle, Draft};
 use bakeoff_layers_credentials::key::PublicKey;
 use std::slice::from_ref;
 
@@ -77,14 +77,14 @@ fn a_bundle_is_signed_good_and_not_older_than_one_seen_before() {
     let keys = |name: &str| {
         let (secret, public) = (dir.path().join(name), dir.path().join(format!("{name}.pub")));
         minisign::generate(&secret, &public, None).unwrap();
-        (minisign::read_secret(&secret, None).unwrap(), AdminKey::read(&public).unwrap())
+        (minisign::read_secret(&secret, None).unwrap(), AdminPublicKey::read(&public).unwrap())
     };
     let ((secret, public), (_, other)) = (keys("admin"), keys("other"));
     let text = House::new("home.example").bundle_text(5);
     let signed = signature::sign(text.as_bytes(), &secret, "home.example.trust").unwrap();
     let read = |text: &str, key, now_unix_s, seen_version| {
-        let trust = Trust { key, now_unix_s, seen_version };
-        Bundle::read(text.as_bytes(), &signed, &trust).map_err(|refusal| refusal.name())
+        let trust = TrustConditions { key, now_unix_s, seen_version };
+        DomainBundle::read(text.as_bytes(), &signed, &trust).map_err(|refusal| refusal.name())
     };
     let bundle = read(&text, &public, NOW + 30 * DAY, 5).unwrap();
     assert_eq!((bundle.domain.as_str(), bundle.version, bundle.roots().len()), ("home.example", 5, 1));
@@ -98,7 +98,7 @@ fn a_bundle_is_signed_good_and_not_older_than_one_seen_before() {
 fn of_two_bundles_of_a_domain_the_newer_counts() {
     let house = House::new("home.example");
     let [old, new] =
-        [1, 2].map(|version| Bundle::read_unverified(house.bundle_text(version).as_bytes()).unwrap());
+        [1, 2].map(|version| DomainBundle::read_unverified(house.bundle_text(version).as_bytes()).unwrap());
     for both in [[old.clone(), new.clone()], [new, old]] {
         let bundles: Bundles = both.into_iter().collect();
         assert_eq!(bundles.get(&house.domain).map(|bundle| bundle.version), Some(2));
@@ -159,9 +159,9 @@ fn each_fault_of_a_bundle_has_its_line() {
     ] {
         let changed = text.replacen(from, to, 1);
         assert_ne!(changed, text);
-        let refusal = Bundle::read_unverified(changed.as_bytes()).unwrap_err();
+        let refusal = DomainBundle::read_unverified(changed.as_bytes()).unwrap_err();
         assert!(refusal.to_string().starts_with(&format!("line {line}: ")), "{what}: {refusal}");
     }
-    assert_eq!(Bundle::read_unverified(&[b'\n'; 64 * 1024 + 1]).unwrap_err().name(), "malformed");
-    assert_eq!(Bundle::read_unverified(b"\xff\n").unwrap_err().name(), "malformed");
+    assert_eq!(DomainBundle::read_unverified(&[b'\n'; 64 * 1024 + 1]).unwrap_err().name(), "malformed");
+    assert_eq!(DomainBundle::read_unverified(b"\xff\n").unwrap_err().name(), "malformed");
 }

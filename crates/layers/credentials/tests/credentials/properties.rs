@@ -4,7 +4,7 @@ use crate::world::{Link, Person, World, scope};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::operation::{Operation, Operations};
-use bakeoff_layers_credentials::statement::Scope;
+use bakeoff_layers_credentials::statement::DelegationScope;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -40,9 +40,9 @@ fn universe() -> Vec<Letters> {
 /// A random grant: path, bits, byte limit.
 type Drawn = (Letters, u8, Option<u64>);
 
-fn made((path, bits, most_bytes): &Drawn) -> Scope {
+fn made((path, bits, most_bytes): &Drawn) -> DelegationScope {
     let operations = Operations::of_bits((*bits).into()).unwrap();
-    Scope { operations, most_bytes: *most_bytes, ..scope(&text_of(path), "all", None) }
+    DelegationScope { operations, most_bytes: *most_bytes, ..scope(&text_of(path), "all", None) }
 }
 
 /// A random narrowing: which of the held grants, further down, with fewer operations and bytes.
@@ -123,7 +123,7 @@ proptest! {
         let mut links: Vec<Link> = Vec::new();
         for (number, grants) in chain.iter().enumerate() {
             let giver = number.checked_sub(1).map_or(&world.alice, |before| &people[before]);
-            let grants: Vec<Scope> = grants.iter().map(made).collect();
+            let grants: Vec<DelegationScope> = grants.iter().map(made).collect();
             links.push(giver.gives(&people[number], links.last(), |wish| wish.grants = grants));
         }
         let holder = &people[people.len() - 1];

@@ -3,7 +3,7 @@
 use crate::forger::{IDENTITY, Parts, STATUS, TRANSFER};
 use crate::world::{House, MINUTE, NOW, World, scope};
 use bakeoff_layers_credentials::key::PublicKey;
-use bakeoff_layers_credentials::statement::{Status, Transfer};
+use bakeoff_layers_credentials::statement::{StatusContent, Transfer};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use std::fs;
@@ -168,7 +168,7 @@ fn pycose_reads_what_each_statement_says() {
             _ => format!(
                 "1: 'home.example'\n4: {}\n6: {NOW}\n-70010: ['{}']\n-70011: 7\n",
                 NOW + 30 * MINUTE,
-                Status::open(&statement, &world.home.domain, &[key]).unwrap().good[0],
+                StatusContent::open(&statement, &world.home.domain, &[key]).unwrap().good[0],
             ),
         };
         let path = yard.write("statement", &statement);

@@ -1,16 +1,18 @@
 //! Test world: two domains, each with its CA and agent, people, a role and a server. `examples/costs.rs` uses it,
 //! too.
 
-use bakeoff_layers_credentials::bundle::{Bundle, Bundles, Draft};
-use bakeoff_layers_credentials::grant::Grant;
+use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle, Draft};
+use bakeoff_layers_credentials::grant::SessionGrant;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{SecretKey, Serial};
-use bakeoff_layers_credentials::leaf::{self, Order};
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::leaf::{self, NewLeaf};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::operation::Operations;
-use bakeoff_layers_credentials::path::Prefix;
-use bakeoff_layers_credentials::statement::{Audience, Identity, Scope, Status, Transfer, Wish};
-use bakeoff_layers_credentials::{Refusal, Revoked, verify};
+use bakeoff_layers_credentials::path::PathPrefix;
+use bakeoff_layers_credentials::statement::{
+    Audience, DelegationScope, IdentityContent, StatusContent, Transfer, TransferRequest,
+};
+use bakeoff_layers_credentials::{CredentialRefusal, Revoked, verify};
 
 /// 2026-09-21 14:13:20 UTC.
 pub(crate) const NOW: u64 = 1_790_000_000;
@@ -21,9 +23,9 @@ pub(crate) fn key() -> SecretKey {
     SecretKey::generate().unwrap()
 }
 
-pub(crate) fn scope(path: &str, operations: &str, most_bytes: Option<u64>) -> Scope {
-    let (path, operations) = (Prefix::parse(path).unwrap(), Operations::of_words(operations).unwrap());
-    Scope { path, operations, most_bytes }
+pub(crate) fn scope(path: &str, operations: &str, most_bytes: Option<u64>) -> DelegationScope {
+    let (path, operations) = (PathPrefix::parse(path).unwrap(), Operations::of_words(operations).unwrap());
+    DelegationScope { path, operations, most_bytes }
 }
 
 /// A domain.
@@ -53,16 +55,20 @@ impl House {
 
     /// The same over a person's key, with any bytes for an identity.
     pub(crate) fn leaf_over(&self, person: &Person, statement: &[u8], groups: &[&str]) -> Vec<u8> {
-        let groups: Vec<Name> = groups.iter().map(|group| group.parse().unwrap()).collect();
+        let groups: Vec<PrincipalName> = groups.iter().map(|group| group.parse().unwrap()).collect();
         let (from_unix_s, until_unix_s) = (NOW - MINUTE, NOW + 15 * MINUTE);
         let order =
-            Order { identity: &person.identity, statement, groups: &groups, from_unix_s, until_unix_s };
+            NewLeaf { identity: &person.identity, statement, groups: &groups, from_unix_s, until_unix_s };
         leaf::make(&order, &self.domain, &self.agent).unwrap()
     }
 
     /// Its agent's status of transfers, for half an hour.
-    pub(crate) fn status(&self, good: &[Serial], change: impl FnOnce(&mut Status)) -> (Domain, Vec<u8>) {
-        let mut status = Status {
+    pub(crate) fn status(
+        &self,
+        good: &[Serial],
+        change: impl FnOnce(&mut StatusContent),
+    ) -> (Domain, Vec<u8>) {
+        let mut status = StatusContent {
             domain: self.domain.clone(),
             made_unix_s: NOW,
             until_unix_s: NOW + 30 * MINUTE,
@@ -87,24 +93,24 @@ impl House {
         draft.text().unwrap()
     }
 
-    pub(crate) fn bundle(&self) -> Bundle {
-        Bundle::read_unverified(self.bundle_text(1).as_bytes()).unwrap()
+    pub(crate) fn bundle(&self) -> DomainBundle {
+        DomainBundle::read_unverified(self.bundle_text(1).as_bytes()).unwrap()
     }
 }
 
 /// A person with a key and an identity for two months.
 pub(crate) struct Person {
-    pub(crate) name: Name,
+    pub(crate) name: PrincipalName,
     pub(crate) key: SecretKey,
-    pub(crate) identity: Identity,
+    pub(crate) identity: IdentityContent,
     pub(crate) statement: Vec<u8>,
 }
 
 impl Person {
     /// A role is certified by its owner's key, everybody else by a CA's.
     pub(crate) fn new(name: &str, certifier: &SecretKey) -> Self {
-        let (name, key): (Name, _) = (name.parse().unwrap(), key());
-        let identity = Identity {
+        let (name, key): (PrincipalName, _) = (name.parse().unwrap(), key());
+        let identity = IdentityContent {
             name: name.clone(),
             key: key.public(),
             serial: Serial::random().unwrap(),
@@ -115,13 +121,18 @@ impl Person {
         Self { name, key, identity, statement }
     }
 
-    pub(crate) fn shown(&self) -> (Name, Vec<u8>) {
+    pub(crate) fn shown(&self) -> (PrincipalName, Vec<u8>) {
         (self.name.clone(), self.statement.clone())
     }
 
     /// Hands on to somebody: /p for an hour unless changed, or everything that is held.
-    pub(crate) fn gives(&self, to: &Person, held: Option<&Link>, change: impl FnOnce(&mut Wish)) -> Link {
-        let mut wish = Wish {
+    pub(crate) fn gives(
+        &self,
+        to: &Person,
+        held: Option<&Link>,
+        change: impl FnOnce(&mut TransferRequest),
+    ) -> Link {
+        let mut wish = TransferRequest {
             receiver: Some(to.name.clone()),
             key: to.key.public(),
             audience: vec![Audience::parse("*.home.example").unwrap()],
@@ -143,14 +154,14 @@ impl Person {
 
 /// A transfer, and its giver's wish.
 pub(crate) struct Link {
-    pub(crate) giver: Name,
-    pub(crate) wish: Wish,
+    pub(crate) giver: PrincipalName,
+    pub(crate) wish: TransferRequest,
     pub(crate) serial: Serial,
     pub(crate) statement: Vec<u8>,
 }
 
 impl Link {
-    pub(crate) fn shown(&self) -> (Name, Vec<u8>) {
+    pub(crate) fn shown(&self) -> (PrincipalName, Vec<u8>) {
         (self.giver.clone(), self.statement.clone())
     }
 }
@@ -232,14 +243,14 @@ pub(crate) struct Shown {
     pub(crate) hello: Hello,
     pub(crate) bundles: Bundles,
     pub(crate) revoked: Revoked,
-    pub(crate) server: Name,
+    pub(crate) server: PrincipalName,
     pub(crate) now_unix_s: u64,
     /// Serial numbers of the links, in their order.
     pub(crate) serials: Vec<Serial>,
 }
 
 impl Shown {
-    pub(crate) fn verify(&self) -> Result<Grant, Refusal> {
+    pub(crate) fn verify(&self) -> Result<SessionGrant, CredentialRefusal> {
         verify(&self.leaf, &self.hello, &self.bundles, &self.revoked, &self.server, self.now_unix_s)
     }
 

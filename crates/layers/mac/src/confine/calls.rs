@@ -6,7 +6,7 @@
 
 use bakeoff_layers_base::daemon::calls;
 use bakeoff_sys::rules;
-use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow_if, refuse, refuse_if, unknown};
+use bakeoff_sys::seccomp::{Argument, Filter, SyscallRule, allow_if, refuse, refuse_if, unknown};
 use libc::c_long;
 
 /// The filter of a domain.
@@ -16,7 +16,7 @@ pub(super) fn filter(attributes: bool) -> Filter {
 
 /// A filter that refuses nothing: calls that the domain's filter would refuse, and those in `watched`, wait for the
 /// supervisor.
-pub(crate) fn watching(attributes: bool, watched: &[Rule]) -> Filter {
+pub(crate) fn watching(attributes: bool, watched: &[SyscallRule]) -> Filter {
     Filter::watching(NEWEST, &tables(attributes), watched)
 }
 
@@ -26,8 +26,8 @@ pub(crate) fn changes_attributes(number: c_long) -> bool {
     ATTRIBUTES.iter().any(|rule| rule.number() == number)
 }
 
-fn tables(attributes: bool) -> Vec<&'static [Rule]> {
-    let change: &[&[Rule]] = if attributes { &[] } else { &[ATTRIBUTES] };
+fn tables(attributes: bool) -> Vec<&'static [SyscallRule]> {
+    let change: &[&[SyscallRule]] = if attributes { &[] } else { &[ATTRIBUTES] };
     let kept = [UNSEEN, TRUNCATING, SOCKETS, NAMESPACES, CODE, OTHERS, IPC, MACHINE, IOCTLS];
     [&kept, change].concat()
 }
@@ -48,13 +48,13 @@ const fn is(index: u8, value: u32) -> Argument {
 }
 
 /// Calls whose arguments lie in memory, where a filter cannot see them. Programs fall back to an older call.
-const UNSEEN: &[Rule] = &[unknown(libc::SYS_clone3), unknown(libc::SYS_openat2)];
+const UNSEEN: &[SyscallRule] = &[unknown(libc::SYS_clone3), unknown(libc::SYS_openat2)];
 
 /// Two ways to truncate a file that may only be read. Landlock is not asked about truncation, since it would have to
 /// walk to the root at every open. It is asked nothing at all for access mode 3, neither reading nor writing.
 const READ_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_RDONLY) as u32;
 const NEITHER_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
-const TRUNCATING: &[Rule] = rules! {
+const TRUNCATING: &[SyscallRule] = rules! {
     refuse: SYS_truncate;
     x86_64 refuse_if(&[Argument::int(1, NEITHER_TRUNCATE, READ_TRUNCATE)]): SYS_open;
     x86_64 refuse_if(&[Argument::int(1, NEITHER_TRUNCATE, NEITHER_TRUNCATE)]): SYS_open;
@@ -73,7 +73,7 @@ const FAST_OPEN: u32 = libc::MSG_FASTOPEN as u32;
 
 /// Landlock's rules cover TCP's bind and connect alone: not UDP, MPTCP, SCTP, SMC, raw, packet, netlink or vsock
 /// sockets, nor the connect in `sendto` (fast open). SMC can also be put over a TCP socket (`TCP_ULP`).
-const SOCKETS: &[Rule] = &[
+const SOCKETS: &[SyscallRule] = &[
     allow_if(libc::SYS_socket, &[UNIX]),
     allow_if(libc::SYS_socket, &[IP4, STREAM, ANY_PROTOCOL]),
     allow_if(libc::SYS_socket, &[IP4, STREAM, TCP]),
@@ -92,7 +92,7 @@ const SOCKETS: &[Rule] = &[
 const NAMESPACE: u32 = calls::NAMESPACES as u32;
 
 /// Another view of files, processes or the network; and handles, which name a file without its path.
-const NAMESPACES: &[Rule] = rules! {
+const NAMESPACES: &[SyscallRule] = rules! {
     allow_if(&[Argument::int(0, NAMESPACE, 0)]): SYS_clone;
     refuse: SYS_clone;
     allow_if(&[Argument::int(0, NAMESPACE | libc::CLONE_NEWTIME as u32, 0)]): SYS_unshare;
@@ -102,7 +102,7 @@ const NAMESPACES: &[Rule] = rules! {
 };
 
 /// Code that has no path to judge by, and calls that are made in other ways than by calling.
-const CODE: &[Rule] = rules! {
+const CODE: &[SyscallRule] = rules! {
     refuse: SYS_memfd_create SYS_memfd_secret SYS_execveat SYS_io_uring_setup SYS_io_uring_enter
         SYS_io_uring_register SYS_bpf SYS_userfaultfd;
 };
@@ -114,7 +114,7 @@ const OWN_NICENESS: &[Argument] = &[is(0, libc::PRIO_PROCESS), is(1, 0)];
 const OWN_IO: &[Argument] = &[is(0, 1), is(1, 0)];
 
 /// Other processes, and what is told about files that others use. Signals are Landlock's.
-const OTHERS: &[Rule] = rules! {
+const OTHERS: &[SyscallRule] = rules! {
     refuse: SYS_ptrace SYS_process_vm_readv SYS_process_vm_writev SYS_process_madvise SYS_process_mrelease
         SYS_pidfd_getfd SYS_kcmp SYS_migrate_pages;
     allow_if(ONESELF): SYS_move_pages SYS_prlimit64 SYS_sched_setaffinity SYS_sched_setscheduler
@@ -130,13 +130,13 @@ const OTHERS: &[Rule] = rules! {
 };
 
 /// Memory, semaphores and messages by a number or name that is no path; keys.
-const IPC: &[Rule] = rules! {
+const IPC: &[SyscallRule] = rules! {
     refuse: SYS_shmget SYS_shmat SYS_shmctl SYS_semget SYS_semop SYS_semtimedop SYS_semctl SYS_msgget
         SYS_msgsnd SYS_msgrcv SYS_msgctl SYS_mq_open SYS_mq_unlink SYS_add_key SYS_request_key SYS_keyctl;
 };
 
 /// The whole machine. Nobody without capabilities gets far with these; they are refused where one would.
-const MACHINE: &[Rule] = rules! {
+const MACHINE: &[SyscallRule] = rules! {
     refuse: SYS_kexec_load SYS_kexec_file_load SYS_init_module SYS_finit_module SYS_delete_module SYS_reboot
         SYS_swapon SYS_swapoff SYS_sethostname SYS_setdomainname SYS_settimeofday SYS_clock_settime SYS_acct
         SYS_quotactl SYS_quotactl_fd SYS_syslog;
@@ -144,7 +144,7 @@ const MACHINE: &[Rule] = rules! {
 };
 
 /// Requests that type into the terminal that started the program: the shell behind it would run the input.
-const IOCTLS: &[Rule] = &[
+const IOCTLS: &[SyscallRule] = &[
     refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCSTI as u32)]),
     refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCLINUX as u32)]),
 ];
@@ -157,7 +157,7 @@ const ENABLE_VERITY: u32 = 0x4080_6685;
 const SET_ENCRYPTION: u32 = 0x800c_6613;
 
 /// Modes, owners, times, extended attributes and flags: Landlock judges none of them.
-const ATTRIBUTES: &[Rule] = rules! {
+const ATTRIBUTES: &[SyscallRule] = rules! {
     x86_64 refuse: SYS_chmod SYS_chown SYS_lchown SYS_utime SYS_utimes SYS_futimesat;
     refuse: SYS_fchmod SYS_fchmodat SYS_fchown SYS_fchownat SYS_utimensat SYS_setxattr SYS_lsetxattr
         SYS_fsetxattr SYS_removexattr SYS_lremovexattr SYS_fremovexattr;

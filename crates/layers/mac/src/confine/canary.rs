@@ -8,7 +8,7 @@
 
 use crate::access::Access;
 use crate::confine::ConfineError;
-use crate::grant::Grant;
+use crate::grant::DomainGrant;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -42,7 +42,7 @@ impl Canary {
     }
 
     /// Plants what the domain must not reach.
-    pub(super) fn plant(grant: &Grant, with_ports: bool) -> Self {
+    pub(super) fn plant(grant: &DomainGrant, with_ports: bool) -> Self {
         let mut canary = Self::of_calls();
         canary.plant_file(grant);
         let root = Path::new("/");
@@ -99,7 +99,7 @@ impl Canary {
         wrong.map_or(Ok(()), |(what, _)| Err(ConfineError::Canary { what: what.to_owned(), outcome }))
     }
 
-    fn plant_file(&mut self, grant: &Grant) {
+    fn plant_file(&mut self, grant: &DomainGrant) {
         let here = std::env::current_dir().unwrap_or_default();
         let places =
             [std::env::temp_dir(), "/dev/shm".into(), "/var/tmp".into(), "/run".into(), here].into_iter();
@@ -123,7 +123,7 @@ impl Canary {
         }
     }
 
-    fn plant_port(&mut self, grant: &Grant) {
+    fn plant_port(&mut self, grant: &DomainGrant) {
         // The kernel chooses a free port; no sensible policy grants all of these few.
         for _ in 0..4 {
             let Ok(listener) = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)) else { return };

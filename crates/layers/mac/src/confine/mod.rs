@@ -24,7 +24,7 @@ pub use hot::MOST_DIRECTORIES;
 pub use rights::{Gap, NEEDED_ABI};
 pub use rules::NotGranted;
 
-use crate::grant::Grant;
+use crate::grant::DomainGrant;
 use bakeoff_sys::privilege::{Capability, keep_only};
 use canary::Canary;
 use rights::Kernel;
@@ -89,7 +89,7 @@ impl Granted {
 /// Everything is ready, and nothing is in force.
 #[derive(Debug)]
 pub struct Prepared<'a> {
-    grant: &'a Grant,
+    grant: &'a DomainGrant,
     granted: Granted,
     rules: Option<Rules>,
     canary: Canary,
@@ -101,7 +101,7 @@ impl<'a> Prepared<'a> {
     /// # Errors
     /// The kernel has no Landlock or one that is too old, and that is not allowed; or it refuses a rule. A missing
     /// path is no error: it is left out, and named.
-    pub fn of(grant: &'a Grant, least: Least) -> Result<Self, ConfineError> {
+    pub fn of(grant: &'a DomainGrant, least: Least) -> Result<Self, ConfineError> {
         let kernel = match Kernel::here(least.most_abi) {
             Ok(kernel) if kernel.abi() < NEEDED_ABI && !least.allow_none => {
                 return Err(ConfineError::TooOld { abi: kernel.abi() });
@@ -156,7 +156,7 @@ impl<'a> Prepared<'a> {
 }
 
 /// Ports below 1024 need a capability: only a domain that listens on one keeps it.
-fn capabilities(grant: &Grant) -> &'static [Capability] {
+fn capabilities(grant: &DomainGrant) -> &'static [Capability] {
     if grant.listen.iter().any(|port| *port < 1024) { &[Capability::NetBindService] } else { &[] }
 }
 

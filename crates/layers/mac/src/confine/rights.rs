@@ -4,7 +4,7 @@
 
 use crate::access::{Access, Accesses};
 use crate::confine::ConfineError;
-use crate::grant::Grant;
+use crate::grant::DomainGrant;
 use bakeoff_layers_base::named;
 use landlock::{ABI, Access as _, AccessFs, AccessNet, BitFlags, Scope, make_bitflags};
 
@@ -90,7 +90,7 @@ impl Kernel {
     }
 
     /// Gaps of this kernel for this domain.
-    pub(super) fn gaps(self, grant: &Grant) -> Vec<Gap> {
+    pub(super) fn gaps(self, grant: &DomainGrant) -> Vec<Gap> {
         let ioctl_matters = grant.files.iter().any(|file| !file.accesses.has(Access::Ioctl));
         let missing = [
             (self.abi < NEEDED_ABI, Gap::NoTcp),
@@ -150,7 +150,7 @@ mod tests {
             label: "site".to_owned(),
             line: 1,
         };
-        let grant = Grant { files: vec![file], ..Grant::default() };
+        let grant = DomainGrant { files: vec![file], ..DomainGrant::default() };
         let of = |abi| Kernel { abi }.gaps(&grant).into_iter().map(Gap::name).collect::<Vec<_>>().join(" ");
         assert_eq!(of(3), "no-tcp no-ioctl no-scopes no-log");
         assert_eq!(of(4), "no-ioctl no-scopes no-log");

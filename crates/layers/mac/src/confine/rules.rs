@@ -7,7 +7,7 @@
 use crate::confine::ConfineError;
 use crate::confine::hot::{self, MOST_DIRECTORIES};
 use crate::confine::rights::Kernel;
-use crate::grant::{FileGrant, Grant, Name};
+use crate::grant::{DomainGrant, FileGrant, Name};
 use landlock::{
     AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
@@ -42,7 +42,7 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    pub(super) fn of(grant: &Grant, kernel: Kernel) -> Result<Self, ConfineError> {
+    pub(super) fn of(grant: &DomainGrant, kernel: Kernel) -> Result<Self, ConfineError> {
         let ruleset = created(kernel).map_err(|error| ConfineError::Rules { why: error.to_string() })?;
         let mut rules = Self { kernel, ruleset, rules: 0, directories: 0, not_granted: Vec::new() };
         for file in &grant.files {
@@ -60,7 +60,7 @@ impl Rules {
         Ok(rules)
     }
 
-    fn file(&mut self, file: &FileGrant, grant: &Grant) -> Result<(), ConfineError> {
+    fn file(&mut self, file: &FileGrant, grant: &DomainGrant) -> Result<(), ConfineError> {
         let what = format!("{} ({}:{})", Name(&file.path), grant.policy, file.line);
         let (opened, is_directory) = match opened(file) {
             Ok(opened) => opened,

@@ -3,10 +3,10 @@
 //! Measured side. A full disk ends neither the watched program nor the reader: lines that could not be written are
 //! counted.
 
-use super::lines::{Lines, Verdict};
-use super::wanted::Wanted;
-use crate::grant::Grant;
-use crate::status::Status;
+use super::lines::{AccessVerdict, LineWriter};
+use super::wanted::LoggedAccess;
+use crate::grant::DomainGrant;
+use crate::status::DomainStatus;
 use bakeoff_layers_base::daemon::status::StatusFile;
 use std::fs::{File, OpenOptions};
 use std::io;
@@ -20,9 +20,9 @@ pub(crate) const STATUS_DELAY: Duration = Duration::from_millis(100);
 
 /// A domain to read about, and the output files.
 #[derive(Debug)]
-pub struct Reading {
+pub struct DomainLog {
     /// Domain, policy and reasons.
-    pub grant: Grant,
+    pub grant: DomainGrant,
     /// The status file.
     pub status: Option<PathBuf>,
     /// The log; lines are added.
@@ -50,37 +50,42 @@ pub enum ReadError {
 
 /// State of log and status.
 pub(crate) struct Book {
-    pub(crate) status: Status,
-    lines: Lines,
+    pub(crate) status: DomainStatus,
+    lines: LineWriter,
     file: StatusFile,
     written: Instant,
 }
 
 impl Book {
     /// Opens both files.
-    pub(crate) fn open(reading: Reading) -> Result<Self, ReadError> {
-        let Reading { grant, status, out } = reading;
+    pub(crate) fn open(reading: DomainLog) -> Result<Self, ReadError> {
+        let DomainLog { grant, status, out } = reading;
         let of_file =
             |path: Option<PathBuf>| |error| ReadError::File { path: path.unwrap_or_default(), error };
         let file = StatusFile::open(status.as_deref()).map_err(of_file(status))?;
         let out = out.as_deref().map(append).transpose().map_err(of_file(out))?;
-        Ok(Self { status: Status::default(), lines: Lines::new(grant, out), file, written: Instant::now() })
+        Ok(Self {
+            status: DomainStatus::default(),
+            lines: LineWriter::new(grant, out),
+            file,
+            written: Instant::now(),
+        })
     }
 
     /// Counts and logs accesses that were attempted at once.
     pub(crate) fn note(
         &mut self,
-        verdict: Verdict,
+        verdict: AccessVerdict,
         of: (u64, Option<u32>, Option<&Path>),
-        wanted: Vec<Wanted>,
+        wanted: Vec<LoggedAccess>,
     ) {
         let all = match verdict {
-            Verdict::Denied => "denied",
-            Verdict::WouldDeny => "would-deny",
+            AccessVerdict::Denied => "denied",
+            AccessVerdict::WouldDeny => "would-deny",
         };
         self.status.add(all, 1);
         for wanted in wanted {
-            if verdict == Verdict::Denied {
+            if verdict == AccessVerdict::Denied {
                 self.status.add(&wanted.counter(), 1);
             }
             let written = self.lines.note((verdict, wanted), of, Instant::now());

@@ -4,8 +4,8 @@
 //! process and its program are in another with the same serial number, if the kernel audits the process's calls.
 //! Otherwise the domain's first process stands for it.
 
-use super::record::{Record, Told};
-use super::wanted::Wanted;
+use super::record::{AuditRecord, RecordContent};
+use super::wanted::LoggedAccess;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 
@@ -27,7 +27,7 @@ pub enum Whose {
 
 /// Event of a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum DomainEvent {
     /// The kernel refused something.
     Refused {
         /// Time in milliseconds since 1970.
@@ -37,7 +37,7 @@ pub enum Event {
         /// Path of its program.
         exe: Option<PathBuf>,
         /// The missing rights, all at once.
-        wanted: Vec<Wanted>,
+        wanted: Vec<LoggedAccess>,
     },
     /// A process was refused a call and was gone before its domain could be looked up.
     Unclaimed,
@@ -64,7 +64,7 @@ pub struct Gather {
 struct Pending {
     t_ms: u64,
     serial: u64,
-    refused: Vec<(u64, Vec<Wanted>)>,
+    refused: Vec<(u64, Vec<LoggedAccess>)>,
     call: Option<(Call, Kin)>,
     process: Option<(u32, u32, PathBuf)>,
 }
@@ -108,46 +108,46 @@ impl Gather {
     }
 
     /// Takes a record; passes every complete event to `tell`.
-    pub fn take(&mut self, record: Record, mut tell: impl FnMut(Event)) {
-        let Record { t_ms, serial, told } = record;
+    pub fn take(&mut self, record: AuditRecord, mut tell: impl FnMut(DomainEvent)) {
+        let AuditRecord { t_ms, serial, told } = record;
         match told {
-            Told::Refused { domain, wanted } => {
+            RecordContent::Refused { domain, wanted } => {
                 self.of(t_ms, serial, &mut tell).refused.push((domain, wanted))
             }
-            Told::Call { pid, exe, call } => {
+            RecordContent::Call { pid, exe, call } => {
                 // At once: it may be gone by the time the other records come.
                 let kin = self.kin(pid, None);
                 self.of(t_ms, serial, &mut tell).call = Some(((pid, exe, call), kin));
             }
-            Told::Process { pid, parent, exe } => {
+            RecordContent::Process { pid, parent, exe } => {
                 // Of the audited calls only those are kept that an earlier record belongs to.
                 if let Some(pending) = self.pending.iter_mut().find(|pending| pending.serial == serial) {
                     pending.process = Some((pid, parent, exe));
                 }
             }
-            Told::Domain { domain, pid, exe } => self.meet(domain, pid, &exe),
-            Told::Gone { domain } => {
+            RecordContent::Domain { domain, pid, exe } => self.meet(domain, pid, &exe),
+            RecordContent::Gone { domain } => {
                 self.flush(&mut tell);
                 self.gone |= self.domains.remove(&domain).is_some();
             }
-            Told::End => {
+            RecordContent::End => {
                 if let Some(at) = self.pending.iter().position(|pending| pending.serial == serial) {
                     let whole = self.pending.remove(at);
                     whole.into_iter().for_each(|pending| self.tell(pending, &mut tell));
                 }
             }
-            Told::Changed => tell(Event::Changed),
+            RecordContent::Changed => tell(DomainEvent::Changed),
         }
     }
 
     /// Treats pending events as complete, as no more records come at the moment.
-    pub fn flush(&mut self, mut tell: impl FnMut(Event)) {
+    pub fn flush(&mut self, mut tell: impl FnMut(DomainEvent)) {
         while let Some(pending) = self.pending.pop_front() {
             self.tell(pending, &mut tell);
         }
     }
 
-    fn of(&mut self, t_ms: u64, serial: u64, tell: &mut impl FnMut(Event)) -> &mut Pending {
+    fn of(&mut self, t_ms: u64, serial: u64, tell: &mut impl FnMut(DomainEvent)) -> &mut Pending {
         let at = self.pending.iter().position(|pending| pending.serial == serial);
         let at = at.unwrap_or_else(|| {
             if self.pending.len() == MOST_PENDING
@@ -173,7 +173,7 @@ impl Gather {
         }
     }
 
-    fn tell(&mut self, pending: Pending, tell: &mut impl FnMut(Event)) {
+    fn tell(&mut self, pending: Pending, tell: &mut impl FnMut(DomainEvent)) {
         let Pending { t_ms, refused, call, process, .. } = pending;
         for (domain, wanted) in refused {
             let Some(launcher) = self.domains.get(&domain).copied() else { continue };
@@ -184,7 +184,7 @@ impl Gather {
             self.remember(pid);
             let known = process.is_some();
             let wanted = wanted.into_iter().map(|wanted| of_a_process(wanted, pid, known)).collect();
-            tell(Event::Refused { t_ms, pid: Some(pid), exe, wanted });
+            tell(DomainEvent::Refused { t_ms, pid: Some(pid), exe, wanted });
         }
         let Some(((pid, exe, call), kin)) = call else { return };
         let kin = match process {
@@ -193,14 +193,14 @@ impl Gather {
         };
         match kin {
             Kin::Ours => {
-                tell(Event::Refused {
+                tell(DomainEvent::Refused {
                     t_ms,
                     pid: Some(pid),
                     exe: Some(exe),
-                    wanted: vec![Wanted::Call(call)],
+                    wanted: vec![LoggedAccess::Call(call)],
                 });
             }
-            Kin::Unknown => tell(Event::Unclaimed),
+            Kin::Unknown => tell(DomainEvent::Unclaimed),
             Kin::Others => {}
         }
     }
@@ -235,8 +235,8 @@ impl Gather {
 
 /// A process's own directory in `/proc` has its number, which differs in each run and says nothing. If the process is
 /// not known it may be another's directory.
-fn of_a_process(wanted: Wanted, pid: u32, known: bool) -> Wanted {
-    let Wanted::File(access, path) = wanted else { return wanted };
+fn of_a_process(wanted: LoggedAccess, pid: u32, known: bool) -> LoggedAccess {
+    let LoggedAccess::File(access, path) = wanted else { return wanted };
     let of = |rest: &Path| {
         let mut parts = rest.components();
         let number = parts.next()?.as_os_str().to_str()?.parse::<u32>().ok()?;
@@ -248,7 +248,7 @@ fn of_a_process(wanted: Wanted, pid: u32, known: bool) -> Wanted {
         Some(Path::new(name).join(parts.as_path()))
     };
     let named = path.strip_prefix("/proc").ok().and_then(of);
-    Wanted::File(access, named.unwrap_or(path))
+    LoggedAccess::File(access, named.unwrap_or(path))
 }
 
 #[cfg(test)]
@@ -258,31 +258,31 @@ mod tests {
 
     const OWN: &str = "/usr/bin/bakeoff-layers";
 
-    fn record(serial: u64, told: Told) -> Record {
-        Record { t_ms: 1, serial, told }
+    fn record(serial: u64, told: RecordContent) -> AuditRecord {
+        AuditRecord { t_ms: 1, serial, told }
     }
 
-    fn refused(serial: u64, domain: u64, path: &str) -> Record {
-        record(serial, Told::Refused { domain, wanted: vec![Wanted::File(Read, path.into())] })
+    fn refused(serial: u64, domain: u64, path: &str) -> AuditRecord {
+        record(serial, RecordContent::Refused { domain, wanted: vec![LoggedAccess::File(Read, path.into())] })
     }
 
-    fn process(serial: u64, pid: u32, exe: &str) -> Record {
-        record(serial, Told::Process { pid, parent: 10, exe: exe.into() })
+    fn process(serial: u64, pid: u32, exe: &str) -> AuditRecord {
+        record(serial, RecordContent::Process { pid, parent: 10, exe: exe.into() })
     }
 
-    fn domain(serial: u64, domain: u64, pid: u32, exe: &str) -> Record {
-        record(serial, Told::Domain { domain, pid, exe: exe.into() })
+    fn domain(serial: u64, domain: u64, pid: u32, exe: &str) -> AuditRecord {
+        record(serial, RecordContent::Domain { domain, pid, exe: exe.into() })
     }
 
     /// Process and refused accesses, in the order in which they are reported.
-    fn told(whose: Whose, records: impl IntoIterator<Item = Record>) -> Vec<String> {
+    fn told(whose: Whose, records: impl IntoIterator<Item = AuditRecord>) -> Vec<String> {
         let mut gather = Gather::new(whose, Path::new(OWN));
         let mut told = Vec::new();
         let mut tell = |event| {
             told.push(match event {
-                Event::Refused { pid, wanted, .. } => format!("{} {}", pid.unwrap_or(0), wanted[0]),
-                Event::Unclaimed => "unclaimed".to_owned(),
-                Event::Changed => "changed".to_owned(),
+                DomainEvent::Refused { pid, wanted, .. } => format!("{} {}", pid.unwrap_or(0), wanted[0]),
+                DomainEvent::Unclaimed => "unclaimed".to_owned(),
+                DomainEvent::Changed => "changed".to_owned(),
             });
         };
         for record in records {
@@ -300,12 +300,12 @@ mod tests {
             refused(2, 7, "/proc/12/maps"),
             process(1, 11, "/bin/sh"),
             process(2, 12, "/bin/sh"),
-            record(2, Told::End),
-            record(1, Told::End),
+            record(2, RecordContent::End),
+            record(1, RecordContent::End),
             // Calls are not audited: of the domain's first process, or of another one.
             refused(3, 7, "/proc/10/maps"),
             refused(4, 7, "/proc/11/maps"),
-            record(9, Told::Gone { domain: 7 }),
+            record(9, RecordContent::Gone { domain: 7 }),
         ];
         let expected =
             ["12 read /proc/self/maps", "11 read /a", "10 read /proc/self/maps", "10 read /proc/[pid]/maps"];
@@ -316,15 +316,18 @@ mod tests {
 
     #[test]
     fn what_a_program_refuses_itself_is_not_ours() {
-        let nested =
-            [refused(1, 8, "/a"), domain(1, 8, 10, "/usr/sbin/nginx"), record(2, Told::Gone { domain: 8 })];
+        let nested = [
+            refused(1, 8, "/a"),
+            domain(1, 8, 10, "/usr/sbin/nginx"),
+            record(2, RecordContent::Gone { domain: 8 }),
+        ];
         assert_eq!(told(Whose::Launcher(10), nested.clone()), [] as [&str; 0]);
         assert_eq!(told(Whose::Any, nested), [] as [&str; 0]);
     }
 
     #[test]
     fn a_call_is_ours_if_its_process_or_a_parent_is() {
-        let call = |pid| record(1, Told::Call { pid, exe: "/bin/mount".into(), call: 165 });
+        let call = |pid| record(1, RecordContent::Call { pid, exe: "/bin/mount".into(), call: 165 });
         let own = std::process::id();
         assert_eq!(told(Whose::Launcher(own), [call(own)]), [format!("{own} call 165")]);
         let parent = std::os::unix::process::parent_id();

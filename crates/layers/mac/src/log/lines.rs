@@ -4,8 +4,8 @@
 //! number. Beyond a limit on distinct accesses only the kind of access is kept, so that a program that asks for a
 //! million names fills neither the memory nor the disk.
 
-use super::wanted::Wanted;
-use crate::grant::{Grant, PortUse};
+use super::wanted::LoggedAccess;
+use crate::grant::{DomainGrant, PortUse};
 use serde::Serialize;
 use std::collections::HashMap;
 use std::fs::File;
@@ -21,7 +21,7 @@ const MOST_KINDS: usize = 1024;
 /// Outcome of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Verdict {
+pub enum AccessVerdict {
     /// Refused.
     Denied,
     /// Allowed; enforcing would refuse it.
@@ -29,10 +29,10 @@ pub enum Verdict {
 }
 
 /// Writer of log lines.
-pub struct Lines {
-    grant: Grant,
+pub struct LineWriter {
+    grant: DomainGrant,
     out: Option<File>,
-    windows: HashMap<(Verdict, Wanted), Window>,
+    windows: HashMap<(AccessVerdict, LoggedAccess), Window>,
     seq: u64,
 }
 
@@ -55,7 +55,7 @@ struct Last {
 struct Line<'a> {
     t: f64,
     seq: u64,
-    verdict: Verdict,
+    verdict: AccessVerdict,
     domain: &'a str,
     #[serde(rename = "type")]
     label: Option<String>,
@@ -73,9 +73,9 @@ struct Line<'a> {
     count: u64,
 }
 
-impl Lines {
+impl LineWriter {
     /// For the domain with this grant, into this file, if there is one.
-    pub fn new(grant: Grant, out: Option<File>) -> Self {
+    pub fn new(grant: DomainGrant, out: Option<File>) -> Self {
         Self { grant, out, windows: HashMap::new(), seq: 0 }
     }
 
@@ -85,7 +85,7 @@ impl Lines {
     /// The error of writing.
     pub fn note(
         &mut self,
-        (verdict, wanted): (Verdict, Wanted),
+        (verdict, wanted): (AccessVerdict, LoggedAccess),
         (t_ms, pid, exe): (u64, Option<u32>, Option<&Path>),
         now: Instant,
     ) -> io::Result<()> {
@@ -93,9 +93,9 @@ impl Lines {
         let mut key = (verdict, wanted);
         if self.windows.len() >= MOST_KINDS
             && !self.windows.contains_key(&key)
-            && let Wanted::File(access, _) = key.1
+            && let LoggedAccess::File(access, _) = key.1
         {
-            key.1 = Wanted::Files(access);
+            key.1 = LoggedAccess::Files(access);
         }
         match self.windows.get_mut(&key) {
             Some(window) => {
@@ -125,7 +125,12 @@ impl Lines {
         written
     }
 
-    fn write(&mut self, (verdict, wanted): &(Verdict, Wanted), last: &Last, count: u64) -> io::Result<()> {
+    fn write(
+        &mut self,
+        (verdict, wanted): &(AccessVerdict, LoggedAccess),
+        last: &Last,
+        count: u64,
+    ) -> io::Result<()> {
         self.seq += 1;
         let Some(out) = &mut self.out else { return Ok(()) };
         let (label, reason) = why(&self.grant, wanted);
@@ -138,15 +143,15 @@ impl Lines {
             label,
             access: wanted.word(),
             path: match wanted {
-                Wanted::File(_, path) => Some(text(path)),
+                LoggedAccess::File(_, path) => Some(text(path)),
                 _ => None,
             },
             port: match wanted {
-                Wanted::Bind(port) | Wanted::Connect(port) => Some(*port),
+                LoggedAccess::Bind(port) | LoggedAccess::Connect(port) => Some(*port),
                 _ => None,
             },
             call: match wanted {
-                Wanted::Call(number) => Some(*number),
+                LoggedAccess::Call(number) => Some(*number),
                 _ => None,
             },
             pid: last.pid,
@@ -162,14 +167,14 @@ impl Lines {
 }
 
 /// The path's type, and the missing right with the nearest rule.
-fn why(grant: &Grant, wanted: &Wanted) -> (Option<String>, String) {
+fn why(grant: &DomainGrant, wanted: &LoggedAccess) -> (Option<String>, String) {
     let told = match wanted {
-        Wanted::File(access, path) => grant.because(path, *access),
-        Wanted::Bind(port) => grant.because_port(PortUse::Listen, *port),
-        Wanted::Connect(port) => grant.because_port(PortUse::Connect, *port),
-        Wanted::Files(_) => return (None, "more paths in ten seconds than are told apart".to_owned()),
-        Wanted::Scope(_) => return (None, "a domain reaches its own processes only".to_owned()),
-        Wanted::Call(_) => return (None, "no domain may make this system call so".to_owned()),
+        LoggedAccess::File(access, path) => grant.because(path, *access),
+        LoggedAccess::Bind(port) => grant.because_port(PortUse::Listen, *port),
+        LoggedAccess::Connect(port) => grant.because_port(PortUse::Connect, *port),
+        LoggedAccess::Files(_) => return (None, "more paths in ten seconds than are told apart".to_owned()),
+        LoggedAccess::Scope(_) => return (None, "a domain reaches its own processes only".to_owned()),
+        LoggedAccess::Call(_) => return (None, "no domain may make this system call so".to_owned()),
     };
     (told.label.map(str::to_owned), told.reason)
 }
@@ -181,11 +186,11 @@ mod tests {
     use crate::grant::TypePath;
     use serde_json::Value;
 
-    fn lines(out: &Path) -> Lines {
+    fn lines(out: &Path) -> LineWriter {
         let secret = TypePath { path: "/srv/key".into(), label: "secret".to_owned(), line: 2, there: true };
         let (domain, policy, digest) = ("web".to_owned(), "web.toml".to_owned(), "ab".to_owned());
-        let grant = Grant { domain, policy, digest, types: vec![secret], ..Grant::default() };
-        Lines::new(grant, Some(File::create(out).unwrap()))
+        let grant = DomainGrant { domain, policy, digest, types: vec![secret], ..DomainGrant::default() };
+        LineWriter::new(grant, Some(File::create(out).unwrap()))
     }
 
     fn written(out: &Path) -> Vec<Value> {
@@ -196,8 +201,8 @@ mod tests {
             .collect()
     }
 
-    fn read(path: &str) -> (Verdict, Wanted) {
-        (Verdict::Denied, Wanted::File(Read, path.into()))
+    fn read(path: &str) -> (AccessVerdict, LoggedAccess) {
+        (AccessVerdict::Denied, LoggedAccess::File(Read, path.into()))
     }
 
     #[test]
@@ -210,7 +215,7 @@ mod tests {
                 .note(read("/srv/key"), (1_500 + number, Some(7), Some(Path::new("/bin/cat"))), now)
                 .unwrap();
         }
-        lines.note((Verdict::WouldDeny, Wanted::Bind(80)), (1_600, None, None), now).unwrap();
+        lines.note((AccessVerdict::WouldDeny, LoggedAccess::Bind(80)), (1_600, None, None), now).unwrap();
         lines.turn(now + WINDOW - Duration::from_millis(1), false).unwrap();
         assert_eq!(written(&out).len(), 2);
         lines.turn(now + WINDOW, false).unwrap();
@@ -237,7 +242,9 @@ mod tests {
         for number in 0..200_000_u32 {
             lines.note(read(&format!("/srv/{number}")), (1, None, None), now).unwrap();
         }
-        lines.note((Verdict::Denied, Wanted::File(List, "/srv".into())), (1, None, None), now).unwrap();
+        lines
+            .note((AccessVerdict::Denied, LoggedAccess::File(List, "/srv".into())), (1, None, None), now)
+            .unwrap();
         lines.turn(now, true).unwrap();
         let told = written(&out);
         assert_eq!(

@@ -14,9 +14,9 @@ mod switch;
 mod wanted;
 
 pub(crate) use book::{Book, STATUS_DELAY};
-pub use book::{ReadError, Reading};
-pub use gather::{Event, Gather, Whose};
-pub use lines::{Lines, Verdict};
+pub use book::{DomainLog, ReadError};
+pub use gather::{DomainEvent, Gather, Whose};
+pub use lines::{AccessVerdict, LineWriter};
 pub use reader::read;
-pub use start::{Reader, is_allowed};
-pub use wanted::Wanted;
+pub use start::{LauncherEnd, is_allowed};
+pub use wanted::LoggedAccess;

@@ -4,16 +4,16 @@
 //! things: a descriptor that signals the end of the launcher's process, and a socket over which the launcher reports
 //! its steps until it executes the program. Refuses nothing: when it dies enforcement stays, and only the log ends.
 
-use super::book::{Book, ReadError, Reading, STATUS_DELAY};
-use super::gather::{Event, Gather, Whose};
-use super::lines::Verdict;
+use super::book::{Book, DomainLog, ReadError, STATUS_DELAY};
+use super::gather::{DomainEvent, Gather, Whose};
+use super::lines::AccessVerdict;
 use super::record;
 use super::start::{CONFINED, FAILED, READING, WRITTEN};
 use super::switch::Switch;
-use crate::status::State;
-use bakeoff_layers_base::daemon::rights::Rights;
-use bakeoff_layers_base::plain::Place;
-use bakeoff_sys::audit::{Found, Records};
+use crate::status::DomainState;
+use bakeoff_layers_base::daemon::rights::DaemonRights;
+use bakeoff_layers_base::plain::FileLocation;
+use bakeoff_sys::audit::{AuditRead, Records};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::process;
@@ -42,7 +42,7 @@ const MOST_TOLD: usize = 64 << 10;
 ///
 /// # Errors
 /// Nothing can be read or written.
-pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
+pub fn read(reading: DomainLog, say: impl FnOnce(&str)) -> Result<(), ReadError> {
     read_of(reading, Whose::Any, None, || {
         say("reading the kernel's audit");
         Ok(())
@@ -52,7 +52,7 @@ pub fn read(reading: Reading, say: impl FnOnce(&str)) -> Result<(), ReadError> {
 /// The same for one launcher, which waits at the other end of a socket, until its domain is gone. Calls `ready` once
 /// all files are open.
 pub(super) fn read_of(
-    reading: Reading,
+    reading: DomainLog,
     whose: Whose,
     socket: Option<UnixStream>,
     ready: impl FnOnce() -> io::Result<()>,
@@ -65,8 +65,8 @@ pub(super) fn read_of(
     };
     let (records, switch) = sources().map_err(ReadError::Audit)?;
     // Rights are given up only once the status is known to be writable.
-    let tried = || status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
-    Rights::least(&[Capability::AuditControl], tried).give_up()?;
+    let tried = || status.as_deref().map_or(Ok(()), |path| FileLocation::of(path)?.try_writing());
+    DaemonRights::least(&[Capability::AuditControl], tried).give_up()?;
     let mut reader = Reader {
         gather: Gather::new(whose, &std::env::current_exe()?),
         book,
@@ -141,7 +141,7 @@ impl Reader {
     /// Writes the first status, and sends the word that the launcher waits for.
     fn begin(&mut self) -> io::Result<()> {
         match &mut self.told.socket {
-            None => self.book.status.state = State::Armed,
+            None => self.book.status.state = DomainState::Armed,
             Some(socket) => {
                 socket.write_all(READING.as_bytes())?;
                 socket.set_nonblocking(true)?;
@@ -207,14 +207,14 @@ impl Reader {
         let mut drained = false;
         for _ in 0..TURN {
             match self.records.read()? {
-                Found::Record(kind, text) => {
+                AuditRead::Record(kind, text) => {
                     let record = record::parse(kind, text);
                     record
                         .into_iter()
                         .for_each(|record| self.gather.take(record, |event| events.push(event)));
                 }
-                Found::Dropped => self.dropped += 1,
-                Found::Nothing => {
+                AuditRead::Dropped => self.dropped += 1,
+                AuditRead::Nothing => {
                     drained = true;
                     break;
                 }
@@ -230,18 +230,18 @@ impl Reader {
         events.into_iter().for_each(|event| self.happened(event));
     }
 
-    fn happened(&mut self, event: Event) {
+    fn happened(&mut self, event: DomainEvent) {
         let (t_ms, pid, exe, wanted) = match event {
-            Event::Refused { t_ms, pid, exe, wanted } => (t_ms, pid, exe, wanted),
-            Event::Unclaimed => return self.book.status.add("unclaimed", 1),
-            Event::Changed => return self.look(),
+            DomainEvent::Refused { t_ms, pid, exe, wanted } => (t_ms, pid, exe, wanted),
+            DomainEvent::Unclaimed => return self.book.status.add("unclaimed", 1),
+            DomainEvent::Changed => return self.look(),
         };
         if self.launcher.is_some() && !self.told.answered {
             // The program does not run yet: these are the launcher's canaries.
             self.told.own += 1;
             return;
         }
-        self.book.note(Verdict::Denied, (t_ms, pid, exe.as_deref()), wanted);
+        self.book.note(AccessVerdict::Denied, (t_ms, pid, exe.as_deref()), wanted);
     }
 
     /// Checks whether the audit is still on, and how many records it lost.
@@ -269,7 +269,7 @@ impl Reader {
             _ => {
                 self.told.socket = None;
                 if !self.told.answered {
-                    self.book.status.state = State::Failed;
+                    self.book.status.state = DomainState::Failed;
                 }
             }
         }
@@ -277,7 +277,7 @@ impl Reader {
             if let Some(own) = line.strip_prefix(CONFINED) {
                 self.told.asks = Some((Instant::now(), own.parse().unwrap_or(0)));
             } else if line == FAILED {
-                self.book.status.state = State::Failed;
+                self.book.status.state = DomainState::Failed;
                 self.book.write();
                 self.told.say_written();
             } else {
@@ -299,7 +299,7 @@ impl Reader {
         }
         self.told.asks = None;
         self.told.answered = true;
-        self.book.status.state = State::Armed;
+        self.book.status.state = DomainState::Armed;
         self.book.write();
         self.told.say_written();
     }
@@ -309,7 +309,7 @@ impl Reader {
         if self.launcher.is_none() {
             return false;
         }
-        if self.book.status.state == State::Failed && !self.told.answered {
+        if self.book.status.state == DomainState::Failed && !self.told.answered {
             return true;
         }
         let Some(gone) = self.gone else { return false };
@@ -323,8 +323,8 @@ impl Reader {
         self.look();
         let Self { mut book, switch, .. } = self;
         drop(switch);
-        if book.status.state != State::Failed {
-            book.status.state = State::Ended;
+        if book.status.state != DomainState::Failed {
+            book.status.state = DomainState::Ended;
         }
         book.turn(true);
     }

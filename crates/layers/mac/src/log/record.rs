@@ -4,7 +4,7 @@
 //! record of ours. The kernel writes text that is not plain as hex digits, so neither a blank nor a quote in a name
 //! can be taken for the end of a field.
 
-use super::wanted::{Wanted, accesses};
+use super::wanted::{LoggedAccess, accesses};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -21,24 +21,24 @@ mod kind {
 
 /// An audit record. Those of one system call have the same serial number.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct AuditRecord {
     /// Time in milliseconds since 1970.
     pub t_ms: u64,
     /// Its serial number.
     pub serial: u64,
     /// Its content.
-    pub told: Told,
+    pub told: RecordContent,
 }
 
 /// Content of an audit record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum RecordContent {
     /// Landlock refused something to a process of this domain.
     Refused {
         /// The domain's number in the kernel.
         domain: u64,
         /// The missing rights.
-        wanted: Vec<Wanted>,
+        wanted: Vec<LoggedAccess>,
     },
     /// The creator of this domain; sent with the domain's first refusal.
     Domain {
@@ -79,56 +79,56 @@ pub enum Told {
 }
 
 /// The record with this text; `None` if we do not need it or it is malformed.
-pub fn parse(kind: u16, text: &[u8]) -> Option<Record> {
+pub fn parse(kind: u16, text: &[u8]) -> Option<AuditRecord> {
     let (head, rest) = cut(text.strip_prefix(b"audit(")?, b"):")?;
     let (time, serial) = cut(head, b":")?;
     let (seconds, thousandths) = cut(time, b".")?;
     let t_ms = number::<u64>(seconds)?.checked_mul(1000)?.checked_add(number(thousandths)?)?;
-    Some(Record { t_ms, serial: number(serial)?, told: told(kind, &Fields(rest))? })
+    Some(AuditRecord { t_ms, serial: number(serial)?, told: told(kind, &Fields(rest))? })
 }
 
-fn told(kind: u16, fields: &Fields<'_>) -> Option<Told> {
+fn told(kind: u16, fields: &Fields<'_>) -> Option<RecordContent> {
     Some(match kind {
-        kind::LANDLOCK_ACCESS => Told::Refused { domain: fields.domain()?, wanted: wanted(fields)? },
+        kind::LANDLOCK_ACCESS => RecordContent::Refused { domain: fields.domain()?, wanted: wanted(fields)? },
         kind::LANDLOCK_DOMAIN => match fields.find("status")? {
-            b"allocated" => Told::Domain {
+            b"allocated" => RecordContent::Domain {
                 domain: fields.domain()?,
                 pid: fields.number("pid")?,
                 exe: fields.path("exe")?,
             },
-            b"deallocated" => Told::Gone { domain: fields.domain()? },
+            b"deallocated" => RecordContent::Gone { domain: fields.domain()? },
             _ => return None,
         },
-        kind::SECCOMP => Told::Call {
+        kind::SECCOMP => RecordContent::Call {
             pid: fields.number("pid")?,
             exe: fields.path("exe")?,
             call: fields.number("syscall")?,
         },
-        kind::SYSCALL => Told::Process {
+        kind::SYSCALL => RecordContent::Process {
             pid: fields.number("pid")?,
             parent: fields.number("ppid")?,
             exe: fields.path("exe")?,
         },
-        kind::END_OF_EVENT => Told::End,
-        kind::CONFIG_CHANGE => Told::Changed,
+        kind::END_OF_EVENT => RecordContent::End,
+        kind::CONFIG_CHANGE => RecordContent::Changed,
         _ => return None,
     })
 }
 
 /// The missing rights. A right of a later kernel that we do not know keeps the kernel's word.
-fn wanted(fields: &Fields<'_>) -> Option<Vec<Wanted>> {
+fn wanted(fields: &Fields<'_>) -> Option<Vec<LoggedAccess>> {
     let words = std::str::from_utf8(fields.find("blockers")?).ok()?.split(',');
     let (files, others) = accesses(words);
     let mut wanted = Vec::new();
     if !files.is_none() {
         let path = fields.path("path")?;
-        wanted.extend(files.iter().map(|access| Wanted::File(access, path.clone())));
+        wanted.extend(files.iter().map(|access| LoggedAccess::File(access, path.clone())));
     }
     for word in others {
         wanted.push(match word {
-            "net.bind_tcp" => Wanted::Bind(fields.number("src")?),
-            "net.connect_tcp" => Wanted::Connect(fields.number("dest")?),
-            other => Wanted::Scope(other.strip_prefix("scope.").unwrap_or(other).to_owned()),
+            "net.bind_tcp" => LoggedAccess::Bind(fields.number("src")?),
+            "net.connect_tcp" => LoggedAccess::Connect(fields.number("dest")?),
+            other => LoggedAccess::Scope(other.strip_prefix("scope.").unwrap_or(other).to_owned()),
         });
     }
     Some(wanted)
@@ -193,40 +193,43 @@ mod tests {
     const CALL: &str = "audit(1795580520.207:13): arch=c000003e syscall=257 success=no exit=-13 a0=ffffff9c a1=7f7feca18ed0 a2=80000 a3=0 items=0 ppid=19219 pid=19220 auid=4294967295 uid=0 comm=\"python3\" exe=\"/usr/bin/python3.11\" key=(null)";
     const SECCOMP: &str = "audit(1795580520.300:40): auid=4294967295 uid=0 gid=0 ses=4294967295 pid=19220 comm=\"mount\" exe=\"/usr/bin/mount\" sig=0 arch=c000003e syscall=165 compat=0 ip=0x7f00 code=0x50001";
 
-    fn refused(blockers: &str) -> Option<Vec<Wanted>> {
+    fn refused(blockers: &str) -> Option<Vec<LoggedAccess>> {
         let text =
             format!("audit(1.002:3): domain=1f blockers={blockers} path=\"/srv/no\" dev=\"vda\" ino=1");
         match parse(1423, text.as_bytes())?.told {
-            Told::Refused { domain: 0x1f, wanted } => Some(wanted),
+            RecordContent::Refused { domain: 0x1f, wanted } => Some(wanted),
             _ => None,
         }
     }
 
-    fn files(accesses: &[Access]) -> Option<Vec<Wanted>> {
-        Some(accesses.iter().map(|access| Wanted::File(*access, "/srv/no".into())).collect())
+    fn files(accesses: &[Access]) -> Option<Vec<LoggedAccess>> {
+        Some(accesses.iter().map(|access| LoggedAccess::File(*access, "/srv/no".into())).collect())
     }
 
     #[test]
     fn what_the_kernel_writes_is_read() {
         let told = |kind, text: &str| parse(kind, text.as_bytes()).map(|record| record.told);
         let read = |path: &str| {
-            Some(Told::Refused { domain: 0x1_ae45_966f, wanted: vec![Wanted::File(Read, path.into())] })
+            Some(RecordContent::Refused {
+                domain: 0x1_ae45_966f,
+                wanted: vec![LoggedAccess::File(Read, path.into())],
+            })
         };
         assert_eq!(told(1423, READ), read("/srv/no/f"));
         assert_eq!(told(1423, HEX), read("/srv/no/a \"b\nc"));
         let exe = || PathBuf::from("/usr/bin/python3.11");
         assert_eq!(
             told(1424, ALLOCATED),
-            Some(Told::Domain { domain: 0x1_ae45_966f, pid: 19219, exe: exe() })
+            Some(RecordContent::Domain { domain: 0x1_ae45_966f, pid: 19219, exe: exe() })
         );
-        assert_eq!(told(1424, GONE), Some(Told::Gone { domain: 0x1_ae45_966f }));
-        assert_eq!(told(1300, CALL), Some(Told::Process { pid: 19220, parent: 19219, exe: exe() }));
+        assert_eq!(told(1424, GONE), Some(RecordContent::Gone { domain: 0x1_ae45_966f }));
+        assert_eq!(told(1300, CALL), Some(RecordContent::Process { pid: 19220, parent: 19219, exe: exe() }));
         assert_eq!(
             told(1326, SECCOMP),
-            Some(Told::Call { pid: 19220, exe: "/usr/bin/mount".into(), call: 165 })
+            Some(RecordContent::Call { pid: 19220, exe: "/usr/bin/mount".into(), call: 165 })
         );
         let end = parse(1320, b"audit(1795580520.207:13): ").unwrap();
-        assert_eq!((end.t_ms, end.serial, end.told), (1_795_580_520_207, 13, Told::End));
+        assert_eq!((end.t_ms, end.serial, end.told), (1_795_580_520_207, 13, RecordContent::End));
     }
 
     #[test]
@@ -240,17 +243,17 @@ mod tests {
         assert_eq!(refused("fs.make_char,fs.make_block"), files(&[Rename]));
         assert_eq!(refused("fs.make_char"), files(&[Create]));
         assert_eq!(refused("fs.execute"), files(&[Exec]));
-        assert_eq!(refused("fs.resolve_unix"), Some(vec![Wanted::Scope("fs.resolve_unix".to_owned())]));
+        assert_eq!(refused("fs.resolve_unix"), Some(vec![LoggedAccess::Scope("fs.resolve_unix".to_owned())]));
     }
 
     #[test]
     fn ports_and_scopes_have_no_path() {
         let told =
             |rest: &str| parse(1423, format!("audit(1.000:3): domain=1 {rest}").as_bytes()).map(|r| r.told);
-        let one = |wanted| Some(Told::Refused { domain: 1, wanted: vec![wanted] });
-        assert_eq!(told("blockers=net.bind_tcp saddr=127.0.0.1 src=9999"), one(Wanted::Bind(9999)));
-        assert_eq!(told("blockers=net.connect_tcp daddr=::1 dest=9998"), one(Wanted::Connect(9998)));
-        let signal = Wanted::Scope("signal".to_owned());
+        let one = |wanted| Some(RecordContent::Refused { domain: 1, wanted: vec![wanted] });
+        assert_eq!(told("blockers=net.bind_tcp saddr=127.0.0.1 src=9999"), one(LoggedAccess::Bind(9999)));
+        assert_eq!(told("blockers=net.connect_tcp daddr=::1 dest=9998"), one(LoggedAccess::Connect(9998)));
+        let signal = LoggedAccess::Scope("signal".to_owned());
         assert_eq!(told("blockers=scope.signal opid=1 ocomm=\"init\""), one(signal));
         assert_eq!(told("blockers=net.connect_tcp daddr=::1 dest=99980"), None);
     }

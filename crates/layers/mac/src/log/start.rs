@@ -5,7 +5,7 @@
 //! is a copy of the launcher that is nobody's child: the program that the launcher becomes may wait for its children,
 //! and must not find it.
 
-use super::Reading;
+use super::DomainLog;
 use super::gather::Whose;
 use super::reader;
 use bakeoff_sys::audit::Audit;
@@ -41,14 +41,14 @@ pub fn is_allowed() -> io::Result<()> {
 
 /// The launcher's end. If dropped before [`confined`](Self::confined) it says that nothing was run.
 #[derive(Debug)]
-pub struct Reader(UnixStream);
+pub struct LauncherEnd(UnixStream);
 
-impl Reader {
+impl LauncherEnd {
     /// Starts a reader for this process, and waits until it reads: refusals are logged from now on.
     ///
     /// # Errors
     /// It cannot be started, or does not read, with the reason.
-    pub fn start(reading: Reading) -> io::Result<Self> {
+    pub fn start(reading: DomainLog) -> io::Result<Self> {
         let (own, theirs) = UnixStream::pair()?;
         let launcher = std::process::id();
         apart(|| life(reading, launcher, &theirs).map_or(1, |()| 0))?;
@@ -97,7 +97,7 @@ pub(crate) fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
 }
 
 /// Main function of the reader.
-fn life(reading: Reading, launcher: u32, socket: &UnixStream) -> io::Result<()> {
+fn life(reading: DomainLog, launcher: u32, socket: &UnixStream) -> io::Result<()> {
     let nowhere = alone(socket)?;
     let read =
         reader::read_of(reading, Whose::Launcher(launcher), Some(socket.try_clone()?), || let_go(&nowhere));

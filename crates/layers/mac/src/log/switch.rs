@@ -5,7 +5,7 @@
 //! killed reader leaves file and audit as they are, and the next reader to end restores them. Settings that somebody
 //! else changed meanwhile stay: those of a daemon, or a lock.
 
-use bakeoff_sys::audit::{Audit, Settings};
+use bakeoff_sys::audit::{Audit, AuditSettings};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
 use std::fs::{File, OpenOptions};
@@ -73,7 +73,7 @@ impl Switch {
     /// started, also when it is off again: 200 ns a call, until the machine restarts. Without rules nobody reads
     /// that, and one rule prevents it; the rule stays. A kernel that cannot audit calls refuses it, and does not need
     /// it.
-    fn spare_calls(&self, before: Settings) -> io::Result<()> {
+    fn spare_calls(&self, before: AuditSettings) -> io::Result<()> {
         if before.daemon == 0 && self.audit.rules()? == 0 {
             let _ = self.audit.never_watch_calls();
         }
@@ -85,7 +85,7 @@ impl Switch {
     /// # Errors
     /// The kernel's error.
     pub(super) fn look(&self) -> io::Result<(bool, u64)> {
-        let Settings { enabled, lost, .. } = self.audit.settings()?;
+        let AuditSettings { enabled, lost, .. } = self.audit.settings()?;
         Ok((enabled != 0, lost.wrapping_sub(self.lost).into()))
     }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 /// An access that is allowed or denied.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Wanted {
+pub enum LoggedAccess {
     /// One kind of access to a file. Creating, removing and renaming name the directory in which they happen.
     File(Access, PathBuf),
     /// One kind of access to more files than are told apart.
@@ -23,7 +23,7 @@ pub enum Wanted {
     Call(u32),
 }
 
-impl Wanted {
+impl LoggedAccess {
     /// One word for the access, without the path.
     pub fn word(&self) -> &str {
         match self {
@@ -46,7 +46,7 @@ impl Wanted {
     }
 }
 
-impl fmt::Display for Wanted {
+impl fmt::Display for LoggedAccess {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(access, path) => {

@@ -3,45 +3,49 @@
 //! Measured side, pure: the caller tells it what lies at paths. It judges by what the kernel will do, not by what is
 //! written.
 
-use super::disk::{Kind, Seen};
-use super::fault::{Faults, Wrong};
+use super::disk::{ObjectKind, PathState};
+use super::fault::{Faults, PolicyFaultKind};
 use super::file::{Domain, File, Never, Type};
 use super::words::unknown;
 use crate::access::{Access, Accesses};
-use crate::grant::{FileGrant, Grant, Lines, Name, TypePath};
+use crate::grant::{DomainGrant, FileGrant, GrantLines, Name, TypePath};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A path with its type and its kind.
 struct Typed {
     path: TypePath,
-    kind: Kind,
+    kind: ObjectKind,
     hot: bool,
 }
 
 /// Grants of all domains of a file. The caller fills in `policy` and `digest`.
-pub(super) fn compile(file: &File, look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> Vec<Grant> {
+pub(super) fn compile(
+    file: &File,
+    look: &dyn Fn(&Path) -> PathState,
+    faults: &mut Faults,
+) -> Vec<DomainGrant> {
     let typed = typed(&file.types, look, faults);
     let labels: Vec<&str> = file.types.iter().map(|found| found.name.as_str()).collect();
     let names: Vec<&str> = file.domains.iter().map(|domain| domain.name.as_str()).collect();
     if names.is_empty() {
         let sentence = "there is no domain; write [domain.NAME] with allow = { TYPE = \"read list\" }";
-        faults.add(1, Wrong::NoDomain, sentence.to_owned());
+        faults.add(1, PolicyFaultKind::NoDomain, sentence.to_owned());
     }
-    let grants: Vec<Grant> = file.domains.iter().map(|domain| grant(domain, &typed)).collect();
+    let grants: Vec<DomainGrant> = file.domains.iter().map(|domain| grant(domain, &typed)).collect();
     for (domain, grant) in file.domains.iter().zip(&grants) {
         for allow in domain.allow.iter().filter(|allow| !labels.contains(&allow.label.as_str())) {
-            faults.add(allow.line, Wrong::Unknown, unknown("type", &allow.label, &labels));
+            faults.add(allow.line, PolicyFaultKind::Unknown, unknown("type", &allow.label, &labels));
         }
         only_files(domain, &typed, faults);
         nested(domain, grant, faults);
     }
     for never in &file.nevers {
         if never.domain != "*" && !names.contains(&never.domain.as_str()) {
-            faults.add(never.line, Wrong::Unknown, unknown("domain", &never.domain, &names));
+            faults.add(never.line, PolicyFaultKind::Unknown, unknown("domain", &never.domain, &names));
         }
         if !labels.contains(&never.label.as_str()) {
-            faults.add(never.line, Wrong::Unknown, unknown("type", &never.label, &labels));
+            faults.add(never.line, PolicyFaultKind::Unknown, unknown("type", &never.label, &labels));
         }
         broken(never, &grants, faults);
     }
@@ -50,23 +54,23 @@ pub(super) fn compile(file: &File, look: &dyn Fn(&Path) -> Seen, faults: &mut Fa
 }
 
 /// All typed paths, each once, sorted.
-fn typed(types: &[Type], look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> Vec<Typed> {
+fn typed(types: &[Type], look: &dyn Fn(&Path) -> PathState, faults: &mut Faults) -> Vec<Typed> {
     let mut found: BTreeMap<PathBuf, Typed> = BTreeMap::new();
     for (of, (written, line)) in types.iter().flat_map(|of| of.paths.iter().map(move |path| (of, path))) {
         let (written, line) = (Path::new(written), *line);
-        let Seen { path, kind } = look(written);
+        let PathState { path, kind } = look(written);
         match kind {
-            Kind::OfEachProcess => {
+            ObjectKind::OfEachProcess => {
                 let help = "is another file for each process, and a rule is of one file; name /proc, or leave it out";
-                faults.add(line, Wrong::OfEachProcess, format!("{} {help}", Name(written)));
+                faults.add(line, PolicyFaultKind::OfEachProcess, format!("{} {help}", Name(written)));
                 continue;
             }
-            Kind::Nothing => {
+            ObjectKind::Nothing => {
                 let help = "is not there (or may not be looked at), and what is not there cannot be granted; make it \
                             before the program is started";
-                faults.add(line, Wrong::NotThere, format!("{} {help}", Name(written)));
+                faults.add(line, PolicyFaultKind::NotThere, format!("{} {help}", Name(written)));
             }
-            Kind::File | Kind::Directory => {}
+            ObjectKind::File | ObjectKind::Directory => {}
         }
         let label = of.name.clone();
         match found.get(&path).map(|other| &other.path) {
@@ -75,11 +79,11 @@ fn typed(types: &[Type], look: &dyn Fn(&Path) -> Seen, faults: &mut Faults) -> V
                 let path = both(written, &path);
                 let sentence =
                     format!("{path} is of type {label} and, by line {at}, of type {second}: take one away");
-                faults.add(line, Wrong::TwoTypes, sentence);
+                faults.add(line, PolicyFaultKind::TwoTypes, sentence);
             }
             Some(_) => {}
             None => {
-                let there = kind != Kind::Nothing;
+                let there = kind != ObjectKind::Nothing;
                 let typed = TypePath { path: path.clone(), label, line, there };
                 found.insert(path, Typed { path: typed, kind, hot: of.hot });
             }
@@ -97,7 +101,7 @@ fn both(written: &Path, path: &Path) -> String {
     }
 }
 
-fn grant(domain: &Domain, typed: &[Typed]) -> Grant {
+fn grant(domain: &Domain, typed: &[Typed]) -> DomainGrant {
     let allowed = |label: &str| domain.allow.iter().find(|allow| allow.label == label);
     let files = typed.iter().filter_map(|typed| {
         let TypePath { path, label, .. } = &typed.path;
@@ -105,19 +109,19 @@ fn grant(domain: &Domain, typed: &[Typed]) -> Grant {
         let (path, label) = (path.clone(), label.clone());
         Some(FileGrant { path, accesses: allow.accesses, hot: typed.hot, label, line: allow.line })
     });
-    Grant {
+    DomainGrant {
         domain: domain.name.clone(),
         files: files.collect(),
         listen: domain.listen.ports.clone(),
         connect: domain.connect.ports.clone(),
         attributes: domain.attributes,
         types: typed.iter().map(|typed| typed.path.clone()).collect(),
-        lines: Lines {
+        lines: GrantLines {
             domain: domain.line,
             listen: domain.listen.line.unwrap_or(domain.line),
             connect: domain.connect.line.unwrap_or(domain.line),
         },
-        ..Grant::default()
+        ..DomainGrant::default()
     }
 }
 
@@ -127,18 +131,21 @@ fn only_files(domain: &Domain, typed: &[Typed], faults: &mut Faults) {
     for allow in domain.allow.iter().filter(|allow| allow.accesses != Accesses::any()) {
         let mut of_type = typed.iter().filter(|typed| typed.path.label == allow.label).peekable();
         let accesses = allow.accesses.common(inside);
-        if of_type.peek().is_some() && of_type.all(|typed| typed.kind == Kind::File) && !accesses.is_none() {
+        if of_type.peek().is_some()
+            && of_type.all(|typed| typed.kind == ObjectKind::File)
+            && !accesses.is_none()
+        {
             let label = &allow.label;
             let help = "grant it on their directory";
             let sentence =
                 format!("`{accesses}` says nothing of files, and type {label} has only files: {help}");
-            faults.add(allow.line, Wrong::OnlyFiles, sentence);
+            faults.add(allow.line, PolicyFaultKind::OnlyFiles, sentence);
         }
     }
 }
 
 /// Finds types inside others, where the domain gets more than is written.
-fn nested(domain: &Domain, grant: &Grant, faults: &mut Faults) {
+fn nested(domain: &Domain, grant: &DomainGrant, faults: &mut Faults) {
     for typed in &grant.types {
         let allow = domain.allow.iter().find(|allow| allow.label == typed.label);
         let effective = grant.effective(&typed.path);
@@ -154,12 +161,12 @@ fn nested(domain: &Domain, grant: &Grant, faults: &mut Faults) {
             outer.label,
             label = typed.label,
         );
-        faults.add(allow.map_or(outer.line, |allow| allow.line), Wrong::Nested, sentence);
+        faults.add(allow.map_or(outer.line, |allow| allow.line), PolicyFaultKind::Nested, sentence);
     }
 }
 
 /// Checks an assertion against the grant of each domain.
-fn broken(never: &Never, grants: &[Grant], faults: &mut Faults) {
+fn broken(never: &Never, grants: &[DomainGrant], faults: &mut Faults) {
     for grant in grants.iter().filter(|grant| never.domain == "*" || never.domain == grant.domain) {
         for typed in grant.types.iter().filter(|typed| typed.label == never.label) {
             let gets = grant.effective(&typed.path).common(never.accesses);
@@ -171,7 +178,7 @@ fn broken(never: &Never, grants: &[Grant], faults: &mut Faults) {
                 Name(&typed.path),
                 typed.label,
             );
-            faults.add(never.line, Wrong::Broken, sentence);
+            faults.add(never.line, PolicyFaultKind::Broken, sentence);
         }
     }
 }
@@ -182,6 +189,6 @@ fn unused(file: &File, faults: &mut Faults) {
     for found in file.types.iter().filter(|found| !named.contains(&found.name)) {
         let sentence =
             format!("no domain and no assertion names type {}: nobody gets anything there", found.name);
-        faults.add(found.line, Wrong::Unused, sentence);
+        faults.add(found.line, PolicyFaultKind::Unused, sentence);
     }
 }

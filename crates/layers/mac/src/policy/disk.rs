@@ -6,16 +6,16 @@ use std::path::{Path, PathBuf};
 
 /// State of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct PathState {
     /// The path without symbolic links, as far as it exists.
     pub path: PathBuf,
     /// Kind of the object.
-    pub kind: Kind,
+    pub kind: ObjectKind,
 }
 
 /// Kinds of objects at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectKind {
     /// A file, a device, a socket.
     File,
     /// A directory.
@@ -27,13 +27,13 @@ pub enum Kind {
 }
 
 /// Looks at an absolute path on this machine.
-pub fn see(path: &Path) -> Seen {
+pub fn see(path: &Path) -> PathState {
     let own = PathBuf::from("/proc").join(std::process::id().to_string());
     match path.canonicalize() {
-        Ok(path) if path.starts_with(own) => Seen { path, kind: Kind::OfEachProcess },
-        Ok(path) if path.is_dir() => Seen { path, kind: Kind::Directory },
-        Ok(path) => Seen { path, kind: Kind::File },
-        Err(_) => Seen { path: as_far_as_it_goes(path), kind: Kind::Nothing },
+        Ok(path) if path.starts_with(own) => PathState { path, kind: ObjectKind::OfEachProcess },
+        Ok(path) if path.is_dir() => PathState { path, kind: ObjectKind::Directory },
+        Ok(path) => PathState { path, kind: ObjectKind::File },
+        Err(_) => PathState { path: as_far_as_it_goes(path), kind: ObjectKind::Nothing },
     }
 }
 

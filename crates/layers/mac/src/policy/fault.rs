@@ -5,13 +5,13 @@
 use bakeoff_layers_base::fault;
 
 /// A fault at a place.
-pub type Fault = fault::Fault<Wrong>;
+pub type PolicyFault = fault::Fault<PolicyFaultKind>;
 /// Faults found so far.
-pub(super) type Faults = fault::Faults<Wrong>;
+pub(super) type Faults = fault::Faults<PolicyFaultKind>;
 
 /// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum PolicyFaultKind {
     /// The text is no TOML.
     NotToml,
     /// An unknown key, access, type or domain.
@@ -54,7 +54,7 @@ pub enum Wrong {
     Unread,
 }
 
-impl Wrong {
+impl PolicyFaultKind {
     /// Whether a domain can still be made.
     pub const fn is_warning(self) -> bool {
         matches!(self, Self::Unused | Self::NotThere | Self::OnlyFiles | Self::Unread)

@@ -3,7 +3,7 @@
 //! Measured side, pure. Continues after a fault, so that all are reported at once.
 
 use super::Lets;
-use super::fault::{Faults, Wrong};
+use super::fault::{Faults, PolicyFaultKind};
 use super::words::{accesses, unknown};
 use crate::access::Accesses;
 use bakeoff_layers_base::document::{self, Language, Value};
@@ -63,7 +63,7 @@ pub(super) struct Never {
     pub(super) line: usize,
 }
 
-impl Language for Wrong {
+impl Language for PolicyFaultKind {
     const KEYS: &'static [(&'static str, &'static str)] = &[
         ("types", "a table: write [types], and below it NAME = [\"/path\"]"),
         ("paths", "a list of paths: write [\"/path\"], or { paths = [\"/path\"], hot = true }"),
@@ -116,7 +116,7 @@ pub(super) fn read(text: &str, lets: &Lets, faults: &mut Faults) -> File {
 }
 
 struct Reader<'r> {
-    form: document::Reader<'r, Wrong>,
+    form: document::ValueReader<'r, PolicyFaultKind>,
     lets: &'r Lets,
 }
 
@@ -199,14 +199,14 @@ impl Reader<'_> {
             let help = "name the directory, and all below it is meant; a name that really holds such a character can be \
                         given through --let";
             let sentence = format!("`{}` is a pattern, and Landlock has none: {help}", text.escape_debug());
-            self.form.fault(line, Wrong::Pattern, sentence);
+            self.form.fault(line, PolicyFaultKind::Pattern, sentence);
             return None;
         }
         let path = self.fill(text, line)?;
         if !path.starts_with('/') || path.split('/').any(|part| part == "..") || path.contains('\0') {
             let help = "begin with / or with {NAME} that --let NAME=/PATH fills, without `..`";
             let sentence = format!("`{}` is not a whole path: {help}", path.escape_debug());
-            self.form.fault(line, Wrong::NotAbsolute, sentence);
+            self.form.fault(line, PolicyFaultKind::NotAbsolute, sentence);
             return None;
         }
         Some(path)
@@ -227,7 +227,7 @@ impl Reader<'_> {
                 Err(_) => {
                     let help = "write 0 to 65535, or \"{NAME}\" that --let NAME=PORT fills";
                     let sentence = format!("`{}` is no TCP port: {help}", text.escape_debug());
-                    self.form.fault(line, Wrong::NoPort, sentence);
+                    self.form.fault(line, PolicyFaultKind::NoPort, sentence);
                 }
             }
         }
@@ -252,7 +252,7 @@ impl Reader<'_> {
                     let given: Vec<&str> = self.lets.pairs().map(|(name, _)| name).collect();
                     let help = near_miss(name, &given).unwrap_or_else(|| format!("give --let {name}=VALUE"));
                     let sentence = format!("{{{}}} has no value; {help}", name.escape_debug());
-                    self.form.fault(line, Wrong::Unfilled, sentence);
+                    self.form.fault(line, PolicyFaultKind::Unfilled, sentence);
                 }
             }
         }

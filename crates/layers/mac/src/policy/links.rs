@@ -2,8 +2,8 @@
 //!
 //! Measured side, cold: walks whole trees, follows no symbolic link, changes nothing.
 
-use super::fault::{Faults, Wrong};
-use crate::grant::{Grant, Name};
+use super::fault::{Faults, PolicyFaultKind};
+use crate::grant::{DomainGrant, Name};
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
 use std::io;
@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 const NO_FILES: [&str; 2] = ["/proc", "/sys"];
 
 /// Looks through the trees of all types.
-pub(super) fn check(grant: &Grant, faults: &mut Faults) {
+pub(super) fn check(grant: &DomainGrant, faults: &mut Faults) {
     let strange = NO_FILES.iter().filter_map(|path| Some(fs::metadata(path).ok()?.dev())).collect();
     let mut walk = Walk { grant, strange, names: HashMap::new(), faults };
     for typed in grant.types.iter().filter(|typed| typed.there) {
@@ -26,7 +26,7 @@ pub(super) fn check(grant: &Grant, faults: &mut Faults) {
 }
 
 struct Walk<'w> {
-    grant: &'w Grant,
+    grant: &'w DomainGrant,
     /// Devices that are left out.
     strange: Vec<u64>,
     /// One name of each file that has several.
@@ -52,7 +52,7 @@ impl Walk<'_> {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     let sentence = format!("{}: {error}; its hard links were not looked at", Name(&path));
-                    self.faults.add(line, Wrong::Unread, sentence);
+                    self.faults.add(line, PolicyFaultKind::Unread, sentence);
                 }
             }
         }
@@ -72,7 +72,7 @@ impl Walk<'_> {
                 Name(other),
                 there.label,
             );
-            self.faults.add(here.line, Wrong::HardLink, sentence);
+            self.faults.add(here.line, PolicyFaultKind::HardLink, sentence);
         }
     }
 }

@@ -11,14 +11,14 @@ mod lets;
 mod links;
 mod words;
 
-pub use fault::{Fault, Wrong};
+pub use fault::{PolicyFault, PolicyFaultKind};
 pub use lets::Lets;
 
 use crate::access::Accesses;
-use crate::grant::Grant;
+use crate::grant::DomainGrant;
 use bakeoff_layers_base::digest::Algorithm;
-use bakeoff_layers_base::fault::Lines;
-use disk::Seen;
+use bakeoff_layers_base::fault::FaultLines;
+use disk::PathState;
 use fault::Faults;
 use std::path::Path;
 
@@ -27,9 +27,9 @@ use std::path::Path;
 pub struct Policy {
     file: String,
     digest: String,
-    grants: Vec<Grant>,
+    grants: Vec<DomainGrant>,
     assertions: usize,
-    warnings: Vec<Fault>,
+    warnings: Vec<PolicyFault>,
 }
 
 /// Reasons for having no policy, no domain or no access.
@@ -44,8 +44,8 @@ pub enum PolicyError {
         why: std::io::Error,
     },
     /// All its faults, in the order of lines.
-    #[error("the policy has faults:\n{}", Lines(.0))]
-    Wrong(Vec<Fault>),
+    #[error("the policy has faults:\n{}", FaultLines(.0))]
+    Wrong(Vec<PolicyFault>),
     /// An unknown domain.
     #[error("{0}")]
     NoDomain(String),
@@ -71,13 +71,16 @@ impl Policy {
         text: &str,
         name: &str,
         lets: &Lets,
-        look: &dyn Fn(&Path) -> Seen,
+        look: &dyn Fn(&Path) -> PathState,
     ) -> Result<Self, PolicyError> {
         let mut faults = Faults::of(name.to_owned());
         let file = file::read(text, lets, &mut faults);
-        let mut grants =
-            if faults.have(Wrong::NotToml) { Vec::new() } else { compile::compile(&file, look, &mut faults) };
-        let warnings = faults.into_warnings(Wrong::is_warning).map_err(PolicyError::Wrong)?;
+        let mut grants = if faults.have(PolicyFaultKind::NotToml) {
+            Vec::new()
+        } else {
+            compile::compile(&file, look, &mut faults)
+        };
+        let warnings = faults.into_warnings(PolicyFaultKind::is_warning).map_err(PolicyError::Wrong)?;
         let filled = lets.pairs().map(|(name, value)| format!("\n{name}={value}"));
         let digest = Algorithm::Sha256.digest((text.to_owned() + &filled.collect::<String>()).as_bytes());
         let digest = digest.to_string();
@@ -88,7 +91,7 @@ impl Policy {
     }
 
     /// Warnings: allowed, but probably not meant.
-    pub fn warnings(&self) -> &[Fault] {
+    pub fn warnings(&self) -> &[PolicyFault] {
         &self.warnings
     }
 
@@ -98,7 +101,7 @@ impl Policy {
     }
 
     /// Grants of all domains.
-    pub fn grants(&self) -> &[Grant] {
+    pub fn grants(&self) -> &[DomainGrant] {
         &self.grants
     }
 
@@ -111,7 +114,7 @@ impl Policy {
     ///
     /// # Errors
     /// There is no such domain.
-    pub fn grant(&self, domain: &str) -> Result<&Grant, PolicyError> {
+    pub fn grant(&self, domain: &str) -> Result<&DomainGrant, PolicyError> {
         self.grants.iter().find(|grant| grant.domain == domain).ok_or_else(|| {
             let known: Vec<&str> = self.grants.iter().map(|grant| grant.domain.as_str()).collect();
             PolicyError::NoDomain(format!("{}: {}", self.file, words::unknown("domain", domain, &known)))
@@ -122,12 +125,12 @@ impl Policy {
     ///
     /// # Errors
     /// All of those links. Otherwise returns warnings of directories that could not be read.
-    pub fn check_trees(&self) -> Result<Vec<Fault>, PolicyError> {
+    pub fn check_trees(&self) -> Result<Vec<PolicyFault>, PolicyError> {
         let mut faults = Faults::of(self.file.clone());
         if let Some(grant) = self.grants.first() {
             links::check(grant, &mut faults);
         }
-        faults.into_warnings(Wrong::is_warning).map_err(PolicyError::Wrong)
+        faults.into_warnings(PolicyFaultKind::is_warning).map_err(PolicyError::Wrong)
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! Measured side, pure.
 
-use super::fault::Wrong;
+use super::fault::PolicyFaultKind;
 use crate::access::{Access, Accesses};
 use bakeoff_layers_base::named::Named;
 use bakeoff_layers_base::word;
@@ -28,7 +28,7 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
 ];
 
 /// The accesses of words like `read list`, or `any`; with all faults.
-pub(super) fn accesses(text: &str) -> (Accesses, Vec<(Wrong, String)>) {
+pub(super) fn accesses(text: &str) -> (Accesses, Vec<(PolicyFaultKind, String)>) {
     let mut all = Accesses::NONE;
     let mut wrong = Vec::new();
     for word in text.split_whitespace() {
@@ -37,13 +37,13 @@ pub(super) fn accesses(text: &str) -> (Accesses, Vec<(Wrong, String)>) {
             None if word == "any" => all = Accesses::any(),
             None => {
                 let known: Vec<&str> = Access::ALL.into_iter().map(Access::name).chain(["any"]).collect();
-                wrong.push((Wrong::Unknown, unknown("access", word, &known)));
+                wrong.push((PolicyFaultKind::Unknown, unknown("access", word, &known)));
             }
         }
     }
     if text.split_whitespace().next().is_none() {
         let none = format!("no access is named; leave it out, or write some of {}, or any", Accesses::any());
-        wrong.push((Wrong::NoAccess, none));
+        wrong.push((PolicyFaultKind::NoAccess, none));
     }
     (all, wrong)
 }

@@ -7,9 +7,9 @@ use super::needs::{Stage, WATCHED, leads_elsewhere, needs};
 use super::observed::Observed;
 use super::policy::Seen;
 use crate::confine::calls::{changes_attributes, watching};
-use crate::log::Wanted;
+use crate::log::LoggedAccess;
 use crate::log::start::{WRITTEN, hear};
-use bakeoff_sys::notify::{Call, Listener};
+use bakeoff_sys::notify::{Call, CallListener};
 use bakeoff_sys::process::fork;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal, kill};
@@ -66,14 +66,14 @@ pub fn learn(mut command: Command, domain: &str) -> io::Result<Learnt> {
 
 /// Main function of the child, which is watched from now on.
 fn watched(socket: &UnixStream) -> io::Result<()> {
-    let listener = Listener::from(watching(false, WATCHED).listen()?);
+    let listener = CallListener::from(watching(false, WATCHED).listen()?);
     listener.hand_over(socket)?;
     drop(listener);
     hear(socket, WRITTEN)
 }
 
 fn watch(mut socket: &UnixStream, signals: &SignalFd, child: Pid) -> io::Result<(Seen, u64)> {
-    let listener = Listener::take_over(socket)?;
+    let listener = CallListener::take_over(socket)?;
     listener.wake_here();
     socket.write_all(WRITTEN.as_bytes())?;
     let (mut seen, mut calls, mut elsewhere) = (Seen::default(), 0, false);
@@ -110,7 +110,7 @@ fn note(seen: &mut Seen, call: &Call, needed: Option<Vec<Stage>>) {
     for stage in stages {
         for wanted in stage.wanted {
             match wanted {
-                Wanted::Call(_) if changes_attributes(call.number) => seen.attributes = true,
+                LoggedAccess::Call(_) if changes_attributes(call.number) => seen.attributes = true,
                 other => seen.note(other),
             }
         }

@@ -6,18 +6,18 @@
 
 use super::observed::{Name, Observed, There};
 use crate::access::Access::{self, Create, Delete, Exec, List, Read, Rename, Write};
-use crate::grant::Grant;
-use crate::log::Wanted;
+use crate::grant::DomainGrant;
+use crate::log::LoggedAccess;
 use bakeoff_sys::notify::Call;
 use bakeoff_sys::rules;
-use bakeoff_sys::seccomp::{Rule, watch};
+use bakeoff_sys::seccomp::{SyscallRule, watch};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The calls about which Landlock is asked, but `ioctl`, which is made far too often, and those that signal. All others
 /// that wait are ones that no domain may make.
-pub(super) const WATCHED: &[Rule] = rules! {
+pub(super) const WATCHED: &[SyscallRule] = rules! {
     watch: SYS_openat SYS_unlinkat SYS_mkdirat SYS_mknodat SYS_symlinkat SYS_linkat SYS_renameat SYS_renameat2
         SYS_execve SYS_bind SYS_connect;
     x86_64 watch: SYS_open SYS_creat SYS_unlink SYS_rmdir SYS_mkdir SYS_mknod SYS_symlink SYS_link SYS_rename;
@@ -26,7 +26,7 @@ pub(super) const WATCHED: &[Rule] = rules! {
 /// Accesses that are checked at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Stage {
-    pub(super) wanted: Vec<Wanted>,
+    pub(super) wanted: Vec<LoggedAccess>,
     /// A file moved or linked to another directory.
     pub(super) moved: Option<Moved>,
 }
@@ -45,7 +45,7 @@ pub(super) struct Moved {
 
 impl Stage {
     /// Accesses that the kernel would name as missing under this grant.
-    fn lacking(self, grant: &Grant) -> Vec<Wanted> {
+    fn lacking(self, grant: &DomainGrant) -> Vec<LoggedAccess> {
         match self.moved {
             Some(moved) if moved.gains(grant) => stage(&[Rename], &moved.from)
                 .wanted
@@ -58,7 +58,7 @@ impl Stage {
 }
 
 impl Moved {
-    fn gains(&self, grant: &Grant) -> bool {
+    fn gains(&self, grant: &DomainGrant) -> bool {
         let of_files = [Read, Write, Exec, Access::Ioctl].into_iter().collect();
         let there = grant.effective(&self.to);
         let there = if self.is_dir { there } else { there.common(of_files) };
@@ -66,12 +66,12 @@ impl Moved {
     }
 }
 
-fn is_granted(grant: &Grant, wanted: &Wanted) -> bool {
+fn is_granted(grant: &DomainGrant, wanted: &LoggedAccess) -> bool {
     match wanted {
-        Wanted::File(access, path) => grant.effective(path).has(*access),
-        Wanted::Bind(port) => grant.listen.contains(port),
-        Wanted::Connect(port) => grant.connect.contains(port),
-        Wanted::Files(_) | Wanted::Scope(_) | Wanted::Call(_) => false,
+        LoggedAccess::File(access, path) => grant.effective(path).has(*access),
+        LoggedAccess::Bind(port) => grant.listen.contains(port),
+        LoggedAccess::Connect(port) => grant.connect.contains(port),
+        LoggedAccess::Files(_) | LoggedAccess::Scope(_) | LoggedAccess::Call(_) => false,
     }
 }
 
@@ -89,8 +89,8 @@ pub(super) fn needs(who: Observed, call: &Call) -> Option<Vec<Stage>> {
         libc::SYS_renameat => renamed(who, &at(0)?, &at(2)?, false),
         libc::SYS_renameat2 => renamed(who, &at(0)?, &at(2)?, int(4) & libc::RENAME_NOREPLACE as i32 != 0),
         libc::SYS_execve => executed(who, &here(0)?),
-        libc::SYS_bind => addressed(who, call, Wanted::Bind)?,
-        libc::SYS_connect => addressed(who, call, Wanted::Connect)?,
+        libc::SYS_bind => addressed(who, call, LoggedAccess::Bind)?,
+        libc::SYS_connect => addressed(who, call, LoggedAccess::Connect)?,
         #[cfg(target_arch = "x86_64")]
         libc::SYS_open => opened(who, call, &here(0)?, int(1)),
         #[cfg(target_arch = "x86_64")]
@@ -125,16 +125,16 @@ pub(super) fn leads_elsewhere(call: &Call) -> bool {
 }
 
 fn forbidden(call: &Call) -> Stage {
-    asked(Wanted::Call(u32::try_from(call.number).unwrap_or_default()))
+    asked(LoggedAccess::Call(u32::try_from(call.number).unwrap_or_default()))
 }
 
-fn asked(wanted: Wanted) -> Stage {
+fn asked(wanted: LoggedAccess) -> Stage {
     Stage { wanted: vec![wanted], moved: None }
 }
 
 /// Accesses at one place, all at once.
 fn stage(accesses: &[Access], path: &Path) -> Stage {
-    let wanted = accesses.iter().map(|access| Wanted::File(*access, path.to_owned()));
+    let wanted = accesses.iter().map(|access| LoggedAccess::File(*access, path.to_owned()));
     Stage { wanted: wanted.collect(), moved: None }
 }
 
@@ -256,7 +256,7 @@ fn interpreter(program: &Path) -> Option<Vec<u8>> {
 }
 
 /// A TCP port, or the path of a socket to be created. UDP is not covered: its sockets are refused.
-fn addressed(who: Observed, call: &Call, wanted: fn(u16) -> Wanted) -> Option<Vec<Stage>> {
+fn addressed(who: Observed, call: &Call, wanted: fn(u16) -> LoggedAccess) -> Option<Vec<Stage>> {
     let length = usize::try_from(call.arguments[2]).ok()?.min(size_of::<libc::sockaddr_un>());
     let address = who.bytes(call.arguments[1], length)?;
     let (family, rest) = address.split_first_chunk()?;
@@ -273,7 +273,7 @@ fn addressed(who: Observed, call: &Call, wanted: fn(u16) -> Wanted) -> Option<Ve
 }
 
 /// The first missing needs of a call, if any.
-pub(super) fn missing(stages: Vec<Stage>, grant: &Grant) -> Vec<Wanted> {
+pub(super) fn missing(stages: Vec<Stage>, grant: &DomainGrant) -> Vec<LoggedAccess> {
     let mut lacking = stages.into_iter().map(|stage| stage.lacking(grant));
     lacking.find(|lacking| !lacking.is_empty()).unwrap_or_default()
 }
@@ -307,7 +307,7 @@ mod tests {
     }
 
     /// `/a` may be all of it, `/b` only be read.
-    fn grant() -> Grant {
+    fn grant() -> DomainGrant {
         let file = |path: &str, accesses| FileGrant {
             path: path.into(),
             accesses,
@@ -316,7 +316,10 @@ mod tests {
             line: 0,
         };
         let reading = [Read, List].into_iter().collect();
-        Grant { files: vec![file("/a", Accesses::any()), file("/b", reading)], ..Grant::default() }
+        DomainGrant {
+            files: vec![file("/a", Accesses::any()), file("/b", reading)],
+            ..DomainGrant::default()
+        }
     }
 
     #[test]
@@ -326,7 +329,7 @@ mod tests {
         assert_eq!(missing(stages("/b"), &grant()), stage(&[Create], "/b".as_ref()).wanted);
         assert_eq!(missing(stages("/a"), &grant()), stage(&[Write], "/b/new".as_ref()).wanted);
         assert!(missing(vec![stage(&[Read, Write], "/a/x".as_ref())], &grant()).is_empty());
-        assert_eq!(missing(vec![asked(Wanted::Bind(80))], &grant()), [Wanted::Bind(80)]);
+        assert_eq!(missing(vec![asked(LoggedAccess::Bind(80))], &grant()), [LoggedAccess::Bind(80)]);
     }
 
     #[test]

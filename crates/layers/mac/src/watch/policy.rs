@@ -7,7 +7,7 @@
 
 use crate::access::Access::{Create, Delete, Exec, Ioctl, List, Read, Rename, Write};
 use crate::access::Accesses;
-use crate::log::Wanted;
+use crate::log::LoggedAccess;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -43,16 +43,16 @@ pub(super) struct Seen {
 type Entries = BTreeMap<PathBuf, Accesses>;
 
 impl Seen {
-    pub(super) fn note(&mut self, wanted: Wanted) {
+    pub(super) fn note(&mut self, wanted: LoggedAccess) {
         match wanted {
-            Wanted::File(access, path) => {
+            LoggedAccess::File(access, path) => {
                 let all = self.files.entry(path).or_default();
                 *all = all.with([access].into_iter().collect());
             }
-            Wanted::Bind(port) => drop(self.listen.insert(port)),
-            Wanted::Connect(port) => drop(self.connect.insert(port)),
-            Wanted::Call(number) => *self.calls.entry(number).or_default() += 1,
-            Wanted::Files(_) | Wanted::Scope(_) => {}
+            LoggedAccess::Bind(port) => drop(self.listen.insert(port)),
+            LoggedAccess::Connect(port) => drop(self.connect.insert(port)),
+            LoggedAccess::Call(number) => *self.calls.entry(number).or_default() += 1,
+            LoggedAccess::Files(_) | LoggedAccess::Scope(_) => {}
         }
     }
 
@@ -223,7 +223,7 @@ fn area(path: &Path) -> String {
 mod tests {
     use super::*;
     use crate::access::Access;
-    use crate::policy::disk::{Kind, Seen as Found};
+    use crate::policy::disk::{ObjectKind, PathState};
     use crate::policy::{Lets, Policy};
 
     /// A policy of accesses to paths; paths with a slash at the end are directories. Checks that it has no fault.
@@ -235,7 +235,7 @@ mod tests {
             if folders(path) { Some(true) } else { named }
         };
         let text = seen.policy("web", "web", &what_is);
-        let look = |path: &Path| Found { path: path.to_owned(), kind: Kind::Directory };
+        let look = |path: &Path| PathState { path: path.to_owned(), kind: ObjectKind::Directory };
         if let Err(error) = Policy::of_text(&text, "p", &Lets::default(), &look) {
             panic!("{error}\n{text}");
         }
@@ -245,7 +245,7 @@ mod tests {
     fn seen(of: &[(&str, &[Access])]) -> Seen {
         let mut seen = Seen::default();
         for (path, accesses) in of {
-            accesses.iter().for_each(|access| seen.note(Wanted::File(*access, path.into())));
+            accesses.iter().for_each(|access| seen.note(LoggedAccess::File(*access, path.into())));
         }
         seen
     }
@@ -283,8 +283,8 @@ mod tests {
             ("/proc/self/status", &[Read]),
         ]);
         seen.attributes = true;
-        seen.note(Wanted::Bind(80));
-        seen.note(Wanted::Call(165));
+        seen.note(LoggedAccess::Bind(80));
+        seen.note(LoggedAccess::Call(165));
         let text = policy(&seen, &["/srv/log/", "/srv/odd*/x", "/srv/other/", "/proc/self/status"]);
         assert!(text.contains("write create\"") && !text.contains("gone\""), "{text}");
         assert!(text.contains("proc = [\"/proc\"]") && text.contains("listen = [80]\n"), "{text}");

@@ -9,12 +9,12 @@
 use super::needs::{WATCHED, leads_elsewhere, missing, needs};
 use super::observed::Observed;
 use crate::confine::calls::watching;
-use crate::grant::Grant;
+use crate::grant::DomainGrant;
 use crate::log::start::{READING, WRITTEN, alone, apart, complain, hear, let_go};
-use crate::log::{Book, Reading, STATUS_DELAY, Verdict};
-use crate::status::State;
+use crate::log::{AccessVerdict, Book, DomainLog, STATUS_DELAY};
+use crate::status::DomainState;
 use bakeoff_layers_base::daemon::status::read_back;
-use bakeoff_sys::notify::{Call, Listener};
+use bakeoff_sys::notify::{Call, CallListener};
 use bakeoff_sys::process::{end_of, fork};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::memfd::{MFdFlags, memfd_create};
@@ -41,7 +41,7 @@ impl Watch {
     ///
     /// # Errors
     /// They cannot be started, or log or status cannot be written.
-    pub fn start(reading: Reading) -> io::Result<Self> {
+    pub fn start(reading: DomainLog) -> io::Result<Self> {
         let (own, theirs) = UnixStream::pair()?;
         apart(|| i32::from(life(reading, &theirs).is_err()))?;
         drop(theirs);
@@ -57,14 +57,14 @@ impl Watch {
     pub fn enter(&mut self, attributes: bool, lines: &str) -> io::Result<()> {
         self.0.write_all(format!("{}\n\n", lines.trim_end()).as_bytes())?;
         hear(&self.0, READING)?;
-        let listener = Listener::from(watching(attributes, WATCHED).listen()?);
+        let listener = CallListener::from(watching(attributes, WATCHED).listen()?);
         listener.hand_over(&self.0)?;
         hear(&self.0, WRITTEN)
     }
 }
 
 /// Main function of the keeper, which begins as a copy of the launcher.
-fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
+fn life(reading: DomainLog, socket: &UnixStream) -> io::Result<()> {
     let nowhere = alone(socket)?;
     let (grant, status) = (reading.grant.clone(), reading.status.clone().unwrap_or_default());
     // It is read back by its path.
@@ -80,18 +80,18 @@ fn life(reading: Reading, socket: &UnixStream) -> io::Result<()> {
         BufReader::new(socket).lines().take_while(|line| line.as_ref().is_ok_and(|line| !line.is_empty()));
     book.status.fixed = lines.collect::<io::Result<_>>()?;
     told.write_all(READING.as_bytes())?;
-    let listener = Listener::take_over(socket)?;
+    let listener = CallListener::take_over(socket)?;
     listener.wake_here();
     let last = File::from(memfd_create("bakeoff-last-call", MFdFlags::MFD_CLOEXEC)?);
-    book.status.state = State::Armed;
+    book.status.state = DomainState::Armed;
     book.write();
     told.write_all(WRITTEN.as_bytes())?;
     Worker { listener, grant, book, last, status, elsewhere: false }.keep()
 }
 
 struct Worker {
-    listener: Listener,
-    grant: Grant,
+    listener: CallListener,
+    grant: DomainGrant,
     book: Book,
     /// Number of the last received call: eight bytes in a file shared by all workers.
     last: File,
@@ -152,7 +152,7 @@ impl Worker {
                     self.look(&call)?;
                 }
             } else if found.contains(PollFlags::POLLHUP) {
-                self.book.status.state = State::Ended;
+                self.book.status.state = DomainState::Ended;
                 self.book.turn(true);
                 return Ok(());
             }
@@ -185,7 +185,7 @@ impl Worker {
         if let Some((pid, exe)) = about {
             let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             let t_ms = u64::try_from(now.as_millis()).unwrap_or_default();
-            self.book.note(Verdict::WouldDeny, (t_ms, Some(pid), exe.as_deref()), lacking);
+            self.book.note(AccessVerdict::WouldDeny, (t_ms, Some(pid), exe.as_deref()), lacking);
         }
         Ok(())
     }

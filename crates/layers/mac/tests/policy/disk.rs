@@ -1,7 +1,7 @@
 //! Policies of real trees: links of both kinds, missing paths, unreadable files.
 
-use bakeoff_layers_mac::policy::disk::{Kind, see};
-use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError, Wrong};
+use bakeoff_layers_mac::policy::disk::{ObjectKind, see};
+use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError, PolicyFaultKind};
 use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{Mode, mkdirat};
 use std::fs;
@@ -35,7 +35,7 @@ fn a_hard_link_that_joins_two_types_is_found_and_one_within_a_type_is_none() {
     assert_eq!(read(dir.path()).check_trees().unwrap(), []);
     fs::hard_link(&file, dir.path().join("b/other-type")).unwrap();
     let Err(PolicyError::Wrong(faults)) = read(dir.path()).check_trees() else { panic!("it joins a and b") };
-    assert!(faults.iter().all(|fault| fault.wrong == Wrong::HardLink), "{faults:?}");
+    assert!(faults.iter().all(|fault| fault.wrong == PolicyFaultKind::HardLink), "{faults:?}");
     let said = faults[0].to_string();
     assert!(said.contains("/b/other-type` (type b)") && said.contains("(type a)"), "{said}");
 }
@@ -47,17 +47,17 @@ fn paths_are_followed_as_far_as_they_are_there() {
     symlink(top.join("a"), top.join("link")).unwrap();
     symlink("nowhere", top.join("dangling")).unwrap();
     for (path, real, kind) in [
-        ("link/deep", "a/deep", Kind::Directory),
-        ("link/deep/down/file", "a/deep/down/file", Kind::File),
-        ("link/new/x", "a/new/x", Kind::Nothing),
-        ("dangling", "dangling", Kind::Nothing),
-        ("link/deep/down/file/x", "a/deep/down/file/x", Kind::Nothing),
+        ("link/deep", "a/deep", ObjectKind::Directory),
+        ("link/deep/down/file", "a/deep/down/file", ObjectKind::File),
+        ("link/new/x", "a/new/x", ObjectKind::Nothing),
+        ("dangling", "dangling", ObjectKind::Nothing),
+        ("link/deep/down/file/x", "a/deep/down/file/x", ObjectKind::Nothing),
     ] {
         let seen = see(&top.join(path));
         assert_eq!((seen.path, seen.kind), (top.join(real), kind), "{path}");
     }
     for own in ["/proc/self", "/proc/thread-self/fd", "/dev/fd"] {
-        assert_eq!(see(Path::new(own)).kind, Kind::OfEachProcess, "{own}");
+        assert_eq!(see(Path::new(own)).kind, ObjectKind::OfEachProcess, "{own}");
     }
 }
 
@@ -85,7 +85,7 @@ fn a_directory_that_cannot_be_read_is_told() {
     let warnings = read(dir.path()).check_trees().unwrap();
     assert_eq!(
         warnings.iter().map(|fault| (fault.line, fault.wrong)).collect::<Vec<_>>(),
-        [(2, Wrong::Unread)]
+        [(2, PolicyFaultKind::Unread)]
     );
     assert!(warnings[0].sentence.ends_with("its hard links were not looked at"), "{}", warnings[0]);
 }

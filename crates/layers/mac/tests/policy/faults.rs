@@ -1,59 +1,84 @@
 //! Every fault of a policy by itself: its line, its name, and its advice.
 
 use crate::policy;
-use bakeoff_layers_mac::policy::{Fault, PolicyError, Wrong};
+use bakeoff_layers_mac::policy::{PolicyError, PolicyFault, PolicyFaultKind};
 
 /// Fault, text after the sound part, number of lines below it, message.
-const CASES: [(Wrong, &str, usize, &str); 33] = [
-    (Wrong::NotToml, "[domain", 1, "unclosed table"),
-    (Wrong::Unknown, "[domian.x]", 1, "there is no key `domian`; did you mean `domain`?"),
-    (Wrong::Unknown, "[[transition]]", 1, "Landlock only takes away"),
-    (Wrong::Unknown, "[roles]", 1, "neither roles nor levels"),
-    (Wrong::Unknown, "[domain.x]\nview = true", 2, "put a mount namespace around"),
-    (Wrong::Unknown, "[domain.x]\nlisen = [1]", 2, "did you mean `listen`?"),
-    (Wrong::Unknown, "[domain.x]\nallow = { stie = \"read\" }", 2, "no type `stie`; did you mean `site`?"),
-    (Wrong::Unknown, "[domain.x.allow]\n\nsite = \"raed\"", 3, "no access `raed`; did you mean `read`?"),
-    (Wrong::Unknown, "[domain.x.allow]\nsite = \"read append\"", 2, "Landlock has no append"),
-    (Wrong::Unknown, "[domain.x.allow]\nsite = \"chmod\"", 2, "attributes = true"),
+const CASES: [(PolicyFaultKind, &str, usize, &str); 33] = [
+    (PolicyFaultKind::NotToml, "[domain", 1, "unclosed table"),
+    (PolicyFaultKind::Unknown, "[domian.x]", 1, "there is no key `domian`; did you mean `domain`?"),
+    (PolicyFaultKind::Unknown, "[[transition]]", 1, "Landlock only takes away"),
+    (PolicyFaultKind::Unknown, "[roles]", 1, "neither roles nor levels"),
+    (PolicyFaultKind::Unknown, "[domain.x]\nview = true", 2, "put a mount namespace around"),
+    (PolicyFaultKind::Unknown, "[domain.x]\nlisen = [1]", 2, "did you mean `listen`?"),
     (
-        Wrong::Unknown,
+        PolicyFaultKind::Unknown,
+        "[domain.x]\nallow = { stie = \"read\" }",
+        2,
+        "no type `stie`; did you mean `site`?",
+    ),
+    (
+        PolicyFaultKind::Unknown,
+        "[domain.x.allow]\n\nsite = \"raed\"",
+        3,
+        "no access `raed`; did you mean `read`?",
+    ),
+    (PolicyFaultKind::Unknown, "[domain.x.allow]\nsite = \"read append\"", 2, "Landlock has no append"),
+    (PolicyFaultKind::Unknown, "[domain.x.allow]\nsite = \"chmod\"", 2, "attributes = true"),
+    (
+        PolicyFaultKind::Unknown,
         "[[never]]\ndomain = \"wed\"\ntype = \"site\"\naccess = \"any\"",
         1,
         "did you mean `web`?",
     ),
     (
-        Wrong::Unknown,
+        PolicyFaultKind::Unknown,
         "[[never]]\ndomain = \"*\"\ntype = \"cite\"\naccess = \"any\"",
         1,
         "did you mean `site`?",
     ),
-    (Wrong::Unknown, "[[never]]\ndomain = \"*\"\ntype = \"far\"\naccess = \"any\"", 1, "known are site, log"),
-    (Wrong::OfAnotherType, "[domain.x]\nlisten = 80", 2, "write listen = [8080]"),
-    (Wrong::OfAnotherType, "[domain.x]\nlisten = [0x50]", 2, "write listen = [8080]"),
-    (Wrong::OfAnotherType, "[domain.x]\nallow = \"read\"", 2, "write allow = { TYPE"),
-    (Wrong::OfAnotherType, "[domain.x]\nattributes = 1", 2, "`attributes` is true or false"),
-    (Wrong::OfAnotherType, "[types.x]\npaths = [1]", 2, "`paths` is a list of paths"),
-    (Wrong::OfAnotherType, "[[never]]\ndomain = 1\ntype = \"site\"\naccess = \"any\"", 2, "\"*\" for all"),
-    (Wrong::KeyMissing, "[[never]]\ntype = \"site\"\naccess = \"any\"", 1, "`domain` is missing"),
-    (Wrong::KeyMissing, "[types.x]\nhot = true", 1, "`paths` is missing"),
-    (Wrong::OddName, "[domain.\"x y\"]", 1, "`x y` is no name"),
-    (Wrong::NoAccess, "[domain.x]\nallow = { site = \"\" }", 2, "write some of read list"),
-    (Wrong::Unfilled, "[domain.x]\nlisten = [\"{prot}\"]", 2, "{prot} has no value; did you mean `port`?"),
-    (Wrong::Unfilled, "[types.x]\npaths = [\"{etwas}/x\"]", 2, "give --let etwas=VALUE"),
-    (Wrong::Pattern, "[types.x]\npaths = [\"/a/*.html\"]", 2, "through --let"),
-    (Wrong::Pattern, "[types.x]\npaths = [\"/a/{b,c}\"]", 2, "name the directory"),
-    (Wrong::NotAbsolute, "[types.x]\npaths = [\"pages\"]", 2, "begin with /"),
-    (Wrong::NotAbsolute, "[types.x]\npaths = [\"/a/../b\"]", 2, "without `..`"),
-    (Wrong::OfEachProcess, "[types.x]\npaths = [\"/proc/self/fd\"]", 2, "name /proc"),
-    (Wrong::NoPort, "[domain.x]\nconnect = [70000]", 2, "0 to 65535"),
     (
-        Wrong::TwoTypes,
+        PolicyFaultKind::Unknown,
+        "[[never]]\ndomain = \"*\"\ntype = \"far\"\naccess = \"any\"",
+        1,
+        "known are site, log",
+    ),
+    (PolicyFaultKind::OfAnotherType, "[domain.x]\nlisten = 80", 2, "write listen = [8080]"),
+    (PolicyFaultKind::OfAnotherType, "[domain.x]\nlisten = [0x50]", 2, "write listen = [8080]"),
+    (PolicyFaultKind::OfAnotherType, "[domain.x]\nallow = \"read\"", 2, "write allow = { TYPE"),
+    (PolicyFaultKind::OfAnotherType, "[domain.x]\nattributes = 1", 2, "`attributes` is true or false"),
+    (PolicyFaultKind::OfAnotherType, "[types.x]\npaths = [1]", 2, "`paths` is a list of paths"),
+    (
+        PolicyFaultKind::OfAnotherType,
+        "[[never]]\ndomain = 1\ntype = \"site\"\naccess = \"any\"",
+        2,
+        "\"*\" for all",
+    ),
+    (PolicyFaultKind::KeyMissing, "[[never]]\ntype = \"site\"\naccess = \"any\"", 1, "`domain` is missing"),
+    (PolicyFaultKind::KeyMissing, "[types.x]\nhot = true", 1, "`paths` is missing"),
+    (PolicyFaultKind::OddName, "[domain.\"x y\"]", 1, "`x y` is no name"),
+    (PolicyFaultKind::NoAccess, "[domain.x]\nallow = { site = \"\" }", 2, "write some of read list"),
+    (
+        PolicyFaultKind::Unfilled,
+        "[domain.x]\nlisten = [\"{prot}\"]",
+        2,
+        "{prot} has no value; did you mean `port`?",
+    ),
+    (PolicyFaultKind::Unfilled, "[types.x]\npaths = [\"{etwas}/x\"]", 2, "give --let etwas=VALUE"),
+    (PolicyFaultKind::Pattern, "[types.x]\npaths = [\"/a/*.html\"]", 2, "through --let"),
+    (PolicyFaultKind::Pattern, "[types.x]\npaths = [\"/a/{b,c}\"]", 2, "name the directory"),
+    (PolicyFaultKind::NotAbsolute, "[types.x]\npaths = [\"pages\"]", 2, "begin with /"),
+    (PolicyFaultKind::NotAbsolute, "[types.x]\npaths = [\"/a/../b\"]", 2, "without `..`"),
+    (PolicyFaultKind::OfEachProcess, "[types.x]\npaths = [\"/proc/self/fd\"]", 2, "name /proc"),
+    (PolicyFaultKind::NoPort, "[domain.x]\nconnect = [70000]", 2, "0 to 65535"),
+    (
+        PolicyFaultKind::TwoTypes,
         "[types.x]\npaths = [\"/link/site/\"]",
         2,
         "`/real/site`, is of type x and, by line 2, of type site",
     ),
     (
-        Wrong::Nested,
+        PolicyFaultKind::Nested,
         "[types.x]\npaths = [\"/real/site/secret\"]\n[domain.y]\nallow = { x = \"write\" }",
         0,
         "domain web would also get `read list` on `/real/site/secret` (type x): it lies inside `/real/site` (type site)",
@@ -64,7 +89,7 @@ const CASES: [(Wrong, &str, usize, &str); 33] = [
 const SOUND: &str = "[types]\nsite = [\"/real/site\"]\nlog = { paths = [\"/var/log\"] }\n\
     [domain.web]\nallow = { site = \"read list\", log = \"any\" }\n";
 
-fn faults(text: &str) -> Vec<Fault> {
+fn faults(text: &str) -> Vec<PolicyFault> {
     match policy(text, &["port=80"]) {
         Ok(_) => Vec::new(),
         Err(PolicyError::Wrong(faults)) => faults,
@@ -97,7 +122,7 @@ fn what_is_nested_is_no_fault_where_as_much_is_written() {
     assert_eq!(faults(&with("site = \"read list\", x = \"any\"")), []);
     assert_eq!(faults(&with("x = \"any\"")), [], "Landlock never grants what lies around");
     let found = faults(&with("site = \"read list\", x = \"read write\""));
-    assert_eq!((found.len(), found[0].wrong, found[0].line), (1, Wrong::Nested, 5));
+    assert_eq!((found.len(), found[0].wrong, found[0].line), (1, PolicyFaultKind::Nested, 5));
     assert!(found[0].sentence.contains("also get `list`"), "{}", found[0]);
     assert!(found[0].sentence.contains("Write x = \"read list write\""), "{}", found[0]);
 }
@@ -113,8 +138,8 @@ fn an_assertion_is_held_against_what_the_kernel_will_grant() {
     let any = "domain = \"*\"\ntype = \"x\"\naccess = \"read delete\"";
     // Not a word of x: the rule around it is at fault.
     let found = faults(&with("site = \"read\"", any));
-    let wrongs: Vec<Wrong> = found.iter().map(|fault| fault.wrong).collect();
-    assert_eq!(wrongs, [Wrong::Nested, Wrong::Broken]);
+    let wrongs: Vec<PolicyFaultKind> = found.iter().map(|fault| fault.wrong).collect();
+    assert_eq!(wrongs, [PolicyFaultKind::Nested, PolicyFaultKind::Broken]);
     assert_eq!(found[1].line, 7);
     assert!(
         found[1].sentence.contains("domain web gets `read` on `/s/x` (type x) by line 5"),
@@ -122,7 +147,7 @@ fn an_assertion_is_held_against_what_the_kernel_will_grant() {
         found[1]
     );
     assert_eq!(faults(&with("x = \"list\"", any)), []);
-    assert_eq!(faults(&with("x = \"read\"", any))[0].wrong, Wrong::Broken);
+    assert_eq!(faults(&with("x = \"read\"", any))[0].wrong, PolicyFaultKind::Broken);
     assert_eq!(faults(&with("x = \"read\"", "domain = \"other\"\ntype = \"x\"\naccess = \"any\"")), []);
 }
 
@@ -130,14 +155,15 @@ fn an_assertion_is_held_against_what_the_kernel_will_grant() {
 fn all_faults_are_told_at_once_in_the_order_of_lines() {
     let text = "[types]\na = [\"x\"]\nb = [\"/b\"]\n[domain.d]\nallow = { a = \"raed\", c = \"read\" }\nlisten = [\"x\"]\n\
                 [[never]]\ndomain = \"e\"\n";
-    let found: Vec<(usize, Wrong)> = faults(text).iter().map(|fault| (fault.line, fault.wrong)).collect();
+    let found: Vec<(usize, PolicyFaultKind)> =
+        faults(text).iter().map(|fault| (fault.line, fault.wrong)).collect();
     let expected = [
-        (2, Wrong::NotAbsolute),
-        (5, Wrong::Unknown),
-        (5, Wrong::Unknown),
-        (6, Wrong::NoPort),
-        (7, Wrong::KeyMissing),
-        (7, Wrong::KeyMissing),
+        (2, PolicyFaultKind::NotAbsolute),
+        (5, PolicyFaultKind::Unknown),
+        (5, PolicyFaultKind::Unknown),
+        (6, PolicyFaultKind::NoPort),
+        (7, PolicyFaultKind::KeyMissing),
+        (7, PolicyFaultKind::KeyMissing),
     ];
     assert_eq!(found, expected);
     let all = policy(text, &[]).unwrap_err().to_string();
@@ -147,9 +173,9 @@ fn all_faults_are_told_at_once_in_the_order_of_lines() {
 #[test]
 fn mistakes_of_form_are_told_each_and_nothing_that_follows_from_them() {
     let found = faults("[types]\nx = \"/a\ny = [\"/b\"]\nz = ]\n[domain.d]\nallow = { none = \"read\" }\n");
-    let found: Vec<(usize, Wrong)> = found.iter().map(|fault| (fault.line, fault.wrong)).collect();
-    assert_eq!(found, [(2, Wrong::NotToml), (4, Wrong::NotToml)]);
-    assert_eq!(faults("[types]\n")[0].wrong, Wrong::NoDomain);
+    let found: Vec<(usize, PolicyFaultKind)> = found.iter().map(|fault| (fault.line, fault.wrong)).collect();
+    assert_eq!(found, [(2, PolicyFaultKind::NotToml), (4, PolicyFaultKind::NotToml)]);
+    assert_eq!(faults("[types]\n")[0].wrong, PolicyFaultKind::NoDomain);
 }
 
 #[test]
@@ -157,9 +183,12 @@ fn warnings_do_not_hinder() {
     let text = "[types]\nidle = [\"/i\"]\nlate = [\"/gone/x\"]\nfile = [\"/a.txt\"]\nboth = [\"/b.txt\", \"/b\"]\n\
                 [domain.d]\nallow = { late = \"read\", file = \"read list create\", both = \"read list\" }\n";
     let policy = policy(text, &[]).unwrap();
-    let found: Vec<(usize, Wrong)> =
+    let found: Vec<(usize, PolicyFaultKind)> =
         policy.warnings().iter().map(|fault| (fault.line, fault.wrong)).collect();
-    assert_eq!(found, [(2, Wrong::Unused), (3, Wrong::NotThere), (7, Wrong::OnlyFiles)]);
+    assert_eq!(
+        found,
+        [(2, PolicyFaultKind::Unused), (3, PolicyFaultKind::NotThere), (7, PolicyFaultKind::OnlyFiles)]
+    );
     assert!(policy.warnings()[2].sentence.starts_with("`list create` says nothing of files"));
     assert!(policy.warnings().iter().all(|fault| fault.wrong.is_warning()));
     assert_eq!(policy.grant("d").unwrap().files.len(), 4, "what is not there is told to whoever confines");

@@ -7,21 +7,21 @@ mod faults;
 mod oracle;
 mod reasons;
 
-use bakeoff_layers_mac::policy::disk::{Kind, Seen};
+use bakeoff_layers_mac::policy::disk::{ObjectKind, PathState};
 use bakeoff_layers_mac::policy::{Lets, Policy, PolicyError};
 use std::path::{Path, PathBuf};
 
 /// A disk on which `/link` leads to `/real`, `/gone` is missing, a name with a dot is a file, and all else is a
 /// directory.
-fn look(path: &Path) -> Seen {
+fn look(path: &Path) -> PathState {
     let kind = match path {
-        path if path.starts_with("/gone") => Kind::Nothing,
-        path if path.starts_with("/proc/self") => Kind::OfEachProcess,
-        path if path.extension().is_some() => Kind::File,
-        _ => Kind::Directory,
+        path if path.starts_with("/gone") => ObjectKind::Nothing,
+        path if path.starts_with("/proc/self") => ObjectKind::OfEachProcess,
+        path if path.extension().is_some() => ObjectKind::File,
+        _ => ObjectKind::Directory,
     };
     let real = path.strip_prefix("/link").map(|rest| PathBuf::from("/real").join(rest));
-    Seen { path: real.unwrap_or_else(|_| path.components().collect()), kind }
+    PathState { path: real.unwrap_or_else(|_| path.components().collect()), kind }
 }
 
 fn policy(text: &str, lets: &[&str]) -> Result<Policy, PolicyError> {

@@ -8,15 +8,18 @@ use super::interfaces::Interfaces;
 use super::life::Armed;
 use super::proof::living;
 use super::watch::{Watch, WatchError};
-use super::{DaemonError, Settings, rights};
-use crate::kernel::{KernelError, Mode, Programs, count_time, probe};
+use super::{DaemonError, DaemonSettings, rights};
+use crate::kernel::{KernelError, PoliceMode, Programs, count_time, probe};
 use crate::listeners::Server;
 use crate::rules::Rules;
-use crate::rules::table::Table;
+use crate::rules::table::RuleTable;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use std::fs::File;
 
-pub(super) fn arm<'s>(settings: &'s Settings, note: &mut impl FnMut(&str)) -> Result<Armed<'s>, DaemonError> {
+pub(super) fn arm<'s>(
+    settings: &'s DaemonSettings,
+    note: &mut impl FnMut(&str),
+) -> Result<Armed<'s>, DaemonError> {
     let Rules { table, warnings, .. } = Rules::read(&settings.rules)?;
     warnings.iter().for_each(|warning| note(&format!("warning: {warning}")));
     let of_status =
@@ -33,7 +36,7 @@ pub(super) fn arm<'s>(settings: &'s Settings, note: &mut impl FnMut(&str)) -> Re
             "an earlier daemon was killed and left TCP_DEFER_ACCEPT on the server's sockets; it is put back at the end of this one",
         );
     }
-    let mut programs = Programs::load(&table, Mode::Off)?;
+    let mut programs = Programs::load(&table, PoliceMode::Off)?;
     let timer = settings.count_time.then(count_time).transpose()?;
     if !table.classes.is_empty() {
         attach_classes(&mut programs)?;
@@ -58,8 +61,8 @@ pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError>
 }
 
 /// Whether silent connections are to wait in the kernel: only if requests are refused there.
-pub(super) fn defers(table: &Table, mode: Mode) -> bool {
-    mode == Mode::Enforce && table.has_requests()
+pub(super) fn defers(table: &RuleTable, mode: PoliceMode) -> bool {
+    mode == PoliceMode::Enforce && table.has_requests()
 }
 
 /// Refuses a second daemon: two that write one status would each undo the other's settings.

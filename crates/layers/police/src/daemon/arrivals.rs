@@ -5,7 +5,7 @@
 //! kernel counts established connections, but of all servers of the network. Each is too high if something else goes
 //! on as well, so the smaller one is taken.
 
-use crate::kernel::Counters;
+use crate::kernel::KernelCounters;
 
 /// Number of looks after which both counts begin anew, so that an excess of one does not stay for ever.
 const LOOKS: u32 = 100;
@@ -23,8 +23,8 @@ pub(super) struct Arrivals {
 
 impl Arrivals {
     /// Number of all connections, from the programs' counts and the number of established connections; it only rises.
-    pub(super) fn of(&mut self, counters: &Counters, made: u64) -> u64 {
-        let Counters { packets, heads, bodies, refused, .. } = counters;
+    pub(super) fn of(&mut self, counters: &KernelCounters, made: u64) -> u64 {
+        let KernelCounters { packets, heads, bodies, refused, .. } = counters;
         let refused: u64 = refused.iter().sum();
         let others = heads + bodies + refused.saturating_sub(self.refused_heads);
         let syns = packets.saturating_sub(others);
@@ -47,8 +47,8 @@ impl Arrivals {
 mod tests {
     use super::*;
 
-    fn counters(packets: u64, heads: u64, refused: u64) -> Counters {
-        Counters { packets, heads, refused: [refused, 0, 0, 0, 0, 0, 0], ..Counters::default() }
+    fn counters(packets: u64, heads: u64, refused: u64) -> KernelCounters {
+        KernelCounters { packets, heads, refused: [refused, 0, 0, 0, 0, 0, 0], ..KernelCounters::default() }
     }
 
     #[test]

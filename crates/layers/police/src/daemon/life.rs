@@ -7,12 +7,12 @@ use super::arrivals::Arrivals;
 use super::interfaces::Interfaces;
 use super::status::{Gaps, Report};
 use super::watch::Watch;
-use super::{DaemonError, Settings};
-use crate::agent::{Agent, OPEN, Reading};
-use crate::kernel::{Counters, Programs, RuleCount};
+use super::{DaemonError, DaemonSettings};
+use crate::agent::{Agent, OPEN, QueueReading};
+use crate::kernel::{KernelCounters, Programs, RuleCount};
 use crate::listeners::{Listening, made};
 use crate::rules::Rules;
-use crate::rules::table::Table;
+use crate::rules::table::RuleTable;
 use bakeoff_layers_base::daemon::status::StatusFile;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -64,8 +64,8 @@ pub(super) fn live(
 
 /// Everything that lives as long as the daemon. When dropped, nothing stays in the kernel.
 pub(super) struct Armed<'s> {
-    settings: &'s Settings,
-    table: Table,
+    settings: &'s DaemonSettings,
+    table: RuleTable,
     programs: Programs,
     watch: Watch,
     interfaces: Interfaces,
@@ -88,8 +88,8 @@ pub(super) struct Armed<'s> {
 
 impl<'s> Armed<'s> {
     pub(super) fn new(
-        settings: &'s Settings,
-        table: Table,
+        settings: &'s DaemonSettings,
+        table: RuleTable,
         programs: Programs,
         watch: Watch,
         interfaces: Interfaces,
@@ -121,7 +121,7 @@ impl<'s> Armed<'s> {
     pub(super) fn told(&self) -> String {
         let interfaces: Vec<&str> = self.interfaces.names().collect();
         let (rules, classes) = (self.table.rules.len(), self.table.classes.len());
-        let counters = Counters::default();
+        let counters = KernelCounters::default();
         let degree = self.report("armed", &counters, &self.gaps()).degree();
         format!("armed: {rules} rules, {classes} classes, on {}; {degree}", interfaces.join(", "))
     }
@@ -163,7 +163,7 @@ impl<'s> Armed<'s> {
         let Some(agent) = &mut self.agent else { return };
         let (Ok(counters), Ok(made)) = (self.programs.totals(), made()) else { return };
         let arrived = self.arrivals.of(&counters, made);
-        agent.look(Reading { now_ns: now.get(), arrived, queues: &self.queues });
+        agent.look(QueueReading { now_ns: now.get(), arrived, queues: &self.queues });
         let bounds = agent.bounds();
         if bounds != self.bounds && self.programs.set_bounds(&bounds).is_ok() {
             self.bounds = bounds;
@@ -225,7 +225,7 @@ impl<'s> Armed<'s> {
         Gaps { listeners: self.watch.gone.clone(), interfaces }
     }
 
-    fn report<'r>(&'r self, state: &'static str, counters: &'r Counters, gaps: &'r Gaps) -> Report<'r> {
+    fn report<'r>(&'r self, state: &'static str, counters: &'r KernelCounters, gaps: &'r Gaps) -> Report<'r> {
         Report {
             state,
             mode: self.settings.mode,
@@ -260,13 +260,13 @@ impl<'s> Armed<'s> {
 }
 
 /// Number of heads refused by rules for requests.
-fn refused_heads(table: &Table, counters: &Counters) -> u64 {
+fn refused_heads(table: &RuleTable, counters: &KernelCounters) -> u64 {
     // These come after the rules for sources.
     let first = table.sources.iter().map(|source| usize::from(source.rule.0) + 1).max().unwrap_or(0);
     counters.rules.iter().skip(first).map(RuleCount::refused).sum()
 }
 
-fn agent(table: &Table) -> Option<Agent> {
+fn agent(table: &RuleTable) -> Option<Agent> {
     let overload = table.overload.as_ref().filter(|_| !table.classes.is_empty())?;
     Some(Agent::new(overload.target_ns, &overload.shares))
 }

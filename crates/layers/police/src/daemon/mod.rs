@@ -16,8 +16,8 @@ mod watch;
 
 pub use proof::proof;
 
-use crate::kernel::{KernelError, Mode};
-use crate::listeners::ListenError;
+use crate::kernel::{KernelError, PoliceMode};
+use crate::listeners::ListenerError;
 use crate::rules::RulesError;
 use std::io;
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ use thiserror::Error;
 
 /// Settings of the daemon.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct DaemonSettings {
     /// The rules; SIGHUP reads them again.
     pub rules: PathBuf,
     /// The server's first process.
@@ -33,7 +33,7 @@ pub struct Settings {
     /// The status file.
     pub status: Option<PathBuf>,
     /// Whether decisions are enforced.
-    pub mode: Mode,
+    pub mode: PoliceMode,
     /// Interfaces whose packets are decided; empty means all.
     pub interfaces: Vec<String>,
     /// Whether SYNs are also decided in the driver.
@@ -50,7 +50,7 @@ pub enum DaemonError {
     Rules(#[from] RulesError),
     /// The server's sockets cannot be used.
     #[error(transparent)]
-    Listen(#[from] ListenError),
+    Listen(#[from] ListenerError),
     /// The kernel refused something.
     #[error(transparent)]
     Kernel(#[from] KernelError),
@@ -93,7 +93,7 @@ impl DaemonError {
 /// # Errors
 /// It could not begin: nothing is attached then, and the status says `failed`.
 pub fn run(
-    settings: &Settings,
+    settings: &DaemonSettings,
     mut say: impl FnMut(&str),
     mut note: impl FnMut(&str),
 ) -> Result<(), DaemonError> {

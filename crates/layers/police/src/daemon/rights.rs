@@ -3,13 +3,13 @@
 //!
 //! Measured side, cold.
 
-use super::{DaemonError, Settings};
+use super::{DaemonError, DaemonSettings};
 use bakeoff_layers_base::daemon::calls::{FACTS, REPLACING, RUNTIME};
-use bakeoff_layers_base::daemon::rights::{Rights, forbid_dumps};
-use bakeoff_layers_base::plain::Place;
+use bakeoff_layers_base::daemon::rights::{DaemonRights, forbid_dumps};
+use bakeoff_layers_base::plain::FileLocation;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::rules;
-use bakeoff_sys::seccomp::{Argument, Filter, Rule, allow, allow_if};
+use bakeoff_sys::seccomp::{Argument, Filter, SyscallRule, allow, allow_if};
 
 /// For maps and programs, for attaching them to an interface that comes later, and for the sockets of a restarted
 /// server, whatever user it runs as.
@@ -22,9 +22,9 @@ const KEPT: [Capability; 5] = [
 ];
 
 /// Gives up all other capabilities, and every system call that is no longer needed.
-pub(super) fn give_up(settings: &Settings) -> Result<(), DaemonError> {
-    let written = || settings.status.as_deref().map_or(Ok(()), |path| Place::of(path)?.try_writing());
-    Rights::least(&KEPT, written).give_up().map_err(DaemonError::system("giving up capabilities"))?;
+pub(super) fn give_up(settings: &DaemonSettings) -> Result<(), DaemonError> {
+    let written = || settings.status.as_deref().map_or(Ok(()), |path| FileLocation::of(path)?.try_writing());
+    DaemonRights::least(&KEPT, written).give_up().map_err(DaemonError::system("giving up capabilities"))?;
     forbid_dumps();
     const WHAT: &str = "the filter of system calls (CONFIG_SECCOMP_FILTER of the kernel)";
     Filter::new(&[CALLS, RUNTIME, FACTS, REPLACING]).apply().map_err(DaemonError::system(WHAT))
@@ -34,12 +34,12 @@ pub(super) fn give_up(settings: &Settings) -> Result<(), DaemonError> {
 const READING: &[Argument] = &[Argument::int(2, libc::O_ACCMODE as u32, libc::O_RDONLY as u32)];
 
 /// A socket of one family, to ask for interfaces.
-const fn socket<const FAMILY: u32>() -> Rule {
+const fn socket<const FAMILY: u32>() -> SyscallRule {
     allow_if(libc::SYS_socket, const { &[Argument::int(0, u32::MAX, FAMILY)] })
 }
 
 /// What the loop does, most often first.
-const CALLS: &[Rule] = rules! {
+const CALLS: &[SyscallRule] = rules! {
     allow: SYS_read;
     allow_if(READING): SYS_openat;
     allow: SYS_bpf SYS_membarrier;

@@ -2,11 +2,11 @@
 //!
 //! Measured side, pure, except for the status of a daemon that did not begin.
 
-use super::{DaemonError, Settings};
-use crate::kernel::{Counters, Mode, Runs};
+use super::{DaemonError, DaemonSettings};
+use crate::kernel::{KernelCounters, PoliceMode, Runs};
 use crate::listeners::Deferrals;
 use crate::reference::Reason;
-use crate::rules::table::Table;
+use crate::rules::table::RuleTable;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_sys::process;
@@ -28,12 +28,12 @@ pub(super) struct Gaps {
 /// Content of the status.
 pub(super) struct Report<'r> {
     pub(super) state: &'static str,
-    pub(super) mode: Mode,
-    pub(super) table: &'r Table,
+    pub(super) mode: PoliceMode,
+    pub(super) table: &'r RuleTable,
     pub(super) server_pid: u32,
     pub(super) interfaces: Vec<&'r str>,
     pub(super) gaps: &'r Gaps,
-    pub(super) counters: &'r Counters,
+    pub(super) counters: &'r KernelCounters,
     /// Run counters, with the time of reading them by the monotonic clock: written again even if nothing ran.
     pub(super) runs: Option<(Runs, Nanos)>,
     /// A number for each class.
@@ -49,9 +49,9 @@ pub(super) struct Report<'r> {
 impl Report<'_> {
     pub(super) fn degree(&self) -> Degree {
         match self.mode {
-            Mode::Off => return Degree::None("mode off looks at nothing".to_owned()),
-            Mode::Log => return Degree::None("mode log refuses nothing".to_owned()),
-            Mode::Enforce => {}
+            PoliceMode::Off => return Degree::None("mode off looks at nothing".to_owned()),
+            PoliceMode::Log => return Degree::None("mode log refuses nothing".to_owned()),
+            PoliceMode::Enforce => {}
         }
         if !self.gaps.listeners.is_empty() {
             Degree::Partial("listeners".to_owned())
@@ -68,7 +68,7 @@ impl Report<'_> {
 
     /// Whether there are rules for requests, and packets, but no readable request among them.
     fn is_tls(&self) -> bool {
-        let Counters { packets, heads, refused, .. } = self.counters;
+        let KernelCounters { packets, heads, refused, .. } = self.counters;
         let let_in = packets.saturating_sub(refused.iter().sum());
         self.table.has_requests() && *heads == 0 && let_in >= HEADLESS
     }
@@ -105,7 +105,8 @@ impl Report<'_> {
     }
 
     fn counter_lines(&self, text: &mut String) {
-        let Counters { packets, heads, odd, bodies, unseen, would_refuse, refused, rules } = self.counters;
+        let KernelCounters { packets, heads, odd, bodies, unseen, would_refuse, refused, rules } =
+            self.counters;
         let plain = [
             ("packets", packets),
             ("heads", heads),
@@ -138,7 +139,7 @@ impl Report<'_> {
 }
 
 /// A daemon that did not begin says why, where it can.
-pub(super) fn failed(settings: &Settings, error: &DaemonError) {
+pub(super) fn failed(settings: &DaemonSettings, error: &DaemonError) {
     if matches!(error, DaemonError::Twice(_)) {
         return;
     }
@@ -159,10 +160,10 @@ mod tests {
     const RULES: &str = "[server]\nlisten = 80\nclasses = { high = 8200, low = 8201 }\n\
         [[from]]\nsource = \"10.0.0.0/8\"\nclass = \"high\"\n[[request]]\npath = \"/x\"\nrate = \"1/s\"\n";
 
-    fn report<'r>(table: &'r Table, counters: &'r Counters, gaps: &'r Gaps) -> Report<'r> {
+    fn report<'r>(table: &'r RuleTable, counters: &'r KernelCounters, gaps: &'r Gaps) -> Report<'r> {
         Report {
             state: "armed",
-            mode: Mode::Enforce,
+            mode: PoliceMode::Enforce,
             table,
             server_pid: 7,
             interfaces: vec!["eth0", "lo"],
@@ -184,16 +185,17 @@ mod tests {
         let bounded = Rules::of_text(&format!("{RULES}[overload]\ntarget = \"20ms\"\n"), "r").unwrap().table;
         let (none, some) =
             (Gaps::default(), Gaps { listeners: vec![8200], interfaces: vec!["tun0".to_owned()] });
-        let still = Counters::default();
-        let unread = Counters { packets: 130, refused: [30, 0, 0, 0, 0, 0, 0], ..Counters::default() };
+        let still = KernelCounters::default();
+        let unread =
+            KernelCounters { packets: 130, refused: [30, 0, 0, 0, 0, 0, 0], ..KernelCounters::default() };
         let degree = |table, counters, gaps| report(table, counters, gaps).degree().to_string();
         assert_eq!(degree(&bounded, &still, &none), "full");
         assert_eq!(degree(&fair, &still, &none), "partial: fair-share");
         assert_eq!(degree(&bounded, &unread, &none), "partial: tls");
-        let read = Counters { heads: 1, ..unread.clone() };
+        let read = KernelCounters { heads: 1, ..unread.clone() };
         assert_eq!(degree(&bounded, &read, &none), "full");
         assert_eq!(degree(&bounded, &unread, &some), "partial: listeners");
-        for (mode, word) in [(Mode::Log, "none: mode log"), (Mode::Off, "none: mode off")] {
+        for (mode, word) in [(PoliceMode::Log, "none: mode log"), (PoliceMode::Off, "none: mode off")] {
             let report = Report { mode, ..report(&bounded, &still, &none) };
             assert!(report.degree().to_string().starts_with(word));
         }
@@ -208,7 +210,7 @@ mod tests {
             passed: 5,
             by_reason: [1, 0, 0, 2, 0, 0, 0],
         });
-        let counters = Counters { unseen: 9, rules: rules.collect(), ..Counters::default() };
+        let counters = KernelCounters { unseen: 9, rules: rules.collect(), ..KernelCounters::default() };
         let runs = Some((Runs { runs: 11, run_ns: 1200 }, Nanos::new(77)));
         let text = Report { runs, ..report(&table, &counters, &gaps) }.text();
         for line in [

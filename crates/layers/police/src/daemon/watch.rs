@@ -3,16 +3,16 @@
 //! Measured side, cold. Without them connections pass as if there were no classes; the kernel has forgotten the
 //! sockets by itself. They are looked for again as soon as the kernel's table of listeners changes.
 
-use crate::kernel::{KernelError, Listener, Programs};
-use crate::listeners::{Deferrals, ListenError, Listening, Server, Taken, Wanted, listening, take};
-use crate::rules::table::Table;
+use crate::kernel::{KernelError, Programs, ServerListener};
+use crate::listeners::{Deferrals, ListenerError, Listening, RulePort, Server, TakenSocket, listening, take};
+use crate::rules::table::RuleTable;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 
 /// A port on which the server has to listen for us.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Place {
-    wanted: Wanted,
+    wanted: RulePort,
     class: Option<u8>,
 }
 
@@ -36,13 +36,17 @@ pub(super) struct Watch {
 /// Sockets that are ready for steering; to be dropped soon.
 pub(super) struct Ready {
     places: Vec<Place>,
-    taken: Vec<Taken>,
+    taken: Vec<TakenSocket>,
     inodes: Vec<u64>,
 }
 
 impl Watch {
     /// For a server with all ports of the table; the status of an earlier daemon tells the settings that it left.
-    pub(super) fn begin(server: Server, table: &Table, left: &str) -> Result<(Self, Ready), ListenError> {
+    pub(super) fn begin(
+        server: Server,
+        table: &RuleTable,
+        left: &str,
+    ) -> Result<(Self, Ready), ListenerError> {
         let mut watch = Self {
             server,
             places: Vec::new(),
@@ -59,9 +63,9 @@ impl Watch {
     }
 
     /// All sockets that a table needs. Changes nothing.
-    pub(super) fn find(&self, table: &Table) -> Result<Ready, ListenError> {
+    pub(super) fn find(&self, table: &RuleTable) -> Result<Ready, ListenerError> {
         let places = places(table);
-        let wanted: Vec<Wanted> = places.iter().map(|place| place.wanted.clone()).collect();
+        let wanted: Vec<RulePort> = places.iter().map(|place| place.wanted.clone()).collect();
         let there = listening(&ports(&places))?;
         let taken = take(&self.server, &wanted, &there)?;
         Ok(Ready { places, taken, inodes: there.iter().map(|at| at.inode).collect() })
@@ -166,13 +170,13 @@ pub(super) enum WatchError {
     Deferral(#[from] io::Error),
 }
 
-fn steer(places: &[Place], taken: &[Taken], programs: &mut Programs) -> Result<(), KernelError> {
+fn steer(places: &[Place], taken: &[TakenSocket], programs: &mut Programs) -> Result<(), KernelError> {
     let of = |place: &Place| {
         let class = place.class?;
         let own = taken.iter().filter(|taken| taken.at.port == place.wanted.port);
-        Some(own.map(move |taken| Listener { class, socket: taken.socket.as_fd() }).collect::<Vec<_>>())
+        Some(own.map(move |taken| ServerListener { class, socket: taken.socket.as_fd() }).collect::<Vec<_>>())
     };
-    let listeners: Vec<Listener<'_>> = places.iter().filter_map(of).flatten().collect();
+    let listeners: Vec<ServerListener<'_>> = places.iter().filter_map(of).flatten().collect();
     programs.steer(&listeners)
 }
 
@@ -182,8 +186,8 @@ fn ports(places: &[Place]) -> Vec<u16> {
 
 /// Without classes the public ports; with them the classes' own, from highest to lowest, and no listener is needed on
 /// a public one.
-fn places(table: &Table) -> Vec<Place> {
-    let place = |port, what, class| Place { wanted: Wanted { port, what }, class };
+fn places(table: &RuleTable) -> Vec<Place> {
+    let place = |port, what, class| Place { wanted: RulePort { port, what }, class };
     if table.classes.is_empty() {
         return table.ports.iter().map(|port| place(*port, "`listen`".to_owned(), None)).collect();
     }
@@ -194,13 +198,13 @@ fn places(table: &Table) -> Vec<Place> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rules::table::Class;
+    use crate::rules::table::ConnectionClass;
 
     #[test]
     fn ports_of_classes_are_asked_for_once_and_in_place_of_the_public_ones() {
-        let class = |name: &str, port| Class { name: name.to_owned(), port };
-        let found = |classes: &[Class]| {
-            let table = Table { ports: vec![80, 81], classes: classes.to_vec(), ..Table::default() };
+        let class = |name: &str, port| ConnectionClass { name: name.to_owned(), port };
+        let found = |classes: &[ConnectionClass]| {
+            let table = RuleTable { ports: vec![80, 81], classes: classes.to_vec(), ..RuleTable::default() };
             let places = places(&table);
             places.iter().map(|place| (place.wanted.port, place.class)).collect::<Vec<_>>()
         };

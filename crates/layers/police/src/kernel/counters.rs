@@ -6,7 +6,7 @@ use crate::reference::Reason;
 
 /// Counters since the programs were loaded; they only rise, also over swaps of tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Counters {
+pub struct KernelCounters {
     /// SYNs and segments with payload to ports of ours.
     pub packets: u64,
     /// Segments that begin a request, plain or odd.
@@ -28,7 +28,7 @@ pub struct Counters {
 /// Counters of one rule. A rule of the same name keeps them over a swap.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RuleCount {
-    /// [`crate::rules::table::Rule::name`].
+    /// [`crate::rules::table::StageRule::name`].
     pub name: String,
     /// Number let through.
     pub passed: u64,

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// Missing feature, so that nothing can be loaded here: the reason of `none: REASON`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Missing {
+pub enum MissingFeature {
     /// The kernel was built without BPF, or something forbids the call.
     Bpf,
     /// Not allowed: `CAP_BPF`, `CAP_NET_ADMIN` and `CAP_PERFMON` are needed.
@@ -17,7 +17,7 @@ pub enum Missing {
     Btf,
 }
 
-impl std::fmt::Display for Missing {
+impl std::fmt::Display for MissingFeature {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Bpf => "this kernel has no bpf(2), or forbids it: CONFIG_BPF_SYSCALL is needed",
@@ -35,7 +35,7 @@ impl std::fmt::Display for Missing {
 pub enum KernelError {
     /// A feature is missing here.
     #[error("{0}")]
-    Missing(Missing),
+    Missing(MissingFeature),
     /// The verifier refused a program: a fault of this version, or a kernel it was not tried on.
     #[error("the kernel refuses the program {program}: {last}")]
     Verifier {

@@ -3,8 +3,8 @@
 //! Measured side, cold, pure. The machine's own byte order, except for addresses and ports, which are as on the wire.
 
 use super::automaton::State;
-use crate::rules::Prefix;
-use crate::rules::table::{Action, Refuse, Rule};
+use crate::rules::AddressPrefix;
+use crate::rules::table::{Refuse, RuleAction, StageRule};
 use std::net::IpAddr;
 
 /// Limit on classes, and on sockets of each.
@@ -94,11 +94,11 @@ pub(super) struct Place {
 }
 
 /// `struct rule`.
-pub(super) fn rule(rule: &Rule, place: Place) -> RuleBytes {
+pub(super) fn rule(rule: &StageRule, place: Place) -> RuleBytes {
     let (action, rate) = match rule.action {
-        Action::Pass => (0, None),
-        Action::Police(rate) => (1, Some(rate)),
-        Action::Refuse => (2, None),
+        RuleAction::Pass => (0, None),
+        RuleAction::Police(rate) => (1, Some(rate)),
+        RuleAction::Refuse => (2, None),
     };
     let refuse = match rule.refuse {
         Refuse::Drop => 0,
@@ -122,7 +122,7 @@ pub(super) enum AddressKey {
 }
 
 /// `struct key4`, `struct key6`.
-pub(super) fn address_key(prefix: Prefix, slot: usize, table: usize) -> AddressKey {
+pub(super) fn address_key(prefix: AddressPrefix, slot: usize, table: usize) -> AddressKey {
     let begin = [slot as u8, table as u8, 0, 0];
     let bits = 32 + u32::from(prefix.length());
     match prefix.address() {

@@ -9,7 +9,7 @@ use super::layout::{
     Side, Tally, flag,
 };
 use super::places::Places;
-use crate::rules::table::{Table, When};
+use crate::rules::table::{RuleTable, When};
 use aya::Ebpf;
 use aya::maps::lpm_trie::Key;
 use aya::maps::{Array, HashMap, LpmTrie, Map, MapData, MapError, PerCpuArray, SockMap};
@@ -83,7 +83,7 @@ impl Maps {
     /// Inserts a table. If it fails, `filled` has the entries that were inserted.
     pub(super) fn fill(
         &mut self,
-        table: &Table,
+        table: &RuleTable,
         slot: usize,
         places: &mut Places,
         filled: &mut Filled,
@@ -116,7 +116,7 @@ impl Maps {
         Ok(Side { seed, flags, odd, lowest: table.lowest() })
     }
 
-    fn fill_rules(&mut self, table: &Table, slot: usize, places: &mut Places) -> Result<(), KernelError> {
+    fn fill_rules(&mut self, table: &RuleTable, slot: usize, places: &mut Places) -> Result<(), KernelError> {
         let most = self.rules.len() as usize / 2;
         let full = || KernelError::Full { what: "rules", wanted: table.rules.len(), most };
         if table.rules.len() > most {
@@ -139,7 +139,12 @@ impl Maps {
     }
 
     /// Inserts the sources; returns the flags of named destinations.
-    fn fill_sources(&mut self, table: &Table, slot: usize, filled: &mut Filled) -> Result<u32, KernelError> {
+    fn fill_sources(
+        &mut self,
+        table: &RuleTable,
+        slot: usize,
+        filled: &mut Filled,
+    ) -> Result<u32, KernelError> {
         let mut flags = 0;
         for (number, destination) in table.by_destination().iter().enumerate() {
             for (prefix, id) in &destination.sources {
@@ -169,7 +174,7 @@ impl Maps {
         Ok(())
     }
 
-    fn fill_automaton(&mut self, table: &Table, slot: usize) -> Result<(), KernelError> {
+    fn fill_automaton(&mut self, table: &RuleTable, slot: usize) -> Result<(), KernelError> {
         let patterns: Vec<&[u8]> = table.contains.iter().map(|(pattern, _)| pattern.as_slice()).collect();
         let rules: Vec<u16> = table.contains.iter().map(|(_, id)| id.0).collect();
         let wanted = patterns.iter().map(|pattern| pattern.len()).sum();

@@ -27,8 +27,8 @@ mod probe;
 mod programs;
 mod trial;
 
-pub use counters::{Counters, RuleCount, Runs};
-pub use error::{KernelError, Missing};
+pub use counters::{KernelCounters, RuleCount, Runs};
+pub use error::{KernelError, MissingFeature};
 pub use probe::probe;
-pub use programs::{Listener, Mode, Programs, count_time};
-pub use trial::{Program, Trial};
+pub use programs::{PoliceMode, Programs, ServerListener, count_time};
+pub use trial::{ProgramTrial, TrialProgram};

@@ -4,7 +4,7 @@
 //! Measured side, cold, pure.
 
 use super::layout::Place;
-use crate::rules::table::{Action, Per, Rule};
+use crate::rules::table::{Per, RuleAction, StageRule};
 use std::collections::BTreeMap;
 
 /// Entries of an array in use, with their users.
@@ -62,7 +62,7 @@ impl Places {
     }
 
     /// Entries of a rule; `None` if there is no room.
-    pub(super) fn of(&mut self, rule: &Rule) -> Option<Placed> {
+    pub(super) fn of(&mut self, rule: &StageRule) -> Option<Placed> {
         let (counter, fresh_counter) = self.counters.of(rule.name.clone())?;
         let (bucket, fresh_bucket) = self.buckets.of(rated(rule))?;
         if fresh_bucket {
@@ -74,7 +74,7 @@ impl Places {
     }
 
     /// Frees the entries of all other rules.
-    pub(super) fn keep_only(&mut self, rules: &[Rule]) {
+    pub(super) fn keep_only(&mut self, rules: &[StageRule]) {
         let names: std::collections::BTreeSet<&str> = rules.iter().map(|rule| rule.name.as_str()).collect();
         let rates: std::collections::BTreeSet<Rated> = rules.iter().map(rated).collect();
         self.counters.keep(|name| names.contains(name.as_str()));
@@ -87,15 +87,15 @@ impl Places {
     }
 }
 
-fn rated(rule: &Rule) -> Rated {
+fn rated(rule: &StageRule) -> Rated {
     let words = |per: Option<Per>| {
         per.map_or([0; 3], |per| [per.rate.interval_ns, per.rate.tolerance_ns, per.length.into()])
     };
     let [a, b, c] = words(rule.per);
     let (interval, tolerance) = match rule.action {
-        Action::Police(rate) => (rate.interval_ns, rate.tolerance_ns),
-        Action::Pass => (0, 0),
-        Action::Refuse => (0, 1),
+        RuleAction::Police(rate) => (rate.interval_ns, rate.tolerance_ns),
+        RuleAction::Pass => (0, 0),
+        RuleAction::Refuse => (0, 1),
     };
     (rule.name.clone(), [interval, tolerance, a, b, c])
 }
@@ -105,9 +105,9 @@ mod tests {
     use super::*;
     use crate::rules::table::{Rate, Refuse};
 
-    fn rule(name: &str, interval_ns: u64) -> Rule {
-        let action = Action::Police(Rate { interval_ns, tolerance_ns: 0 });
-        Rule { name: name.to_owned(), line: 1, action, class: None, refuse: Refuse::Drop, per: None }
+    fn rule(name: &str, interval_ns: u64) -> StageRule {
+        let action = RuleAction::Police(Rate { interval_ns, tolerance_ns: 0 });
+        StageRule { name: name.to_owned(), line: 1, action, class: None, refuse: Refuse::Drop, per: None }
     }
 
     #[test]

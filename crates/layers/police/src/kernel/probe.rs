@@ -2,7 +2,7 @@
 //!
 //! Measured side, cold. Leaves nothing behind.
 
-use super::{KernelError, Missing};
+use super::{KernelError, MissingFeature};
 use aya::maps::{Array, MapData, MapError};
 use aya::util::KernelVersion;
 use bakeoff_sys::privilege::Capability;
@@ -15,21 +15,21 @@ const ETHERNET: [u16; 2] = [1, 772];
 ///
 /// # Errors
 /// The first missing feature.
-pub fn probe() -> Result<(), Missing> {
+pub fn probe() -> Result<(), MissingFeature> {
     match Array::<MapData, u32>::create(1, 0) {
         Ok(_map) => {}
         Err(MapError::CreateError { io_error, .. }) if io_error.raw_os_error() == Some(libc::EPERM) => {
-            return Err(Missing::Privilege);
+            return Err(MissingFeature::Privilege);
         }
-        Err(_) => return Err(Missing::Bpf),
+        Err(_) => return Err(MissingFeature::Bpf),
     }
     if !may_load() {
-        return Err(Missing::Privilege);
+        return Err(MissingFeature::Privilege);
     }
     if KernelVersion::current().is_ok_and(|version| version < KernelVersion::new(6, 6, 0)) {
-        return Err(Missing::Tcx);
+        return Err(MissingFeature::Tcx);
     }
-    if Path::new("/sys/kernel/btf/vmlinux").exists() { Ok(()) } else { Err(Missing::Btf) }
+    if Path::new("/sys/kernel/btf/vmlinux").exists() { Ok(()) } else { Err(MissingFeature::Btf) }
 }
 
 /// Whether the thread has the capabilities. Making a map proves nothing if `kernel.unprivileged_bpf_disabled` is 0:

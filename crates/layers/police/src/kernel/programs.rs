@@ -5,8 +5,8 @@
 use super::layout::{CLASSES, Control, EVENTS, Ports, REASONS, SOCKETS};
 use super::maps::{Filled, Maps, failed, said};
 use super::places::Places;
-use super::{Counters, KernelError, Missing, RuleCount, Runs};
-use crate::rules::table::{RULES_MAX, Table};
+use super::{KernelCounters, KernelError, MissingFeature, RuleCount, Runs};
+use crate::rules::table::{RULES_MAX, RuleTable};
 use aya::programs::{Program, ProgramError, SchedClassifier, SkLookup, TcAttachType, Xdp, XdpMode};
 use aya::sys::Stats;
 use aya::{Ebpf, EbpfError, include_bytes_aligned};
@@ -19,7 +19,7 @@ static OBJECT: &[u8] = include_bytes_aligned!("../../bpf/police.bpf.o");
 
 named! {
     /// What is done with what is decided. The programs know it by its place.
-    pub enum Mode {
+    pub enum PoliceMode {
         /// It is done.
         Enforce "enforce",
         /// It is counted, and nothing is refused.
@@ -31,7 +31,7 @@ named! {
 
 /// One of the server's listening sockets.
 #[derive(Clone, Copy, Debug)]
-pub struct Listener<'s> {
+pub struct ServerListener<'s> {
     /// The class.
     pub class: u8,
     /// The socket, from any process.
@@ -46,7 +46,7 @@ pub struct Programs {
     ports: Box<Ports>,
     places: Places,
     filled: [Filled; 2],
-    table: Table,
+    table: RuleTable,
     steered: BTreeSet<u32>,
 }
 
@@ -65,7 +65,7 @@ impl Programs {
     ///
     /// # Errors
     /// A missing feature, the verifier's message, or a table that does not fit.
-    pub fn load(table: &Table, mode: Mode) -> Result<Self, KernelError> {
+    pub fn load(table: &RuleTable, mode: PoliceMode) -> Result<Self, KernelError> {
         super::probe().map_err(KernelError::Missing)?;
         let mut ebpf = Ebpf::load(OBJECT).map_err(refused_object)?;
         for name in ["police", "heads"] {
@@ -84,7 +84,7 @@ impl Programs {
             ports,
             places: Places::new(2 * RULES_MAX as u32),
             filled: Default::default(),
-            table: Table::default(),
+            table: RuleTable::default(),
             steered: BTreeSet::new(),
         };
         programs.swap(table)?;
@@ -96,7 +96,7 @@ impl Programs {
     ///
     /// # Errors
     /// Too many sockets, or the kernel's error for one.
-    pub fn steer(&mut self, sockets: &[Listener<'_>]) -> Result<(), KernelError> {
+    pub fn steer(&mut self, sockets: &[ServerListener<'_>]) -> Result<(), KernelError> {
         let mut places = BTreeSet::new();
         for listener in sockets {
             let place = socket_place(listener.class, &places)?;
@@ -158,7 +158,7 @@ impl Programs {
     ///
     /// # Errors
     /// A table that does not fit, or the kernel's error for a map: the old table stays in force then.
-    pub fn swap(&mut self, table: &Table) -> Result<(), KernelError> {
+    pub fn swap(&mut self, table: &RuleTable) -> Result<(), KernelError> {
         let slot = 1 - self.control.slot;
         self.maps.empty(std::mem::take(&mut self.filled[slot]));
         if let Err(why) = self.fill(table, slot) {
@@ -180,7 +180,7 @@ impl Programs {
         Ok(())
     }
 
-    fn fill(&mut self, table: &Table, slot: usize) -> Result<(), KernelError> {
+    fn fill(&mut self, table: &RuleTable, slot: usize) -> Result<(), KernelError> {
         self.control.sides[slot] = self.maps.fill(table, slot, &mut self.places, &mut self.filled[slot])?;
         self.ports.iter_mut().skip(slot * 65_536).take(65_536).for_each(|public| *public = 0);
         for port in &table.ports {
@@ -193,7 +193,7 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn set_mode(&mut self, mode: Mode) -> Result<(), KernelError> {
+    pub fn set_mode(&mut self, mode: PoliceMode) -> Result<(), KernelError> {
         self.control.mode = mode as u32;
         self.maps.set_control(&self.control)
     }
@@ -222,7 +222,7 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn counters(&self) -> Result<Counters, KernelError> {
+    pub fn counters(&self) -> Result<KernelCounters, KernelError> {
         let mut counters = self.totals()?;
         for rule in &self.table.rules {
             let Some(place) = self.places.counter(&rule.name) else { continue };
@@ -237,9 +237,9 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn totals(&self) -> Result<Counters, KernelError> {
-        let mut counters = Counters::default();
-        let Counters { packets, heads, odd, bodies, unseen, would_refuse, .. } = &mut counters;
+    pub fn totals(&self) -> Result<KernelCounters, KernelError> {
+        let mut counters = KernelCounters::default();
+        let KernelCounters { packets, heads, odd, bodies, unseen, would_refuse, .. } = &mut counters;
         for (event, count) in [packets, heads, odd, bodies, unseen, would_refuse].into_iter().enumerate() {
             *count = self.maps.event(event)?;
         }
@@ -302,7 +302,7 @@ fn refused_object(error: EbpfError) -> KernelError {
 fn verifier(program: &'static str) -> impl Fn(ProgramError) -> KernelError {
     move |error| match &error {
         ProgramError::LoadError { io_error, .. } if io_error.raw_os_error() == Some(libc::EPERM) => {
-            KernelError::Missing(Missing::Privilege)
+            KernelError::Missing(MissingFeature::Privilege)
         }
         ProgramError::LoadError { io_error, verifier_log } => {
             let log = verifier_log.to_string();

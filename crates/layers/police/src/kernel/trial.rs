@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Program to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Program {
+pub enum TrialProgram {
     /// Both stages.
     Police,
     /// Both stages, with SYNs decided before.
@@ -21,7 +21,7 @@ pub enum Program {
 
 /// Result of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trial {
+pub struct ProgramTrial {
     /// Return value of the program: of tcx -1 (goes on) or 2 (dropped), of XDP 2 (goes on) or 1 (dropped).
     pub verdict: i32,
     /// The packet afterwards.
@@ -39,7 +39,12 @@ impl Programs {
     ///
     /// # Errors
     /// The kernel's error.
-    pub fn run_on(&self, program: Program, packet: &[u8], repeat: u32) -> Result<Trial, KernelError> {
+    pub fn run_on(
+        &self,
+        program: TrialProgram,
+        packet: &[u8],
+        repeat: u32,
+    ) -> Result<ProgramTrial, KernelError> {
         let mut out = vec![0; packet.len() + ROOM];
         let options = TestRunOptions {
             data_in: Some(packet),
@@ -48,14 +53,14 @@ impl Programs {
             ..TestRunOptions::new()
         };
         let run: Result<TestRunResult, ProgramError> = match program {
-            Program::Police => self.program::<SchedClassifier>("police")?.test_run(options),
-            Program::Heads => self.program::<SchedClassifier>("heads")?.test_run(options),
-            Program::Flood => self.program::<Xdp>("flood")?.test_run(options),
+            TrialProgram::Police => self.program::<SchedClassifier>("police")?.test_run(options),
+            TrialProgram::Heads => self.program::<SchedClassifier>("heads")?.test_run(options),
+            TrialProgram::Flood => self.program::<Xdp>("flood")?.test_run(options),
         };
         let place = format!("a trial of {program:?}");
         let run = run.map_err(|why| KernelError::Attach { place, why: said(&why) })?;
         out.truncate(run.data_size_out as usize);
-        Ok(Trial { verdict: run.return_value as i32, packet: out, each: run.duration })
+        Ok(ProgramTrial { verdict: run.return_value as i32, packet: out, each: run.duration })
     }
 
     fn program<'e, P>(&'e self, name: &'static str) -> Result<&'e P, KernelError>

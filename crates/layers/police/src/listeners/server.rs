@@ -3,7 +3,7 @@
 //! Measured side, cold. Number and start time identify a process for ever. A restarted server is another process: it
 //! is recognised by its program and by the port.
 
-use super::{ListenError, Listening, Taken};
+use super::{ListenerError, Listening, TakenSocket};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_sys::notify::file_of;
 use bakeoff_sys::process::{self, Stat};
@@ -39,12 +39,12 @@ impl Server {
     ///
     /// # Errors
     /// There is no such process, or it may not be inspected.
-    pub fn of(pid: u32) -> Result<Self, ListenError> {
+    pub fn of(pid: u32) -> Result<Self, ListenerError> {
         let found = || {
             let end = process::end_of(pid)?;
             Ok(Self { stat: process::stat(pid)?, program: Program::of(pid)?, end })
         };
-        found().map_err(|source| ListenError::NoServer { pid, source })
+        found().map_err(|source| ListenerError::NoServer { pid, source })
     }
 
     /// Its first process.
@@ -67,7 +67,7 @@ impl Server {
     ///
     /// # Errors
     /// It may not be entered.
-    pub fn enter_network(&self) -> Result<(), ListenError> {
+    pub fn enter_network(&self) -> Result<(), ListenerError> {
         let path = format!("/proc/{}/ns/net", self.stat.pid);
         let entered = || {
             if fs::read_link(&path)? == fs::read_link("/proc/thread-self/ns/net")? {
@@ -75,23 +75,23 @@ impl Server {
             }
             Namespace::open(Path::new(&path))?.enter()
         };
-        entered().map_err(|source| ListenError::Network { pid: self.stat.pid, source })
+        entered().map_err(|source| ListenerError::Network { pid: self.stat.pid, source })
     }
 
     /// Duplicates of its sockets among these; other processes' sockets are left out.
     ///
     /// # Errors
     /// `/proc` is missing.
-    pub fn sockets(&self, there: &[Listening]) -> io::Result<Vec<Taken>> {
+    pub fn sockets(&self, there: &[Listening]) -> io::Result<Vec<TakenSocket>> {
         let below = process::descendants(self.stat.pid)?;
         let pids = [self.stat.pid].into_iter().chain(below.iter().map(|stat| stat.pid));
-        let mut taken: Vec<Taken> = Vec::new();
+        let mut taken: Vec<TakenSocket> = Vec::new();
         for pid in pids {
             for (number, at) in held(pid, there) {
                 if !taken.iter().any(|taken| taken.at.inode == at.inode)
                     && let Ok(socket) = file_of(pid, number)
                 {
-                    taken.push(Taken { at, socket });
+                    taken.push(TakenSocket { at, socket });
                 }
             }
         }

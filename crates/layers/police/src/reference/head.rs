@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 
 /// A request that begins in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Head<'p> {
+pub struct SegmentHead<'p> {
     /// The path without its query, where the head is plain.
     pub plain: Option<&'p [u8]>,
     /// Next data after it.
@@ -47,9 +47,9 @@ pub fn begins(payload: &[u8]) -> bool {
 }
 
 /// Reads the head of a request that begins a segment.
-pub fn head(payload: &[u8]) -> Head<'_> {
+pub fn head(payload: &[u8]) -> SegmentHead<'_> {
     let read = payload.get(..READ).unwrap_or(payload);
-    let odd = |after| Head { plain: None, after };
+    let odd = |after| SegmentHead { plain: None, after };
     let Some((method, behind)) = method(read) else { return odd(After::Odd) };
     let cut = Cut { more: payload.len() > READ, body: has_body(method) };
     let Some(end) = behind.iter().position(|byte| !byte.is_ascii_graphic()) else { return odd(cut.odd()) };
@@ -92,8 +92,8 @@ impl Cut {
     }
 
     /// The head: one that is not whole in the segment is split, and odd.
-    fn head<'p>(&self, plain: Option<&'p [u8]>) -> Head<'p> {
-        Head { plain: plain.filter(|_| self.more), after: self.odd() }
+    fn head<'p>(&self, plain: Option<&'p [u8]>) -> SegmentHead<'p> {
+        SegmentHead { plain: plain.filter(|_| self.more), after: self.odd() }
     }
 }
 
@@ -138,8 +138,8 @@ fn fields<'p>(
     mut behind: &[u8],
     plain: Option<&'p [u8]>,
     cut: &Cut,
-) -> Head<'p> {
-    let odd = Head { plain: None, after: After::Odd };
+) -> SegmentHead<'p> {
+    let odd = SegmentHead { plain: None, after: After::Odd };
     let mut body = Body::Unsaid;
     loop {
         let Some(end) = behind.iter().position(|byte| matches!(byte, b'\r' | b'\n')) else {
@@ -183,18 +183,18 @@ fn said(before: Body, line: &[u8]) -> Body {
 }
 
 /// Result for a head that was read to its end, `at`.
-fn whole<'p>(payload: usize, at: usize, body: Body, plain: Option<&'p [u8]>, cut: &Cut) -> Head<'p> {
+fn whole<'p>(payload: usize, at: usize, body: Body, plain: Option<&'p [u8]>, cut: &Cut) -> SegmentHead<'p> {
     let more = (payload - at) as u64;
-    let odd = Head { plain: None, after: After::Odd };
+    let odd = SegmentHead { plain: None, after: After::Odd };
     let length = match body {
         Body::Unsaid => 0,
         Body::Length(length) if cut.body => length,
-        Body::Unclear if cut.body => return Head { plain, after: After::Unseen },
+        Body::Unclear if cut.body => return SegmentHead { plain, after: After::Unseen },
         _ => return odd,
     };
     match more.cmp(&u64::from(length)) {
-        Ordering::Less => Head { plain, after: After::Body(at as u32 + length) },
-        Ordering::Equal => Head { plain, after: After::Head },
+        Ordering::Less => SegmentHead { plain, after: After::Body(at as u32 + length) },
+        Ordering::Equal => SegmentHead { plain, after: After::Head },
         Ordering::Greater => odd,
     }
 }

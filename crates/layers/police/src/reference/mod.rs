@@ -14,22 +14,22 @@ pub mod head;
 mod packet;
 
 pub use bucket::Bucket;
-pub use packet::{Decision, Flow, Fragment, Load, Outcome, Reason, Seen, Segment, Syn};
+pub use packet::{Flow, Fragment, Load, PacketDecision, PacketKind, PacketOutcome, Reason, Syn, TcpSegment};
 
-use crate::rules::Prefix;
-use crate::rules::table::{Action, Refuse, Rule, RuleId, Table, When};
-use head::{After, Head};
+use crate::rules::AddressPrefix;
+use crate::rules::table::{Refuse, RuleAction, RuleId, RuleTable, StageRule, When};
+use head::{After, SegmentHead};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
 /// State of the rules.
 #[derive(Clone, Debug)]
 pub struct Police {
-    table: Table,
+    table: RuleTable,
     /// Queues and bounds at the time of the next packet.
     pub load: Load,
     own: Vec<Bucket>,
-    per: HashMap<(RuleId, Prefix), Bucket>,
+    per: HashMap<(RuleId, AddressPrefix), Bucket>,
     flows: HashMap<Flow, Within>,
 }
 
@@ -45,20 +45,20 @@ enum Within {
 }
 
 /// Kind of a segment, and the path of a plain head.
-type Told<'p> = (Seen, Option<&'p [u8]>);
+type Told<'p> = (PacketKind, Option<&'p [u8]>);
 
 impl Police {
     /// With full buckets, no queues and no connections.
-    pub fn new(table: &Table) -> Self {
+    pub fn new(table: &RuleTable) -> Self {
         let own = vec![Bucket::default(); table.rules.len()];
         let (per, flows) = (HashMap::new(), HashMap::new());
         Self { table: table.clone(), load: Load::default(), own, per, flows }
     }
 
     /// Loads other rules. A rule of the same name and rates keeps its buckets; connections stay known.
-    pub fn swap(&mut self, table: &Table) {
+    pub fn swap(&mut self, table: &RuleTable) {
         let before = std::mem::replace(self, Self::new(table));
-        let same = |rule: &Rule| {
+        let same = |rule: &StageRule| {
             let mut olds = before.table.rules.iter();
             olds.position(|old| (&old.name, old.action, old.per) == (&rule.name, rule.action, rule.per))
         };
@@ -73,14 +73,20 @@ impl Police {
     }
 
     /// Decides about a SYN; `now_ns` from any monotonic clock.
-    pub fn syn(&mut self, now_ns: u64, syn: &Syn) -> Decision {
+    pub fn syn(&mut self, now_ns: u64, syn: &Syn) -> PacketDecision {
         let class = self.table.lowest();
-        let pass =
-            Decision { seen: Seen::Syn, rule: None, class: None, outcome: Outcome::Pass, unseen: false };
+        let pass = PacketDecision {
+            seen: PacketKind::Syn,
+            rule: None,
+            class: None,
+            outcome: PacketOutcome::Pass,
+            unseen: false,
+        };
         if !self.ours(syn.flow.port) || syn.fragment == Fragment::Later {
-            return Decision { seen: Seen::Other, ..pass };
+            return PacketDecision { seen: PacketKind::Other, ..pass };
         }
-        let dropped = |reason| Decision { outcome: Outcome::Refuse { reason, how: Refuse::Drop }, ..pass };
+        let dropped =
+            |reason| PacketDecision { outcome: PacketOutcome::Refuse { reason, how: Refuse::Drop }, ..pass };
         if syn.fragment == Fragment::CutHead {
             return dropped(Reason::Fragment);
         }
@@ -91,19 +97,19 @@ impl Police {
         let class = rule.and_then(|id| self.table.rule(id)?.class).or(class);
         let reason = self.refusal(rule, now_ns, syn.flow.source).or_else(|| self.queue(class));
         let outcome = self.outcome(rule, reason, Refuse::Drop);
-        if outcome == Outcome::Pass {
+        if outcome == PacketOutcome::Pass {
             self.flows.remove(&syn.flow);
         }
-        Decision { rule, class, outcome, ..pass }
+        PacketDecision { rule, class, outcome, ..pass }
     }
 
     /// Decides about a segment without SYN.
-    pub fn segment(&mut self, now_ns: u64, segment: &Segment<'_>) -> Decision {
+    pub fn segment(&mut self, now_ns: u64, segment: &TcpSegment<'_>) -> PacketDecision {
         let known = self.flows.get(&segment.flow).copied();
         let (seen, path) = self.told(segment);
         let rule = match (seen, path) {
-            (Seen::Plain, Some(path)) => self.path(path),
-            (Seen::Odd, _) => self.table.odd,
+            (PacketKind::Plain, Some(path)) => self.path(path),
+            (PacketKind::Odd, _) => self.table.odd,
             _ => None,
         };
         let class = rule.and_then(|id| self.table.rule(id)?.class);
@@ -111,14 +117,14 @@ impl Police {
         let unseen = Some(Within::Unseen);
         let unseen = known != unseen && self.flows.get(&segment.flow).copied() == unseen;
         let outcome = self.outcome(rule, reason, Refuse::Status503);
-        Decision { seen, rule, class, outcome, unseen }
+        PacketDecision { seen, rule, class, outcome, unseen }
     }
 
     /// The rule of a source: of all matching ones the longest source decides, then the longest destination.
     pub fn source(&self, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
         let mut holding: Vec<_> = self.table.sources.iter().collect();
         holding.retain(|rule| rule.prefix.holds(source) && rule.to.is_none_or(|to| to.holds(destination)));
-        holding.sort_by_key(|rule| (rule.prefix.length(), rule.to.map(Prefix::length)));
+        holding.sort_by_key(|rule| (rule.prefix.length(), rule.to.map(AddressPrefix::length)));
         holding.last().map(|rule| rule.rule)
     }
 
@@ -137,31 +143,31 @@ impl Police {
     }
 
     /// Kind of a segment; updates the state of its connection.
-    fn told<'p>(&mut self, segment: &Segment<'p>) -> Told<'p> {
-        let Segment { flow, sequence, payload, first } = *segment;
+    fn told<'p>(&mut self, segment: &TcpSegment<'p>) -> Told<'p> {
+        let TcpSegment { flow, sequence, payload, first } = *segment;
         if !self.ours(flow.port) {
-            return (Seen::Other, None);
+            return (PacketKind::Other, None);
         }
         if payload.is_empty() {
-            return (Seen::Rest, None);
+            return (PacketKind::Rest, None);
         }
         match self.flows.get(&flow) {
-            Some(Within::Odd) => return (Seen::Odd, None),
-            Some(Within::Unseen) if head::begins(payload) => return (Seen::Odd, None),
-            Some(Within::Unseen) => return (Seen::Rest, None),
+            Some(Within::Odd) => return (PacketKind::Odd, None),
+            Some(Within::Unseen) if head::begins(payload) => return (PacketKind::Odd, None),
+            Some(Within::Unseen) => return (PacketKind::Rest, None),
             Some(Within::Body(until)) if is_before(sequence, *until) => {
                 let crosses = is_before(*until, sequence.wrapping_add(payload.len() as u32));
                 if crosses {
                     self.flows.insert(flow, Within::Odd);
                 }
-                return (if crosses { Seen::Odd } else { Seen::Body }, None);
+                return (if crosses { PacketKind::Odd } else { PacketKind::Body }, None);
             }
             _ => {}
         }
-        let Head { plain, after } = match head::begins(payload) {
+        let SegmentHead { plain, after } = match head::begins(payload) {
             true => head::head(payload),
-            false if first => Head { plain: None, after: After::Odd },
-            false => return (Seen::Rest, None),
+            false if first => SegmentHead { plain: None, after: After::Odd },
+            false => return (PacketKind::Rest, None),
         };
         match after {
             After::Head => self.flows.remove(&flow),
@@ -169,7 +175,7 @@ impl Police {
             After::Unseen => self.flows.insert(flow, Within::Unseen),
             After::Odd => self.flows.insert(flow, Within::Odd),
         };
-        (if plain.is_some() { Seen::Plain } else { Seen::Odd }, plain)
+        (if plain.is_some() { PacketKind::Plain } else { PacketKind::Odd }, plain)
     }
 
     /// The refusal of a rule's action, if it refuses.
@@ -177,12 +183,13 @@ impl Police {
         let id = rule?;
         let rule = self.table.rule(id)?;
         let rate = match rule.action {
-            Action::Pass => return None,
-            Action::Refuse => return Some(Reason::Refused),
-            Action::Police(_) if !self.rates_hold() => return None,
-            Action::Police(rate) => rate,
+            RuleAction::Pass => return None,
+            RuleAction::Refuse => return Some(Reason::Refused),
+            RuleAction::Police(_) if !self.rates_hold() => return None,
+            RuleAction::Police(rate) => rate,
         };
-        if let Some((per, prefix)) = rule.per.and_then(|per| Some((per, Prefix::of(source, per.length)?)))
+        if let Some((per, prefix)) =
+            rule.per.and_then(|per| Some((per, AddressPrefix::of(source, per.length)?)))
             && !self.per.entry((id, prefix)).or_default().conforms(per.rate, now_ns)
         {
             return Some(Reason::RatePer);
@@ -207,9 +214,9 @@ impl Police {
         self.load.bounds.get(class).is_some_and(|bound| *bound > 0 && waiting >= u64::from(*bound))
     }
 
-    fn outcome(&self, rule: Option<RuleId>, reason: Option<Reason>, unsaid: Refuse) -> Outcome {
+    fn outcome(&self, rule: Option<RuleId>, reason: Option<Reason>, unsaid: Refuse) -> PacketOutcome {
         let how = rule.and_then(|id| self.table.rule(id)).map_or(unsaid, |rule| rule.refuse);
-        reason.map_or(Outcome::Pass, |reason| Outcome::Refuse { reason, how })
+        reason.map_or(PacketOutcome::Pass, |reason| PacketOutcome::Refuse { reason, how })
     }
 }
 

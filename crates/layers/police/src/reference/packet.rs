@@ -44,7 +44,7 @@ pub struct Flow {
 
 /// A TCP segment of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Segment<'p> {
+pub struct TcpSegment<'p> {
     /// Its connection.
     pub flow: Flow,
     /// The sequence number of its first byte.
@@ -68,15 +68,15 @@ pub struct Load {
 
 /// Decision on a packet, with its reason.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct PacketDecision {
     /// Kind of the packet.
-    pub seen: Seen,
+    pub seen: PacketKind,
     /// The rule that applies.
     pub rule: Option<RuleId>,
     /// The class: of a SYN to a port with classes always; of a head only where its rule names one.
     pub class: Option<u8>,
     /// The action.
-    pub outcome: Outcome,
+    pub outcome: PacketOutcome,
     /// Whether a body without a known end begins, so plain heads are not seen in this connection from here on:
     /// counted as `unseen`.
     pub unseen: bool,
@@ -84,7 +84,7 @@ pub struct Decision {
 
 /// Kind of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Seen {
+pub enum PacketKind {
     /// To a port that is not ours.
     Other,
     /// Asks for a connection.
@@ -101,7 +101,7 @@ pub enum Seen {
 
 /// Action on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum PacketOutcome {
     /// Let through.
     Pass,
     /// Refused.

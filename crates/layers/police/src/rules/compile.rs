@@ -2,23 +2,27 @@
 //!
 //! Measured side, pure.
 
-use super::fault::{Faults, Wrong};
+use super::fault::{Faults, RuleFaultKind};
 use super::file::{At, Entry, File, Section, Server};
 use super::path::Pattern;
 use super::table::{
-    Action, CLASSES_MAX, CONTAINS_BYTES_MAX, Class, DESTINATIONS_MAX, Overload, Per, RULES_MAX, Rate, Refuse,
-    Rule, RuleId, SOURCES_MAX, Source, Table, When,
+    CLASSES_MAX, CONTAINS_BYTES_MAX, ConnectionClass, DESTINATIONS_MAX, Overload, Per, RULES_MAX, Rate,
+    Refuse, RuleAction, RuleId, RuleTable, SOURCES_MAX, StageRule, SynSource, When,
 };
 use super::value;
 use super::words::unknown;
 use std::collections::{BTreeSet, HashMap};
 
 /// The table of a file; complete only without faults.
-pub(super) fn compile(file: &File, faults: &mut Faults) -> Table {
-    let mut table = Table::default();
+pub(super) fn compile(file: &File, faults: &mut Faults) -> RuleTable {
+    let mut table = RuleTable::default();
     match &file.server {
         Some(server) => (table.ports, table.classes) = ports(server, faults),
-        None => faults.add(1, Wrong::KeyMissing, "there is no [server]: write it, and below it listen = 80"),
+        None => faults.add(
+            1,
+            RuleFaultKind::KeyMissing,
+            "there is no [server]: write it, and below it listen = 80",
+        ),
     }
     table.overload = overload(file, faults);
     let classes: Vec<&str> =
@@ -32,7 +36,7 @@ pub(super) fn compile(file: &File, faults: &mut Faults) -> Table {
         {
             let (_, what) = rule.name.split_once('-').unwrap_or_default();
             let said = format!("{what} has a rule already, in line {first}: make one of the two");
-            faults.add(entry.line, Wrong::Twice, said);
+            faults.add(entry.line, RuleFaultKind::Twice, said);
         }
         place(&mut table, entry, RuleId(id));
         table.rules.push(rule);
@@ -41,11 +45,11 @@ pub(super) fn compile(file: &File, faults: &mut Faults) -> Table {
     table
 }
 
-fn ports(server: &Server, faults: &mut Faults) -> (Vec<u16>, Vec<Class>) {
+fn ports(server: &Server, faults: &mut Faults) -> (Vec<u16>, Vec<ConnectionClass>) {
     let mut public = BTreeSet::new();
     for (port, line) in &server.listen {
         if !public.insert(*port) {
-            faults.add(*line, Wrong::Twice, format!("port {port} is listed twice: take one away"));
+            faults.add(*line, RuleFaultKind::Twice, format!("port {port} is listed twice: take one away"));
         }
     }
     let mut own = BTreeSet::new();
@@ -53,19 +57,19 @@ fn ports(server: &Server, faults: &mut Faults) -> (Vec<u16>, Vec<Class>) {
         if public.contains(port) {
             let help = "give the class a port of its own, where the server listens as well";
             let said = format!("class {name} has port {port}, which clients connect to: {help}");
-            faults.add(*line, Wrong::PublicPort, said);
+            faults.add(*line, RuleFaultKind::PublicPort, said);
         }
         if !own.insert(*port) {
             let said =
                 format!("class {name} has port {port}, which another class has: give each one of its own");
-            faults.add(*line, Wrong::Twice, said);
+            faults.add(*line, RuleFaultKind::Twice, said);
         }
     }
     if let Some((name, (_, line))) = server.classes.get(CLASSES_MAX) {
         let said = format!("class {name} is one too many: there can be {CLASSES_MAX}");
-        faults.add(*line, Wrong::TooMany, said);
+        faults.add(*line, RuleFaultKind::TooMany, said);
     }
-    let class = |(name, (port, _)): &(String, At<u16>)| Class { name: name.clone(), port: *port };
+    let class = |(name, (port, _)): &(String, At<u16>)| ConnectionClass { name: name.clone(), port: *port };
     (public.into_iter().collect(), server.classes.iter().map(class).collect())
 }
 
@@ -74,12 +78,12 @@ fn overload(file: &File, faults: &mut Faults) -> Option<Overload> {
     let classes = file.server.as_ref().map_or(&[][..], |server| &server.classes);
     if classes.is_empty() {
         let said = "[overload] bounds the queues of classes, and there is none: write classes in [server]";
-        faults.add(found.line, Wrong::KeyMissing, said);
+        faults.add(found.line, RuleFaultKind::KeyMissing, said);
     }
     let names: Vec<&str> = classes.iter().map(|(name, _)| name.as_str()).collect();
     let written = found.shares.as_deref().unwrap_or_default();
     for (name, (_, line)) in written.iter().filter(|(name, _)| !names.contains(&name.as_str())) {
-        faults.add(*line, Wrong::Unknown, unknown("class", name, &names));
+        faults.add(*line, RuleFaultKind::Unknown, unknown("class", name, &names));
     }
     let mut shares: Vec<u16> = Vec::new();
     for (index, name) in names.iter().enumerate() {
@@ -91,11 +95,15 @@ fn overload(file: &File, faults: &mut Faults) -> Option<Overload> {
             (None, _) if found.shares.is_some() => {
                 let said =
                     format!("class {name} has no share: write one for each class, or leave shares out");
-                faults.add(found.line, Wrong::KeyMissing, said);
+                faults.add(found.line, RuleFaultKind::KeyMissing, said);
             }
             (Some((Some(share), line)), Some(above)) if thousandths > *above => {
                 let help = "a lower class cannot fill more than the one above it";
-                faults.add(line, Wrong::OutOfRange, format!("class {name} has a share of {share}: {help}"));
+                faults.add(
+                    line,
+                    RuleFaultKind::OutOfRange,
+                    format!("class {name} has a share of {share}: {help}"),
+                );
             }
             _ => {}
         }
@@ -105,16 +113,20 @@ fn overload(file: &File, faults: &mut Faults) -> Option<Overload> {
     Some(Overload { target_ns, shares, when: found.when.unwrap_or(When::Always) })
 }
 
-fn rule(entry: &Entry, classes: &[&str], faults: &mut Faults) -> Rule {
+fn rule(entry: &Entry, classes: &[&str], faults: &mut Faults) -> StageRule {
     let class = entry.class.as_ref().and_then(|(name, line)| {
         let place = classes.iter().position(|known| known == name);
         if place.is_none() {
-            faults.add(*line, Wrong::Unknown, unknown("class", name, classes));
+            faults.add(*line, RuleFaultKind::Unknown, unknown("class", name, classes));
         }
         place.and_then(|place| u8::try_from(place).ok())
     });
     if let (Some((_, line)), false) = (entry.burst, entry.has("rate")) {
-        faults.add(line, Wrong::NoRate, "burst says how many may come at once of a rate: write rate, too");
+        faults.add(
+            line,
+            RuleFaultKind::NoRate,
+            "burst says how many may come at once of a rate: write rate, too",
+        );
     }
     let rate = entry.rate.map(|rate| value::compiled(rate, entry.burst.map(|(burst, _)| burst)));
     let per = per(entry, rate, faults);
@@ -123,16 +135,16 @@ fn rule(entry: &Entry, classes: &[&str], faults: &mut Faults) -> Rule {
     {
         let said =
             format!("{source} and {to} are not of one family, so no packet has both: write a rule for each");
-        faults.add(line, Wrong::OtherFamily, said);
+        faults.add(line, RuleFaultKind::OtherFamily, said);
     }
     let unsaid = if entry.section == Section::From { Refuse::Drop } else { Refuse::Status503 };
     let action = match rate {
-        Some(rate) => Action::Police(rate),
-        None if entry.has("refuse") && !entry.has("class") => Action::Refuse,
-        None => Action::Pass,
+        Some(rate) => RuleAction::Police(rate),
+        None if entry.has("refuse") && !entry.has("class") => RuleAction::Refuse,
+        None => RuleAction::Pass,
     };
     let refuse = entry.refuse.unwrap_or(unsaid);
-    Rule {
+    StageRule {
         name: entry.name(),
         line: u32::try_from(entry.line).unwrap_or(u32::MAX),
         action,
@@ -146,18 +158,18 @@ fn per(entry: &Entry, rate: Option<Rate>, faults: &mut Faults) -> Option<Per> {
     match (&entry.per, entry.each, entry.each_burst) {
         (None, Some((_, line)), _) if !entry.has("per") => {
             let said = "each is the rate of each prefix that per cuts out: write per = \"/24\", too";
-            faults.add(line, Wrong::KeyMissing, said);
+            faults.add(line, RuleFaultKind::KeyMissing, said);
         }
         (_, None, Some((_, line))) if !entry.has("each") => {
             let said = "each-burst says how many may come at once of each: write each, too";
-            faults.add(line, Wrong::NoRate, said);
+            faults.add(line, RuleFaultKind::NoRate, said);
         }
         _ => {}
     }
     let (text, line) = entry.per.as_ref()?;
     if !entry.has("rate") {
         let help = "strangers can be of any number of prefixes, so write rate for all together";
-        faults.add(*line, Wrong::NoRate, format!("per without a rate bounds nothing: {help}"));
+        faults.add(*line, RuleFaultKind::NoRate, format!("per without a rate bounds nothing: {help}"));
     }
     let (source, _) = entry.source?;
     let length = match value::per(text, source) {
@@ -175,17 +187,17 @@ fn per(entry: &Entry, rate: Option<Rate>, faults: &mut Faults) -> Option<Per> {
     if each.interval_ns <= own.interval_ns && each.burst() >= own.burst() {
         let said =
             format!("each {text} of {source} may take all that the rule lets in: write each, below rate");
-        faults.add(*line, Wrong::EachIsAll, said);
+        faults.add(*line, RuleFaultKind::EachIsAll, said);
     }
     Some(Per { length, rate: each })
 }
 
 /// Puts a rule into its look-up tables.
-fn place(table: &mut Table, entry: &Entry, rule: RuleId) {
+fn place(table: &mut RuleTable, entry: &Entry, rule: RuleId) {
     match (entry.section, entry.source, &entry.path) {
         (Section::Odd, _, _) => table.odd = Some(rule),
         (Section::From, Some((prefix, _)), _) => {
-            table.sources.push(Source { prefix, to: entry.to.map(|(to, _)| to), rule });
+            table.sources.push(SynSource { prefix, to: entry.to.map(|(to, _)| to), rule });
         }
         (Section::Request, _, Some(((_, pattern), _))) => {
             let list = match pattern {
@@ -199,8 +211,8 @@ fn place(table: &mut Table, entry: &Entry, rule: RuleId) {
     }
 }
 
-fn too_many(table: &Table, file: &File, faults: &mut Faults) {
-    let mut add = |line, sentence| faults.add(line, Wrong::TooMany, sentence);
+fn too_many(table: &RuleTable, file: &File, faults: &mut Faults) {
+    let mut add = |line, sentence| faults.add(line, RuleFaultKind::TooMany, sentence);
     if let Some(entry) = file.entries.get(RULES_MAX) {
         add(
             entry.line,

@@ -5,13 +5,13 @@
 use bakeoff_layers_base::fault;
 
 /// A fault at a place.
-pub type Fault = fault::Fault<Wrong>;
+pub type RuleFault = fault::Fault<RuleFaultKind>;
 /// Faults found so far.
-pub(super) type Faults = fault::Faults<Wrong>;
+pub(super) type Faults = fault::Faults<RuleFaultKind>;
 
 /// Kind of a fault.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum RuleFaultKind {
     /// The text is no TOML.
     NotToml,
     /// An unknown key, class or word.
@@ -52,7 +52,7 @@ pub enum Wrong {
     EachIsAll,
 }
 
-impl Wrong {
+impl RuleFaultKind {
     /// Whether the rules can still be used.
     pub const fn is_warning(self) -> bool {
         matches!(self, Self::EachIsAll)

@@ -2,7 +2,7 @@
 //!
 //! Measured side, pure. Missing values were absent or had a fault that was reported.
 
-use super::Prefix;
+use super::AddressPrefix;
 use super::path::Pattern;
 use super::table::{Refuse, When};
 use bakeoff_units::{Nanos, PerSecond};
@@ -40,8 +40,8 @@ pub(super) struct Overload {
 pub(super) struct Entry {
     pub(super) section: Section,
     pub(super) line: usize,
-    pub(super) source: Option<At<Prefix>>,
-    pub(super) to: Option<At<Prefix>>,
+    pub(super) source: Option<At<AddressPrefix>>,
+    pub(super) to: Option<At<AddressPrefix>>,
     pub(super) path: Option<At<(String, Pattern)>>,
     pub(super) class: Option<At<String>>,
     pub(super) rate: Option<PerSecond>,

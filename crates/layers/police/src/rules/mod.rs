@@ -12,15 +12,15 @@ pub mod table;
 mod value;
 mod words;
 
-pub use fault::{Fault, Wrong};
+pub use fault::{RuleFault, RuleFaultKind};
 pub use path::not_plain;
-pub use prefix::Prefix;
+pub use prefix::AddressPrefix;
 
 use bakeoff_layers_base::digest::Algorithm;
-use bakeoff_layers_base::fault::Lines;
+use bakeoff_layers_base::fault::FaultLines;
 use fault::Faults;
 use std::path::Path;
-use table::Table;
+use table::RuleTable;
 
 /// Rules without faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub struct Rules {
     /// Their file, as it was named.
     pub file: String,
     /// The compiled table.
-    pub table: Table,
+    pub table: RuleTable,
     /// Warnings: allowed, but probably not meant.
-    pub warnings: Vec<Fault>,
+    pub warnings: Vec<RuleFault>,
 }
 
 /// Reasons for having no rules.
@@ -45,8 +45,8 @@ pub enum RulesError {
         why: std::io::Error,
     },
     /// All their faults, in the order of lines.
-    #[error("the rules have faults:\n{}", Lines(.0))]
-    Wrong(Vec<Fault>),
+    #[error("the rules have faults:\n{}", FaultLines(.0))]
+    Wrong(Vec<RuleFault>),
 }
 
 impl Rules {
@@ -67,10 +67,13 @@ impl Rules {
     pub fn of_text(text: &str, name: &str) -> Result<Self, RulesError> {
         let mut faults = Faults::of(name.to_owned());
         let file = read::read(text, &mut faults);
-        let mut table =
-            if faults.have(Wrong::NotToml) { Table::default() } else { compile::compile(&file, &mut faults) };
+        let mut table = if faults.have(RuleFaultKind::NotToml) {
+            RuleTable::default()
+        } else {
+            compile::compile(&file, &mut faults)
+        };
         table.digest = Algorithm::Sha256.digest(text.as_bytes()).to_string();
-        let warnings = faults.into_warnings(Wrong::is_warning).map_err(RulesError::Wrong)?;
+        let warnings = faults.into_warnings(RuleFaultKind::is_warning).map_err(RulesError::Wrong)?;
         Ok(Self { file: name.to_owned(), table, warnings })
     }
 }

@@ -7,12 +7,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An address and the number of its significant bits; the others are 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Prefix {
+pub struct AddressPrefix {
     address: IpAddr,
     length: u8,
 }
 
-impl Prefix {
+impl AddressPrefix {
     /// The prefix of this length that contains an address; `None` if the address has fewer bits.
     pub fn of(address: IpAddr, length: u8) -> Option<Self> {
         let address = match address {
@@ -45,7 +45,7 @@ impl Prefix {
     }
 }
 
-impl fmt::Display for Prefix {
+impl fmt::Display for AddressPrefix {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.address, self.length)
     }

@@ -2,7 +2,7 @@
 //!
 //! Measured side, pure. Continues after a fault, so that all are reported at once.
 
-use super::fault::{Faults, Wrong};
+use super::fault::{Faults, RuleFaultKind};
 use super::file::{At, Entry, File, Overload, Section, Server};
 use super::table::{Refuse, When};
 use super::value::{self, Bad};
@@ -10,7 +10,7 @@ use super::words::unknown;
 use bakeoff_layers_base::document::{self, Language, Value};
 use toml::de::DeValue;
 
-impl Language for Wrong {
+impl Language for RuleFaultKind {
     const KEYS: &'static [(&'static str, &'static str)] = &[
         ("server", "a table: write [server], and below it listen = 80"),
         ("listen", "a port that clients connect to, or a list of them: write listen = 80"),
@@ -70,7 +70,7 @@ pub(super) fn read(text: &str, faults: &mut Faults) -> File {
     })
 }
 
-struct Reader<'r>(document::Reader<'r, Wrong>);
+struct Reader<'r>(document::ValueReader<'r, RuleFaultKind>);
 
 impl Reader<'_> {
     fn server(&mut self, line: usize, value: &Value<'_>) -> Server {
@@ -190,7 +190,7 @@ impl Reader<'_> {
             };
             let words = words.join(" or ");
             let said = format!("{} cannot refuse by \"{text}\": {why}; write {words}", section.head());
-            self.0.fault(line, Wrong::OtherStage, said);
+            self.0.fault(line, RuleFaultKind::OtherStage, said);
             return None;
         }
         self.word("way to refuse", line, text, &known)
@@ -200,7 +200,7 @@ impl Reader<'_> {
         let found = words.iter().find(|(word, _)| *word == text).map(|(_, meant)| *meant);
         if found.is_none() {
             let known: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            self.0.fault(line, Wrong::Unknown, unknown(what, text, &known));
+            self.0.fault(line, RuleFaultKind::Unknown, unknown(what, text, &known));
         }
         found
     }
@@ -214,7 +214,7 @@ impl Reader<'_> {
         let number = self.0.number(key, value)?;
         let port = u16::try_from(number).ok().filter(|port| *port > 0);
         if port.is_none() {
-            self.0.fault(line, Wrong::NoPort, format!("{number} is no TCP port: write 1 to 65535"));
+            self.0.fault(line, RuleFaultKind::NoPort, format!("{number} is no TCP port: write 1 to 65535"));
         }
         port.map(|port| (port, line))
     }
@@ -229,7 +229,7 @@ impl Reader<'_> {
         if share.is_none() {
             let line = self.0.line(value);
             let said = format!("a share of {text} is out of range: write 0.001 to 1");
-            self.0.fault(line, Wrong::OutOfRange, said);
+            self.0.fault(line, RuleFaultKind::OutOfRange, said);
         }
         share
     }

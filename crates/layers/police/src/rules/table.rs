@@ -2,7 +2,7 @@
 //!
 //! Measured side, cold, pure. Types only, and derived values; `file` has the text, and `compile` its faults.
 
-use super::prefix::Prefix;
+use super::prefix::AddressPrefix;
 use bakeoff_layers_base::named;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -24,15 +24,15 @@ pub const PATH_MAX: usize = READ - 4 - 8;
 
 /// Compiled rules. An index into `rules` is a rule's id.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Table {
+pub struct RuleTable {
     /// Public ports, in order.
     pub ports: Vec<u16>,
     /// From highest to lowest; a class's number is its position. Empty: the server's queue is unchanged.
-    pub classes: Vec<Class>,
+    pub classes: Vec<ConnectionClass>,
     /// All rules.
-    pub rules: Vec<Rule>,
+    pub rules: Vec<StageRule>,
     /// The SYN stage: of all matching ones, the longest source decides, and of equal sources the longest destination.
-    pub sources: Vec<Source>,
+    pub sources: Vec<SynSource>,
     /// The head stage: whole paths, without a query.
     pub exact: Vec<(Vec<u8>, RuleId)>,
     /// Prefixes of paths, `/x/` of `/x/*`; the longest decides.
@@ -47,13 +47,13 @@ pub struct Table {
     pub digest: String,
 }
 
-/// A rule's index in [`Table::rules`].
+/// A rule's index in [`RuleTable::rules`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RuleId(pub u16);
 
 /// A class of connections.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Class {
+pub struct ConnectionClass {
     /// Its name: letters, digits, `-`, `_`.
     pub name: String,
     /// Port on which the server itself listens for it.
@@ -62,13 +62,13 @@ pub struct Class {
 
 /// A rule of either stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct StageRule {
     /// The label of its counters, unique, without white space: `from-10.0.0.0/8`, `request-/cgi-bin/*`, `odd`.
     pub name: String,
     /// Its line in the file, from 1.
     pub line: u32,
     /// The first action.
-    pub action: Action,
+    pub action: RuleAction,
     /// The class of a connection, or the one whose bound applies to a request.
     pub class: Option<u8>,
     /// The way of refusing.
@@ -79,7 +79,7 @@ pub struct Rule {
 
 /// Action of a rule, before classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Action {
+pub enum RuleAction {
     /// Lets through.
     Pass,
     /// Lets through arrivals that conform to a rate.
@@ -137,11 +137,11 @@ named! {
 
 /// A source of the SYN stage.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct SynSource {
     /// Addresses of clients.
-    pub prefix: Prefix,
+    pub prefix: AddressPrefix,
     /// Addresses of the server, of the same family; `None` for all.
-    pub to: Option<Prefix>,
+    pub to: Option<AddressPrefix>,
     /// The rule for these.
     pub rule: RuleId,
 }
@@ -171,14 +171,14 @@ pub enum When {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Destination {
     /// The longest matching prefix is taken; `None` if none matches.
-    pub to: Option<Prefix>,
+    pub to: Option<AddressPrefix>,
     /// The longest matching one decides.
-    pub sources: Vec<(Prefix, RuleId)>,
+    pub sources: Vec<(AddressPrefix, RuleId)>,
 }
 
-impl Table {
+impl RuleTable {
     /// A rule, by its id.
-    pub fn rule(&self, id: RuleId) -> Option<&Rule> {
+    pub fn rule(&self, id: RuleId) -> Option<&StageRule> {
         self.rules.get(usize::from(id.0))
     }
 
@@ -195,18 +195,18 @@ impl Table {
     /// The same rules by destination, so that a lookup of the destination and then one of the source decide. The
     /// first has no destination; then shorter prefixes before longer ones.
     pub fn by_destination(&self) -> Vec<Destination> {
-        let mut named: Vec<Prefix> = self.sources.iter().filter_map(|source| source.to).collect();
+        let mut named: Vec<AddressPrefix> = self.sources.iter().filter_map(|source| source.to).collect();
         named.sort_by_key(|to| (to.length(), to.address()));
         named.dedup();
         std::iter::once(None).chain(named.into_iter().map(Some)).map(|to| self.destination(to)).collect()
     }
 
-    fn destination(&self, to: Option<Prefix>) -> Destination {
-        let mut longest: BTreeMap<(IpAddr, u8), &Source> = BTreeMap::new();
+    fn destination(&self, to: Option<AddressPrefix>) -> Destination {
+        let mut longest: BTreeMap<(IpAddr, u8), &SynSource> = BTreeMap::new();
         for source in self.sources.iter().filter(|source| source.holds_in(to)) {
             let key = (source.prefix.address(), source.prefix.length());
-            let before = longest.get(&key).map(|before| before.to.map(Prefix::length));
-            if before.is_none_or(|before| before < source.to.map(Prefix::length)) {
+            let before = longest.get(&key).map(|before| before.to.map(AddressPrefix::length));
+            if before.is_none_or(|before| before < source.to.map(AddressPrefix::length)) {
                 longest.insert(key, source);
             }
         }
@@ -217,9 +217,9 @@ impl Table {
     }
 }
 
-impl Source {
+impl SynSource {
     /// Whether it applies to every address of a destination.
-    fn holds_in(&self, to: Option<Prefix>) -> bool {
+    fn holds_in(&self, to: Option<AddressPrefix>) -> bool {
         match (self.to, to) {
             (None, None) => true,
             (None, Some(to)) => to.address().is_ipv4() == self.prefix.address().is_ipv4(),

@@ -2,7 +2,7 @@
 
 use crate::heads::slow;
 use crate::{flow, police, segment, syn};
-use bakeoff_layers_police::reference::{Decision, Outcome, Police, Seen};
+use bakeoff_layers_police::reference::{PacketDecision, PacketKind, PacketOutcome, Police};
 use bakeoff_layers_police::rules::table::RuleId;
 use proptest::prelude::*;
 
@@ -10,7 +10,7 @@ const RULES: &str = "[[request]]\npath = \"/noaccess\"\nrefuse = \"reset\"\n";
 const R: &str = " HTTP/1.1\r\nHost: x\r\n\r\n";
 
 /// Decisions on the segments of a connection, which follow each other.
-fn told(police: &mut Police, mut sequence: u32, first: bool, parts: &[&[u8]]) -> Vec<Decision> {
+fn told(police: &mut Police, mut sequence: u32, first: bool, parts: &[&[u8]]) -> Vec<PacketDecision> {
     parts
         .iter()
         .enumerate()
@@ -24,18 +24,19 @@ fn told(police: &mut Police, mut sequence: u32, first: bool, parts: &[&[u8]]) ->
 }
 
 /// Kinds of these segments, for sequence numbers that begin anywhere, and wrap.
-fn seen(first: bool, parts: &[&str]) -> Vec<Seen> {
+fn seen(first: bool, parts: &[&str]) -> Vec<PacketKind> {
     let parts: Vec<&[u8]> = parts.iter().map(|part| part.as_bytes()).collect();
     let from =
         |sequence| told(&mut police(RULES), sequence, first, &parts).iter().map(|told| told.seen).collect();
-    let all: Vec<Vec<Seen>> = [0, 20, 60, 80, 110].map(|before| from(0_u32.wrapping_sub(before))).to_vec();
+    let all: Vec<Vec<PacketKind>> =
+        [0, 20, 60, 80, 110].map(|before| from(0_u32.wrapping_sub(before))).to_vec();
     assert!(all.windows(2).all(|two| two[0] == two[1]), "{all:?}");
     all[0].clone()
 }
 
 #[test]
 fn no_way_around_is_anything_but_odd() {
-    use Seen::{Body, Odd, Plain, Rest};
+    use PacketKind::{Body, Odd, Plain, Rest};
     let whole = format!("GET /noaccess{R}");
     let ok = format!("GET /ok{R}");
     let post = |length: usize| format!("POST /ok HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n");
@@ -55,7 +56,7 @@ fn no_way_around_is_anything_but_odd() {
     for target in odd {
         assert_eq!(seen(true, &[&format!("GET {target}{R}")]), [Odd], "{target}");
     }
-    let cases: &[(&[&str], &[Seen])] = &[
+    let cases: &[(&[&str], &[PacketKind])] = &[
         (&[&whole], &[Plain]),
         (&["G", &whole[1..]], &[Odd, Odd]),
         (&["GET /noac", &whole[9..]], &[Odd, Odd]),
@@ -94,8 +95,9 @@ fn what_was_known_of_a_connection_is_forgotten_with_the_next() {
     let post = b"POST /ok HTTP/1.1\r\nContent-Length: 999999\r\n\r\n";
     let whole = format!("GET /noaccess{R}");
     let mut police = police(RULES);
-    let refused =
-        |police: &mut Police| police.segment(0, &segment(100, whole.as_bytes())).outcome != Outcome::Pass;
+    let refused = |police: &mut Police| {
+        police.segment(0, &segment(100, whole.as_bytes())).outcome != PacketOutcome::Pass
+    };
     police.segment(0, &segment(50, post));
     assert!(!refused(&mut police), "it is of the body");
     let mut again = syn("198.51.100.7");
@@ -161,12 +163,12 @@ proptest! {
             let range = ends[index]..ends[index + 1];
             let own = begins.iter().position(|begin| *begin == range.start);
             let inside = begins.iter().filter(|begin| range.contains(begin)).count();
-            if told.seen == Seen::Plain {
+            if told.seen == PacketKind::Plain {
                 prop_assert!(own.is_some() && (inside == 1 || told.unseen), "judged as a head: {:?}", String::from_utf8_lossy(part));
                 let (path, ..) = slow(part).unwrap_or_else(|| ("/c".to_owned(), 0, 0));
                 prop_assert_eq!(told.rule, (path == "/noaccess").then_some(RuleId(0)));
             } else if inside > 0 && index <= unseen {
-                prop_assert_eq!(told.seen, Seen::Odd, "slipped through: {:?}", String::from_utf8_lossy(part));
+                prop_assert_eq!(told.seen, PacketKind::Odd, "slipped through: {:?}", String::from_utf8_lossy(part));
             }
         }
     }

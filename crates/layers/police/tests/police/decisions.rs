@@ -2,15 +2,17 @@
 
 use crate::{SERVER, police, rules, segment, syn, table};
 use bakeoff_layers_police::explain::{connection, request};
-use bakeoff_layers_police::reference::{Decision, Fragment, Load, Outcome, Police, Reason, Seen, Syn};
+use bakeoff_layers_police::reference::{
+    Fragment, Load, PacketDecision, PacketKind, PacketOutcome, Police, Reason, Syn,
+};
 use bakeoff_layers_police::rules::table::{Refuse, RuleId};
 
 const SECOND: u64 = 1_000_000_000;
 
-fn reason(decision: Decision) -> Option<Reason> {
+fn reason(decision: PacketDecision) -> Option<Reason> {
     match decision.outcome {
-        Outcome::Pass => None,
-        Outcome::Refuse { reason, .. } => Some(reason),
+        PacketOutcome::Pass => None,
+        PacketOutcome::Refuse { reason, .. } => Some(reason),
     }
 }
 
@@ -22,10 +24,10 @@ fn load(queues: &[u32], bounds: &[u32]) -> Load {
 fn a_source_has_its_rate_its_class_and_its_way_to_be_refused() {
     let mut police =
         police("[[from]]\nsource = \"10.0.0.0/8\"\nclass = \"high\"\nrate = \"2/s\"\nrefuse = \"reset\"\n");
-    let told: Vec<Decision> = (0..3).map(|_| police.syn(0, &syn("10.1.1.1"))).collect();
+    let told: Vec<PacketDecision> = (0..3).map(|_| police.syn(0, &syn("10.1.1.1"))).collect();
     assert_eq!(told.iter().map(|told| reason(*told)).collect::<Vec<_>>(), [None, None, Some(Reason::Rate)]);
-    assert_eq!(told[2].outcome, Outcome::Refuse { reason: Reason::Rate, how: Refuse::Reset });
-    assert_eq!((told[0].rule, told[0].class, told[0].seen), (Some(RuleId(0)), Some(0), Seen::Syn));
+    assert_eq!(told[2].outcome, PacketOutcome::Refuse { reason: Reason::Rate, how: Refuse::Reset });
+    assert_eq!((told[0].rule, told[0].class, told[0].seen), (Some(RuleId(0)), Some(0), PacketKind::Syn));
     assert_eq!(reason(police.syn(SECOND / 2, &syn("10.2.2.2"))), None, "half a second is one more");
     let other = police.syn(0, &syn("11.1.1.1"));
     assert_eq!(
@@ -35,7 +37,7 @@ fn a_source_has_its_rate_its_class_and_its_way_to_be_refused() {
     );
     let mut elsewhere = syn("10.1.1.1");
     elsewhere.flow.port = 81;
-    assert_eq!(police.syn(0, &elsewhere).seen, Seen::Other);
+    assert_eq!(police.syn(0, &elsewhere).seen, PacketKind::Other);
 }
 
 #[test]
@@ -86,7 +88,7 @@ fn a_class_enters_while_it_and_those_above_wait_below_its_bound() {
             .map(reason)
             .map(|reason| reason.is_some())
             .into_iter()
-            .chain([low == Outcome::Refuse { reason: Reason::Queue, how: Refuse::Status429 }])
+            .chain([low == PacketOutcome::Refuse { reason: Reason::Queue, how: Refuse::Status429 }])
             .collect::<Vec<_>>()
     };
     assert_eq!(ask(&mut police, Load::default()), [false, false, false]);
@@ -142,11 +144,11 @@ fn whole_paths_come_before_beginnings_before_parts() {
 fn odd_heads_pass_until_they_are_limited() {
     let odd = segment(0, b"GET /%41 HTTP/1.1\r\n\r\n");
     let free = police("").segment(0, &odd);
-    assert_eq!((free.seen, free.rule, free.outcome), (Seen::Odd, None, Outcome::Pass));
+    assert_eq!((free.seen, free.rule, free.outcome), (PacketKind::Odd, None, PacketOutcome::Pass));
     let mut limited = police("[odd]\nrate = \"1/s\"\nrefuse = \"429\"\n");
     let told = [limited.segment(0, &odd), limited.segment(0, &odd)];
-    assert_eq!((told[0].rule, told[0].outcome), (Some(RuleId(0)), Outcome::Pass));
-    assert_eq!(told[1].outcome, Outcome::Refuse { reason: Reason::Rate, how: Refuse::Status429 });
+    assert_eq!((told[0].rule, told[0].outcome), (Some(RuleId(0)), PacketOutcome::Pass));
+    assert_eq!(told[1].outcome, PacketOutcome::Refuse { reason: Reason::Rate, how: Refuse::Status429 });
 }
 
 #[test]

@@ -1,113 +1,133 @@
 //! Every fault of rules by itself: its line, its name, and its advice.
 
 use crate::{SERVER, faults, rules};
-use bakeoff_layers_police::rules::Wrong;
+use bakeoff_layers_police::rules::RuleFaultKind;
 use std::fmt::Write;
 
 /// Fault, text after the sound part, number of lines below it, message.
-const CASES: [(Wrong, &str, usize, &str); 52] = [
-    (Wrong::NotToml, "[odd", 1, "unclosed table"),
-    (Wrong::Unknown, "[[form]]", 1, "there is no key `form`; did you mean `from`?"),
-    (Wrong::Unknown, "[odd]\nrat = \"1/s\"", 2, "did you mean `rate`?"),
-    (Wrong::Unknown, "[odd]\nper = \"/24\"", 2, "it belongs to [[from]]"),
-    (Wrong::Unknown, "[[request]]\npath = \"/x\"\ncookie = \"a=b\"", 3, "told apart by path alone"),
-    (Wrong::Unknown, "[[from]]\nsource = \"::/0\"\npath = \"/x\"", 3, "judged in [[request]]"),
-    (Wrong::Unknown, "[odd]\nrefuse = \"500\"", 2, "no way to refuse `500`; did you mean `503`?"),
+const CASES: [(RuleFaultKind, &str, usize, &str); 52] = [
+    (RuleFaultKind::NotToml, "[odd", 1, "unclosed table"),
+    (RuleFaultKind::Unknown, "[[form]]", 1, "there is no key `form`; did you mean `from`?"),
+    (RuleFaultKind::Unknown, "[odd]\nrat = \"1/s\"", 2, "did you mean `rate`?"),
+    (RuleFaultKind::Unknown, "[odd]\nper = \"/24\"", 2, "it belongs to [[from]]"),
+    (RuleFaultKind::Unknown, "[[request]]\npath = \"/x\"\ncookie = \"a=b\"", 3, "told apart by path alone"),
+    (RuleFaultKind::Unknown, "[[from]]\nsource = \"::/0\"\npath = \"/x\"", 3, "judged in [[request]]"),
+    (RuleFaultKind::Unknown, "[odd]\nrefuse = \"500\"", 2, "no way to refuse `500`; did you mean `503`?"),
     (
-        Wrong::Unknown,
+        RuleFaultKind::Unknown,
         "[[request]]\npath = \"/x\"\nclass = \"hihg\"",
         3,
         "no class `hihg`; did you mean `high`?",
     ),
-    (Wrong::Unknown, "[[from]]\nsource = \"::/0\"\nclass = \"gold\"", 3, "known are high, low"),
-    (Wrong::Unknown, "[overload]\ntarget = \"20ms\"\nwhen = \"alway\"", 3, "did you mean `always`?"),
+    (RuleFaultKind::Unknown, "[[from]]\nsource = \"::/0\"\nclass = \"gold\"", 3, "known are high, low"),
+    (RuleFaultKind::Unknown, "[overload]\ntarget = \"20ms\"\nwhen = \"alway\"", 3, "did you mean `always`?"),
     (
-        Wrong::Unknown,
+        RuleFaultKind::Unknown,
         "[overload]\ntarget = \"20ms\"\nshares = { high = 1, low = 0.5, lov = 1 }",
         3,
         "`lov`; did you mean `low`?",
     ),
-    (Wrong::OfAnotherType, "[[odd]]\nrate = \"1/s\"", 1, "`odd` is a table: write [odd]"),
-    (Wrong::OfAnotherType, "[from]\nsource = \"::/0\"", 1, "write [[from]]"),
-    (Wrong::OfAnotherType, "[odd]\nrate = 10", 2, "write rate = \"300/s\""),
-    (Wrong::OfAnotherType, "[odd]\nrate = \"1/s\"\nburst = 2.5", 3, "write burst = 300"),
-    (Wrong::OfAnotherType, "[[request]]\npath = [\"/x\"]", 2, "write path = \"/x\""),
-    (Wrong::KeyMissing, "[[from]]\nrate = \"1/s\"", 1, "`source` is missing"),
-    (Wrong::KeyMissing, "[[request]]\nrate = \"1/s\"", 1, "`path` is missing"),
-    (Wrong::KeyMissing, "[overload]\nwhen = \"overload\"", 1, "`target` is missing"),
+    (RuleFaultKind::OfAnotherType, "[[odd]]\nrate = \"1/s\"", 1, "`odd` is a table: write [odd]"),
+    (RuleFaultKind::OfAnotherType, "[from]\nsource = \"::/0\"", 1, "write [[from]]"),
+    (RuleFaultKind::OfAnotherType, "[odd]\nrate = 10", 2, "write rate = \"300/s\""),
+    (RuleFaultKind::OfAnotherType, "[odd]\nrate = \"1/s\"\nburst = 2.5", 3, "write burst = 300"),
+    (RuleFaultKind::OfAnotherType, "[[request]]\npath = [\"/x\"]", 2, "write path = \"/x\""),
+    (RuleFaultKind::KeyMissing, "[[from]]\nrate = \"1/s\"", 1, "`source` is missing"),
+    (RuleFaultKind::KeyMissing, "[[request]]\nrate = \"1/s\"", 1, "`path` is missing"),
+    (RuleFaultKind::KeyMissing, "[overload]\nwhen = \"overload\"", 1, "`target` is missing"),
     (
-        Wrong::KeyMissing,
+        RuleFaultKind::KeyMissing,
         "[overload]\ntarget = \"20ms\"\nshares = { high = 1.0 }",
         1,
         "class low has no share",
     ),
     (
-        Wrong::KeyMissing,
+        RuleFaultKind::KeyMissing,
         "[[from]]\nsource = \"::/0\"\nrate = \"1/s\"\neach = \"1/s\"",
         4,
         "write per = \"/24\", too",
     ),
-    (Wrong::Twice, "[[from]]\nsource = \"10.1.0.0/16\"\n[[from]]\nsource = \"10.1.0.0/16\"", 3, "in line 4"),
     (
-        Wrong::Twice,
+        RuleFaultKind::Twice,
+        "[[from]]\nsource = \"10.1.0.0/16\"\n[[from]]\nsource = \"10.1.0.0/16\"",
+        3,
+        "in line 4",
+    ),
+    (
+        RuleFaultKind::Twice,
         "[[request]]\npath = \"/x/*\"\n\n[[request]]\npath = \"/x/*\"",
         4,
         "/x/* has a rule already",
     ),
-    (Wrong::NoPrefix, "[[from]]\nsource = \"10.0.0/8\"", 2, "as 10.0.0.0/8"),
-    (Wrong::NoPrefix, "[[from]]\nsource = \"10.0.0.0/33\"", 2, "is no prefix"),
-    (Wrong::NoPrefix, "[[from]]\nsource = \"10.0.0.0/+8\"", 2, "is no prefix"),
-    (Wrong::NoPrefix, "[[from]]\nsource = \"example.org\"", 2, "is no prefix"),
-    (Wrong::HostBits, "[[from]]\nsource = \"10.1.2.3/8\"", 2, "write 10.0.0.0/8, or 10.1.2.3 for it alone"),
-    (Wrong::HostBits, "[[from]]\nsource = \"2001:db8::1/64\"", 2, "write 2001:db8::/64"),
-    (Wrong::Mapped, "[[from]]\nsource = \"::ffff:10.0.0.0/104\"", 2, "write 10.0.0.0/8"),
-    (Wrong::OtherFamily, "[[from]]\nsource = \"::/0\"\nto = \"10.0.0.1\"", 3, "not of one family"),
-    (Wrong::OutOfRange, "[odd]\nrate = \"0/s\"", 2, "no rate: write one from 1/h"),
-    (Wrong::OutOfRange, "[odd]\nrate = \"2000000/s\"", 2, "out of range"),
-    (Wrong::OutOfRange, "[odd]\nrate = \"0.5/h\"", 2, "out of range"),
-    (Wrong::OutOfRange, "[odd]\nrate = \"fast\"", 2, "such as 300/s or 20/min"),
-    (Wrong::OutOfRange, "[odd]\nrate = \"1/s\"\nburst = 0", 3, "a burst of 0"),
-    (Wrong::OutOfRange, "[odd]\nrate = \"1/s\"\nburst = 1000001", 3, "write 1 to 1000000"),
+    (RuleFaultKind::NoPrefix, "[[from]]\nsource = \"10.0.0/8\"", 2, "as 10.0.0.0/8"),
+    (RuleFaultKind::NoPrefix, "[[from]]\nsource = \"10.0.0.0/33\"", 2, "is no prefix"),
+    (RuleFaultKind::NoPrefix, "[[from]]\nsource = \"10.0.0.0/+8\"", 2, "is no prefix"),
+    (RuleFaultKind::NoPrefix, "[[from]]\nsource = \"example.org\"", 2, "is no prefix"),
     (
-        Wrong::OutOfRange,
+        RuleFaultKind::HostBits,
+        "[[from]]\nsource = \"10.1.2.3/8\"",
+        2,
+        "write 10.0.0.0/8, or 10.1.2.3 for it alone",
+    ),
+    (RuleFaultKind::HostBits, "[[from]]\nsource = \"2001:db8::1/64\"", 2, "write 2001:db8::/64"),
+    (RuleFaultKind::Mapped, "[[from]]\nsource = \"::ffff:10.0.0.0/104\"", 2, "write 10.0.0.0/8"),
+    (RuleFaultKind::OtherFamily, "[[from]]\nsource = \"::/0\"\nto = \"10.0.0.1\"", 3, "not of one family"),
+    (RuleFaultKind::OutOfRange, "[odd]\nrate = \"0/s\"", 2, "no rate: write one from 1/h"),
+    (RuleFaultKind::OutOfRange, "[odd]\nrate = \"2000000/s\"", 2, "out of range"),
+    (RuleFaultKind::OutOfRange, "[odd]\nrate = \"0.5/h\"", 2, "out of range"),
+    (RuleFaultKind::OutOfRange, "[odd]\nrate = \"fast\"", 2, "such as 300/s or 20/min"),
+    (RuleFaultKind::OutOfRange, "[odd]\nrate = \"1/s\"\nburst = 0", 3, "a burst of 0"),
+    (RuleFaultKind::OutOfRange, "[odd]\nrate = \"1/s\"\nburst = 1000001", 3, "write 1 to 1000000"),
+    (
+        RuleFaultKind::OutOfRange,
         "[[from]]\nsource = \"::/0\"\nrate = \"1/s\"\nper = \"/8\"\neach = \"1/h\"",
         4,
         "write \"/16\" to \"/64\"",
     ),
     (
-        Wrong::OutOfRange,
+        RuleFaultKind::OutOfRange,
         "[[from]]\nsource = \"10.0.0.0/24\"\nrate = \"1/s\"\nper = \"/24\"",
         4,
         "no part of 10.0.0.0/24",
     ),
-    (Wrong::OutOfRange, "[overload]\ntarget = \"20s\"", 2, "from 1ms to 10s"),
+    (RuleFaultKind::OutOfRange, "[overload]\ntarget = \"20s\"", 2, "from 1ms to 10s"),
     (
-        Wrong::OutOfRange,
+        RuleFaultKind::OutOfRange,
         "[overload]\ntarget = \"20ms\"\nshares = { high = 2.0, low = 0.5 }",
         3,
         "write 0.001 to 1",
     ),
     (
-        Wrong::OutOfRange,
+        RuleFaultKind::OutOfRange,
         "[overload]\ntarget = \"20ms\"\nshares = { high = 0.5, low = 1 }",
         3,
         "than the one above",
     ),
-    (Wrong::NoRate, "[odd]\nburst = 5", 2, "write rate, too"),
-    (Wrong::NoRate, "[[from]]\nsource = \"10.0.0.0/8\"\nper = \"/24\"", 3, "write rate for all together"),
-    (Wrong::NeverMatches, "[[request]]\npath = \"/a%20b\"", 2, "holds `%`, so no plain head matches"),
-    (Wrong::NeverMatches, "[[request]]\npath = \"/a/../b\"", 2, "as a part"),
-    (Wrong::NeverMatches, "[[request]]\npath = \"/a?b\"", 2, "compared without their query"),
-    (Wrong::NeverMatches, "[[request]]\npath = \"a\"", 2, "does not begin with `/`"),
-    (Wrong::Pattern, "[[request]]\npath = \"/a/*.html\"", 2, "what begins with one /x/*"),
-    (Wrong::Pattern, "[[request]]\npath = \"**\"", 2, "where it cannot stand"),
+    (RuleFaultKind::NoRate, "[odd]\nburst = 5", 2, "write rate, too"),
     (
-        Wrong::OtherStage,
+        RuleFaultKind::NoRate,
+        "[[from]]\nsource = \"10.0.0.0/8\"\nper = \"/24\"",
+        3,
+        "write rate for all together",
+    ),
+    (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a%20b\"", 2, "holds `%`, so no plain head matches"),
+    (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a/../b\"", 2, "as a part"),
+    (RuleFaultKind::NeverMatches, "[[request]]\npath = \"/a?b\"", 2, "compared without their query"),
+    (RuleFaultKind::NeverMatches, "[[request]]\npath = \"a\"", 2, "does not begin with `/`"),
+    (RuleFaultKind::Pattern, "[[request]]\npath = \"/a/*.html\"", 2, "what begins with one /x/*"),
+    (RuleFaultKind::Pattern, "[[request]]\npath = \"**\"", 2, "where it cannot stand"),
+    (
+        RuleFaultKind::OtherStage,
         "[[request]]\npath = \"/x\"\nrefuse = \"drop\"",
         3,
         "comes again and again; write \"503\"",
     ),
-    (Wrong::OtherStage, "[[from]]\nsource = \"::/0\"\nrefuse = \"503\"", 3, "write \"drop\" or \"reset\""),
+    (
+        RuleFaultKind::OtherStage,
+        "[[from]]\nsource = \"::/0\"\nrefuse = \"503\"",
+        3,
+        "write \"drop\" or \"reset\"",
+    ),
 ];
 
 #[test]
@@ -127,28 +147,38 @@ fn each_fault_is_told_by_itself_with_its_line_and_what_to_do() {
 #[test]
 fn faults_of_the_server() {
     let cases = [
-        ("", Wrong::KeyMissing, 1, "there is no [server]"),
-        ("[server]\n", Wrong::KeyMissing, 1, "`listen` is missing"),
-        ("[server]\nlisten = []\n", Wrong::KeyMissing, 1, "`listen` is missing"),
-        ("[server]\nlisten = 65536\n", Wrong::NoPort, 2, "65536 is no TCP port"),
-        ("[server]\nlisten = [80,\n80]\n", Wrong::Twice, 3, "listed twice"),
+        ("", RuleFaultKind::KeyMissing, 1, "there is no [server]"),
+        ("[server]\n", RuleFaultKind::KeyMissing, 1, "`listen` is missing"),
+        ("[server]\nlisten = []\n", RuleFaultKind::KeyMissing, 1, "`listen` is missing"),
+        ("[server]\nlisten = 65536\n", RuleFaultKind::NoPort, 2, "65536 is no TCP port"),
+        ("[server]\nlisten = [80,\n80]\n", RuleFaultKind::Twice, 3, "listed twice"),
         (
             "[server]\nlisten = 80\nclasses = { high = 80 }\n",
-            Wrong::PublicPort,
+            RuleFaultKind::PublicPort,
             3,
             "which clients connect to",
         ),
-        ("[server]\nlisten = 80\nclasses = { a = 81, b = 81 }\n", Wrong::Twice, 3, "class b has port 81"),
-        ("[server]\nlisten = 80\nclasses = { \"a b\" = 81 }\n", Wrong::OddName, 3, "`a b` is no name"),
+        (
+            "[server]\nlisten = 80\nclasses = { a = 81, b = 81 }\n",
+            RuleFaultKind::Twice,
+            3,
+            "class b has port 81",
+        ),
+        (
+            "[server]\nlisten = 80\nclasses = { \"a b\" = 81 }\n",
+            RuleFaultKind::OddName,
+            3,
+            "`a b` is no name",
+        ),
         (
             "[server]\nlisten = 80\n[overload]\ntarget = \"1s\"\n",
-            Wrong::KeyMissing,
+            RuleFaultKind::KeyMissing,
             3,
             "write classes in [server]",
         ),
         (
             "[server]\nlisten = 80\n[[request]]\npath = \"/x\"\nclass = \"a\"\n",
-            Wrong::Unknown,
+            RuleFaultKind::Unknown,
             5,
             "none is written",
         ),
@@ -165,14 +195,15 @@ fn faults_of_the_server() {
 fn all_faults_are_told_at_once_in_the_order_of_lines() {
     let text = "[server]\nlisten = 0\n[[request]]\npath = \"/%41\"\nclass = \"x\"\nburst = 0\n[[from]]\nsource = \"10.0.0.1/8\"\n\
                 to = \"::1\"\n[odd]\nrate = \"x\"\nburst = 2\n";
-    let found: Vec<(usize, Wrong)> = faults(text).iter().map(|fault| (fault.line, fault.wrong)).collect();
+    let found: Vec<(usize, RuleFaultKind)> =
+        faults(text).iter().map(|fault| (fault.line, fault.wrong)).collect();
     let expected = [
-        (2, Wrong::NoPort),
-        (4, Wrong::NeverMatches),
-        (5, Wrong::Unknown),
-        (6, Wrong::OutOfRange),
-        (8, Wrong::HostBits),
-        (11, Wrong::OutOfRange),
+        (2, RuleFaultKind::NoPort),
+        (4, RuleFaultKind::NeverMatches),
+        (5, RuleFaultKind::Unknown),
+        (6, RuleFaultKind::OutOfRange),
+        (8, RuleFaultKind::HostBits),
+        (11, RuleFaultKind::OutOfRange),
     ];
     assert_eq!(found, expected, "nothing is told that follows from another fault");
 }
@@ -188,7 +219,7 @@ fn more_than_the_maps_hold_is_told_where_it_begins() {
     let exact = |index: usize| format!("[[request]]\npath = \"/{index}\"");
     assert_eq!(faults(&many(16_384, &exact)), []);
     let found = faults(&many(16_385, &exact));
-    assert_eq!((found.len(), found[0].wrong, found[0].line), (1, Wrong::TooMany, 3 + 2 * 16_384 + 1));
+    assert_eq!((found.len(), found[0].wrong, found[0].line), (1, RuleFaultKind::TooMany, 3 + 2 * 16_384 + 1));
     let part = |index: usize| format!("[[request]]\npath = \"*{index:0100}*\"");
     assert_eq!(faults(&many(40, &part)), []);
     assert_eq!(faults(&many(41, &part))[0].line, 3 + 2 * 40 + 1);
@@ -207,6 +238,6 @@ fn more_than_the_maps_hold_is_told_where_it_begins() {
 fn buckets_that_bound_nothing_are_a_warning() {
     let text = "[[from]]\nsource = \"10.0.0.0/8\"\nrate = \"5/s\"\nper = \"/24\"\n";
     let warned = rules(&format!("{SERVER}{text}")).warnings;
-    assert_eq!((warned.len(), warned[0].wrong, warned[0].line), (1, Wrong::EachIsAll, 7));
+    assert_eq!((warned.len(), warned[0].wrong, warned[0].line), (1, RuleFaultKind::EachIsAll, 7));
     assert_eq!(rules(&format!("{SERVER}{text}each = \"1/s\"\n")).warnings, []);
 }

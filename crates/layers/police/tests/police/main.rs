@@ -11,9 +11,9 @@ mod heads;
 mod sources;
 mod table;
 
-use bakeoff_layers_police::reference::{Flow, Fragment, Police, Segment, Syn};
-use bakeoff_layers_police::rules::table::Table;
-use bakeoff_layers_police::rules::{Fault, Rules, RulesError};
+use bakeoff_layers_police::reference::{Flow, Fragment, Police, Syn, TcpSegment};
+use bakeoff_layers_police::rules::table::RuleTable;
+use bakeoff_layers_police::rules::{RuleFault, Rules, RulesError};
 use std::net::IpAddr;
 
 /// A server section with classes, without faults.
@@ -23,11 +23,11 @@ fn rules(text: &str) -> Rules {
     Rules::of_text(text, "r.toml").unwrap_or_else(|error| panic!("{text}\n{error}"))
 }
 
-fn table(text: &str) -> Table {
+fn table(text: &str) -> RuleTable {
     rules(&format!("{SERVER}{text}")).table
 }
 
-fn faults(text: &str) -> Vec<Fault> {
+fn faults(text: &str) -> Vec<RuleFault> {
     match Rules::of_text(text, "r.toml") {
         Ok(_) => Vec::new(),
         Err(RulesError::Wrong(faults)) => faults,
@@ -45,8 +45,8 @@ fn syn(source: &str) -> Syn {
     Syn { flow: flow(source), fragment: Fragment::Whole, data: false }
 }
 
-fn segment(sequence: u32, payload: &[u8]) -> Segment<'_> {
-    Segment { flow: flow("198.51.100.7"), sequence, payload, first: false }
+fn segment(sequence: u32, payload: &[u8]) -> TcpSegment<'_> {
+    TcpSegment { flow: flow("198.51.100.7"), sequence, payload, first: false }
 }
 
 fn police(text: &str) -> Police {

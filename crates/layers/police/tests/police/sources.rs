@@ -1,8 +1,8 @@
 //! Matching of sources, against a comparison bit by bit.
 
 use bakeoff_layers_police::reference::Police;
-use bakeoff_layers_police::rules::Prefix;
-use bakeoff_layers_police::rules::table::{Action, Refuse, Rule, RuleId, Source, Table};
+use bakeoff_layers_police::rules::AddressPrefix;
+use bakeoff_layers_police::rules::table::{Refuse, RuleAction, RuleId, RuleTable, StageRule, SynSource};
 use proptest::prelude::*;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -19,7 +19,7 @@ fn bits(address: IpAddr) -> Vec<bool> {
     bytes.iter().flat_map(|byte| (0..8).rev().map(move |bit| byte >> bit & 1 == 1)).collect()
 }
 
-fn holds(prefix: Prefix, address: IpAddr) -> bool {
+fn holds(prefix: AddressPrefix, address: IpAddr) -> bool {
     let (prefix_bits, address_bits) = (bits(prefix.address()), bits(address));
     let length = usize::from(prefix.length());
     prefix_bits.len() == address_bits.len() && prefix_bits[..length] == address_bits[..length]
@@ -28,21 +28,21 @@ fn holds(prefix: Prefix, address: IpAddr) -> bool {
 /// Whether it is IPv6, bits, length; bits and length of the destination.
 type Typed = (bool, u32, u8, Option<(u32, u8)>);
 
-fn table_of(sources: &[Typed]) -> Table {
-    let mut table = Table::default();
+fn table_of(sources: &[Typed]) -> RuleTable {
+    let mut table = RuleTable::default();
     for (six, bits, length, to) in sources {
-        let prefix = Prefix::of(address(*six, *bits), *length).unwrap();
-        let to = to.map(|(bits, length)| Prefix::of(address(*six, bits), length).unwrap());
+        let prefix = AddressPrefix::of(address(*six, *bits), *length).unwrap();
+        let to = to.map(|(bits, length)| AddressPrefix::of(address(*six, bits), length).unwrap());
         if table.sources.iter().any(|other| (other.prefix, other.to) == (prefix, to)) {
             continue;
         }
         let rule = RuleId(table.rules.len() as u16);
-        table.sources.push(Source { prefix, to, rule });
+        table.sources.push(SynSource { prefix, to, rule });
         let name = format!("from-{rule:?}");
-        table.rules.push(Rule {
+        table.rules.push(StageRule {
             name,
             line: 1,
-            action: Action::Pass,
+            action: RuleAction::Pass,
             class: None,
             refuse: Refuse::Drop,
             per: None,
@@ -52,11 +52,12 @@ fn table_of(sources: &[Typed]) -> Table {
 }
 
 /// By lengths from the longest down: the first match.
-fn slow(table: &Table, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
+fn slow(table: &RuleTable, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
     let lengths =
         (0..=32_u8).rev().flat_map(|source| (0..=33_u8).rev().map(move |to| (source, to.checked_sub(1))));
     lengths.into_iter().find_map(|(length, to)| {
-        let of = |rule: &&Source| rule.prefix.length() == length && rule.to.map(Prefix::length) == to;
+        let of =
+            |rule: &&SynSource| rule.prefix.length() == length && rule.to.map(AddressPrefix::length) == to;
         let mut found = table.sources.iter().filter(of);
         found
             .find(|rule| holds(rule.prefix, source) && rule.to.is_none_or(|to| holds(to, destination)))
@@ -65,10 +66,10 @@ fn slow(table: &Table, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
 }
 
 /// Like the kernel: the destination's table, then the source in it.
-fn by_destination(table: &Table, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
+fn by_destination(table: &RuleTable, source: IpAddr, destination: IpAddr) -> Option<RuleId> {
     let tables = table.by_destination();
     let named = tables.iter().filter(|of| of.to.is_none_or(|to| holds(to, destination)));
-    let of = named.max_by_key(|of| of.to.map(Prefix::length)).unwrap();
+    let of = named.max_by_key(|of| of.to.map(AddressPrefix::length)).unwrap();
     let held = of.sources.iter().filter(|(prefix, _)| holds(*prefix, source));
     held.max_by_key(|(prefix, _)| prefix.length()).map(|(_, rule)| *rule)
 }

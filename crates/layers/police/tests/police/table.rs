@@ -3,7 +3,7 @@
 use crate::rules;
 use bakeoff_layers_police::explain::{connection, rate_in_words, request};
 use bakeoff_layers_police::rules::Rules;
-use bakeoff_layers_police::rules::table::{Action, Class, Per, Rate, Refuse, RuleId, When};
+use bakeoff_layers_police::rules::table::{ConnectionClass, Per, Rate, Refuse, RuleAction, RuleId, When};
 
 const TEXT: &str = r#"
 [server]
@@ -40,7 +40,7 @@ rate   = "10/s"
 #[test]
 fn every_key_is_compiled() {
     let table = rules(TEXT).table;
-    let class = |name: &str, port| Class { name: name.to_owned(), port };
+    let class = |name: &str, port| ConnectionClass { name: name.to_owned(), port };
     let classes = vec![class("high", 8200), class("normal", 8201), class("low", 8202)];
     assert_eq!((&table.ports, &table.classes), (&vec![80, 8080], &classes));
     assert_eq!(table.lowest(), Some(2));
@@ -54,18 +54,18 @@ fn every_key_is_compiled() {
         .map(|rule| (rule.name.as_str(), rule.line, rule.action, rule.class, rule.refuse))
         .collect();
     let expected = [
-        ("from-10.0.0.0/8", 7, Action::Police(rate(3_333_333, 300)), Some(1), Refuse::Reset),
+        ("from-10.0.0.0/8", 7, RuleAction::Police(rate(3_333_333, 300)), Some(1), Refuse::Reset),
         (
             "from-2001:db8::/32-to-2001:db8:ffff::1/128",
             20,
-            Action::Police(rate(1_000, 1_000_000)),
+            RuleAction::Police(rate(1_000, 1_000_000)),
             None,
             Refuse::Drop,
         ),
-        ("request-/cgi-bin/*", 13, Action::Police(rate(3_000_000_000, 1)), None, Refuse::Status429),
-        ("request-/shop.html", 17, Action::Pass, Some(0), Refuse::Status503),
-        ("request-*noaccess*", 26, Action::Refuse, None, Refuse::Reset),
-        ("odd", 29, Action::Police(rate(100_000_000, 10)), None, Refuse::Status503),
+        ("request-/cgi-bin/*", 13, RuleAction::Police(rate(3_000_000_000, 1)), None, Refuse::Status429),
+        ("request-/shop.html", 17, RuleAction::Pass, Some(0), Refuse::Status503),
+        ("request-*noaccess*", 26, RuleAction::Refuse, None, Refuse::Reset),
+        ("odd", 29, RuleAction::Police(rate(100_000_000, 10)), None, Refuse::Status503),
     ];
     assert_eq!(rules, expected);
     assert_eq!(table.rules[1].per, Some(Per { length: 64, rate: rate(400_000_000, 3) }));
@@ -84,7 +84,7 @@ fn burst_and_rate_of_a_bucket_are_those_that_were_written() {
     {
         let table =
             rules(&format!("[server]\nlisten = 1\n[odd]\nrate = \"{rate}\"\nburst = {burst}\n")).table;
-        let Action::Police(compiled) = table.rules[0].action else { panic!("{rate}") };
+        let RuleAction::Police(compiled) = table.rules[0].action else { panic!("{rate}") };
         assert_eq!((compiled.burst(), rate_in_words(compiled).as_str()), (burst, rate));
         assert!(compiled.tolerance_ns < 1 << 62);
     }

@@ -15,14 +15,15 @@ use super::kernel::{Asked, Kernel};
 use super::link::Link;
 use super::why::{self, Answers};
 use crate::frame::{
-    Answer, Attributes, Kind, MOST_DATA_BYTES, Moment, Name, New, Request as Question, Space, Times, Way,
-    entries,
+    Attributes, ClientRequest, FileName, FileTime, FileType, MOST_DATA_BYTES, New, ServerReply, Space,
+    TimeUpdate, Way, entries,
 };
-use bakeoff_layers_base::daemon::mount::Event;
+use bakeoff_layers_base::daemon::mount::MountEvent;
 use fuser::{
-    BsdFileFlags, Errno, FileAttr, FileHandle, FileType, FopenFlags, Generation, INodeNo, InitFlags,
-    KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData, ReplyDirectory,
-    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+    BsdFileFlags, Errno, FileAttr, FileHandle, FileType as FuseFileType, FopenFlags, Generation, INodeNo,
+    InitFlags, KernelConfig, LockOwner, OpenFlags, RenameFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyDirectory, ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow,
+    WriteFlags,
 };
 use nix::libc;
 use std::ffi::OsStr;
@@ -59,25 +60,30 @@ pub(super) struct Filesystem {
     contents: Contents,
     owner: (u32, u32),
     /// Gets the event that the mount is gone.
-    over: Sender<Event>,
+    over: Sender<MountEvent>,
 }
 
 impl Filesystem {
-    pub(super) fn new(link: Arc<Link>, kernel: Arc<Kernel>, tally: Arc<Tally>, over: Sender<Event>) -> Self {
+    pub(super) fn new(
+        link: Arc<Link>,
+        kernel: Arc<Kernel>,
+        tally: Arc<Tally>,
+        over: Sender<MountEvent>,
+    ) -> Self {
         let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
         Self { link, kernel, tally, answers: Answers::default(), contents: Contents::default(), owner, over }
     }
 
     /// Asks a question about an object that is answered by attributes.
-    fn attributes(&self, question: &Question<'_>) -> Result<(Attributes, bool), Errno> {
+    fn attributes(&self, question: &ClientRequest<'_>) -> Result<(Attributes, bool), Errno> {
         self.link.ask(question, |answer| match answer {
-            Answer::Attributes { attributes, leased, .. } => Ok((attributes, leased)),
+            ServerReply::Attributes { attributes, leased, .. } => Ok((attributes, leased)),
             _ => Err(Errno::EIO),
         })
     }
 
     /// The same for the kernel, about an object that it knows.
-    fn known(&self, question: &Question<'_>) -> Result<(Duration, FileAttr), Errno> {
+    fn known(&self, question: &ClientRequest<'_>) -> Result<(Duration, FileAttr), Errno> {
         let since = self.kernel.now();
         let (attributes, leased) = self.attributes(question)?;
         let holds = leased && self.kernel.holds(attributes.object, since);
@@ -85,7 +91,7 @@ impl Filesystem {
     }
 
     /// Looks up, or makes, an object by name. Returns how long the kernel may keep its attributes, and its name.
-    fn told(&self, question: &Question<'_>) -> Result<(Duration, Duration, FileAttr), Errno> {
+    fn told(&self, question: &ClientRequest<'_>) -> Result<(Duration, Duration, FileAttr), Errno> {
         let since = self.kernel.now();
         let (attributes, leased) = self.attributes(question)?;
         Ok(self.tell(&attributes, leased, since))
@@ -126,7 +132,7 @@ impl Filesystem {
         }
     }
 
-    fn make(&self, question: Result<Question<'_>, Errno>, reply: ReplyEntry) {
+    fn make(&self, question: Result<ClientRequest<'_>, Errno>, reply: ReplyEntry) {
         self.tally.add(Count::Changes, 1);
         match question.and_then(|question| self.told(&question)) {
             Ok((believed, named, attr)) => reply.entry_with_ttls(&believed, &named, &attr, GENERATION),
@@ -134,10 +140,10 @@ impl Filesystem {
         }
     }
 
-    fn done(&self, question: Result<Question<'_>, Errno>, reply: ReplyEmpty) {
+    fn done(&self, question: Result<ClientRequest<'_>, Errno>, reply: ReplyEmpty) {
         let done = question.and_then(|question| {
             self.link.ask(&question, |answer| match answer {
-                Answer::Done => Ok(()),
+                ServerReply::Done => Ok(()),
                 _ => Err(Errno::EIO),
             })
         });
@@ -154,14 +160,14 @@ impl Filesystem {
 
     /// Answers a question why, as the text of a short-lived symbolic link.
     fn why(&self, directory: u64, name: &[u8]) -> Result<FileAttr, Errno> {
-        let name = (!name.is_empty()).then(|| Name::of(name)).transpose().map_err(|_| Errno::EINVAL)?;
-        let text = self.link.ask(&Question::Why { object: directory, name }, |answer| match answer {
-            Answer::Bytes { bytes, .. } => Ok(bytes.to_vec()),
+        let name = (!name.is_empty()).then(|| FileName::of(name)).transpose().map_err(|_| Errno::EINVAL)?;
+        let text = self.link.ask(&ClientRequest::Why { object: directory, name }, |answer| match answer {
+            ServerReply::Bytes { bytes, .. } => Ok(bytes.to_vec()),
             _ => Err(Errno::EIO),
         })?;
         let size = text.len() as u64;
         let object = self.answers.keep(text);
-        Ok(self.attr(&Attributes { object, size, names: 1, mode: 0o777, kind: Kind::Link, ..ABSENT }))
+        Ok(self.attr(&Attributes { object, size, names: 1, mode: 0o777, kind: FileType::Link, ..ABSENT }))
     }
 
     /// Contents that came with the name, if they are still valid.
@@ -176,7 +182,7 @@ impl Filesystem {
 
     fn commit(&self, object: u64, reply: ReplyEmpty) {
         self.tally.add(Count::Commits, 1);
-        self.done(Ok(Question::Commit { object }), reply);
+        self.done(Ok(ClientRequest::Commit { object }), reply);
     }
 }
 
@@ -196,7 +202,7 @@ impl fuser::Filesystem for Filesystem {
     }
 
     fn destroy(&mut self) {
-        let _ = self.over.send(Event::Over);
+        let _ = self.over.send(MountEvent::Over);
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -209,12 +215,14 @@ impl fuser::Filesystem for Filesystem {
         }
         let (since, changes) = (self.kernel.now(), self.contents.changes());
         let found = self::name(name).and_then(|name| {
-            self.link.ask(&Question::Lookup { directory: parent.0, name }, |answer| match answer {
-                Answer::Attributes { attributes, leased, contents } => {
+            self.link.ask(&ClientRequest::Lookup { directory: parent.0, name }, |answer| match answer {
+                ServerReply::Attributes { attributes, leased, contents } => {
                     self.contents.keep(attributes.object, contents, (since, changes));
                     Ok(self.tell(&attributes, leased, since))
                 }
-                Answer::Absent { leased } => Ok((Duration::ZERO, self.named(leased), self.attr(&ABSENT))),
+                ServerReply::Absent { leased } => {
+                    Ok((Duration::ZERO, self.named(leased), self.attr(&ABSENT)))
+                }
                 _ => Err(Errno::EIO),
             })
         });
@@ -235,7 +243,7 @@ impl fuser::Filesystem for Filesystem {
 
     fn getattr(&self, _: &Request, object: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
         self.tally.add(Count::Attributes, 1);
-        match self.known(&Question::Attributes { object: object.0 }) {
+        match self.known(&ClientRequest::Attributes { object: object.0 }) {
             Ok((believed, attr)) => reply.attr(&believed, &attr),
             Err(error) => reply.error(error),
         }
@@ -265,8 +273,8 @@ impl fuser::Filesystem for Filesystem {
         }
         let new = New { mode: mode.map(permissions), size, atime: times(atime), mtime: times(mtime) };
         let question = match new == New::default() {
-            true => Question::Attributes { object: object.0 },
-            false => Question::SetAttributes { object: object.0, new },
+            true => ClientRequest::Attributes { object: object.0 },
+            false => ClientRequest::SetAttributes { object: object.0, new },
         };
         let known = self.known(&question);
         self.contents.changed(object.0);
@@ -281,8 +289,8 @@ impl fuser::Filesystem for Filesystem {
             return reply.data(answer.as_bytes());
         }
         self.tally.add(Count::Links, 1);
-        let target = self.link.ask(&Question::ReadLink { object: object.0 }, |answer| match answer {
-            Answer::Bytes { bytes, .. } => Ok(bytes.to_vec()),
+        let target = self.link.ask(&ClientRequest::ReadLink { object: object.0 }, |answer| match answer {
+            ServerReply::Bytes { bytes, .. } => Ok(bytes.to_vec()),
             _ => Err(Errno::EIO),
         });
         match target {
@@ -305,32 +313,33 @@ impl fuser::Filesystem for Filesystem {
             return reply.error(Errno::EPERM);
         }
         let (directory, mode) = (parent.0, permissions(mode));
-        let question = |name| Question::Create { directory, name, mode, exclusive: true, truncate: false };
+        let question =
+            |name| ClientRequest::Create { directory, name, mode, exclusive: true, truncate: false };
         self.make(self::name(name).map(question), reply);
     }
 
     fn mkdir(&self, _: &Request, parent: INodeNo, name: &OsStr, mode: u32, _: u32, reply: ReplyEntry) {
         let mode = permissions(mode);
-        let question = |name| Question::MakeDirectory { directory: parent.0, name, mode };
+        let question = |name| ClientRequest::MakeDirectory { directory: parent.0, name, mode };
         self.make(self::name(name).map(question), reply);
     }
 
     fn unlink(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.tally.add(Count::Changes, 1);
-        self.done(self::name(name).map(|name| Question::Remove { directory: parent.0, name }), reply);
+        self.done(self::name(name).map(|name| ClientRequest::Remove { directory: parent.0, name }), reply);
     }
 
     fn rmdir(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEmpty) {
         self.tally.add(Count::Changes, 1);
         self.done(
-            self::name(name).map(|name| Question::RemoveDirectory { directory: parent.0, name }),
+            self::name(name).map(|name| ClientRequest::RemoveDirectory { directory: parent.0, name }),
             reply,
         );
     }
 
     fn symlink(&self, _: &Request, parent: INodeNo, name: &OsStr, target: &Path, reply: ReplyEntry) {
         let target = target.as_os_str().as_bytes();
-        let question = |name| Question::SymLink { directory: parent.0, name, target };
+        let question = |name| ClientRequest::SymLink { directory: parent.0, name, target };
         self.make(self::name(name).map(question), reply);
     }
 
@@ -352,13 +361,18 @@ impl fuser::Filesystem for Filesystem {
             _ => return reply.error(Errno::EINVAL),
         };
         let names = self::name(name).and_then(|name| Ok((name, self::name(new_name)?)));
-        let question =
-            names.map(|(name, new_name)| Question::Rename { from: parent.0, name, to: to.0, new_name, way });
+        let question = names.map(|(name, new_name)| ClientRequest::Rename {
+            from: parent.0,
+            name,
+            to: to.0,
+            new_name,
+            way,
+        });
         self.done(question, reply);
     }
 
     fn link(&self, _: &Request, object: INodeNo, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let question = |name| Question::Link { object: object.0, directory: parent.0, name };
+        let question = |name| ClientRequest::Link { object: object.0, directory: parent.0, name };
         self.make(self::name(name).map(question), reply);
     }
 
@@ -387,7 +401,7 @@ impl fuser::Filesystem for Filesystem {
     ) {
         self.tally.add(Count::Changes, 1);
         let made = self::name(name).and_then(|name| {
-            self.told(&Question::Create {
+            self.told(&ClientRequest::Create {
                 directory: parent.0,
                 name,
                 mode: permissions(mode),
@@ -428,9 +442,9 @@ impl fuser::Filesystem for Filesystem {
             None => reply,
         };
         let mut reply = Some(reply);
-        let question = Question::Read { object: object.0, offset, length: size.min(MOST_DATA_BYTES) };
+        let question = ClientRequest::Read { object: object.0, offset, length: size.min(MOST_DATA_BYTES) };
         let read = self.link.ask(&question, |answer| match (answer, reply.take()) {
-            (Answer::Bytes { bytes, leased, .. }, Some(reply)) => {
+            (ServerReply::Bytes { bytes, leased, .. }, Some(reply)) => {
                 self.tally.add(Count::BytesRead, bytes.len() as u64);
                 reply.data(bytes);
                 Ok(leased)
@@ -464,9 +478,9 @@ impl fuser::Filesystem for Filesystem {
         let _writing = self.kernel.writes(object.0);
         // Pages that were changed through a mapping have an offset of their own.
         let append = flags.0 & libc::O_APPEND != 0 && !how.contains(WriteFlags::FUSE_WRITE_CACHE);
-        let question = Question::Write { object: object.0, offset, append, bytes: data };
+        let question = ClientRequest::Write { object: object.0, offset, append, bytes: data };
         let written = self.link.ask(&question, |answer| match answer {
-            Answer::Written { length, .. } => Ok(length),
+            ServerReply::Written { length, .. } => Ok(length),
             _ => Err(Errno::EIO),
         });
         self.contents.changed(object.0);
@@ -490,13 +504,13 @@ impl fuser::Filesystem for Filesystem {
     fn readdir(&self, _: &Request, object: INodeNo, _: FileHandle, offset: u64, mut reply: ReplyDirectory) {
         self.tally.add(Count::Lists, 1);
         for (cookie, dots) in [(1, "."), (2, "..")] {
-            if offset < cookie && reply.add(object, cookie, FileType::Directory, dots) {
+            if offset < cookie && reply.add(object, cookie, FuseFileType::Directory, dots) {
                 return reply.ok();
             }
         }
-        let question = Question::List { directory: object.0, cookie: offset, most_bytes: LIST_BYTES };
+        let question = ClientRequest::List { directory: object.0, cookie: offset, most_bytes: LIST_BYTES };
         let listed = self.link.ask(&question, |answer| {
-            let Answer::Entries { bytes, .. } = answer else { return Err(Errno::EIO) };
+            let ServerReply::Entries { bytes, .. } = answer else { return Err(Errno::EIO) };
             for entry in entries(bytes) {
                 let entry = entry.map_err(|_| Errno::EIO)?;
                 // The real number comes when the name is looked up; here it only must not be 0.
@@ -513,13 +527,13 @@ impl fuser::Filesystem for Filesystem {
     }
 
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        let space = self.link.ask(&Question::Space, |answer| match answer {
-            Answer::Space(space) => Ok(space),
+        let space = self.link.ask(&ClientRequest::Space, |answer| match answer {
+            ServerReply::Space(space) => Ok(space),
             _ => Err(Errno::EIO),
         });
         match space {
             Ok(Space { block_bytes, blocks, free, available, objects, free_objects }) => {
-                let longest = Name::MOST_BYTES as u32;
+                let longest = FileName::MOST_BYTES as u32;
                 reply.statfs(
                     blocks,
                     free,
@@ -556,46 +570,46 @@ impl fuser::Filesystem for Filesystem {
     }
 }
 
-fn name(name: &OsStr) -> Result<Name<'_>, Errno> {
+fn name(name: &OsStr) -> Result<FileName<'_>, Errno> {
     let bytes = name.as_bytes();
-    Name::of(bytes)
-        .map_err(|_| if bytes.len() > Name::MOST_BYTES { Errno::ENAMETOOLONG } else { Errno::EINVAL })
+    FileName::of(bytes)
+        .map_err(|_| if bytes.len() > FileName::MOST_BYTES { Errno::ENAMETOOLONG } else { Errno::EINVAL })
 }
 
 fn permissions(mode: u32) -> u16 {
     (mode & 0o1777) as u16
 }
 
-fn times(times: Option<TimeOrNow>) -> Times {
+fn times(times: Option<TimeOrNow>) -> TimeUpdate {
     match times {
-        None => Times::Kept,
-        Some(TimeOrNow::Now) => Times::Now,
-        Some(TimeOrNow::SpecificTime(time)) => Times::At(moment(time)),
+        None => TimeUpdate::Kept,
+        Some(TimeOrNow::Now) => TimeUpdate::Now,
+        Some(TimeOrNow::SpecificTime(time)) => TimeUpdate::At(moment(time)),
     }
 }
 
-fn moment(time: SystemTime) -> Moment {
+fn moment(time: SystemTime) -> FileTime {
     let whole = |seconds: u64| i64::try_from(seconds).unwrap_or(i64::MAX);
     match time.duration_since(UNIX_EPOCH) {
-        Ok(since) => Moment { s: whole(since.as_secs()), ns: since.subsec_nanos() },
+        Ok(since) => FileTime { s: whole(since.as_secs()), ns: since.subsec_nanos() },
         Err(before) => match (whole(before.duration().as_secs()), before.duration().subsec_nanos()) {
-            (s, 0) => Moment { s: -s, ns: 0 },
-            (s, ns) => Moment { s: -s - 1, ns: 1_000_000_000 - ns },
+            (s, 0) => FileTime { s: -s, ns: 0 },
+            (s, ns) => FileTime { s: -s - 1, ns: 1_000_000_000 - ns },
         },
     }
 }
 
-fn time(moment: Moment) -> SystemTime {
+fn time(moment: FileTime) -> SystemTime {
     let whole = Duration::from_secs(moment.s.unsigned_abs());
     let whole = if moment.s < 0 { UNIX_EPOCH.checked_sub(whole) } else { UNIX_EPOCH.checked_add(whole) };
     whole.and_then(|whole| whole.checked_add(Duration::from_nanos(moment.ns.into()))).unwrap_or(UNIX_EPOCH)
 }
 
-fn file_type(kind: Kind) -> FileType {
+fn file_type(kind: FileType) -> FuseFileType {
     match kind {
-        Kind::File => FileType::RegularFile,
-        Kind::Directory => FileType::Directory,
-        Kind::Link => FileType::Symlink,
+        FileType::File => FuseFileType::RegularFile,
+        FileType::Directory => FuseFileType::Directory,
+        FileType::Link => FuseFileType::Symlink,
     }
 }
 
@@ -604,12 +618,12 @@ const ABSENT: Attributes = Attributes {
     object: 0,
     size: 0,
     blocks: 0,
-    atime: Moment { s: 0, ns: 0 },
-    mtime: Moment { s: 0, ns: 0 },
-    ctime: Moment { s: 0, ns: 0 },
+    atime: FileTime { s: 0, ns: 0 },
+    mtime: FileTime { s: 0, ns: 0 },
+    ctime: FileTime { s: 0, ns: 0 },
     names: 0,
     mode: 0,
-    kind: Kind::File,
+    kind: FileType::File,
 };
 
 #[cfg(test)]
@@ -619,7 +633,7 @@ mod tests {
     #[test]
     fn times_before_1970_come_back() {
         for (s, ns) in [(0, 0), (-1, 999_999_999), (-7, 0), (1_700_000_000, 5)] {
-            let there = Moment { s, ns };
+            let there = FileTime { s, ns };
             assert_eq!(moment(time(there)), there);
         }
     }

@@ -11,7 +11,7 @@
 //! may be locked: a thread of its own drops them, and a break waits for it only shortly. On an older kernel names are
 //! not kept at all.
 
-use crate::frame::What;
+use crate::frame::BreakScope;
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::fs::File;
@@ -135,7 +135,7 @@ impl Kernel {
     }
 
     /// Makes the kernel forget what it knows of an object. When this returns no reader gets anything old.
-    pub(super) fn break_it(&self, object: u64, what: What) {
+    pub(super) fn break_it(&self, object: u64, what: BreakScope) {
         let is_known = {
             let mut seen = lock(&self.seen);
             seen.is_broken(object);
@@ -261,7 +261,7 @@ mod tests {
         let kernel = Kernel::new();
         let before = kernel.now();
         assert!(kernel.tell(7, before));
-        kernel.break_it(8, What::default());
+        kernel.break_it(8, BreakScope::default());
         assert!(kernel.holds(7, before) && !kernel.holds(8, before) && kernel.holds(8, kernel.now()));
         kernel.break_all();
         assert!(!kernel.holds(7, before) && kernel.holds(7, kernel.now()));

@@ -12,14 +12,14 @@
 use super::Shown;
 use super::counters::{Count, Tally};
 use super::kernel::Kernel;
-use crate::frame::{Answer, Class, Head, Request};
-use crate::lease::Session;
+use crate::frame::{ClientRequest, ConnectionPurpose, MessageHead, ServerReply};
+use crate::lease::SessionNumber;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::leaf::until_unix_s;
-use bakeoff_layers_credentials::{Refusal as Refused, tls};
+use bakeoff_layers_credentials::{CredentialRefusal, tls};
 use fuser::Errno;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
@@ -90,7 +90,7 @@ impl From<Cut> for Lost {
         };
         match error.downcast::<rustls::Error>() {
             Ok(error) => {
-                let named = |refusal: &Refused| format!("{}: {refusal}", refusal.name());
+                let named = |refusal: &CredentialRefusal| format!("{}: {refusal}", refusal.name());
                 Self::Unproven(tls::refusal(&error).map_or_else(|| error.to_string(), named))
             }
             Err(error) => Self::Unreachable(error),
@@ -101,7 +101,7 @@ impl From<Cut> for Lost {
 /// A session of ours.
 #[derive(Clone, Debug)]
 struct Live {
-    session: Session,
+    session: SessionNumber,
     boot: u64,
     term_ms: u64,
     /// Number of the session among ours: the first is 1.
@@ -136,13 +136,13 @@ struct Connection {
 
 /// Result of waiting for an answer.
 enum Heard {
-    Here(Head, Connection),
-    Beside(Head, Vec<u8>),
+    Here(MessageHead, Connection),
+    Beside(MessageHead, Vec<u8>),
 }
 
 /// Receiver of the answer to a question on the callback connection.
-type Ride = Sender<(Head, Vec<u8>)>;
-type Rides = mpsc::Receiver<(Head, Vec<u8>)>;
+type Ride = Sender<(MessageHead, Vec<u8>)>;
+type Rides = mpsc::Receiver<(MessageHead, Vec<u8>)>;
 
 /// Reasons for having no answer.
 enum Unheard {
@@ -249,8 +249,8 @@ impl Link {
     /// Asks a question, and reads the answer.
     pub(super) fn ask<T>(
         &self,
-        request: &Request<'_>,
-        read: impl FnOnce(Answer<'_>) -> Result<T, Errno>,
+        request: &ClientRequest<'_>,
+        read: impl FnOnce(ServerReply<'_>) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
         let deadline = Instant::now() + PATIENCE;
         loop {
@@ -262,11 +262,11 @@ impl Link {
             };
             let read = match heard.answer() {
                 // Nothing was done: any question may be asked again.
-                Ok(Answer::Error { refusal, .. }) if is_of_session(refusal) => {
+                Ok(ServerReply::Error { refusal, .. }) if is_of_session(refusal) => {
                     thread::sleep(PAUSE);
                     continue;
                 }
-                Ok(Answer::Error { errno, .. }) => {
+                Ok(ServerReply::Error { errno, .. }) => {
                     Err(Errno::from_i32(i32::try_from(errno).unwrap_or(nix::libc::EIO)))
                 }
                 Ok(answer) => read(answer),
@@ -280,7 +280,7 @@ impl Link {
         }
     }
 
-    fn exchange(&self, request: &Request<'_>, deadline: Instant) -> Result<Heard, Unheard> {
+    fn exchange(&self, request: &ClientRequest<'_>, deadline: Instant) -> Result<Heard, Unheard> {
         if let Some(beside) = self.first(request).or_else(|| self.ride(request)) {
             let (head, body) = beside.recv_timeout(ANSWER).map_err(|_| Unheard::Cut)?;
             return Ok(Heard::Beside(head, body));
@@ -295,7 +295,7 @@ impl Link {
 
     /// Begins the first session, if that is left to a question; returns the receiver of the answer, if the question
     /// could go with HELLO.
-    fn first(&self, request: &Request<'_>) -> Option<Rides> {
+    fn first(&self, request: &ClientRequest<'_>) -> Option<Rides> {
         let rides = {
             let mut state = self.lock();
             if !matches!(state.start, Start::Delayed) {
@@ -317,7 +317,7 @@ impl Link {
     }
 
     /// Asks on the callback connection, if the session is young; returns the receiver of the answer.
-    fn ride(&self, request: &Request<'_>) -> Option<Rides> {
+    fn ride(&self, request: &ClientRequest<'_>) -> Option<Rides> {
         let (live, rides, young) = {
             let mut state = self.lock();
             let may =
@@ -356,7 +356,7 @@ impl Link {
     pub(super) fn forgot(&self, object: u64, count: u64) {
         let live = self.lock().live.clone();
         if let Some(live) = live {
-            live.say(&Request::Forget { object, count });
+            live.say(&ClientRequest::Forget { object, count });
         }
     }
 
@@ -365,7 +365,7 @@ impl Link {
         let mut state = self.lock();
         state.is_over = true;
         if let Some(live) = state.live.take() {
-            live.say(&Request::Bye);
+            live.say(&ClientRequest::Bye);
         }
         state.idle.clear();
         state.ride = None;
@@ -373,13 +373,17 @@ impl Link {
     }
 
     /// Begins a new session, after `last`, of which nothing is kept; its first question may go with HELLO.
-    fn begin(&self, last: Option<&Live>, question: Option<&Request<'_>>) -> Result<(Receiver, Live), Lost> {
+    fn begin(
+        &self,
+        last: Option<&Live>,
+        question: Option<&ClientRequest<'_>>,
+    ) -> Result<(Receiver, Live), Lost> {
         let sent_ms = self.now_ms();
         let (session, boot) = last.map_or((0, 0), |last| (last.session, last.boot));
         let gathered = self.lock().gathered.take().filter(|(since, _)| since.elapsed() < GATHERED);
         let (told, tls) = gathered.map_or_else(|| self.gather(), |(_, gathered)| Ok(gathered))?;
         let credentials = &told.credentials;
-        let hello = Request::Hello { class: Class::Callback, session, boot, credentials };
+        let hello = ClientRequest::Hello { class: ConnectionPurpose::Callback, session, boot, credentials };
         let (receiver, (boot, session, term_ms)) = self.hello(&hello, question, tls)?;
         receiver.stream().socket().set_write_timeout(Some(CONNECTING))?;
         let says = Arc::new(Mutex::new(receiver.stream().clone()));
@@ -442,7 +446,7 @@ impl Link {
                 continue;
             }
             let (session, boot, credentials) = (live.session, live.boot, &told.credentials);
-            let hello = Request::Hello { class: Class::Data, session, boot, credentials };
+            let hello = ClientRequest::Hello { class: ConnectionPurpose::Data, session, boot, credentials };
             let said = self.tls(&told).and_then(|tls| self.hello(&hello, None, tls));
             if said.is_ok()
                 && let Some(live) = self.lock().live.as_mut().filter(|now| now.ours == live.ours)
@@ -455,10 +459,10 @@ impl Link {
     /// Connects, says HELLO, and asks the first question if possible; returns boot, session and term.
     fn hello(
         &self,
-        hello: &Request<'_>,
-        question: Option<&Request<'_>>,
+        hello: &ClientRequest<'_>,
+        question: Option<&ClientRequest<'_>>,
         tls: Option<ClientConnection>,
-    ) -> Result<(Receiver, (u64, Session, u32)), Lost> {
+    ) -> Result<(Receiver, (u64, SessionNumber, u32)), Lost> {
         let began = Instant::now();
         let socket = TcpStream::connect_timeout(&self.server, CONNECTING)?;
         let connected = Instant::now();
@@ -477,14 +481,14 @@ impl Link {
         let shaken = Instant::now();
         receiver.stream().write_all(&out)?;
         let head = receiver.next(Some(CONNECTING), WHOLE)?;
-        match Answer::read(&head, receiver.body()).map_err(io::Error::other)? {
-            Answer::Welcome { boot, session, term_ms } => {
-                if matches!(hello, Request::Hello { class: Class::Callback, .. }) {
+        match ServerReply::read(&head, receiver.body()).map_err(io::Error::other)? {
+            ServerReply::Welcome { boot, session, term_ms } => {
+                if matches!(hello, ClientRequest::Hello { class: ConnectionPurpose::Callback, .. }) {
                     self.count_steps([began, connected, shaken, Instant::now()]);
                 }
                 Ok((receiver, (boot, session, term_ms)))
             }
-            Answer::Refused { name, sentence } => {
+            ServerReply::Refused { name, sentence } => {
                 Err(Lost::Refused { name: name.to_owned(), sentence: sentence.to_owned() })
             }
             _ => Err(Lost::Unreachable(io::ErrorKind::ConnectionRefused.into())),
@@ -594,15 +598,15 @@ impl Link {
     fn hear_once(&self, receiver: &mut Receiver, live: &Live) -> Result<(), Cut> {
         let silence = Duration::from_millis(live.term_ms);
         let head = receiver.next(Some(silence), WHOLE)?;
-        match Answer::read(&head, receiver.body())? {
-            Answer::Alive { stamp, left_ms } => self.until(stamp, left_ms, live.term_ms),
-            Answer::Break { number, object, what } => {
+        match ServerReply::read(&head, receiver.body())? {
+            ServerReply::Alive { stamp, left_ms } => self.until(stamp, left_ms, live.term_ms),
+            ServerReply::Break { number, object, what } => {
                 self.tally.add(Count::Breaks, 1);
                 self.kernel.break_it(object, what);
-                live.say(&Request::Ack { number });
+                live.say(&ClientRequest::Ack { number });
             }
-            Answer::Changed => self.kernel.break_all(),
-            Answer::Refused { name, .. } => {
+            ServerReply::Changed => self.kernel.break_all(),
+            ServerReply::Refused { name, .. } => {
                 self.lock().ended_as = Some(name.to_owned());
                 return Err(Cut::Closed);
             }
@@ -633,7 +637,7 @@ impl Link {
             }
             if let Some(live) = state.live.clone() {
                 drop(state);
-                live.say(&Request::Ping { stamp: self.now_ms() });
+                live.say(&ClientRequest::Ping { stamp: self.now_ms() });
             }
         }
     }
@@ -642,7 +646,7 @@ impl Link {
     /// already. A change waits up to a term before it begins, and up to another while it is made.
     fn connection(
         &self,
-        request: &Request<'_>,
+        request: &ClientRequest<'_>,
         deadline: Instant,
     ) -> Result<(Connection, Duration, bool), Unheard> {
         let mut state = self.lock();
@@ -663,7 +667,8 @@ impl Link {
             }
             drop(state);
             let (session, boot) = (live.session, live.boot);
-            let hello = Request::Hello { class: Class::Data, session, boot, credentials: &[] };
+            let hello =
+                ClientRequest::Hello { class: ConnectionPurpose::Data, session, boot, credentials: &[] };
             let with = Some(request).filter(|request| request.may_be_repeated());
             match self.tls(&live.told).and_then(|tls| self.hello(&hello, with, tls)) {
                 Ok((receiver, _)) => {
@@ -695,7 +700,7 @@ impl Link {
 
 impl Live {
     /// A session whose server does not listen any more is noticed by its reader.
-    fn say(&self, request: &Request<'_>) {
+    fn say(&self, request: &ClientRequest<'_>) {
         let mut out = Vec::new();
         request.put(&mut out);
         let _ = lock(&self.says).write_all(&out);
@@ -712,16 +717,16 @@ impl State {
 }
 
 impl Heard {
-    fn answer(&self) -> Result<Answer<'_>, Refusal> {
+    fn answer(&self) -> Result<ServerReply<'_>, Refusal> {
         match self {
-            Self::Here(head, connection) => Answer::read(head, connection.receiver.body()),
-            Self::Beside(head, body) => Answer::read(head, body),
+            Self::Here(head, connection) => ServerReply::read(head, connection.receiver.body()),
+            Self::Beside(head, body) => ServerReply::read(head, body),
         }
     }
 }
 
 impl Connection {
-    fn say(&mut self, request: &Request<'_>) -> Result<(), Unheard> {
+    fn say(&mut self, request: &ClientRequest<'_>) -> Result<(), Unheard> {
         self.out.clear();
         request.put(&mut self.out);
         self.receiver.stream().write_all(&self.out).map_err(|_| Unheard::Cut)

@@ -16,14 +16,14 @@ pub use why::why;
 use crate::network::is_for_tests;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::mount::{self, End, Event, Ready, wait, watch_signals};
+use bakeoff_layers_base::daemon::mount::{self, MountEnd, MountEvent, MountFacts, wait, watch_signals};
 use bakeoff_layers_base::daemon::point::{self, Mounted, PointError};
-use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_base::threads::cores;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::tls::Holder;
 use counters::Tally;
 use filesystem::Filesystem;
@@ -52,7 +52,7 @@ const THREADS_PER_CORE: usize = 2;
 const MOST_THREADS: usize = 15;
 
 /// Options of the mount.
-pub struct Options {
+pub struct ClientOptions {
     /// Address of the server; without credentials on this machine, or in a test network.
     pub server: SocketAddr,
     /// Whether changes through the mount are refused.
@@ -71,7 +71,7 @@ pub struct Options {
 /// Credentials of the user, and the server's expected identity.
 pub struct Shown {
     /// Name of the server.
-    pub server: Name,
+    pub server: PrincipalName,
     /// Bundles of the trusted domains.
     pub bundles: Arc<Bundles>,
     /// Gives the credentials to show, anew for each session: leafs live for minutes.
@@ -82,7 +82,7 @@ pub struct Shown {
 
 /// Reasons for not mounting.
 #[derive(Debug, Error)]
-pub enum MountError {
+pub enum ClientError {
     /// Without credentials any server there could give any answer.
     #[error(
         "without credentials it connects to 127.0.0.1, ::1 or 198.18.0.0/15 alone, and {0} is none of them"
@@ -128,13 +128,13 @@ pub enum MountError {
     Mount(#[from] mount::MountError),
 }
 
-impl From<PointError> for MountError {
+impl From<PointError> for ClientError {
     fn from(error: PointError) -> Self {
         Self::Mount(error.into())
     }
 }
 
-impl From<io::Error> for MountError {
+impl From<io::Error> for ClientError {
     fn from(error: io::Error) -> Self {
         Self::Mount(error.into())
     }
@@ -151,17 +151,23 @@ struct Parts {
 ///
 /// # Errors
 /// It could not be mounted; nothing is left behind then.
-pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> Result<End, MountError> {
+pub fn mount(
+    at: &Path,
+    options: ClientOptions,
+    ready: impl FnOnce(MountFacts, Degree),
+) -> Result<MountEnd, ClientError> {
     let server = options.server;
     if options.credentials.is_none() && !is_for_tests(server) {
-        return Err(MountError::OpenNetwork(server));
+        return Err(ClientError::OpenNetwork(server));
     }
     let (at, cleared) = point::prepare(at)?;
     let (sender, events) = channel();
     let status = options.status.clone();
     let rights = match options.keeper {
-        Some(_) if Uid::effective().is_root() => Rights::least(&[], move || try_writing(status.as_deref())),
-        _ => Rights::ALL,
+        Some(_) if Uid::effective().is_root() => {
+            DaemonRights::least(&[], move || try_writing(status.as_deref()))
+        }
+        _ => DaemonRights::ALL,
     };
     let keeper = Keeper::start(options.keeper, &at)?;
     rights.within(|| watch_signals(sender.clone()))?;
@@ -169,10 +175,10 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     let shown = (options.credentials, options.delay_connect);
     let opened = rights.within(|| Ok(Link::open(server, shown, kernel.clone(), tally.clone())))?;
     let link = opened.map_err(|lost| match lost {
-        Lost::Unreachable(error) => MountError::Server { server, error },
-        Lost::Unproven(error) => MountError::Unproven { server, error },
-        Lost::NothingToShow(error) => MountError::NothingToShow(error),
-        Lost::Refused { name, sentence } => MountError::Refused { server, name, sentence },
+        Lost::Unreachable(error) => ClientError::Server { server, error },
+        Lost::Unproven(error) => ClientError::Unproven { server, error },
+        Lost::NothingToShow(error) => ClientError::NothingToShow(error),
+        Lost::Refused { name, sentence } => ClientError::Refused { server, name, sentence },
     })?;
     let parts = Parts { link, kernel, tally };
 
@@ -185,12 +191,12 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
     mount.tell_keeper();
     rights.give_up()?;
     let _ = status.write(parts.status("mounted", server));
-    ready(Ready { cleared, read_ahead_kib }, parts.degree());
+    ready(MountFacts { cleared, read_ahead_kib }, parts.degree());
     let meanwhile = || {
         // A full disk leaves the old one.
         let _ = status.write(parts.status("mounted", server));
         if parts.link.is_logged_out() {
-            let _ = sender.send(Event::Signal);
+            let _ = sender.send(MountEvent::Signal);
         }
     };
     // Nothing may be read that the server no longer vouches for: caches of open files are dropped before the mount is
@@ -207,9 +213,9 @@ pub fn mount(at: &Path, options: Options, ready: impl FnOnce(Ready, Degree)) -> 
 fn start(
     parts: &Parts,
     at: &Path,
-    (read_only, rights): (bool, &Rights),
-    over: Sender<Event>,
-) -> Result<(), MountError> {
+    (read_only, rights): (bool, &DaemonRights),
+    over: Sender<MountEvent>,
+) -> Result<(), ClientError> {
     let failed = |error| mount::MountError::Fuse { path: at.to_owned(), error };
     let mut config = Config::default();
     config.mount_options = vec![

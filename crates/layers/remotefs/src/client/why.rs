@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn a_question_is_no_files_name_and_says_what_it_is_about() {
         let mut question = OsStr::from_bytes(&QUESTION).to_owned();
-        assert!(question.len() > crate::frame::Name::MOST_BYTES);
+        assert!(question.len() > crate::frame::FileName::MOST_BYTES);
         assert_eq!(asked(&question), Some(&b""[..]));
         question.push("file");
         assert_eq!((asked(&question), asked(OsStr::new("file"))), (Some(&b"file"[..]), None));

@@ -2,13 +2,15 @@
 //!
 //! Measured side, pure, hot at both ends.
 
-use super::fields::{Fields, Name, put_text};
-use super::{Attributes, HEAD_BYTES, Head, Kind, MOST_DATA_BYTES, MOST_SMALL_BYTES, VERSION, end, flag, put};
+use super::fields::{Fields, FileName, put_text};
+use super::{
+    Attributes, FileType, HEAD_BYTES, MOST_DATA_BYTES, MOST_SMALL_BYTES, MessageHead, VERSION, end, flag, put,
+};
 use crate::refusal::Refusal;
 
 /// Parts of an object that a break is about, besides attributes, which are always included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct What {
+pub struct BreakScope {
     /// Contents of a file.
     pub contents: bool,
     /// Names in a directory.
@@ -35,7 +37,7 @@ pub struct Space {
 /// Answer of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "a field is what its name and the protocol's table say")]
-pub enum Answer<'b> {
+pub enum ServerReply<'b> {
     /// To HELLO.
     Welcome { boot: u64, session: u32, term_ms: u32 },
     /// Attributes of an object that was looked up, made or asked for; for a small file that was looked up its
@@ -56,7 +58,7 @@ pub enum Answer<'b> {
     /// The session lives for this long, counted from the sending of the ping with this stamp.
     Alive { stamp: u64, left_ms: u64 },
     /// On the callback connection: forget this, and acknowledge it.
-    Break { number: u64, object: u64, what: What },
+    Break { number: u64, object: u64, what: BreakScope },
     /// On the callback connection: the session's rights have changed, and all that it was told is void.
     Changed,
     /// On the callback connection: these credentials are refused, or no longer valid. The session is over.
@@ -81,7 +83,7 @@ mod kind {
     pub(super) const REFUSED: u16 = 76;
 }
 
-impl<'b> Answer<'b> {
+impl<'b> ServerReply<'b> {
     /// Appends the frame to `out`.
     pub fn put(&self, out: &mut Vec<u8>) {
         put(out, self.head(), |out| self.body(out));
@@ -91,14 +93,14 @@ impl<'b> Answer<'b> {
     ///
     /// # Errors
     /// They are no answer.
-    pub fn read(head: &Head, body: &'b [u8]) -> Result<Self, Refusal> {
+    pub fn read(head: &MessageHead, body: &'b [u8]) -> Result<Self, Refusal> {
         let mut fields = Fields(body);
         let answer = Self::of(head, &mut fields)?;
         fields.end()?;
         if answer.head().same(head) { Ok(answer) } else { Err(Refusal::StrayField) }
     }
 
-    /// Puts [`Answer::Bytes`] with bytes that `fill` writes into the frame itself, at most `most`; it returns their
+    /// Puts [`ServerReply::Bytes`] with bytes that `fill` writes into the frame itself, at most `most`; it returns their
     /// number, and whether they reach the end.
     ///
     /// # Errors
@@ -114,7 +116,7 @@ impl<'b> Answer<'b> {
         let filled = fill(out.get_mut(start + HEAD_BYTES..).unwrap_or_default());
         let (length, at_end) = filled.inspect_err(|_| out.truncate(start))?;
         out.truncate(start + HEAD_BYTES + length);
-        let head = Answer::Bytes { bytes: &[], leased, end: at_end }.head();
+        let head = ServerReply::Bytes { bytes: &[], leased, end: at_end }.head();
         if let Some(room) = out.get_mut(start..start + HEAD_BYTES) {
             room.copy_from_slice(&head.bytes());
         }
@@ -122,10 +124,10 @@ impl<'b> Answer<'b> {
         Ok(())
     }
 
-    fn head(&self) -> Head {
-        let of = Head::of;
+    fn head(&self) -> MessageHead {
+        let of = MessageHead::of;
         match *self {
-            Self::Welcome { boot, session, term_ms } => Head {
+            Self::Welcome { boot, session, term_ms } => MessageHead {
                 object: session.into(),
                 offset: term_ms.into(),
                 a: VERSION,
@@ -140,16 +142,20 @@ impl<'b> Answer<'b> {
             Self::Entries { leased, end, .. } => {
                 of(kind::ENTRIES).flagged(flag::LEASED, leased).flagged(flag::END, end)
             }
-            Self::Written { length, end } => Head { offset: end, a: length.into(), ..of(kind::WRITTEN) },
+            Self::Written { length, end } => {
+                MessageHead { offset: end, a: length.into(), ..of(kind::WRITTEN) }
+            }
             Self::Space(_) => of(kind::SPACE),
             Self::Done => of(kind::DONE),
-            Self::Alive { stamp, left_ms } => Head { a: stamp, b: left_ms, ..of(kind::ALIVE) },
-            Self::Break { number, object, what } => Head { object, a: number, ..of(kind::BREAK) }
+            Self::Alive { stamp, left_ms } => MessageHead { a: stamp, b: left_ms, ..of(kind::ALIVE) },
+            Self::Break { number, object, what } => MessageHead { object, a: number, ..of(kind::BREAK) }
                 .flagged(flag::CONTENTS, what.contents)
                 .flagged(flag::NAMES, what.names),
             Self::Changed => of(kind::CHANGED),
             Self::Refused { .. } => of(kind::REFUSED),
-            Self::Error { errno, refusal } => Head { a: errno.into(), b: refusal.into(), ..of(kind::ERROR) },
+            Self::Error { errno, refusal } => {
+                MessageHead { a: errno.into(), b: refusal.into(), ..of(kind::ERROR) }
+            }
         }
     }
 
@@ -174,7 +180,7 @@ impl<'b> Answer<'b> {
         }
     }
 
-    fn of(head: &Head, fields: &mut Fields<'b>) -> Result<Self, Refusal> {
+    fn of(head: &MessageHead, fields: &mut Fields<'b>) -> Result<Self, Refusal> {
         let leased = head.has(flag::LEASED);
         let at_end = head.has(flag::END);
         Ok(match head.kind {
@@ -206,7 +212,7 @@ impl<'b> Answer<'b> {
             kind::BREAK => Self::Break {
                 number: head.a,
                 object: head.object,
-                what: What { contents: head.has(flag::CONTENTS), names: head.has(flag::NAMES) },
+                what: BreakScope { contents: head.has(flag::CONTENTS), names: head.has(flag::NAMES) },
             },
             kind::CHANGED => Self::Changed,
             kind::REFUSED => Self::Refused { name: words(fields)?, sentence: words(fields)? },
@@ -236,13 +242,13 @@ fn rest<'b>(fields: &mut Fields<'b>) -> Result<&'b [u8], Refusal> {
 
 /// An entry of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Entry<'b> {
+pub struct DirectoryEntry<'b> {
     /// Cookie for continuing behind it.
     pub cookie: u64,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FileType,
     /// Its name.
-    pub name: Name<'b>,
+    pub name: FileName<'b>,
 }
 
 /// Entries gathered for an answer.
@@ -251,7 +257,7 @@ pub struct Entries(Vec<u8>);
 
 impl Entries {
     /// Adds an entry, unless that exceeds `most_bytes`; returns whether it did.
-    pub fn add(&mut self, entry: &Entry<'_>, most_bytes: u32) -> bool {
+    pub fn add(&mut self, entry: &DirectoryEntry<'_>, most_bytes: u32) -> bool {
         let longer = self.0.len() + 8 + 1 + 2 + entry.name.bytes().len();
         let fits = longer <= most_bytes as usize;
         if fits {
@@ -268,8 +274,8 @@ impl Entries {
     }
 }
 
-/// The entries of an [`Answer::Entries`], up to the first malformed one.
-pub fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, Refusal>> {
+/// The entries of an [`ServerReply::Entries`], up to the first malformed one.
+pub fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<DirectoryEntry<'_>, Refusal>> {
     let mut fields = Fields(bytes);
     std::iter::from_fn(move || {
         if fields.0.is_empty() {
@@ -283,6 +289,6 @@ pub fn entries(bytes: &[u8]) -> impl Iterator<Item = Result<Entry<'_>, Refusal>>
     })
 }
 
-fn entry<'b>(fields: &mut Fields<'b>) -> Result<Entry<'b>, Refusal> {
-    Ok(Entry { cookie: fields.u64()?, kind: Kind::read(fields)?, name: fields.name()? })
+fn entry<'b>(fields: &mut Fields<'b>) -> Result<DirectoryEntry<'b>, Refusal> {
+    Ok(DirectoryEntry { cookie: fields.u64()?, kind: FileType::read(fields)?, name: fields.name()? })
 }

@@ -7,14 +7,14 @@ use crate::refusal::Refusal;
 
 /// A time: seconds and nanoseconds since 1970.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Moment {
+pub struct FileTime {
     /// Whole seconds; before 1970 they are negative.
     pub s: i64,
     /// And nanoseconds, below 1,000,000,000.
     pub ns: u32,
 }
 
-impl Moment {
+impl FileTime {
     pub(super) fn put(self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.s.to_le_bytes());
         out.extend_from_slice(&self.ns.to_le_bytes());
@@ -28,7 +28,7 @@ impl Moment {
 
 /// Kind of an object. There are no devices, FIFOs and sockets: they are not exported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileType {
     /// A file.
     File = 1,
     /// A directory.
@@ -37,7 +37,7 @@ pub enum Kind {
     Link = 3,
 }
 
-impl Kind {
+impl FileType {
     pub(super) fn read(fields: &mut Fields<'_>) -> Result<Self, Refusal> {
         match fields.u8()? {
             1 => Ok(Self::File),
@@ -58,17 +58,17 @@ pub struct Attributes {
     /// Blocks of 512 bytes that it takes.
     pub blocks: u64,
     /// Time of the last read.
-    pub atime: Moment,
+    pub atime: FileTime,
     /// Time of the last change of its bytes.
-    pub mtime: Moment,
+    pub mtime: FileTime,
     /// Time of the last change of anything.
-    pub ctime: Moment,
+    pub ctime: FileTime,
     /// Number of its names.
     pub names: u32,
     /// Permission bits, at most 0o1777.
     pub mode: u16,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: FileType,
 }
 
 /// Permission bits that are sent: set-user-id and set-group-id are not.
@@ -96,12 +96,12 @@ impl Attributes {
             object: fields.u64()?,
             size: fields.u64()?,
             blocks: fields.u64()?,
-            atime: Moment::read(fields)?,
-            mtime: Moment::read(fields)?,
-            ctime: Moment::read(fields)?,
+            atime: FileTime::read(fields)?,
+            mtime: FileTime::read(fields)?,
+            ctime: FileTime::read(fields)?,
             names: fields.u32()?,
             mode: mode(fields.u16()?)?,
-            kind: Kind::read(fields)?,
+            kind: FileType::read(fields)?,
         };
         if fields.u8()? == 0 { Ok(attributes) } else { Err(Refusal::StrayField) }
     }
@@ -109,21 +109,21 @@ impl Attributes {
 
 /// New time of reading or writing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Times {
+pub enum TimeUpdate {
     /// Unchanged.
     #[default]
     Kept,
     /// The server's clock.
     Now,
     /// A given time.
-    At(Moment),
+    At(FileTime),
 }
 
-impl Times {
+impl TimeUpdate {
     fn put(self, out: &mut Vec<u8>) {
         let (word, moment) = match self {
-            Self::Kept => (0, Moment::default()),
-            Self::Now => (1, Moment::default()),
+            Self::Kept => (0, FileTime::default()),
+            Self::Now => (1, FileTime::default()),
             Self::At(moment) => (2, moment),
         };
         out.push(word);
@@ -131,8 +131,8 @@ impl Times {
     }
 
     fn read(fields: &mut Fields<'_>) -> Result<Self, Refusal> {
-        let (word, moment) = (fields.u8()?, Moment::read(fields)?);
-        match (word, moment == Moment::default()) {
+        let (word, moment) = (fields.u8()?, FileTime::read(fields)?);
+        match (word, moment == FileTime::default()) {
             (0, true) => Ok(Self::Kept),
             (1, true) => Ok(Self::Now),
             (2, _) => Ok(Self::At(moment)),
@@ -149,9 +149,9 @@ pub struct New {
     /// Length: a shorter one cuts the file, a longer one adds zeros.
     pub size: Option<u64>,
     /// Time of the last read.
-    pub atime: Times,
+    pub atime: TimeUpdate,
     /// Time of the last write.
-    pub mtime: Times,
+    pub mtime: TimeUpdate,
 }
 
 impl New {
@@ -169,7 +169,7 @@ impl New {
         if (!has_mode && bits != 0) || (!has_size && size != 0) || size > i64::MAX as u64 {
             return Err(Refusal::BadValue);
         }
-        let (atime, mtime) = (Times::read(fields)?, Times::read(fields)?);
+        let (atime, mtime) = (TimeUpdate::read(fields)?, TimeUpdate::read(fields)?);
         Ok(Self { mode: has_mode.then_some(bits), size: has_size.then_some(size), atime, mtime })
     }
 }

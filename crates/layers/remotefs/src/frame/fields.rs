@@ -34,8 +34,8 @@ impl<'b> Fields<'b> {
         self.take(length.into())
     }
 
-    pub(super) fn name(&mut self) -> Result<Name<'b>, Refusal> {
-        Name::of(self.text()?)
+    pub(super) fn name(&mut self) -> Result<FileName<'b>, Refusal> {
+        FileName::of(self.text()?)
     }
 
     /// Checks that everything was read.
@@ -52,9 +52,9 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &[u8]) {
 
 /// A single name in a directory: bytes, of any encoding or none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Name<'b>(&'b [u8]);
+pub struct FileName<'b>(&'b [u8]);
 
-impl<'b> Name<'b> {
+impl<'b> FileName<'b> {
     /// Length limit: Linux's `NAME_MAX`.
     pub const MOST_BYTES: usize = 255;
 

@@ -10,10 +10,10 @@ mod attributes;
 mod fields;
 mod request;
 
-pub use answer::{Answer, Entries, Entry, Space, What, entries};
-pub use attributes::{Attributes, Kind, Moment, New, Times};
-pub use fields::Name;
-pub use request::{Class, Request, Way};
+pub use answer::{BreakScope, DirectoryEntry, Entries, ServerReply, Space, entries};
+pub use attributes::{Attributes, FileTime, FileType, New, TimeUpdate};
+pub use fields::FileName;
+pub use request::{ClientRequest, ConnectionPurpose, Way};
 
 use crate::refusal::Refusal;
 use std::fmt;
@@ -33,7 +33,7 @@ pub const VERSION: u64 = 1;
 
 /// Head of a frame. The kind decides the meaning of the fields.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct MessageHead {
     /// Length of the body.
     pub length: u32,
     /// Its kind.
@@ -50,7 +50,7 @@ pub struct Head {
     pub b: u64,
 }
 
-impl fmt::Debug for Head {
+impl fmt::Debug for MessageHead {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { length, kind, flags, object, offset, a, b } = self;
         write!(f, "{kind}({object}, {offset}, {a}, {b}; {flags:x}) + {length}")
@@ -79,7 +79,7 @@ pub mod flag {
     pub const NAMES: u16 = 256;
 }
 
-impl Head {
+impl MessageHead {
     /// A head of this kind, otherwise zero.
     const fn of(kind: u16) -> Self {
         Self { length: 0, kind, flags: 0, object: 0, offset: 0, a: 0, b: 0 }
@@ -134,7 +134,7 @@ impl Head {
 }
 
 /// Appends a frame to `out`: `body` writes the body, and its length goes into the head.
-fn put(out: &mut Vec<u8>, head: Head, body: impl FnOnce(&mut Vec<u8>)) {
+fn put(out: &mut Vec<u8>, head: MessageHead, body: impl FnOnce(&mut Vec<u8>)) {
     let start = out.len();
     out.extend_from_slice(&head.bytes());
     body(out);

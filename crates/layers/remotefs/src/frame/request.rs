@@ -3,13 +3,13 @@
 //! Measured side, pure, hot at the server, where strangers control the input.
 
 use super::attributes::mode;
-use super::fields::{Fields, Name, put_text};
-use super::{Head, MOST_CREDENTIALS_BYTES, MOST_DATA_BYTES, New, VERSION, flag, put};
+use super::fields::{Fields, FileName, put_text};
+use super::{MOST_CREDENTIALS_BYTES, MOST_DATA_BYTES, MessageHead, New, VERSION, flag, put};
 use crate::refusal::Refusal;
 
 /// Purpose of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Class {
+pub enum ConnectionPurpose {
     /// The server sends on it, too. It is a session's first, and ends with it.
     Callback,
     /// Requests and answers, in turn.
@@ -30,13 +30,13 @@ pub enum Way {
 /// Request of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "a field is what its name and the protocol's table say")]
-pub enum Request<'b> {
+pub enum ClientRequest<'b> {
     /// First on each connection. A callback connection begins a session, by credentials where there are any, and ends
     /// the one that it names, whose answers the client no longer keeps. A data connection names the session and its
     /// boot id.
-    Hello { class: Class, session: u32, boot: u64, credentials: &'b [u8] },
+    Hello { class: ConnectionPurpose, session: u32, boot: u64, credentials: &'b [u8] },
     /// Look up a name in a directory.
-    Lookup { directory: u64, name: Name<'b> },
+    Lookup { directory: u64, name: FileName<'b> },
     /// Get attributes.
     Attributes { object: u64 },
     /// Set attributes.
@@ -54,19 +54,19 @@ pub enum Request<'b> {
     /// Write everything so far to the disk.
     Commit { object: u64 },
     /// Create a file.
-    Create { directory: u64, name: Name<'b>, mode: u16, exclusive: bool, truncate: bool },
+    Create { directory: u64, name: FileName<'b>, mode: u16, exclusive: bool, truncate: bool },
     /// Make a directory.
-    MakeDirectory { directory: u64, name: Name<'b>, mode: u16 },
+    MakeDirectory { directory: u64, name: FileName<'b>, mode: u16 },
     /// Make a symbolic link.
-    SymLink { directory: u64, name: Name<'b>, target: &'b [u8] },
+    SymLink { directory: u64, name: FileName<'b>, target: &'b [u8] },
     /// Add a name.
-    Link { object: u64, directory: u64, name: Name<'b> },
+    Link { object: u64, directory: u64, name: FileName<'b> },
     /// Remove a name of a file or a link.
-    Remove { directory: u64, name: Name<'b> },
+    Remove { directory: u64, name: FileName<'b> },
     /// Remove an empty directory.
-    RemoveDirectory { directory: u64, name: Name<'b> },
+    RemoveDirectory { directory: u64, name: FileName<'b> },
     /// Rename.
-    Rename { from: u64, name: Name<'b>, to: u64, new_name: Name<'b>, way: Way },
+    Rename { from: u64, name: FileName<'b>, to: u64, new_name: FileName<'b>, way: Way },
     /// Sign of life of the session. The stamp comes back.
     Ping { stamp: u64 },
     /// Acknowledgement of a break: nothing of its object is kept any more.
@@ -76,7 +76,7 @@ pub enum Request<'b> {
     /// The session ends, and nothing is kept.
     Bye,
     /// Explain the decisions on an object, or on a name in a directory.
-    Why { object: u64, name: Option<Name<'b>> },
+    Why { object: u64, name: Option<FileName<'b>> },
 }
 
 /// Longest target of a symbolic link (`PATH_MAX` without its final zero).
@@ -107,7 +107,7 @@ mod kind {
     pub(super) const WHY: u16 = 22;
 }
 
-impl<'b> Request<'b> {
+impl<'b> ClientRequest<'b> {
     /// Appends the frame to `out`.
     pub fn put(&self, out: &mut Vec<u8>) {
         put(out, self.head(), |out| self.body(out));
@@ -117,7 +117,7 @@ impl<'b> Request<'b> {
     ///
     /// # Errors
     /// They are no request.
-    pub fn read(head: &Head, body: &'b [u8]) -> Result<Self, Refusal> {
+    pub fn read(head: &MessageHead, body: &'b [u8]) -> Result<Self, Refusal> {
         let mut fields = Fields(body);
         let request = Self::of(head, &mut fields)?;
         fields.end()?;
@@ -148,50 +148,50 @@ impl<'b> Request<'b> {
         matches!(self, Self::Lookup { .. } | Self::Attributes { .. })
     }
 
-    fn head(&self) -> Head {
-        let of = Head::of;
+    fn head(&self) -> MessageHead {
+        let of = MessageHead::of;
         match *self {
             Self::Hello { class, session, boot, .. } => {
-                let class = u64::from(class == Class::Data);
-                Head { object: session.into(), offset: boot, a: VERSION, b: class, ..of(kind::HELLO) }
+                let class = u64::from(class == ConnectionPurpose::Data);
+                MessageHead { object: session.into(), offset: boot, a: VERSION, b: class, ..of(kind::HELLO) }
             }
-            Self::Lookup { directory, .. } => Head { object: directory, ..of(kind::LOOKUP) },
-            Self::Attributes { object } => Head { object, ..of(kind::ATTRIBUTES) },
-            Self::SetAttributes { object, .. } => Head { object, ..of(kind::SET_ATTRIBUTES) },
-            Self::ReadLink { object } => Head { object, ..of(kind::READ_LINK) },
+            Self::Lookup { directory, .. } => MessageHead { object: directory, ..of(kind::LOOKUP) },
+            Self::Attributes { object } => MessageHead { object, ..of(kind::ATTRIBUTES) },
+            Self::SetAttributes { object, .. } => MessageHead { object, ..of(kind::SET_ATTRIBUTES) },
+            Self::ReadLink { object } => MessageHead { object, ..of(kind::READ_LINK) },
             Self::Space => of(kind::SPACE),
             Self::List { directory, cookie, most_bytes } => {
-                Head { object: directory, offset: cookie, a: most_bytes.into(), ..of(kind::LIST) }
+                MessageHead { object: directory, offset: cookie, a: most_bytes.into(), ..of(kind::LIST) }
             }
             Self::Read { object, offset, length } => {
-                Head { object, offset, a: length.into(), ..of(kind::READ) }
+                MessageHead { object, offset, a: length.into(), ..of(kind::READ) }
             }
             Self::Write { object, offset, append, .. } => {
-                Head { object, offset, ..of(kind::WRITE) }.flagged(flag::APPEND, append)
+                MessageHead { object, offset, ..of(kind::WRITE) }.flagged(flag::APPEND, append)
             }
-            Self::Commit { object } => Head { object, ..of(kind::COMMIT) },
+            Self::Commit { object } => MessageHead { object, ..of(kind::COMMIT) },
             Self::Create { directory, mode, exclusive, truncate, .. } => {
-                Head { object: directory, a: mode.into(), ..of(kind::CREATE) }
+                MessageHead { object: directory, a: mode.into(), ..of(kind::CREATE) }
                     .flagged(flag::EXCLUSIVE, exclusive)
                     .flagged(flag::TRUNCATE, truncate)
             }
             Self::MakeDirectory { directory, mode, .. } => {
-                Head { object: directory, a: mode.into(), ..of(kind::MAKE_DIRECTORY) }
+                MessageHead { object: directory, a: mode.into(), ..of(kind::MAKE_DIRECTORY) }
             }
-            Self::SymLink { directory, .. } => Head { object: directory, ..of(kind::SYM_LINK) },
-            Self::Link { object, directory, .. } => Head { object, a: directory, ..of(kind::LINK) },
-            Self::Remove { directory, .. } => Head { object: directory, ..of(kind::REMOVE) },
+            Self::SymLink { directory, .. } => MessageHead { object: directory, ..of(kind::SYM_LINK) },
+            Self::Link { object, directory, .. } => MessageHead { object, a: directory, ..of(kind::LINK) },
+            Self::Remove { directory, .. } => MessageHead { object: directory, ..of(kind::REMOVE) },
             Self::RemoveDirectory { directory, .. } => {
-                Head { object: directory, ..of(kind::REMOVE_DIRECTORY) }
+                MessageHead { object: directory, ..of(kind::REMOVE_DIRECTORY) }
             }
-            Self::Rename { from, to, way, .. } => Head { object: from, a: to, ..of(kind::RENAME) }
+            Self::Rename { from, to, way, .. } => MessageHead { object: from, a: to, ..of(kind::RENAME) }
                 .flagged(flag::NO_REPLACE, way == Way::NoReplace)
                 .flagged(flag::EXCHANGE, way == Way::Exchange),
-            Self::Ping { stamp } => Head { a: stamp, ..of(kind::PING) },
-            Self::Ack { number } => Head { a: number, ..of(kind::ACK) },
-            Self::Forget { object, count } => Head { object, a: count, ..of(kind::FORGET) },
+            Self::Ping { stamp } => MessageHead { a: stamp, ..of(kind::PING) },
+            Self::Ack { number } => MessageHead { a: number, ..of(kind::ACK) },
+            Self::Forget { object, count } => MessageHead { object, a: count, ..of(kind::FORGET) },
             Self::Bye => of(kind::BYE),
-            Self::Why { object, .. } => Head { object, ..of(kind::WHY) },
+            Self::Why { object, .. } => MessageHead { object, ..of(kind::WHY) },
         }
     }
 
@@ -220,8 +220,8 @@ impl<'b> Request<'b> {
         }
     }
 
-    fn of(head: &Head, fields: &mut Fields<'b>) -> Result<Self, Refusal> {
-        let Head { object, offset, a, .. } = *head;
+    fn of(head: &MessageHead, fields: &mut Fields<'b>) -> Result<Self, Refusal> {
+        let MessageHead { object, offset, a, .. } = *head;
         let directory = object;
         Ok(match head.kind {
             kind::HELLO => hello(head, fields)?,
@@ -269,24 +269,24 @@ impl<'b> Request<'b> {
     }
 }
 
-fn hello<'b>(head: &Head, fields: &mut Fields<'b>) -> Result<Request<'b>, Refusal> {
+fn hello<'b>(head: &MessageHead, fields: &mut Fields<'b>) -> Result<ClientRequest<'b>, Refusal> {
     if head.a != VERSION {
         return Err(Refusal::OtherVersion);
     }
     let class = match head.b {
-        0 => Class::Callback,
-        1 => Class::Data,
+        0 => ConnectionPurpose::Callback,
+        1 => ConnectionPurpose::Data,
         _ => return Err(Refusal::BadValue),
     };
     let session = u32::try_from(head.object).map_err(|_| Refusal::BadValue)?;
     let credentials = fields.take(fields.0.len())?;
     match credentials.len() <= MOST_CREDENTIALS_BYTES {
-        true => Ok(Request::Hello { class, session, boot: head.offset, credentials }),
+        true => Ok(ClientRequest::Hello { class, session, boot: head.offset, credentials }),
         false => Err(Refusal::BadValue),
     }
 }
 
-fn way(head: &Head) -> Result<Way, Refusal> {
+fn way(head: &MessageHead) -> Result<Way, Refusal> {
     match (head.has(flag::NO_REPLACE), head.has(flag::EXCHANGE)) {
         (false, false) => Ok(Way::Replace),
         (true, false) => Ok(Way::NoReplace),

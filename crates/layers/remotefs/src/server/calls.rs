@@ -6,17 +6,17 @@
 
 use bakeoff_layers_base::daemon::calls::{FACTS, REPLACING, RUNTIME};
 use bakeoff_sys::rules;
-use bakeoff_sys::seccomp::{Filter, Rule, allow};
+use bakeoff_sys::seccomp::{Filter, SyscallRule, allow};
 use nix::libc;
 use std::io;
 
 /// Connections. None has an address that could be another's, so that arguments need not be looked at.
-const SPEAKING: &[Rule] = rules! {
+const SPEAKING: &[SyscallRule] = rules! {
     allow: SYS_accept4 SYS_recvfrom SYS_sendto SYS_setsockopt SYS_shutdown;
 };
 
 /// The export: which files, Landlock and the names decide.
-const SERVING: &[Rule] = rules! {
+const SERVING: &[SyscallRule] = rules! {
     allow: SYS_openat SYS_openat2 SYS_pread64 SYS_pwrite64 SYS_read SYS_lseek SYS_getdents64 SYS_readlinkat
         SYS_fstatfs SYS_fdatasync SYS_ftruncate;
     x86_64 allow: SYS_chmod;

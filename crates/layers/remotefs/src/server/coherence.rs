@@ -6,8 +6,10 @@
 use super::No;
 use super::counters::{Count, Tally};
 use super::objects::Objects;
-use crate::frame::{Answer, What};
-use crate::lease::{Asked, Begun, Break, Change, Key, NOBODY, Object, Session, Table};
+use crate::frame::{BreakScope, ServerReply};
+use crate::lease::{
+    Break, ChangeNumber, ChangeStart, Key, LeaseOutcome, LeaseTable, NOBODY, ObjectNumber, SessionNumber,
+};
 use crate::refusal::Refusal;
 use crate::stream::Stream;
 use bakeoff_layers_base::locks::lock;
@@ -32,7 +34,7 @@ impl Callback {
     }
 
     /// Sends an answer. A client that does not take it delays others no longer than its term.
-    pub(super) fn say(&self, answer: &Answer<'_>) {
+    pub(super) fn say(&self, answer: &ServerReply<'_>) {
         let mut bytes = Vec::new();
         answer.put(&mut bytes);
         self.send(&bytes);
@@ -53,8 +55,8 @@ impl Callback {
 
 #[derive(Debug)]
 struct Inner {
-    table: Table,
-    seats: HashMap<Session, Seat>,
+    table: LeaseTable,
+    seats: HashMap<SessionNumber, Seat>,
 }
 
 #[derive(Debug)]
@@ -75,13 +77,13 @@ pub(super) struct Coherence {
 
 impl Coherence {
     pub(super) fn new(term: Duration, objects: Arc<Objects>, tally: Arc<Tally>) -> Self {
-        let table = Table::new(ms(term), 0);
+        let table = LeaseTable::new(ms(term), 0);
         let inner = Mutex::new(Inner { table, seats: HashMap::new() });
         Self { started: Instant::now(), inner, changed: Condvar::new(), objects, tally }
     }
 
     /// Begins a session. `last` is an old one of the same client that ends.
-    pub(super) fn open(&self, callback: Arc<Callback>, last: Option<Session>) -> Session {
+    pub(super) fn open(&self, callback: Arc<Callback>, last: Option<SessionNumber>) -> SessionNumber {
         let mut inner = self.lock();
         if let Some(last) = last {
             self.end(&mut inner, last);
@@ -93,7 +95,7 @@ impl Coherence {
     }
 
     /// Counts another connection of a session.
-    pub(super) fn join(&self, session: Session) -> Result<(), Refusal> {
+    pub(super) fn join(&self, session: SessionNumber) -> Result<(), Refusal> {
         let mut inner = self.lock();
         let seat = inner.seats.get_mut(&session).ok_or(Refusal::SessionOver)?;
         if seat.connections >= MOST_OF_SESSION {
@@ -104,7 +106,7 @@ impl Coherence {
     }
 
     /// Counts one less.
-    pub(super) fn leave(&self, session: Session) {
+    pub(super) fn leave(&self, session: SessionNumber) {
         match self.lock().seats.get_mut(&session) {
             Some(seat) => seat.connections = seat.connections.saturating_sub(1),
             // It ended before; what it was told of since is dropped, too.
@@ -113,36 +115,36 @@ impl Coherence {
     }
 
     /// Drops a session's knowledge of an object.
-    pub(super) fn release(&self, session: Session, object: Object) {
+    pub(super) fn release(&self, session: SessionNumber, object: ObjectNumber) {
         self.lock().table.release(session, object);
     }
 
     /// Renews a session; returns its time left.
-    pub(super) fn renew(&self, session: Session) -> Option<u64> {
+    pub(super) fn renew(&self, session: SessionNumber) -> Option<u64> {
         self.lock().table.renew(self.now_ms(), session)
     }
 
-    pub(super) fn acknowledge(&self, session: Session, number: u64) {
+    pub(super) fn acknowledge(&self, session: SessionNumber, number: u64) {
         self.lock().table.acknowledge(session, number);
         self.changed.notify_all();
     }
 
     /// Ends a session at its request.
-    pub(super) fn bye(&self, session: Session) {
+    pub(super) fn bye(&self, session: SessionNumber) {
         let mut inner = self.lock();
         self.end(&mut inner, session);
     }
 
     /// Whether a session is alive.
-    pub(super) fn is_live(&self, session: Session) -> bool {
+    pub(super) fn is_live(&self, session: SessionNumber) -> bool {
         self.lock().seats.contains_key(&session)
     }
 
     /// Sends an answer to sessions, each in a thread of its own: a slow client delays no other.
-    pub(super) fn say_to(&self, sessions: &[Session], answer: &Answer<'_>) {
+    pub(super) fn say_to(&self, sessions: &[SessionNumber], answer: &ServerReply<'_>) {
         let told: Vec<Arc<Callback>> = {
             let inner = self.lock();
-            let callback = |session: &Session| Some(inner.seats.get(session)?.callback.clone());
+            let callback = |session: &SessionNumber| Some(inner.seats.get(session)?.callback.clone());
             sessions.iter().filter_map(callback).collect()
         };
         thread::scope(|scope| {
@@ -154,8 +156,8 @@ impl Coherence {
     }
 
     /// Sends an answer to all sessions.
-    pub(super) fn say_to_all(&self, answer: &Answer<'_>) {
-        let sessions: Vec<Session> = self.lock().seats.keys().copied().collect();
+    pub(super) fn say_to_all(&self, answer: &ServerReply<'_>) {
+        let sessions: Vec<SessionNumber> = self.lock().seats.keys().copied().collect();
         self.say_to(&sessions, answer);
     }
 
@@ -167,14 +169,14 @@ impl Coherence {
     }
 
     /// Waits until a question about objects may be answered; returns whether the answer may be kept.
-    pub(super) fn ask(&self, session: Session, objects: &[Object]) -> Result<bool, No> {
+    pub(super) fn ask(&self, session: SessionNumber, objects: &[ObjectNumber]) -> Result<bool, No> {
         let mut inner = self.lock();
         loop {
             match inner.table.ask(self.now_ms(), session, objects) {
-                Asked::Leased => return Ok(true),
-                Asked::Bare => return Ok(false),
-                Asked::Over => return Err(Refusal::SessionOver.into()),
-                Asked::Wait => inner = self.wait(inner),
+                LeaseOutcome::Leased => return Ok(true),
+                LeaseOutcome::Bare => return Ok(false),
+                LeaseOutcome::Over => return Err(Refusal::SessionOver.into()),
+                LeaseOutcome::Wait => inner = self.wait(inner),
             }
         }
     }
@@ -183,7 +185,7 @@ impl Coherence {
     /// nobody else can change them.
     pub(super) fn change<T>(
         &self,
-        session: Session,
+        session: SessionNumber,
         keys: impl Fn() -> Result<Vec<Key>, No>,
         make: impl FnOnce() -> Result<T, No>,
     ) -> Result<T, No> {
@@ -208,13 +210,13 @@ impl Coherence {
     }
 
     /// Revokes the leases of all others, and waits until they have none.
-    fn settle(&self, session: Session, keys: &[Key]) -> Result<Change, No> {
+    fn settle(&self, session: SessionNumber, keys: &[Key]) -> Result<ChangeNumber, No> {
         let mut inner = self.lock();
         let (change, breaks) = loop {
             match inner.table.begin(self.now_ms(), session, keys) {
-                Begun::Change(change, breaks) => break (change, breaks),
-                Begun::Over => return Err(Refusal::SessionOver.into()),
-                Begun::Wait => inner = self.wait(inner),
+                ChangeStart::Change(change, breaks) => break (change, breaks),
+                ChangeStart::Over => return Err(Refusal::SessionOver.into()),
+                ChangeStart::Wait => inner = self.wait(inner),
             }
         };
         if !breaks.is_empty() {
@@ -223,7 +225,7 @@ impl Coherence {
             drop(inner);
             for (callback, Break { number, object, what, .. }) in told {
                 self.tally.add(Count::Breaks, 1);
-                callback.say(&Answer::Break { number, object, what });
+                callback.say(&ServerReply::Break { number, object, what });
             }
             inner = self.lock();
             while !inner.table.is_settled(change) {
@@ -250,7 +252,7 @@ impl Coherence {
         }
     }
 
-    fn end(&self, inner: &mut Inner, session: Session) {
+    fn end(&self, inner: &mut Inner, session: SessionNumber) {
         inner.table.end(session);
         if let Some(seat) = inner.seats.remove(&session) {
             seat.callback.close();
@@ -271,7 +273,7 @@ impl Coherence {
 /// A change in progress; finished when dropped.
 struct Under<'c> {
     coherence: &'c Coherence,
-    change: Change,
+    change: ChangeNumber,
 }
 
 impl Drop for Under<'_> {
@@ -288,7 +290,7 @@ fn distinct(keys: Vec<Key>) -> Vec<Key> {
         match all.iter_mut().find(|(other, _)| *other == object) {
             Some((_, known)) => {
                 let contents = known.contents || what.contents;
-                *known = What { contents, names: known.names || what.names };
+                *known = BreakScope { contents, names: known.names || what.names };
             }
             None => all.push((object, what)),
         }

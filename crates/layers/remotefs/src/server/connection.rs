@@ -7,8 +7,10 @@ use super::coherence::Callback;
 use super::counters::Count;
 use super::principals::{NotAdmitted, Principals};
 use super::{No, Server};
-use crate::frame::{Answer, Class, Head, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, Request};
-use crate::lease::Session;
+use crate::frame::{
+    ClientRequest, ConnectionPurpose, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, MessageHead, ServerReply,
+};
+use crate::lease::SessionNumber;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::{Peer, Stream};
@@ -70,20 +72,20 @@ fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>
         Cut::Silent | Cut::HalfFrame => Some(Refusal::NoHello),
         cut => refusal(cut),
     })?;
-    let request = Request::read(&head, receiver.body())?;
-    let Request::Hello { class, session, boot, credentials } = request else {
+    let request = ClientRequest::read(&head, receiver.body())?;
+    let ClientRequest::Hello { class, session, boot, credentials } = request else {
         return Err(Some(Refusal::HelloOutOfTurn));
     };
     match class {
-        Class::Callback => {
+        ConnectionPurpose::Callback => {
             // A client that names its session of this start says that it is over.
             let last = (boot == server.boot && session != 0).then_some(session);
             let last = last.filter(|last| joins(&known, *last).is_ok());
             let credentials = credentials.to_vec();
             callbacks(server, receiver, last, (&known, &credentials))
         }
-        Class::Data if boot != server.boot => Err(Some(Refusal::OtherBoot)),
-        Class::Data => {
+        ConnectionPurpose::Data if boot != server.boot => Err(Some(Refusal::OtherBoot)),
+        ConnectionPurpose::Data => {
             joins(&known, session)?;
             if let Some((principals, peer)) = known.as_ref().filter(|_| !credentials.is_empty()) {
                 let renewed = principals.renew(peer, credentials, session);
@@ -121,13 +123,13 @@ fn greet<'s>(server: &'s Server, receiver: &mut Receiver) -> Result<Known<'s>, O
 }
 
 /// Checks that a session belongs to this key.
-fn joins(known: &Known<'_>, session: Session) -> Result<(), Refusal> {
+fn joins(known: &Known<'_>, session: SessionNumber) -> Result<(), Refusal> {
     let Some((principals, peer)) = known else { return Ok(()) };
     if principals.of(session)?.key == peer.key { Ok(()) } else { Err(Refusal::OtherKey) }
 }
 
 /// Serves questions and answers.
-fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<(), Option<Refusal>> {
+fn data(server: &Server, receiver: &mut Receiver, session: SessionNumber) -> Result<(), Option<Refusal>> {
     receiver.limit(MOST_BODY_BYTES);
     receiver.stream().socket().set_write_timeout(Some(TAKING)).map_err(|_| None)?;
     let mut out = Vec::new();
@@ -138,10 +140,13 @@ fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<()
             Err(Cut::Silent) if server.coherence.ask(session, &[]).is_ok() => continue,
             other => other.map_err(refusal)?,
         };
-        let request = Request::read(&head, receiver.body())?;
+        let request = ClientRequest::read(&head, receiver.body())?;
         match request {
-            Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
-            Request::Ping { .. } | Request::Ack { .. } | Request::Forget { .. } | Request::Bye => {
+            ClientRequest::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
+            ClientRequest::Ping { .. }
+            | ClientRequest::Ack { .. }
+            | ClientRequest::Forget { .. }
+            | ClientRequest::Bye => {
                 return Err(Some(Refusal::WrongClass));
             }
             _ => {}
@@ -159,13 +164,13 @@ fn data(server: &Server, receiver: &mut Receiver, session: Session) -> Result<()
 fn refuse(
     principals: &Principals,
     why: NotAdmitted,
-    say: impl FnOnce(&Answer<'_>) -> Result<(), Option<Refusal>>,
+    say: impl FnOnce(&ServerReply<'_>) -> Result<(), Option<Refusal>>,
 ) -> Result<(), Option<Refusal>> {
     match why {
         NotAdmitted::Here(refusal) => Err(Some(refusal)),
         NotAdmitted::Credentials(why) => {
             principals.refuse(&why);
-            say(&Answer::Refused { name: why.name(), sentence: &why.to_string() })
+            say(&ServerReply::Refused { name: why.name(), sentence: &why.to_string() })
         }
     }
 }
@@ -174,7 +179,7 @@ fn refuse(
 fn callbacks(
     server: &Server,
     receiver: &mut Receiver,
-    last: Option<Session>,
+    last: Option<SessionNumber>,
     (known, credentials): (&Known<'_>, &[u8]),
 ) -> Result<(), Option<Refusal>> {
     receiver.stream().socket().set_write_timeout(Some(HEARING)).map_err(|_| None)?;
@@ -202,30 +207,30 @@ fn callbacks(
 fn hear(
     server: &Server,
     receiver: &mut Receiver,
-    (session, callback): (Session, &Callback),
+    (session, callback): (SessionNumber, &Callback),
 ) -> Result<(), Option<Refusal>> {
     let is_asked = AtomicBool::new(false);
     let mut is_new = true;
     thread::scope(|scope| {
         loop {
             let head = receiver.next(None, WHOLE).map_err(refusal)?;
-            match Request::read(&head, receiver.body())? {
+            match ClientRequest::read(&head, receiver.body())? {
                 // Nobody waits for a session that was told nothing yet.
                 request if request.is_small() && std::mem::take(&mut is_new) => {
                     callback.send(&answer(server, session, (&head, receiver.body())));
                 }
-                Request::Ping { stamp } => {
+                ClientRequest::Ping { stamp } => {
                     server.tally.add(Count::Pings, 1);
                     let left_ms = server.coherence.renew(session).ok_or(Refusal::SessionOver)?;
-                    callback.say(&Answer::Alive { stamp, left_ms });
+                    callback.say(&ServerReply::Alive { stamp, left_ms });
                 }
-                Request::Ack { number } => server.coherence.acknowledge(session, number),
-                Request::Forget { object, count } => server.export.forget(session, object, count),
-                Request::Bye => {
+                ClientRequest::Ack { number } => server.coherence.acknowledge(session, number),
+                ClientRequest::Forget { object, count } => server.export.forget(session, object, count),
+                ClientRequest::Bye => {
                     server.coherence.bye(session);
                     return Ok(());
                 }
-                Request::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
+                ClientRequest::Hello { .. } => return Err(Some(Refusal::HelloOutOfTurn)),
                 request if request.is_small() && !is_asked.swap(true, Ordering::AcqRel) => {
                     // It may wait for another client, which waits for an acknowledgement that comes here.
                     let (body, is_asked) = (receiver.body().to_vec(), &is_asked);
@@ -245,16 +250,16 @@ fn hear(
 
 /// Answer to a question on the callback connection: a session's first, for which another connection would be
 /// expensive.
-fn answer(server: &Server, session: Session, (head, body): (&Head, &[u8])) -> Vec<u8> {
+fn answer(server: &Server, session: SessionNumber, (head, body): (&MessageHead, &[u8])) -> Vec<u8> {
     let mut out = Vec::new();
-    let served = Request::read(head, body)
+    let served = ClientRequest::read(head, body)
         .map_err(No::from)
         .and_then(|request| server.export.serve(session, &request, &mut out));
     served.map_or_else(|no| not_done(server, no), |()| out)
 }
 
-fn welcome(server: &Server, session: Session) -> Answer<'static> {
-    Answer::Welcome { boot: server.boot, session, term_ms: server.term_ms }
+fn welcome(server: &Server, session: SessionNumber) -> ServerReply<'static> {
+    ServerReply::Welcome { boot: server.boot, session, term_ms: server.term_ms }
 }
 
 fn send(receiver: &Receiver, bytes: &[u8]) -> Result<(), Option<Refusal>> {
@@ -271,7 +276,7 @@ fn not_done(server: &Server, no: No) -> Vec<u8> {
         }
     };
     let mut out = Vec::new();
-    Answer::Error { errno: (errno as i32).unsigned_abs(), refusal }.put(&mut out);
+    ServerReply::Error { errno: (errno as i32).unsigned_abs(), refusal }.put(&mut out);
     out
 }
 

@@ -10,9 +10,10 @@ use super::counters::{Count, Tally};
 use super::guard::Guard;
 use super::objects::{Object, Objects, ROOT, attributes, by_name, open_name, permissions};
 use crate::frame::{
-    Answer, Attributes, Entries, Entry, Kind, MOST_SMALL_BYTES, Name, New, Request, Space, Times, Way, What,
+    Attributes, BreakScope, ClientRequest, DirectoryEntry, Entries, FileName, FileType, MOST_SMALL_BYTES,
+    New, ServerReply, Space, TimeUpdate, Way,
 };
-use crate::lease::{Key, Object as Number, Session};
+use crate::lease::{Key, ObjectNumber, SessionNumber};
 use nix::errno::Errno;
 use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, RenameFlags, openat2, readlinkat, renameat2};
 use nix::sys::stat::{UtimensatFlags, mkdirat, utimensat};
@@ -29,11 +30,11 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Change of names in a directory.
-pub(super) const NAMES: What = What { contents: false, names: true };
+pub(super) const NAMES: BreakScope = BreakScope { contents: false, names: true };
 /// Change of bytes of a file.
-pub(super) const CONTENTS: What = What { contents: true, names: false };
+pub(super) const CONTENTS: BreakScope = BreakScope { contents: true, names: false };
 /// Change of attributes alone.
-pub(super) const ATTRIBUTES: What = What { contents: false, names: false };
+pub(super) const ATTRIBUTES: BreakScope = BreakScope { contents: false, names: false };
 
 /// Bit in the mode shown to a session: it may read the file.
 const READABLE: u16 = 0o400;
@@ -62,61 +63,66 @@ impl Export {
 
     /// Carries out a request, and appends the answer to `out`. Requests that belong on other connections or to other
     /// times are answered like unknown ones.
-    pub(super) fn serve(&self, session: Session, request: &Request<'_>, out: &mut Vec<u8>) -> Result<(), No> {
+    pub(super) fn serve(
+        &self,
+        session: SessionNumber,
+        request: &ClientRequest<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<(), No> {
         self.allow(session, request)?;
-        let told = |told: Told| Answer::Attributes { attributes: told.0, leased: told.1, contents: &[] };
+        let told = |told: Told| ServerReply::Attributes { attributes: told.0, leased: told.1, contents: &[] };
         let answer = match *request {
-            Request::Read { object, offset, length } => {
+            ClientRequest::Read { object, offset, length } => {
                 return self.read(session, object, offset, length, out);
             }
-            Request::List { directory, cookie, most_bytes } => {
+            ClientRequest::List { directory, cookie, most_bytes } => {
                 return self.list(session, directory, cookie, most_bytes, out);
             }
-            Request::ReadLink { object } => return self.read_link(session, object, out),
-            Request::Why { object, name } => {
+            ClientRequest::ReadLink { object } => return self.read_link(session, object, out),
+            ClientRequest::Why { object, name } => {
                 let guard = self.guard.as_ref().ok_or(Errno::EOPNOTSUPP)?;
                 let text = guard.why(session, object, name)?;
-                Answer::Bytes { bytes: text.as_bytes(), leased: false, end: true }.put(out);
+                ServerReply::Bytes { bytes: text.as_bytes(), leased: false, end: true }.put(out);
                 return Ok(());
             }
-            Request::Lookup { directory, name } => return self.lookup(session, (directory, name), out),
-            Request::Attributes { object } => told(self.attributes(session, object)?),
-            Request::SetAttributes { object, new } => told(self.set_attributes(session, object, &new)?),
-            Request::Space => Answer::Space(self.space()?),
-            Request::Write { object, offset, append, bytes } => {
+            ClientRequest::Lookup { directory, name } => return self.lookup(session, (directory, name), out),
+            ClientRequest::Attributes { object } => told(self.attributes(session, object)?),
+            ClientRequest::SetAttributes { object, new } => told(self.set_attributes(session, object, &new)?),
+            ClientRequest::Space => ServerReply::Space(self.space()?),
+            ClientRequest::Write { object, offset, append, bytes } => {
                 self.write(session, object, (!append).then_some(offset), bytes)?
             }
-            Request::Commit { object } => self.commit(object)?,
-            Request::Create { directory, name, mode, exclusive, truncate } => {
+            ClientRequest::Commit { object } => self.commit(object)?,
+            ClientRequest::Create { directory, name, mode, exclusive, truncate } => {
                 told(self.create(session, (directory, name), mode, (exclusive, truncate))?)
             }
-            Request::MakeDirectory { directory, name, mode } => {
+            ClientRequest::MakeDirectory { directory, name, mode } => {
                 told(self.make(session, (directory, name), |parent| {
                     Ok(mkdirat(parent, name.os(), permissions(mode))?)
                 })?)
             }
-            Request::SymLink { directory, name, target } => {
+            ClientRequest::SymLink { directory, name, target } => {
                 told(self.make(session, (directory, name), |parent| {
                     Ok(symlinkat(OsStr::from_bytes(target), parent, name.os())?)
                 })?)
             }
-            Request::Link { object, directory, name } => {
+            ClientRequest::Link { object, directory, name } => {
                 told(self.link(session, object, (directory, name))?)
             }
-            Request::Remove { directory, name } => {
+            ClientRequest::Remove { directory, name } => {
                 self.remove(session, (directory, name), UnlinkatFlags::NoRemoveDir)?
             }
-            Request::RemoveDirectory { directory, name } => {
+            ClientRequest::RemoveDirectory { directory, name } => {
                 self.remove(session, (directory, name), UnlinkatFlags::RemoveDir)?
             }
-            Request::Rename { from, name, to, new_name, way } => {
+            ClientRequest::Rename { from, name, to, new_name, way } => {
                 self.rename(session, (from, name), (to, new_name), way)?
             }
-            Request::Hello { .. }
-            | Request::Ping { .. }
-            | Request::Ack { .. }
-            | Request::Forget { .. }
-            | Request::Bye => {
+            ClientRequest::Hello { .. }
+            | ClientRequest::Ping { .. }
+            | ClientRequest::Ack { .. }
+            | ClientRequest::Forget { .. }
+            | ClientRequest::Bye => {
                 return Err(Errno::EPROTO.into());
             }
         };
@@ -124,14 +130,14 @@ impl Export {
         Ok(())
     }
 
-    fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
+    fn allow(&self, session: SessionNumber, request: &ClientRequest<'_>) -> Result<(), No> {
         self.guard.as_ref().map_or(Ok(()), |guard| guard.allow(session, request))
     }
 
     fn lookup(
         &self,
-        session: Session,
-        (directory, name): (Number, Name<'_>),
+        session: SessionNumber,
+        (directory, name): (ObjectNumber, FileName<'_>),
         out: &mut Vec<u8>,
     ) -> Result<(), No> {
         self.tally.add(Count::Lookups, 1);
@@ -143,11 +149,11 @@ impl Export {
                 let (attributes, its) = self.tell(session, (directory, name), path)?;
                 let mut room = [0; MOST_SMALL_BYTES];
                 let contents = if its { self.small(session, &attributes, &mut room) } else { &[] };
-                Answer::Attributes { attributes, leased: leased && its, contents }.put(out);
+                ServerReply::Attributes { attributes, leased: leased && its, contents }.put(out);
             }
             Err(No::Kernel(Errno::ENOENT)) => {
                 self.guard.as_ref().map_or(Ok(()), |guard| guard.sees(session, (directory, name)))?;
-                Answer::Absent { leased }.put(out);
+                ServerReply::Absent { leased }.put(out);
             }
             Err(no) => return Err(no),
         }
@@ -157,14 +163,17 @@ impl Export {
     /// Contents of a small file that the session may read: a client that looks up its name mostly reads it then. On
     /// any failure it is empty, and the error shows when they are asked for.
     /// error, and is found out when they are asked for.
-    fn small<'r>(&self, session: Session, told: &Attributes, room: &'r mut [u8]) -> &'r [u8] {
+    fn small<'r>(&self, session: SessionNumber, told: &Attributes, room: &'r mut [u8]) -> &'r [u8] {
         let fits = (1..=room.len() as u64).contains(&told.size);
-        if told.kind != Kind::File || !fits || told.mode & READABLE == 0 {
+        if told.kind != FileType::File || !fits || told.mode & READABLE == 0 {
             return &[];
         }
         let Attributes { object: number, .. } = *told;
         let mut read = || -> Result<usize, No> {
-            self.allow(session, &Request::Read { object: number, offset: 0, length: told.size as u32 })?;
+            self.allow(
+                session,
+                &ClientRequest::Read { object: number, offset: 0, length: told.size as u32 },
+            )?;
             let opened = self.objects.opened(&*self.objects.find(number)?)?;
             Ok(read_full(opened.reads()?, room, 0)?)
         };
@@ -174,7 +183,7 @@ impl Export {
         room.get(..length).filter(|bytes| bytes.len() as u64 == told.size).unwrap_or_default()
     }
 
-    fn attributes(&self, session: Session, number: Number) -> Result<Told, No> {
+    fn attributes(&self, session: SessionNumber, number: ObjectNumber) -> Result<Told, No> {
         self.tally.add(Count::Attributes, 1);
         let object = self.objects.find(number)?;
         let leased = self.coherence.ask(session, &[number])?;
@@ -182,13 +191,18 @@ impl Export {
     }
 
     /// Its present attributes, as shown to the session.
-    fn now(&self, session: Session, object: &Object) -> Result<Attributes, No> {
+    fn now(&self, session: SessionNumber, object: &Object) -> Result<Attributes, No> {
         let now = attributes(object, &self.objects.opened(object)?.path.metadata()?);
         self.guard.as_ref().map_or(Ok(now), |guard| guard.effective(session, object, now))
     }
 
     /// Tells the session of the object behind a descriptor.
-    fn tell(&self, session: Session, place: (Number, Name<'_>), path: File) -> Result<Told, No> {
+    fn tell(
+        &self,
+        session: SessionNumber,
+        place: (ObjectNumber, FileName<'_>),
+        path: File,
+    ) -> Result<Told, No> {
         let object = self.objects.tell(session, place, path)?;
         let told = self.coherence.ask(session, &[object.number]);
         let told = told.and_then(|leased| Ok((self.now(session, &object)?, leased)));
@@ -197,13 +211,13 @@ impl Export {
     }
 
     /// Counts that the session has forgotten an object.
-    pub(super) fn forget(&self, session: Session, number: Number, count: u64) {
+    pub(super) fn forget(&self, session: SessionNumber, number: ObjectNumber, count: u64) {
         if self.objects.forget(session, number, count) {
             self.coherence.release(session, number);
         }
     }
 
-    fn set_attributes(&self, session: Session, number: Number, new: &New) -> Result<Told, No> {
+    fn set_attributes(&self, session: SessionNumber, number: ObjectNumber, new: &New) -> Result<Told, No> {
         let object = self.objects.find(number)?;
         let what = if new.size.is_some() { CONTENTS } else { ATTRIBUTES };
         self.coherence.change(
@@ -220,12 +234,12 @@ impl Export {
         let opened = self.objects.opened(object)?;
         match (object.kind, new.size) {
             (_, None) => {}
-            (Kind::File, Some(size)) => opened.writes()?.set_len(size)?,
-            (Kind::Directory, Some(_)) => return Err(Errno::EISDIR.into()),
-            (Kind::Link, Some(_)) => return Err(Errno::EINVAL.into()),
+            (FileType::File, Some(size)) => opened.writes()?.set_len(size)?,
+            (FileType::Directory, Some(_)) => return Err(Errno::EISDIR.into()),
+            (FileType::Link, Some(_)) => return Err(Errno::EINVAL.into()),
         }
-        let times = (new.atime, new.mtime) != (Times::Kept, Times::Kept);
-        if object.kind == Kind::Link && new.mode.is_some() {
+        let times = (new.atime, new.mtime) != (TimeUpdate::Kept, TimeUpdate::Kept);
+        if object.kind == FileType::Link && new.mode.is_some() {
             return Err(Errno::EOPNOTSUPP.into());
         }
         if let Some(mode) = new.mode {
@@ -239,11 +253,11 @@ impl Export {
         Ok(())
     }
 
-    fn read_link(&self, session: Session, number: Number, out: &mut Vec<u8>) -> Result<(), No> {
-        let object = self.of_kind(number, Kind::Link)?;
+    fn read_link(&self, session: SessionNumber, number: ObjectNumber, out: &mut Vec<u8>) -> Result<(), No> {
+        let object = self.of_kind(number, FileType::Link)?;
         let leased = self.coherence.ask(session, &[number])?;
         let target = readlinkat(&self.objects.opened(&object)?.path, "")?;
-        Answer::Bytes { bytes: target.as_bytes(), leased, end: true }.put(out);
+        ServerReply::Bytes { bytes: target.as_bytes(), leased, end: true }.put(out);
         Ok(())
     }
 
@@ -262,17 +276,17 @@ impl Export {
 
     fn read(
         &self,
-        session: Session,
-        number: Number,
+        session: SessionNumber,
+        number: ObjectNumber,
         offset: u64,
         length: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), No> {
-        let object = self.of_kind(number, Kind::File)?;
+        let object = self.of_kind(number, FileType::File)?;
         let leased = self.coherence.ask(session, &[number])?;
         let opened = self.objects.opened(&object)?;
         let file = opened.reads()?;
-        Answer::put_bytes(out, length, leased, |room| {
+        ServerReply::put_bytes(out, length, leased, |room| {
             let read = read_full(file, room, offset)?;
             self.tally.add(Count::Reads, 1);
             self.tally.add(Count::BytesRead, read as u64);
@@ -282,13 +296,13 @@ impl Export {
 
     fn write(
         &self,
-        session: Session,
-        number: Number,
+        session: SessionNumber,
+        number: ObjectNumber,
         offset: Option<u64>,
         bytes: &[u8],
-    ) -> Result<Answer<'static>, No> {
-        let object = self.of_kind(number, Kind::File)?;
-        let write = || -> Result<Answer<'static>, No> {
+    ) -> Result<ServerReply<'static>, No> {
+        let object = self.of_kind(number, FileType::File)?;
+        let write = || -> Result<ServerReply<'static>, No> {
             let opened = self.objects.opened(&object)?;
             let written = match offset {
                 // A full disk may take a part, which is reported; the rest is then asked for again, and is an error.
@@ -304,19 +318,19 @@ impl Export {
             };
             self.tally.add(Count::Writes, 1);
             self.tally.add(Count::BytesWritten, written.0 as u64);
-            Ok(Answer::Written { length: u32::try_from(written.0).unwrap_or(u32::MAX), end: written.1 })
+            Ok(ServerReply::Written { length: u32::try_from(written.0).unwrap_or(u32::MAX), end: written.1 })
         };
         self.coherence.change(session, || Ok(vec![(number, CONTENTS)]), write)
     }
 
-    fn commit(&self, number: Number) -> Result<Answer<'static>, No> {
+    fn commit(&self, number: ObjectNumber) -> Result<ServerReply<'static>, No> {
         self.tally.add(Count::Commits, 1);
         let object = self.objects.find(number)?;
         let opened = self.objects.opened(&object)?;
         match object.kind {
-            Kind::Directory => File::open(opened.link())?.sync_all()?,
-            Kind::File => opened.writes().or_else(|_| opened.reads())?.sync_data()?,
-            Kind::Link => return Err(Errno::EINVAL.into()),
+            FileType::Directory => File::open(opened.link())?.sync_all()?,
+            FileType::File => opened.writes().or_else(|_| opened.reads())?.sync_data()?,
+            FileType::Link => return Err(Errno::EINVAL.into()),
         }
         if object.is_new.swap(false, Ordering::Relaxed) {
             let synced = self
@@ -325,13 +339,13 @@ impl Export {
                 .and_then(|parent| Ok(File::open(self.objects.opened(&parent)?.link())?.sync_all()?));
             synced.inspect_err(|_| object.is_new.store(true, Ordering::Relaxed))?;
         }
-        Ok(Answer::Done)
+        Ok(ServerReply::Done)
     }
 
     fn create(
         &self,
-        session: Session,
-        place: (Number, Name<'_>),
+        session: SessionNumber,
+        place: (ObjectNumber, FileName<'_>),
         mode: u16,
         (exclusive, truncate): (bool, bool),
     ) -> Result<Told, No> {
@@ -346,11 +360,11 @@ impl Export {
             Err(error) => Err(error.into()),
         })?;
         let number = told.0.object;
-        if was_there && truncate && told.0.kind == Kind::File {
+        if was_there && truncate && told.0.kind == FileType::File {
             // Under another of its names fewer rights may hold.
             let new = New { size: Some(0), ..New::default() };
             let emptied = self
-                .allow(session, &Request::SetAttributes { object: number, new })
+                .allow(session, &ClientRequest::SetAttributes { object: number, new })
                 .and_then(|()| self.set_attributes(session, number, &new));
             return emptied.inspect_err(|_| self.forget(session, number, 1));
         }
@@ -363,8 +377,8 @@ impl Export {
     /// Makes an object in a directory by `make`; then tells of it.
     fn make(
         &self,
-        session: Session,
-        (directory, name): (Number, Name<'_>),
+        session: SessionNumber,
+        (directory, name): (ObjectNumber, FileName<'_>),
         make: impl FnOnce(&File) -> Result<(), No>,
     ) -> Result<Told, No> {
         let parent = self.objects.find(directory)?;
@@ -384,9 +398,9 @@ impl Export {
 
     fn link(
         &self,
-        session: Session,
-        number: Number,
-        (directory, name): (Number, Name<'_>),
+        session: SessionNumber,
+        number: ObjectNumber,
+        (directory, name): (ObjectNumber, FileName<'_>),
     ) -> Result<Told, No> {
         let (object, parent) = (self.objects.find(number)?, self.objects.find(directory)?);
         self.coherence.change(
@@ -406,7 +420,7 @@ impl Export {
     }
 
     /// The object that has a name now, if a session knows it.
-    fn named(&self, (directory, name): (Number, Name<'_>)) -> Result<Option<Arc<Object>>, No> {
+    fn named(&self, (directory, name): (ObjectNumber, FileName<'_>)) -> Result<Option<Arc<Object>>, No> {
         let parent = self.objects.find(directory)?;
         let parent = self.objects.opened(&parent)?;
         self.objects.known(&open_name(&parent.path, name)?)
@@ -414,10 +428,10 @@ impl Export {
 
     fn remove(
         &self,
-        session: Session,
-        place: (Number, Name<'_>),
+        session: SessionNumber,
+        place: (ObjectNumber, FileName<'_>),
         flag: UnlinkatFlags,
-    ) -> Result<Answer<'static>, No> {
+    ) -> Result<ServerReply<'static>, No> {
         let parent = self.objects.find(place.0)?;
         self.coherence.change(
             session,
@@ -428,18 +442,18 @@ impl Export {
                 let kept = object.as_deref().map(|object| self.objects.opened(object)).transpose()?;
                 unlinkat(&self.objects.opened(&parent)?.path, place.1.os(), flag)?;
                 self.may_be_gone(object.as_deref(), kept.is_some());
-                Ok(Answer::Done)
+                Ok(ServerReply::Done)
             },
         )
     }
 
     fn rename(
         &self,
-        session: Session,
-        from: (Number, Name<'_>),
-        to: (Number, Name<'_>),
+        session: SessionNumber,
+        from: (ObjectNumber, FileName<'_>),
+        to: (ObjectNumber, FileName<'_>),
         way: Way,
-    ) -> Result<Answer<'static>, No> {
+    ) -> Result<ServerReply<'static>, No> {
         let (old, new) = (self.objects.find(from.0)?, self.objects.find(to.0)?);
         let replaced = || match self.named(to) {
             Err(No::Kernel(Errno::ENOENT)) => Ok(None),
@@ -479,13 +493,13 @@ impl Export {
                     }
                     (other, _) => self.may_be_gone(other.as_deref(), kept.is_some()),
                 }
-                Ok(Answer::Done)
+                Ok(ServerReply::Done)
             },
         )
     }
 
     /// Parts of an object to break when its name changes: its bytes, too, if the name decides who may read them.
-    const fn of_moved(&self) -> What {
+    const fn of_moved(&self) -> BreakScope {
         if self.guard.is_some() { CONTENTS } else { ATTRIBUTES }
     }
 
@@ -499,7 +513,7 @@ impl Export {
     /// Handles a name that somebody past us gave to an object, or took: decisions made by its names are void, and for
     /// a moved directory those about everything below it.
     pub(super) fn has_other_names(&self, object: &Object, moved: bool) {
-        if moved || object.kind != Kind::Directory {
+        if moved || object.kind != FileType::Directory {
             self.has_moved(Some(object));
         }
     }
@@ -508,7 +522,7 @@ impl Export {
     pub(super) fn forget_all(&self) {
         match &self.guard {
             Some(guard) => guard.moved(None, &self.coherence),
-            None => self.coherence.say_to_all(&Answer::Changed),
+            None => self.coherence.say_to_all(&ServerReply::Changed),
         }
     }
 
@@ -517,21 +531,21 @@ impl Export {
         let Some(object) = object.filter(|_| is_open) else { return };
         let names = self.objects.opened(object).and_then(|opened| Ok(opened.path.metadata()?));
         let names = names.map_or(0, |metadata| std::os::unix::fs::MetadataExt::nlink(&metadata));
-        if names == 0 || object.kind == Kind::Directory {
+        if names == 0 || object.kind == FileType::Directory {
             object.lost_its_names();
         }
     }
 
     fn list(
         &self,
-        session: Session,
-        directory: Number,
+        session: SessionNumber,
+        directory: ObjectNumber,
         cookie: u64,
         most_bytes: u32,
         out: &mut Vec<u8>,
     ) -> Result<(), No> {
         self.tally.add(Count::Lists, 1);
-        let object = self.of_kind(directory, Kind::Directory)?;
+        let object = self.of_kind(directory, FileType::Directory)?;
         let leased = self.coherence.ask(session, &[directory])?;
         let opened = self.objects.opened(&object)?;
         let mut found = Vec::new();
@@ -541,22 +555,22 @@ impl Export {
         found.sort_unstable_by_key(|(next, _, _)| *next);
         let (mut entries, mut end) = (Entries::default(), true);
         for (cookie, kind, name) in &found {
-            let Ok(name) = Name::of(name) else { continue };
-            end = entries.add(&Entry { cookie: *cookie, kind: *kind, name }, most_bytes);
+            let Ok(name) = FileName::of(name) else { continue };
+            end = entries.add(&DirectoryEntry { cookie: *cookie, kind: *kind, name }, most_bytes);
             if !end {
                 break;
             }
         }
-        Answer::Entries { bytes: entries.bytes(), leased, end }.put(out);
+        ServerReply::Entries { bytes: entries.bytes(), leased, end }.put(out);
         Ok(())
     }
 
-    fn of_kind(&self, number: Number, kind: Kind) -> Result<Arc<Object>, No> {
+    fn of_kind(&self, number: ObjectNumber, kind: FileType) -> Result<Arc<Object>, No> {
         let object = self.objects.find(number)?;
         match (object.kind, kind) {
             (is, wanted) if is == wanted => Ok(object),
-            (Kind::Directory, _) => Err(Errno::EISDIR.into()),
-            (_, Kind::Directory) => Err(Errno::ENOTDIR.into()),
+            (FileType::Directory, _) => Err(Errno::EISDIR.into()),
+            (_, FileType::Directory) => Err(Errno::ENOTDIR.into()),
             _ => Err(Errno::EINVAL.into()),
         }
     }
@@ -566,7 +580,7 @@ impl Export {
 fn with<const N: usize, const M: usize>(
     keys: [Key; N],
     objects: [Option<&Object>; M],
-    what: What,
+    what: BreakScope,
 ) -> Vec<Key> {
     let objects = objects.into_iter().flatten().map(|object| (object.number, what));
     keys.into_iter().chain(objects).collect()
@@ -575,11 +589,11 @@ fn with<const N: usize, const M: usize>(
 /// An entry with its cookie, if it is exported. Entries are listed in the order of a hash of their names. It does not
 /// change when others come and go, so a reader that continues behind a cookie sees each lasting name once. Of two
 /// names with the same hash, of 62 bits, both would be listed together or the second not at all.
-fn listed(entry: &DirEntry) -> impl Iterator<Item = (u64, Kind, Vec<u8>)> + use<> {
+fn listed(entry: &DirEntry) -> impl Iterator<Item = (u64, FileType, Vec<u8>)> + use<> {
     let kind = entry.file_type().ok().and_then(|kind| match kind {
-        kind if kind.is_file() => Some(Kind::File),
-        kind if kind.is_dir() => Some(Kind::Directory),
-        kind if kind.is_symlink() => Some(Kind::Link),
+        kind if kind.is_file() => Some(FileType::File),
+        kind if kind.is_dir() => Some(FileType::Directory),
+        kind if kind.is_symlink() => Some(FileType::Link),
         _ => None,
     });
     let name = entry.file_name().as_bytes().to_vec();
@@ -604,10 +618,10 @@ fn read_full(file: &File, room: &mut [u8], offset: u64) -> io::Result<usize> {
     Ok(filled)
 }
 
-fn time(times: Times) -> TimeSpec {
+fn time(times: TimeUpdate) -> TimeSpec {
     match times {
-        Times::Kept => TimeSpec::UTIME_OMIT,
-        Times::Now => TimeSpec::UTIME_NOW,
-        Times::At(moment) => TimeSpec::new(moment.s, moment.ns.into()),
+        TimeUpdate::Kept => TimeSpec::UTIME_OMIT,
+        TimeUpdate::Now => TimeSpec::UTIME_NOW,
+        TimeUpdate::At(moment) => TimeSpec::new(moment.s, moment.ns.into()),
     }
 }

@@ -13,11 +13,11 @@ use super::coherence::Coherence;
 use super::counters::{Count, Tally};
 use super::objects::{Object, Objects, Path, ROOT};
 use super::principals::{Principal, Principals};
-use crate::frame::{Attributes, Kind, Name, New, Request, Times, Way};
-use crate::lease::{Object as Number, Session};
+use crate::frame::{Attributes, ClientRequest, FileName, FileType, New, TimeUpdate, Way};
+use crate::lease::{ObjectNumber, SessionNumber};
 use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_credentials::audit::{About, DENIED, Outcome};
+use bakeoff_layers_credentials::audit::{AuditOutcome, DENIED, DecisionSubject};
 use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::operation::{Operation, Operations};
 use std::fmt::Write;
@@ -40,7 +40,7 @@ impl Guard {
 
     /// Refuses a request that the session may not make. Names that are looked up, and attributes, are checked once
     /// the object is known ([`sees`](Self::sees), [`effective`](Self::effective)).
-    pub(super) fn allow(&self, session: Session, request: &Request<'_>) -> Result<(), No> {
+    pub(super) fn allow(&self, session: SessionNumber, request: &ClientRequest<'_>) -> Result<(), No> {
         use Operation::{Create, List, Read, Remove, Write};
         let who = self.principals.of(session)?;
         let needs = |object, operation| self.needs(&who, object, |_| Operations::of(&[operation])).map(drop);
@@ -48,29 +48,30 @@ impl Guard {
             self.needs_at(&who, (directory, name), Operations::of(operations))
         };
         match *request {
-            Request::Read { object, .. } | Request::ReadLink { object } => needs(object, Read),
-            Request::List { directory, .. } => needs(directory, List),
-            Request::Write { object, bytes, .. } => {
+            ClientRequest::Read { object, .. } | ClientRequest::ReadLink { object } => needs(object, Read),
+            ClientRequest::List { directory, .. } => needs(directory, List),
+            ClientRequest::Write { object, bytes, .. } => {
                 let (object, rights) = self.needs(&who, object, |_| Operations::of(&[Write]))?;
                 self.counts(&who, &object, rights, bytes.len() as u64)
             }
-            Request::Commit { object } => self.needs(&who, object, something).map(drop),
-            Request::SetAttributes { object, new } => {
+            ClientRequest::Commit { object } => self.needs(&who, object, something).map(drop),
+            ClientRequest::SetAttributes { object, new } => {
                 self.needs(&who, object, |may| setting(&new, may)).map(drop)
             }
-            Request::Create { directory, name, truncate: true, .. } => at(directory, name, &[Create, Write]),
-            Request::Create { directory, name, .. }
-            | Request::MakeDirectory { directory, name, .. }
-            | Request::SymLink { directory, name, .. } => at(directory, name, &[Create]),
+            ClientRequest::Create { directory, name, truncate: true, .. } => {
+                at(directory, name, &[Create, Write])
+            }
+            ClientRequest::Create { directory, name, .. }
+            | ClientRequest::MakeDirectory { directory, name, .. }
+            | ClientRequest::SymLink { directory, name, .. } => at(directory, name, &[Create]),
             // Another name is as good as a copy, and takes the others away from sessions that may not use it.
-            Request::Link { object, directory, name } => {
+            ClientRequest::Link { object, directory, name } => {
                 self.needs(&who, object, |_| Operations::of(&[Read, Remove]))?;
                 at(directory, name, &[Create])
             }
-            Request::Remove { directory, name } | Request::RemoveDirectory { directory, name } => {
-                at(directory, name, &[Remove])
-            }
-            Request::Rename { from, name, to, new_name, way } => {
+            ClientRequest::Remove { directory, name }
+            | ClientRequest::RemoveDirectory { directory, name } => at(directory, name, &[Remove]),
+            ClientRequest::Rename { from, name, to, new_name, way } => {
                 self.may_rename(&who, (from, name), (to, new_name), way)
             }
             _ => Ok(()),
@@ -78,7 +79,11 @@ impl Guard {
     }
 
     /// Checks the right to replace the object that has the new name. Asked while nobody else can change the name.
-    pub(super) fn may_replace(&self, session: Session, place: (Number, Name<'_>)) -> Result<(), No> {
+    pub(super) fn may_replace(
+        &self,
+        session: SessionNumber,
+        place: (ObjectNumber, FileName<'_>),
+    ) -> Result<(), No> {
         let who = self.principals.of(session)?;
         self.needs_at(&who, place, Operations::of(&[Operation::Remove]))
     }
@@ -86,7 +91,7 @@ impl Guard {
     /// Attributes of an object as shown to the session, if it may see the object.
     pub(super) fn effective(
         &self,
-        session: Session,
+        session: SessionNumber,
         object: &Object,
         told: Attributes,
     ) -> Result<Attributes, No> {
@@ -96,7 +101,7 @@ impl Guard {
         let is_told = may != Operations::NONE || object.number == ROOT || {
             let rules = self.principals.rules();
             let leads = |path: &Path| who.grant.leads(&rules.acl, path);
-            object.kind == Kind::Directory && self.objects.paths(object)?.iter().any(leads)
+            object.kind == FileType::Directory && self.objects.paths(object)?.iter().any(leads)
         };
         if is_told {
             return Ok(Attributes { mode: mode(object.kind, may, told.mode), ..told });
@@ -105,7 +110,11 @@ impl Guard {
     }
 
     /// Refuses unless the session may know that a name does not exist.
-    pub(super) fn sees(&self, session: Session, (directory, name): (Number, Name<'_>)) -> Result<(), No> {
+    pub(super) fn sees(
+        &self,
+        session: SessionNumber,
+        (directory, name): (ObjectNumber, FileName<'_>),
+    ) -> Result<(), No> {
         let who = self.principals.of(session)?;
         let path = self.objects.below(directory, name.bytes())?;
         let rules = self.principals.rules();
@@ -117,7 +126,12 @@ impl Guard {
     }
 
     /// Explains the decisions on an object, or a name in a directory: a line for each operation.
-    pub(super) fn why(&self, session: Session, number: Number, name: Option<Name<'_>>) -> Result<String, No> {
+    pub(super) fn why(
+        &self,
+        session: SessionNumber,
+        number: ObjectNumber,
+        name: Option<FileName<'_>>,
+    ) -> Result<String, No> {
         let who = self.principals.of(session)?;
         let paths = match name {
             Some(name) => vec![self.objects.below(number, name.bytes())?],
@@ -148,7 +162,7 @@ impl Guard {
     /// about everything below it, and all sessions are told.
     pub(super) fn moved(&self, object: Option<&Object>, coherence: &Coherence) {
         match object {
-            Some(object) if object.kind != Kind::Directory => self.principals.void(object.number),
+            Some(object) if object.kind != FileType::Directory => self.principals.void(object.number),
             _ => self.principals.rules_changed(coherence),
         }
     }
@@ -158,7 +172,7 @@ impl Guard {
     fn needs(
         &self,
         who: &Principal,
-        object: Number,
+        object: ObjectNumber,
         asked: impl FnOnce(Operations) -> Operations,
     ) -> Result<(Arc<Object>, Rights), No> {
         let object = self.objects.find(object)?;
@@ -174,7 +188,7 @@ impl Guard {
     fn needs_at(
         &self,
         who: &Principal,
-        (directory, name): (Number, Name<'_>),
+        (directory, name): (ObjectNumber, FileName<'_>),
         asked: Operations,
     ) -> Result<(), No> {
         let path = self.objects.below(directory, name.bytes())?;
@@ -184,8 +198,8 @@ impl Guard {
             return Err(self.refuse(who, &[path], (asked, rights), Refusal::Denied));
         }
         let first = asked.each().next().and_then(|first| who.grant.line(&rules.acl, &path, first));
-        let outcome = Outcome::Allowed { line: first.unwrap_or(0) as u64 };
-        Ok(self.principals.decided(who, &rules, || About::Object {
+        let outcome = AuditOutcome::Allowed { line: first.unwrap_or(0) as u64 };
+        Ok(self.principals.decided(who, &rules, || DecisionSubject::Object {
             paths: vec![path],
             asked,
             rights,
@@ -207,8 +221,8 @@ impl Guard {
             (true, Refusal::Denied) => "unseen",
             (true, other) => other.name(),
         };
-        let outcome = Outcome::Refused { refusal: name.into() };
-        let about = || About::Object { paths: paths.to_vec(), asked, rights, outcome };
+        let outcome = AuditOutcome::Refused { refusal: name.into() };
+        let about = || DecisionSubject::Object { paths: paths.to_vec(), asked, rights, outcome };
         let written = self.principals.decided(who, &self.principals.rules(), about);
         written.err().unwrap_or(refusal).into()
     }
@@ -225,8 +239,8 @@ impl Guard {
         let paths = self.objects.paths(object)?;
         let all = Rights { operations: Operations::ALL, most_bytes: None };
         let rights = paths.iter().map(|path| who.grant.rights(&rules.acl, path)).fold(all, least);
-        let (asked, outcome) = (Operations::NONE, Outcome::Allowed { line: 0 });
-        self.principals.decided(who, &rules, || About::Object { paths, asked, rights, outcome })?;
+        let (asked, outcome) = (Operations::NONE, AuditOutcome::Allowed { line: 0 });
+        self.principals.decided(who, &rules, || DecisionSubject::Object { paths, asked, rights, outcome })?;
         ticket.keep(rights, Some(who.grant.expires_unix_s), || true);
         Ok(rights)
     }
@@ -247,13 +261,13 @@ impl Guard {
     fn may_rename(
         &self,
         who: &Principal,
-        from: (Number, Name<'_>),
-        to: (Number, Name<'_>),
+        from: (ObjectNumber, FileName<'_>),
+        to: (ObjectNumber, FileName<'_>),
         way: Way,
     ) -> Result<(), No> {
         use Operation::{Create, List, Read, Remove};
         let acl = self.principals.rules().acl;
-        let look = |(directory, name): (Number, Name<'_>)| -> Result<_, No> {
+        let look = |(directory, name): (ObjectNumber, FileName<'_>)| -> Result<_, No> {
             let path = self.objects.below(directory, name.bytes())?;
             let rights = who.grant.rights(&acl, &path);
             match acl.has_rules_below(&path) {
@@ -263,7 +277,7 @@ impl Guard {
         };
         let (old, new) = (look(from)?, look(to)?);
         // Rights needed where a name goes: also to read it, if the new name gives more or other rights.
-        let needs = |place: (Number, Name<'_>), gives: Operations, has: Operations, gets: bool| {
+        let needs = |place: (ObjectNumber, FileName<'_>), gives: Operations, has: Operations, gets: bool| {
             let gains = from.0 != to.0 || !gives.is_within(has);
             let read: &[Operation] = if gains { &[Read, List] } else { &[] };
             let create: &[Operation] = if gets { &[Create] } else { &[] };
@@ -281,8 +295,8 @@ impl Guard {
 /// that a writer may set times to now.
 fn setting(new: &New, may: Operations) -> Operations {
     use Operation::{Attributes, Write};
-    let at = |times: Times| matches!(times, Times::At(_));
-    let now = [new.atime, new.mtime].contains(&Times::Now);
+    let at = |times: TimeUpdate| matches!(times, TimeUpdate::At(_));
+    let now = [new.atime, new.mtime].contains(&TimeUpdate::Now);
     let attributes = new.mode.is_some() || at(new.atime) || at(new.mtime);
     let attributes = attributes || (now && !may.has(Write) && may.has(Attributes));
     let write = new.size.is_some() || (now && !attributes);
@@ -301,17 +315,19 @@ fn least(one: Rights, other: Rights) -> Rights {
 }
 
 /// Rights as permission bits of the owner. Any directory that is shown can be searched for names.
-fn mode(kind: Kind, may: Operations, mode: u16) -> u16 {
+fn mode(kind: FileType, may: Operations, mode: u16) -> u16 {
     use Operation::{Create, List, Read, Remove, Write};
     let bit = |so: bool, bit: u16| if so { bit } else { 0 };
     match kind {
-        Kind::File => {
+        FileType::File => {
             bit(may.has(Read), 0o400)
                 | bit(may.has(Write), 0o200)
                 | bit(may.has(Read) && mode & 0o111 != 0, 0o100)
         }
-        Kind::Directory => bit(may.has(List), 0o400) | bit(may.has(Create) || may.has(Remove), 0o200) | 0o100,
-        Kind::Link => 0o777,
+        FileType::Directory => {
+            bit(may.has(List), 0o400) | bit(may.has(Create) || may.has(Remove), 0o200) | 0o100
+        }
+        FileType::Link => 0o777,
     }
 }
 
@@ -326,14 +342,14 @@ mod tests {
     #[test]
     fn permission_bits_say_what_may_be_done() {
         let table = [
-            (Kind::File, "read", 0o755, 0o500),
-            (Kind::File, "read,write", 0o644, 0o600),
-            (Kind::File, "write", 0o755, 0o200),
-            (Kind::File, "list,create,remove", 0o777, 0),
-            (Kind::Directory, "list", 0o777, 0o500),
-            (Kind::Directory, "read", 0o777, 0o100),
-            (Kind::Directory, "create", 0o1777, 0o300),
-            (Kind::Directory, "all", 0o000, 0o700),
+            (FileType::File, "read", 0o755, 0o500),
+            (FileType::File, "read,write", 0o644, 0o600),
+            (FileType::File, "write", 0o755, 0o200),
+            (FileType::File, "list,create,remove", 0o777, 0),
+            (FileType::Directory, "list", 0o777, 0o500),
+            (FileType::Directory, "read", 0o777, 0o100),
+            (FileType::Directory, "create", 0o1777, 0o300),
+            (FileType::Directory, "all", 0o000, 0o700),
         ];
         for (kind, words, true_mode, told) in table {
             assert_eq!(mode(kind, of(words), true_mode), told, "{kind:?} {words}");
@@ -344,8 +360,8 @@ mod tests {
     fn setting_needs_the_right_for_each_part() {
         let size = New { size: Some(0), ..New::default() };
         let bits = New { mode: Some(0o600), ..New::default() };
-        let touched = New { atime: Times::Now, mtime: Times::Now, ..New::default() };
-        let dated = New { mtime: Times::At(crate::frame::Moment { s: 1, ns: 0 }), ..New::default() };
+        let touched = New { atime: TimeUpdate::Now, mtime: TimeUpdate::Now, ..New::default() };
+        let dated = New { mtime: TimeUpdate::At(crate::frame::FileTime { s: 1, ns: 0 }), ..New::default() };
         let table = [
             (size, "write"),
             (bits, "attributes"),

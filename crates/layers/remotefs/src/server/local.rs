@@ -11,7 +11,7 @@ use super::export::{ATTRIBUTES, CONTENTS, NAMES};
 use super::objects::Object;
 use crate::lease::Key;
 use bakeoff_layers_base::daemon::degree::Degree;
-use bakeoff_sys::changes::{Change, Changes, Handle, Told};
+use bakeoff_sys::changes::{ChangeReport, Changes, Handle, InodeChange};
 use std::collections::HashMap;
 use std::fs::File;
 use std::io;
@@ -68,14 +68,14 @@ impl Resolved<'_> {
 }
 
 impl Server {
-    fn heard(&self, changes: &Changes, told: Vec<Told>) {
+    fn heard(&self, changes: &Changes, told: Vec<ChangeReport>) {
         let mut resolved = Resolved { changes, server: self, known: HashMap::new() };
         let mut keys = Vec::new();
         for told in told {
             match told {
-                Told::Change(change) if change.pid == std::process::id() => {}
-                Told::Change(change) => keys.extend(self.keys(change, &mut resolved)),
-                Told::Overflow => return self.export.forget_all(),
+                ChangeReport::Change(change) if change.pid == std::process::id() => {}
+                ChangeReport::Change(change) => keys.extend(self.keys(change, &mut resolved)),
+                ChangeReport::Overflow => return self.export.forget_all(),
             }
         }
         if !keys.is_empty() {
@@ -84,8 +84,8 @@ impl Server {
     }
 
     /// Parts of it that sessions may have cached; decisions about it are void.
-    fn keys(&self, change: Change, resolved: &mut Resolved<'_>) -> impl Iterator<Item = Key> + use<> {
-        let Change { contents, named, moved, object, directory, .. } = change;
+    fn keys(&self, change: InodeChange, resolved: &mut Resolved<'_>) -> impl Iterator<Item = Key> + use<> {
+        let InodeChange { contents, named, moved, object, directory, .. } = change;
         let directory = resolved.object(directory.filter(|_| named));
         let object = resolved.object(object);
         if let Some(object) = &object

@@ -20,13 +20,13 @@ use crate::network::is_for_tests;
 use crate::refusal::Refusal;
 use audit::Keep;
 use bakeoff_layers_base::daemon::degree::Degree;
-use bakeoff_layers_base::daemon::door::{self, Host, ListenError, listen};
+use bakeoff_layers_base::daemon::door::{self, ConnectionHandler, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::{STATUS_DELAY, watch_signals};
-use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusError, StatusFile, try_writing};
-use bakeoff_layers_credentials::Refusal as NotLetIn;
+use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::bundle::Bundles;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::notice::Notice;
 use bakeoff_layers_credentials::tls::Holder;
 use bakeoff_sys::privilege::Capability;
@@ -59,7 +59,7 @@ const OPEN_FILES: u64 = 40_000;
 const KEPT: [Capability; 3] = [Capability::DacOverride, Capability::DacReadSearch, Capability::Fowner];
 
 /// Options of the server.
-pub struct Options {
+pub struct ServerOptions {
     /// The directory.
     pub export: PathBuf,
     /// Address to listen on; without credentials on this machine, or in a test network.
@@ -77,7 +77,7 @@ pub struct Options {
 /// Identity of the server, and rules for its clients.
 pub struct Credentials {
     /// Name of the server.
-    pub name: Name,
+    pub name: PrincipalName,
     /// Its key, and the present leaf, which is read again and again.
     pub holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
     /// Bundles of the trusted domains.
@@ -127,9 +127,9 @@ pub enum ServeError {
     #[error("the server cannot prove that it is {name} ({}): {why}", why.name())]
     Unproven {
         /// Its name.
-        name: Name,
+        name: PrincipalName,
         /// The reason.
-        why: NotLetIn,
+        why: CredentialRefusal,
     },
     /// The access list is faulty.
     #[error("cannot use the access list {}: {error}", path.display())]
@@ -219,7 +219,7 @@ struct Server {
 ///
 /// # Errors
 /// It could not begin.
-pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
+pub fn serve(mut options: ServerOptions, ready: impl FnOnce(SocketAddr)) -> Result<(), ServeError> {
     if options.credentials.is_none() && !is_for_tests(options.listen) {
         return Err(ServeError::OpenNetwork(options.listen));
     }
@@ -231,7 +231,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
     let (changes, local) = local::listen(&options.export);
     if Uid::effective().is_root() {
         let status = options.status.clone();
-        Rights::least(&KEPT, move || try_writing(status.as_deref())).give_up()?;
+        DaemonRights::least(&KEPT, move || try_writing(status.as_deref())).give_up()?;
     }
     let (tell, hear) = channel();
     let principals =
@@ -263,7 +263,7 @@ pub fn serve(mut options: Options, ready: impl FnOnce(SocketAddr)) -> Result<(),
 
 impl Server {
     fn new(
-        options: &Options,
+        options: &ServerOptions,
         open_files: u64,
         (confined, local): (Degree, Degree),
         principals: Option<Arc<Principals>>,
@@ -309,7 +309,7 @@ impl Server {
     }
 }
 
-impl Host for Server {
+impl ConnectionHandler for Server {
     const MOST: usize = MOST_CONNECTIONS;
 
     fn connected(&self) -> &AtomicUsize {

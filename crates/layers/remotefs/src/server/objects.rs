@@ -11,8 +11,8 @@
 //! removed file that a client still knows keeps its descriptor, and thereby its bytes.
 
 use super::No;
-use crate::frame::{Attributes, Kind, Moment, Name};
-use crate::lease::{Object as Number, Session};
+use crate::frame::{Attributes, FileName, FileTime, FileType};
+use crate::lease::{ObjectNumber, SessionNumber};
 use crate::refusal::Refusal;
 use bakeoff_layers_base::locks::lock;
 use nix::errno::Errno;
@@ -31,7 +31,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
 /// The export's own number, at every start.
-pub(super) const ROOT: Number = 1;
+pub(super) const ROOT: ObjectNumber = 1;
 /// Limit on objects that one session may know: at some 300 bytes each, the memory that a client can make the server
 /// use.
 const MOST_OF_SESSION: usize = 1 << 20;
@@ -55,7 +55,7 @@ pub(super) fn by_name(flags: OFlag) -> OpenHow {
 }
 
 /// Opens a name in a directory for nothing.
-pub(super) fn open_name(directory: &File, name: Name<'_>) -> Result<File, No> {
+pub(super) fn open_name(directory: &File, name: FileName<'_>) -> Result<File, No> {
     let opened = openat2(directory, name.os(), by_name(OFlag::O_PATH));
     match opened {
         Ok(file) => Ok(file.into()),
@@ -84,11 +84,11 @@ impl Identity {
 /// An object with a number.
 #[derive(Debug)]
 pub(super) struct Object {
-    pub(super) number: Number,
-    pub(super) kind: Kind,
+    pub(super) number: ObjectNumber,
+    pub(super) kind: FileType,
     identity: Identity,
     /// Last known place: the parent's number, and the name there.
-    place: Mutex<(Number, OsString)>,
+    place: Mutex<(ObjectNumber, OsString)>,
     open: Mutex<Option<Arc<Opened>>>,
     used: AtomicU64,
     /// Whether it has no name any more: its descriptor is all that is left.
@@ -98,11 +98,11 @@ pub(super) struct Object {
 }
 
 impl Object {
-    pub(super) fn parent(&self) -> Number {
+    pub(super) fn parent(&self) -> ObjectNumber {
         lock(&self.place).0
     }
 
-    pub(super) fn moved(&self, parent: Number, name: Name<'_>) {
+    pub(super) fn moved(&self, parent: ObjectNumber, name: FileName<'_>) {
         *lock(&self.place) = (parent, name.os().to_owned());
     }
 
@@ -151,13 +151,13 @@ impl Opened {
 
 #[derive(Debug, Default)]
 struct Inner {
-    by_number: HashMap<Number, Known>,
-    by_inode: HashMap<(u64, u64), Number>,
+    by_number: HashMap<ObjectNumber, Known>,
+    by_inode: HashMap<(u64, u64), ObjectNumber>,
     /// Number of times that each session was told of each object.
-    told: HashMap<Session, HashMap<Number, u64>>,
+    told: HashMap<SessionNumber, HashMap<ObjectNumber, u64>>,
     /// Known names of inodes with several; a session's rights to one are the least of all.
-    linked: HashMap<(u64, u64), Vec<(Number, OsString)>>,
-    last: Number,
+    linked: HashMap<(u64, u64), Vec<(ObjectNumber, OsString)>>,
+    last: ObjectNumber,
 }
 
 #[derive(Debug)]
@@ -184,7 +184,7 @@ impl Objects {
         let metadata = root.metadata()?;
         let object = Object {
             number: ROOT,
-            kind: Kind::Directory,
+            kind: FileType::Directory,
             identity: Identity::of(&metadata),
             place: Mutex::new((ROOT, OsString::new())),
             open: Mutex::new(Some(Opened::new(root))),
@@ -201,7 +201,7 @@ impl Objects {
     }
 
     /// The object with this number.
-    pub(super) fn find(&self, number: Number) -> Result<Arc<Object>, No> {
+    pub(super) fn find(&self, number: ObjectNumber) -> Result<Arc<Object>, No> {
         let inner = lock(&self.inner);
         Ok(inner.by_number.get(&number).ok_or(Refusal::NoObject)?.object.clone())
     }
@@ -215,8 +215,8 @@ impl Objects {
     /// Tells the session of the object behind a descriptor, by this name in this directory.
     pub(super) fn tell(
         &self,
-        session: Session,
-        (parent, name): (Number, Name<'_>),
+        session: SessionNumber,
+        (parent, name): (ObjectNumber, FileName<'_>),
         path: File,
     ) -> Result<Arc<Object>, No> {
         let metadata = path.metadata()?;
@@ -240,7 +240,7 @@ impl Objects {
                 }
             };
             inner.told(session, &object)?;
-            if metadata.nlink() > 1 && kind != Kind::Directory {
+            if metadata.nlink() > 1 && kind != FileType::Directory {
                 let before = lock(&object.place).clone();
                 inner.is_linked(identity, before);
                 inner.is_linked(identity, (parent, name.os().to_owned()));
@@ -263,7 +263,7 @@ impl Objects {
         let (parent, name) = lock(&object.place).clone();
         let directory = self.find(parent)?;
         let directory = self.opened(&directory)?;
-        let name = Name::of(name.as_bytes()).map_err(|_| Refusal::NoObject)?;
+        let name = FileName::of(name.as_bytes()).map_err(|_| Refusal::NoObject)?;
         let path = open_name(&directory.path, name).map_err(|_| Refusal::NoObject)?;
         if Identity::of(&path.metadata()?) != object.identity {
             return Err(Refusal::NoObject.into());
@@ -282,7 +282,7 @@ impl Objects {
         if names == 0 {
             return Ok(vec![self.below(place.0, place.1.as_bytes())?]);
         }
-        let is_directory = object.kind == Kind::Directory;
+        let is_directory = object.kind == FileType::Directory;
         let key = (object.identity.device, object.identity.inode);
         let mut places =
             lock(&self.inner).linked.get(&key).filter(|_| !is_directory).cloned().unwrap_or_default();
@@ -301,7 +301,7 @@ impl Objects {
     }
 
     /// Path of a name in a directory, whether it exists or not.
-    pub(super) fn below(&self, mut directory: Number, name: &[u8]) -> Result<Path, No> {
+    pub(super) fn below(&self, mut directory: ObjectNumber, name: &[u8]) -> Result<Path, No> {
         let mut names = vec![name.to_vec()];
         while directory != ROOT {
             let object = self.find(directory)?;
@@ -317,17 +317,17 @@ impl Objects {
     }
 
     /// Whether a name leads to this inode.
-    fn leads(&self, parent: Number, name: &OsStr, to: Identity) -> bool {
+    fn leads(&self, parent: ObjectNumber, name: &OsStr, to: Identity) -> bool {
         let there = || -> Result<bool, No> {
             let parent = self.find(parent)?;
-            let path = open_name(&self.opened(&parent)?.path, Name::of(name.as_bytes())?)?;
+            let path = open_name(&self.opened(&parent)?.path, FileName::of(name.as_bytes())?)?;
             Ok(Identity::of(&path.metadata()?) == to)
         };
         there().unwrap_or(false)
     }
 
     /// Counts that the session has forgotten mentions of an object; returns whether it knows it no more.
-    pub(super) fn forget(&self, session: Session, number: Number, count: u64) -> bool {
+    pub(super) fn forget(&self, session: SessionNumber, number: ObjectNumber, count: u64) -> bool {
         let mut inner = lock(&self.inner);
         let Some(told) = inner.told.get_mut(&session) else { return false };
         let Some(times) = told.get_mut(&number) else { return false };
@@ -341,7 +341,7 @@ impl Objects {
     }
 
     /// Drops everything that the session knew.
-    pub(super) fn end(&self, session: Session) {
+    pub(super) fn end(&self, session: SessionNumber) {
         let mut inner = lock(&self.inner);
         for number in inner.told.remove(&session).into_iter().flat_map(HashMap::into_keys) {
             self.closed(inner.one_less(number));
@@ -400,7 +400,7 @@ impl Inner {
         (object.identity == identity).then(|| object.clone())
     }
 
-    fn told(&mut self, session: Session, object: &Arc<Object>) -> Result<(), No> {
+    fn told(&mut self, session: SessionNumber, object: &Arc<Object>) -> Result<(), No> {
         let number = object.number;
         let told = self.told.entry(session).or_default();
         if number == ROOT {
@@ -422,7 +422,7 @@ impl Inner {
 
     /// Notes a name of an inode with several. When too many are remembered all are forgotten: until they are looked
     /// up anew nobody may use them.
-    fn is_linked(&mut self, identity: Identity, place: (Number, OsString)) {
+    fn is_linked(&mut self, identity: Identity, place: (ObjectNumber, OsString)) {
         let key = (identity.device, identity.inode);
         if self.linked.len() >= MOST_LINKED && !self.linked.contains_key(&key) {
             self.linked.clear();
@@ -438,7 +438,7 @@ impl Inner {
     }
 
     /// Counts one session less for an object; returns the object, if that was the last.
-    fn one_less(&mut self, number: Number) -> Option<Arc<Object>> {
+    fn one_less(&mut self, number: ObjectNumber) -> Option<Arc<Object>> {
         let known = self.by_number.get_mut(&number)?;
         known.by = known.by.saturating_sub(1);
         if known.by > 0 {
@@ -454,19 +454,19 @@ impl Inner {
 }
 
 /// Its kind; other kinds are not exported.
-pub(super) fn kind(metadata: &Metadata) -> Result<Kind, Refusal> {
+pub(super) fn kind(metadata: &Metadata) -> Result<FileType, Refusal> {
     let kind = metadata.file_type();
     match (kind.is_file(), kind.is_dir(), kind.is_symlink()) {
-        (true, _, _) => Ok(Kind::File),
-        (_, true, _) => Ok(Kind::Directory),
-        (_, _, true) => Ok(Kind::Link),
+        (true, _, _) => Ok(FileType::File),
+        (_, true, _) => Ok(FileType::Directory),
+        (_, _, true) => Ok(FileType::Link),
         _ => Err(Refusal::SpecialFile),
     }
 }
 
 /// Attributes as sent to clients.
 pub(super) fn attributes(object: &Object, metadata: &Metadata) -> Attributes {
-    let moment = |s, ns: i64| Moment { s, ns: u32::try_from(ns).unwrap_or(0) };
+    let moment = |s, ns: i64| FileTime { s, ns: u32::try_from(ns).unwrap_or(0) };
     Attributes {
         object: object.number,
         size: metadata.size(),

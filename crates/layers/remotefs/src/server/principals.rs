@@ -11,21 +11,23 @@ mod written;
 use super::audit::AuditLog;
 use super::coherence::Coherence;
 use super::{Credentials, ServeError, Server};
-use crate::frame::Answer;
-use crate::lease::{Object as Number, Session};
+use crate::frame::ServerReply;
+use crate::lease::{ObjectNumber, SessionNumber};
 use crate::refusal::Refusal;
 use crate::stream::Peer;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_credentials::acl::Acl;
-use bakeoff_layers_credentials::audit::{About, Decision, Evidence, InForce, peer as peer_of};
+use bakeoff_layers_credentials::audit::{
+    DecisionSubject, Evidence, InForce, LoggedDecision, peer as peer_of,
+};
 use bakeoff_layers_credentials::bundle::Bundles;
-use bakeoff_layers_credentials::grant::{Grant, Kept, Limit};
+use bakeoff_layers_credentials::grant::{ByteLimit, RightsCache, SessionGrant};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey};
-use bakeoff_layers_credentials::name::{Domain, Name};
+use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::tls::Holder;
-use bakeoff_layers_credentials::{Refusal as NotLetIn, Revoked, verify, verify_node};
+use bakeoff_layers_credentials::{CredentialRefusal as NotLetIn, Revoked, verify, verify_node};
 use rustls::ServerConfig;
 use signal_hook::consts::SIGHUP;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -47,9 +49,9 @@ const KEPT: (usize, usize) = (1 << 18, 16);
 /// Principal of a session.
 #[derive(Debug)]
 pub(super) struct Principal {
-    pub(super) session: Session,
+    pub(super) session: SessionNumber,
     pub(super) key: PublicKey,
-    pub(super) grant: Grant,
+    pub(super) grant: SessionGrant,
     /// Hash of its credentials as evidence.
     shown: Option<Hash>,
     /// End of the grant by the monotonic clock; `None` if that is too far away.
@@ -91,7 +93,7 @@ pub(super) struct Rules {
 
 /// Principals of all sessions, and the rules for them.
 pub(super) struct Principals {
-    name: Name,
+    name: PrincipalName,
     holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
     bundles: Arc<Bundles>,
     acl_file: PathBuf,
@@ -100,7 +102,7 @@ pub(super) struct Principals {
     rules: RwLock<Rules>,
     /// Locked before the rules, if both are.
     revoked: RwLock<Revoked>,
-    sessions: RwLock<HashMap<Session, Arc<Principal>>>,
+    sessions: RwLock<HashMap<SessionNumber, Arc<Principal>>>,
     /// Number of connections of each key.
     seats: Mutex<HashMap<PublicKey, usize>>,
     /// Bytes written under each transfer with a limit.
@@ -111,7 +113,7 @@ pub(super) struct Principals {
     astray: Mutex<BTreeSet<Domain>>,
     refused: Mutex<BTreeMap<&'static str, u64>>,
     /// Cached decisions, by session and object.
-    pub(super) kept: Kept,
+    pub(super) kept: RightsCache,
 }
 
 impl Principals {
@@ -149,7 +151,7 @@ impl Principals {
             silent: Mutex::default(),
             astray: Mutex::default(),
             refused: Mutex::default(),
-            kept: Kept::new(KEPT.0, KEPT.1),
+            kept: RightsCache::new(KEPT.0, KEPT.1),
         });
         principals.read_own_leaf();
         principals.in_force(&read(&principals.revoked), None);
@@ -183,8 +185,8 @@ impl Principals {
         &self,
         peer: &Peer,
         credentials: &[u8],
-        open: impl FnOnce() -> Session,
-    ) -> Result<Session, NotAdmitted> {
+        open: impl FnOnce() -> SessionNumber,
+    ) -> Result<SessionNumber, NotAdmitted> {
         let (revoked, now_unix_s) = (read(&self.revoked), now_unix_s());
         let rules = self.rules();
         let verified = |hello| verify(&peer.leaf, &hello, &self.bundles, &revoked, &self.name, now_unix_s);
@@ -200,7 +202,7 @@ impl Principals {
         let grant = match found {
             Ok(grant) => grant,
             Err(why) => {
-                let about = || About::NotAdmitted { refusal: why.name().into() };
+                let about = || DecisionSubject::NotAdmitted { refusal: why.name().into() };
                 let who = (0, peer_name.as_ref(), shown);
                 self.log(who, &rules, now_unix_s, about).map_err(NotAdmitted::Here)?;
                 return Err(NotAdmitted::Credentials(why));
@@ -208,7 +210,7 @@ impl Principals {
         };
         // A session that could not be logged has no principal, and may do nothing until its term is over.
         let session = open();
-        let about = || About::Admitted { until_unix_s: grant.expires_unix_s };
+        let about = || DecisionSubject::Admitted { until_unix_s: grant.expires_unix_s };
         let who = (session, peer_name.as_ref(), shown);
         self.log(who, &rules, now_unix_s, about).map_err(NotAdmitted::Here)?;
         let left = Duration::from_secs(grant.expires_unix_s.saturating_sub(now_unix_s));
@@ -219,7 +221,7 @@ impl Principals {
     }
 
     /// The grant, unless an agent that it stands on has a clock that differs from ours.
-    fn in_step(&self, grant: Grant) -> Result<Grant, NotLetIn> {
+    fn in_step(&self, grant: SessionGrant) -> Result<SessionGrant, NotLetIn> {
         let astray = lock(&self.astray);
         let found = grant.stands_on.iter().find(|(domain, _)| astray.contains(domain));
         match found {
@@ -229,7 +231,12 @@ impl Principals {
     }
 
     /// Renews a running session's credentials: later answers stand on these.
-    pub(super) fn renew(&self, peer: &Peer, credentials: &[u8], session: Session) -> Result<(), NotAdmitted> {
+    pub(super) fn renew(
+        &self,
+        peer: &Peer,
+        credentials: &[u8],
+        session: SessionNumber,
+    ) -> Result<(), NotAdmitted> {
         self.admit(peer, credentials, || session)?;
         self.kept.new_epoch(|_| {});
         Ok(())
@@ -240,7 +247,7 @@ impl Principals {
         &self,
         who: &Principal,
         rules: &Rules,
-        about: impl FnOnce() -> About,
+        about: impl FnOnce() -> DecisionSubject,
     ) -> Result<(), Refusal> {
         let of = (who.session, Some(&who.grant.acts_as), who.shown);
         self.log(of, rules, now_unix_s(), about)
@@ -248,15 +255,15 @@ impl Principals {
 
     fn log(
         &self,
-        (session, peer, shown): (Session, Option<&Name>, Option<Hash>),
+        (session, peer, shown): (SessionNumber, Option<&PrincipalName>, Option<Hash>),
         rules: &Rules,
         time_unix_s: u64,
-        about: impl FnOnce() -> About,
+        about: impl FnOnce() -> DecisionSubject,
     ) -> Result<(), Refusal> {
         let Some(log) = &self.audit else { return Ok(()) };
         let force = rules.force.clone().ok_or(Refusal::AuditFull)?;
         let (peer, about) = (peer.cloned(), about());
-        log.decided(&Decision { time_unix_s, session, peer, shown, force, about })
+        log.decided(&LoggedDecision { time_unix_s, session, peer, shown, force, about })
     }
 
     /// Puts rules in force, and into the log. If its disk is full nothing is decided until it accepts them.
@@ -279,7 +286,7 @@ impl Principals {
     }
 
     /// Principal of a session, while its grant lasts.
-    pub(super) fn of(&self, session: Session) -> Result<Arc<Principal>, Refusal> {
+    pub(super) fn of(&self, session: SessionNumber) -> Result<Arc<Principal>, Refusal> {
         let principal = read(&self.sessions).get(&session).cloned();
         principal.filter(|principal| !principal.is_over()).ok_or(Refusal::SessionOver)
     }
@@ -301,12 +308,12 @@ impl Principals {
     }
 
     /// Counts bytes to be written under each of these transfers, unless that exceeds a limit.
-    pub(super) fn count(&self, limits: &[Limit], bytes: u64) -> Result<(), Refusal> {
+    pub(super) fn count(&self, limits: &[ByteLimit], bytes: u64) -> Result<(), Refusal> {
         self.written.count(limits, bytes)
     }
 
     /// Voids decisions about an object.
-    pub(super) fn void(&self, object: Number) {
+    pub(super) fn void(&self, object: ObjectNumber) {
         for session in read(&self.sessions).keys() {
             self.kept.void(&(*session, object), || {});
         }
@@ -315,8 +322,8 @@ impl Principals {
     /// Voids all decisions, and has kernels drop their caches.
     pub(super) fn rules_changed(&self, coherence: &Coherence) {
         self.kept.new_epoch(|_| {});
-        let sessions: Vec<Session> = read(&self.sessions).keys().copied().collect();
-        coherence.say_to(&sessions, &Answer::Changed);
+        let sessions: Vec<SessionNumber> = read(&self.sessions).keys().copied().collect();
+        coherence.say_to(&sessions, &ServerReply::Changed);
     }
 
     /// Lines of the status.

@@ -4,19 +4,19 @@
 //! opens no existing file, executes nothing, makes no socket, and signals nobody.
 
 use bakeoff_layers_base::daemon::calls::{CONNECTED, FACTS, REPLACING, RUNTIME};
-use bakeoff_sys::seccomp::{Filter, Rule, allow};
+use bakeoff_sys::seccomp::{Filter, SyscallRule, allow};
 use nix::libc;
 use std::io;
 
 /// Calls for the kernel's requests, the answers, and the vault; first, as they are the most frequent.
-const SERVING: &[Rule] =
+const SERVING: &[SyscallRule] =
     &[allow(libc::SYS_read), allow(libc::SYS_writev), allow(libc::SYS_pread64), allow(libc::SYS_statx)];
 
 /// Calls at the end, to wait for the keeper.
-const ENDING: &[Rule] = &[allow(libc::SYS_wait4), allow(libc::SYS_waitid)];
+const ENDING: &[SyscallRule] = &[allow(libc::SYS_wait4), allow(libc::SYS_waitid)];
 
 /// Without a keeper the daemon unmounts by itself.
-const UNMOUNTING: &[Rule] = &[allow(libc::SYS_umount2)];
+const UNMOUNTING: &[SyscallRule] = &[allow(libc::SYS_umount2)];
 
 /// Refuses all other calls from now on, in all threads. The serving threads must have opened everything that they
 /// need.

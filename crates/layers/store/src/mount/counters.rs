@@ -38,9 +38,9 @@ named! {
 
 /// All counters of a mount.
 #[derive(Debug, Default)]
-pub struct Counters(base::Counters<Count>);
+pub struct MountCounters(base::Counters<Count>);
 
-impl Counters {
+impl MountCounters {
     /// Adds to one.
     pub fn add(&self, count: Count, by: u64) {
         self.0.add(count, by);
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_refusal_is_counted_under_its_label() {
-        let counters = Counters::default();
+        let counters = MountCounters::default();
         let refusals = [
             ReadRefusal::BlockNotGenuine(1),
             ReadRefusal::Truncated(1),

@@ -6,11 +6,11 @@
 //! daemon nothing any more.
 
 use super::BACKGROUND;
-use super::counters::{Count, Counters};
+use super::counters::{Count, MountCounters};
 use crate::refusal::ReadRefusal;
-use crate::tree::{Kind, Node, NodeId};
+use crate::tree::{Node, NodeId, NodeKind};
 use crate::vault::{PIECE_BYTES, Vault};
-use bakeoff_layers_base::daemon::mount::Event;
+use bakeoff_layers_base::daemon::mount::MountEvent;
 use fuser::{
     Errno, FileAttr, FileHandle, FileType, Generation, INodeNo, InitFlags, KernelConfig, LockOwner,
     OpenFlags, ReplyAttr, ReplyData, ReplyDirectory, ReplyDirectoryPlus, ReplyEntry, ReplyOpen, ReplyStatfs,
@@ -63,13 +63,13 @@ fn node_id(inode: INodeNo) -> Option<NodeId> {
 /// A vault as a file system.
 pub(super) struct Filesystem {
     vault: Arc<Vault>,
-    counters: Arc<Counters>,
+    counters: Arc<MountCounters>,
     /// Gets the event that the session is over.
-    over: Sender<Event>,
+    over: Sender<MountEvent>,
 }
 
 impl Filesystem {
-    pub(super) fn new(vault: Arc<Vault>, counters: Arc<Counters>, over: Sender<Event>) -> Self {
+    pub(super) fn new(vault: Arc<Vault>, counters: Arc<MountCounters>, over: Sender<MountEvent>) -> Self {
         Self { vault, counters, over }
     }
 
@@ -97,8 +97,8 @@ impl Filesystem {
     fn attributes(&self, id: NodeId, node: &Node) -> FileAttr {
         let mtime = time(node).unwrap_or(UNIX_EPOCH);
         let (nlink, size) = match node.kind {
-            Kind::File | Kind::Link => (1, node.size),
-            Kind::Directory => (2, 4096),
+            NodeKind::File | NodeKind::Link => (1, node.size),
+            NodeKind::Directory => (2, 4096),
         };
         FileAttr {
             ino: inode(id),
@@ -139,11 +139,11 @@ impl Filesystem {
     }
 }
 
-fn file_type(kind: Kind) -> FileType {
+fn file_type(kind: NodeKind) -> FileType {
     match kind {
-        Kind::File => FileType::RegularFile,
-        Kind::Directory => FileType::Directory,
-        Kind::Link => FileType::Symlink,
+        NodeKind::File => FileType::RegularFile,
+        NodeKind::Directory => FileType::Directory,
+        NodeKind::Link => FileType::Symlink,
     }
 }
 
@@ -169,7 +169,7 @@ impl fuser::Filesystem for Filesystem {
     }
 
     fn destroy(&mut self) {
-        let _ = self.over.send(Event::Over);
+        let _ = self.over.send(MountEvent::Over);
     }
 
     fn lookup(&self, _: &Request, parent: INodeNo, name: &OsStr, reply: ReplyEntry) {
@@ -191,7 +191,7 @@ impl fuser::Filesystem for Filesystem {
     fn readlink(&self, _: &Request, inode: INodeNo, reply: ReplyData) {
         self.counters.add(Count::Links, 1);
         match self.node(inode) {
-            Ok((_, node)) if node.kind == Kind::Link => reply.data(self.vault.tree().target(node)),
+            Ok((_, node)) if node.kind == NodeKind::Link => reply.data(self.vault.tree().target(node)),
             Ok(_) => reply.error(Errno::EINVAL),
             Err(error) => reply.error(error),
         }

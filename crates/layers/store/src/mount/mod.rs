@@ -9,15 +9,15 @@ mod counters;
 mod filesystem;
 mod locking;
 
-pub use bakeoff_layers_base::daemon::mount::{End, MountError, Ready};
+pub use bakeoff_layers_base::daemon::mount::{MountEnd, MountError, MountFacts};
 pub use bakeoff_layers_base::daemon::rights::forbid_dumps;
-pub use counters::{Count, Counters};
+pub use counters::{Count, MountCounters};
 
 use crate::vault::Vault;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::mount::{Event, wait, watch_signals};
+use bakeoff_layers_base::daemon::mount::{MountEvent, wait, watch_signals};
 use bakeoff_layers_base::daemon::point::{self, Mounted};
-use bakeoff_layers_base::daemon::rights::Rights;
+use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_base::release::SealedFile;
 use bakeoff_layers_base::threads::cores;
@@ -42,7 +42,7 @@ const THREADS_PER_CORE: usize = 2;
 
 /// Options of the mount.
 #[derive(Debug, Default)]
-pub struct Options {
+pub struct MountOptions {
     /// Number of serving threads; 0 means two a core.
     pub threads: usize,
     /// File that the counters are written to.
@@ -61,23 +61,24 @@ pub struct Options {
 pub fn serve(
     vault: Vault,
     at: &Path,
-    options: Options,
-    ready: impl FnOnce(Ready),
-) -> Result<End, MountError> {
+    options: MountOptions,
+    ready: impl FnOnce(MountFacts),
+) -> Result<MountEnd, MountError> {
     let (at, cleared) = point::prepare(at)?;
     let (sender, events) = channel();
     let rights = match options.keeper {
         Some(_) if Uid::effective().is_root() => {
             let (status, sealed) = (options.status.as_deref(), options.sealed.as_deref());
-            Rights::least(&[], || try_files(status, sealed))
+            DaemonRights::least(&[], || try_files(status, sealed))
         }
-        _ => Rights::ALL,
+        _ => DaemonRights::ALL,
     };
     let keeper = Keeper::start(options.keeper, &at)?;
     let has_keeper = keeper.is_there();
     rights.within(|| watch_signals(sender.clone()))?;
 
-    let (vault, counters, dropped) = (Arc::new(vault), Arc::new(Counters::default()), Dropped::default());
+    let (vault, counters, dropped) =
+        (Arc::new(vault), Arc::new(MountCounters::default()), Dropped::default());
     let parts = Parts { vault, counters, dropped };
     let mut status = StatusFile::begin(options.status.as_deref(), parts.status("starting"))?;
     let notifier = start(&parts, &at, (options.threads, &rights), sender)?;
@@ -91,7 +92,7 @@ pub fn serve(
     calls::confine(has_keeper).map_err(MountError::Confine)?;
     let mut state = "mounted";
     let _ = status.write(parts.status(state));
-    ready(Ready { cleared, read_ahead_kib });
+    ready(MountFacts { cleared, read_ahead_kib });
     let meanwhile = || {
         if state != "locked" && options.sealed.as_deref().is_some_and(is_locked) {
             locking::lock(&parts.vault, &notifier, &parts.dropped);
@@ -108,7 +109,7 @@ pub fn serve(
 /// What the threads of a mount share.
 struct Parts {
     vault: Arc<Vault>,
-    counters: Arc<Counters>,
+    counters: Arc<MountCounters>,
     /// What a lock has taken away so far.
     dropped: Dropped,
 }
@@ -134,8 +135,8 @@ fn try_files(status: Option<&Path>, sealed: Option<&Path>) -> io::Result<()> {
 fn start(
     parts: &Parts,
     at: &Path,
-    (threads, rights): (usize, &Rights),
-    over: Sender<Event>,
+    (threads, rights): (usize, &DaemonRights),
+    over: Sender<MountEvent>,
 ) -> Result<Notifier, MountError> {
     let failed = |error| MountError::Fuse { path: at.to_owned(), error };
     let mut config = Config::default();

@@ -10,7 +10,7 @@ mod scan;
 mod stream;
 
 use crate::cipher::{Cipher, key_id};
-use crate::layout::{BlockSize, Extent, Header, SEALED_BYTES, TAG_BYTES, VAULT_ID_BYTES};
+use crate::layout::{BlockSize, Extent, FileHeader, SEALED_BYTES, TAG_BYTES, VAULT_ID_BYTES};
 use crate::tree;
 use aws_lc_rs::rand;
 use bakeoff_layers_base::clock::now_unix_s;
@@ -29,10 +29,10 @@ const THREADS_PER_CORE: usize = 4;
 
 /// Options of sealing.
 #[derive(Clone, Copy, Debug)]
-pub struct Options {
+pub struct SealOptions {
     /// Size of the blocks.
     pub block: BlockSize,
-    /// Number of this seal under its store key; see [`Header::sequence`].
+    /// Number of this seal under its store key; see [`FileHeader::sequence`].
     pub sequence: u64,
 }
 
@@ -100,7 +100,7 @@ pub enum SealError {
 ///
 /// # Errors
 /// The file and the reason; `out` is as it was.
-pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> Result<Sealed, SealError> {
+pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: SealOptions) -> Result<Sealed, SealError> {
     let threads = threads::cores() * THREADS_PER_CORE;
     refuse_inside(directory, out)?;
     let scan = Scan::of(directory, options.block, threads)?;
@@ -108,7 +108,7 @@ pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: Options) -> R
     let block = options.block;
     let data_blocks = block.blocks_for(scan.stream_bytes);
     let blocks = rounded(block, data_blocks + block.blocks_for(list.len() as u64));
-    let mut header = Header {
+    let mut header = FileHeader {
         block,
         vault_id: random_id()?,
         key_id: key_id(key).map_err(|_| SealError::Cipher)?,

@@ -5,7 +5,7 @@
 
 use super::SealError;
 use crate::layout::BlockSize;
-use crate::tree::{Found, Kind};
+use crate::tree::{Found, NodeKind};
 use bakeoff_layers_base::threads;
 use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStringExt;
@@ -75,7 +75,7 @@ impl Scan {
         }
         let mut scan = Self {
             root: root.to_owned(),
-            found: vec![found(&metadata, Kind::Directory, 0, Vec::new(), Vec::new())],
+            found: vec![found(&metadata, NodeKind::Directory, 0, Vec::new(), Vec::new())],
             marks: vec![Mark::of(&metadata)],
             files: Vec::new(),
             data_bytes: 0,
@@ -106,9 +106,9 @@ impl Scan {
             }
             for entry in list {
                 match entry.found.kind {
-                    Kind::Directory => next.push((self.found.len(), entry.path)),
-                    Kind::File => self.add_file(&entry)?,
-                    Kind::Link => {}
+                    NodeKind::Directory => next.push((self.found.len(), entry.path)),
+                    NodeKind::File => self.add_file(&entry)?,
+                    NodeKind::Link => {}
                 }
                 self.found.push(entry.found);
                 self.marks.push(entry.mark);
@@ -203,18 +203,18 @@ fn read_directory(directory: &Path) -> Result<Vec<Entry>, SealError> {
     Ok(list)
 }
 
-fn content(path: &Path, metadata: &Metadata) -> Result<(Kind, u64, Vec<u8>), SealError> {
+fn content(path: &Path, metadata: &Metadata) -> Result<(NodeKind, u64, Vec<u8>), SealError> {
     let kind = metadata.file_type();
     if kind.is_file() {
-        return Ok((Kind::File, metadata.len(), Vec::new()));
+        return Ok((NodeKind::File, metadata.len(), Vec::new()));
     }
     if kind.is_dir() {
-        return Ok((Kind::Directory, 0, Vec::new()));
+        return Ok((NodeKind::Directory, 0, Vec::new()));
     }
     if kind.is_symlink() {
         let target = fs::read_link(path).map_err(|error| read_error(path, error))?;
         let target = target.into_os_string().into_vec();
-        return Ok((Kind::Link, target.len() as u64, target));
+        return Ok((NodeKind::Link, target.len() as u64, target));
     }
     let what = if kind.is_socket() {
         "socket"
@@ -226,7 +226,7 @@ fn content(path: &Path, metadata: &Metadata) -> Result<(Kind, u64, Vec<u8>), Sea
     Err(SealError::Special { path: path.to_owned(), what })
 }
 
-fn found(metadata: &Metadata, kind: Kind, size: u64, name: Vec<u8>, target: Vec<u8>) -> Found {
+fn found(metadata: &Metadata, kind: NodeKind, size: u64, name: Vec<u8>, target: Vec<u8>) -> Found {
     Found {
         kind,
         mode: (metadata.mode() & 0o7777) as u16,

@@ -9,7 +9,7 @@ use super::scan::{FileAt, Mark, Scan};
 use super::{SealError, scan};
 use crate::aligned::Aligned;
 use crate::cipher::Cipher;
-use crate::layout::Header;
+use crate::layout::FileHeader;
 use bakeoff_layers_base::threads;
 use nix::libc::O_NOFOLLOW;
 use std::fs::{File, OpenOptions};
@@ -23,7 +23,7 @@ const RUN_BYTES: u64 = 1 << 20;
 pub(super) struct Job<'a> {
     pub(super) scan: &'a Scan,
     pub(super) list: &'a [u8],
-    pub(super) header: &'a Header,
+    pub(super) header: &'a FileHeader,
     pub(super) cipher: &'a Cipher,
     pub(super) output: &'a Output,
 }

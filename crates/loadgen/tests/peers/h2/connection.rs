@@ -5,7 +5,7 @@ use super::frames::{
 };
 use crate::support::{Authority, Peer, closed, errors, lists, run, totals, within_patience};
 use bakeoff_loadgen::{TlsOptions, Trust, Versions};
-use bakeoff_wire::h2::frame::Kind;
+use bakeoff_wire::h2::frame::FrameKind;
 
 /// One of three streams is answered, then these bytes come: the two others fail, and a new connection serves the
 /// following requests.
@@ -29,22 +29,22 @@ fn frames_that_the_protocol_forbids() {
         breaks(headers(0, OK, true));
         breaks(headers(2, OK, true));
         breaks(headers(99, OK, true));
-        breaks(frame(Kind::RstStream, 0, 99, &[0; 4]));
-        breaks(frame(Kind::RstStream, 0, 3, &[0; 5]));
-        breaks(frame(Kind::Ping, 0, 0, &[0; 7]));
-        breaks(frame(Kind::Ping, 0, 3, &[0; 8]));
-        breaks(frame(Kind::Settings, 0, 3, &[]));
-        breaks(frame(Kind::Settings, 0, 0, &[0; 5]));
-        breaks(frame(Kind::Settings, 1, 0, &[0; 6]));
-        breaks(frame(Kind::WindowUpdate, 0, 0, &[0; 4]));
-        breaks(frame(Kind::WindowUpdate, 0, 0, &[0x7f, 0xff, 0xff, 0xff]));
-        breaks(frame(Kind::GoAway, 0, 0, &[0; 7]));
-        breaks(frame(Kind::Data, 8, 3, &[9, 0]));
-        breaks(frame(Kind::Unknown(0x42), 0, 0, &[0; 20_000]));
-        breaks(frame(Kind::PushPromise, 4, 3, &[0, 0, 0, 2, 0x88]));
-        breaks(frame(Kind::Continuation, 4, 3, OK));
-        breaks([frame(Kind::Headers, 0, 3, OK), frame(Kind::Ping, 0, 0, &[0; 8])].concat());
-        breaks([frame(Kind::Headers, 0, 3, OK), frame(Kind::Continuation, 4, 5, OK)].concat());
+        breaks(frame(FrameKind::RstStream, 0, 99, &[0; 4]));
+        breaks(frame(FrameKind::RstStream, 0, 3, &[0; 5]));
+        breaks(frame(FrameKind::Ping, 0, 0, &[0; 7]));
+        breaks(frame(FrameKind::Ping, 0, 3, &[0; 8]));
+        breaks(frame(FrameKind::Settings, 0, 3, &[]));
+        breaks(frame(FrameKind::Settings, 0, 0, &[0; 5]));
+        breaks(frame(FrameKind::Settings, 1, 0, &[0; 6]));
+        breaks(frame(FrameKind::WindowUpdate, 0, 0, &[0; 4]));
+        breaks(frame(FrameKind::WindowUpdate, 0, 0, &[0x7f, 0xff, 0xff, 0xff]));
+        breaks(frame(FrameKind::GoAway, 0, 0, &[0; 7]));
+        breaks(frame(FrameKind::Data, 8, 3, &[9, 0]));
+        breaks(frame(FrameKind::Unknown(0x42), 0, 0, &[0; 20_000]));
+        breaks(frame(FrameKind::PushPromise, 4, 3, &[0, 0, 0, 2, 0x88]));
+        breaks(frame(FrameKind::Continuation, 4, 3, OK));
+        breaks([frame(FrameKind::Headers, 0, 3, OK), frame(FrameKind::Ping, 0, 0, &[0; 8])].concat());
+        breaks([frame(FrameKind::Headers, 0, 3, OK), frame(FrameKind::Continuation, 4, 5, OK)].concat());
     });
 }
 
@@ -74,8 +74,9 @@ fn header_blocks_that_cannot_be_read() {
         breaks(headers(3, &[0x3f, 0xff, 0xff, 0x7f], true)); // a larger table than we allow
         breaks(headers(3, &[0, 5, b'x'], true));
         let large = field(b"x", &[b'y'; 100]).repeat(700);
-        let frames: Vec<_> = large.chunks(16_000).map(|part| frame(Kind::Continuation, 0, 3, part)).collect();
-        let block = [frame(Kind::Headers, 0, 3, OK), frames.concat()].concat();
+        let frames: Vec<_> =
+            large.chunks(16_000).map(|part| frame(FrameKind::Continuation, 0, 3, part)).collect();
+        let block = [frame(FrameKind::Headers, 0, 3, OK), frames.concat()].concat();
         // Too large to come at once: nothing is answered before.
         let (recording, _) = three(move |frames, _| frames.say(&block));
         let expected = vec![("protocol-error", 3)];
@@ -86,9 +87,12 @@ fn header_blocks_that_cannot_be_read() {
 #[test]
 fn floods() {
     within_patience(|| {
-        breaks([frame(Kind::Headers, 0, 3, OK), frame(Kind::Continuation, 0, 3, b"").repeat(100)].concat());
+        breaks(
+            [frame(FrameKind::Headers, 0, 3, OK), frame(FrameKind::Continuation, 0, 3, b"").repeat(100)]
+                .concat(),
+        );
         breaks([headers(3, OK, false), data(3, b"", false).repeat(200)].concat());
-        breaks(frame(Kind::RstStream, 0, 1, &[0; 4]).repeat(200));
+        breaks(frame(FrameKind::RstStream, 0, 1, &[0; 4]).repeat(200));
     });
 }
 
@@ -96,7 +100,7 @@ fn floods() {
 #[test]
 fn floods_that_want_answers() {
     within_patience(|| {
-        for flood in [frame(Kind::Ping, 0, 0, &[7; 8]), settings(&[])] {
+        for flood in [frame(FrameKind::Ping, 0, 0, &[7; 8]), settings(&[])] {
             let peer = peer(move |frames: &mut Frames<'_>| {
                 if frames.talk.number > 0 {
                     return frames.serve();
@@ -210,7 +214,7 @@ fn a_flight_with_a_wrong_byte() {
 }
 
 fn flight(streams: [u32; 3]) -> Vec<u8> {
-    let goodbye = frame(Kind::Ping, 0, 0, &[1; 8]);
+    let goodbye = frame(FrameKind::Ping, 0, 0, &[1; 8]);
     [settings(&[(3, 100), (4, 65_535)]), streams.map(reply).concat(), goodbye].concat()
 }
 

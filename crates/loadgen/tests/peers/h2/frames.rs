@@ -3,8 +3,10 @@
 use crate::support::{Authority, Peer, Talk, closed, lists, run};
 use bakeoff_loadgen::{Alpn, Protocol, Recording, Station, Target, TlsOptions, Trust};
 use bakeoff_units::Nanos;
-use bakeoff_wire::h2::frame::{ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, Kind, PREFACE};
-use bakeoff_wire::h2::hpack::Decoder;
+use bakeoff_wire::h2::frame::{
+    ACK, END_HEADERS, END_STREAM, FRAME_HEAD_BYTES, FrameHead, FrameKind, PREFACE,
+};
+use bakeoff_wire::h2::hpack::HpackDecoder;
 use rustls::pki_types::ServerName;
 use std::num::NonZeroU16;
 
@@ -12,7 +14,7 @@ use std::num::NonZeroU16;
 pub(crate) const OK: &[u8] = &[0x88];
 
 /// A frame as bytes.
-pub(crate) fn frame(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn frame(kind: FrameKind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let mut bytes = FrameHead { length: payload.len() as u32, kind, flags, stream }.bytes().to_vec();
     bytes.extend_from_slice(payload);
     bytes
@@ -21,7 +23,7 @@ pub(crate) fn frame(kind: Kind, flags: u8, stream: u32, payload: &[u8]) -> Vec<u
 /// Settings as a frame.
 pub(crate) fn settings(settings: &[(u16, u32)]) -> Vec<u8> {
     let one = |(name, value): &(u16, u32)| [&name.to_be_bytes()[..], &value.to_be_bytes()[..]].concat();
-    frame(Kind::Settings, 0, 0, &settings.iter().flat_map(one).collect::<Vec<u8>>())
+    frame(FrameKind::Settings, 0, 0, &settings.iter().flat_map(one).collect::<Vec<u8>>())
 }
 
 /// A field that goes into no table.
@@ -30,11 +32,11 @@ pub(crate) fn field(name: &[u8], value: &[u8]) -> Vec<u8> {
 }
 
 pub(crate) fn headers(stream: u32, block: &[u8], end: bool) -> Vec<u8> {
-    frame(Kind::Headers, END_HEADERS | if end { END_STREAM } else { 0 }, stream, block)
+    frame(FrameKind::Headers, END_HEADERS | if end { END_STREAM } else { 0 }, stream, block)
 }
 
 pub(crate) fn data(stream: u32, bytes: &[u8], end: bool) -> Vec<u8> {
-    frame(Kind::Data, if end { END_STREAM } else { 0 }, stream, bytes)
+    frame(FrameKind::Data, if end { END_STREAM } else { 0 }, stream, bytes)
 }
 
 /// A good reply of five bytes.
@@ -44,18 +46,18 @@ pub(crate) fn reply(stream: u32) -> Vec<u8> {
 }
 
 pub(crate) fn reset(stream: u32, code: u32) -> Vec<u8> {
-    frame(Kind::RstStream, 0, stream, &code.to_be_bytes())
+    frame(FrameKind::RstStream, 0, stream, &code.to_be_bytes())
 }
 
 pub(crate) fn goaway(last: u32, code: u32) -> Vec<u8> {
-    frame(Kind::GoAway, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
+    frame(FrameKind::GoAway, 0, 0, &[last.to_be_bytes(), code.to_be_bytes()].concat())
 }
 
 /// The server's end of a connection, after its preface.
 pub(crate) struct Frames<'t> {
     pub(crate) talk: &'t mut Talk,
     unread: Vec<u8>,
-    decoder: Decoder,
+    decoder: HpackDecoder,
     /// Whether its settings are sent: only then may they be acknowledged.
     greeted: bool,
 }
@@ -64,7 +66,7 @@ impl<'t> Frames<'t> {
     /// Reads the client's preface; `None` when that does not come.
     pub(crate) fn begin(talk: &'t mut Talk) -> Option<Self> {
         let mut frames =
-            Self { talk, unread: Vec::new(), decoder: Decoder::new(4096, 65_536), greeted: false };
+            Self { talk, unread: Vec::new(), decoder: HpackDecoder::new(4096, 65_536), greeted: false };
         let preface = frames.take(PREFACE.len())?;
         assert_eq!(preface, PREFACE);
         Some(frames)
@@ -81,7 +83,7 @@ impl<'t> Frames<'t> {
     /// From now on with a table of so many bytes, empty at first.
     pub(crate) fn allow_table(&mut self, bytes: Option<u32>) -> &mut Self {
         if let Some(bytes) = bytes {
-            self.decoder = Decoder::new(bytes, 65_536);
+            self.decoder = HpackDecoder::new(bytes, 65_536);
         }
         self
     }
@@ -102,10 +104,10 @@ impl<'t> Frames<'t> {
         let head = self.take(FRAME_HEAD_BYTES)?;
         let head = FrameHead::parse(head.first_chunk()?);
         let payload = self.take(head.length as usize)?;
-        if head.kind == Kind::Settings && !head.has(ACK) && self.greeted {
-            self.say(frame(Kind::Settings, ACK, 0, &[]));
+        if head.kind == FrameKind::Settings && !head.has(ACK) && self.greeted {
+            self.say(frame(FrameKind::Settings, ACK, 0, &[]));
         }
-        if head.kind == Kind::RstStream {
+        if head.kind == FrameKind::RstStream {
             self.note(format!("RST {} {}", head.stream, payload[3]));
         }
         Some((head, payload))
@@ -119,7 +121,7 @@ impl<'t> Frames<'t> {
     pub(crate) fn request(&mut self) -> Option<u32> {
         loop {
             let (head, payload) = self.next()?;
-            if head.kind != Kind::Headers {
+            if head.kind != FrameKind::Headers {
                 continue;
             }
             assert!(head.has(END_HEADERS) && head.has(END_STREAM), "a request is one frame: {head:?}");
@@ -155,7 +157,7 @@ impl<'t> Frames<'t> {
     /// The same without looking at the paths: some heads were passed over before.
     pub(crate) fn serve_anything(&mut self) {
         while let Some((head, _)) = self.next() {
-            if head.kind == Kind::Headers {
+            if head.kind == FrameKind::Headers {
                 self.say(reply(head.stream));
             }
         }

@@ -5,7 +5,7 @@ use super::frames::{
 };
 use crate::support::{Authority, Peer, closed, errors, lists, run, totals, within_patience};
 use bakeoff_loadgen::{GIVE_UP_AFTER, Reuse, Target};
-use bakeoff_wire::h2::frame::{ACK, Kind};
+use bakeoff_wire::h2::frame::{ACK, FrameKind};
 use std::num::NonZeroU64;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
@@ -16,7 +16,7 @@ fn streams_that_a_goaway_excludes_are_asked_again() {
         for code in [0, 11] {
             let (recording, peer) = three(move |frames, [first, second, _]| {
                 frames.say([goaway(second, code), reply(first), reply(second)].concat());
-                assert!(frames.next().is_none_or(|(head, _)| head.kind == Kind::Settings));
+                assert!(frames.next().is_none_or(|(head, _)| head.kind == FrameKind::Settings));
             });
             assert_eq!((errors(&recording), totals(&recording)), (vec![], (6, 6, 2)));
             let log = peer.log.lock().unwrap();
@@ -168,12 +168,12 @@ fn a_ping_between_jobs_is_answered() {
             let Some(first) = frames.request() else { return };
             frames.say(reply(first));
             ask.lock().unwrap().recv().unwrap();
-            frames.say(frame(Kind::Ping, 0, 0, &[3; 8]));
+            frames.say(frame(FrameKind::Ping, 0, 0, &[3; 8]));
             said.send(()).unwrap();
             while let Some((head, _)) = frames.next() {
                 match head.kind {
-                    Kind::Ping if head.has(ACK) => *seen.lock().unwrap() = true,
-                    Kind::Headers => frames.say(reply(head.stream)),
+                    FrameKind::Ping if head.has(ACK) => *seen.lock().unwrap() = true,
+                    FrameKind::Headers => frames.say(reply(head.stream)),
                     _ => {}
                 }
             }

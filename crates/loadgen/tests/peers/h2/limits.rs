@@ -2,8 +2,8 @@
 
 use super::frames::{Frames, SHORT, data, frame, headers, reply, settings, station, three};
 use crate::support::{Peer, closed, errors, lists, run, totals, within_patience};
-use bakeoff_loadgen::Job;
-use bakeoff_wire::h2::frame::{ACK, Kind};
+use bakeoff_loadgen::StationJob;
+use bakeoff_wire::h2::frame::{ACK, FrameKind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -14,7 +14,7 @@ const TABLE: u16 = 1;
 /// Waits until the generator has seen the greeting.
 fn is_heard(frames: &mut Frames<'_>) -> bool {
     while let Some((head, _)) = frames.next() {
-        if head.kind == Kind::Settings && head.has(ACK) {
+        if head.kind == FrameKind::Settings && head.has(ACK) {
             return true;
         }
     }
@@ -29,7 +29,7 @@ fn no_streams_at_all() {
             let Some(mut frames) = Frames::greet(talk, &[(STREAMS, 0)]) else { return };
             while frames.request().is_some() {} // and never answers
         });
-        let recording = run(&mut station(&peer, 3), Job { timeout: SHORT, ..closed(&lists(3, 2), 1) });
+        let recording = run(&mut station(&peer, 3), StationJob { timeout: SHORT, ..closed(&lists(3, 2), 1) });
         assert_eq!((errors(&recording), totals(&recording).1), (vec![("timeout", 6)], 0));
     });
 }
@@ -46,8 +46,8 @@ fn streams_that_are_allowed_later() {
             loop {
                 let Some((head, _)) = frames.next() else { return };
                 match head.kind {
-                    Kind::Headers => before.push(head.stream),
-                    Kind::Settings if head.has(ACK) => break,
+                    FrameKind::Headers => before.push(head.stream),
+                    FrameKind::Settings if head.has(ACK) => break,
                     _ => {}
                 }
             }
@@ -72,13 +72,13 @@ fn no_more_streams_than_allowed() {
                 let mut open = Vec::new();
                 while let Some((head, _)) = frames.next() {
                     match head.kind {
-                        Kind::Headers => {
+                        FrameKind::Headers => {
                             open.push(head.stream);
                             if open.len() == 1 {
-                                frames.say(frame(Kind::Ping, 0, 0, &[0; 8]));
+                                frames.say(frame(FrameKind::Ping, 0, 0, &[0; 8]));
                             }
                         }
-                        Kind::Ping => {
+                        FrameKind::Ping => {
                             seen.fetch_max(open.len(), Ordering::Relaxed);
                             frames.say(open.drain(..).flat_map(reply).collect::<Vec<u8>>());
                         }
@@ -144,7 +144,7 @@ fn a_server_that_is_silent() {
                 frames.serve();
             }
         });
-        let recording = run(&mut station(&peer, 3), Job { timeout: SHORT, ..closed(&lists(3, 3), 1) });
+        let recording = run(&mut station(&peer, 3), StationJob { timeout: SHORT, ..closed(&lists(3, 3), 1) });
         drop(hold);
         assert_eq!((errors(&recording), totals(&recording)), (vec![("timeout", 3)], (9, 6, 2)));
     });
@@ -156,17 +156,17 @@ fn pings_and_settings_between_frames_are_answered() {
         let (recording, _) = three(|frames, streams| {
             let mut streams = std::collections::VecDeque::from(streams);
             while let Some(stream) = streams.pop_front() {
-                frames.say([frame(Kind::Ping, 0, 0, b"whatever"), settings(&[])].concat());
+                frames.say([frame(FrameKind::Ping, 0, 0, b"whatever"), settings(&[])].concat());
                 frames.say(headers(stream, super::frames::OK, false));
                 let mut answers = 0;
                 while answers < 2 {
                     let Some((head, payload)) = frames.next() else { return };
                     match head.kind {
-                        Kind::Headers => streams.push_back(head.stream),
-                        Kind::Ping => assert!(head.has(ACK) && payload == b"whatever"),
+                        FrameKind::Headers => streams.push_back(head.stream),
+                        FrameKind::Ping => assert!(head.has(ACK) && payload == b"whatever"),
                         _ => {}
                     }
-                    answers += usize::from(head.kind != Kind::Headers && head.has(ACK));
+                    answers += usize::from(head.kind != FrameKind::Headers && head.has(ACK));
                 }
                 frames.say(data(stream, b"hello", true));
             }

@@ -6,7 +6,7 @@ use crate::failures::full_listener;
 use crate::support::{
     Authority, Nobody, Peer, Talk, closed, errors, hooked, lists, run, totals, within_patience,
 };
-use bakeoff_loadgen::{Job, Protocol, Station, Target};
+use bakeoff_loadgen::{Protocol, Station, StationJob, Target};
 use bakeoff_units::Nanos;
 use std::net::SocketAddr;
 use std::num::NonZeroU16;
@@ -43,7 +43,7 @@ fn nobody_accepts() {
             let (listener, _filler) = full_listener();
             let mut station = station_to(listener.local_addr().unwrap(), streams);
             let robots = usize::from(streams);
-            let job = Job { timeout: Nanos::from_millis(100), ..closed(&lists(robots, 2), 1) };
+            let job = StationJob { timeout: Nanos::from_millis(100), ..closed(&lists(robots, 2), 1) };
             let recording = run(&mut station, job);
             let all = 2 * u64::from(streams);
             assert_eq!(
@@ -80,7 +80,7 @@ fn what_waited_for_the_connection_is_sent_when_it_stands() {
             }
         };
         let mut station = station_to(address, 3);
-        let job = hooked(Job { timeout: Nanos::from_secs(60), ..closed(&lists(3, 1), 1) }, all_asked);
+        let job = hooked(StationJob { timeout: Nanos::from_secs(60), ..closed(&lists(3, 1), 1) }, all_asked);
         let recording = run(&mut station, job);
         assert_eq!((errors(&recording), totals(&recording)), (vec![], (3, 3, 1)));
         drop(station);
@@ -92,7 +92,7 @@ fn handshake_fails(class: &str, script: impl Fn(&mut Talk) + Send + Sync + 'stat
     let authority = Authority::new("one");
     let peer = Peer::new(script);
     let mut station = Station::new(tls_target(&peer, &authority, 4), 1, Vec::new()).unwrap();
-    let recording = run(&mut station, Job { timeout: SHORT, ..closed(&lists(4, 2), 1) });
+    let recording = run(&mut station, StationJob { timeout: SHORT, ..closed(&lists(4, 2), 1) });
     assert_eq!((errors(&recording), totals(&recording)), (vec![(class, 8)], (8, 0, 2)));
     assert_eq!(peer.connections(), 2, "those that wait for one connection fail with it");
 }
@@ -126,7 +126,7 @@ fn an_interrupt_ends_all_streams_at_once() {
         });
         let slice = lists(6, 10);
         std::thread::scope(|scope| {
-            let job = Job { interrupted: &stop, timeout: Nanos::from_secs(60), ..closed(&slice, 1) };
+            let job = StationJob { interrupted: &stop, timeout: Nanos::from_secs(60), ..closed(&slice, 1) };
             let mut station = station(&peer, 3);
             let running = scope.spawn(move || run(&mut station, job));
             for _ in 0..6 {

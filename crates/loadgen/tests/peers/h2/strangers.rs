@@ -3,7 +3,7 @@
 use super::server::{Kind, Served, Server, has, object};
 use crate::support::{Authority, NEVER, closed, errors, run, within_patience};
 use bakeoff_loadgen::{
-    Alpn, BodyCheck, Constant, Job, Pace, Pacer, Protocol, Recording, Target, TlsOptions, Trust,
+    Alpn, BodyCheck, Constant, Pace, Pacer, Protocol, Recording, StationJob, Target, TlsOptions, Trust,
 };
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::{Expect, ListSource, Method, Request, RequestTable, Slice, Statuses};
@@ -55,11 +55,11 @@ fn lists_of(requests: Vec<Request>, robots: usize, each: usize) -> Slice {
     }
 }
 
-fn open(slice: &Slice, rate: f64, connections: usize) -> Job<'static, ListSource> {
+fn open(slice: &Slice, rate: f64, connections: usize) -> StationJob<'static, ListSource> {
     let rate = PerSecond::new(rate).unwrap();
     let pacer = |lane| Box::new(Constant::new(rate, lane, THREADS)) as Box<dyn Pacer>;
     let one = Slice { lists: Arc::new(vec![slice.lists.concat()]), ..slice.clone() };
-    Job {
+    StationJob {
         sources: one.by_request(THREADS),
         robots: Vec::new(),
         pace: Pace::Open { pacers: (0..THREADS).map(pacer).collect(), connections },

@@ -3,8 +3,8 @@
 use super::frames::{Frames, OK, SHORT, data, field, frame, headers, peer, reply, reset, station, three};
 use crate::support::{closed, errors, expecting, get, one_robot, run, totals, within_patience};
 use bakeoff_content::{Body, ObjectId};
-use bakeoff_loadgen::{Job, Recording};
-use bakeoff_wire::h2::frame::Kind;
+use bakeoff_loadgen::{Recording, StationJob};
+use bakeoff_wire::h2::frame::FrameKind;
 use bakeoff_workload::Expect;
 
 /// The second of three streams gets these bytes, the others good replies, before it and behind it.
@@ -71,7 +71,7 @@ fn bodies_that_do_not_fit_their_head() {
             let interim = headers(stream, &field(b":status", b"103"), false);
             interim.repeat(33)
         });
-        second_fails("malformed", |stream| frame(Kind::WindowUpdate, 0, stream, &[0; 4]));
+        second_fails("malformed", |stream| frame(FrameKind::WindowUpdate, 0, stream, &[0; 4]));
     });
 }
 
@@ -91,13 +91,17 @@ fn replies_in_every_shape_that_is_allowed() {
             [headers(stream, OK, false), data(stream, b"hello", false), trailers].concat()
         });
         good(|stream| [headers(stream, &field(b":status", b"103"), false), reply(stream)].concat());
-        good(|stream| [headers(stream, OK, false), frame(Kind::Data, 9, stream, b"\x02hello\0\0")].concat());
         good(|stream| {
-            let (start, rest) =
-                (frame(Kind::Headers, 1, stream, &OK[..0]), frame(Kind::Continuation, 4, stream, OK));
+            [headers(stream, OK, false), frame(FrameKind::Data, 9, stream, b"\x02hello\0\0")].concat()
+        });
+        good(|stream| {
+            let (start, rest) = (
+                frame(FrameKind::Headers, 1, stream, &OK[..0]),
+                frame(FrameKind::Continuation, 4, stream, OK),
+            );
             [start, rest].concat()
         });
-        good(|stream| [frame(Kind::Unknown(77), 255, stream, b"what?"), reply(stream)].concat());
+        good(|stream| [frame(FrameKind::Unknown(77), 255, stream, b"what?"), reply(stream)].concat());
         // A reply that was whole, and a reset behind it that changes nothing (RFC 9113 section 8.1).
         good(|stream| [reply(stream), reset(stream, 0)].concat());
     });
@@ -196,7 +200,7 @@ fn a_stream_that_stalls_holds_up_nobody() {
         let mut short = (*slice.lists).clone();
         short[0].truncate(2);
         slice.lists = std::sync::Arc::new(short);
-        let recording = run(&mut station(&peer, 3), Job { timeout: SHORT, ..closed(&slice, 1) });
+        let recording = run(&mut station(&peer, 3), StationJob { timeout: SHORT, ..closed(&slice, 1) });
         assert_eq!((errors(&recording), totals(&recording)), (vec![("timeout", 1)], (62, 61, 1)));
         assert!(peer.asked().contains(&"RST 1 8".to_owned()), "the stream is cancelled: {:?}", peer.asked());
     });

@@ -7,7 +7,7 @@ mod objects;
 mod parts;
 
 use crate::support::Reply;
-use bakeoff_content::world::{Name, Object, Version};
+use bakeoff_content::world::{Object, ObjectName, Version};
 use bakeoff_origin::World;
 use bakeoff_wire::http1::parse_http_date;
 use std::io::Read;
@@ -54,38 +54,38 @@ pub(super) fn world(origin: &str) -> World {
     World::from_toml(&format!("{CONTENT}\n[origin]\n{origin}\n")).unwrap()
 }
 
-pub(super) fn name(kind: u8) -> Name {
-    Name { world: 0xfeed, server: 7, kind, number: 42 }
+pub(super) fn name(kind: u8) -> ObjectName {
+    ObjectName { world: 0xfeed, server: 7, kind, number: 42 }
 }
 
-pub(super) fn path(name: &Name) -> String {
+pub(super) fn path(name: &ObjectName) -> String {
     let mut path = Vec::new();
     name.write_path(&world("").model, &mut path);
     String::from_utf8(path).unwrap()
 }
 
-pub(super) fn id(name: &Name) -> String {
+pub(super) fn id(name: &ObjectName) -> String {
     let mut id = Vec::new();
     name.write_id(&mut id);
     String::from_utf8(id).unwrap()
 }
 
-pub(super) fn object(name: &Name) -> Object {
+pub(super) fn object(name: &ObjectName) -> Object {
     world("").model.object(name).unwrap()
 }
 
 /// The object's version when the reply was made.
-pub(super) fn version(name: &Name, reply: &Reply) -> Version {
+pub(super) fn version(name: &ObjectName, reply: &Reply) -> Version {
     object(name).at(parse_http_date(reply.line("date").unwrap().as_bytes()).unwrap())
 }
 
-pub(super) fn whole(name: &Name) -> Vec<u8> {
+pub(super) fn whole(name: &ObjectName) -> Vec<u8> {
     let mut bytes = Vec::new();
     object(name).body.write_to(&mut bytes).unwrap();
     bytes
 }
 
-pub(super) fn stamp(told: &str, ask: u64, name: &Name, version: &Version) -> String {
+pub(super) fn stamp(told: &str, ask: u64, name: &ObjectName, version: &Version) -> String {
     format!("{told}={ask:016x}; object={}; version={}", id(name), version.number)
 }
 

@@ -3,9 +3,9 @@
 use super::{PAGE, name, path, world};
 use crate::support::{Reply, ask, ended, get, of_world, within_patience};
 use bakeoff_origin::Origin;
-use bakeoff_wire::parts::{Answer, PATH, PartSet, Refusal, Step, Word};
+use bakeoff_wire::parts::{PATH, PartRefusal, PartReply, PartSet, PartStep, Word};
 
-fn word(part: &str, who: u64, step: Step) -> String {
+fn word(part: &str, who: u64, step: PartStep) -> String {
     let mut target = Vec::new();
     Word { plan: 7, part: part.parse().unwrap(), who, step }.write(&mut target);
     String::from_utf8(target).unwrap()
@@ -18,29 +18,29 @@ fn told(origin: &Origin, target: &str) -> Reply {
     replies.remove(0)
 }
 
-fn heard(origin: &Origin, target: &str) -> Answer {
+fn heard(origin: &Origin, target: &str) -> PartReply {
     let reply = told(origin, target);
     assert_eq!((reply.status, reply.line("cache-control")), (200, Some("no-store")));
-    Answer::parse(&reply.body).unwrap()
+    PartReply::parse(&reply.body).unwrap()
 }
 
-fn refused(origin: &Origin, target: &str) -> Option<Refusal> {
+fn refused(origin: &Origin, target: &str) -> Option<PartRefusal> {
     let reply = told(origin, target);
     assert_eq!((reply.status, reply.line("connection")), (409, Some("close")));
-    Refusal::parse(&reply.body)
+    PartRefusal::parse(&reply.body)
 }
 
 #[test]
 fn parts_meet_whichever_thread_they_are_heard_by() {
     within_patience(|| {
         let origin = of_world(world(""), 4);
-        let (one, two) = (word("1/2", 11, Step::Reached(0)), word("2/2", 22, Step::Reached(0)));
+        let (one, two) = (word("1/2", 11, PartStep::Reached(0)), word("2/2", 22, PartStep::Reached(0)));
         assert_eq!(heard(&origin, &one).run, None);
         let run = heard(&origin, &two).run;
         assert!(run.is_some() && heard(&origin, &one).run == run);
-        assert_eq!(heard(&origin, &word("1/2", 11, Step::Reached(1))).here.to_string(), "1");
-        assert_eq!(heard(&origin, &word("2/2", 22, Step::Reached(1))).here, PartSet::all(2));
-        assert_eq!(heard(&origin, &word("2/2", 22, Step::Gone)).gone.to_string(), "2");
+        assert_eq!(heard(&origin, &word("1/2", 11, PartStep::Reached(1))).here.to_string(), "1");
+        assert_eq!(heard(&origin, &word("2/2", 22, PartStep::Reached(1))).here, PartSet::all(2));
+        assert_eq!(heard(&origin, &word("2/2", 22, PartStep::Gone)).gone.to_string(), "2");
         // None of that is a request for what is served, nor in its way.
         assert_eq!(origin.tally().requests, 0);
         assert_eq!(get(&origin, &path(&name(PAGE)), "").status, 200);
@@ -51,16 +51,16 @@ fn parts_meet_whichever_thread_they_are_heard_by() {
 fn who_does_not_belong_hears_why_and_is_counted_by_that_name() {
     within_patience(|| {
         let origin = of_world(world(""), 2);
-        heard(&origin, &word("1/2", 11, Step::Reached(0)));
+        heard(&origin, &word("1/2", 11, PartStep::Reached(0)));
         for (part, step, refusal) in [
-            ("1/3", Step::Reached(0), Refusal::OtherNumber),
-            ("1/2", Step::Reached(0), Refusal::Taken),
-            ("2/2", Step::Reached(1), Refusal::Unknown),
+            ("1/3", PartStep::Reached(0), PartRefusal::OtherNumber),
+            ("1/2", PartStep::Reached(0), PartRefusal::Taken),
+            ("2/2", PartStep::Reached(1), PartRefusal::Unknown),
         ] {
             assert_eq!(refused(&origin, &word(part, 99, step)), Some(refusal));
             assert_eq!(ended(&origin, &format!("part refused: {}", refusal.label())), 1);
         }
-        assert!(heard(&origin, &word("2/2", 22, Step::Reached(0))).run.is_some());
+        assert!(heard(&origin, &word("2/2", 22, PartStep::Reached(0))).run.is_some());
     });
 }
 
@@ -68,8 +68,8 @@ fn who_does_not_belong_hears_why_and_is_counted_by_that_name() {
 fn garbage_is_answered_by_400_and_counted_and_parts_meet_all_the_same() {
     within_patience(|| {
         let origin = of_world(world(""), 2);
-        heard(&origin, &word("1/2", 11, Step::Reached(0)));
-        let good = word("2/2", 22, Step::Reached(0));
+        heard(&origin, &word("1/2", 11, PartStep::Reached(0)));
+        let good = word("2/2", 22, PartStep::Reached(0));
         let garbage = [
             PATH.to_owned(),
             format!("{PATH}?"),

@@ -3,7 +3,7 @@
 use super::stage::*;
 use crate::judge::RequestKind;
 use crate::population::{Population, Setting, TargetForm};
-use bakeoff_content::world::Name;
+use bakeoff_content::world::ObjectName;
 use bakeoff_units::Nanos;
 use bakeoff_wire::{http1, stamp};
 use bakeoff_workload::{Expect, Method, Source};
@@ -17,7 +17,7 @@ fn targets_name_the_object_and_headers_the_stamp() {
         let run = run(&mut population, 200, at_once);
         for seen in &run.seen {
             let path = seen.target.strip_prefix(before).unwrap();
-            assert_eq!(Name::parse_path(path.as_bytes()), Some(seen.flight.name));
+            assert_eq!(ObjectName::parse_path(path.as_bytes()), Some(seen.flight.name));
             let value = seen.headers.strip_prefix("X-Bakeoff: ").unwrap().strip_suffix("\r\n").unwrap();
             assert_eq!(stamp::parse_ask(value.as_bytes()), Some(seen.flight.stamp));
         }

@@ -5,7 +5,7 @@ use crate::judge::RequestKind;
 use crate::phases::FillGate;
 use crate::population::{Flight, FlightEnd, Lane, Page, Population, Setting, TargetForm};
 use crate::spec::Spec;
-use bakeoff_content::world::{Model, Name};
+use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_units::Nanos;
 use bakeoff_workload::Source;
 use std::cmp::Reverse;
@@ -124,7 +124,7 @@ pub(super) fn run(
     mut latency: impl FnMut(&Flight) -> (Nanos, bool),
 ) -> Run {
     let mut run = Run::default();
-    let mut ideal: HashSet<Name> = HashSet::new();
+    let mut ideal: HashSet<ObjectName> = HashSet::new();
     let mut answers: BinaryHeap<Reverse<(Nanos, u32, bool)>> = BinaryHeap::new();
     let mut now = Nanos::ZERO;
     loop {
@@ -154,7 +154,7 @@ pub(super) fn run(
     }
 }
 
-fn ask(population: &mut Population, ideal: &mut HashSet<Name>) -> Option<(u32, Seen)> {
+fn ask(population: &mut Population, ideal: &mut HashSet<ObjectName>) -> Option<(u32, Seen)> {
     let ask = population.next(0)?;
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     let (ticket, robot) = (ask.ticket, ask.robot);

@@ -4,7 +4,7 @@ use super::super::Slot;
 use super::super::found::{Found, Read};
 use super::super::stamp::{self, Moment};
 use super::Driver;
-use crate::epoll::Ready;
+use crate::epoll::Readiness;
 use std::io::{ErrorKind, Read as _};
 use std::os::fd::AsFd;
 
@@ -20,7 +20,7 @@ pub(super) struct Reading {
 }
 
 impl Reading {
-    pub(super) fn new(event: Ready) -> Self {
+    pub(super) fn new(event: Readiness) -> Self {
         Self { token: event.token, ended: event.closed, left: READS_PER_TURN }
     }
 

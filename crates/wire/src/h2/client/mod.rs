@@ -12,7 +12,7 @@ use super::session::{Control, Session};
 use super::streams::Streams;
 use super::window::{Incoming, Receive};
 use super::{ConnectionError, ErrorCode, Malformed, Settings, StreamId};
-pub use step::{CannotOpen, ReplyHead, Step};
+pub use step::{CannotOpen, ClientStep, H2ReplyHead};
 
 /// Streams that may be open before the peer said how many (RFC 9113 section 6.5.2 asks servers for
 /// no fewer).
@@ -173,7 +173,7 @@ impl ClientConnection {
     /// # Errors
     ///
     /// When the peer broke the protocol; the connection is of no further use.
-    pub fn step(&mut self, input: &[u8]) -> Result<Step, ConnectionError> {
+    pub fn step(&mut self, input: &[u8]) -> Result<ClientStep, ConnectionError> {
         if let Some(error) = self.state.session.failure {
             return Err(error);
         }
@@ -181,16 +181,21 @@ impl ClientConnection {
         self.advance(input).map_err(|error| self.state.session.fail(error, 0))
     }
 
-    fn advance(&mut self, input: &[u8]) -> Result<Step, ConnectionError> {
+    fn advance(&mut self, input: &[u8]) -> Result<ClientStep, ConnectionError> {
         let mut used = 0;
         loop {
             let (taken, item) = self.intake.next(input.get(used..).unwrap_or_default())?;
             used += taken;
             let step = match item {
-                Item::More => return Ok(Step::More),
+                Item::More => return Ok(ClientStep::More),
                 Item::Body(len, last) => {
                     let (stream, ends) = self.state.current;
-                    return Ok(Step::Body { skip: used, len, stream: StreamId(stream), end: last && ends });
+                    return Ok(ClientStep::Body {
+                        skip: used,
+                        len,
+                        stream: StreamId(stream),
+                        end: last && ends,
+                    });
                 }
                 Item::Block(head, block) => self.state.block(head, block, used)?,
                 Item::Control(head, payload) => self.state.control(head, payload, used)?,
@@ -232,9 +237,9 @@ impl State {
         self.cancelled = Some((first.min(number), last.max(number)));
     }
 
-    fn malformed(&mut self, number: u32, why: Malformed, used: usize) -> Option<Step> {
+    fn malformed(&mut self, number: u32, why: Malformed, used: usize) -> Option<ClientStep> {
         self.give_up(number, ErrorCode::ProtocolError);
-        Some(Step::Malformed { used, stream: StreamId(number), why })
+        Some(ClientStep::Malformed { used, stream: StreamId(number), why })
     }
 
     /// A frame came for a stream: whether it is open. One that we ended is not, rightly.
@@ -254,7 +259,12 @@ impl State {
         if ours { Ok(()) } else { Err(ConnectionError::UnexpectedStream) }
     }
 
-    fn block(&mut self, head: BlockHead, block: &[u8], used: usize) -> Result<Option<Step>, ConnectionError> {
+    fn block(
+        &mut self,
+        head: BlockHead,
+        block: &[u8],
+        used: usize,
+    ) -> Result<Option<ClientStep>, ConnectionError> {
         let number = head.stream;
         let open = self.is_open(number)?;
         let mut fields = ReplyFields::default();
@@ -266,18 +276,18 @@ impl State {
                 if head.end {
                     self.streams.remove(number);
                 }
-                Ok(Some(Step::Head { used, stream: StreamId(number), head: reply, end: head.end }))
+                Ok(Some(ClientStep::Head { used, stream: StreamId(number), head: reply, end: head.end }))
             }
             Ok(Block::Trailers) => {
                 self.streams.remove(number);
-                Ok(Some(Step::Body { skip: used, len: 0, stream: StreamId(number), end: true }))
+                Ok(Some(ClientStep::Body { skip: used, len: 0, stream: StreamId(number), end: true }))
             }
             Err(why) => Ok(self.malformed(number, why, used)),
         }
     }
 
     /// A DATA frame begins: returns whether its bytes are wanted, and the step to report, if any.
-    fn data(&mut self, head: DataHead, used: usize) -> Result<(bool, Option<Step>), ConnectionError> {
+    fn data(&mut self, head: DataHead, used: usize) -> Result<(bool, Option<ClientStep>), ConnectionError> {
         let number = head.stream;
         self.current = (number, head.end);
         let open = self.is_open(number)?;
@@ -295,7 +305,7 @@ impl State {
                     self.streams.remove(number);
                 }
                 let empty = head.end && head.body == 0;
-                let step = Step::Body { skip: used, len: 0, stream: StreamId(number), end: true };
+                let step = ClientStep::Body { skip: used, len: 0, stream: StreamId(number), end: true };
                 Ok((true, empty.then_some(step)))
             }
             Err(why) => Ok((false, self.malformed(number, why, used))),
@@ -307,7 +317,7 @@ impl State {
         head: FrameHead,
         payload: &[u8],
         used: usize,
-    ) -> Result<Option<Step>, ConnectionError> {
+    ) -> Result<Option<ClientStep>, ConnectionError> {
         match self.session.control(head, payload)? {
             Control::Done | Control::ConnectionWindow | Control::InitialWindow(_) => Ok(None),
             Control::Window(number, increment) => {
@@ -320,7 +330,7 @@ impl State {
             Control::Reset(number, code) => {
                 self.was_opened(number)?;
                 if self.streams.remove(number).is_some() {
-                    return Ok(Some(Step::Reset { used, stream: StreamId(number), code }));
+                    return Ok(Some(ClientStep::Reset { used, stream: StreamId(number), code }));
                 }
                 self.stray_resets += 1;
                 let too_many = self.stray_resets > STRAY_RESETS + self.next_number / 2;
@@ -328,7 +338,7 @@ impl State {
             }
             Control::GoAway(last_stream, code) => {
                 self.go_away(last_stream);
-                Ok(Some(Step::GoAway { used, last_stream, code }))
+                Ok(Some(ClientStep::GoAway { used, last_stream, code }))
             }
         }
     }
@@ -349,7 +359,7 @@ impl State {
 /// The meaning of a header block for a request that waits.
 enum Block {
     Interim,
-    Head(ReplyHead),
+    Head(H2ReplyHead),
     Trailers,
 }
 
@@ -378,7 +388,7 @@ fn read_block(waiting: &mut Waiting, head: &BlockHead, fields: &ReplyFields) -> 
     if head.end {
         waiting.incoming.ended()?;
     }
-    Ok(Block::Head(ReplyHead {
+    Ok(Block::Head(H2ReplyHead {
         status,
         content_length: fields.length,
         coding: fields.coding,

@@ -7,7 +7,7 @@ use crate::http1::ContentCoding;
 
 /// The head of a final reply, as far as a client needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReplyHead {
+pub struct H2ReplyHead {
     /// 200 to 999.
     pub status: u16,
     /// `Content-Length`, also where no body follows (HEAD, 304).
@@ -20,7 +20,7 @@ pub struct ReplyHead {
 
 /// One step of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum ClientStep {
     /// All input is used; more must come.
     More,
     /// A reply's head is complete.
@@ -30,7 +30,7 @@ pub enum Step {
         /// The stream.
         stream: StreamId,
         /// The head.
-        head: ReplyHead,
+        head: H2ReplyHead,
         /// Whether the reply ends with it.
         end: bool,
     },

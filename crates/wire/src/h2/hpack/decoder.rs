@@ -8,7 +8,7 @@ use super::{DEFAULT_TABLE_BYTES, HpackError, fixed, huffman, sound};
 
 /// The reader of one direction's header blocks.
 #[derive(Clone, Debug)]
-pub struct Decoder {
+pub struct HpackDecoder {
     table: Dynamic,
     /// Largest table that the peer may choose.
     table_limit: usize,
@@ -23,7 +23,7 @@ enum Text<'a> {
     Decoded(usize, usize),
 }
 
-impl Decoder {
+impl HpackDecoder {
     /// A decoder that has announced these limits, in bytes: of its dynamic table, and of a list of
     /// fields (names and values, and 32 for each field).
     pub fn new(table_bytes: u32, list_bytes: u32) -> Self {

@@ -10,7 +10,7 @@ mod fixed;
 mod huffman;
 pub(super) mod sound;
 
-pub use decoder::Decoder;
+pub use decoder::HpackDecoder;
 pub use encoder::Encoder;
 
 /// Default size of a dynamic table (RFC 9113 section 6.5.2), in bytes.

@@ -7,14 +7,14 @@ mod state;
 mod step;
 
 use super::fields::RequestFields;
-use super::frame::{END_STREAM, FrameHead, Kind, setting};
+use super::frame::{END_STREAM, FrameHead, FrameKind, setting};
 use super::intake::{Intake, Item};
 use super::session::{DEFAULT_WINDOW, Session};
 use super::streams::Streams;
 use super::window::Incoming;
 use super::{ConnectionError, ErrorCode, Settings, StreamId};
 use crate::http1::ServerMethod;
-pub use step::{Grant, RequestHead, ServerStep};
+pub use step::{H2RequestHead, SendGrant, ServerStep};
 
 /// Most streams that a client may have open.
 pub const MAX_STREAMS: u32 = 128;
@@ -122,7 +122,7 @@ impl ServerConnection {
             Ok(Event::Other(step)) => Ok(step),
             Ok(Event::Request { used, stream, end, head_bytes }) => {
                 let fields = &self.state.fields;
-                let head = RequestHead {
+                let head = H2RequestHead {
                     method: fields.method.unwrap_or(ServerMethod::Other),
                     path: fields.path(),
                     if_modified_since: fields.if_modified_since(),
@@ -162,7 +162,7 @@ impl ServerConnection {
 
     /// Grants some of `wanted` body bytes; `last` when no others follow them. `None` when a window is closed, or the
     /// stream gone: [`unblocked`](Self::unblocked) tells when it is open again.
-    pub fn data(&mut self, stream: StreamId, wanted: u64, last: bool) -> Option<Grant> {
+    pub fn data(&mut self, stream: StreamId, wanted: u64, last: bool) -> Option<SendGrant> {
         let state = &mut self.state;
         let open = state.streams.get(stream.0).filter(|stream| !stream.sent)?;
         let room = open.window.min(state.session.send_window).max(0);
@@ -176,11 +176,11 @@ impl ServerConnection {
         state.session.send_window -= i64::from(len);
         let end = last && u64::from(len) == wanted;
         let flags = if end { END_STREAM } else { 0 };
-        let head = FrameHead { length: len, kind: Kind::Data, flags, stream: stream.0 }.bytes();
+        let head = FrameHead { length: len, kind: FrameKind::Data, flags, stream: stream.0 }.bytes();
         if end {
             state.sent(stream.0);
         }
-        Some(Grant { head, len, end })
+        Some(SendGrant { head, len, end })
     }
 
     /// Streams for which [`data`](Self::data) said `None` and may now say otherwise. Each is returned once.

@@ -8,7 +8,7 @@ use crate::http1::ServerMethod;
 
 /// One request's head. Borrowed from the connection until the next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestHead<'a> {
+pub struct H2RequestHead<'a> {
     /// The method.
     pub method: ServerMethod,
     /// The path as it was sent.
@@ -33,7 +33,7 @@ pub enum ServerStep<'a> {
         /// The stream.
         stream: StreamId,
         /// The head.
-        head: RequestHead<'a>,
+        head: H2RequestHead<'a>,
         /// Whether the request ends with it.
         end: bool,
     },
@@ -77,7 +77,7 @@ pub enum ServerStep<'a> {
 
 /// Grant to send a piece of body: first the frame's head, then so many bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Grant {
+pub struct SendGrant {
     /// The head of the DATA frame. Goes behind everything that is in the output now.
     pub head: [u8; FRAME_HEAD_BYTES],
     /// Bytes of body behind it.

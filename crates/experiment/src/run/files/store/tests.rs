@@ -15,7 +15,7 @@ struct Yard {
     _place: tempfile::TempDir,
 }
 
-fn yard(operations: &[Operation]) -> Yard {
+fn yard(operations: &[FileOperation]) -> Yard {
     let mut work = work(operations, &[100]);
     work.files = Some(20);
     work.tree = Some(TreeShape { files: 5, directories: 2, mean: Bytes::new(10) });
@@ -44,7 +44,7 @@ fn read_all(yard: &mut Yard) -> Vec<Class> {
 
 #[test]
 fn every_file_is_asked_for_before_any_is_again() {
-    let mut yard = yard(&[Operation::Read]);
+    let mut yard = yard(&[FileOperation::Read]);
     let files = |steps: &[Step]| -> Vec<usize> {
         let file = |step: &Step| if let Step::Read(file, _) = step { *file } else { panic!("{step:?}") };
         steps.iter().map(file).collect()
@@ -61,7 +61,7 @@ fn every_file_is_asked_for_before_any_is_again() {
 
 #[test]
 fn what_was_written_over_is_what_is_expected_afterwards() {
-    let mut yard = yard(&[Operation::Read, Operation::Write]);
+    let mut yard = yard(&[FileOperation::Read, FileOperation::Write]);
     assert_eq!(read_all(&mut yard), []);
     let write = yard.kinds[1];
     let steps = yard.store.steps(&write, 1, 0, 25);
@@ -85,7 +85,7 @@ fn what_was_written_over_is_what_is_expected_afterwards() {
 
 #[test]
 fn a_file_that_somebody_changed_is_noticed_when_it_is_read_back() {
-    let mut yard = yard(&[Operation::Create]);
+    let mut yard = yard(&[FileOperation::Create]);
     let create = yard.kinds[0];
     let steps = yard.store.steps(&create, 0, 0, 3);
     {
@@ -108,7 +108,7 @@ fn a_file_that_somebody_changed_is_noticed_when_it_is_read_back() {
 
 #[test]
 fn room_is_reckoned_for_what_lies_there_and_for_what_is_made() {
-    let yard = yard(&[Operation::Create, Operation::TreeCopy]);
+    let yard = yard(&[FileOperation::Create, FileOperation::TreeCopy]);
     // 20 files of a block and an inode; the tree's 5 files and 2 directories likewise.
     let (lies, tree) = (20 * 8192, 50 + 7 * 8192);
     let room = |count: u64| yard.store.room(&yard.kinds, |_| count).get();

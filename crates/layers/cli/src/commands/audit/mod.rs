@@ -11,10 +11,12 @@ use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
 use bakeoff_layers_agent::trust;
 use bakeoff_layers_base::plain;
-use bakeoff_layers_credentials::audit::{Chain, Checkpoint, Finding, Keys, MOST_FINDINGS, Reader, Replay};
+use bakeoff_layers_credentials::audit::{
+    AuditFinding, Checkpoint, CheckpointKeys, LogEnd, MOST_FINDINGS, Replay, SegmentReader,
+};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::key::Hash;
-use bakeoff_layers_remotefs::server::audit::directory::Directory;
+use bakeoff_layers_remotefs::server::audit::directory::AuditDirectory;
 use clap::{Args, Subcommand};
 use std::fmt::{Display, Write};
 use std::path::{Path, PathBuf};
@@ -80,21 +82,21 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
 
 /// A log, with its server's signatures.
 struct Log {
-    directory: Directory,
-    keys: Keys,
+    directory: AuditDirectory,
+    keys: CheckpointKeys,
     checkpoints: Vec<Checkpoint>,
 }
 
 /// Result of reading a log.
 struct Found {
-    end: Chain,
-    findings: Vec<Finding>,
+    end: LogEnd,
+    findings: Vec<AuditFinding>,
 }
 
 impl Log {
     /// Opens a log, with its own last checkpoint and these.
     fn open(dir: &Path, others: &[PathBuf]) -> Result<Self, Failure> {
-        let directory = Directory::at(dir);
+        let directory = AuditDirectory::at(dir);
         let keys = directory.keys().map_err(Failure::failed)?;
         let own = directory.checkpoint().map_err(Failure::failed)?;
         let mut log = Self { directory, keys, checkpoints: Vec::new() };
@@ -138,7 +140,7 @@ impl Log {
         }
     }
 
-    fn end(reader: Reader) -> Found {
+    fn end(reader: SegmentReader) -> Found {
         let (end, half, findings) = reader.end();
         if let Some(half) = half {
             terminal::note(&format!(

@@ -4,9 +4,9 @@ use super::{DirArgs, Log};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::digest::Digest;
-use bakeoff_layers_credentials::audit::{About, Outcome, Path, Record};
+use bakeoff_layers_credentials::audit::{AuditOutcome, DecisionRecord, DecisionSubject, ObjectPath};
 use bakeoff_layers_credentials::key::Hash;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -29,17 +29,17 @@ pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn to_line(record: &Record) -> String {
+fn to_line(record: &DecisionRecord) -> String {
     let decision = &record.decision;
-    let peer = decision.peer.as_ref().map_or_else(|| "a stranger".to_owned(), Name::to_string);
+    let peer = decision.peer.as_ref().map_or_else(|| "a stranger".to_owned(), PrincipalName::to_string);
     let said = match &decision.about {
-        About::Admitted { until_unix_s } => format!("let in until {until_unix_s}"),
-        About::NotAdmitted { refusal } => format!("not let in: {refusal}"),
-        About::Object { paths, asked, rights, outcome } => {
+        DecisionSubject::Admitted { until_unix_s } => format!("let in until {until_unix_s}"),
+        DecisionSubject::NotAdmitted { refusal } => format!("not let in: {refusal}"),
+        DecisionSubject::Object { paths, asked, rights, outcome } => {
             let paths: Vec<String> = paths.iter().map(to_text).collect();
             let outcome = match outcome {
-                Outcome::Allowed { line } => format!("allowed by line {line}"),
-                Outcome::Refused { refusal } => format!("refused: {refusal}"),
+                AuditOutcome::Allowed { line } => format!("allowed by line {line}"),
+                AuditOutcome::Refused { refusal } => format!("refused: {refusal}"),
             };
             format!("{} of {} {outcome} (may {})", asked, paths.join(" and "), rights.operations)
         }
@@ -54,7 +54,7 @@ fn to_line(record: &Record) -> String {
     )
 }
 
-fn to_json(record: &Record) -> Value {
+fn to_json(record: &DecisionRecord) -> Value {
     let (decision, hex) = (&record.decision, |hash: &Hash| Digest(*hash).to_string());
     let force = &decision.force;
     let mut line = json!({
@@ -62,7 +62,7 @@ fn to_json(record: &Record) -> Value {
         "unwritten": record.unwritten,
         "time_unix_s": decision.time_unix_s,
         "session": decision.session,
-        "peer": decision.peer.as_ref().map(Name::to_string),
+        "peer": decision.peer.as_ref().map(PrincipalName::to_string),
         "shown": decision.shown.as_ref().map(hex),
         "epoch": force.epoch,
         "acl": hex(&force.acl),
@@ -70,12 +70,14 @@ fn to_json(record: &Record) -> Value {
         "revoked": hex(&force.revoked),
     });
     let more = match &decision.about {
-        About::Admitted { until_unix_s } => json!({ "decision": "let-in", "until_unix_s": until_unix_s }),
-        About::NotAdmitted { refusal } => json!({ "decision": "not-let-in", "refusal": refusal }),
-        About::Object { paths, asked, rights, outcome } => {
+        DecisionSubject::Admitted { until_unix_s } => {
+            json!({ "decision": "let-in", "until_unix_s": until_unix_s })
+        }
+        DecisionSubject::NotAdmitted { refusal } => json!({ "decision": "not-let-in", "refusal": refusal }),
+        DecisionSubject::Object { paths, asked, rights, outcome } => {
             let (word, by, value) = match outcome {
-                Outcome::Allowed { line } => ("allowed", "line", json!(line)),
-                Outcome::Refused { refusal } => ("refused", "refusal", json!(refusal)),
+                AuditOutcome::Allowed { line } => ("allowed", "line", json!(line)),
+                AuditOutcome::Refused { refusal } => ("refused", "refusal", json!(refusal)),
             };
             json!({
                 "decision": word,
@@ -94,7 +96,7 @@ fn to_json(record: &Record) -> Value {
 }
 
 /// A path as text: names that are not UTF-8, and odd characters, with backslashes.
-fn to_text(path: &Path) -> String {
+fn to_text(path: &ObjectPath) -> String {
     let name = |name: &Vec<u8>| match std::str::from_utf8(name) {
         Ok(text) => text.escape_debug().to_string(),
         Err(_) => name.escape_ascii().to_string(),

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::manifest::Action;
-use bakeoff_layers_integrity::{Links, OnTimeout, Settings, Unlisted, supervisor};
+use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_layers_integrity::{EnforcementSettings, Links, OnTimeout, Unlisted, supervisor};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub(crate) struct EnforceArgs {
     /// What is done when a file is wrong: log says so, deny refuses to open it, stop also ends the
     /// served processes, lock also locks the store
     #[arg(long, value_name = "NAME")]
-    mode: Action,
+    mode: FaultAction,
     /// File that keeps the newest version which was taken, so that an older one is refused after a
     /// restart, too
     #[arg(long, value_name = "FILE")]
@@ -91,8 +91,8 @@ pub(crate) fn thaw(args: &ThawArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn settings(args: EnforceArgs) -> Settings {
-    Settings {
+fn settings(args: EnforceArgs) -> EnforcementSettings {
+    EnforcementSettings {
         root: args.dir,
         manifest: args.manifest,
         public_key: args.public,
@@ -109,7 +109,7 @@ fn settings(args: EnforceArgs) -> Settings {
             Allowed::Allow => Links::Allow,
         },
         // A mode that refuses nothing changes nothing either, unless requested.
-        freeze: args.freeze || (!args.no_freeze && args.mode != Action::Log),
+        freeze: args.freeze || (!args.no_freeze && args.mode != FaultAction::Log),
         ahead: !args.no_ahead,
         time_limit: Duration::from_millis(args.time_limit),
         on_timeout: match args.on_timeout {

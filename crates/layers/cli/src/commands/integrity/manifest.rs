@@ -6,11 +6,11 @@ use crate::terminal;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::digest::Algorithm;
 use bakeoff_layers_base::key;
-use bakeoff_layers_base::manifest::load::{self, Trust};
+use bakeoff_layers_base::manifest::load::{self, TrustConditions};
 use bakeoff_layers_base::manifest::seal::{self, Sealing};
-use bakeoff_layers_base::manifest::signature::PublicKey;
-use bakeoff_layers_base::manifest::{Action, Manifest, check};
-use bakeoff_layers_base::name::Name;
+use bakeoff_layers_base::manifest::signature::AdminPublicKey;
+use bakeoff_layers_base::manifest::{FaultAction, Manifest, check};
+use bakeoff_layers_base::name::EscapedName;
 use clap::Args;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -44,7 +44,7 @@ pub(crate) struct SealArgs {
     /// The most that is done about a wrong file of this tree: log, deny, stop or lock [default: what
     /// --mode says when it is enforced]
     #[arg(long, value_name = "NAME", default_value = "lock", hide_default_value = true)]
-    action: Action,
+    action: FaultAction,
     /// Path below DIR that is left out; may be given more than once
     #[arg(long, value_name = "PATH")]
     exclude: Vec<String>,
@@ -105,7 +105,7 @@ pub(crate) fn seal(args: SealArgs) -> Result<Exit, Failure> {
         not_after_unix_s: now + args.days * 24 * 60 * 60,
         action: args.action,
         exclude: args.exclude,
-        name: args.name.map(Name::of),
+        name: args.name.map(EscapedName::of),
     };
     let manifest = seal::seal(&args.dir, &sealing, &key, &args.out).map_err(Failure::failed)?;
     terminal::say(&format!("{}: {}", args.out.display(), about(&manifest)));
@@ -153,8 +153,8 @@ pub(crate) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
 
 /// Reads a manifest without enforcing it: an expired or older one can still be looked at.
 fn read(path: &Path, public: &Path) -> Result<Manifest, Failure> {
-    let key = PublicKey::read(public).map_err(Failure::failed)?;
-    let trust = Trust { key: &key, now_unix_s: 0, seen_version: 0 };
+    let key = AdminPublicKey::read(public).map_err(Failure::failed)?;
+    let trust = TrustConditions { key: &key, now_unix_s: 0, seen_version: 0 };
     load::load(path, &trust).map_err(Failure::failed)
 }
 

@@ -3,7 +3,7 @@
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_mac::grant::Grant;
+use bakeoff_layers_mac::grant::DomainGrant;
 use bakeoff_layers_mac::policy::Policy;
 use clap::Args;
 use std::fmt::Write;
@@ -41,7 +41,7 @@ fn about(policy: &Policy) -> String {
 }
 
 /// Rights of a domain, path by path: the kernel's answer, which was compared with the written policy.
-fn domain(grant: &Grant) -> String {
+fn domain(grant: &DomainGrant) -> String {
     let mut rows = vec![["may".to_owned(), "type".to_owned(), "path".to_owned()]];
     rows.extend(grant.types.iter().map(|typed| {
         let path = typed.path.display().to_string().escape_debug().to_string();

@@ -4,7 +4,7 @@ use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_mac::access::Access;
-use bakeoff_layers_mac::grant::{Because, Grant, PortUse};
+use bakeoff_layers_mac::grant::{AccessDecision, DomainGrant, PortUse};
 use bakeoff_layers_mac::policy::{accesses, disk};
 use clap::Args;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ pub(crate) fn explain(args: &ExplainArgs) -> Result<Exit, Failure> {
 }
 
 /// Judges an access as the kernel does.
-fn at_path<'g>(grant: &'g Grant, path: &Path, access: Access) -> Because<'g> {
+fn at_path<'g>(grant: &'g DomainGrant, path: &Path, access: Access) -> AccessDecision<'g> {
     let inside = matches!(access, Access::Create | Access::Delete | Access::Rename);
     let judged = path.parent().filter(|_| inside).unwrap_or(path);
     grant.because(&disk::see(judged).path, access)

@@ -3,7 +3,7 @@
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_mac::log::{self, Reading};
+use bakeoff_layers_mac::log::{self, DomainLog};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ pub(crate) struct LogArgs {
 
 pub(crate) fn log(args: LogArgs) -> Result<Exit, Failure> {
     let grant = args.policy.read()?.grant(&args.domain).map_err(Failure::usage)?.clone();
-    let reading = Reading { grant, status: args.status, out: args.out };
+    let reading = DomainLog { grant, status: args.status, out: args.out };
     log::read(reading, terminal::say).map_err(Failure::failed)?;
     Ok(Exit::Done)
 }

@@ -4,10 +4,10 @@ use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_mac::confine::{ConfineError, Confined, Degree, Least, Prepared, close_inherited};
-use bakeoff_layers_mac::grant::Grant;
-use bakeoff_layers_mac::log::{self, Reader, Reading};
-use bakeoff_layers_mac::proof::{Kept, Mode, lines, permissive_lines};
-use bakeoff_layers_mac::status::State;
+use bakeoff_layers_mac::grant::DomainGrant;
+use bakeoff_layers_mac::log::{self, DomainLog, LauncherEnd};
+use bakeoff_layers_mac::proof::{ConfinementMode, OpenStatusFile, lines, permissive_lines};
+use bakeoff_layers_mac::status::DomainState;
 use bakeoff_layers_mac::watch::Watch;
 use clap::{Args, ValueEnum};
 use std::ffi::OsString;
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     };
     match witness {
         Witness::Reader(reader, _) => reader.failed(),
-        Witness::Kept(kept) => drop(kept.say(State::Failed)),
+        Witness::Kept(kept) => drop(kept.say(DomainState::Failed)),
         Witness::Nobody => {}
     }
     Err(nothing_ran(error))
@@ -99,7 +99,7 @@ pub(super) fn command(words: &[OsString]) -> Result<Command, Failure> {
 }
 
 /// Runs the program in a permissive domain: accesses that a policy would refuse are logged.
-fn permissive(args: &RunArgs, grant: &Grant) -> Result<Exit, Failure> {
+fn permissive(args: &RunArgs, grant: &DomainGrant) -> Result<Exit, Failure> {
     let (status, out) = (args.status.clone(), args.log.clone());
     if args.proof || (status.is_none() && out.is_none()) {
         return Err(Failure::usage(
@@ -107,7 +107,7 @@ fn permissive(args: &RunArgs, grant: &Grant) -> Result<Exit, Failure> {
         ));
     }
     let mut command = command(&args.program)?;
-    let reading = Reading { grant: grant.clone(), status, out };
+    let reading = DomainLog { grant: grant.clone(), status, out };
     let entered =
         Watch::start(reading).and_then(|mut watch| watch.enter(grant.attributes, &permissive_lines(grant)));
     entered.map_err(|why| nothing_ran(ConfineError::Log(why)))?;
@@ -118,30 +118,31 @@ fn permissive(args: &RunArgs, grant: &Grant) -> Result<Exit, Failure> {
 /// Keeper of the status.
 enum Witness {
     /// A process beside us, which also reads the kernel's refusals; with the lines to tell it about us.
-    Reader(Reader, String),
+    Reader(LauncherEnd, String),
     /// This process itself, until the program is executed: it may not read the kernel's refusals.
-    Kept(Kept),
+    Kept(OpenStatusFile),
     /// Nobody: there is to be no status.
     Nobody,
 }
 
-fn witness(args: &RunArgs, grant: &Grant, prepared: &Prepared<'_>) -> Result<Witness, Failure> {
-    let lines = lines(Mode::Enforce, prepared.granted());
+fn witness(args: &RunArgs, grant: &DomainGrant, prepared: &Prepared<'_>) -> Result<Witness, Failure> {
+    let lines = lines(ConfinementMode::Enforce, prepared.granted());
     let (status, out) = (args.status.clone(), args.log.clone());
     if status.is_none() && out.is_none() {
         return Ok(Witness::Nobody);
     }
     let Err(why) = log::is_allowed() else {
-        let reading = Reading { grant: grant.clone(), status, out };
+        let reading = DomainLog { grant: grant.clone(), status, out };
         let log = |why| nothing_ran(ConfineError::Log(why));
-        return Reader::start(reading).map(|reader| Witness::Reader(reader, lines)).map_err(log);
+        return LauncherEnd::start(reading).map(|reader| Witness::Reader(reader, lines)).map_err(log);
     };
     if out.is_some() {
         terminal::note(&format!("no log: this user may not read the kernel's audit ({why})"));
     }
     let Some(path) = status else { return Ok(Witness::Nobody) };
     let lines = format!("{lines}gap-no-log 1\nno-log {why}\n");
-    let kept = Kept::new(&path, lines).map_err(|why| nothing_ran(ConfineError::Status { path, why }))?;
+    let kept =
+        OpenStatusFile::new(&path, lines).map_err(|why| nothing_ran(ConfineError::Status { path, why }))?;
     Ok(Witness::Kept(kept))
 }
 
@@ -153,7 +154,7 @@ fn armed(prepared: Prepared<'_>, witness: &mut Witness) -> Result<Confined, Conf
             reader.confined(lines, confined.refused()).map_err(ConfineError::Log)?;
         }
         Witness::Kept(kept) => {
-            kept.say(State::Armed).map_err(|why| ConfineError::Status { path: PathBuf::new(), why })?;
+            kept.say(DomainState::Armed).map_err(|why| ConfineError::Status { path: PathBuf::new(), why })?;
         }
         Witness::Nobody => {}
     }

@@ -5,7 +5,7 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_police::explain::rate_in_words;
 use bakeoff_layers_police::rules::Rules;
-use bakeoff_layers_police::rules::table::{Action, Overload, Rule, Table, When};
+use bakeoff_layers_police::rules::table::{Overload, RuleAction, RuleTable, StageRule, When};
 use clap::Args;
 use std::fmt::Write;
 
@@ -53,14 +53,14 @@ fn bounds(overload: &Overload) -> String {
     format!("overload target {} ms; {when}", overload.target_ns as f64 / 1e6)
 }
 
-fn row(table: &Table, rule: &Rule) -> Vec<[String; 6]> {
+fn row(table: &RuleTable, rule: &StageRule) -> Vec<[String; 6]> {
     let class = rule.class.and_then(|class| table.classes.get(usize::from(class)));
     let class = class.map_or("-", |class| &class.name).to_owned();
     let none = || "-".to_owned();
     let (rate, burst) = match rule.action {
-        Action::Pass => ("any".to_owned(), none()),
-        Action::Refuse => ("none".to_owned(), none()),
-        Action::Police(rate) => (rate_in_words(rate), rate.burst().to_string()),
+        RuleAction::Pass => ("any".to_owned(), none()),
+        RuleAction::Refuse => ("none".to_owned(), none()),
+        RuleAction::Police(rate) => (rate_in_words(rate), rate.burst().to_string()),
     };
     let word = rule.refuse.name().to_owned();
     let mut rows = vec![[rule.name.clone(), class, rate, burst, word.clone(), rule.line.to_string()]];

@@ -2,8 +2,8 @@
 
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_police::daemon::{self, DaemonError, Settings};
-use bakeoff_layers_police::kernel::Mode;
+use bakeoff_layers_police::daemon::{self, DaemonError, DaemonSettings};
+use bakeoff_layers_police::kernel::PoliceMode;
 use bakeoff_layers_police::rules::RulesError;
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -42,14 +42,14 @@ enum Typed {
 }
 
 pub(crate) fn run(args: RunArgs) -> Result<Exit, Failure> {
-    let settings = Settings {
+    let settings = DaemonSettings {
         rules: args.rules,
         server_pid: args.server_pid,
         status: args.status,
         mode: match args.mode {
-            Typed::Enforce => Mode::Enforce,
-            Typed::Log => Mode::Log,
-            Typed::Off => Mode::Off,
+            Typed::Enforce => PoliceMode::Enforce,
+            Typed::Log => PoliceMode::Log,
+            Typed::Off => PoliceMode::Off,
         },
         interfaces: args.interfaces,
         xdp: args.xdp,

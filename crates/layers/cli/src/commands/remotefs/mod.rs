@@ -10,7 +10,7 @@ mod why;
 use super::login::SessionArgs;
 use super::mounted::{KeeperArgs, keeper};
 use crate::exit::{Exit, Failure};
-use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_agent::session::AgentSession;
 use bakeoff_layers_agent::trust;
 use bakeoff_layers_credentials::bundle::Bundles;
 use clap::{Args, Subcommand};
@@ -47,7 +47,7 @@ pub(crate) struct AsArgs {
 
 /// A session, its directory, and the trusted bundles.
 struct As {
-    session: Session,
+    session: AgentSession,
     trust: PathBuf,
     bundles: Arc<Bundles>,
 }

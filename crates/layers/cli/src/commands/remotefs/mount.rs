@@ -5,14 +5,14 @@ use crate::commands::mounted::{ended, keeper_command, warn};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{AgentError, endorse};
-use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_agent::session::AgentSession;
 use bakeoff_layers_base::daemon::degree::Degree;
-use bakeoff_layers_base::daemon::mount::Ready;
+use bakeoff_layers_base::daemon::mount::MountFacts;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::name::Name;
+use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::tls::Holder;
-use bakeoff_layers_remotefs::client::{self, MountError, Options, Shown};
+use bakeoff_layers_remotefs::client::{self, ClientError, ClientOptions, Shown};
 use clap::Args;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -28,7 +28,7 @@ pub(crate) struct MountArgs {
     at: PathBuf,
     /// Who the server must be, such as node:files@home.example
     #[arg(long, value_name = "NAME", conflicts_with = "plain")]
-    as_server: Option<Name>,
+    as_server: Option<PrincipalName>,
     #[command(flatten)]
     by: AsArgs,
     /// Nobody may change anything through it
@@ -54,7 +54,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         (false, None) => return Err(missing("who the server must be: --as-server NAME")),
     };
     let server = address(&args.server)?;
-    let options = Options {
+    let options = ClientOptions {
         server,
         read_only: args.read_only,
         delay_connect: args.delay_connect,
@@ -62,7 +62,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         keeper: Some(keeper_command("remotefs")?),
         credentials,
     };
-    let ready = |ready: Ready, degree: Degree| {
+    let ready = |ready: MountFacts, degree: Degree| {
         warn(ready);
         if degree != Degree::Full {
             terminal::complain(&format!("caching is {degree}"));
@@ -70,10 +70,10 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
         terminal::say(&format!("mounted {server} on {}", args.at.display()));
     };
     let end = client::mount(&args.at, options, ready).map_err(|error| match error {
-        MountError::OpenNetwork(_) => Failure::usage(error),
+        ClientError::OpenNetwork(_) => Failure::usage(error),
         error => Failure::failed(error),
     })?;
-    if let Some(dir) = session.filter(|dir| Session::is_over(dir)) {
+    if let Some(dir) = session.filter(|dir| AgentSession::is_over(dir)) {
         terminal::complain(&format!(
             "{}: logged out, so {} is no mount any more; log in and mount again",
             dir.display(),
@@ -92,11 +92,11 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
 
 /// Credentials from the session's present state, with fresh statuses. While an agent is away the previous ones are
 /// shown: the server knows how long they are valid.
-fn shown(by: As, server: Name) -> Shown {
+fn shown(by: As, server: PrincipalName) -> Shown {
     let its = by.session.dir().to_owned();
     let (dir, bundles, last) = (by.session.dir().to_owned(), by.bundles.clone(), Mutex::new(Vec::new()));
     let show = move || -> Result<(Holder, Hello), String> {
-        let session = Session::open(&dir).map_err(|error| error.to_string())?;
+        let session = AgentSession::open(&dir).map_err(|error| error.to_string())?;
         let mut hello = session.hello();
         let mut last = lock(&last);
         match endorse(&session, &bundles) {
@@ -111,6 +111,6 @@ fn shown(by: As, server: Name) -> Shown {
         server,
         bundles: by.bundles,
         show: Box::new(show),
-        is_over: Box::new(move || Session::is_over(&its)),
+        is_over: Box::new(move || AgentSession::is_over(&its)),
     }
 }

@@ -4,10 +4,10 @@ use super::{As, AsArgs, missing};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError, subscribe};
-use bakeoff_layers_agent::session::Session;
+use bakeoff_layers_agent::session::AgentSession;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_remotefs::server::audit::{Keep, NotKept};
-use bakeoff_layers_remotefs::server::{self, Credentials, Options, ServeError};
+use bakeoff_layers_remotefs::server::{self, Credentials, ServeError, ServerOptions};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub(super) fn serve(args: ServeArgs) -> Result<Exit, Failure> {
         (false, Some(acl)) => Some(credentials(args.by.open()?, acl, args.audit)?),
         (false, None) => return Err(missing("by which access list: --acl FILE")),
     };
-    let options = Options {
+    let options = ServerOptions {
         export: args.export.clone(),
         listen: args.listen,
         status: args.status,
@@ -68,7 +68,7 @@ fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentia
     let keep = keep(&dir, by.bundles.clone());
     Ok(Credentials {
         name: by.session.name().clone(),
-        holder: Box::new(move || Session::open(&dir).ok().map(Session::holder)),
+        holder: Box::new(move || AgentSession::open(&dir).ok().map(AgentSession::holder)),
         bundles: by.bundles,
         acl,
         notices,
@@ -82,7 +82,7 @@ fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentia
 fn keep(dir: &Path, bundles: Arc<Bundles>) -> Keep {
     let dir = dir.to_owned();
     Box::new(move |note| {
-        let session = Session::open(&dir).map_err(|_| NotKept::Away)?;
+        let session = AgentSession::open(&dir).map_err(|_| NotKept::Away)?;
         let bundle = bundles.get(session.name().domain()).ok_or(NotKept::Away)?;
         client::keep(&session, bundle, note).map_err(|error| match error {
             AgentError::Refused { name, .. } => NotKept::Refused(name),

@@ -5,8 +5,8 @@ use crate::commands::mounted::keeper_command;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::release::SealedFile;
-use bakeoff_layers_store::gocryptfs::{Options, serve};
-use bakeoff_layers_store::mount::{End, forbid_dumps};
+use bakeoff_layers_store::gocryptfs::{GocryptfsOptions, serve};
+use bakeoff_layers_store::mount::{MountEnd, forbid_dumps};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -39,14 +39,16 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     if fresh {
         terminal::complain(&new_key(&sealed));
     }
-    let options = Options { sealed, keeper: Some(keeper_command("store")?) };
+    let options = GocryptfsOptions { sealed, keeper: Some(keeper_command("store")?) };
     let ready = || {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
     };
     match serve(&args.cipher, &args.at, key, options, ready).map_err(Failure::failed)? {
-        End::Signal | End::Left => {}
-        End::SignalBusy => terminal::complain("files were open: whoever has one gets an error from now on"),
-        End::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),
+        MountEnd::Signal | MountEnd::Left => {}
+        MountEnd::SignalBusy => {
+            terminal::complain("files were open: whoever has one gets an error from now on")
+        }
+        MountEnd::Unmounted => terminal::complain("gocryptfs ended, or somebody else unmounted it"),
     }
     Ok(Exit::Done)
 }

@@ -7,11 +7,12 @@ use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::key::read_secret;
-use bakeoff_layers_base::manifest::signature::{PublicKey, proven_public};
-use bakeoff_layers_base::name::Name;
+use bakeoff_layers_base::manifest::signature::{AdminPublicKey, proven_public};
+use bakeoff_layers_base::name::EscapedName;
 use bakeoff_layers_base::plain::beside;
 use bakeoff_layers_base::release::{
-    AdminKey, Policy, Release, SealedFile, Secret, State, StoreKey, Wanted, judge, make_key_file, measure,
+    AdminKey, ExpectedManifest, MeasuredState, Release, ReleasePolicy, SealedFile, Secret, StoreKey, judge,
+    make_key_file, measure,
 };
 use clap::Args;
 use std::ffi::OsStr;
@@ -62,24 +63,27 @@ pub(super) struct StateArgs {
 }
 
 impl StateArgs {
-    pub(super) fn measure(&self) -> Result<State, Failure> {
+    pub(super) fn measure(&self) -> Result<MeasuredState, Failure> {
         let (Some(manifest), Some(public), Some(root)) = (&self.manifest, &self.public, &self.root) else {
-            return Ok(State::Unmeasured);
+            return Ok(MeasuredState::Unmeasured);
         };
-        let public = PublicKey::read(public).map_err(Failure::failed)?;
+        let public = AdminPublicKey::read(public).map_err(Failure::failed)?;
         measure(manifest, &public, root, now_unix_s()).map_err(Failure::failed)
     }
 }
 
 /// Conditions of a new key: its vault, and the given manifest, from this version on.
-fn policy_of(vault: &Name, state: &State) -> Result<Policy, Failure> {
+fn policy_of(vault: &EscapedName, state: &MeasuredState) -> Result<ReleasePolicy, Failure> {
     let manifest = match state {
-        State::Unmeasured => None,
-        State::Measured { admin, name, root, version, .. } => {
-            Some(Wanted { admin: *admin, name: name.clone(), root: root.clone(), least_version: *version })
-        }
+        MeasuredState::Unmeasured => None,
+        MeasuredState::Measured { admin, name, root, version, .. } => Some(ExpectedManifest {
+            admin: *admin,
+            name: name.clone(),
+            root: root.clone(),
+            least_version: *version,
+        }),
     };
-    let policy = Policy { vault: vault.clone(), manifest };
+    let policy = ReleasePolicy { vault: vault.clone(), manifest };
     judge(&policy, vault, state).map_err(Failure::failed)?;
     Ok(policy)
 }
@@ -95,9 +99,9 @@ pub(super) struct NameArgs {
 
 impl NameArgs {
     /// Name of the vault at this path.
-    pub(super) fn of(&self, vault: &Path) -> Result<Name, Failure> {
+    pub(super) fn of(&self, vault: &Path) -> Result<EscapedName, Failure> {
         let given = self.name.as_ref().map(OsStr::new).filter(|name| !name.is_empty());
-        given.or(vault.file_name()).map(Name::of).ok_or_else(|| {
+        given.or(vault.file_name()).map(EscapedName::of).ok_or_else(|| {
             Failure::usage(format!("{} has no name of its own; give one with --name", vault.display()))
         })
     }
@@ -138,7 +142,7 @@ impl VaultArgs {
 pub(super) fn release_or_make(
     place: &mut SealedFile,
     sealed: &Path,
-    vault: &Name,
+    vault: &EscapedName,
     state: &StateArgs,
 ) -> Result<(StoreKey, bool), Failure> {
     let state = state.measure()?;

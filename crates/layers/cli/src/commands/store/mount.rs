@@ -4,8 +4,8 @@ use super::key::VaultArgs;
 use crate::commands::mounted::{ended, keeper_command, warn};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::{Counter, Refusal, Release, burn_stack, lock_heap};
-use bakeoff_layers_store::mount::{Options, Ready, forbid_dumps, serve};
+use bakeoff_layers_base::release::{Counter, Release, ReleaseRefusal, burn_stack, lock_heap};
+use bakeoff_layers_store::mount::{MountFacts, MountOptions, forbid_dumps, serve};
 use bakeoff_layers_store::{Caching, Vault};
 use clap::Args;
 use std::path::PathBuf;
@@ -34,16 +34,16 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     let vault = open(&args)?;
     burn_stack();
     // The cipher library holds the vault's own keys, wherever it likes: so the whole heap is locked.
-    lock_heap().map_err(Refusal::Memory).map_err(Failure::failed)?;
+    lock_heap().map_err(ReleaseRefusal::Memory).map_err(Failure::failed)?;
     let contents = vault.contents();
     let (name, at) = (args.vault.vault.display().to_string(), args.at.display().to_string());
-    let options = Options {
+    let options = MountOptions {
         threads: args.threads,
         status: args.status,
         sealed: Some(args.vault.sealed()),
         keeper: Some(keeper_command("store")?),
     };
-    let ready = |ready: Ready| {
+    let ready = |ready: MountFacts| {
         warn(ready);
         terminal::say(&format!(
             "mounted {name} on {at}: {} files, {} bytes",

@@ -39,7 +39,7 @@ pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
     let name = args.name.of(&args.out)?;
     let (key, fresh) = release_or_make(&mut place, &sealed, &name, &args.state)?;
     let sequence = place.newest(Counter::Vault).map_err(Failure::failed)?.saturating_add(1);
-    let options = sealing::Options { block, sequence };
+    let options = sealing::SealOptions { block, sequence };
     let done = sealing::seal(&args.directory, &args.out, &key, options).map_err(Failure::failed)?;
     place.advance(Counter::Vault, sequence).map_err(Failure::failed)?;
     terminal::say(&format!(

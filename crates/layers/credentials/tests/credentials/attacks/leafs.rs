@@ -3,7 +3,7 @@
 use super::Attack;
 use crate::forger;
 use crate::world::{DAY, House, MINUTE, NOW, Shown, World};
-use bakeoff_layers_credentials::bundle::Bundle;
+use bakeoff_layers_credentials::bundle::DomainBundle;
 
 pub(super) const LEAFS: &[Attack] = &[
     ("over", "expired", |world| world.handed().with(|shown| shown.now_unix_s = NOW + 15 * MINUTE)),
@@ -60,7 +60,7 @@ pub(super) const LEAFS: &[Attack] = &[
     ("under a bundle that is over", "expired", |world| {
         let text =
             world.partner.bundle_text(1).replace(&(NOW + 30 * DAY).to_string(), &(NOW - 1).to_string());
-        let over = Bundle::read_unverified(text.as_bytes()).unwrap();
+        let over = DomainBundle::read_unverified(text.as_bytes()).unwrap();
         world.handed().with(|shown| shown.bundles = [world.home.bundle(), over].into_iter().collect())
     }),
     ("under no bundle", "unknown-domain", |world| {

@@ -6,9 +6,9 @@ mod leafs;
 
 use crate::forger::Parts;
 use crate::world::{Person, Shown, World, scope};
-use bakeoff_layers_credentials::Refusal;
+use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::key::Serial;
-use bakeoff_layers_credentials::statement::{Transfer, Wish};
+use bakeoff_layers_credentials::statement::{Transfer, TransferRequest};
 use chains::CHAINS;
 use envelopes::ENVELOPES;
 use leafs::LEAFS;
@@ -31,7 +31,7 @@ fn every_attack_is_refused_by_its_name() {
 }
 
 /// Name of the refusal, and the giver's wish.
-type Wished = (&'static str, fn(&mut Wish));
+type Wished = (&'static str, fn(&mut TransferRequest));
 
 #[test]
 fn nobody_makes_what_everybody_would_refuse() {
@@ -45,7 +45,7 @@ fn nobody_makes_what_everybody_would_refuse() {
         ("malformed", |wish| wish.audience.clear()),
     ];
     for (name, change) in wishes {
-        let mut wish = Wish { hops: 7, key: world.carol.key.public(), ..first.wish.clone() };
+        let mut wish = TransferRequest { hops: 7, key: world.carol.key.public(), ..first.wish.clone() };
         change(&mut wish);
         let refused = give(&world.bob, &wish, Some(&first.statement)).unwrap_err();
         assert_eq!(refused.name(), name, "{refused}");
@@ -54,7 +54,7 @@ fn nobody_makes_what_everybody_would_refuse() {
     assert_eq!(not_his.name(), "wrong-holder");
 }
 
-fn give(giver: &Person, wish: &Wish, held: Option<&[u8]>) -> Result<Vec<u8>, Refusal> {
+fn give(giver: &Person, wish: &TransferRequest, held: Option<&[u8]>) -> Result<Vec<u8>, CredentialRefusal> {
     Transfer::give(wish, &giver.name, &giver.key, held, Serial([1; 16]))
 }
 

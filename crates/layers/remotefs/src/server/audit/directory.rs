@@ -5,8 +5,8 @@
 //! owns the contents.
 
 use bakeoff_layers_base::digest::Digest;
-use bakeoff_layers_base::plain::{self, For, Place};
-use bakeoff_layers_credentials::audit::{Checkpoint, Keys, Reader, Record};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
+use bakeoff_layers_credentials::audit::{Checkpoint, CheckpointKeys, DecisionRecord, SegmentReader};
 use bakeoff_layers_credentials::key::Hash;
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
@@ -27,9 +27,9 @@ const SEGMENT: &str = "log.";
 
 /// The directory of a log.
 #[derive(Clone, Debug)]
-pub struct Directory(PathBuf);
+pub struct AuditDirectory(PathBuf);
 
-impl Directory {
+impl AuditDirectory {
     /// The directory at this path, which need not exist.
     pub fn at(path: &Path) -> Self {
         Self(path.to_owned())
@@ -39,7 +39,7 @@ impl Directory {
     ///
     /// # Errors
     /// It is no directory of a log.
-    pub fn keys(&self) -> io::Result<Keys> {
+    pub fn keys(&self) -> io::Result<CheckpointKeys> {
         let text = self.text(KEYS)?;
         text.parse().map_err(|wrong| invalid(format!("{}: {wrong}", self.0.join(KEYS).display())))
     }
@@ -61,11 +61,11 @@ impl Directory {
     /// It cannot be read; the reader has the findings.
     pub fn read(
         &self,
-        keys: &Keys,
+        keys: &CheckpointKeys,
         checkpoints: Vec<Checkpoint>,
-        mut each: impl FnMut(Record),
-    ) -> io::Result<Reader> {
-        let mut reader = Reader::new(keys.start(), checkpoints);
+        mut each: impl FnMut(DecisionRecord),
+    ) -> io::Result<SegmentReader> {
+        let mut reader = SegmentReader::new(keys.start(), checkpoints);
         for number in self.segments()? {
             reader.segment(number, &self.segment(number)?, &mut each);
         }
@@ -119,19 +119,19 @@ impl Directory {
 
     /// Creates a segment, beginning with this head.
     pub(super) fn new_segment(&self, number: u64, head: &[u8]) -> io::Result<File> {
-        Place::of(&self.0.join(segment_name(number)))?.replace_by(head, For::Owner)
+        FileLocation::of(&self.0.join(segment_name(number)))?.replace_by(head, FileAudience::Owner)
     }
 
     pub(super) fn open_segment(&self, number: u64) -> io::Result<File> {
         OpenOptions::new().write(true).open(self.0.join(segment_name(number)))
     }
 
-    pub(super) fn put_keys(&self, keys: &Keys) -> io::Result<()> {
-        Place::of(&self.0.join(KEYS))?.replace(keys.to_string().as_bytes(), For::Owner)
+    pub(super) fn put_keys(&self, keys: &CheckpointKeys) -> io::Result<()> {
+        FileLocation::of(&self.0.join(KEYS))?.replace(keys.to_string().as_bytes(), FileAudience::Owner)
     }
 
     pub(super) fn put_checkpoint(&self, note: &str) -> io::Result<()> {
-        Place::of(&self.0.join(CHECKPOINT))?.replace(note.as_bytes(), For::Owner)
+        FileLocation::of(&self.0.join(CHECKPOINT))?.replace(note.as_bytes(), FileAudience::Owner)
     }
 
     /// Writes evidence once: an existing file stays, right or not, as it is evidence, too.
@@ -140,7 +140,7 @@ impl Directory {
         if fs::symlink_metadata(&path).is_ok() {
             return Ok(());
         }
-        Place::of(&path)?.replace(bytes, For::Owner)
+        FileLocation::of(&path)?.replace(bytes, FileAudience::Owner)
     }
 
     fn evidence_path(&self, of: &Hash) -> PathBuf {

@@ -17,12 +17,13 @@ use crate::refusal::Refusal;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::Revoked;
 use bakeoff_layers_credentials::audit::{
-    Chain, Checkpoint, Decision, Evidence, InForce, Keys, Reader, TooLong, Wrong,
+    AuditFaultKind, Checkpoint, CheckpointKeys, Evidence, InForce, LogEnd, LoggedDecision, SegmentReader,
+    TooLong,
 };
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::key::{Hash, SecretKey, hash};
-use bakeoff_layers_credentials::name::Name;
-use directory::{Directory, SEGMENT_BYTES, invalid};
+use bakeoff_layers_credentials::name::PrincipalName;
+use directory::{AuditDirectory, SEGMENT_BYTES, invalid};
 use elsewhere::Elsewhere;
 use std::collections::HashSet;
 use std::fs::File;
@@ -82,14 +83,14 @@ struct Batch {
     /// Frames.
     records: Vec<u8>,
     /// End of the log with them.
-    end: Chain,
+    end: LogEnd,
 }
 
 #[derive(Debug)]
 struct Disk {
-    directory: Directory,
+    directory: AuditDirectory,
     key: SecretKey,
-    server: Name,
+    server: PrincipalName,
     segment: u64,
     segment_bytes: u64,
     file: File,
@@ -97,7 +98,7 @@ struct Disk {
     /// Batch that is tried again until it is written.
     batch: Batch,
     /// End of the log that is safe on the disk.
-    durable: Chain,
+    durable: LogEnd,
     /// Number of records in the last checkpoint, and the time it was written.
     checkpoint: (u64, Instant),
     elsewhere: Option<Elsewhere>,
@@ -112,14 +113,14 @@ impl AuditLog {
     ///
     /// # Errors
     /// It cannot be read or written, is another server's, or was changed.
-    pub fn open(dir: &Path, key: SecretKey, name: &Name, keep: Option<Keep>) -> io::Result<Self> {
+    pub fn open(dir: &Path, key: SecretKey, name: &PrincipalName, keep: Option<Keep>) -> io::Result<Self> {
         Self::open_with(dir, key, name, keep, SEGMENT_BYTES)
     }
 
     fn open_with(
         dir: &Path,
         key: SecretKey,
-        name: &Name,
+        name: &PrincipalName,
         keep: Option<Keep>,
         segment_bytes: u64,
     ) -> io::Result<Self> {
@@ -191,7 +192,7 @@ impl AuditLog {
     ///
     /// # Errors
     /// The disk is full: the decision must not take effect.
-    pub fn decided(&self, decision: &Decision) -> Result<(), Refusal> {
+    pub fn decided(&self, decision: &LoggedDecision) -> Result<(), Refusal> {
         let mut waiting = lock(&self.shared.waiting);
         waiting.look()?;
         let Waiting { batch, strangers, .. } = &mut *waiting;
@@ -289,15 +290,20 @@ impl Waiting {
 }
 
 impl Batch {
-    const fn behind(end: Chain) -> Self {
+    const fn behind(end: LogEnd) -> Self {
         Self { evidence: Vec::new(), evidence_bytes: 0, records: Vec::new(), end }
     }
 }
 
 impl Disk {
     /// Returns also the number of bytes that were cut off.
-    fn open(dir: &Path, key: SecretKey, server: &Name, segment_bytes: u64) -> io::Result<(Self, u64)> {
-        let directory = Directory::at(dir);
+    fn open(
+        dir: &Path,
+        key: SecretKey,
+        server: &PrincipalName,
+        segment_bytes: u64,
+    ) -> io::Result<(Self, u64)> {
+        let directory = AuditDirectory::at(dir);
         directory.make()?;
         let lock = directory.lock()?;
         let last = directory.segments()?.last().copied();
@@ -369,10 +375,15 @@ impl Disk {
 }
 
 /// Keys of a log, of which this is the last.
-fn keys(directory: &Directory, key: &SecretKey, server: &Name, is_new: bool) -> io::Result<Keys> {
+fn keys(
+    directory: &AuditDirectory,
+    key: &SecretKey,
+    server: &PrincipalName,
+    is_new: bool,
+) -> io::Result<CheckpointKeys> {
     let mut keys = match directory.keys() {
         Err(error) if is_new && error.kind() == io::ErrorKind::NotFound => {
-            Keys { server: server.clone(), keys: Vec::new() }
+            CheckpointKeys { server: server.clone(), keys: Vec::new() }
         }
         other => other?,
     };
@@ -387,16 +398,16 @@ fn keys(directory: &Directory, key: &SecretKey, server: &Name, is_new: bool) -> 
 }
 
 /// End of the log, by its last segment and its checkpoint, and the bytes of half a record behind it.
-fn verify(directory: &Directory, keys: &Keys, last: u64) -> io::Result<(Chain, u64)> {
+fn verify(directory: &AuditDirectory, keys: &CheckpointKeys, last: u64) -> io::Result<(LogEnd, u64)> {
     const NEXT: &str =
         "`bakeoff layer audit verify` tells more; move the directory away, and keep it, to begin a new log";
     let wrong = |what: String| invalid(format!("{what}; {NEXT}"));
     let bytes = directory.segment(last)?;
-    let (start, _) = Chain::of_head(&bytes).ok_or_else(|| wrong(Wrong::NoHead.to_string()))?;
+    let (start, _) = LogEnd::of_head(&bytes).ok_or_else(|| wrong(AuditFaultKind::NoHead.to_string()))?;
     let note = directory.checkpoint()?;
     let checkpoint = note.map(|note| Checkpoint::open(&note, keys)).transpose();
     let checkpoint = checkpoint.map_err(|no| wrong(format!("the file checkpoint: {no}")))?;
-    let mut reader = Reader::new(start, checkpoint.into_iter().collect());
+    let mut reader = SegmentReader::new(start, checkpoint.into_iter().collect());
     reader.segment(last, &bytes, drop);
     let (end, half, findings) = reader.end();
     match findings.first() {

@@ -1,7 +1,7 @@
 //! Audit log on a disk: ended and begun again, cut off by a crash, changed, full.
 
 use super::*;
-use bakeoff_layers_credentials::audit::{About, Record};
+use bakeoff_layers_credentials::audit::{DecisionRecord, DecisionSubject};
 use std::fs;
 use std::path::PathBuf;
 
@@ -29,8 +29,8 @@ impl Yard {
     }
 
     /// Its faults, and its records.
-    fn read(&self) -> (Vec<Wrong>, Vec<Record>) {
-        let (directory, mut records) = (Directory::at(&self.path), Vec::new());
+    fn read(&self) -> (Vec<AuditFaultKind>, Vec<DecisionRecord>) {
+        let (directory, mut records) = (AuditDirectory::at(&self.path), Vec::new());
         let keys = directory.keys().unwrap();
         let checkpoint = directory.checkpoint().unwrap().map(|note| Checkpoint::open(&note, &keys).unwrap());
         let reader = directory.read(&keys, checkpoint.into_iter().collect(), |record| records.push(record));
@@ -44,7 +44,7 @@ impl Yard {
     }
 }
 
-fn name(server: &str) -> Name {
+fn name(server: &str) -> PrincipalName {
     format!("node:{server}@site.example").parse().unwrap()
 }
 
@@ -52,10 +52,10 @@ fn new_key() -> Vec<u8> {
     SecretKey::generate().unwrap().to_pkcs8().unwrap().to_vec()
 }
 
-fn decision(session: u32, shown: Option<Hash>) -> Decision {
+fn decision(session: u32, shown: Option<Hash>) -> LoggedDecision {
     let force = InForce { epoch: 0, acl: [1; 32], bundles: vec![[2; 32]], revoked: [3; 32] };
-    let about = About::NotAdmitted { refusal: "expired".into() };
-    Decision { time_unix_s: 1_800_000_000, session, peer: None, shown, force: Arc::new(force), about }
+    let about = DecisionSubject::NotAdmitted { refusal: "expired".into() };
+    LoggedDecision { time_unix_s: 1_800_000_000, session, peer: None, shown, force: Arc::new(force), about }
 }
 
 fn decide(log: &AuditLog, sessions: std::ops::Range<u32>) {
@@ -79,7 +79,7 @@ fn a_log_goes_on_where_it_ended_with_another_key_too() {
     let (wrong, records) = yard.read();
     assert_eq!(wrong, []);
     assert!(records.iter().map(|record| u64::from(record.decision.session)).eq(0..1500));
-    let directory = Directory::at(&yard.path);
+    let directory = AuditDirectory::at(&yard.path);
     assert!(directory.segments().unwrap().len() > 3);
     assert_eq!(directory.keys().unwrap().keys.len(), 2);
     assert_eq!(directory.evidence(&hash(&acl.bytes())), Some(acl.bytes()));
@@ -245,14 +245,14 @@ fn checkpoints_are_kept_elsewhere_from_the_first_moment_to_the_last() {
     *lock(&keeps) = Keeper { sent: Vec::new(), says: Ok(()) };
     log.close();
     assert!(log.status().ends_with("\naudit-unsent 0\n"), "{}", log.status());
-    let keys = Directory::at(&yard.path).keys().unwrap();
+    let keys = AuditDirectory::at(&yard.path).keys().unwrap();
     let size = |note: &String| Checkpoint::open(note, &keys).unwrap().0.size;
     assert_eq!(
         lock(&keeps).sent.iter().map(size).collect::<Vec<_>>(),
         [0, 5],
         "as it was opened, and as it is"
     );
-    assert_eq!(Directory::at(&yard.path).checkpoint().unwrap().as_ref(), lock(&keeps).sent.last());
+    assert_eq!(AuditDirectory::at(&yard.path).checkpoint().unwrap().as_ref(), lock(&keeps).sent.last());
     drop(log);
 
     let (keep, keeps) = keeper(Ok(()));

@@ -6,11 +6,11 @@
 use super::super::coherence::Coherence;
 use super::super::{ServeError, Server};
 use super::{NotLetIn, Own, Principal, Principals};
-use crate::frame::Answer;
-use crate::lease::Session;
+use crate::frame::ServerReply;
+use crate::lease::SessionNumber;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::locks::{lock, read, write};
-use bakeoff_layers_base::plain::{self, For, Place};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::tls;
@@ -98,7 +98,7 @@ impl Principals {
 
     /// Ends sessions: first all of them here, and then they are told.
     fn end(&self, coherence: &Coherence, why: &NotLetIn, ends: impl Fn(&Principal) -> bool) {
-        let ended: Vec<Session> = {
+        let ended: Vec<SessionNumber> = {
             let mut sessions = write(&self.sessions);
             let ended: Vec<_> = sessions.values().filter(|one| ends(one)).map(|one| one.session).collect();
             ended.iter().for_each(|session| drop(sessions.remove(session)));
@@ -108,7 +108,7 @@ impl Principals {
             return;
         }
         ended.iter().for_each(|_| self.refuse(why));
-        coherence.say_to(&ended, &Answer::Refused { name: why.name(), sentence: &why.to_string() });
+        coherence.say_to(&ended, &ServerReply::Refused { name: why.name(), sentence: &why.to_string() });
         ended.iter().for_each(|session| coherence.bye(*session));
     }
 
@@ -147,7 +147,7 @@ impl Principals {
     fn write_revoked(&self) {
         let Some(file) = &self.revoked_file else { return };
         let text = read(&self.revoked).text();
-        let _ = Place::of(file).and_then(|place| place.replace(text.as_bytes(), For::Owner));
+        let _ = FileLocation::of(file).and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
     }
 }
 

@@ -9,8 +9,8 @@ use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::hex::from_hex;
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_base::plain::{self, For, Place};
-use bakeoff_layers_credentials::grant::Limit;
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
+use bakeoff_layers_credentials::grant::ByteLimit;
 use bakeoff_layers_credentials::key::Serial;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -67,16 +67,16 @@ impl Written {
     }
 
     /// Counts bytes to be written under each of these transfers, unless that exceeds a limit.
-    pub(super) fn count(&self, limits: &[Limit], bytes: u64) -> Result<(), Refusal> {
+    pub(super) fn count(&self, limits: &[ByteLimit], bytes: u64) -> Result<(), Refusal> {
         let mut counts = lock(&self.counts);
-        let above = |limit: &Limit| {
+        let above = |limit: &ByteLimit| {
             let before = counts.each.get(&limit.serial).map_or(0, |count| count.bytes);
             before.saturating_add(bytes) > limit.most_bytes
         };
         if limits.iter().any(above) {
             return Err(Refusal::OverLimit);
         }
-        for (index, Limit { serial, until_unix_s, .. }) in limits.iter().enumerate() {
+        for (index, ByteLimit { serial, until_unix_s, .. }) in limits.iter().enumerate() {
             // A file with several names lists a link's limit once a name; it counts once.
             if limits.iter().take(index).all(|before| before.serial != *serial) {
                 let new = Count { bytes: 0, until_unix_s: *until_unix_s };
@@ -102,7 +102,10 @@ impl Written {
             (counts.text(), counts.changes)
         };
         // With a full disk the old one stays, and the next turn tries again.
-        if Place::of(file).and_then(|place| place.replace(text.as_bytes(), For::Owner)).is_ok() {
+        if FileLocation::of(file)
+            .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner))
+            .is_ok()
+        {
             lock(&self.counts).saved = changes;
             self.saved.notify_all();
         }
@@ -145,8 +148,8 @@ mod tests {
     use std::fs;
     use std::thread;
 
-    fn limit(number: u8, most_bytes: u64) -> Limit {
-        Limit { serial: Serial([number; 16]), most_bytes, until_unix_s: now_unix_s() + 900 }
+    fn limit(number: u8, most_bytes: u64) -> ByteLimit {
+        ByteLimit { serial: Serial([number; 16]), most_bytes, until_unix_s: now_unix_s() + 900 }
     }
 
     #[test]
@@ -155,7 +158,7 @@ mod tests {
         let file = dir.path().join("files.written");
         let open = || Written::open(Some(file.clone())).unwrap();
         let written = open();
-        let over = Limit { until_unix_s: now_unix_s(), ..limit(3, 10) };
+        let over = ByteLimit { until_unix_s: now_unix_s(), ..limit(3, 10) };
         written.count(&[limit(1, 10), limit(1, 20), over], 6).unwrap();
         assert_eq!(written.count(&[limit(2, 10), limit(1, 10)], 5), Err(Refusal::OverLimit));
         // The end does not wait for the interval.
