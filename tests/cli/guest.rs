@@ -70,7 +70,7 @@ fn a_boot_that_takes_too_long_is_ended(yard: &Yard) {
     ended.says(&[": it had not ended after 1 s", "give a longer `time_limit`"]);
 }
 
-/// QEMU runs under a guardian; its files go with the next run.
+/// QEMU runs under a supervisor; its files go with the next run.
 fn nothing_outlives_a_killed_run(yard: &Yard) {
     let mut run = yard.start(bakeoff(yard, &["run", "small.toml", "--out", "killed"]));
     wait_until(PATIENCE, || match run.errors_so_far().contains("boot 1 of 2") {

@@ -52,7 +52,7 @@ fn a_killed_run_leaves_nobody_and_goes_on_where_it_was() {
     let yard = Yard::new();
     let mut started = caught(&yard, 4);
     let below = bakeoff_sys::process::descendants(started.pid()).unwrap();
-    assert!(below.len() >= 6, "three guardians with a server each: {below:?}");
+    assert!(below.len() >= 6, "three supervisors with a server each: {below:?}");
     started.child.kill().unwrap();
     started.wait();
     wait_until(PATIENCE, || {

@@ -15,7 +15,7 @@ use crate::transactions::{Encode, Log};
 use bakeoff_content::mix64;
 use bakeoff_loadgen::{TlsOptions, Trust};
 use bakeoff_results::directory::ResultsDir;
-use bakeoff_robots::{Lane, Spec};
+use bakeoff_robots::{Spec, Worker};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::{Part, PartSet};
@@ -88,7 +88,7 @@ impl Standalone<'_> {
     /// # Errors
     /// The plan cannot be run by standalone robots.
     pub fn rate(&self) -> Result<Option<PerSecond>, NotStandalone> {
-        match self.plan.course {
+        match self.plan.schedule {
             _ if self.plan.has_outage() => Err(NotStandalone::Outage),
             RateSchedule::Single(rate) => Ok(Some(rate)),
             RateSchedule::BestEffort => Ok(None),
@@ -242,7 +242,7 @@ impl Standalone<'_> {
             last_replies: self.plan.last_replies(),
             seed: mix64(self.plan.seed),
             world: fixed.world,
-            lane: self.lane(),
+            worker: self.worker(),
             parts: fixed.member.as_ref().map(|member| &member.gate),
             keeps_stream: false,
             keeps_trace: false,
@@ -258,14 +258,14 @@ impl Standalone<'_> {
     }
 
     /// The robots of the run that run here: each part makes objects of its own, at its share of the rate.
-    fn lane(&self) -> Lane {
-        let of_part = |part: Part| Lane::new(u32::from(part.number()) - 1, part.of().into());
-        self.parts.and_then(|parts| of_part(parts.part)).unwrap_or(Lane::ONLY)
+    fn worker(&self) -> Worker {
+        let of_part = |part: Part| Worker::new(u32::from(part.number()) - 1, part.of().into());
+        self.parts.and_then(|parts| of_part(parts.part)).unwrap_or(Worker::ONLY)
     }
 
     /// An empty record of a run.
     fn beginning(&self, rate: Option<PerSecond>) -> RunRecord {
-        let of_part = |rate: PerSecond| rate.get() / f64::from(self.lane().count());
+        let of_part = |rate: PerSecond| rate.get() / f64::from(self.worker().count());
         let entrant = EntrantRecord { name: self.name(), version: None, config: None };
         let purpose = rate
             .map_or(RunPurpose::BestEffort, |rate| RunPurpose::Rate { order: 1, rate_per_s: of_part(rate) });

@@ -52,7 +52,7 @@ fn record(scope: RecordScope, seconds: u64, hits: u64) -> LedgerRecord {
     }
     let ended_ns = seconds * 1_000_000_000;
     LedgerRecord {
-        lane: 0,
+        worker: 0,
         scope,
         phase: "meas".to_owned(),
         number: 1,

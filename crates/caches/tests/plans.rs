@@ -164,7 +164,7 @@ fn webaxe_4_has_its_published_parameters() {
 #[test]
 fn polyfill_has_its_published_parameters_and_no_rate() {
     let plan = parse_with(text("polyfill"), &at_scale("1/60")).unwrap();
-    assert_eq!((&plan.course, plan.hit_ratio), (&RateSchedule::BestEffort, None));
+    assert_eq!((&plan.schedule, plan.hit_ratio), (&RateSchedule::BestEffort, None));
     let robots = plan.robots_at(None::<PerSecond>);
     assert_eq!((robots.rate, robots.recurrence.get()), (None, 0.05));
     let kinds = plan.model.kinds();
@@ -322,7 +322,7 @@ fn what_follows_from_the_rate_stands_in_one_place() {
 #[test]
 fn the_bake_off_has_its_ten_rates_in_their_order() {
     let plan = parse(text("cache-bakeoff")).unwrap();
-    let RateSchedule::Shares { shares, peak, idle } = plan.course else { panic!("one rate") };
+    let RateSchedule::Shares { shares, peak, idle } = plan.schedule else { panic!("one rate") };
     let rates: Vec<f64> = shares.iter().map(|share| (share.get() * 250.0).round()).collect();
     assert_eq!(rates, [250.0, 25.0, 225.0, 50.0, 200.0, 80.0, 100.0, 180.0, 130.0, 160.0]);
     assert!(matches!(peak, PeakSource::Searched { .. }));
@@ -357,7 +357,7 @@ fn flags_take_the_place_of_what_the_plan_says() {
     let plan = parse_with(text("polymix-1"), &changes).unwrap();
     let names: Vec<&str> = plan.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
     assert_eq!(
-        (names, plan.course, plan.origin_port),
+        (names, plan.schedule, plan.origin_port),
         (vec!["squid-my", "none"], RateSchedule::Single(rate(80.0)), Some(8080))
     );
     let EntrantKind::Product { product: Product::Squid, config: Some(config) } = &plan.entrants[0].kind
@@ -368,7 +368,7 @@ fn flags_take_the_place_of_what_the_plan_says() {
     assert_eq!(plan.entrants[0].typed(), "squid=my.conf");
     let plan = parse_with(text("cache-bakeoff"), &changes).unwrap();
     assert!(
-        matches!(plan.course, RateSchedule::Shares { peak: PeakSource::Given(peak), .. } if peak == rate(80.0))
+        matches!(plan.schedule, RateSchedule::Shares { peak: PeakSource::Given(peak), .. } if peak == rate(80.0))
     );
 }
 

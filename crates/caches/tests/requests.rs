@@ -8,7 +8,7 @@ use bakeoff_caches::shipped;
 use bakeoff_content::world::Model;
 use bakeoff_robots::judge::RequestKind;
 use bakeoff_robots::population::FlightEnd;
-use bakeoff_robots::{FillGate, Lane, Population, Setting, Spec, TargetForm};
+use bakeoff_robots::{FillGate, Population, Setting, Spec, TargetForm, Worker};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::Source;
 use std::cmp::Reverse;
@@ -40,7 +40,7 @@ fn shipped_plans_ask_for_what_they_always_did() {
     for shipped in shipped::PLANS {
         let plan =
             CachePlan::parse(shipped.name, "plan.toml", shipped.text, &PlanChanges::default()).unwrap();
-        let rate = match plan.course {
+        let rate = match plan.schedule {
             RateSchedule::Single(rate) => Some(rate),
             RateSchedule::BestEffort => None,
             RateSchedule::Shares { .. } => PerSecond::new(RATE),
@@ -62,7 +62,7 @@ fn requests(spec: Spec, model: &Model, seed: u64) -> (usize, u64) {
         world: 0xB0B,
         seed,
         start_unix: Nanos::from_secs(1_795_305_600), // 22 November 2026
-        lane: Lane::ONLY,
+        worker: Worker::ONLY,
         form: TargetForm::Origin,
         gate: FillGate::new(),
     };

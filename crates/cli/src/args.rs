@@ -66,10 +66,10 @@ pub(crate) enum Command {
     Completions(CompletionsArgs),
     /// Not for people: keeps the processes of one subject
     #[command(hide = true)]
-    Guardian,
+    Supervisor,
     /// Not for people: delays and loses the frames of a link
     #[command(hide = true)]
-    Line,
+    Emulator,
 }
 
 #[derive(Args, Debug, Default)]

@@ -51,8 +51,8 @@ fn main() -> ExitCode {
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),
         Command::Completions(args) => commands::docs::completions(&args),
-        Command::Guardian => return bakeoff_subject::guardian::main(),
-        Command::Line => return bakeoff_link::line_main(),
+        Command::Supervisor => return bakeoff_subject::supervisor::main(),
+        Command::Emulator => return bakeoff_link::emulator_main(),
     };
     result
         .unwrap_or_else(|failure| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-/// A flag that is set by the first SIGINT or SIGTERM. The guardians clean up behind a second one.
+/// A flag that is set by the first SIGINT or SIGTERM. The supervisors clean up behind a second one.
 pub(crate) fn interrupted() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM] {

@@ -1,4 +1,4 @@
-//! One boot: QEMU under a guardian, with a time limit, and what its console said.
+//! One boot: QEMU under a supervisor, with a time limit, and what its console said.
 //!
 //! Measuring side, cold. With `-icount shift=0` the guest's clock and its processor's counter advance by one for
 //! each instruction, so what it counts depends neither on this machine nor on what else runs here.

@@ -33,17 +33,17 @@ pub enum LinkError {
     },
     /// Neither way of delaying works.
     #[error(
-        "this kernel can neither delay nor lose packets: it has no netem ({netem}), and the user-space line cannot work ({line}); load sch_netem or tun as root, or take `delay` and `loss` out of the plan"
+        "this kernel can neither delay nor lose packets: it has no netem ({netem}), and the user-space emulator cannot work ({emulator}); load sch_netem or tun as root, or take `delay` and `loss` out of the plan"
     )]
     NoDelay {
         /// The kernel's reason.
         netem: String,
-        /// The line's reason.
-        line: String,
+        /// The emulator's reason.
+        emulator: String,
     },
-    /// The line process is gone, or does not answer.
+    /// The emulator process is gone, or does not answer.
     #[error("the process that delays packets has failed: {0}; start again")]
-    Line(io::Error),
+    Emulator(io::Error),
     /// The kernel does not tell its counters.
     #[error("the counters of the link cannot be read: {0}")]
     Counters(io::Error),

@@ -2,8 +2,8 @@
 
 use crate::LinkError;
 use crate::check::{self, Delays};
+use crate::emulator::{Emulator, Way};
 use crate::end::{DEVICE, End, GENERATOR, GENERATOR_MAC, SUBJECT, SUBJECT_MAC};
-use crate::line::{Line, Way};
 use crate::reading::LinkReading;
 use crate::shape::{Shape, packets_on_their_way};
 use crate::spec::{DelayBy, LinkSpec, Making};
@@ -22,7 +22,7 @@ pub enum Mechanism {
     /// tbf, and in it the kernel's netem for delay and loss.
     TbfAndNetem,
     /// tbf on a pair of TAP devices, and a process that moves frames between them.
-    TbfAndLine {
+    TbfAndEmulator {
         /// The process goes before ordinary ones, so that it is not late.
         goes_first: bool,
     },
@@ -34,8 +34,8 @@ impl Mechanism {
         match self {
             Self::Tbf => "tbf on veth",
             Self::TbfAndNetem => "tbf and netem on veth",
-            Self::TbfAndLine { goes_first: true } => "tbf on TAP and a user-space line (SCHED_FIFO)",
-            Self::TbfAndLine { goes_first: false } => "tbf on TAP and a user-space line",
+            Self::TbfAndEmulator { goes_first: true } => "tbf on TAP and a user-space emulator (SCHED_FIFO)",
+            Self::TbfAndEmulator { goes_first: false } => "tbf on TAP and a user-space emulator",
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct Link {
     generator: End,
     subject: End,
     mechanism: Mechanism,
-    line: Option<Line>,
+    emulator: Option<Emulator>,
     got: Got,
 }
 
@@ -78,7 +78,7 @@ impl Link {
     /// No privilege, no such kernel, no iproute2, or a link that differs from its specification: each says what to do.
     pub fn make(spec: LinkSpec, how: Making<'_>) -> Result<Self, LinkError> {
         let ends = (End::new(GENERATOR)?, End::new(SUBJECT)?);
-        let (mechanism, line) = connect(&spec, how, &ends)?;
+        let (mechanism, emulator) = connect(&spec, how, &ends)?;
         let (generator, subject) = ends;
         let whole = spec.loss.get() == 0.0;
         let shape = Shape::of(spec.rate, whole);
@@ -86,7 +86,7 @@ impl Link {
         subject.configure(SUBJECT_MAC, (GENERATOR, GENERATOR_MAC), spec.rate, shape)?;
         let carried = carried(&generator, &subject, spec.rate)?;
         let got = Got { carried, delays: Delays::default() };
-        let mut link = Self { spec, generator, subject, mechanism, line, got };
+        let mut link = Self { spec, generator, subject, mechanism, emulator, got };
         link.hinder(how.seed)?;
         link.got.delays = link.delays()?;
         Ok(link)
@@ -123,27 +123,27 @@ impl Link {
     }
 
     /// The process that delays frames, if one does.
-    pub fn line_process(&self) -> Option<u32> {
-        self.line.as_ref().map(Line::pid)
+    pub fn emulator_process(&self) -> Option<u32> {
+        self.emulator.as_ref().map(Emulator::pid)
     }
 
     /// All counters. A few system calls; call it at quiet points.
     ///
     /// # Errors
-    /// The line process has died, or the kernel refuses.
+    /// The emulator process has died, or the kernel refuses.
     pub fn read(&mut self) -> Result<LinkReading, LinkError> {
         Ok(LinkReading {
             to_subject: self.generator.traffic()?,
             to_generator: self.subject.traffic()?,
-            line: self.line.as_mut().map(Line::record).transpose()?,
+            emulator: self.emulator.as_mut().map(Emulator::record).transpose()?,
         })
     }
 
     /// Sets delay and loss.
     fn hinder(&mut self, seed: u64) -> Result<(), LinkError> {
         let LinkSpec { rate, delay, loss } = self.spec;
-        if let Some(line) = &mut self.line {
-            return line.hinder(Way { delay_ns: delay.get(), loss: loss.get(), seed });
+        if let Some(emulator) = &mut self.emulator {
+            return emulator.hinder(Way { delay_ns: delay.get(), loss: loss.get(), seed });
         }
         if self.mechanism == Mechanism::TbfAndNetem {
             let micros = delay.get() as f64 / 1e3;
@@ -178,18 +178,18 @@ fn connect(
     spec: &LinkSpec,
     how: Making<'_>,
     (generator, subject): &(End, End),
-) -> Result<(Mechanism, Option<Line>), LinkError> {
+) -> Result<(Mechanism, Option<Emulator>), LinkError> {
     let hindered = spec.delay > Nanos::ZERO || spec.loss.get() > 0.0;
     let netem = match how.delay_by {
         _ if !hindered => Ok(()),
         DelayBy::Best => try_netem(&generator.namespace).map_err(|why| why.to_string()),
-        DelayBy::Line => Err("not tried".to_owned()),
+        DelayBy::Emulator => Err("not tried".to_owned()),
     };
     if let Err(netem) = netem {
-        let started = Line::start(how.executable, &generator.namespace, &subject.namespace, DEVICE);
-        let (line, goes_first) =
-            started.map_err(|error| LinkError::NoDelay { netem, line: error.to_string() })?;
-        return Ok((Mechanism::TbfAndLine { goes_first }, Some(line)));
+        let started = Emulator::start(how.executable, &generator.namespace, &subject.namespace, DEVICE);
+        let (emulator, goes_first) =
+            started.map_err(|error| LinkError::NoDelay { netem, emulator: error.to_string() })?;
+        return Ok((Mechanism::TbfAndEmulator { goes_first }, Some(emulator)));
     }
     let there = subject.namespace.path();
     let words = format!("link add {DEVICE} type veth peer name {DEVICE} netns {}", there.display());

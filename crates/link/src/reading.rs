@@ -1,6 +1,6 @@
 //! Readings of a link's counters, and the difference between two of them. Pure.
 
-use crate::line::LineRecord;
+use crate::emulator::EmulatorRecord;
 use bakeoff_units::{BitsPerSecond, Nanos};
 
 /// Traffic in one direction, since the link was made.
@@ -23,8 +23,8 @@ pub struct LinkReading {
     pub to_subject: LinkTraffic,
     /// From the subjects.
     pub to_generator: LinkTraffic,
-    /// Record of the line since it was last read.
-    pub line: Option<LineRecord>,
+    /// Record of the emulator since it was last read.
+    pub emulator: Option<EmulatorRecord>,
 }
 
 /// Traffic on the link between two readings, both ways together.
@@ -39,8 +39,8 @@ pub struct Passage {
     pub lost: u64,
     /// Packets thrown away because the queue in front of the link was full.
     pub overflowed: u64,
-    /// Record of the line, where one is used.
-    pub line: Option<LineRecord>,
+    /// Record of the emulator, where one is used.
+    pub emulator: Option<EmulatorRecord>,
 }
 
 impl LinkReading {
@@ -54,9 +54,9 @@ impl LinkReading {
         Passage {
             busy: (could > 0.0).then(|| busier / could),
             packets: up.packets + down.packets + by_netem,
-            lost: self.line.as_ref().map_or(by_netem, |line| line.lost),
+            lost: self.emulator.as_ref().map_or(by_netem, |emulator| emulator.lost),
             overflowed: up.overflowed + down.overflowed,
-            line: self.line,
+            emulator: self.emulator,
         }
     }
 
@@ -64,8 +64,8 @@ impl LinkReading {
     pub fn add(&mut self, before: &Self, after: &Self) {
         self.to_subject = self.to_subject.and(after.to_subject.since(before.to_subject));
         self.to_generator = self.to_generator.and(after.to_generator.since(before.to_generator));
-        if let Some(line) = &after.line {
-            self.line.get_or_insert_default().add(line);
+        if let Some(emulator) = &after.emulator {
+            self.emulator.get_or_insert_default().add(emulator);
         }
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         let at = |up, down| LinkReading {
             to_subject: LinkTraffic { bytes: up, packets: up / 100, ..LinkTraffic::default() },
             to_generator: LinkTraffic { bytes: down, packets: 5, overflowed: 1, lost: 2 },
-            line: None,
+            emulator: None,
         };
         let rate = "8Mbit".parse().unwrap(); // a million bytes a second
         let passed = |wall| at(1_100, 500_100).since(&at(100, 100), rate, wall);
@@ -111,26 +111,26 @@ mod tests {
     #[test]
     fn losses_are_those_of_whoever_loses() {
         let lost = |lost| LinkTraffic { lost, packets: 10, ..LinkTraffic::default() };
-        let netem = LinkReading { to_subject: lost(3), to_generator: lost(4), line: None };
+        let netem = LinkReading { to_subject: lost(3), to_generator: lost(4), emulator: None };
         let rate = "8Mbit".parse().unwrap();
         let passed = netem.since(&LinkReading::default(), rate, Nanos::from_secs(1));
         assert_eq!((passed.lost, passed.packets), (7, 27));
-        let line = LineRecord { lost: 5, ..LineRecord::default() };
-        let by_line = LinkReading { line: Some(line), ..LinkReading::default() };
-        assert_eq!(by_line.since(&LinkReading::default(), rate, Nanos::ZERO).lost, 5);
+        let emulator = EmulatorRecord { lost: 5, ..EmulatorRecord::default() };
+        let by_emulator = LinkReading { emulator: Some(emulator), ..LinkReading::default() };
+        assert_eq!(by_emulator.since(&LinkReading::default(), rate, Nanos::ZERO).lost, 5);
     }
 
     #[test]
     fn pieces_of_time_add_up_without_what_lies_between() {
         let at = |bytes| LinkReading {
             to_subject: LinkTraffic { bytes, packets: bytes / 10, overflowed: 1, lost: 0 },
-            line: Some(LineRecord { packets: 2, ..LineRecord::default() }),
+            emulator: Some(EmulatorRecord { packets: 2, ..EmulatorRecord::default() }),
             ..LinkReading::default()
         };
         let mut sum = LinkReading::default();
         sum.add(&at(100), &at(150));
         sum.add(&at(900), &at(930));
         assert_eq!((sum.to_subject.bytes, sum.to_subject.packets, sum.to_subject.overflowed), (80, 8, 0));
-        assert_eq!(sum.line.map(|line| line.packets), Some(4));
+        assert_eq!(sum.emulator.map(|emulator| emulator.packets), Some(4));
     }
 }

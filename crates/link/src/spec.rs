@@ -17,9 +17,9 @@ pub struct LinkSpec {
 /// Settings for making a link.
 #[derive(Clone, Copy, Debug)]
 pub struct Making<'a> {
-    /// bakeoff's own executable, for the line process, which runs where the caller may run.
+    /// bakeoff's own executable, for the emulator process, which runs where the caller may run.
     pub executable: &'a Path,
-    /// Seed of the losses that the line draws.
+    /// Seed of the losses that the emulator draws.
     pub seed: u64,
     /// The mechanism that delays and loses.
     pub delay_by: DelayBy,
@@ -28,9 +28,9 @@ pub struct Making<'a> {
 /// The mechanism that delays and loses frames.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DelayBy {
-    /// netem where the kernel has it, else the line.
+    /// netem where the kernel has it, else the emulator.
     #[default]
     Best,
-    /// The line, also where the kernel has netem.
-    Line,
+    /// The emulator, also where the kernel has netem.
+    Emulator,
 }

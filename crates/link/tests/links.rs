@@ -40,7 +40,7 @@ fn may_run(test: &str) -> bool {
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The kernel's mechanism where it has one, and ours.
-const BOTH: [DelayBy; 2] = [DelayBy::Best, DelayBy::Line];
+const BOTH: [DelayBy; 2] = [DelayBy::Best, DelayBy::Emulator];
 
 fn link(rate: &str, delay: &str, loss: &str, delay_by: DelayBy) -> Link {
     let spec =
@@ -78,7 +78,7 @@ fn a_rate_is_carried_within_a_tenth_and_its_bytes_are_counted() {
     for rate in ["10Mbit", "100Mbit"] {
         let mut link = link(rate, "0s", "0%", DelayBy::Best);
         assert_eq!(link.mechanism(), Mechanism::Tbf);
-        assert!(link.line_process().is_none());
+        assert!(link.emulator_process().is_none());
         let asked = link.spec().rate.get() as f64;
         let share = link.got().carried.get() as f64 / asked;
         println!("{rate}: {} carried, one way {:?}", link.got().carried, link.got().delays);
@@ -143,11 +143,11 @@ fn a_delay_is_never_shorter_than_asked_for() {
         assert!(begin.elapsed() >= Duration::from_millis(40), "set-up and reply are two round trips");
         let passed = link.read().unwrap().since(&before, link.spec().rate, Nanos::from_secs(1));
         assert!(passed.packets >= 35 && passed.lost == 0 && passed.overflowed == 0, "{passed:?}");
-        assert_eq!(passed.line.is_some(), link.line_process().is_some());
-        if let Some(line) = passed.line {
-            println!("line: {:?}, cpu {}", bakeoff_link::Delays::of(&line.delays), line.cpu);
-            assert!(line.refused == 0 && line.delays.quantile(0.0) >= asked, "{line:?}");
-            assert!(line.cpu > Nanos::ZERO);
+        assert_eq!(passed.emulator.is_some(), link.emulator_process().is_some());
+        if let Some(emulator) = passed.emulator {
+            println!("emulator: {:?}, cpu {}", bakeoff_link::Delays::of(&emulator.delays), emulator.cpu);
+            assert!(emulator.refused == 0 && emulator.delays.quantile(0.0) >= asked, "{emulator:?}");
+            assert!(emulator.cpu > Nanos::ZERO);
         }
     }
 }
@@ -209,27 +209,29 @@ fn nothing_is_left_when_the_holder_is_killed() {
         let mut holder = command.args(["link", "20Mbit", "1ms"]).stdout(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(holder.stdout.take().unwrap()).lines().map(Result::unwrap);
         let first = lines.next().unwrap();
-        let Ok(line) = first.parse::<u32>() else {
+        let Ok(emulator) = first.parse::<u32>() else {
             holder.wait().unwrap();
             return Err(first);
         };
-        Ok((holder, line, lines.next().unwrap()))
+        Ok((holder, emulator, lines.next().unwrap()))
     };
     let began = Instant::now();
-    let (mut holder, line, namespace) = loop {
+    let (mut holder, emulator, namespace) = loop {
         match holding() {
             Ok(holding) => break holding,
             Err(why) => assert!(began.elapsed() < PATIENCE, "{why}"), // a busy machine shapes it later
         }
     };
     let inode = std::fs::metadata(namespace).unwrap().ino();
-    let began = bakeoff_sys::process::stat(line).unwrap().start_ticks;
+    let began = bakeoff_sys::process::stat(emulator).unwrap().start_ticks;
     assert!(held().contains(&inode));
     holder.kill().unwrap();
     holder.wait().unwrap();
     let deadline = Instant::now() + PATIENCE;
-    while bakeoff_sys::process::stat(line).is_ok_and(|stat| stat.start_ticks == began && stat.state != 'Z') {
-        assert!(Instant::now() < deadline, "the line process {line} lives on");
+    while bakeoff_sys::process::stat(emulator)
+        .is_ok_and(|stat| stat.start_ticks == began && stat.state != 'Z')
+    {
+        assert!(Instant::now() < deadline, "the emulator process {emulator} lives on");
         std::thread::sleep(Duration::from_millis(5));
     }
     // The kernel takes away devices and namespace when no process holds it.

@@ -35,7 +35,7 @@ const SHORTEST: Nanos = Nanos::from_micros(15);
 /// Service times before the median is worth anything.
 const LEARNING: u32 = 64;
 
-/// Follows the service times of a lane.
+/// Follows the service times of a worker.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Batching {
     median: RunningMedian,

@@ -36,7 +36,7 @@ impl OwnLateness {
     }
 }
 
-/// Sorts a lane's lateness by interval.
+/// Sorts a worker's lateness by interval.
 pub(crate) struct Delays {
     queue: RunQueue,
     before: RunQueueDelay,

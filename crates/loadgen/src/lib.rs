@@ -15,7 +15,6 @@ mod dry;
 mod exchange;
 mod flow;
 mod job;
-mod lane;
 mod listener;
 mod local;
 mod pacer;
@@ -27,6 +26,7 @@ mod station;
 mod tls;
 mod turn;
 mod wheel;
+mod worker;
 
 /// From this share of its core on, a thread of a closed loop was the limit, and not the server.
 pub const GENERATOR_LIMIT: f64 = 0.97;

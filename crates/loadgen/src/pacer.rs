@@ -10,7 +10,7 @@ pub trait Pacer: Send {
     fn due(&mut self, at: Nanos) -> Nanos;
 }
 
-/// Equal gaps. Thread `lane` of `lanes` gets every `lanes`-th moment.
+/// Equal gaps. Thread `worker` of `workers` gets every `workers`-th moment.
 #[derive(Clone, Debug)]
 pub struct Constant {
     gap_ns: f64,
@@ -20,8 +20,8 @@ pub struct Constant {
 
 impl Constant {
     /// The pacer of one thread; `rate` is that of all threads together.
-    pub fn new(rate: PerSecond, lane: usize, lanes: usize) -> Self {
-        Self { gap_ns: 1e9 / rate.get(), next: lane as u64, step: lanes.max(1) as u64 }
+    pub fn new(rate: PerSecond, worker: usize, workers: usize) -> Self {
+        Self { gap_ns: 1e9 / rate.get(), next: worker as u64, step: workers.max(1) as u64 }
     }
 }
 
@@ -44,11 +44,11 @@ pub struct Poisson {
 
 impl Poisson {
     /// The pacer of one thread; `rate` is that of all threads together.
-    pub fn new(rate: PerSecond, seed: u64, lane: usize, lanes: usize) -> Self {
+    pub fn new(rate: PerSecond, seed: u64, worker: usize, workers: usize) -> Self {
         Self {
-            mean_gap_ns: 1e9 / rate.get() * lanes.max(1) as f64,
+            mean_gap_ns: 1e9 / rate.get() * workers.max(1) as f64,
             at_ns: 0.0,
-            random: SplitMix64::for_purpose(seed, 0x9015_5017 + lane as u64),
+            random: SplitMix64::for_purpose(seed, 0x9015_5017 + worker as u64),
         }
     }
 
@@ -137,7 +137,7 @@ impl<P: Pacer> Pacer for Slotted<P> {
 }
 
 /// Bursts of requests due at the same moment, again and again: each burst has a size of its own, every size between the
-/// two as likely as any other. Each thread draws the same sizes and gets every `lanes`-th request of a burst.
+/// two as likely as any other. Each thread draws the same sizes and gets every `workers`-th request of a burst.
 #[derive(Clone, Debug)]
 pub struct Bursts {
     every: Nanos,
@@ -149,16 +149,16 @@ pub struct Bursts {
     left: u64,
     /// Number of them that come before this thread's next one.
     ahead: u64,
-    lanes: u64,
+    workers: u64,
 }
 
 impl Bursts {
     /// The pacer of one thread. A burst has one request at least; without a time between them all are due at once.
-    pub fn new(sizes: RangeInclusive<u32>, every: Nanos, seed: u64, lane: usize, lanes: usize) -> Self {
+    pub fn new(sizes: RangeInclusive<u32>, every: Nanos, seed: u64, worker: usize, workers: usize) -> Self {
         let mut random = SplitMix64::for_purpose(seed, 0xb045_7507);
         let left = size(&sizes, &mut random);
-        let (ahead, lanes) = (lane as u64, lanes.max(1) as u64);
-        Self { every, sizes, random, over: 0, left, ahead, lanes }
+        let (ahead, workers) = (worker as u64, workers.max(1) as u64);
+        Self { every, sizes, random, over: 0, left, ahead, workers }
     }
 }
 
@@ -175,7 +175,7 @@ impl Pacer for Bursts {
             self.over += 1;
         }
         self.left -= self.ahead;
-        self.ahead = self.lanes;
+        self.ahead = self.workers;
         Nanos::new(self.every.get().saturating_mul(self.over))
     }
 }
@@ -279,11 +279,11 @@ mod tests {
         assert_eq!(slots.time_of_all(Nanos::ZERO), Nanos::ZERO);
     }
 
-    /// Number of requests that each of `lanes` threads gets at each moment, for so many bursts.
-    fn bursts(seed: u64, lanes: usize, count: u64) -> Vec<Vec<u64>> {
+    /// Number of requests that each of `workers` threads gets at each moment, for so many bursts.
+    fn bursts(seed: u64, workers: usize, count: u64) -> Vec<Vec<u64>> {
         let half = Nanos::from_millis(500);
-        let of_lane = |lane| {
-            let mut pacer = Bursts::new(50..=80, half, seed, lane, lanes);
+        let of_worker = |worker| {
+            let mut pacer = Bursts::new(50..=80, half, seed, worker, workers);
             let mut seen = vec![0; count as usize];
             loop {
                 let due = pacer.due(Nanos::ZERO).get();
@@ -294,7 +294,7 @@ mod tests {
                 }
             }
         };
-        (0..lanes).map(of_lane).collect()
+        (0..workers).map(of_worker).collect()
     }
 
     #[test]
@@ -314,7 +314,7 @@ mod tests {
         let alone = &bursts(7, 1, 200)[0];
         let three = bursts(7, 3, 200);
         for (burst, size) in alone.iter().enumerate() {
-            let parts: Vec<u64> = three.iter().map(|lane| lane[burst]).collect();
+            let parts: Vec<u64> = three.iter().map(|worker| worker[burst]).collect();
             assert_eq!(parts.iter().sum::<u64>(), *size);
             assert!(parts.iter().all(|part| part.abs_diff(size / 3) <= 1), "{parts:?} of {size}");
         }

@@ -78,7 +78,7 @@ impl Display for LocalPorts {
     }
 }
 
-/// The allocators of ports for a lane's connections.
+/// The allocators of ports for a worker's connections.
 #[derive(Debug, Default)]
 pub(crate) enum Givers {
     /// The kernel, from all its ports.
@@ -86,30 +86,30 @@ pub(crate) enum Givers {
     Kernel,
     /// The kernel, within this range.
     KernelWithin(PortRange),
-    /// This lane, in turn.
+    /// This worker, in turn.
     InTurn(Turns),
 }
 
-/// A lane's ports of each address: with several lanes each has every so many-th one.
+/// A worker's ports of each address: with several workers each has every so many-th one.
 #[derive(Debug)]
 pub(crate) struct Turns {
     range: PortRange,
-    /// The lane's number, and the number of lanes.
+    /// The worker's number, and the number of workers.
     place: (u32, u32),
     /// The next port of each address, as a place in the range.
     next: HashMap<Option<IpAddr>, u32>,
 }
 
 impl Givers {
-    /// The allocators for the lane at this place.
-    pub(crate) fn new(ports: Option<LocalPorts>, (lane, lanes): (usize, usize)) -> Self {
+    /// The allocators for the worker at this place.
+    pub(crate) fn new(ports: Option<LocalPorts>, (worker, workers): (usize, usize)) -> Self {
         match ports {
             None => Self::Kernel,
             Some(ports) if ports.are_the_kernels() => Self::KernelWithin(ports.0),
             Some(LocalPorts(range)) => {
-                let lanes = u32::try_from(lanes).unwrap_or(u32::MAX);
-                let lane = u32::try_from(lane).unwrap_or(0);
-                Self::InTurn(Turns { range, place: (lane, lanes.max(1)), next: HashMap::new() })
+                let workers = u32::try_from(workers).unwrap_or(u32::MAX);
+                let worker = u32::try_from(worker).unwrap_or(0);
+                Self::InTurn(Turns { range, place: (worker, workers.max(1)), next: HashMap::new() })
             }
         }
     }
@@ -147,10 +147,10 @@ impl Givers {
 
 impl Turns {
     fn next(&mut self, address: Option<IpAddr>) -> u16 {
-        let ((lane, lanes), count) = (self.place, self.range.count());
-        let next = self.next.entry(address).or_insert(lane);
-        let place = if *next < count { *next } else { lane % count };
-        *next = place + lanes;
+        let ((worker, workers), count) = (self.place, self.range.count());
+        let next = self.next.entry(address).or_insert(worker);
+        let place = if *next < count { *next } else { worker % count };
+        *next = place + workers;
         // A place in the range is below its length, so that the sum is a port.
         self.range.first() + place as u16
     }
@@ -197,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn lanes_share_a_range_and_none_is_left_over() {
-        let lanes = [0, 1, 2].map(|lane| ports(&mut in_turn(10, 17, (lane, 3)), None, 4));
-        assert_eq!(lanes, [[10, 13, 16, 10], [11, 14, 17, 11], [12, 15, 12, 15]]);
-        // More lanes than ports: they meet, and pass over ports in use.
+    fn workers_share_a_range_and_none_is_left_over() {
+        let workers = [0, 1, 2].map(|worker| ports(&mut in_turn(10, 17, (worker, 3)), None, 4));
+        assert_eq!(workers, [[10, 13, 16, 10], [11, 14, 17, 11], [12, 15, 12, 15]]);
+        // More workers than ports: they meet, and pass over ports in use.
         assert_eq!(ports(&mut in_turn(10, 11, (5, 8)), None, 2), [11, 11]);
     }
 

@@ -74,7 +74,7 @@ impl Profile {
     }
 }
 
-/// Times a lane's turns.
+/// Times a worker's turns.
 #[derive(Debug)]
 pub(crate) struct Profiler {
     clock: MonotonicClock,

@@ -1,7 +1,7 @@
 //! Samples of the number of requests in flight, at equal intervals of a job.
 //!
 //! Hot only in that it is asked in every turn of the loop: a comparison, and a push when a moment
-//! has passed. Each lane has its own; the moments are the same for all, so that they can be added.
+//! has passed. Each worker has its own; the moments are the same for all, so that they can be added.
 
 use bakeoff_units::Nanos;
 
@@ -36,10 +36,10 @@ impl Sampler {
     }
 }
 
-/// Adds a lane's numbers; a lane that ended sooner had nothing in flight any more.
-pub(crate) fn add(sum: &mut Vec<u32>, lane: &[u32]) {
-    sum.resize(sum.len().max(lane.len()), 0);
-    for (sum, more) in sum.iter_mut().zip(lane) {
+/// Adds a worker's numbers; a worker that ended sooner had nothing in flight any more.
+pub(crate) fn add(sum: &mut Vec<u32>, worker: &[u32]) {
+    sum.resize(sum.len().max(worker.len()), 0);
+    for (sum, more) in sum.iter_mut().zip(worker) {
         *sum += more;
     }
 }
@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn lanes_add_up_moment_by_moment() {
+    fn workers_add_up_moment_by_moment() {
         let mut sum = Vec::new();
         add(&mut sum, &[1, 2, 3]);
         add(&mut sum, &[10]);

@@ -1,14 +1,14 @@
-//! Station: all lanes towards one target. Threads are started for a job and end with it; connections stay.
+//! Station: all workers towards one target. Threads are started for a job and end with it; connections stay.
 
 use crate::delay::OwnLateness;
 use crate::flow::Plan;
 use crate::job::{Pace, Protocol, StationJob, Target};
-use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::listener::RequestListener;
 use crate::profile::Profile;
 use crate::refusals::Refusals;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
+use crate::worker::{Worker, WorkerJob, WorkerReport};
 use bakeoff_meter::{Recorder, SliceCounters, Times};
 use bakeoff_sys::driver::{Driver, SystemCalls};
 use bakeoff_sys::namespace::Namespace;
@@ -23,7 +23,7 @@ pub struct Station {
     cores: Vec<usize>,
     network: Option<Namespace>,
     /// At least one.
-    lanes: Vec<Lane>,
+    workers: Vec<Worker>,
     clock: MonotonicClock,
     engine: Engine,
 }
@@ -81,7 +81,7 @@ pub const DRIVER: &str = "epoll";
 const HEAD_START: Nanos = Nanos::from_micros(300);
 
 impl Station {
-    /// A station with `threads` lanes, thread i pinned to `cores[i % len]` (not pinned without
+    /// A station with `threads` workers, thread i pinned to `cores[i % len]` (not pinned without
     /// cores).
     ///
     /// # Errors
@@ -99,11 +99,11 @@ impl Station {
     pub fn with(target: Target, threads: usize, cores: Vec<usize>, engine: Engine) -> io::Result<Self> {
         let clock = MonotonicClock::new();
         let threads = threads.max(1);
-        let mut lanes = Vec::with_capacity(threads);
+        let mut workers = Vec::with_capacity(threads);
         for place in 0..threads {
-            lanes.push(Lane::new(Driver::new(clock)?, clock, (place, threads), target.ports));
+            workers.push(Worker::new(Driver::new(clock)?, clock, (place, threads), target.ports));
         }
-        Ok(Self { target, cores, network: None, lanes, clock, engine })
+        Ok(Self { target, cores, network: None, workers, clock, engine })
     }
 
     /// The same, with its connections made in another network than bakeoff's own.
@@ -115,7 +115,7 @@ impl Station {
 
     /// Number of generator threads.
     pub fn threads(&self) -> usize {
-        self.lanes.len()
+        self.workers.len()
     }
 
     /// The target of requests.
@@ -125,7 +125,7 @@ impl Station {
 
     /// Closes all connections.
     pub fn disconnect(&mut self) {
-        self.lanes.iter_mut().for_each(Lane::disconnect);
+        self.workers.iter_mut().for_each(Worker::disconnect);
     }
 
     /// Runs a job; returns when nothing is in flight any more.
@@ -134,7 +134,7 @@ impl Station {
     /// When the event queue fails, or the network cannot be entered. Failures of requests are
     /// counted, not returned.
     pub fn run<S: Source>(&mut self, job: StationJob<'_, S>) -> io::Result<Recording> {
-        self.run_lanes(job.unheard(), None).map(|(recording, _)| recording)
+        self.run_workers(job.unheard(), None).map(|(recording, _)| recording)
     }
 
     /// The same, and takes the number of requests in flight every so often until the job's end. In
@@ -143,7 +143,7 @@ impl Station {
     /// # Errors
     /// As [`Station::run`].
     pub fn run_sampled<S: Source>(&mut self, job: StationJob<'_, S>, every: Nanos) -> io::Result<Recording> {
-        self.run_lanes(job.unheard(), Some(every)).map(|(recording, _)| recording)
+        self.run_workers(job.unheard(), Some(every)).map(|(recording, _)| recording)
     }
 
     /// The same, and tells the sources how each of their requests ended; they come back in the order in
@@ -155,7 +155,7 @@ impl Station {
         &mut self,
         job: StationJob<'_, S>,
     ) -> io::Result<(Recording, Vec<S>)> {
-        self.run_lanes(job, None)
+        self.run_workers(job, None)
     }
 
     /// Both: sources that listen, and the number in flight every so often.
@@ -167,10 +167,10 @@ impl Station {
         job: StationJob<'_, S>,
         every: Nanos,
     ) -> io::Result<(Recording, Vec<S>)> {
-        self.run_lanes(job, Some(every))
+        self.run_workers(job, Some(every))
     }
 
-    fn run_lanes<S: Source + RequestListener>(
+    fn run_workers<S: Source + RequestListener>(
         &mut self,
         job: StationJob<'_, S>,
         sample_every: Option<Nanos>,
@@ -186,14 +186,14 @@ impl Station {
         }
         let start = job.begins.map_or_else(|| self.clock.now() + HEAD_START, |at| self.clock.at(at));
         let streams = self.target.protocol.streams();
-        let plans = plans(job.pace, &job.robots, self.lanes.len(), streams);
+        let plans = plans(job.pace, &job.robots, self.workers.len(), streams);
         let (target, cores, network) = (&self.target, &self.cores, self.network.as_ref());
         let engine = self.engine;
-        let reports: Vec<io::Result<(LaneReport, Nanos, S)>> = thread::scope(|scope| {
-            let work = self.lanes.iter_mut().zip(job.sources).zip(plans).enumerate();
+        let reports: Vec<io::Result<(WorkerReport, Nanos, S)>> = thread::scope(|scope| {
+            let work = self.workers.iter_mut().zip(job.sources).zip(plans).enumerate();
             let threads: Vec<_> = work
-                .map(|(index, ((lane, source), plan))| {
-                    let lane_job = LaneJob {
+                .map(|(index, ((worker, source), plan))| {
+                    let worker_job = WorkerJob {
                         source,
                         plan,
                         start,
@@ -206,7 +206,7 @@ impl Station {
                         engine,
                     };
                     let core = (!cores.is_empty()).then(|| cores[index % cores.len()]);
-                    scope.spawn(move || run_lane(lane, target, lane_job, core, network))
+                    scope.spawn(move || run_worker(worker, target, worker_job, core, network))
                 })
                 .collect();
             threads
@@ -216,7 +216,8 @@ impl Station {
                 })
                 .collect()
         });
-        let done = reports.into_iter().map(|lane| lane.map(|(report, cpu, source)| ((report, cpu), source)));
+        let done =
+            reports.into_iter().map(|worker| worker.map(|(report, cpu, source)| ((report, cpu), source)));
         let (told, sources): (Vec<_>, Vec<S>) = done.collect::<io::Result<_>>()?;
         let mut recording = sum_up(told, start);
         // Refusals are listed also where there were none.
@@ -231,39 +232,39 @@ fn unsupported(why: &'static str) -> io::Error {
     io::Error::new(io::ErrorKind::Unsupported, why)
 }
 
-fn plans(pace: Pace, robots: &[usize], lanes: usize, streams: usize) -> Vec<Plan> {
-    let part = |of: usize, lane| of / lanes + usize::from(lane < of % lanes);
-    let share = |of: usize, lane| part(of, lane).max(1) * streams;
+fn plans(pace: Pace, robots: &[usize], workers: usize, streams: usize) -> Vec<Plan> {
+    let part = |of: usize, worker| of / workers + usize::from(worker < of % workers);
+    let share = |of: usize, worker| part(of, worker).max(1) * streams;
     match pace {
         Pace::Closed { think, spread, connections } => {
-            let plan = |lane| {
-                let robots = robots.get(lane).copied().unwrap_or(0);
-                let seats = connections.map(|all| share(all, lane)).filter(|seats| *seats < robots);
+            let plan = |worker| {
+                let robots = robots.get(worker).copied().unwrap_or(0);
+                let seats = connections.map(|all| share(all, worker)).filter(|seats| *seats < robots);
                 Plan::Closed { think, spread, robots, seats }
             };
-            (0..lanes).map(plan).collect()
+            (0..workers).map(plan).collect()
         }
         Pace::Open { pacers, connections } => {
             let pacers = pacers.into_iter().enumerate();
-            pacers.map(|(lane, pacer)| Plan::Open { pacer, seats: share(connections, lane) }).collect()
+            pacers.map(|(worker, pacer)| Plan::Open { pacer, seats: share(connections, worker) }).collect()
         }
         Pace::Sourced { connections } => {
-            (0..lanes).map(|lane| Plan::Sourced { seats: share(connections, lane) }).collect()
+            (0..workers).map(|worker| Plan::Sourced { seats: share(connections, worker) }).collect()
         }
         Pace::Pooled(pools) => {
             let each = pools.each.max(1);
-            (0..lanes).map(|lane| Plan::Pooled { robots: part(pools.robots, lane), each }).collect()
+            (0..workers).map(|worker| Plan::Pooled { robots: part(pools.robots, worker), each }).collect()
         }
     }
 }
 
-fn run_lane<S: Source + RequestListener>(
-    lane: &mut Lane,
+fn run_worker<S: Source + RequestListener>(
+    worker: &mut Worker,
     target: &Target,
-    job: LaneJob<'_, S>,
+    job: WorkerJob<'_, S>,
     core: Option<usize>,
     network: Option<&Namespace>,
-) -> io::Result<(LaneReport, Nanos, S)> {
+) -> io::Result<(WorkerReport, Nanos, S)> {
     if let Some(network) = network {
         network.enter()?; // for the life of this thread
     }
@@ -273,20 +274,20 @@ fn run_lane<S: Source + RequestListener>(
     }
     bakeoff_sys::thread::wake_sharply();
     let before = bakeoff_sys::thread::cpu_time();
-    let (report, source) = lane.run(target, job)?;
+    let (report, source) = worker.run(target, job)?;
     Ok((report, bakeoff_sys::thread::cpu_time().since(before), source))
 }
 
-fn sum_up(reports: Vec<(LaneReport, Nanos)>, start: Nanos) -> Recording {
+fn sum_up(reports: Vec<(WorkerReport, Nanos)>, start: Nanos) -> Recording {
     let mut recorder = Recorder::new();
     let (mut cpu, mut busiest, mut end) = (Nanos::ZERO, Nanos::ZERO, start);
     let (mut gave_up, mut tls, mut violation, mut in_flight) = (false, None, None, Vec::new());
     let (mut calls, mut handshakes) = (SystemCalls::default(), HandshakeLedger::default());
     let (mut own_lateness, mut profile) = (None, None);
-    for (report, lane_cpu) in reports {
+    for (report, worker_cpu) in reports {
         recorder.merge(&report.recorder);
-        cpu += lane_cpu;
-        busiest = busiest.max(lane_cpu);
+        cpu += worker_cpu;
+        busiest = busiest.max(worker_cpu);
         end = end.max(report.last_reply);
         gave_up |= report.gave_up;
         tls = tls.or(report.tls);

@@ -41,7 +41,7 @@ impl fmt::Display for MissingReason {
     }
 }
 
-/// The numbers of the processes below `root`, without it: for a guardian, its subject.
+/// The numbers of the processes below `root`, without it: for a supervisor, its subject.
 pub fn below(root: u32) -> Result<Vec<u32>, MissingReason> {
     let found = process::descendants(root).map_err(|_| MissingReason::ProcHidden)?;
     Ok(found.iter().map(|stat| stat.pid).collect())

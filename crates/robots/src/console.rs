@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn an_empty_record_has_no_mean_and_no_hit_ratio() {
         let record = LedgerRecord {
-            lane: 0,
+            worker: 0,
             scope: RecordScope::Interval,
             phase: "idle".to_owned(),
             number: 1,

@@ -20,6 +20,6 @@ pub mod stream;
 pub mod working_set;
 
 pub use phases::{FillGate, PartsGate, PhaseFile};
-pub use population::{Lane, Population, Setting, TargetForm};
+pub use population::{Population, Setting, TargetForm, Worker};
 pub use robots::{FinishedRequest, Robots};
 pub use spec::{Connections, RobotsFile, Spec, SpecError};

@@ -1,7 +1,7 @@
 //! Robots as the load generator sees them: a source of requests that is told how each request ends.
 //!
 //! Measuring side, hot. Connects [`Population`] (requests), [`judge`] (judgements) and [`Ledger`] (counts), and decides
-//! nothing itself. One for each lane.
+//! nothing itself. One for each worker.
 
 use crate::judge::status_of;
 use crate::judge::{
@@ -16,7 +16,7 @@ use bakeoff_units::Nanos;
 use bakeoff_wire::stamp::OriginAction;
 use bakeoff_workload::{Ask, Source};
 
-/// One lane's robots.
+/// One worker's robots.
 pub struct Robots {
     population: Population,
     ledger: Ledger,

@@ -5,7 +5,7 @@
 //! of the hot window and does no I/O.
 
 use crate::popularity::{HotSet, Popularity};
-use crate::population::Lane;
+use crate::population::Worker;
 use bakeoff_content::SplitMix64;
 use bakeoff_units::Nanos;
 
@@ -22,13 +22,13 @@ pub enum GrowthLimit {
     Objects(u64),
 }
 
-/// The working set of one lane.
+/// The working set of one worker.
 #[derive(Clone, Debug)]
 pub struct WorkingSet {
     /// By server, then by kind.
     worlds: Vec<World>,
     kinds: usize,
-    lane: Lane,
+    worker: Worker,
     limit: GrowthLimit,
     filled: u64,
     frozen: bool,
@@ -37,7 +37,7 @@ pub struct WorkingSet {
 /// The objects of one server and kind.
 #[derive(Clone, Copy, Debug, Default)]
 struct World {
-    /// Number of objects made: numbers 1 to `made` (of this lane).
+    /// Number of objects made: numbers 1 to `made` (of this worker).
     made: u64,
     /// Once frozen: the number of them that may be requested again.
     kept: u64,
@@ -47,13 +47,13 @@ struct World {
 
 impl WorkingSet {
     /// An empty set.
-    pub fn new(servers: u16, kinds: usize, lane: Lane, limit: GrowthLimit) -> Self {
+    pub fn new(servers: u16, kinds: usize, worker: Worker, limit: GrowthLimit) -> Self {
         let limit = match limit {
-            GrowthLimit::Objects(all) => GrowthLimit::Objects(lane.share(all)),
+            GrowthLimit::Objects(all) => GrowthLimit::Objects(worker.share(all)),
             other => other,
         };
         let worlds = vec![World::default(); usize::from(servers) * kinds];
-        Self { worlds, kinds, lane, limit, filled: 0, frozen: false }
+        Self { worlds, kinds, worker, limit, filled: 0, frozen: false }
     }
 
     /// Whether any object of this server and kind can be requested again.
@@ -65,7 +65,7 @@ impl WorkingSet {
     pub fn make(&mut self, server: u16, kind: usize) -> u64 {
         let at = self.at(server, kind);
         self.worlds[at].made += 1;
-        self.lane.number(self.worlds[at].made)
+        self.worker.number(self.worlds[at].made)
     }
 
     /// The number of an object that was requested before, and its neighbours on either side that may be taken in its
@@ -88,7 +88,7 @@ impl WorkingSet {
             }
             _ => oldest + popularity.draw(len, random),
         };
-        Repeat { chosen, oldest, newest: oldest + len - 1, lane: self.lane }
+        Repeat { chosen, oldest, newest: oldest + len - 1, worker: self.worker }
     }
 
     /// Notes that an object has come from the origin and may now be in a cache.
@@ -175,21 +175,21 @@ pub struct Repeat {
     chosen: u64,
     oldest: u64,
     newest: u64,
-    lane: Lane,
+    worker: Worker,
 }
 
 impl Repeat {
     /// Its number.
     pub const fn number(&self) -> u64 {
-        self.lane.number(self.chosen + 1)
+        self.worker.number(self.chosen + 1)
     }
 
     /// The numbers of it and of up to `each_side` neighbours on either side.
     pub fn neighbours(&self, each_side: u64) -> impl Iterator<Item = u64> + use<> {
         let from = self.chosen.saturating_sub(each_side).max(self.oldest);
         let to = (self.chosen + each_side).min(self.newest);
-        let lane = self.lane;
-        (from..=to).map(move |place| lane.number(place + 1))
+        let worker = self.worker;
+        (from..=to).map(move |place| worker.number(place + 1))
     }
 }
 
@@ -199,7 +199,7 @@ mod tests {
     use bakeoff_units::Ratio;
 
     fn set(limit: GrowthLimit) -> WorkingSet {
-        WorkingSet::new(1, 1, Lane::ONLY, limit)
+        WorkingSet::new(1, 1, Worker::ONLY, limit)
     }
 
     fn repeats(set: &mut WorkingSet, popularity: Popularity, hot: Option<HotSet>, count: usize) -> Vec<u64> {
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn ten_million_objects_take_no_memory_of_their_own() {
-        let mut set = WorkingSet::new(100, 4, Lane::ONLY, GrowthLimit::None);
+        let mut set = WorkingSet::new(100, 4, Worker::ONLY, GrowthLimit::None);
         let memory_bytes = |set: &WorkingSet| set.worlds.capacity() * size_of::<World>();
         let before = memory_bytes(&set);
         for number in 1..=10_000_000 {
@@ -269,19 +269,20 @@ mod tests {
     }
 
     #[test]
-    fn lanes_never_make_the_same_object() {
-        let lanes = [Lane::new(0, 2).unwrap(), Lane::new(1, 2).unwrap()];
-        let [mut even, mut odd] = lanes.map(|lane| WorkingSet::new(1, 1, lane, GrowthLimit::Objects(10)));
+    fn workers_never_make_the_same_object() {
+        let workers = [Worker::new(0, 2).unwrap(), Worker::new(1, 2).unwrap()];
+        let [mut even, mut odd] =
+            workers.map(|worker| WorkingSet::new(1, 1, worker, GrowthLimit::Objects(10)));
         let numbers = |set: &mut WorkingSet| [(); 3].map(|()| set.make(0, 0));
         assert_eq!((numbers(&mut even), numbers(&mut odd)), ([1, 3, 5], [2, 4, 6]));
         assert!(repeats(&mut odd, Popularity::Uniform, None, 100).iter().all(|number| number % 2 == 0));
         (0..5).for_each(|_| even.fill());
-        assert!(even.is_frozen(), "half of the ten are this lane's");
+        assert!(even.is_frozen(), "half of the ten are this worker's");
     }
 
     #[test]
     fn neighbours_stay_in_the_set() {
-        let repeat = Repeat { chosen: 5, oldest: 4, newest: 20, lane: Lane::ONLY };
+        let repeat = Repeat { chosen: 5, oldest: 4, newest: 20, worker: Worker::ONLY };
         assert_eq!(repeat.neighbours(4).collect::<Vec<_>>(), [5, 6, 7, 8, 9, 10]);
         assert_eq!(repeat.number(), 6);
     }

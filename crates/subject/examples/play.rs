@@ -1,12 +1,12 @@
-//! Stand-ins for the tests of this crate: a guardian, a bakeoff that gets killed, and several servers.
+//! Stand-ins for the tests of this crate: a supervisor, a bakeoff that gets killed, and several servers.
 //!
-//! `play guardian` is what `bakeoff guardian` is. `play bakeoff BASE ROOT` starts subjects, prints their processes and
+//! `play supervisor` is what `bakeoff supervisor` is. `play bakeoff BASE ROOT` starts subjects, prints their processes and
 //! waits to be killed. `play http PORT [STATUS]` and `play origin --port PORT` answer every request; `play burner PORT`
 //! spends CPU in threads and children on demand, and `play shell PORT` runs each line it is sent as a command.
 
 #![allow(clippy::print_stdout)] // the test that started it reads it
 
-use bakeoff_subject::{Context, Product, Running, Spec, guardian};
+use bakeoff_subject::{Context, Product, Running, Spec, supervisor};
 use bakeoff_sys::{cpu_clock, process, thread};
 use bakeoff_units::Nanos;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
-        ["guardian"] => return guardian::main(),
+        ["supervisor"] => return supervisor::main(),
         ["bakeoff", base, root] => bakeoff(Path::new(base), Path::new(root)),
         ["http", port] => http(port, "200"),
         ["http", port, status] => http(port, status),
@@ -53,7 +53,7 @@ fn bakeoff(base: &Path, root: &Path) {
         })
         .collect();
     for subject in &running {
-        let pids = subject.guardian_process().into_iter().chain(subject.processes());
+        let pids = subject.supervisor_process().into_iter().chain(subject.processes());
         let pids: Vec<String> = pids.map(|pid| pid.to_string()).collect();
         println!("{} {}", subject.arm, pids.join(" "));
     }

@@ -1,15 +1,15 @@
 //! Kill and restart of a running subject in place: the same configuration, port and directory.
 //!
 //! Measuring side, cold path. The kernel keeps the page cache of its files, as when a process is killed; a machine that
-//! loses power would also lose what was not synced. The guardian stays, and with it the account of CPU. Takes no
+//! loses power would also lose what was not synced. The supervisor stays, and with it the account of CPU. Takes no
 //! timestamps: the caller reads the clock.
 
 use crate::SubjectError;
 use crate::context::Context;
-use crate::guardian::{LaunchError, Plan};
 use crate::port;
 use crate::ready::Waiting;
 use crate::running::Running;
+use crate::supervisor::{LaunchError, Plan};
 use bakeoff_units::Nanos;
 use std::net::Ipv4Addr;
 use std::os::fd::OwnedFd;
@@ -54,35 +54,35 @@ impl Running {
     /// Kills all of its processes at once (SIGKILL), and returns when none is left.
     ///
     /// # Errors
-    /// It was not started by bakeoff, or not alone; or its guardian is gone.
+    /// It was not started by bakeoff, or not alone; or its supervisor is gone.
     pub fn kill(&self) -> Result<Killed<'_>, SubjectError> {
-        let (Some(again), Some(guardian)) = (&self.again, &self.guardian) else {
+        let (Some(again), Some(supervisor)) = (&self.again, &self.supervisor) else {
             let reason = "bakeoff kills and starts what it has started itself, without layers and links";
             return Err(SubjectError::Again { arm: self.arm.clone(), reason });
         };
-        match guardian.kill() {
+        match supervisor.kill() {
             Ok(0) => (),
             Ok(_) => {
                 let reason = "some of its processes are stuck in the kernel";
                 return Err(SubjectError::Again { arm: self.arm.clone(), reason });
             }
-            Err(source) => return Err(self.guardian_failed(source)),
+            Err(source) => return Err(self.supervisor_failed(source)),
         }
         // Without the reservation there is a small risk that a connection gets the port meanwhile.
         let port = port::hold(again.host, self.address.port()).ok();
         Ok(Killed { running: self, again, port })
     }
 
-    fn guardian_failed(&self, source: std::io::Error) -> SubjectError {
-        let log = self.dir.clone().unwrap_or_default().join("guardian.log");
-        SubjectError::Guardian { arm: self.arm.clone(), source, log }
+    fn supervisor_failed(&self, source: std::io::Error) -> SubjectError {
+        let log = self.dir.clone().unwrap_or_default().join("supervisor.log");
+        SubjectError::Supervisor { arm: self.arm.clone(), source, log }
     }
 
     fn not_launched(&self, error: LaunchError) -> SubjectError {
         let (arm, command) = (self.arm.clone(), self.command_line.join(" "));
         let doing = "starting it again".to_owned();
         match error {
-            LaunchError::Guardian(source) => self.guardian_failed(source),
+            LaunchError::Supervisor(source) => self.supervisor_failed(source),
             LaunchError::Limits(reason) => SubjectError::Limit { arm, reason },
             LaunchError::NotFound => {
                 let message = "the program is no longer there".to_owned();
@@ -100,8 +100,8 @@ impl<'r> Killed<'r> {
     /// It cannot be started.
     pub fn start(self) -> Result<Starting<'r>, SubjectError> {
         let Self { running, again, port } = self;
-        if let Some(guardian) = &running.guardian {
-            guardian.launch_again(again.plan.clone()).map_err(|error| running.not_launched(error))?;
+        if let Some(supervisor) = &running.supervisor {
+            supervisor.launch_again(again.plan.clone()).map_err(|error| running.not_launched(error))?;
         }
         Ok(Starting { running, again, _port: port })
     }
@@ -114,10 +114,10 @@ impl Starting<'_> {
     /// It ended, or was not ready within the time that a start may take.
     pub fn wait(self, interrupted: &AtomicBool) -> Result<(), SubjectError> {
         let Self { running, again, .. } = &self;
-        let (Some(guardian), Some(dir)) = (&running.guardian, &running.dir) else { return Ok(()) };
+        let (Some(supervisor), Some(dir)) = (&running.supervisor, &running.dir) else { return Ok(()) };
         Waiting {
             arm: &running.arm,
-            guardian,
+            supervisor,
             host: again.host,
             port: running.address.port(),
             dir,

@@ -1,7 +1,7 @@
 //! Programs attached to a running server: they run beside it, without a port of their own.
 //!
 //! Measuring side, cold path. An attached program starts when the server is ready, as bakeoff's own user and in the
-//! server's network, under a guardian of its own. It is told which server it is attached to; bakeoff does not look at
+//! server's network, under a supervisor of its own. It is told which server it is attached to; bakeoff does not look at
 //! what it does there.
 
 use crate::SubjectError;
@@ -10,12 +10,12 @@ use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
 use crate::front::{FrontFile, FrontSpec};
-use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::program;
 use crate::run_command::{CommandJob, guard};
 use crate::running::{Running, still_there};
 use crate::start::private_dir;
+use crate::supervisor::Supervisor;
 use crate::words::last_words;
 use bakeoff_units::{Clock, MonotonicClock};
 use std::fs;
@@ -69,11 +69,12 @@ fn start_here(
         executable: context.executable.clone(),
         interrupted: context.interrupted,
     };
-    let guardian = guard(None, &job)?;
-    await_ready(&job, &guardian, ready, &clock)?;
-    let lost = |source| SubjectError::Guardian { arm: arm.clone(), source, log: dir.join("guardian.log") };
-    let account = Account::of(&guardian).map_err(lost)?;
-    let hits = HitMeter::open(guardian.groups(), &Ceiling::default());
+    let supervisor = guard(None, &job)?;
+    await_ready(&job, &supervisor, ready, &clock)?;
+    let lost =
+        |source| SubjectError::Supervisor { arm: arm.clone(), source, log: dir.join("supervisor.log") };
+    let account = Account::of(&supervisor).map_err(lost)?;
+    let hits = HitMeter::open(supervisor.groups(), &Ceiling::default());
     let standing = front.standing(&substitutions);
     Ok(Running {
         arm: arm.clone(),
@@ -91,7 +92,7 @@ fn start_here(
         substitutions,
         hits,
         logs: Vec::new(),
-        guardian: Some(guardian),
+        supervisor: Some(supervisor),
         again: None,
         layers: standing.into_iter().collect(),
         account,
@@ -149,16 +150,16 @@ fn interface_of(address: IpAddr) -> io::Result<String> {
 /// Waits until it has printed the ready line; returns at once if there is none to wait for.
 pub(crate) fn await_ready(
     job: &CommandJob<'_>,
-    guardian: &Guardian,
+    supervisor: &Supervisor,
     ready: Option<&str>,
     clock: &MonotonicClock,
 ) -> Result<(), SubjectError> {
     loop {
         let arm = || job.arm.clone();
-        let ended = still_there(guardian).map_err(|source| SubjectError::Guardian {
+        let ended = still_there(supervisor).map_err(|source| SubjectError::Supervisor {
             arm: arm(),
             source,
-            log: job.dir.join("guardian.log"),
+            log: job.dir.join("supervisor.log"),
         })?;
         if let Some(ending) = ended {
             return Err(SubjectError::DiedAtStart { arm: arm(), ending, said: last_words(&job.dir, &[]) });

@@ -1,7 +1,7 @@
 //! Cgroups of a subject: the kernel's own account of a set of processes, however they come and go, and the limits a
 //! plan puts on them.
 //!
-//! Measuring side; made, joined and removed in the guardian, read by bakeoff. Only directories named after us are ever
+//! Measuring side; made, joined and removed in the supervisor, read by bakeoff. Only directories named after us are ever
 //! made or removed, and only when empty. Measuring alone touches no controller and no limit, so it changes nothing for
 //! the subject; `limit` sets what a plan asks for, `hits` reads how often a limit was met, `place` knows where groups
 //! can be.

@@ -2,7 +2,7 @@
 //! the outside inwards.
 //!
 //! Measuring side, cold path; only the readings are between slices. Every part is a subject of its own, under a
-//! guardian of its own; each front sends its requests to the next part inwards. Knows no product.
+//! supervisor of its own; each front sends its requests to the next part inwards. Knows no product.
 
 use crate::SubjectError;
 use crate::config::ConfigError;
@@ -167,9 +167,9 @@ impl Chain {
         self.parts().flat_map(Running::processes).collect()
     }
 
-    /// The guardian of the server; `None` if bakeoff did not start it.
-    pub fn guardian_process(&self) -> Option<u32> {
-        self.server.guardian_process()
+    /// The supervisor of the server; `None` if bakeoff did not start it.
+    pub fn supervisor_process(&self) -> Option<u32> {
+        self.server.supervisor_process()
     }
 
     /// Time from start to ready, one part after the other.

@@ -74,7 +74,7 @@ pub struct Context<'a> {
     pub limits: Limits,
     /// The network that the subject is in; none: bakeoff's own, where it listens on 127.0.0.1.
     pub network: Option<Network>,
-    /// The bakeoff executable for guardian and origin; none: the running one.
+    /// The bakeoff executable for supervisor and origin; none: the running one.
     pub executable: Option<PathBuf>,
     /// Set when the user wants to stop; waiting ends then.
     pub interrupted: &'a AtomicBool,
@@ -166,14 +166,14 @@ impl<'a> Context<'a> {
         self.executable.clone().map_or_else(std::env::current_exe, Ok)
     }
 
-    pub(crate) fn guardian_command(&self) -> std::io::Result<Vec<OsString>> {
-        Ok(vec![self.executable()?.into(), crate::guardian::WORD.into()])
+    pub(crate) fn supervisor_command(&self) -> std::io::Result<Vec<OsString>> {
+        Ok(vec![self.executable()?.into(), crate::supervisor::WORD.into()])
     }
 }
 
 /// The whole environment of a subject: `PATH` of bakeoff, `HOME` and `TMPDIR` the private
-/// directory, `LANG=C.UTF-8`, then `added`, then the padding. (The guardian adds its mark,
-/// `BAKEOFF_GUARDIAN`.)
+/// directory, `LANG=C.UTF-8`, then `added`, then the padding. (The supervisor adds its mark,
+/// `BAKEOFF_SUPERVISOR`.)
 pub(crate) fn environment(dir: &Path, added: Vec<(String, String)>, padding: usize) -> Vec<(String, String)> {
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".to_owned());
     let dir = dir.display().to_string();

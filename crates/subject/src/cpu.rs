@@ -5,7 +5,7 @@
 //! know nothing of threads and children that ended.
 
 use crate::cgroup::{self, Kind};
-use crate::guardian::Guardian;
+use crate::supervisor::Supervisor;
 use bakeoff_sys::{cpu_clock, process};
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,7 @@ pub enum CpuSource {
     /// `usage_usec` in `cpu.stat` of a version 2 cgroup made for the subject. Microseconds;
     /// otherwise as version 1.
     CgroupV2,
-    /// The CPU clock of every living process below the guardian, plus what it has reaped
+    /// The CPU clock of every living process below the supervisor, plus what it has reaped
     /// (microseconds), plus what those processes have reaped themselves, which the kernel tells
     /// outsiders in whole clock ticks only: a server whose children end by the thousand is better
     /// measured by cgroup. Children that no process waits for (ignored `SIGCHLD`) are missing.
@@ -88,8 +88,8 @@ pub enum CpuMissing {
     ProcHidden,
     /// The process has ended.
     Ended,
-    /// The guardian has ended, and with it the account of what it reaped.
-    GuardianGone,
+    /// The supervisor has ended, and with it the account of what it reaped.
+    SupervisorGone,
     /// The kernel refused to read its own account.
     Unreadable,
 }
@@ -101,7 +101,7 @@ impl CpuMissing {
             Self::NoPid => "no-pid",
             Self::ProcHidden => "proc-hidden",
             Self::Ended => "ended",
-            Self::GuardianGone => "guardian-gone",
+            Self::SupervisorGone => "supervisor-gone",
             Self::Unreadable => "unreadable",
         }
     }
@@ -117,20 +117,20 @@ impl fmt::Display for CpuMissing {
 #[derive(Debug)]
 pub(crate) enum Account {
     Group(cgroup::Meter, Kind),
-    BelowGuardian,
+    BelowSupervisor,
     Process(u32),
     None,
 }
 
 impl Account {
-    pub(crate) fn of(guardian: &Guardian) -> io::Result<Self> {
-        match &guardian.groups().account {
+    pub(crate) fn of(supervisor: &Supervisor) -> io::Result<Self> {
+        match &supervisor.groups().account {
             Some(group) => Ok(Self::Group(cgroup::Meter::open(group)?, group.kind)),
-            None => Ok(Self::BelowGuardian),
+            None => Ok(Self::BelowSupervisor),
         }
     }
 
-    pub(crate) fn read(&self, guardian: Option<&Guardian>) -> Result<CpuReading, CpuMissing> {
+    pub(crate) fn read(&self, supervisor: Option<&Supervisor>) -> Result<CpuReading, CpuMissing> {
         match self {
             Self::Group(meter, kind) => {
                 let nanos = meter.read().map_err(|_| CpuMissing::Unreadable)?;
@@ -140,11 +140,11 @@ impl Account {
                 };
                 Ok(CpuReading { nanos, source, resolution })
             }
-            Self::BelowGuardian => {
-                let guardian = guardian.ok_or(CpuMissing::GuardianGone)?;
+            Self::BelowSupervisor => {
+                let supervisor = supervisor.ok_or(CpuMissing::SupervisorGone)?;
                 settled(|| {
-                    let used = guardian.reaped().map_err(|_| CpuMissing::GuardianGone)?;
-                    clocks(guardian.pid(), false, used.user + used.system)
+                    let used = supervisor.reaped().map_err(|_| CpuMissing::SupervisorGone)?;
+                    clocks(supervisor.pid(), false, used.user + used.system)
                 })
             }
             Self::Process(pid) => settled(|| clocks(*pid, true, Nanos::ZERO)),

@@ -4,8 +4,8 @@
 //! a socket pair, so that any program it is started through passes them on; standard error goes to the log.
 
 use crate::SubjectError;
-use crate::guardian::{Exit, Guardian};
-use crate::run_command::{CommandJob, guard_speaking, guardian_error};
+use crate::run_command::{CommandJob, guard_speaking, supervisor_error};
+use crate::supervisor::{Exit, Supervisor};
 use crate::words::last_lines;
 use bakeoff_sys::lines::Lines;
 use bakeoff_sys::process::Ending;
@@ -23,7 +23,7 @@ const LOOK_MS: u8 = 50;
 #[derive(Debug)]
 pub struct Dialogue {
     lines: Lines,
-    guardian: Guardian,
+    supervisor: Supervisor,
     log: PathBuf,
 }
 
@@ -46,15 +46,15 @@ impl Dialogue {
     /// # Errors
     /// As [`crate::run_command`].
     pub fn start(job: &CommandJob<'_>) -> Result<Self, SubjectError> {
-        let mut guardian = guard_speaking(job)?;
-        let voice = guardian.take_voice().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected));
-        let lines = Lines::new(voice.map_err(|source| guardian_error(job, source))?);
-        Ok(Self { lines, guardian, log: job.dir.join("stderr.log") })
+        let mut supervisor = guard_speaking(job)?;
+        let voice = supervisor.take_voice().ok_or_else(|| io::Error::from(io::ErrorKind::NotConnected));
+        let lines = Lines::new(voice.map_err(|source| supervisor_error(job, source))?);
+        Ok(Self { lines, supervisor, log: job.dir.join("stderr.log") })
     }
 
     /// The process that was started: the outermost program that the command is started through, or what it became.
     pub fn pid(&self) -> u32 {
-        self.guardian.started()
+        self.supervisor.started()
     }
 
     /// Sends a line. If the command no longer reads it, [`Self::hear`] finds that out.
@@ -65,23 +65,23 @@ impl Dialogue {
     /// Waits for the next line, at most `job`'s time limit, or says why there is none.
     ///
     /// # Errors
-    /// The guardian or the socket is gone.
+    /// The supervisor or the socket is gone.
     pub fn hear(&mut self, job: &CommandJob<'_>) -> Result<WaitOutcome, SubjectError> {
         let clock = MonotonicClock::new();
         loop {
             if let Some(line) = self.lines.next_line() {
                 return Ok(WaitOutcome::Line(String::from_utf8_lossy(&line).trim_end().to_owned()));
             }
-            if self.is_readable().map_err(|source| guardian_error(job, source))? {
-                let open = self.lines.hear().map_err(|source| guardian_error(job, source))?;
+            if self.is_readable().map_err(|source| supervisor_error(job, source))? {
+                let open = self.lines.hear().map_err(|source| supervisor_error(job, source))?;
                 if open {
                     continue;
                 }
             }
-            let exit = self.guardian.exit(Nanos::ZERO).map_err(|source| guardian_error(job, source))?;
+            let exit = self.supervisor.exit(Nanos::ZERO).map_err(|source| supervisor_error(job, source))?;
             // Its last line may have come between the two looks.
             if let Some(Exit { ending, .. }) = exit
-                && !self.is_readable().map_err(|source| guardian_error(job, source))?
+                && !self.is_readable().map_err(|source| supervisor_error(job, source))?
             {
                 return Ok(WaitOutcome::Ended(ending));
             }

@@ -97,9 +97,9 @@ pub enum SubjectError {
         /// Name of the arm.
         arm: String,
     },
-    /// The guardian could not be started, or is gone.
-    #[error("arm `{arm}`: its guardian process failed: {source}; the server has been ended, start again (what the guardian printed is in {})", .log.display())]
-    Guardian {
+    /// The supervisor could not be started, or is gone.
+    #[error("arm `{arm}`: its supervisor process failed: {source}; the server has been ended, start again (what the supervisor printed is in {})", .log.display())]
+    Supervisor {
         /// Name of the arm.
         arm: String,
         /// The error from the kernel.

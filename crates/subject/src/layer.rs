@@ -1,15 +1,15 @@
 //! Processes of a layer that commands put up and take down, such as the daemon of a mounted file system.
 //!
 //! Measuring side, cold path; only `cpu` is read around slices. The commands of one arm run one after the other under
-//! one guardian. Processes they leave behind (the daemon of a FUSE file system) stay below it, in its control group,
+//! one supervisor. Processes they leave behind (the daemon of a FUSE file system) stay below it, in its control group,
 //! until the layer is stopped. Knows nothing of mounts and files.
 
 use crate::SubjectError;
 use crate::attached::await_ready;
 use crate::cpu::{Account, CpuMissing, CpuReading};
-use crate::guardian::Guardian;
 use crate::run_command::{CommandEnd, CommandJob, guard, guard_with, wait};
 use crate::running::StopReport;
+use crate::supervisor::Supervisor;
 use crate::words::last_lines;
 use bakeoff_sys::process;
 use bakeoff_units::MonotonicClock;
@@ -22,7 +22,7 @@ pub struct Layer {
 
 #[derive(Debug)]
 struct Held {
-    guardian: Guardian,
+    supervisor: Supervisor,
     account: Account,
 }
 
@@ -42,10 +42,10 @@ impl Layer {
     /// or that the user does not want to wait for, is ended with everything else of the layer.
     ///
     /// # Errors
-    /// It could not be started, or its guardian is gone. A status other than 0 is no error here.
+    /// It could not be started, or its supervisor is gone. A status other than 0 is no error here.
     pub fn run(&mut self, job: &CommandJob<'_>) -> Result<Errand, SubjectError> {
         let clock = MonotonicClock::new();
-        let (status, _) = wait(job, &self.launch(job)?.guardian, &clock)?;
+        let (status, _) = wait(job, &self.launch(job)?.supervisor, &clock)?;
         if matches!(status, CommandEnd::TimedOut | CommandEnd::Interrupted) {
             self.stop();
         }
@@ -63,28 +63,28 @@ impl Layer {
     /// It could not be started, has ended, or was not ready within the job's time limit; the layer is ended then.
     pub fn start(&mut self, job: &CommandJob<'_>, ready: Option<&str>) -> Result<(), SubjectError> {
         let clock = MonotonicClock::new();
-        let begun = await_ready(job, &self.launch(job)?.guardian, ready, &clock);
+        let begun = await_ready(job, &self.launch(job)?.supervisor, ready, &clock);
         if begun.is_err() {
             self.stop();
         }
         begun
     }
 
-    /// Starts a command under the guardian of those before.
+    /// Starts a command under the supervisor of those before.
     fn launch(&mut self, job: &CommandJob<'_>) -> Result<&Held, SubjectError> {
         Ok(match &mut self.held {
             Some(held) => {
-                guard_with(job, &mut held.guardian)?;
+                guard_with(job, &mut held.supervisor)?;
                 held
             }
             none => {
-                let guardian = guard(None, job)?;
-                let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
+                let supervisor = guard(None, job)?;
+                let account = Account::of(&supervisor).map_err(|source| SubjectError::Supervisor {
                     arm: job.arm.clone(),
                     source,
-                    log: job.dir.join("guardian.log"),
+                    log: job.dir.join("supervisor.log"),
                 })?;
-                none.insert(Held { guardian, account })
+                none.insert(Held { supervisor, account })
             }
         })
     }
@@ -95,12 +95,12 @@ impl Layer {
     /// # Errors
     /// The account cannot be read.
     pub fn cpu(&self) -> Result<Option<CpuReading>, CpuMissing> {
-        self.held.as_ref().map(|held| held.account.read(Some(&held.guardian))).transpose()
+        self.held.as_ref().map(|held| held.account.read(Some(&held.supervisor))).transpose()
     }
 
     /// The processes of the layer at this moment.
     pub fn processes(&self) -> Vec<u32> {
-        let root = self.held.as_ref().map(|held| held.guardian.pid());
+        let root = self.held.as_ref().map(|held| held.supervisor.pid());
         let below = root.and_then(|root| process::descendants(root).ok()).unwrap_or_default();
         below.iter().map(|stat| stat.pid).collect()
     }
@@ -108,7 +108,7 @@ impl Layer {
     /// Ends everything that is left: asked first, killed after the grace.
     pub fn stop(&mut self) -> StopReport {
         let Some(mut held) = self.held.take() else { return StopReport::default() };
-        let farewell = held.guardian.end();
+        let farewell = held.supervisor.end();
         StopReport {
             killed: farewell.killed,
             left: farewell.left,

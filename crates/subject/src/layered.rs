@@ -1,6 +1,6 @@
 //! A stack of layers without a server, which commands run over one after the other.
 //!
-//! Measuring side, cold path. The stack is up for all runs of an arm; each command runs below the guardian of the
+//! Measuring side, cold path. The stack is up for all runs of an arm; each command runs below the supervisor of the
 //! stack, in its mount namespace, so that it finds what the layers show. Work that a daemon of the stack does meanwhile
 //! counts as the command's.
 
@@ -38,12 +38,12 @@ impl Layered {
         made.map_err(|source| SubjectError::Dir { arm: context.arm.clone(), path: dir.clone(), source })?;
         let ceiling = context.limits.ceiling(context, &dir)?;
         let stack = stack::raise(context, &dir, &ceiling)?;
-        let lost = |source| SubjectError::Guardian {
+        let lost = |source| SubjectError::Supervisor {
             arm: context.arm.clone(),
             source,
-            log: dir.join("guardian.log"),
+            log: dir.join("supervisor.log"),
         };
-        let account = stack.guardian.as_ref().map(Account::of).transpose().map_err(lost)?;
+        let account = stack.supervisor.as_ref().map(Account::of).transpose().map_err(lost)?;
         Ok(Self { arm: context.arm.clone(), dir, stack, account })
     }
 
@@ -58,21 +58,21 @@ impl Layered {
     /// # Errors
     /// It could not be started, or a layer has fallen. A status other than 0 is no error here.
     pub fn run(&mut self, job: &CommandJob<'_>) -> Result<CommandOutcome, SubjectError> {
-        let (Some(guardian), Some(account)) = (&mut self.stack.guardian, &self.account) else {
+        let (Some(supervisor), Some(account)) = (&mut self.stack.supervisor, &self.account) else {
             return run_command(job); // nothing of it stays up
         };
-        let lost = |source| SubjectError::Guardian {
+        let lost = |source| SubjectError::Supervisor {
             arm: self.arm.clone(),
             source,
-            log: self.dir.join("guardian.log"),
+            log: self.dir.join("supervisor.log"),
         };
-        let before = (guardian.reaped().map_err(lost)?, account.read(Some(guardian)).ok());
-        guard_with(job, guardian)?;
-        let (status, elapsed) = wait(job, guardian, &MonotonicClock::new())?;
+        let before = (supervisor.reaped().map_err(lost)?, account.read(Some(supervisor)).ok());
+        guard_with(job, supervisor)?;
+        let (status, elapsed) = wait(job, supervisor, &MonotonicClock::new())?;
         if matches!(status, CommandEnd::TimedOut | CommandEnd::Interrupted) {
-            guardian.kill().map_err(lost)?;
+            supervisor.kill().map_err(lost)?;
         }
-        let after = (guardian.reaped().map_err(lost)?, account.read(Some(guardian)).ok());
+        let after = (supervisor.reaped().map_err(lost)?, account.read(Some(supervisor)).ok());
         let fallen = stack::fallen(&self.stack.layers)
             .filter(|_| matches!(status, CommandEnd::Exited(_) | CommandEnd::Killed(_)));
         if let Some(layer) = fallen {

@@ -8,7 +8,7 @@
 //! A [`ProxySpec`] is a cache in front of an origin; [`read_store`] tells how full it is. `start` turns a [`Spec`] into
 //! a [`Running`] subject, `run_command` runs a workload's command to its end, and a [`Dialogue`] talks to a command
 //! that stays. A stack of [`LayerSpec`]s stands under a server, a [`Layer`] keeps what commands leave running,
-//! [`prove`] asks a command whether a layer is on. All put a guardian process (`guardian`) above what they start, so
+//! [`prove`] asks a command whether a layer is on. All put a supervisor process (`supervisor`) above what they start, so
 //! that nothing outlives bakeoff.
 
 #![forbid(unsafe_code)]
@@ -25,7 +25,6 @@ mod cpu;
 mod dialogue;
 mod error;
 mod front;
-pub mod guardian;
 mod includes;
 mod layer;
 mod layered;
@@ -43,6 +42,7 @@ mod running;
 mod spec;
 mod stack;
 mod start;
+pub mod supervisor;
 mod url;
 mod user;
 mod words;

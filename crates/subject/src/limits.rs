@@ -1,6 +1,6 @@
 //! Resource limits of a subject, and their translation to the machine's devices.
 //!
-//! Measuring side, cold path. Turns a plan's limits into what the guardian writes into cgroups (`cgroup`); `device`
+//! Measuring side, cold path. Turns a plan's limits into what the supervisor writes into cgroups (`cgroup`); `device`
 //! finds the block device below a path. A limit that cannot be put on the subject is an error with its reason: a run
 //! with less than what was asked for would lie.
 

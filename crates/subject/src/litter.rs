@@ -1,7 +1,7 @@
 //! Litter: leftovers of a subject that are useless after its end, such as gigabytes of cached objects or shared memory.
 //!
-//! Measuring side, cold. The guardian removes them, so that nothing stays when bakeoff is killed; bakeoff removes them
-//! when the guardian is killed. Leftovers that cannot be removed stay: they are no reason to fail.
+//! Measuring side, cold. The supervisor removes them, so that nothing stays when bakeoff is killed; bakeoff removes them
+//! when the supervisor is killed. Leftovers that cannot be removed stay: they are no reason to fail.
 
 use serde::{Deserialize, Serialize};
 use std::fs;

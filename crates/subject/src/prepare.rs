@@ -1,7 +1,7 @@
 //! Preparatory commands: the plan's commands that run before a server is started.
 //!
 //! Cold path. For what a configuration needs and every start should have anew, such as a file with a thousand rules.
-//! They run as the server will, so that what they write is the server's. They run under a guardian of their own, so
+//! They run as the server will, so that what they write is the server's. They run under a supervisor of their own, so
 //! that nothing of them is left when the server starts.
 
 use crate::SubjectError;

@@ -1,9 +1,9 @@
 //! Readiness of a subject: polled until it is ready, has ended, or its time is over.
 
 use crate::SubjectError;
-use crate::guardian::Guardian;
 use crate::port::{self, Owner};
 use crate::running::still_there;
+use crate::supervisor::Supervisor;
 use crate::words::last_words;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(2);
 /// The subject that is waited for.
 pub(crate) struct Waiting<'a> {
     pub(crate) arm: &'a str,
-    pub(crate) guardian: &'a Guardian,
+    pub(crate) supervisor: &'a Supervisor,
     pub(crate) host: Ipv4Addr,
     pub(crate) port: u16,
     pub(crate) dir: &'a Path,
@@ -48,14 +48,14 @@ impl Waiting<'_> {
             if self.interrupted.load(Ordering::Relaxed) {
                 return Err(SubjectError::Interrupted { arm: arm() });
             }
-            match still_there(self.guardian) {
+            match still_there(self.supervisor) {
                 Ok(None) => {}
                 Ok(Some(ending)) => {
                     return Err(SubjectError::DiedAtStart { arm: arm(), ending, said: words() });
                 }
                 Err(source) => {
-                    let log = self.dir.join("guardian.log");
-                    return Err(SubjectError::Guardian { arm: arm(), source, log });
+                    let log = self.dir.join("supervisor.log");
+                    return Err(SubjectError::Supervisor { arm: arm(), source, log });
                 }
             }
             let missing = match self.look() {
@@ -89,7 +89,7 @@ impl Waiting<'_> {
     }
 
     fn look(&self) -> Result<(), Missing> {
-        let tree = bakeoff_sys::process::descendants(self.guardian.pid()).unwrap_or_default();
+        let tree = bakeoff_sys::process::descendants(self.supervisor.pid()).unwrap_or_default();
         let pids: Vec<u32> = tree.iter().map(|stat| stat.pid).collect();
         match port::owner(self.host, self.port, &pids) {
             Owner::Nobody => return Err(Missing::Listener),

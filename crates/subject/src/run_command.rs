@@ -1,13 +1,13 @@
-//! A command as workload: run to its end on the subject's cores, under a guardian.
+//! A command as workload: run to its end on the subject's cores, under a supervisor.
 
 use crate::SubjectError;
 use crate::cgroup::Ceiling;
 use crate::config::ConfigError;
 use crate::context::environment;
 use crate::cpu::{Account, CpuChoice, CpuReading};
-use crate::guardian::{Exit, Guardian, LaunchError, Plan};
 use crate::litter::Litter;
 use crate::program::{self, no_program};
+use crate::supervisor::{Exit, LaunchError, Plan, Supervisor};
 use crate::words::last_lines;
 use bakeoff_sys::process::{Ending, User};
 use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
@@ -37,7 +37,7 @@ pub struct CommandJob<'a> {
     pub cpu_source: CpuChoice,
     /// Time that it may take to end when asked.
     pub grace: Nanos,
-    /// The bakeoff executable, for the guardian; none: the running one.
+    /// The bakeoff executable, for the supervisor; none: the running one.
     pub executable: Option<PathBuf>,
     /// Set when the user wants to stop; it is ended then.
     pub interrupted: &'a AtomicBool,
@@ -72,7 +72,7 @@ impl fmt::Display for CommandEnd {
 pub struct CommandOutcome {
     /// Its end.
     pub status: CommandEnd,
-    /// From just before it was started until it was reaped, on the guardian's clock. Processes it
+    /// From just before it was started until it was reaped, on the supervisor's clock. Processes it
     /// left behind are ended afterwards and do not count here.
     pub elapsed: Nanos,
     /// User CPU of the whole tree, also of processes that detached themselves. The sum of user and
@@ -101,11 +101,11 @@ pub fn run_command(job: &CommandJob<'_>) -> Result<CommandOutcome, SubjectError>
 /// The same as another user.
 pub(crate) fn run_as(user: Option<User>, job: &CommandJob<'_>) -> Result<CommandOutcome, SubjectError> {
     let clock = MonotonicClock::new();
-    let mut guardian = guard(user, job)?;
-    let account = guardian.groups().account.as_ref().and_then(|_| Account::of(&guardian).ok());
-    let (status, elapsed) = wait(job, &guardian, &clock)?;
+    let mut supervisor = guard(user, job)?;
+    let account = supervisor.groups().account.as_ref().and_then(|_| Account::of(&supervisor).ok());
+    let (status, elapsed) = wait(job, &supervisor, &clock)?;
     let mut cpu = account.and_then(|account| account.read(None).ok());
-    let farewell = guardian.end();
+    let farewell = supervisor.end();
     if let (Some(reading), Some(last)) = (&mut cpu, farewell.group) {
         reading.nanos = last; // with what was left behind, just before the cgroup went
     }
@@ -124,11 +124,11 @@ pub(crate) fn run_as(user: Option<User>, job: &CommandJob<'_>) -> Result<Command
 
 pub(crate) fn wait(
     job: &CommandJob<'_>,
-    guardian: &Guardian,
+    supervisor: &Supervisor,
     clock: &MonotonicClock,
 ) -> Result<(CommandEnd, Nanos), SubjectError> {
     loop {
-        let exit = guardian.exit(Nanos::from_millis(50)).map_err(|source| guardian_error(job, source))?;
+        let exit = supervisor.exit(Nanos::from_millis(50)).map_err(|source| supervisor_error(job, source))?;
         if let Some(Exit { ending, elapsed }) = exit {
             let status = match ending {
                 Ending::Exited(code) => CommandEnd::Exited(code),
@@ -145,32 +145,32 @@ pub(crate) fn wait(
     }
 }
 
-/// Starts it under a guardian of its own.
-pub(crate) fn guard(user: Option<User>, job: &CommandJob<'_>) -> Result<Guardian, SubjectError> {
+/// Starts it under a supervisor of its own.
+pub(crate) fn guard(user: Option<User>, job: &CommandJob<'_>) -> Result<Supervisor, SubjectError> {
     launch(job, plan(user, job)?)
 }
 
-fn launch(job: &CommandJob<'_>, plan: Plan) -> Result<Guardian, SubjectError> {
+fn launch(job: &CommandJob<'_>, plan: Plan) -> Result<Supervisor, SubjectError> {
     let executable = job.executable.clone().map_or_else(std::env::current_exe, Ok);
-    let executable = executable.map_err(|source| guardian_error(job, source))?;
-    let command = [executable.into(), crate::guardian::WORD.into()];
-    Guardian::launch(&command, plan).map_err(|error| launch_error(job, error))
+    let executable = executable.map_err(|source| supervisor_error(job, source))?;
+    let command = [executable.into(), crate::supervisor::WORD.into()];
+    Supervisor::launch(&command, plan).map_err(|error| launch_error(job, error))
 }
 
-/// Starts it as the first of a stack of layers: under a guardian of its own, under the limits that
+/// Starts it as the first of a stack of layers: under a supervisor of its own, under the limits that
 /// the whole arm will have, with a mount namespace to itself.
-pub(crate) fn guard_in(job: &CommandJob<'_>, ceiling: Ceiling) -> Result<Guardian, SubjectError> {
+pub(crate) fn guard_in(job: &CommandJob<'_>, ceiling: Ceiling) -> Result<Supervisor, SubjectError> {
     launch(job, Plan { ceiling, own_mounts: true, ..plan(None, job)? })
 }
 
-/// Starts it under a guardian of its own, to be spoken to.
-pub(crate) fn guard_speaking(job: &CommandJob<'_>) -> Result<Guardian, SubjectError> {
+/// Starts it under a supervisor of its own, to be spoken to.
+pub(crate) fn guard_speaking(job: &CommandJob<'_>) -> Result<Supervisor, SubjectError> {
     launch(job, Plan { speaks: true, ..plan(None, job)? })
 }
 
-/// Starts it under an existing guardian.
-pub(crate) fn guard_with(job: &CommandJob<'_>, guardian: &mut Guardian) -> Result<(), SubjectError> {
-    guardian.launch_next(plan(None, job)?).map_err(|error| launch_error(job, error))
+/// Starts it under an existing supervisor.
+pub(crate) fn guard_with(job: &CommandJob<'_>, supervisor: &mut Supervisor) -> Result<(), SubjectError> {
+    supervisor.launch_next(plan(None, job)?).map_err(|error| launch_error(job, error))
 }
 
 fn plan(user: Option<User>, job: &CommandJob<'_>) -> Result<Plan, SubjectError> {
@@ -202,7 +202,7 @@ fn plan(user: Option<User>, job: &CommandJob<'_>) -> Result<Plan, SubjectError> 
 
 fn launch_error(job: &CommandJob<'_>, error: LaunchError) -> SubjectError {
     match error {
-        LaunchError::Guardian(source) => guardian_error(job, source),
+        LaunchError::Supervisor(source) => supervisor_error(job, source),
         LaunchError::NotFound => {
             no_program(job.arm.clone(), job.argv.first().map_or("", String::as_str), &job.cwd)
         }
@@ -213,6 +213,6 @@ fn launch_error(job: &CommandJob<'_>, error: LaunchError) -> SubjectError {
     }
 }
 
-pub(crate) fn guardian_error(job: &CommandJob<'_>, source: std::io::Error) -> SubjectError {
-    SubjectError::Guardian { arm: job.arm.clone(), source, log: job.dir.join("guardian.log") }
+pub(crate) fn supervisor_error(job: &CommandJob<'_>, source: std::io::Error) -> SubjectError {
+    SubjectError::Supervisor { arm: job.arm.clone(), source, log: job.dir.join("supervisor.log") }
 }

@@ -4,9 +4,9 @@ use crate::again::Again;
 use crate::cgroup::{HitMeter, LimitsHit};
 use crate::config::Substitutions;
 use crate::cpu::{Account, CpuMissing, CpuReading};
-use crate::guardian::Guardian;
 use crate::limits::Limits;
 use crate::stack::{self, Standing};
+use crate::supervisor::Supervisor;
 use crate::words::last_words;
 use crate::{ProgramTime, SubjectError};
 use bakeoff_sys::process;
@@ -46,7 +46,7 @@ pub struct Running {
     pub(crate) substitutions: Substitutions,
     pub(crate) hits: HitMeter,
     pub(crate) logs: Vec<PathBuf>,
-    pub(crate) guardian: Option<Guardian>,
+    pub(crate) supervisor: Option<Supervisor>,
     /// The data to start it anew in place; `None` if that cannot be done.
     pub(crate) again: Option<Again>,
     /// The layers under it.
@@ -70,10 +70,10 @@ pub struct StopReport {
 }
 
 impl Running {
-    /// The processes of the subject at this moment: those below its guardian, or the named process
+    /// The processes of the subject at this moment: those below its supervisor, or the named process
     /// and those below it. Empty for a URL without `pid` and where `/proc` hides them.
     pub fn processes(&self) -> Vec<u32> {
-        let root = self.guardian.as_ref().map(Guardian::pid).or(self.pid);
+        let root = self.supervisor.as_ref().map(Supervisor::pid).or(self.pid);
         let below = root.and_then(|root| process::descendants(root).ok()).unwrap_or_default();
         let named = self.pid.filter(|&pid| process::stat(pid).is_ok());
         named.into_iter().chain(below.iter().map(|stat| stat.pid)).collect()
@@ -81,18 +81,18 @@ impl Running {
 
     /// The process started, or named.
     pub fn main_process(&self) -> Option<u32> {
-        self.guardian.as_ref().map(Guardian::started).or(self.pid)
+        self.supervisor.as_ref().map(Supervisor::started).or(self.pid)
     }
 
-    /// Its guardian, which is not part of the subject.
-    pub fn guardian_process(&self) -> Option<u32> {
-        self.guardian.as_ref().map(Guardian::pid)
+    /// Its supervisor, which is not part of the subject.
+    pub fn supervisor_process(&self) -> Option<u32> {
+        self.supervisor.as_ref().map(Supervisor::pid)
     }
 
     /// CPU of all its processes so far, ended ones included. Call it when nothing is in flight. It never estimates:
     /// without a figure it gives the reason.
     pub fn cpu(&self) -> Result<CpuReading, CpuMissing> {
-        self.account.read(self.guardian.as_ref())
+        self.account.read(self.supervisor.as_ref())
     }
 
     /// Number of times it met its limits since it was started: to be read where `cpu` is.
@@ -114,9 +114,9 @@ impl Running {
     /// behind and end with 0.) One system call.
     pub fn alive(&self) -> Result<(), SubjectError> {
         let arm = || self.arm.clone();
-        let Some(guardian) = &self.guardian else { return self.named_is_alive() };
+        let Some(supervisor) = &self.supervisor else { return self.named_is_alive() };
         let dir = self.dir.clone().unwrap_or_default();
-        match still_there(guardian) {
+        match still_there(supervisor) {
             Ok(None) => match stack::fallen(&self.layers) {
                 None => Ok(()),
                 Some(layer) => Err(SubjectError::LayerDied { arm: arm(), layer: layer.spec.name.clone() }),
@@ -124,7 +124,9 @@ impl Running {
             Ok(Some(ending)) => {
                 Err(SubjectError::Died { arm: arm(), ending, said: last_words(&dir, &self.logs) })
             }
-            Err(source) => Err(SubjectError::Guardian { arm: arm(), source, log: dir.join("guardian.log") }),
+            Err(source) => {
+                Err(SubjectError::Supervisor { arm: arm(), source, log: dir.join("supervisor.log") })
+            }
         }
     }
 
@@ -141,8 +143,8 @@ impl Running {
 
     /// Ends all of its processes, whatever they forked: asked first, killed after the grace.
     pub fn stop(mut self) -> StopReport {
-        let Some(mut guardian) = self.guardian.take() else { return StopReport::default() };
-        let farewell = guardian.end();
+        let Some(mut supervisor) = self.supervisor.take() else { return StopReport::default() };
+        let farewell = supervisor.end();
         StopReport {
             killed: farewell.killed,
             left: farewell.left,
@@ -153,9 +155,9 @@ impl Running {
 }
 
 /// How the subject ended, if it has. A first process that exited with 0 and left others is no end.
-pub(crate) fn still_there(guardian: &Guardian) -> std::io::Result<Option<String>> {
-    let Some(exit) = guardian.exit(Nanos::ZERO)? else { return Ok(None) };
+pub(crate) fn still_there(supervisor: &Supervisor) -> std::io::Result<Option<String>> {
+    let Some(exit) = supervisor.exit(Nanos::ZERO)? else { return Ok(None) };
     let went_well = exit.ending == process::Ending::Exited(0);
-    let others = || process::descendants(guardian.pid()).is_ok_and(|below| !below.is_empty());
+    let others = || process::descendants(supervisor.pid()).is_ok_and(|below| !below.is_empty());
     Ok((!(went_well && others())).then(|| exit.ending.to_string()))
 }

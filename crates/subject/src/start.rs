@@ -6,7 +6,6 @@ use crate::cgroup::{Ceiling, HitMeter};
 use crate::command::Program;
 use crate::context::{Context, environment};
 use crate::cpu::Account;
-use crate::guardian::{Guardian, LaunchError, Plan};
 use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
@@ -16,6 +15,7 @@ use crate::ready::Waiting;
 use crate::running::Running;
 use crate::spec::Spec;
 use crate::stack;
+use crate::supervisor::{LaunchError, Plan, Supervisor};
 use crate::url;
 use crate::user::Runner;
 use crate::wrap::wrapped;
@@ -98,13 +98,13 @@ fn launch_once(
     let substitutions = place.substitutions();
     recipe.argv = wrapped(&context.wraps, recipe.argv, (&context.arm, &substitutions, &place.cwd()))?;
     let plan = plan(&place, &recipe, env, runner.as_ref(), ceiling.clone());
-    let guardian = guard(&place, &recipe, plan.clone(), stack.guardian)?;
+    let supervisor = guard(&place, &recipe, plan.clone(), stack.supervisor)?;
     let address = SocketAddr::from((context.host(), place.port));
     let tls = subject.tls();
     let again = Again::of(context, plan, recipe.ready.clone());
     Waiting {
         arm: &context.arm,
-        guardian: &guardian,
+        supervisor: &supervisor,
         host: context.host(),
         port: place.port,
         dir: &place.dir,
@@ -116,14 +116,14 @@ fn launch_once(
     }
     .wait()
     .map_err(|error| in_users_words(error, (subject, runner.as_ref()), &recipe, context))?;
-    let account = Account::of(&guardian).map_err(|source| SubjectError::Guardian {
+    let account = Account::of(&supervisor).map_err(|source| SubjectError::Supervisor {
         arm: context.arm.clone(),
         source,
-        log: place.dir.join("guardian.log"),
+        log: place.dir.join("supervisor.log"),
     })?;
     let told = context.wraps.iter().filter_map(|wrap| wrap.standing(&substitutions));
     let layers = stack.layers.into_iter().chain(told).collect();
-    let hits = HitMeter::open(guardian.groups(), &ceiling);
+    let hits = HitMeter::open(supervisor.groups(), &ceiling);
     Ok(Running {
         arm: context.arm.clone(),
         kind,
@@ -140,7 +140,7 @@ fn launch_once(
         substitutions,
         hits,
         logs: recipe.logs,
-        guardian: Some(guardian),
+        supervisor: Some(supervisor),
         layers,
         account,
         pid: None,
@@ -250,25 +250,25 @@ fn guard(
     place: &Place<'_>,
     recipe: &Recipe,
     plan: Plan,
-    above: Option<Guardian>,
-) -> Result<Guardian, SubjectError> {
-    if let Some(mut guardian) = above {
-        let launched = guardian.launch_next(plan).map(|()| guardian);
+    above: Option<Supervisor>,
+) -> Result<Supervisor, SubjectError> {
+    if let Some(mut supervisor) = above {
+        let launched = supervisor.launch_next(plan).map(|()| supervisor);
         return launched.map_err(|error| launch_error(place, recipe, error));
     }
-    let command = place.context.guardian_command().map_err(LaunchError::Guardian);
+    let command = place.context.supervisor_command().map_err(LaunchError::Supervisor);
     command
-        .and_then(|command| Guardian::launch(&command, plan))
+        .and_then(|command| Supervisor::launch(&command, plan))
         .map_err(|error| launch_error(place, recipe, error))
 }
 
 fn launch_error(place: &Place<'_>, recipe: &Recipe, error: LaunchError) -> SubjectError {
     let arm = place.arm();
     match error {
-        // Ctrl-C in the moment before the guardian has left the terminal's session.
-        LaunchError::Guardian(_) if place.context.is_interrupted() => SubjectError::Interrupted { arm },
-        LaunchError::Guardian(source) => {
-            SubjectError::Guardian { arm, source, log: place.dir.join("guardian.log") }
+        // Ctrl-C in the moment before the supervisor has left the terminal's session.
+        LaunchError::Supervisor(_) if place.context.is_interrupted() => SubjectError::Interrupted { arm },
+        LaunchError::Supervisor(source) => {
+            SubjectError::Supervisor { arm, source, log: place.dir.join("supervisor.log") }
         }
         LaunchError::NotFound => {
             let program = recipe.argv.first().map_or("", String::as_str);

@@ -57,7 +57,7 @@ pub(crate) fn attach(url: &str, pid: Option<u32>, context: &Context<'_>) -> Resu
         },
         hits: HitMeter::default(),
         logs: Vec::new(),
-        guardian: None,
+        supervisor: None,
         again: None,
         layers: Vec::new(),
         account: pid.map_or(Account::None, Account::Process),

@@ -1,7 +1,7 @@
-//! Wraps: commands that a guardian puts before a program's own, such as a sandbox, a launcher or a profiler.
+//! Wraps: commands that a supervisor puts before a program's own, such as a sandbox, a launcher or a profiler.
 //!
 //! Measuring side, cold path. Owns how several are nested and what each reports of itself. The program that is started
-//! is the outermost wrap; whatever it becomes stays below the guardian, in its account.
+//! is the outermost wrap; whatever it becomes stays below the supervisor, in its account.
 
 use crate::SubjectError;
 use crate::config::Substitutions;

@@ -39,13 +39,13 @@ fn start_again_and_again(yard: &Yard, program: &str, spec: &Spec) {
         let running = bakeoff_subject::start(spec, &context).unwrap_or_else(|error| panic!("{error}"));
         taken += running.start_time;
         ports.insert(running.address.port());
-        let guardian = running.guardian_process().unwrap();
+        let supervisor = running.supervisor_process().unwrap();
         let all: Vec<_> = running.processes().into_iter().map(identity).collect();
         let dir = running.dir.clone().unwrap();
         assert!(dir.ends_with("again"), "its name is free again: {}", dir.display());
         assert_eq!(running.stop().left, 0);
         all_gone(&all, Duration::ZERO);
-        assert!(cgroups_of(guardian).is_empty());
+        assert!(cgroups_of(supervisor).is_empty());
         std::fs::remove_dir_all(&dir).unwrap();
         open.insert(std::fs::read_dir("/proc/self/fd").unwrap().count());
     }

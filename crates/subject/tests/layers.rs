@@ -75,9 +75,9 @@ fn a_dropped_layer_leaves_nobody_and_no_group() {
     let mut layer = Layer::default();
     layer.run(&job(&yard, CpuChoice::Auto, "(setsid sleep 1000 &)")).unwrap();
     let left: Vec<_> = layer.processes().into_iter().map(identity).collect();
-    let guardian = bakeoff_sys::process::stat(left[0].0).unwrap().parent;
+    let supervisor = bakeoff_sys::process::stat(left[0].0).unwrap().parent;
     assert_eq!(left.len(), 1);
     drop(layer);
     all_gone(&left, Duration::ZERO);
-    assert!(cgroups_of(guardian).is_empty());
+    assert!(cgroups_of(supervisor).is_empty());
 }

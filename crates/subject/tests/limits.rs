@@ -47,12 +47,12 @@ impl Limited {
     }
 
     fn stop(self) {
-        let guardian = self.running.guardian_process().unwrap();
+        let supervisor = self.running.supervisor_process().unwrap();
         let all: Vec<_> = self.running.processes().into_iter().map(identity).collect();
-        assert!(!cgroups_of(guardian).is_empty());
+        assert!(!cgroups_of(supervisor).is_empty());
         self.running.stop();
         all_gone(&all, Duration::ZERO);
-        assert!(cgroups_of(guardian).is_empty());
+        assert!(cgroups_of(supervisor).is_empty());
     }
 }
 
@@ -131,17 +131,17 @@ fn files_in_memory_cannot_be_throttled() {
 }
 
 #[test]
-fn groups_go_when_the_guardian_is_killed() {
+fn groups_go_when_the_supervisor_is_killed() {
     let yard = Yard::new();
     let mut context = yard.context("it");
     context.limits.memory = Some(Bytes::new(64 << 20));
     context.limits.cpus = Some(1.0);
-    let Some(limited) = Limited::start("groups_go_when_the_guardian_is_killed", &context) else { return };
-    let guardian = limited.running.guardian_process().unwrap();
+    let Some(limited) = Limited::start("groups_go_when_the_supervisor_is_killed", &context) else { return };
+    let supervisor = limited.running.supervisor_process().unwrap();
     let all: Vec<_> = limited.running.processes().into_iter().map(identity).collect();
-    assert!(cgroups_of(guardian).len() >= 2);
-    process::send(guardian, identity(guardian).1, Signal::Kill).unwrap();
+    assert!(cgroups_of(supervisor).len() >= 2);
+    process::send(supervisor, identity(supervisor).1, Signal::Kill).unwrap();
     limited.running.stop();
     all_gone(&all, Duration::ZERO);
-    assert!(cgroups_of(guardian).is_empty());
+    assert!(cgroups_of(supervisor).is_empty());
 }

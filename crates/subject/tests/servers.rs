@@ -13,7 +13,7 @@ use std::process::Command;
 use std::time::Duration;
 use support::{Yard, all_gone, get, get_tls, has, identity, runs_unprivileged};
 
-/// `processes`: at least this number, its guardian among them.
+/// `processes`: at least this number, its supervisor among them.
 fn serves_the_site(yard: &Yard, spec: &Spec, tls: bool, processes: usize) {
     let running = yard.start(spec).unwrap_or_else(|error| panic!("{error}"));
     let ask = |path| if tls { get_tls(&running, &yard.certificate.ca, path) } else { get(&running, path) };
@@ -27,7 +27,7 @@ fn serves_the_site(yard: &Yard, spec: &Spec, tls: bool, processes: usize) {
     assert!(running.version.as_deref().is_some_and(|version| version.contains('/')), "{:?}", running.version);
     runs_unprivileged(&running.processes());
     let all: Vec<_> =
-        running.processes().into_iter().chain(running.guardian_process()).map(identity).collect();
+        running.processes().into_iter().chain(running.supervisor_process()).map(identity).collect();
     assert!(all.len() >= processes, "{all:?}");
     let report = running.stop();
     assert_eq!((report.killed, report.left), (0, 0));

@@ -24,7 +24,7 @@ fn a_command_serves_and_ends() {
     assert_eq!(get(&running, "/").0, 200);
     running.alive().unwrap();
     let all: Vec<_> =
-        running.processes().into_iter().chain(running.guardian_process()).map(identity).collect();
+        running.processes().into_iter().chain(running.supervisor_process()).map(identity).collect();
     assert_eq!(all.len(), 2);
     drop(running);
     all_gone(&all, Duration::ZERO);
@@ -174,7 +174,7 @@ fn a_command_gets_a_small_environment_and_its_substitutions() {
             "LANG",
             "SITE",
             "BAKEOFF_PADDING",
-            "BAKEOFF_GUARDIAN",
+            "BAKEOFF_SUPERVISOR",
             "PWD",
             "_",
             "OLDPWD",

@@ -10,7 +10,7 @@ use crate::results::Peak;
 
 /// The peak rate, to which other rates are relative, and how it was found.
 pub(super) fn peak(plan: &CachePlan, runs: &[(usize, &RunRecord)]) -> Option<Peak> {
-    let RateSchedule::Shares { shares, peak, .. } = &plan.course else { return None };
+    let RateSchedule::Shares { shares, peak, .. } = &plan.schedule else { return None };
     let (trials, confirming) = trials(runs);
     let measured = runs.iter().find_map(|(_, run)| match run.purpose {
         RunPurpose::Rate { order, rate_per_s } => {
@@ -51,7 +51,7 @@ fn counted(trials: usize) -> String {
     if trials == 1 { "one trial".to_owned() } else { format!("{trials} trials") }
 }
 
-/// The course of a search, in words.
+/// Course of a search, in words.
 fn found(trials: &[Trial], confirming: &[Trial], measured: bool) -> String {
     let passed = |(_, _, verdict): &Trial| *verdict == TrialVerdict::Sustained;
     let tried = trials.len();

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, the bakeoff process, cold. Owns the search for the suite, its run, its scores, and the part that a
 //! report shows. The suite judges: its server is the origin, its client sends requests, its rules decide what passed.
-//! It is a third-party program and runs under guardians, as subjects do.
+//! It is a third-party program and runs under supervisors, as subjects do.
 
 mod comparison;
 mod error;

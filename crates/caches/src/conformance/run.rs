@@ -1,6 +1,6 @@
 //! Run of the conformance suite: its server, the product before it, its client, and that client's output.
 //!
-//! Measuring side, cold. Every process is under a guardian and in a private directory, so that nothing of it outlives
+//! Measuring side, cold. Every process is under a supervisor and in a private directory, so that nothing of it outlives
 //! bakeoff, and the suite's server listens on 127.0.0.1 alone.
 
 use super::record::{Examined, FILE, FORMAT, ProductOutcome, SuiteFacts, SuiteRecord};

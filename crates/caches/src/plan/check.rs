@@ -1,8 +1,8 @@
 //! Check of a bake-off's plan, from the typed keys to a runnable plan.
 
-use super::course::course;
 use super::file::{BakeoffSection, FillSection, PopulationSection};
 use super::length::Length;
+use super::schedule::schedule;
 use super::secure::take_tls;
 use super::turns::MOST_PASSES;
 use super::{CachePlan, Entrant, Fill, Growth, PlanChanges, PlanError, RateSchedule, TurnOrder};
@@ -93,14 +93,14 @@ pub(super) fn check(
         Some(scale) => scale,
         None => reader.or("scale", section.scale.as_ref(), TimeScale::FULL)?,
     };
-    let course = course(&reader, section, scale, changes.rate)?;
+    let schedule = schedule(&reader, section, scale, changes.rate)?;
     let memory_bytes = reader.or("memory", section.memory.as_ref(), Bytes::new(64 << 20))?.get();
     let disk_bytes = disk(&reader, section)?;
     let phases = scaled(&file.phase, scale, memory_bytes + disk_bytes.unwrap_or(0));
     let (model, quick) = contents(&reader, &file.content)?;
     let length = Length { published: &file.phase, scaled: &phases, scale, model: &model };
-    length.demand(course.known_lowest()).map_err(|why| reader.whole(why))?;
-    let growth = growth(&reader, &file, &course, scale)?;
+    length.demand(schedule.known_lowest()).map_err(|why| reader.whole(why))?;
+    let growth = growth(&reader, &file, &schedule, scale)?;
     let typed = growth.map_or(Ok(file.robots.clone()), |growth| growth.put_in(&reader, &file.robots))?;
     let robots = Spec::new(&typed, &phases).map_err(|why| reader.whole(why))?;
     gzip(&reader, &robots, &model)?;
@@ -122,7 +122,7 @@ pub(super) fn check(
         memory_bytes,
         disk_bytes,
         scale,
-        course,
+        schedule,
         hit_ratio: section.hit_ratio.as_ref().map(|text| reader.value("hit_ratio", text)).transpose()?,
         mean_bound: reader.or("mean_bound", section.mean_bound.as_ref(), Nanos::from_secs(3))?,
         connections: section.connections,
@@ -160,11 +160,11 @@ fn gzip(reader: &Reader<'_>, robots: &Spec, model: &Model) -> Result<(), PlanErr
 fn growth(
     reader: &Reader<'_>,
     file: &PlanFile,
-    course: &RateSchedule,
+    schedule: &RateSchedule,
     scale: TimeScale,
 ) -> Result<Option<Growth>, PlanError> {
     let Some(section) = &file.population else { return Ok(None) };
-    if *course == RateSchedule::BestEffort {
+    if *schedule == RateSchedule::BestEffort {
         let why = "robots are as many as a rate takes, and \"best effort\" has none; say in [robots] how many there are";
         return Err(reader.wrong("population", why));
     }

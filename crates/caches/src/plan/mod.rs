@@ -3,16 +3,16 @@
 //! Measuring side, cold, pure. Nothing is opened or started here.
 
 mod check;
-mod course;
 mod entrant;
 mod file;
 mod length;
 mod population;
+mod schedule;
 mod secure;
 mod turns;
 
-pub use course::{PeakSource, RateSchedule};
 pub use population::Growth;
+pub use schedule::{PeakSource, RateSchedule};
 
 pub use entrant::{Entrant, EntrantKind, NoEntrant};
 pub use secure::TUNNELS;
@@ -58,7 +58,7 @@ pub struct CachePlan {
     /// Share of the published durations.
     pub scale: TimeScale,
     /// The rates.
-    pub course: RateSchedule,
+    pub schedule: RateSchedule,
     /// The hit ratio that the workload is set to; `None`: the rule of 1999 does not apply.
     pub hit_ratio: Option<Ratio>,
     /// Bound of the mean response time, by the rule of 1999 and in the search for the peak.
@@ -136,7 +136,7 @@ impl CachePlan {
     /// The plan's work in words.
     pub fn in_words(&self) -> String {
         let entrants: Vec<&str> = self.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
-        let rates = self.course.in_words();
+        let rates = self.schedule.in_words();
         let phases = self.phases().iter().map(|phase| match phase.goal.duration {
             Some(duration) if phase.outage => format!("{} {duration} (the cache is away)", phase.name),
             Some(duration) => format!("{} {duration}", phase.name),
@@ -173,7 +173,7 @@ impl CachePlan {
     /// Quantities that the scale leaves as they are, in words.
     pub fn not_scaled(&self) -> Vec<String> {
         let grows = match self.robots.working_set {
-            _ if self.course == RateSchedule::BestEffort => Grows::WithTheFill,
+            _ if self.schedule == RateSchedule::BestEffort => Grows::WithTheFill,
             GrowthLimit::Objects(objects) if !self.growth.is_some_and(|growth| growth.sets_working_set()) => {
                 Grows::To(objects)
             }
@@ -215,7 +215,7 @@ impl CachePlan {
     /// Planned duration of the measured phases of a run, by their times or by their requests at the plan's highest
     /// rate; `None` if it shows only when they are run.
     pub fn measured_time(&self) -> Option<Nanos> {
-        self.time(self.course.known_highest(), |phase| phase.measured)
+        self.time(self.schedule.known_highest(), |phase| phase.measured)
     }
 
     /// The same for all phases of a run at this rate.

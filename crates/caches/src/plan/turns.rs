@@ -70,7 +70,7 @@ impl CachePlan {
 
     /// Number of an entrant's rates in a pass; without a rate there is one run all the same.
     fn rates(&self) -> u32 {
-        match &self.course {
+        match &self.schedule {
             RateSchedule::Single(_) | RateSchedule::BestEffort => 1,
             RateSchedule::Shares { shares, .. } => u32::try_from(shares.len()).unwrap_or(u32::MAX),
         }

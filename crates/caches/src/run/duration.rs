@@ -27,7 +27,7 @@ impl Takes {
         let (all, passes) = (plan.taking_part(), f64::from(plan.passes));
         let caches = all.iter().filter(|entrant| entrant.is_cache()).count() as u32;
         let longest_fill = longest_fill(plan).filter(|_| plan.fills() && caches > 0);
-        let search = match plan.course {
+        let search = match plan.schedule {
             RateSchedule::Shares { peak: PeakSource::Searched { trials, .. }, .. } => peak::longest(trials),
             RateSchedule::Shares { .. } | RateSchedule::Single(_) | RateSchedule::BestEffort => Nanos::ZERO,
         };
@@ -59,7 +59,7 @@ impl fmt::Display for Takes {
 
 /// All rates of a turn, and the idle time between them.
 fn turn_time(plan: &CachePlan) -> Option<Nanos> {
-    let (rates, rests) = match &plan.course {
+    let (rates, rests) = match &plan.schedule {
         RateSchedule::Single(rate) => (vec![Some(*rate)], Nanos::ZERO),
         RateSchedule::BestEffort => (vec![None], Nanos::ZERO),
         RateSchedule::Shares { shares, peak, idle } => {

@@ -17,7 +17,7 @@ use bakeoff_results::directory::DirectoryError;
 use bakeoff_robots::ledger::{INTERVAL, Ledger, LedgerRecord, RecordScope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::StreamRequest;
-use bakeoff_robots::{FillGate, Lane, PartsGate, Population, Robots, Setting, Spec, TargetForm};
+use bakeoff_robots::{FillGate, PartsGate, Population, Robots, Setting, Spec, TargetForm, Worker};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
 use bakeoff_workload::Statuses;
@@ -47,7 +47,7 @@ pub(crate) struct Load<'a> {
     pub(crate) seed: u64,
     pub(crate) world: u64,
     /// The robots of the run that run here.
-    pub(crate) lane: Lane,
+    pub(crate) worker: Worker,
     /// Gate at which they wait for others that make the same run.
     pub(crate) parts: Option<&'a PartsGate>,
     /// Whether requests are kept for caches that are simulated.
@@ -304,7 +304,7 @@ impl Load<'_> {
     /// As the robots' plan says, but no more connections than there are descriptors for; a part of a run has its share
     /// of both.
     fn pace(&self) -> Pace {
-        let share = |of: usize| self.lane.share(of as u64) as usize;
+        let share = |of: usize| self.worker.share(of as u64) as usize;
         match self.spec.pace() {
             Pace::Sourced { connections } => {
                 Pace::Sourced { connections: share(connections).min(self.connections) }
@@ -320,7 +320,7 @@ impl Load<'_> {
             world: self.world,
             seed: self.seed,
             start_unix: Nanos::from_duration(start),
-            lane: self.lane,
+            worker: self.worker,
             form: self.way.form(),
             gate: gate.clone(),
         }

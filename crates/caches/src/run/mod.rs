@@ -241,7 +241,7 @@ impl Bench<'_, '_> {
             Err(error) => return self.failed(entrant, &error),
             Ok(started) => started,
         };
-        let outcome = self.course(&started, entrant, &turn.rates);
+        let outcome = self.schedule(&started, entrant, &turn.rates);
         started.stop();
         match outcome {
             Err(error) if self.is_over(&error) => Err(error),
@@ -250,11 +250,11 @@ impl Bench<'_, '_> {
         }
     }
 
-    fn course(&mut self, started: &Started, entrant: &Entrant, order: &[u32]) -> Result<(), CachesError> {
+    fn schedule(&mut self, started: &Started, entrant: &Entrant, order: &[u32]) -> Result<(), CachesError> {
         if started.is_cache && self.plan.fills() {
             self.fill(started)?;
         }
-        match &self.plan.course {
+        match &self.plan.schedule {
             RateSchedule::Single(rate) => self.rate(started, 1, *rate),
             RateSchedule::BestEffort => self.best_effort(started),
             RateSchedule::Shares { shares, peak, idle } => {

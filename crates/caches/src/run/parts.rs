@@ -201,7 +201,7 @@ impl Others {
 
 /// A hash of all settings that the parts must have in common.
 fn common(plan: &CachePlan) -> u64 {
-    let rate = plan.course.known_highest().map_or(0.0, PerSecond::get);
+    let rate = plan.schedule.known_highest().map_or(0.0, PerSecond::get);
     let text = format!("{} {} {rate} {}\n{}", env!("CARGO_PKG_VERSION"), plan.scale, plan.seed, plan.text);
     ObjectId::of_name(text.as_bytes()).get()
 }

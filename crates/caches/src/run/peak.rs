@@ -208,7 +208,7 @@ mod tests {
         let mut sums = Sums { asked, finished: good + failed, good, failed, ..Sums::default() };
         (0..good).for_each(|_| sums.replies.traffic.response_ns.add(1_000_000_000));
         let phase = LedgerRecord {
-            lane: 0,
+            worker: 0,
             scope: RecordScope::Phase,
             phase: "trial".to_owned(),
             number: 1,

@@ -34,7 +34,7 @@ pub(super) fn seen(plan: &CachePlan, seen: MachineState) -> MachineState {
 /// Connections per second that are closed from this side on one local address, at the highest rate that is known
 /// beforehand: their ports rest for a while. `None` if the other side closes them.
 pub(super) fn closed_a_second(plan: &CachePlan) -> Option<PerSecond> {
-    let rate = plan.course.known_highest()?;
+    let rate = plan.schedule.known_highest()?;
     let requests = plan.robots_at(rate).reuse(mix64(plan.seed)).closed_here_after()?;
     PerSecond::new(rate.get() / requests / plan.from.count().max(1) as f64)
 }

@@ -76,10 +76,10 @@ fn connections(plan: &CachePlan) -> Result<usize, CachesError> {
 /// Most connections of any robots of the plan: of those that are measured, of those that fill, and of those that
 /// measure the path.
 fn most_used(plan: &CachePlan) -> usize {
-    let robots = match plan.course {
+    let robots = match plan.schedule {
         RateSchedule::BestEffort => Some(plan.robots_at(None::<PerSecond>)),
         RateSchedule::Single(_) | RateSchedule::Shares { .. } => {
-            plan.course.known_highest().map(|rate| plan.robots_at(rate))
+            plan.schedule.known_highest().map(|rate| plan.robots_at(rate))
         }
     };
     let measured = match robots.map(|robots| robots.pace()) {

@@ -14,7 +14,7 @@ use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_meter::ErrorClass;
 use bakeoff_robots::stream::hits_before_fetch;
-use bakeoff_robots::{Lane, Spec};
+use bakeoff_robots::{Spec, Worker};
 use bakeoff_subject::StoreReading;
 use bakeoff_units::{Nanos, PerSecond};
 use std::io::ErrorKind;
@@ -173,7 +173,7 @@ impl Bench<'_, '_> {
             last_replies: self.plan.last_replies(),
             seed: mix64(self.plan.seed ^ u64::from(self.run)),
             world,
-            lane: Lane::ONLY,
+            worker: Worker::ONLY,
             parts: None,
             keeps_stream: work.keeps_stream,
             keeps_trace: work.spec.phases.iter().any(|phase| phase.outage),
@@ -261,9 +261,9 @@ impl Bench<'_, '_> {
 
     /// Checks that phases are long enough at the lowest rate, now that the peak is known.
     pub(super) fn demand_length(&self, peak: PerSecond) -> Result<(), CachesError> {
-        let course = &self.plan.course;
-        let RateSchedule::Shares { peak: PeakSource::Searched { .. }, .. } = course else { return Ok(()) };
-        let Some(lowest) = course.lowest(peak) else { return Ok(()) };
+        let schedule = &self.plan.schedule;
+        let RateSchedule::Shares { peak: PeakSource::Searched { .. }, .. } = schedule else { return Ok(()) };
+        let Some(lowest) = schedule.lowest(peak) else { return Ok(()) };
         Ok(self.plan.demand_length(lowest)?)
     }
 

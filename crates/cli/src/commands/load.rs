@@ -173,7 +173,7 @@ fn share(requests: Option<u64>, thread: usize, threads: usize) -> Option<u64> {
 }
 
 fn pacers(rate: PerSecond, threads: usize) -> Vec<Box<dyn Pacer>> {
-    (0..threads).map(|lane| Box::new(Constant::new(rate, lane, threads)) as Box<dyn Pacer>).collect()
+    (0..threads).map(|worker| Box::new(Constant::new(rate, worker, threads)) as Box<dyn Pacer>).collect()
 }
 
 fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {

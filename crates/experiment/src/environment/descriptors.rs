@@ -64,7 +64,7 @@ pub enum EnvironmentError {
 }
 
 /// Descriptors besides connections: standard streams, results files, and for each of up to a dozen subjects a log, a
-/// pidfd, pipes to its guardian and a control group; an epoll and a wake-up for each thread.
+/// pidfd, pipes to its supervisor and a control group; an epoll and a wake-up for each thread.
 const OWN: u64 = 128;
 
 /// Descriptors that this number of concurrent connections needs, our own included.

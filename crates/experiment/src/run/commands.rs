@@ -56,7 +56,7 @@ impl<'a> CommandBench<'a> {
         progress: &mut dyn RunProgress,
     ) -> Result<Self, RunError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
-        let _ = bakeoff_subject::guardian::adopt_orphans();
+        let _ = bakeoff_subject::supervisor::adopt_orphans();
         if work.cold {
             drop_caches(Caches::Everything).map_err(RunError::Cold)?;
         }

@@ -64,8 +64,8 @@ impl Wire {
             packets: passed.packets,
             lost: passed.lost,
             overflowed: passed.overflowed,
-            delays: passed.line.as_ref().map(|line| line.delays.encode()),
-            line_cpu_ns: passed.line.as_ref().map(|line| line.cpu.get()),
+            delays: passed.emulator.as_ref().map(|emulator| emulator.delays.encode()),
+            line_cpu_ns: passed.emulator.as_ref().map(|emulator| emulator.cpu.get()),
         })
     }
 

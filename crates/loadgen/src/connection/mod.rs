@@ -46,7 +46,7 @@ pub(crate) enum Passed {
     Handshake(Nanos),
 }
 
-/// Settings that all connections of a lane share.
+/// Settings that all connections of a worker share.
 pub(crate) struct Manner<'a> {
     pub(crate) target: &'a Target,
     pub(crate) render: Renderer,

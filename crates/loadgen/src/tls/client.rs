@@ -1,4 +1,4 @@
-//! TLS client of one lane: begins sessions, and decides which of them resume an earlier one.
+//! TLS client of one worker: begins sessions, and decides which of them resume an earlier one.
 
 use super::share::ShareRule;
 use super::store::SessionStore;

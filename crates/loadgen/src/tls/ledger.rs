@@ -1,6 +1,6 @@
 //! Ledger of TLS handshakes: number and cost on this side, by kind.
 //!
-//! Hot once a handshake. One a lane, added up afterwards. It counts what was requested, what could be tried and what
+//! Hot once a handshake. One a worker, added up afterwards. It counts what was requested, what could be tried and what
 //! the server accepted; the server's reasons for a refusal are not known here.
 
 use super::{HandshakeKind, Share, TlsSession};
@@ -38,7 +38,7 @@ impl HandshakeTally {
     }
 }
 
-/// All handshakes of a lane, or of several.
+/// All handshakes of a worker, or of several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HandshakeLedger {
     /// Full ones.
@@ -71,7 +71,7 @@ impl HandshakeLedger {
         self.offered += u64::from(session.offered_session());
     }
 
-    /// Adds another lane's.
+    /// Adds another worker's.
     pub const fn merge(&mut self, other: &Self) {
         self.full.merge(other.full);
         self.full_with_retry.merge(other.full_with_retry);
@@ -177,16 +177,16 @@ mod tests {
     }
 
     #[test]
-    fn two_lanes_add_up_and_are_said_in_one_line() {
-        let lane = HandshakeLedger {
+    fn two_workers_add_up_and_are_said_in_one_line() {
+        let worker = HandshakeLedger {
             full: tally(647, 210),
             resumed: tally(600, 61),
             wanted: 625,
             offered: 600,
             ..HandshakeLedger::default()
         };
-        let mut all = HandshakeLedger { full: tally(650, 210), resumed: tally(603, 61), ..lane };
-        all.merge(&lane);
+        let mut all = HandshakeLedger { full: tally(650, 210), resumed: tally(603, 61), ..worker };
+        all.merge(&worker);
         assert_eq!((all.completed(), all.wanted, all.offered), (2500, 1250, 1200));
         let summary = all.summary("50%".parse().unwrap()).unwrap();
         assert_eq!(

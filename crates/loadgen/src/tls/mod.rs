@@ -1,7 +1,7 @@
 //! TLS of the generator: what is offered to servers, the results of handshakes, and the error classes of TLS failures.
 //!
 //! Measuring side, hot in [`session`] alone. No socket: bytes come in, bytes go out. Options are plain
-//! data ([`options`]), loaded once ([`TlsOptions::load`]); from then on every lane has a [`TlsClient`] of
+//! data ([`options`]), loaded once ([`TlsOptions::load`]); from then on every worker has a [`TlsClient`] of
 //! its own, so that no thread waits for another's lock. Says which share of the handshakes went on with
 //! an earlier session and what they cost ([`ledger`]); does not judge either.
 

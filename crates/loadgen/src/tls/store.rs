@@ -1,7 +1,7 @@
-//! Store of the TLS sessions that one lane may resume.
+//! Store of the TLS sessions that one worker may resume.
 //!
 //! Hot at handshakes only. The library's own store keeps eight tickets of a server, and a ticket of TLS 1.3 is used
-//! once: of 64 connections that open together 56 would find none. This one keeps as many as the lane has had
+//! once: of 64 connections that open together 56 would find none. This one keeps as many as the worker has had
 //! connections in any job. It also tells whether a session was there, which the library does not.
 
 use rustls::NamedGroup;
@@ -13,7 +13,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Fewest tickets of TLS 1.3 that are kept: as many as the library keeps.
 const FEWEST_TICKETS: usize = 8;
 
-/// Sessions of a lane with its one server. The library wants the lock; no thread waits for it.
+/// Sessions of a worker with its one server. The library wants the lock; no thread waits for it.
 #[derive(Debug)]
 pub(super) struct SessionStore {
     inner: Mutex<Sessions>,

@@ -35,7 +35,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     fn start_pooled(&mut self, now: Nanos) {
         loop {
             if let Some((seat, mut exchange)) = self.pools.as_mut().and_then(RobotPools::next_ready) {
-                let now = self.lane.clock.now();
+                let now = self.worker.clock.now();
                 if let Some(headers) = self.source.sending(exchange.ticket, now.since(self.terms.start)) {
                     exchange.words.set_headers(headers);
                 }
@@ -62,16 +62,16 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Takes the next request of a robot and sends it; returns whether there was one.
     fn ask(&mut self, due: Due) -> bool {
         let Some(ask) = self.source.next(due.turn.robot as usize) else {
-            self.flow.leave(due.turn, self.lane.clock.now());
+            self.flow.leave(due.turn, self.worker.clock.now());
             return false;
         };
-        let words = self.lane.memory.words.pop().unwrap_or_default();
+        let words = self.worker.memory.words.pop().unwrap_or_default();
         let mut turn = due.turn;
         if S::LISTENS && self.flow.is_open() {
             turn.robot = ask.robot;
         }
         // Read for each request: one that was held up by others is sent later than the loop woke.
-        let now = self.lane.clock.now();
+        let now = self.worker.clock.now();
         let exchange = Exchange::new(&ask, words, turn, due.due, now + self.terms.timeout);
         self.send(exchange, due.postponed, now);
         true
@@ -80,9 +80,9 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Takes the next request, and sends it if its robot has a connection for it; returns whether there was one.
     fn ask_pooled(&mut self, due: Nanos) -> bool {
         let (Some(pools), Some(ask)) = (&mut self.pools, self.source.next(0)) else { return false };
-        let words = self.lane.memory.words.pop().unwrap_or_default();
+        let words = self.worker.memory.words.pop().unwrap_or_default();
         let robot = ask.robot;
-        let now = self.lane.clock.now();
+        let now = self.worker.clock.now();
         let turn = Turn { seat: 0, robot };
         let mut exchange = Exchange::new(&ask, words, turn, due, now + self.terms.timeout);
         let Some(seat) = pools.claim(robot) else {
@@ -90,8 +90,8 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
             return true;
         };
         exchange.turn.seat = seat;
-        if seat as usize >= self.lane.connections.len() {
-            self.lane.connections.push(None);
+        if seat as usize >= self.worker.connections.len() {
+            self.worker.connections.push(None);
             self.failed_connects.push(0);
         }
         self.send(exchange, false, now);
@@ -116,12 +116,12 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Sends it on its connection, or opens one first.
     pub(super) fn dispatch(&mut self, exchange: Exchange, now: Nanos) {
         let slot = exchange.turn.seat / self.manner.target.protocol.streams() as u32;
-        let memory = &mut self.lane.memory;
-        match &mut self.lane.connections[slot as usize] {
+        let memory = &mut self.worker.memory;
+        match &mut self.worker.connections[slot as usize] {
             Some(connection) => {
                 connection.ask(exchange, now, &self.manner, &mut memory.out, &mut memory.done);
                 self.hand_over(slot);
-                if !self.lane.memory.done.is_empty() {
+                if !self.worker.memory.done.is_empty() {
                     self.settle(slot);
                 }
             }
@@ -130,48 +130,48 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     }
 
     fn connect(&mut self, slot: Slot, exchange: Exchange, now: Nanos) {
-        let memory = &mut self.lane.memory;
+        let memory = &mut self.worker.memory;
         memory.out.clear();
-        let tls = match self.lane.tls.as_mut().map(TlsClient::session).transpose() {
+        let tls = match self.worker.tls.as_mut().map(TlsClient::session).transpose() {
             Ok(session) => session,
             Err(error) => return self.fail(exchange, error_class(&error)),
         };
         let (from, wish) = (self.local_address(slot, exchange.turn.robot), self.wish());
         let most = self.manner.target.reuse.most(self.nth());
-        let memory = &mut self.lane.memory;
+        let memory = &mut self.worker.memory;
         let connection =
             Connection::new(exchange, most, tls, now, &self.manner, &mut memory.out, &mut memory.done);
-        self.lane.opened += 1;
-        let memory = &mut self.lane.memory;
+        self.worker.opened += 1;
+        let memory = &mut self.worker.memory;
         self.profiler.lap(Stage::Asking);
-        let (to, driver, first) = (self.manner.target.next_hop(), &mut self.lane.driver, &memory.out);
+        let (to, driver, first) = (self.manner.target.next_hop(), &mut self.worker.driver, &memory.out);
         let begun = self
-            .lane
+            .worker
             .ports
             .begin(from, |from| driver.connect(slot, to, ConnectionOptions { from, ..wish }, first));
         self.profiler.lap(Stage::Sending);
         memory.out.clear();
-        let connection = self.lane.connections[slot as usize].insert(connection);
+        let connection = self.worker.connections[slot as usize].insert(connection);
         match begun {
             Ok(Connecting::Begun) => {}
             Ok(Connecting::Done(stood)) => self.connected(slot, stood),
             Err(error) => connection.break_with(connect_class(&error), &mut memory.done),
         }
-        if !self.lane.memory.done.is_empty() {
+        if !self.worker.memory.done.is_empty() {
             self.settle(slot);
         }
     }
 
     /// The number of the next connection, counted over all threads as if they opened them in turn.
     fn nth(&self) -> u64 {
-        let (lane, lanes) = self.lane.place;
-        self.lane.opened * lanes as u64 + lane as u64
+        let (worker, workers) = self.worker.place;
+        self.worker.opened * workers as u64 + worker as u64
     }
 
     fn local_address(&self, slot: Slot, robot: u32) -> Option<IpAddr> {
         let target = self.manner.target;
-        let (lane, lanes) = self.lane.place;
-        let owner = |number: u32| u64::from(number) * lanes as u64 + lane as u64;
+        let (worker, workers) = self.worker.place;
+        let owner = |number: u32| u64::from(number) * workers as u64 + worker as u64;
         let place = match &self.pools {
             Some(_) => owner(robot),
             None if target.reuse == Reuse::Never => self.nth(),

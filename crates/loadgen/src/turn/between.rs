@@ -3,21 +3,21 @@
 //! Measuring side, cold.
 
 use crate::connection::{Arrival, Manner};
-use crate::lane::Lane;
+use crate::worker::Worker;
 use bakeoff_sys::driver::{ConnectionEvent, Wait};
 use bakeoff_units::Nanos;
 use std::io;
 
 /// Takes in the events between jobs: connections that have ended are closed.
-pub(crate) fn catch_up(lane: &mut Lane, manner: &Manner<'_>) -> io::Result<()> {
+pub(crate) fn catch_up(worker: &mut Worker, manner: &Manner<'_>) -> io::Result<()> {
     for _ in 0..CATCH_UP_AT_MOST {
-        lane.driver.wait(Wait { at_most: Some(Nanos::ZERO), batch: None })?;
+        worker.driver.wait(Wait { at_most: Some(Nanos::ZERO), batch: None })?;
         let mut quiet = true;
-        while let Some((slot, event)) = lane.driver.next() {
+        while let Some((slot, event)) = worker.driver.next() {
             quiet = false;
-            let Some(Some(connection)) = lane.connections.get_mut(slot as usize) else { continue };
-            let arrival = Arrival::new(&lane.clock, None);
-            let memory = &mut lane.memory;
+            let Some(Some(connection)) = worker.connections.get_mut(slot as usize) else { continue };
+            let arrival = Arrival::new(&worker.clock, None);
+            let memory = &mut worker.memory;
             match event {
                 ConnectionEvent::Data(data) => {
                     connection.receive::<false>(
@@ -30,7 +30,7 @@ pub(crate) fn catch_up(lane: &mut Lane, manner: &Manner<'_>) -> io::Result<()> {
                 }
                 _ => connection.ended(&arrival, &mut memory.done),
             }
-            if !memory.out.is_empty() && lane.driver.send(slot, &memory.out).is_err() {
+            if !memory.out.is_empty() && worker.driver.send(slot, &memory.out).is_err() {
                 connection.not_sent(&arrival, &mut memory.done);
             }
             memory.done.clear();

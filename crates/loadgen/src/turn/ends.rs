@@ -40,8 +40,8 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
         }
         self.tell(slot, &exchange, at, judged);
         let turn = exchange.turn;
-        self.lane.memory.words.push(exchange.words);
-        match &mut self.lane.connections[slot as usize] {
+        self.worker.memory.words.push(exchange.words);
+        match &mut self.worker.connections[slot as usize] {
             Some(connection) if connection.is_lingering() => {
                 connection.hold(turn);
                 self.lingering += 1;
@@ -52,7 +52,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     }
 
     pub(super) fn fail(&mut self, exchange: Exchange, class: ErrorClass) {
-        let now = self.lane.clock.now();
+        let now = self.worker.clock.now();
         if self.terms.refusals.has_class(class) {
             self.recorder.refused(RequestRefusal::Class(class));
         } else {
@@ -74,7 +74,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
             None => self.flow.failed(exchange.turn, now, pause),
             Some(pools) => pools.free(exchange.turn.seat),
         }
-        self.lane.memory.words.push(exchange.words);
+        self.worker.memory.words.push(exchange.words);
     }
 
     fn count_failure(&mut self) {
@@ -105,7 +105,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
             head_bytes: exchange.head.map_or(0, |head| head.bytes),
             body_bytes: exchange.body_seen(),
         };
-        let connection = self.lane.connections.get(slot as usize).and_then(Option::as_ref);
+        let connection = self.worker.connections.get(slot as usize).and_then(Option::as_ref);
         self.source.ended(&RequestEnd {
             robot: exchange.turn.robot,
             ticket: exchange.ticket,
@@ -127,7 +127,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
             return;
         }
         let due = due.since(self.terms.start);
-        let done = self.lane.clock.now().since(self.terms.start);
+        let done = self.worker.clock.now().since(self.terms.start);
         self.source.ended(&RequestEnd {
             robot,
             ticket,

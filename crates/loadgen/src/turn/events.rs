@@ -21,10 +21,10 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Takes in all events.
     pub(super) fn take_in(&mut self) {
         loop {
-            let Some((slot, event)) = self.lane.driver.next() else { return };
-            let Some(Some(connection)) = self.lane.connections.get_mut(slot as usize) else { continue };
+            let Some((slot, event)) = self.worker.driver.next() else { return };
+            let Some(Some(connection)) = self.worker.connections.get_mut(slot as usize) else { continue };
             self.profiler.lap(Stage::Receiving);
-            let memory = &mut self.lane.memory;
+            let memory = &mut self.worker.memory;
             let mut passed = None;
             match event {
                 ConnectionEvent::Data(data) => {
@@ -78,7 +78,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     }
 
     fn note_handshake(&mut self, slot: Slot) {
-        let Some(session) = self.lane.connections[slot as usize].as_ref().and_then(Connection::tls) else {
+        let Some(session) = self.worker.connections[slot as usize].as_ref().and_then(Connection::tls) else {
             return;
         };
         self.handshakes.record(session);
@@ -89,15 +89,15 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
 
     /// Hands a connection's output to the driver.
     pub(super) fn hand_over(&mut self, slot: Slot) {
-        let memory = &mut self.lane.memory;
+        let memory = &mut self.worker.memory;
         if memory.out.is_empty() {
             return;
         }
         self.profiler.lap(Stage::Asking);
-        let sent = self.lane.driver.send(slot, &memory.out);
+        let sent = self.worker.driver.send(slot, &memory.out);
         self.profiler.lap(Stage::Sending);
         memory.out.clear();
-        if let (Err(_), Some(connection)) = (sent, &mut self.lane.connections[slot as usize]) {
+        if let (Err(_), Some(connection)) = (sent, &mut self.worker.connections[slot as usize]) {
             connection.not_sent(&Arrival::new(&self.manner.clock, None), &mut memory.done);
         }
     }
@@ -105,7 +105,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Acts on an event: sends, accounts, closes, asks again.
     pub(super) fn settle(&mut self, slot: Slot) {
         self.hand_over(slot);
-        let mut done = std::mem::take(&mut self.lane.memory.done);
+        let mut done = std::mem::take(&mut self.worker.memory.done);
         for Done { exchange, outcome } in done.drain(..) {
             match outcome {
                 Outcome::Complete(at) => self.complete(slot, exchange, at),
@@ -117,12 +117,12 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
                 Outcome::Elsewhere => self.again.push(exchange),
             }
         }
-        self.lane.memory.done = done;
-        if self.lane.connections[slot as usize].as_ref().is_some_and(|connection| connection.over()) {
+        self.worker.memory.done = done;
+        if self.worker.connections[slot as usize].as_ref().is_some_and(|connection| connection.over()) {
             self.close(slot);
         }
         while let Some(exchange) = self.again.pop() {
-            let now = self.lane.clock.now();
+            let now = self.worker.clock.now();
             self.dispatch(exchange, now);
         }
     }
@@ -131,14 +131,14 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     fn note_violation(&mut self, slot: Slot, class: ErrorClass) {
         let broken = matches!(class, ErrorClass::Protocol | ErrorClass::Malformed | ErrorClass::NoHttp2);
         if broken && self.violation.is_none() {
-            let connection = self.lane.connections[slot as usize].as_ref();
+            let connection = self.worker.connections[slot as usize].as_ref();
             self.violation = connection.and_then(Connection::violation).map(str::to_owned);
         }
     }
 
     pub(super) fn connected(&mut self, slot: Slot, stood: Nanos) {
-        let Some(connection) = &mut self.lane.connections[slot as usize] else { return };
-        let memory = &mut self.lane.memory;
+        let Some(connection) = &mut self.worker.connections[slot as usize] else { return };
+        let memory = &mut self.worker.memory;
         let took = connection.connected(stood, &self.manner, &mut memory.out, &mut memory.done);
         self.recorder.counters.connections += 1;
         if let Some(took) = took {
@@ -150,9 +150,9 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Closes a connection, and lets the turn that waited for that go on.
     fn close(&mut self, slot: Slot) {
         self.profiler.lap(Stage::Asking);
-        self.lane.driver.close(slot);
+        self.worker.driver.close(slot);
         self.profiler.lap(Stage::Sending);
-        let Some(connection) = self.lane.connections[slot as usize].take() else { return };
+        let Some(connection) = self.worker.connections[slot as usize].take() else { return };
         if connection.is_connecting() {
             let failed = &mut self.failed_connects[slot as usize];
             *failed = failed.saturating_add(1);
@@ -162,7 +162,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
         }
         if let Some(turn) = connection.held() {
             self.lingering -= 1;
-            let now = self.lane.clock.now();
+            let now = self.worker.clock.now();
             self.served(turn, now);
         }
         if let Some(pools) = &mut self.pools {
@@ -172,12 +172,12 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
 
     /// Time limits of some connections: with very many of them all at once would hold up what is due.
     pub(super) fn sweep(&mut self, now: Nanos) {
-        let slots = self.lane.connections.len();
+        let slots = self.worker.connections.len();
         for _ in 0..self.sweep_share(slots).min(SWEEP_AT_MOST) {
             self.swept = if self.swept + 1 < slots { self.swept + 1 } else { 0 };
             let slot = self.swept;
-            let Some(connection) = &mut self.lane.connections[slot] else { continue };
-            let memory = &mut self.lane.memory;
+            let Some(connection) = &mut self.worker.connections[slot] else { continue };
+            let memory = &mut self.worker.memory;
             if connection.sweep(now, &self.manner, &mut memory.out, &mut memory.done) {
                 self.settle(slot as Slot);
             }

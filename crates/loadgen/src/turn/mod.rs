@@ -18,12 +18,12 @@ use crate::delay::Delays;
 use crate::exchange::Exchange;
 use crate::flow::{Flow, RobotPools};
 use crate::job::Reuse;
-use crate::lane::{Lane, LaneJob, LaneReport};
 use crate::listener::RequestListener;
 use crate::profile::{Profiler, Stage};
 use crate::refusals::Refusals;
 use crate::sampler::Sampler;
 use crate::tls::HandshakeLedger;
+use crate::worker::{Worker, WorkerJob, WorkerReport};
 use bakeoff_meter::Recorder;
 use bakeoff_sys::driver::{SystemCalls, Wait};
 use bakeoff_units::{Clock, Nanos};
@@ -31,7 +31,7 @@ use bakeoff_workload::{Source, Statuses};
 use std::io;
 use std::sync::atomic::AtomicBool;
 
-/// A lane that had so many failures one after the other and not one good reply ends the run: the
+/// A worker that had so many failures one after the other and not one good reply ends the run: the
 /// server answers nothing, and asking on would only take time.
 pub const GIVE_UP_AFTER: u32 = 200;
 
@@ -40,7 +40,7 @@ const SWEEP: Nanos = Nanos::from_millis(20);
 
 /// A job being run.
 pub(crate) struct Run<'l, 'j, S> {
-    lane: &'l mut Lane,
+    worker: &'l mut Worker,
     manner: Manner<'j>,
     source: S,
     terms: Terms<'j>,
@@ -86,7 +86,7 @@ struct Terms<'j> {
 }
 
 impl<'l, 'j, S: Source + RequestListener> Run<'l, 'j, S> {
-    pub(crate) fn new(lane: &'l mut Lane, manner: Manner<'j>, job: LaneJob<'j, S>) -> Self {
+    pub(crate) fn new(worker: &'l mut Worker, manner: Manner<'j>, job: WorkerJob<'j, S>) -> Self {
         let seats = job.plan.seats();
         let terms = Terms {
             start: job.start,
@@ -100,14 +100,14 @@ impl<'l, 'j, S: Source + RequestListener> Run<'l, 'j, S> {
         };
         let streams = manner.target.protocol.streams();
         // Open connections first, so that a slice does not begin with set-ups.
-        let stands = |seat: u32| lane.connections[seat as usize / streams].is_some();
+        let stands = |seat: u32| worker.connections[seat as usize / streams].is_some();
         let pools = job.plan.pools();
         let flow = Flow::new(job.plan, job.start, stands);
         let is_open = flow.is_open();
         let profiler = Profiler::new(manner.clock, job.engine.profile);
         Self {
-            failed_connects: vec![0; lane.connections.len()],
-            lane,
+            failed_connects: vec![0; worker.connections.len()],
+            worker,
             manner,
             source: job.source,
             terms,
@@ -134,11 +134,11 @@ impl<'l, 'j, S: Source + RequestListener> Run<'l, 'j, S> {
     }
 
     /// Runs to the end; returns the report and the source.
-    pub(crate) fn run_to_end(mut self) -> io::Result<(LaneReport, S)> {
+    pub(crate) fn run_to_end(mut self) -> io::Result<(WorkerReport, S)> {
         self.flow.schedule(self.source.upcoming(0));
-        let mut sweep_at = self.lane.clock.now() + SWEEP;
+        let mut sweep_at = self.worker.clock.now() + SWEEP;
         loop {
-            let now = self.lane.clock.now();
+            let now = self.worker.clock.now();
             self.profiler.begin_turn();
             if let Some(sampler) = &mut self.sampler {
                 sampler.note(now, self.in_flight);
@@ -158,14 +158,14 @@ impl<'l, 'j, S: Source + RequestListener> Run<'l, 'j, S> {
             let wait = self.patience(sweep_at);
             self.profiler.lap(Stage::Asking);
             self.profiler.before_wait();
-            self.lane.driver.wait(wait)?;
+            self.worker.driver.wait(wait)?;
             self.profiler.after_wait();
             self.take_in();
         }
     }
 
-    fn report(self) -> (LaneReport, S) {
-        let report = LaneReport {
+    fn report(self) -> (WorkerReport, S) {
+        let report = WorkerReport {
             recorder: self.recorder,
             last_reply: self.last_reply,
             gave_up: self.gave_up,
@@ -181,7 +181,7 @@ impl<'l, 'j, S: Source + RequestListener> Run<'l, 'j, S> {
     }
 
     fn patience(&self, sweep_at: Nanos) -> Wait {
-        let now = self.lane.clock.now();
+        let now = self.worker.clock.now();
         let next = match &self.pools {
             Some(pools) if pools.is_ready() => Some(Nanos::ZERO),
             _ => self.flow.next_wake().filter(|_| !self.stopped),

@@ -40,9 +40,9 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
     /// Ends the requests in flight, and those that wait for a connection.
     fn cut_off(&mut self) {
         self.give_up_lines();
-        for slot in 0..self.lane.connections.len() {
-            let Some(connection) = &mut self.lane.connections[slot] else { continue };
-            connection.break_with(ErrorClass::CutOff, &mut self.lane.memory.done);
+        for slot in 0..self.worker.connections.len() {
+            let Some(connection) = &mut self.worker.connections[slot] else { continue };
+            connection.break_with(ErrorClass::CutOff, &mut self.worker.memory.done);
             self.settle(slot as Slot);
         }
     }
@@ -76,7 +76,7 @@ impl<S: Source + RequestListener> Run<'_, '_, S> {
         for exchange in pools.give_up() {
             self.recorder.error(ErrorClass::NotSent);
             self.tell_unsent(exchange.turn.robot, exchange.ticket, exchange.due);
-            self.lane.memory.words.push(exchange.words);
+            self.worker.memory.words.push(exchange.words);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Timer wheel for a lane's robots in think time.
+//! Timer wheel for a worker's robots in think time.
 //!
 //! Hot: a robot enters and leaves once a request. Entries due within the current tick lie in a small heap, exactly
 //! ordered; all else in lists, on the lowest level that reaches so far. A level reaches to the end of the level above's

@@ -259,13 +259,13 @@ fn two_threads_have_a_source_each_and_give_them_back_in_order() {
     within_patience(|| {
         let peer = Peer::new(|talk| talk.answer_all(OK));
         let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();
-        let source = |lane: u64| Planned::of((0..20 + lane).map(|i| (MS(i), lane as u32, get("/"))));
+        let source = |worker: u64| Planned::of((0..20 + worker).map(|i| (MS(i), worker as u32, get("/"))));
         let pace = Pace::Sourced { connections: 2 };
         let job = StationJob { sources: vec![source(0), source(1)], ..heard(Planned::default(), pace) };
         let (recording, sources) = hear(&mut station, job);
         assert_eq!(recording.counters.replies, 41);
         assert_eq!(sources.iter().map(|source| source.told.len()).collect::<Vec<_>>(), [20, 21]);
-        assert!((0..2).all(|lane| sources[lane].told.iter().all(|told| told.robot == lane as u32)));
+        assert!((0..2).all(|worker| sources[worker].told.iter().all(|told| told.robot == worker as u32)));
     });
 }
 

@@ -39,7 +39,7 @@ fn open(
 
 fn constant(rate: f64, threads: usize) -> Vec<Box<dyn Pacer>> {
     let rate = PerSecond::new(rate).unwrap();
-    (0..threads).map(|lane| Box::new(Constant::new(rate, lane, threads)) as Box<dyn Pacer>).collect()
+    (0..threads).map(|worker| Box::new(Constant::new(rate, worker, threads)) as Box<dyn Pacer>).collect()
 }
 
 fn longer_than(histogram: &Histogram, millis: u64) -> u64 {
@@ -166,7 +166,7 @@ fn a_generator_that_is_late_says_so() {
 fn every_request_is_made_once_at_its_time() {
     within_patience(|| {
         let rate = PerSecond::new(1000.0).unwrap();
-        let poisson = |lane| Box::new(Poisson::new(rate, 7, lane, 2)) as Box<dyn Pacer>;
+        let poisson = |worker| Box::new(Poisson::new(rate, 7, worker, 2)) as Box<dyn Pacer>;
         let original = |_| Box::new(Original::new(2.0)) as Box<dyn Pacer>;
         let mut stamped = numbered(200);
         stamped.at = Arc::new((0..200).map(|i| Nanos::from_millis(i * 2)).collect());
@@ -224,7 +224,7 @@ fn open_connections_are_used_before_new_ones_are_made() {
 }
 
 #[test]
-fn an_empty_list_ends_at_once_and_a_lane_without_work_too() {
+fn an_empty_list_ends_at_once_and_a_worker_without_work_too() {
     within_patience(|| {
         let peer = Peer::new(|talk| talk.answer_all(OK));
         let mut station = crate::Station::new(peer.target(), 2, Vec::new()).unwrap();

@@ -104,7 +104,7 @@ fn a_client_certificate_does_not_stand_in_the_way() {
 }
 
 #[test]
-fn two_lanes_of_the_same_settings_have_sessions_of_their_own() {
+fn two_workers_of_the_same_settings_have_sessions_of_their_own() {
     let holder = Holder::new();
     let server = Arc::new(holder.server());
     let options = holder.options();

@@ -145,7 +145,7 @@ fn new_keys_in_the_middle_are_taken_up_and_answered() {
 }
 
 #[test]
-fn clients_and_sessions_may_move_with_their_lane() {
+fn clients_and_sessions_may_move_with_their_worker() {
     fn moves<T: Send>() {}
     moves::<bakeoff_loadgen::TlsClient>();
     moves::<bakeoff_loadgen::TlsSession>();

@@ -2,8 +2,8 @@
 //! published figures.
 
 mod charts;
-mod course;
 mod downtime;
+mod over_time;
 mod passes;
 mod points;
 mod tables;
@@ -109,7 +109,7 @@ fn over_time(results: &BakeoffResults, runs: &[RunRecord], intervals: &[Interval
     let section = Section::on_page("time", "Over time").nav("Over time").page(keys(results)).about(
         "Every interval of the runs, warm-up and end among them, against the time since the run began; a line a run.",
     );
-    let courses = course::courses(results, runs, intervals).into_iter().enumerate();
+    let courses = over_time::courses(results, runs, intervals).into_iter().enumerate();
     let details = courses.map(|(at, (rate, charts))| Block::details(at == 0, rate, [Block::Charts(charts)]));
     details.fold(section, Section::page)
 }

@@ -1,6 +1,6 @@
 //! Ledger: accounts of the requests, by interval, by phase and over the run.
 //!
-//! Measuring side, hot: once a request, on the generator's threads; a ledger a lane, nothing shared. An
+//! Measuring side, hot: once a request, on the generator's threads; a ledger a worker, nothing shared. An
 //! entry goes into the open interval alone; phases and the run are put together when intervals close, and
 //! every record leaves through a channel at once, so that memory does not grow with the run. Judges
 //! nothing. All moments are since the start of the run.
@@ -25,10 +25,10 @@ use std::sync::mpsc::Sender;
 /// Default length of an interval. As in Web Polygraph.
 pub const INTERVAL: Nanos = Nanos::from_secs(5);
 
-/// The accounts of one lane.
+/// The accounts of one worker.
 #[derive(Debug)]
 pub struct Ledger {
-    lane: u32,
+    worker: u32,
     interval: Nanos,
     records: Sender<LedgerRecord>,
     /// The current phase; entries before the first one have a phase without a name.
@@ -52,9 +52,9 @@ pub struct Ledger {
 
 impl Ledger {
     /// Opens the accounts at `now`. An interval of 0 is taken as [`INTERVAL`].
-    pub fn new(lane: u32, interval: Nanos, now: Nanos, records: Sender<LedgerRecord>) -> Self {
+    pub fn new(worker: u32, interval: Nanos, now: Nanos, records: Sender<LedgerRecord>) -> Self {
         Self {
-            lane,
+            worker,
             interval: if interval == Nanos::ZERO { INTERVAL } else { interval },
             records,
             phase: String::new(),
@@ -150,7 +150,7 @@ impl Ledger {
 
     fn send(&self, scope: RecordScope, began: Nanos, ended: Nanos, sums: Sums) {
         let record = LedgerRecord {
-            lane: self.lane,
+            worker: self.worker,
             scope,
             phase: self.phase.clone(),
             number: self.closed,

@@ -16,11 +16,12 @@ pub enum RecordScope {
     Run,
 }
 
-/// The sums of one period of one lane.
+/// The sums of one period of one worker.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct LedgerRecord {
-    /// The lane.
-    pub lane: u32,
+    /// The worker.
+    #[serde(rename = "lane")]
+    pub worker: u32,
     /// Its scope.
     pub scope: RecordScope,
     /// The phase; empty for the run.

@@ -1,19 +1,19 @@
-//! Schedule of a lane: the current phase, and when and why it ends.
+//! Schedule of a worker: the current phase, and when and why it ends.
 //!
 //! Measuring side, hot: consulted for each request. Knows the ends of phases; the requests in them are the
 //! population's. Moments may come a little out of order.
 
 use super::stretch::{Handover, Stretch};
 use super::{EndReason, ErrorGoal, Factors, FillGate, Goal, PartsGate, Phase};
-use crate::population::Lane;
+use crate::population::Worker;
 use bakeoff_units::Nanos;
 use std::sync::Arc;
 
-/// The phases of one lane, and how far they have come.
+/// The phases of one worker, and how far they have come.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     phases: Arc<[Phase]>,
-    lane: Lane,
+    worker: Worker,
     gate: FillGate,
     /// The current phase; beyond the last when all are over.
     index: usize,
@@ -63,7 +63,7 @@ pub struct EndedPhase {
 
 impl Schedule {
     /// Begins the first phase. Without phases, the test is over at once.
-    pub fn new(phases: Arc<[Phase]>, lane: Lane, gate: FillGate) -> Self {
+    pub fn new(phases: Arc<[Phase]>, worker: Worker, gate: FillGate) -> Self {
         let stretch = phases.first().map_or_else(
             || Stretch::new(&Phase::nothing(), Nanos::ZERO, Handover::FULL),
             |phase| Stretch::new(phase, Nanos::ZERO, Handover::FULL),
@@ -72,7 +72,7 @@ impl Schedule {
         let ended = Vec::with_capacity(phases.len());
         Self {
             phases,
-            lane,
+            worker,
             gate,
             index: 0,
             stretch,
@@ -265,10 +265,10 @@ impl Schedule {
             return (now >= last).then_some((last, EndReason::TookTooLong));
         }
         let now = now.max(self.stretch.began);
-        if goal.transactions.is_some_and(|all| self.tally.transactions >= self.lane.share(all)) {
+        if goal.transactions.is_some_and(|all| self.tally.transactions >= self.worker.share(all)) {
             return Some((now, EndReason::Transactions));
         }
-        if goal.fill_bytes.is_some_and(|all| self.tally.fill_bytes >= self.lane.share(all)) {
+        if goal.fill_bytes.is_some_and(|all| self.tally.fill_bytes >= self.worker.share(all)) {
             return Some((now, EndReason::Fill));
         }
         if let Some(duration) = goal.duration {
@@ -289,7 +289,7 @@ impl Schedule {
     fn is_too_much(&self, errors: ErrorGoal) -> bool {
         let Tally { transactions, errors: seen, .. } = self.tally;
         match errors {
-            ErrorGoal::Count(most) => seen >= self.lane.share(most),
+            ErrorGoal::Count(most) => seen >= self.worker.share(most),
             ErrorGoal::Share(most) => {
                 transactions >= ErrorGoal::RATIO_AFTER && seen as f64 >= most.get() * transactions as f64
             }

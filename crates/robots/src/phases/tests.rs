@@ -1,7 +1,7 @@
 //! Tests of schedules whose ends and integrals are known by arithmetic.
 
 use super::*;
-use crate::population::Lane;
+use crate::population::Worker;
 
 const S: fn(u64) -> Nanos = Nanos::from_secs;
 
@@ -31,7 +31,7 @@ fn ramp(begin: f64, end: f64) -> Ramp {
 }
 
 fn schedule(phases: Vec<Phase>) -> Schedule {
-    Schedule::new(phases.into(), Lane::ONLY, FillGate::new())
+    Schedule::new(phases.into(), Worker::ONLY, FillGate::new())
 }
 
 fn run_to(schedule: &mut Schedule, now: Nanos) -> Option<usize> {
@@ -113,7 +113,7 @@ fn locked(goal: Goal, frozen: bool, told: bool) -> Phase {
 fn a_locked_phase_waits_until_it_is_told() {
     let gate = FillGate::new();
     let phases = [locked(Goal::default(), false, true), phase("b", lasting(5))];
-    let mut schedule = Schedule::new(phases.into(), Lane::ONLY, gate.clone());
+    let mut schedule = Schedule::new(phases.into(), Worker::ONLY, gate.clone());
     good(&mut schedule, 1_000);
     assert_eq!(run_to(&mut schedule, S(40)), Some(0));
     gate.open();
@@ -232,12 +232,12 @@ fn work_is_looked_for_in_the_phases_that_follow() {
 }
 
 #[test]
-fn goals_are_shared_out_among_lanes() {
-    let lane = Lane::new(1, 2).unwrap();
+fn goals_are_shared_out_among_workers() {
+    let worker = Worker::new(1, 2).unwrap();
     let goal = Goal { transactions: Some(5), ..Goal::default() };
-    let mut schedule = Schedule::new([phase("a", goal)].into(), lane, FillGate::new());
+    let mut schedule = Schedule::new([phase("a", goal)].into(), worker, FillGate::new());
     good(&mut schedule, 2);
-    assert_eq!(run_to(&mut schedule, S(1)), None, "the other lane has three");
+    assert_eq!(run_to(&mut schedule, S(1)), None, "the other worker has three");
 }
 
 #[test]

@@ -28,7 +28,7 @@ impl Population {
 
     /// Asks for a page.
     fn page(&mut self, due: Nanos) -> Option<(u32, Object)> {
-        let nth = self.setting.lane.number(self.tally.pages + 1) - 1;
+        let nth = self.setting.worker.number(self.tally.pages + 1) - 1;
         let random = SplitMix64::for_purpose(self.setting.seed ^ PAGES, nth);
         let chooser = Chooser::new(&self.spec, &self.model, &self.setting, &self.schedule, due);
         let (choice, lacked) = chooser.page(&mut self.set, nth, random)?;
@@ -84,7 +84,7 @@ impl Population {
     /// they do not: a request without the header accepts anything.
     fn accepts(&self, robot: u32, kind: RequestKind) -> Accepts {
         let share = self.spec.accept_gzip;
-        let number = self.setting.lane.number(u64::from(robot) + 1);
+        let number = self.setting.worker.number(u64::from(robot) + 1);
         match share.get() > 0.0 {
             false => Accepts::Anything,
             true if agents::wants_gzip(kind) && agents::accepts_gzip(share, self.setting.seed, number) => {

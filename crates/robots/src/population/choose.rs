@@ -3,7 +3,7 @@
 //! Measuring side, hot. Each request has random bits of its own, seeded by its number, and takes them in a fixed order:
 //! the draws of one request change no other. Owns the choice; knows no moment, no reply and no text.
 
-use super::{Lane, Setting};
+use super::{Setting, Worker};
 use crate::judge::RequestKind;
 use crate::phases::{Factors, Schedule};
 use crate::spec::{Spec, Special};
@@ -39,7 +39,7 @@ pub(super) struct Chooser<'a> {
     spec: &'a Spec,
     model: &'a Model,
     world: u64,
-    lane: Lane,
+    worker: Worker,
     factors: Factors,
     /// Seconds since 1970.
     unix_secs: u64,
@@ -57,9 +57,9 @@ impl<'a> Chooser<'a> {
         schedule: &Schedule,
         due: Nanos,
     ) -> Self {
-        let Setting { world, lane, start_unix, .. } = *setting;
+        let Setting { world, worker, start_unix, .. } = *setting;
         let unix_secs = (start_unix + due).whole_secs();
-        Self { spec, model, world, lane, factors: schedule.factors(due), unix_secs }
+        Self { spec, model, world, worker, factors: schedule.factors(due), unix_secs }
     }
 
     /// The `nth` request that is asked directly.
@@ -127,7 +127,7 @@ impl<'a> Chooser<'a> {
     }
 
     fn robot(&self, random: &mut SplitMix64) -> u32 {
-        let robots = self.lane.share(u64::from(self.spec.robots.get()));
+        let robots = self.worker.share(u64::from(self.spec.robots.get()));
         let there = (robots as f64 * self.factors.population).ceil().max(1.0);
         random.below(there as u64) as u32
     }

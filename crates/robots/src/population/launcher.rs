@@ -4,7 +4,7 @@
 //! so that a moment follows from the one before and never from a reply. Without a rate: each robot asks when it is
 //! free, as many as the phase lets work.
 
-use super::Lane;
+use super::Worker;
 use crate::phases::Schedule;
 use crate::spec::{Gaps, Spec};
 use bakeoff_content::SplitMix64;
@@ -52,11 +52,11 @@ pub(super) struct BestEffort {
 }
 
 impl Launcher {
-    pub(super) fn new(spec: &Spec, lane: Lane, seed: u64, schedule: &Schedule) -> Self {
+    pub(super) fn new(spec: &Spec, worker: Worker, seed: u64, schedule: &Schedule) -> Self {
         let mut launcher = match spec.rate {
-            Some(rate) => Self::Paced(Paced::new(rate, spec.gaps.clone(), lane, seed)),
+            Some(rate) => Self::Paced(Paced::new(rate, spec.gaps.clone(), worker, seed)),
             None => {
-                let robots = lane.share(u64::from(spec.robots.get())) as u32;
+                let robots = worker.share(u64::from(spec.robots.get())) as u32;
                 let free = (0..robots).map(|robot| (Nanos::ZERO, robot)).collect();
                 let resting = VecDeque::new();
                 Self::BestEffort(BestEffort { free, resting, robots, not_before: Nanos::ZERO, due: None })
@@ -173,15 +173,15 @@ impl BestEffort {
 }
 
 impl Paced {
-    fn new(rate: PerSecond, gaps: Gaps, lane: Lane, seed: u64) -> Self {
-        let lanes = f64::from(lane.count());
-        let mean_gap_secs = lanes / rate.get();
-        let random = SplitMix64::for_purpose(seed, GAPS + (u64::from(lane.index()) << 32));
+    fn new(rate: PerSecond, gaps: Gaps, worker: Worker, seed: u64) -> Self {
+        let workers = f64::from(worker.count());
+        let mean_gap_secs = workers / rate.get();
+        let random = SplitMix64::for_purpose(seed, GAPS + (u64::from(worker.index()) << 32));
         let mut paced = Self { from: Nanos::ZERO, left: 0.0, mean_gap_secs, gaps, random, due: None };
         paced.left = match paced.gaps {
             Gaps::Poisson | Gaps::Drawn(_) => paced.draw(),
-            // Lanes take turns.
-            Gaps::Const => f64::from(lane.index() + 1) / rate.get(),
+            // Workers take turns.
+            Gaps::Const => f64::from(worker.index() + 1) / rate.get(),
         };
         paced
     }

@@ -1,6 +1,6 @@
-//! Robot population: the source of requests of one lane, after Web Polygraph's robots.
+//! Robot population: the source of requests of one worker, after Web Polygraph's robots.
 //!
-//! Measuring side, hot. One [`Population`] is the source of one lane of the load generator. At a rate it is an open
+//! Measuring side, hot. One [`Population`] is the source of one worker of the load generator. At a rate it is an open
 //! loop: moments follow from the plan and the seed. Embedded objects are requested when their page is complete, each in
 //! the place of a later page, so that the rate is that of all requests. Judges nothing: the caller, which gets the
 //! replies, reports the end of each request ([`Population::finish`]).
@@ -14,16 +14,16 @@ mod agents;
 mod asking;
 mod choose;
 mod flights;
-mod lane;
 mod launcher;
 mod request_text;
 mod stamps;
 #[cfg(test)]
 mod tests;
+mod worker;
 
 pub use flights::{Flight, Page};
-pub use lane::Lane;
 pub use request_text::TargetForm;
+pub use worker::Worker;
 
 use crate::judge::RequestKind;
 use crate::phases::{FillGate, Finished, PartsGate, Schedule};
@@ -52,8 +52,8 @@ pub struct Setting {
     pub seed: u64,
     /// The moment at which the run starts, since 1970.
     pub start_unix: Nanos,
-    /// The lane: which part of the population this is.
-    pub lane: Lane,
+    /// The worker: which part of the population this is.
+    pub worker: Worker,
     /// The form of object names.
     pub form: TargetForm,
     /// Ends phases that wait to be told.
@@ -80,7 +80,7 @@ pub struct Tally {
     pub lacked: u64,
 }
 
-/// Robots of one lane.
+/// Robots of one worker.
 #[derive(Clone, Debug)]
 pub struct Population {
     spec: Arc<Spec>,
@@ -123,9 +123,9 @@ enum Next {
 impl Population {
     /// Robots that have sent no request yet.
     pub fn new(spec: Arc<Spec>, model: Arc<Model>, setting: Setting) -> Self {
-        let schedule = Schedule::new(spec.phases.clone(), setting.lane, setting.gate.clone());
-        let set = WorkingSet::new(spec.servers.get(), model.kinds().len(), setting.lane, spec.working_set);
-        let launcher = Launcher::new(&spec, setting.lane, setting.seed, &schedule);
+        let schedule = Schedule::new(spec.phases.clone(), setting.worker, setting.gate.clone());
+        let set = WorkingSet::new(spec.servers.get(), model.kinds().len(), setting.worker, spec.working_set);
+        let launcher = Launcher::new(&spec, setting.worker, setting.seed, &schedule);
         Self {
             stamps: Stamps::new(setting.world, setting.start_unix),
             spec,
@@ -157,7 +157,7 @@ impl Population {
     /// Whether these robots have sent the request with this stamp. Cheap, and nothing is remembered for it.
     pub fn has_sent(&self, stamp: u64) -> bool {
         let pages = self.tally.pages;
-        pages > 0 && self.stamps.is_within(stamp, self.setting.lane.number(pages))
+        pages > 0 && self.stamps.is_within(stamp, self.setting.worker.number(pages))
     }
 
     /// The object of a name of this population's worlds.

@@ -8,7 +8,7 @@ use bakeoff_origin::{Costs, Origin, OriginOptions, World};
 use bakeoff_robots::judge::{ReplyFault, ReplyJudgement};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, RecordScope, Sums};
 use bakeoff_robots::phases::FillGate;
-use bakeoff_robots::population::{Lane, Population, Setting, TargetForm};
+use bakeoff_robots::population::{Population, Setting, TargetForm, Worker};
 use bakeoff_robots::robots::Robots;
 use bakeoff_robots::spec::Spec;
 use bakeoff_robots::stream::StreamRequest;
@@ -71,7 +71,7 @@ pub(crate) fn robots(plan: &str, world: &World, address: SocketAddr) -> Seen {
         world: 0xB20C,
         seed: 1,
         start_unix: Nanos::from_duration(SystemTime::now().duration_since(UNIX_EPOCH).unwrap()),
-        lane: Lane::ONLY,
+        worker: Worker::ONLY,
         form: TargetForm::Origin,
         gate: FillGate::new(),
     };

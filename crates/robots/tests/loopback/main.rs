@@ -9,7 +9,7 @@ use bakeoff_loadgen::{BodyCheck, Recording, Station, StationJob, Target};
 use bakeoff_robots::judge::{ReplyFault, RequestKind};
 use bakeoff_robots::ledger::{INTERVAL, Ledger, LedgerRecord, RecordScope};
 use bakeoff_robots::phases::{EndReason, FillGate};
-use bakeoff_robots::population::{Lane, Population, Setting, TargetForm};
+use bakeoff_robots::population::{Population, Setting, TargetForm, Worker};
 use bakeoff_robots::robots::Robots;
 use bakeoff_robots::spec::Spec;
 use bakeoff_units::Nanos;
@@ -54,7 +54,7 @@ fn run(manner: Manner, robots: &str, phases: &str) -> Outcome {
         world: 0xB0B,
         seed: 1,
         start_unix: Nanos::from_duration(SystemTime::now().duration_since(UNIX_EPOCH).unwrap()),
-        lane: Lane::ONLY,
+        worker: Worker::ONLY,
         form: TargetForm::Absolute("origin.test".to_owned()),
         gate: FillGate::new(),
     };

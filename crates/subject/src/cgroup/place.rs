@@ -1,4 +1,4 @@
-//! Locations and names of our cgroups, and the removal of groups that killed guardians left.
+//! Locations and names of our cgroups, and the removal of groups that killed supervisors left.
 
 use bakeoff_sys::process;
 use std::fs;
@@ -77,7 +77,7 @@ fn mount(tree: Tree, line: &str) -> Option<(&str, &str)> {
     ours.then_some((root, point))
 }
 
-/// `bakeoff-NAMESPACE-PID-START` of the guardian: unique, and it tells whether its maker still lives.
+/// `bakeoff-NAMESPACE-PID-START` of the supervisor: unique, and it tells whether its maker still lives.
 pub(super) fn own_name() -> io::Result<String> {
     let own = process::stat(std::process::id())?;
     Ok(format!("bakeoff-{}-{}-{}", pid_namespace(), own.pid, own.start_ticks))
@@ -88,7 +88,7 @@ fn pid_namespace() -> u64 {
     fs::metadata("/proc/self/ns/pid").map_or(0, |about| about.ino())
 }
 
-/// Removes groups that killed guardians left, wherever they may have made them: our name, maker gone, no process
+/// Removes groups that killed supervisors left, wherever they may have made them: our name, maker gone, no process
 /// inside.
 pub(super) fn sweep() {
     let homes = OURS.iter().filter_map(|controller| home(Tree::V1(controller)).ok());

@@ -53,7 +53,7 @@ const SPARE_THREADS: usize = 32;
 const MOST_THREADS: usize = 20_000;
 
 /// Starts the cleaner, which leaves for the background, then becomes the server. The cleaner is
-/// below the guardian like everything else: its CPU counts, and it ends with the server. (Not `-n`,
+/// below the supervisor like everything else: its CPU counts, and it ends with the server. (Not `-n`,
 /// with which it throws out some 30 objects a second and would never keep up.)
 const START: &str = r#""$0" -d1 -t -p "$1" -l "$2"K && shift 2 && exec "$@""#;
 

@@ -1,6 +1,6 @@
 //! Products that bakeoff knows by name, as servers of the site and as fronts between clients and a server.
 //!
-//! Measuring side, cold path. Started like every subject, under a guardian, unprivileged, with all files in the private
+//! Measuring side, cold path. Started like every subject, under a supervisor, unprivileged, with all files in the private
 //! directory. Each product has one file: a row of its features, its configurations, its start, its gauge. This file has
 //! the closed list of them; `spec` describes a front, `store` a reading of a gauge. Judges no hits: robots and origin
 //! do, from outside.

@@ -2,8 +2,8 @@
 
 use super::Task;
 use crate::SubjectError;
-use crate::guardian::Guardian;
 use crate::run_command::CommandJob;
+use crate::supervisor::Supervisor;
 use bakeoff_sys::process::Ending;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::fs;
@@ -13,15 +13,19 @@ use std::sync::atomic::Ordering;
 const GLANCE: Nanos = Nanos::from_millis(10);
 
 impl Task<'_> {
-    pub(super) fn await_ready(&self, job: &CommandJob<'_>, guardian: &Guardian) -> Result<(), SubjectError> {
+    pub(super) fn await_ready(
+        &self,
+        job: &CommandJob<'_>,
+        supervisor: &Supervisor,
+    ) -> Result<(), SubjectError> {
         let Some(ready) = &self.layer.ready else { return Ok(()) };
         let command = job.argv.join(" ");
         let clock = MonotonicClock::new();
         while !self.has_printed(ready) {
-            let exit = guardian.exit(GLANCE).map_err(|source| SubjectError::Guardian {
+            let exit = supervisor.exit(GLANCE).map_err(|source| SubjectError::Supervisor {
                 arm: job.arm.clone(),
                 source,
-                log: job.dir.join("guardian.log"),
+                log: job.dir.join("supervisor.log"),
             })?;
             if let Some(exit) = exit {
                 let how = match exit.ending {

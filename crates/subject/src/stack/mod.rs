@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold path. Owns what happens between the site on disk and the root that the server is given: each
 //! layer is built once for an arm, put up before each start, and finds below it what the layer before shows. Commands
-//! and daemons of a stack run under the guardian under which the server starts afterwards, in one account and under one
+//! and daemons of a stack run under the supervisor under which the server starts afterwards, in one account and under one
 //! limit, and in a mount namespace of their own: no other process sees what they mount, and it goes when they do,
 //! however that happens. Knows no layer by name: all are commands, our own as well.
 
@@ -19,9 +19,9 @@ pub(crate) use status::{fallen, program_time, violations_noted};
 use crate::cgroup::Ceiling;
 use crate::config::Substitutions;
 use crate::context::Context;
-use crate::guardian::Guardian;
 use crate::program;
 use crate::run_command::{CommandEnd, CommandJob, guard_in, guard_with, wait};
+use crate::supervisor::Supervisor;
 use crate::words::last_words;
 use crate::{LastWords, SubjectError};
 use bakeoff_units::{MonotonicClock, Nanos};
@@ -34,8 +34,8 @@ pub const LAYERS: &str = "bakeoff-layers";
 /// A stack that is up, or is being put up.
 #[derive(Debug)]
 pub(crate) struct Stack {
-    /// The guardian above all that was started; none as long as nothing was.
-    pub(crate) guardian: Option<Guardian>,
+    /// The supervisor above all that was started; none as long as nothing was.
+    pub(crate) supervisor: Option<Supervisor>,
     /// Directory in which the next layer, or the server, finds the files.
     pub(crate) root: PathBuf,
     pub(crate) layers: Vec<Standing>,
@@ -70,7 +70,7 @@ impl Standing {
 /// Puts up the stack of an arm. `dir` is the private directory of this start. Nothing is left when
 /// it fails.
 pub(crate) fn raise(context: &Context<'_>, dir: &Path, ceiling: &Ceiling) -> Result<Stack, SubjectError> {
-    let mut stack = Stack { guardian: None, root: context.root.clone(), layers: Vec::new() };
+    let mut stack = Stack { supervisor: None, root: context.root.clone(), layers: Vec::new() };
     for layer in &context.layers {
         let prints = dir.join(&layer.name);
         let made = fs::create_dir(&prints);
@@ -87,8 +87,8 @@ impl Stack {
         let (layer, patience) = (task.layer, task.context.start_timeout);
         for words in &layer.up {
             let job = task.job(words, "up", patience)?;
-            let guardian = self.launch(&job, ceiling)?;
-            match wait(&job, guardian, &MonotonicClock::new())?.0 {
+            let supervisor = self.launch(&job, ceiling)?;
+            match wait(&job, supervisor, &MonotonicClock::new())?.0 {
                 CommandEnd::Exited(0) => {}
                 status => return Err(task.failed(&job, status)),
             }
@@ -96,9 +96,9 @@ impl Stack {
         let mut daemon = None;
         if let Some(words) = &layer.daemon {
             let job = task.job(words, "daemon", patience)?;
-            let guardian = self.launch(&job, ceiling)?;
-            task.await_ready(&job, guardian)?;
-            daemon = Some(guardian.started());
+            let supervisor = self.launch(&job, ceiling)?;
+            task.await_ready(&job, supervisor)?;
+            daemon = Some(supervisor.started());
         }
         if let Some(word) = &layer.root {
             self.root = PathBuf::from(task.word(word)?);
@@ -107,11 +107,11 @@ impl Stack {
         Ok(())
     }
 
-    fn launch(&mut self, job: &CommandJob<'_>, ceiling: &Ceiling) -> Result<&Guardian, SubjectError> {
-        Ok(match &mut self.guardian {
-            Some(guardian) => {
-                guard_with(job, guardian)?;
-                guardian
+    fn launch(&mut self, job: &CommandJob<'_>, ceiling: &Ceiling) -> Result<&Supervisor, SubjectError> {
+        Ok(match &mut self.supervisor {
+            Some(supervisor) => {
+                guard_with(job, supervisor)?;
+                supervisor
             }
             none => none.insert(guard_in(job, ceiling.clone())?),
         })

@@ -198,7 +198,7 @@ fn ends(stage: Stage) {
     runs_unprivileged(&stage.running.processes());
     let dir = stage.running.dir.clone().unwrap();
     assert!(dir.join("cache").exists() || stage.spec.disk_bytes.is_none());
-    let pids = stage.running.processes().into_iter().chain(stage.running.guardian_process());
+    let pids = stage.running.processes().into_iter().chain(stage.running.supervisor_process());
     let all: Vec<_> = pids.map(identity).collect();
     let report = stage.running.stop();
     assert_eq!((report.killed, report.left), (0, 0));

@@ -146,15 +146,15 @@ pub fn all_gone(all: &[Identity], within: Duration) {
     }
 }
 
-/// Cgroup directories made by this guardian.
-pub fn cgroups_of(guardian: u32) -> Vec<PathBuf> {
+/// Cgroup directories made by this supervisor.
+pub fn cgroups_of(supervisor: u32) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut rest = vec![PathBuf::from("/sys/fs/cgroup")];
     while let Some(dir) = rest.pop() {
         for entry in std::fs::read_dir(&dir).into_iter().flatten().flatten() {
             if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                 let name = entry.file_name().to_string_lossy().into_owned();
-                if name.starts_with("bakeoff-") && name.split('-').nth(2) == Some(&guardian.to_string()) {
+                if name.starts_with("bakeoff-") && name.split('-').nth(2) == Some(&supervisor.to_string()) {
                     found.push(entry.path());
                 }
                 rest.push(entry.path());

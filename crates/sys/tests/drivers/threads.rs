@@ -1,4 +1,4 @@
-//! Threads: a driver may go on on another thread, as a lane does from slice to slice.
+//! Threads: a driver may go on on another thread, as a worker does from slice to slice.
 
 use crate::stage::{Crowd, Stage, Told, accept, bytes_of, expect, has, on_a_stage, pattern, say};
 use bakeoff_sys::driver::{ConnectionOptions, LISTENER};

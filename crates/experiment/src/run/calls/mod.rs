@@ -57,7 +57,7 @@ impl<'a> CallsBench<'a> {
         progress: &mut dyn RunProgress,
     ) -> Result<Self, RunError> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
-        let _ = bakeoff_subject::guardian::adopt_orphans();
+        let _ = bakeoff_subject::supervisor::adopt_orphans();
         let mut arms = Vec::new();
         for name in run.plan.names() {
             let Some(arm) = run.plan.arm_of(&name) else { continue };

@@ -40,7 +40,7 @@ use ends::Ends;
 use hand::Check;
 use kind::{files_of, kinds};
 use place::Place;
-use slice::{Course, Turn};
+use slice::{FilesRunner, Turn};
 use std::collections::BTreeMap;
 
 /// Number of the pilot's round, which no real round has.
@@ -50,7 +50,7 @@ const TRIAL: Nanos = Nanos::from_millis(30);
 
 /// All arms' directories.
 pub(crate) struct FilesBench<'a> {
-    course: Course<'a>,
+    runner: FilesRunner<'a>,
     arms: Vec<Place>,
     /// Operations of each kind in a slice.
     counts: Vec<u64>,
@@ -79,7 +79,7 @@ impl<'a> FilesBench<'a> {
         let scratch = Scratch::create(&mut |words| progress.stage(words))?;
         let wire = Wire::make(run.plan, progress)?;
         let certificate = speaks_tls(run.plan).then(|| Certificate::create(scratch.path())).transpose()?;
-        let course = Course {
+        let runner = FilesRunner {
             ends: Ends::of(&wire, placement.generator.clone(), certificate),
             wire,
             work,
@@ -91,16 +91,16 @@ impl<'a> FilesBench<'a> {
             host: HostMeter::new(),
             interrupted: run.interrupted,
         };
-        course.drop_caches()?; // says no at once to who may not
+        runner.drop_caches()?; // says no at once to who may not
         let mut bench = Self {
-            course,
+            runner,
             arms: Vec::new(),
             counts: Vec::new(),
             reason: String::new(),
             round: PILOT_ROUND,
             scratch,
         };
-        let _ = bakeoff_subject::guardian::adopt_orphans();
+        let _ = bakeoff_subject::supervisor::adopt_orphans();
         match bench.set_up(run, progress) {
             Ok(()) => Ok(bench),
             Err(why) => {
@@ -121,12 +121,12 @@ impl<'a> FilesBench<'a> {
                 path: logs.display().to_string(),
                 why: why.to_string(),
             })?;
-            let (work, seed) = (self.course.work, run.plan.seed);
-            let place = Place::new(&name, (arm, files), (dir, logs), &self.course.ends, (work, seed))?;
+            let (work, seed) = (self.runner.work, run.plan.seed);
+            let place = Place::new(&name, (arm, files), (dir, logs), &self.runner.ends, (work, seed))?;
             // In the list before anything is set up, so that it is taken down whatever happens.
             self.arms.push(place);
             if let Some(place) = self.arms.last_mut() {
-                place.set_up(&self.course.surroundings(), progress)?;
+                place.set_up(&self.runner.surroundings(), progress)?;
                 place.demand_layer()?;
             }
         }
@@ -140,7 +140,7 @@ impl<'a> FilesBench<'a> {
         for place in &self.arms {
             let Some((device, free)) = place.room() else { continue };
             let need = needs.entry(device).or_default();
-            *need += place.store.room(&self.course.kinds, |kind| self.course.most(kind)).get();
+            *need += place.store.room(&self.runner.kinds, |kind| self.runner.most(kind)).get();
             if *need > free {
                 return Err(place.no_room(Bytes::new(*need), Bytes::new(free)));
             }
@@ -151,14 +151,14 @@ impl<'a> FilesBench<'a> {
     fn fill(&mut self, progress: &mut dyn RunProgress) -> Result<(), RunError> {
         for place in &mut self.arms {
             progress.stage(&format!("writing the files of {}", place.name));
-            place.fill(&self.course.surroundings(), self.course.denied)?;
+            place.fill(&self.runner.surroundings(), self.runner.denied)?;
         }
         Ok(())
     }
 
     /// Removes the files and takes all file systems down.
     pub(crate) fn stop(mut self, progress: &mut dyn RunProgress) -> Result<(), RunError> {
-        let around = self.course.surroundings();
+        let around = self.runner.surroundings();
         // All of them, even after errors; the first error is returned.
         let done: Vec<_> = self.arms.iter_mut().map(|place| place.take_down(&around, progress)).collect();
         done.into_iter().collect()
@@ -166,39 +166,39 @@ impl<'a> FilesBench<'a> {
 
     /// Times one kind of one arm: once with every byte compared, then as often as a trial takes.
     fn time(&mut self, arm: usize, number: usize, left: Nanos) -> Result<f64, RunError> {
-        let most = self.course.most(&self.course.kinds[number]);
-        let until = self.course.clock.now() + left;
+        let most = self.runner.most(&self.runner.kinds[number]);
+        let until = self.runner.clock.now() + left;
         let turn = Turn { number, round: PILOT_ROUND, count: 1, check: Check::Full, until };
-        let first = self.course.block(&mut self.arms, arm, turn)?.0;
+        let first = self.runner.block(&mut self.arms, arm, turn)?.0;
         self.demand_good(arm, number, &first)?;
         let count = (TRIAL.get() / first.elapsed.get().max(1)).clamp(1, most);
         if count == 1 {
             return Ok(first.elapsed.get().max(1) as f64);
         }
         let turn = Turn { count, check: Check::Start, ..turn };
-        let trial = self.course.block(&mut self.arms, arm, turn)?.0;
+        let trial = self.runner.block(&mut self.arms, arm, turn)?.0;
         self.demand_good(arm, number, &trial)?;
         Ok(trial.elapsed.get().max(1) as f64 / trial.tried.max(1) as f64)
     }
 
     /// Refuses failures in the pilot.
     fn demand_good(&self, arm: usize, number: usize, report: &Report) -> Result<(), RunError> {
-        if self.course.is_interrupted() {
+        if self.runner.is_interrupted() {
             return Err(RunError::Interrupted);
         }
         match &report.first {
-            Some(why) => Err(self.arms[arm].failed(&self.course.kinds[number].label(), why.clone())),
+            Some(why) => Err(self.arms[arm].failed(&self.runner.kinds[number].label(), why.clone())),
             None => Ok(()),
         }
     }
 
     fn try_arm(&mut self, arm: usize, limit: Nanos) -> Result<Tried, RunError> {
-        let began = self.course.clock.now();
+        let began = self.runner.clock.now();
         let turn = Turn { number: 0, round: PILOT_ROUND, count: 0, check: Check::Full, until: began + limit };
-        let (tally, _) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
-        let (counters, _) = tally.finish(self.course.cpus.len());
+        let (tally, _) = self.runner.slice(&mut self.arms, arm, &self.counts, turn)?;
+        let (counters, _) = tally.finish(self.runner.cpus.len());
         let made = counters.requests as usize;
-        if self.course.is_interrupted() {
+        if self.runner.is_interrupted() {
             return Err(RunError::Interrupted);
         }
         match counters.errors.iter().next() {
@@ -206,12 +206,12 @@ impl<'a> FilesBench<'a> {
                 Err(self.arms[arm].failed("a slice of the pilot", format!("{count} operations by {class}")))
             }
             // The time around the operations is part of the round's time as well.
-            None => Ok(Tried { wall: self.course.clock.now().since(began), ..Tried::of(&counters, made) }),
+            None => Ok(Tried { wall: self.runner.clock.now().since(began), ..Tried::of(&counters, made) }),
         }
     }
 
     fn description(&self) -> String {
-        let work = self.course.work;
+        let work = self.runner.work;
         let names: Vec<&str> = work.operations.iter().map(|operation| operation.as_str()).collect();
         let sizes = work.sizes.iter().map(|size| format!("{} files of {size}", files_of(work, *size)));
         let tree = work.tree.iter().map(|tree| {
@@ -234,13 +234,13 @@ impl Bench for FilesBench<'_> {
     }
 
     fn measure(&mut self, arm: usize, _pace: Pace, _part: Part, limit: Nanos) -> Result<Measured, RunError> {
-        let until = self.course.clock.now() + limit;
+        let until = self.runner.clock.now() + limit;
         let turn = Turn { number: 0, round: self.round, count: 0, check: Check::Start, until };
-        let (mut tally, complete) = self.course.slice(&mut self.arms, arm, &self.counts, turn)?;
+        let (mut tally, complete) = self.runner.slice(&mut self.arms, arm, &self.counts, turn)?;
         let link = tally.take_link();
-        let (mut counters, times) = tally.finish(self.course.cpus.len());
+        let (mut counters, times) = tally.finish(self.runner.cpus.len());
         counters.link =
-            self.course.wire.between(link.is_some().then(LinkReading::default), link, counters.wall_ns);
+            self.runner.wire.between(link.is_some().then(LinkReading::default), link, counters.wall_ns);
         let processes = self.arms[arm].processes();
         let usage = bakeoff_meter::process::Usage::of(&processes);
         counters.usage.rss_bytes = usage.rss().ok().map(Bytes::get);
@@ -257,8 +257,8 @@ impl Bench for FilesBench<'_> {
     }
 
     fn restart(&mut self, _start: u32) -> Result<(), RunError> {
-        let around = self.course.surroundings();
-        self.arms.iter_mut().try_for_each(|place| place.renew(&around, self.course.denied, &mut Silent))
+        let around = self.runner.surroundings();
+        self.arms.iter_mut().try_for_each(|place| place.renew(&around, self.runner.denied, &mut Silent))
     }
 
     fn proof(&self, arm: usize) -> Option<ProofRecord> {
@@ -266,24 +266,24 @@ impl Bench for FilesBench<'_> {
     }
 
     fn calibrate(&mut self, left: Nanos) -> Result<Vec<Warning>, RunError> {
-        if let Some(count) = self.course.work.slice_operations {
-            self.counts = self.course.kinds.iter().map(|kind| count.min(self.course.most(kind))).collect();
+        if let Some(count) = self.runner.work.slice_operations {
+            self.counts = self.runner.kinds.iter().map(|kind| count.min(self.runner.most(kind))).collect();
             self.reason = "as the plan says".to_owned();
             return Ok(Vec::new());
         }
-        let began = self.course.clock.now();
+        let began = self.runner.clock.now();
         let mut kinds = Vec::new();
         let mut spent = 0.0;
-        for number in 0..self.course.kinds.len() {
+        for number in 0..self.runner.kinds.len() {
             let per_operation = (0..self.arms.len())
                 .map(|arm| self.time(arm, number, left))
                 .collect::<Result<Vec<f64>, RunError>>()?;
             spent += per_operation.iter().sum::<f64>();
-            kinds.push(Timed { per_operation, most: self.course.most(&self.course.kinds[number]) });
+            kinds.push(Timed { per_operation, most: self.runner.most(&self.runner.kinds[number]) });
         }
         // Two blocks were run of each kind and arm: half of their time beside the operations.
         let trials = TRIAL.times((kinds.len() * self.arms.len()) as f64) + Nanos::new(spent as u64);
-        let passed = self.course.clock.now().since(began);
+        let passed = self.runner.clock.now().since(began);
         let around = passed.since(trials).times(0.5);
         let each = SLICE.times(RESERVE / kinds.len().max(1) as f64);
         let sizes = size::sizes(&kinds, each, around, left.since(passed));
@@ -293,7 +293,7 @@ impl Bench for FilesBench<'_> {
 
     fn take_up(&mut self, workload: &WorkloadSetup) {
         let of = |label: &str| workload.operations.iter().find(|found| found.operation == label);
-        let kinds = self.course.kinds.iter();
+        let kinds = self.runner.kinds.iter();
         self.counts = kinds.map(|kind| of(&kind.label()).map_or(1, |found| found.count)).collect();
         self.reason.clone_from(&workload.slice_reason);
     }
@@ -311,7 +311,7 @@ impl Bench for FilesBench<'_> {
     }
 
     fn workload(&self) -> WorkloadSetup {
-        let kinds = self.course.kinds.iter().zip(&self.counts);
+        let kinds = self.runner.kinds.iter().zip(&self.counts);
         WorkloadSetup {
             kind: "files".to_owned(),
             description: self.description(),
@@ -328,7 +328,7 @@ impl Bench for FilesBench<'_> {
     }
 
     fn link(&self) -> Option<LinkSetup> {
-        self.course.wire.setup()
+        self.runner.wire.setup()
     }
 
     fn subject(&self, arm: usize) -> SubjectSetup {

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Data common to all slices of a run.
-pub(super) struct Course<'a> {
+pub(super) struct FilesRunner<'a> {
     pub(super) work: &'a FilesWork,
     pub(super) kinds: Vec<Kind>,
     /// Files that must not open.
@@ -60,7 +60,7 @@ struct Quiet {
     host: Host,
 }
 
-impl Course<'_> {
+impl FilesRunner<'_> {
     pub(super) fn surroundings(&self) -> Surroundings<'_> {
         let (clock, interrupted) = (self.clock, self.interrupted);
         let watch = Watch { clock, patience: self.work.time_limit, interrupted };

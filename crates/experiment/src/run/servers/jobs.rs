@@ -50,7 +50,7 @@ impl<'a> Jobs<'a> {
         match self.work.clock {
             LoadClock::Closed { think, .. } => self.closed(slice, threads, think, check, limit),
             open => {
-                let pacers = (0..threads).map(|lane| pacer(open, self.seed, lane, threads)).collect();
+                let pacers = (0..threads).map(|worker| pacer(open, self.seed, worker, threads)).collect();
                 self.open(slice, threads, self.work.connections, pacers, check, limit)
             }
         }
@@ -161,7 +161,7 @@ impl<'a> Jobs<'a> {
             LoadClock::Closed { .. } => slice,
             _ => &in_lists(slice, self.settlers()),
         };
-        let is_ours = place.running.guardian_process().is_some();
+        let is_ours = place.running.supervisor_process().is_some();
         let job = if is_ours {
             self.closed(dealt, threads, Nanos::ZERO, BodyCheck::Start, SETTLE_WITHIN)
         } else {
@@ -304,9 +304,9 @@ fn ask(place: &mut Place, job: StationJob<'_, ListSource>) -> Result<Recording, 
 /// Random moments for the requests of a voice, by generator thread: they end when they do on the mean, so that arms of one
 /// rate have that rate exactly.
 fn arrivals(voice: &Voice, rate: PerSecond, threads: usize) -> impl Iterator<Item = Poisson> + '_ {
-    (0..threads).map(move |lane| {
-        let requests = voice.slice.len().saturating_sub(lane).div_ceil(threads.max(1));
-        Poisson::new(rate, voice.order, lane, threads).of_exactly(requests)
+    (0..threads).map(move |worker| {
+        let requests = voice.slice.len().saturating_sub(worker).div_ceil(threads.max(1));
+        Poisson::new(rate, voice.order, worker, threads).of_exactly(requests)
     })
 }
 
@@ -380,12 +380,12 @@ fn finished(place: &mut Place, mut recording: Recording) -> Result<Recording, Ru
     Ok(recording)
 }
 
-pub(super) fn pacer(clock: LoadClock, seed: u64, lane: usize, lanes: usize) -> Box<dyn Pacer> {
+pub(super) fn pacer(clock: LoadClock, seed: u64, worker: usize, workers: usize) -> Box<dyn Pacer> {
     match clock {
-        LoadClock::Constant(rate) => Box::new(Constant::new(rate, lane, lanes)),
-        LoadClock::Poisson(rate) => Box::new(Poisson::new(rate, seed, lane, lanes)),
+        LoadClock::Constant(rate) => Box::new(Constant::new(rate, worker, workers)),
+        LoadClock::Poisson(rate) => Box::new(Poisson::new(rate, seed, worker, workers)),
         LoadClock::Bursts(BurstClock { least, most, every }) => {
-            Box::new(Bursts::new(least..=most, every, seed, lane, lanes))
+            Box::new(Bursts::new(least..=most, every, seed, worker, workers))
         }
         LoadClock::Original { speed } => Box::new(Original::new(speed)),
         LoadClock::Closed { .. } => Box::new(Original::new(1.0)), // a closed loop has no pacer

@@ -122,7 +122,7 @@ impl<'a> ServerBench<'a> {
             _ => (None, Vec::new()),
         };
         trees::write(plan, &scratch, workload.as_ref(), &mut files, (&altered, &unsigned), progress)?;
-        let _ = bakeoff_subject::guardian::adopt_orphans();
+        let _ = bakeoff_subject::supervisor::adopt_orphans();
         let used = placement.generator.iter().chain(&placement.subject).copied().collect();
         let refused = violations::statuses(plan.violations.as_ref());
         let workloads = own_workloads(run, work, workload)?;
@@ -428,7 +428,7 @@ impl Bench for ServerBench<'_> {
     }
 
     fn start_time(&self) -> Option<Nanos> {
-        let starts_all = self.arms.iter().all(|place| place.running.guardian_process().is_some());
+        let starts_all = self.arms.iter().all(|place| place.running.supervisor_process().is_some());
         place::slowest_start(&self.arms).filter(|_| starts_all)
     }
 

@@ -342,7 +342,7 @@ fn ask_for(
     let threads = station.threads();
     let (sources, pace) = match load {
         Load::Open { .. } | Load::Bursts(_) => {
-            let pacers = (0..threads).map(|lane| pacer(load.clock(), seed, lane, threads)).collect();
+            let pacers = (0..threads).map(|worker| pacer(load.clock(), seed, worker, threads)).collect();
             let connections = jobs.work.connections;
             (EndlessSource::by_request(slice, threads, from), Pace::Open { pacers, connections })
         }

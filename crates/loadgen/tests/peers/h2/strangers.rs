@@ -57,7 +57,7 @@ fn lists_of(requests: Vec<Request>, robots: usize, each: usize) -> Slice {
 
 fn open(slice: &Slice, rate: f64, connections: usize) -> StationJob<'static, ListSource> {
     let rate = PerSecond::new(rate).unwrap();
-    let pacer = |lane| Box::new(Constant::new(rate, lane, THREADS)) as Box<dyn Pacer>;
+    let pacer = |worker| Box::new(Constant::new(rate, worker, THREADS)) as Box<dyn Pacer>;
     let one = Slice { lists: Arc::new(vec![slice.lists.concat()]), ..slice.clone() };
     StationJob {
         sources: one.by_request(THREADS),
@@ -99,8 +99,8 @@ fn counts_what_we_count(kind: Kind, tls: bool, more: &str) {
             let slice = mixed(kind, robots, each, &tag);
             let threads = connections.min(THREADS);
             let target = target(&server, authority.as_ref(), streams as u16);
-            let lanes = if is_open { THREADS } else { threads };
-            let mut station = crate::Station::new(target, lanes, Vec::new()).unwrap();
+            let workers = if is_open { THREADS } else { threads };
+            let mut station = crate::Station::new(target, workers, Vec::new()).unwrap();
             let job = if is_open { open(&slice, 4_000.0, connections) } else { closed(&slice, threads) };
             let recording = run(&mut station, job);
             assert_eq!(recording.counters.requests, (robots * each) as u64);

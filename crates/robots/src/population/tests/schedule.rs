@@ -1,7 +1,7 @@
 //! Due times of requests: no event moves the planned moments.
 
 use super::stage::*;
-use crate::population::{Flight, Lane, Setting};
+use crate::population::{Flight, Setting, Worker};
 use bakeoff_units::Nanos;
 
 #[test]
@@ -18,16 +18,16 @@ fn poisson_arrivals_have_their_rate_and_spread() {
 }
 
 #[test]
-fn const_gaps_are_equal_and_lanes_take_turns() {
+fn const_gaps_are_equal_and_workers_take_turns() {
     let robots = "rate = '100/s'\ninter_arrival = 'const'";
-    let dues = |lane| {
-        let setting = Setting { lane, ..setting() };
+    let dues = |worker| {
+        let setting = Setting { worker, ..setting() };
         let run = run(&mut population(POLYMIX_1, spec(robots, &lasting(1)), setting), usize::MAX, at_once);
         run.seen.iter().map(|seen| seen.flight.due.get() / 1_000_000).collect::<Vec<_>>()
     };
-    assert_eq!(dues(Lane::ONLY), (10..1000).step_by(10).collect::<Vec<_>>());
-    assert_eq!(dues(Lane::new(0, 2).unwrap()), (10..1000).step_by(20).collect::<Vec<_>>());
-    assert_eq!(dues(Lane::new(1, 2).unwrap()), (20..1000).step_by(20).collect::<Vec<_>>());
+    assert_eq!(dues(Worker::ONLY), (10..1000).step_by(10).collect::<Vec<_>>());
+    assert_eq!(dues(Worker::new(0, 2).unwrap()), (10..1000).step_by(20).collect::<Vec<_>>());
+    assert_eq!(dues(Worker::new(1, 2).unwrap()), (20..1000).step_by(20).collect::<Vec<_>>());
 }
 
 /// Uniform from 0 to twice the mean: no gap is longer, the mean is the rate's and the variance a third of its square.
@@ -143,12 +143,12 @@ fn a_phase_that_ends_early_changes_the_rate_at_once() {
 }
 
 #[test]
-fn lanes_together_are_one_population() {
+fn workers_together_are_one_population() {
     let robots = "rate = '200/s'\nrecurrence = '50%'";
     let mut names = std::collections::HashSet::new();
     let mut all = 0;
     for index in 0..2 {
-        let setting = Setting { lane: Lane::new(index, 2).unwrap(), ..setting() };
+        let setting = Setting { worker: Worker::new(index, 2).unwrap(), ..setting() };
         let mut population = population(POLYMIX_1, spec(robots, &lasting(100)), setting);
         let run = run(&mut population, usize::MAX, at_once);
         all += run.seen.len();

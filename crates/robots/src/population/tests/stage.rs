@@ -3,7 +3,7 @@
 
 use crate::judge::RequestKind;
 use crate::phases::FillGate;
-use crate::population::{Flight, FlightEnd, Lane, Page, Population, Setting, TargetForm};
+use crate::population::{Flight, FlightEnd, Page, Population, Setting, TargetForm, Worker};
 use crate::spec::Spec;
 use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_units::Nanos;
@@ -76,7 +76,7 @@ pub(super) fn setting() -> Setting {
         world: 0xB0B,
         seed: 20_261_122,
         start_unix: START_UNIX,
-        lane: Lane::ONLY,
+        worker: Worker::ONLY,
         form: TargetForm::Origin,
         gate: FillGate::new(),
     }

@@ -1,7 +1,7 @@
-//! Protocol between bakeoff and a guardian: one JSON object a line, over a socket pair.
+//! Protocol between bakeoff and a supervisor: one JSON object a line, over a socket pair.
 //!
 //! bakeoff sends a `Launch`, another one when the started process has ended or a `Kill` was answered, any number of
-//! `Reaped`, at most one `Stop`. The guardian sends `Started` or `Failed`, `Exited` whenever the started process ends,
+//! `Reaped`, at most one `Stop`. The supervisor sends `Started` or `Failed`, `Exited` whenever the started process ends,
 //! an answer to each question, and `Ended` last.
 
 use crate::cgroup::{Ceiling, Groups};
@@ -38,9 +38,9 @@ pub(crate) struct Plan {
     pub(crate) cpu: CpuChoice,
     /// The most that it may use.
     pub(crate) ceiling: Ceiling,
-    /// Set by the first start: whether all below the guardian have a mount namespace to themselves.
+    /// Set by the first start: whether all below the supervisor have a mount namespace to themselves.
     pub(crate) own_mounts: bool,
-    /// Whether standard input and output are the guardian's own standard output, a socket that bakeoff speaks over.
+    /// Whether standard input and output are the supervisor's own standard output, a socket that bakeoff speaks over.
     pub(crate) speaks: bool,
     /// Time that the subject may take to end when asked.
     pub(crate) grace_ms: u64,

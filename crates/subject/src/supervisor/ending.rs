@@ -24,10 +24,10 @@ pub(crate) fn end_below_self(grace: Nanos, groups: &Groups) -> Ended {
     end(grace, direct, || alive(own, &groups.members()))
 }
 
-/// Kills every process that the dead guardian `guardian` has left: those still in its session or in `groups`, those
+/// Kills every process that the dead supervisor `supervisor` has left: those still in its session or in `groups`, those
 /// that carry its mark and have become children of this process, and all below those.
-pub(crate) fn kill_left_by(guardian: u32, mark: &str, groups: &Groups) -> Ended {
-    let ended = end(Nanos::ZERO, |_| true, || left_by(guardian, mark, groups));
+pub(crate) fn kill_left_by(supervisor: u32, mark: &str, groups: &Groups) -> Ended {
+    let ended = end(Nanos::ZERO, |_| true, || left_by(supervisor, mark, groups));
     groups.remove();
     ended
 }
@@ -74,16 +74,16 @@ fn alive(root: u32, members: &[u32]) -> Vec<Stat> {
     all
 }
 
-fn left_by(guardian: u32, mark: &str, groups: &Groups) -> Vec<Stat> {
+fn left_by(supervisor: u32, mark: &str, groups: &Groups) -> Vec<Stat> {
     let own = std::process::id();
     let members = groups.members();
     let all = process::scan().unwrap_or_default();
     let ours = |stat: &Stat| {
-        stat.session == guardian
+        stat.session == supervisor
             || members.contains(&stat.pid)
             || (stat.parent == own && carries(stat.pid, mark))
     };
-    let roots: Vec<Stat> = all.into_iter().filter(|stat| ours(stat) && stat.pid != guardian).collect();
+    let roots: Vec<Stat> = all.into_iter().filter(|stat| ours(stat) && stat.pid != supervisor).collect();
     let mut found = Vec::new();
     for root in roots {
         let reaped =

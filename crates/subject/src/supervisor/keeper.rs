@@ -1,4 +1,4 @@
-//! The guardian process: one thread, asleep until bakeoff speaks, a child ends, or bakeoff is gone.
+//! The supervisor process: one thread, asleep until bakeoff speaks, a child ends, or bakeoff is gone.
 
 use super::NO_LINK;
 use super::ending::{self, Ended};
@@ -40,12 +40,12 @@ pub(super) fn run() -> io::Result<()> {
     said
 }
 
-/// Reasons why the guardian stops listening.
+/// Reasons why the supervisor stops listening.
 #[derive(PartialEq, Eq)]
 enum Farewell {
     /// bakeoff asked, and waits for the answer.
     Asked,
-    /// bakeoff is gone, or the guardian got SIGTERM.
+    /// bakeoff is gone, or the supervisor got SIGTERM.
     Alone,
 }
 

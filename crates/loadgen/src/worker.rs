@@ -1,4 +1,4 @@
-//! Lane: one thread's share of the load, and its state from job to job.
+//! Worker: one thread's share of the load, and its state from job to job.
 //!
 //! Measuring side. The loop itself is [`crate::turn`].
 
@@ -22,7 +22,7 @@ use std::io;
 use std::sync::atomic::AtomicBool;
 
 /// One thread's share of a job.
-pub(crate) struct LaneJob<'a, S> {
+pub(crate) struct WorkerJob<'a, S> {
     pub(crate) source: S,
     pub(crate) plan: Plan,
     pub(crate) start: Nanos,
@@ -35,13 +35,13 @@ pub(crate) struct LaneJob<'a, S> {
     pub(crate) engine: Engine,
 }
 
-/// The state of a lane that stays from job to job: connections stay open between slices.
-pub(crate) struct Lane {
+/// The state of a worker that stays from job to job: connections stay open between slices.
+pub(crate) struct Worker {
     pub(crate) driver: Driver,
     /// By slot.
     pub(crate) connections: Vec<Option<Connection>>,
     pub(crate) clock: MonotonicClock,
-    /// Its number, and the number of lanes.
+    /// Its number, and the number of workers.
     pub(crate) place: (usize, usize),
     /// Connections opened so far.
     pub(crate) opened: u64,
@@ -60,8 +60,8 @@ pub(crate) struct Memory {
     pub(crate) words: Vec<RequestText>,
 }
 
-/// The report of a lane on a job.
-pub(crate) struct LaneReport {
+/// The report of a worker on a job.
+pub(crate) struct WorkerReport {
     pub(crate) recorder: Recorder,
     pub(crate) last_reply: Nanos,
     pub(crate) gave_up: bool,
@@ -74,7 +74,7 @@ pub(crate) struct LaneReport {
     pub(crate) profile: Option<Profile>,
 }
 
-impl Lane {
+impl Worker {
     pub(crate) fn new(
         driver: Driver,
         clock: MonotonicClock,
@@ -106,8 +106,8 @@ impl Lane {
     pub(crate) fn run<S: Source + RequestListener>(
         &mut self,
         target: &Target,
-        job: LaneJob<'_, S>,
-    ) -> io::Result<(LaneReport, S)> {
+        job: WorkerJob<'_, S>,
+    ) -> io::Result<(WorkerReport, S)> {
         let before = self.driver.system_calls();
         let manner = Manner {
             target,

@@ -1,4 +1,4 @@
-//! One direction of a line: frames are lost or leave later. Pure; the moments are the caller's.
+//! One direction of an emulator: frames are lost or leave later. Pure; the moments are the caller's.
 
 use super::protocol;
 use bakeoff_content::SplitMix64;

@@ -1,6 +1,6 @@
-//! Protocol between bakeoff and the line: one JSON object a line, over a socket pair.
+//! Protocol between bakeoff and the emulator: one JSON object a line, over a socket pair.
 //!
-//! bakeoff: `Open` first, then any number of `Hinder` and `Record`. The line answers each once.
+//! bakeoff: `Open` first, then any number of `Hinder` and `Record`. The emulator answers each once.
 
 use bakeoff_meter::Histogram;
 use bakeoff_units::Nanos;
@@ -33,7 +33,7 @@ pub(crate) struct Way {
 pub(super) enum Answer {
     /// The devices are there.
     Opened { goes_first: bool },
-    /// Nothing is made, and the line ends.
+    /// Nothing is made, and the emulator ends.
     Failed { doing: String, error: String },
     /// Delay and loss are set.
     Hindered,
@@ -41,9 +41,9 @@ pub(super) enum Answer {
     Record { delays: String, packets: u64, lost: u64, refused: u64, cpu_ns: u64 },
 }
 
-/// Record of the line.
+/// Record of the emulator.
 #[derive(Clone, Debug, Default)]
-pub struct LineRecord {
+pub struct EmulatorRecord {
     /// From read to written, of every frame that was delivered.
     pub delays: Histogram,
     /// Frames that came, both ways.
@@ -52,12 +52,12 @@ pub struct LineRecord {
     pub lost: u64,
     /// Of them not taken by the other end.
     pub refused: u64,
-    /// CPU that the line used. Receiving a frame is done in its writing of it, so TCP's work on
+    /// CPU that the emulator used. Receiving a frame is done in its writing of it, so TCP's work on
     /// both sides is in here.
     pub cpu: Nanos,
 }
 
-impl LineRecord {
+impl EmulatorRecord {
     /// Adds a later record.
     pub(crate) fn add(&mut self, later: &Self) {
         self.delays.merge(&later.delays);

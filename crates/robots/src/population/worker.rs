@@ -2,12 +2,12 @@
 
 /// One of several threads that share a population: it makes its own objects, at its share of the rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Lane {
+pub struct Worker {
     index: u32,
     count: u32,
 }
 
-impl Lane {
+impl Worker {
     /// The only one.
     pub const ONLY: Self = Self { index: 0, count: 1 };
 
@@ -21,7 +21,7 @@ impl Lane {
         self.index
     }
 
-    /// Number of lanes.
+    /// Number of workers.
     pub const fn count(self) -> u32 {
         self.count
     }
@@ -33,7 +33,7 @@ impl Lane {
         if part == 0 && of > 0 { 1 } else { part }
     }
 
-    /// The number of its `ordinal`-th object (from 1) among those of all lanes: no two have the same.
+    /// The number of its `ordinal`-th object (from 1) among those of all workers: no two have the same.
     pub const fn number(self, ordinal: u64) -> u64 {
         (ordinal - 1) * self.count as u64 + self.index as u64 + 1
     }

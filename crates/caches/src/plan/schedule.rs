@@ -98,7 +98,7 @@ pub enum PeakSource {
 const BEST_EFFORT: &str = "best effort";
 
 /// `changed`: a flag's value in place of the rate.
-pub(super) fn course(
+pub(super) fn schedule(
     reader: &Reader<'_>,
     section: &BakeoffSection,
     scale: TimeScale,

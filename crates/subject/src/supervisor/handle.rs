@@ -1,4 +1,4 @@
-//! bakeoff's handle of a guardian: starts it, sends it orders, receives exits, ends it.
+//! bakeoff's handle of a supervisor: starts it, sends it orders, receives exits, ends it.
 
 use super::protocol::{Fault, Order, Plan, Report};
 use super::{NO_LINK, ending};
@@ -18,12 +18,12 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
-/// Time that a guardian may take to answer: it has nothing else to do, but the machine may.
+/// Time that a supervisor may take to answer: it has nothing else to do, but the machine may.
 const PATIENCE: Nanos = Nanos::from_secs(10);
 
-/// One subject's guardian.
+/// One subject's supervisor.
 #[derive(Debug)]
-pub(crate) struct Guardian {
+pub(crate) struct Supervisor {
     process: Child,
     channel: Mutex<Channel>,
     mark: String,
@@ -39,13 +39,13 @@ pub(crate) struct Guardian {
 /// Reasons why nothing was started.
 #[derive(Debug)]
 pub(crate) enum LaunchError {
-    /// The guardian itself could not be started, or died.
-    Guardian(io::Error),
+    /// The supervisor itself could not be started, or died.
+    Supervisor(io::Error),
     /// The program is not there.
     NotFound,
     /// A limit cannot be set: the sentence for the user.
     Limits(String),
-    /// Any other error in the guardian.
+    /// Any other error in the supervisor.
     Failed { doing: String, error: String },
 }
 
@@ -57,7 +57,7 @@ pub(crate) struct Exit {
     pub(crate) elapsed: Nanos,
 }
 
-/// The subject and its guardian are gone.
+/// The subject and its supervisor are gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Farewell {
     pub(crate) used: ResourceUsage,
@@ -66,15 +66,15 @@ pub(crate) struct Farewell {
     pub(crate) left: usize,
 }
 
-impl Guardian {
-    /// Starts a guardian with `command` and lets it start what `plan` says.
+impl Supervisor {
+    /// Starts a supervisor with `command` and lets it start what `plan` says.
     pub(crate) fn launch(command: &[OsString], plan: Plan) -> Result<Self, LaunchError> {
-        process::become_subreaper().map_err(LaunchError::Guardian)?;
+        process::become_subreaper().map_err(LaunchError::Supervisor)?;
         let grace = Nanos::from_millis(plan.grace_ms);
-        let (process, channel, voice) = start(command, &plan).map_err(LaunchError::Guardian)?;
+        let (process, channel, voice) = start(command, &plan).map_err(LaunchError::Supervisor)?;
         let began = process::stat(process.id()).map_or(0, |stat| stat.start_ticks);
-        let mark = format!("BAKEOFF_GUARDIAN={}-{began}", process.id());
-        let mut guardian = Self {
+        let mark = format!("BAKEOFF_SUPERVISOR={}-{began}", process.id());
+        let mut supervisor = Self {
             process,
             channel: Mutex::new(channel),
             mark,
@@ -85,8 +85,8 @@ impl Guardian {
             voice,
             ended: false,
         };
-        guardian.launch_next(plan)?;
-        Ok(guardian)
+        supervisor.launch_next(plan)?;
+        Ok(supervisor)
     }
 
     /// Starts another program, when the one started before has ended. Processes that it left behind stay.
@@ -96,14 +96,14 @@ impl Guardian {
         Ok(())
     }
 
-    /// The same for a guardian that others read from meanwhile: the new process joins the groups of the one started
+    /// The same for a supervisor that others read from meanwhile: the new process joins the groups of the one started
     /// first.
     pub(crate) fn launch_again(&self, mut plan: Plan) -> Result<Groups, LaunchError> {
         if let Some((name, value)) = self.mark.split_once('=') {
             plan.env.push((name.to_owned(), value.to_owned()));
         }
         self.channel().exit = None;
-        match self.ask(&Order::Launch(Box::new(plan))).map_err(LaunchError::Guardian)? {
+        match self.ask(&Order::Launch(Box::new(plan))).map_err(LaunchError::Supervisor)? {
             Report::Started { pid, groups } => {
                 self.started.store(pid, Ordering::Relaxed);
                 Ok(groups)
@@ -113,7 +113,7 @@ impl Guardian {
                 Fault::Limits => LaunchError::Limits(error),
                 Fault::Other => LaunchError::Failed { doing, error },
             }),
-            other => Err(LaunchError::Guardian(unexpected(&other))),
+            other => Err(LaunchError::Supervisor(unexpected(&other))),
         }
     }
 
@@ -137,7 +137,7 @@ impl Guardian {
         &self.groups
     }
 
-    /// The exit of the started process, if it has ended. Waits at most `patience`. An error: the guardian is gone.
+    /// The exit of the started process, if it has ended. Waits at most `patience`. An error: the supervisor is gone.
     pub(crate) fn exit(&self, patience: Nanos) -> io::Result<Option<Exit>> {
         let mut channel = self.channel();
         if channel.exit.is_none()
@@ -166,7 +166,7 @@ impl Guardian {
         }
     }
 
-    /// Ends the subject and the guardian. If the guardian was killed, does here what it would have done.
+    /// Ends the subject and the supervisor. If the supervisor was killed, does here what it would have done.
     pub(crate) fn end(&mut self) -> Farewell {
         if std::mem::replace(&mut self.ended, true) {
             return Farewell::default();
@@ -204,7 +204,7 @@ impl Guardian {
     }
 }
 
-impl Drop for Guardian {
+impl Drop for Supervisor {
     fn drop(&mut self) {
         self.end();
     }
@@ -212,12 +212,12 @@ impl Drop for Guardian {
 
 fn start(command: &[OsString], plan: &Plan) -> io::Result<(Child, Channel, Option<UnixStream>)> {
     let Some((program, words)) = command.split_first() else {
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty guardian command"));
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "an empty supervisor command"));
     };
     let (ours, theirs) = UnixStream::pair()?;
     let mut log = OpenOptions::new();
     log.create(true).append(true).custom_flags(NO_LINK);
-    let log = log.open(plan.dir.join("guardian.log"))?;
+    let log = log.open(plan.dir.join("supervisor.log"))?;
     let (voice, stdout) = if plan.speaks {
         let (ours, theirs) = UnixStream::pair()?;
         (Some(ours), Stdio::from(OwnedFd::from(theirs)))
@@ -292,5 +292,5 @@ impl Channel {
 }
 
 fn unexpected(report: &Report) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the guardian answered {report:?}"))
+    io::Error::new(io::ErrorKind::InvalidData, format!("the supervisor answered {report:?}"))
 }

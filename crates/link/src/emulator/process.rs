@@ -1,4 +1,4 @@
-//! The line process: one thread, asleep until a frame comes, one is due, or bakeoff sends an order.
+//! The emulator process: one thread, asleep until a frame comes, one is due, or bakeoff sends an order.
 
 use super::protocol::{Answer, Order};
 use super::way::{Tally, Way};
@@ -116,7 +116,7 @@ impl Process {
                 }
                 Order::Record => self.record(),
                 Order::Open { .. } => {
-                    Answer::Failed { doing: "opening".into(), error: "the line is open".into() }
+                    Answer::Failed { doing: "opening".into(), error: "the emulator is open".into() }
                 }
             };
             self.control.say(&answer)?;

@@ -27,7 +27,7 @@ fn nothing_is_left_when_bakeoff_is_killed() {
         .spawn()
         .unwrap();
     let mut all: Vec<Identity> = Vec::new();
-    let mut guardians = Vec::new();
+    let mut supervisors = Vec::new();
     for line in BufReader::new(bakeoff.stdout.take().unwrap()).lines() {
         let line = line.unwrap();
         let mut words = line.split(' ');
@@ -36,40 +36,40 @@ fn nothing_is_left_when_bakeoff_is_killed() {
             break;
         }
         let pids: Vec<u32> = words.map(|pid| pid.parse().unwrap()).collect();
-        // The guardian, and: master and worker; parent and child; server, sleep, deaf shell.
+        // The supervisor, and: master and worker; parent and child; server, sleep, deaf shell.
         let least = if arm == "command" { 4 } else { 3 };
         assert!(pids.len() >= least, "{line}");
-        guardians.push(pids[0]);
+        supervisors.push(pids[0]);
         all.extend(pids.into_iter().map(identity));
     }
-    assert_eq!(guardians.len(), 3, "it died before all were ready");
-    for &guardian in &guardians {
-        all.extend(process::descendants(guardian).unwrap().iter().map(|stat| (stat.pid, stat.start_ticks)));
+    assert_eq!(supervisors.len(), 3, "it died before all were ready");
+    for &supervisor in &supervisors {
+        all.extend(process::descendants(supervisor).unwrap().iter().map(|stat| (stat.pid, stat.start_ticks)));
     }
     assert_eq!(living(&all).len(), all.len(), "all are there before");
     bakeoff.kill().unwrap();
     bakeoff.wait().unwrap();
     all_gone(&all, PATIENCE);
-    for guardian in guardians {
-        assert!(cgroups_of(guardian).is_empty());
+    for supervisor in supervisors {
+        assert!(cgroups_of(supervisor).is_empty());
     }
 }
 
 #[test]
-fn nothing_is_left_when_the_guardian_is_killed() {
+fn nothing_is_left_when_the_supervisor_is_killed() {
     let yard = Yard::new();
     let script = format!("(setsid sleep 1000 &); sleep 1000 & exec {} http {{port}}", play().display());
     let running = yard.start(&command(&["sh", "-c", &script])).unwrap();
-    let guardian = running.guardian_process().unwrap();
+    let supervisor = running.supervisor_process().unwrap();
     let all: Vec<_> = running.processes().into_iter().map(identity).collect();
     assert_eq!(all.len(), 3);
-    let (pid, start) = identity(guardian);
+    let (pid, start) = identity(supervisor);
     process::send(pid, start, Signal::Kill).unwrap();
     all_gone(&[(pid, start)], PATIENCE);
-    assert!(running.alive().unwrap_err().to_string().contains("guardian process failed"));
+    assert!(running.alive().unwrap_err().to_string().contains("supervisor process failed"));
     running.stop();
     all_gone(&all, Duration::ZERO);
-    assert!(cgroups_of(guardian).is_empty());
+    assert!(cgroups_of(supervisor).is_empty());
 }
 
 #[test]
@@ -80,12 +80,12 @@ fn a_deaf_subject_is_killed_after_the_grace() {
     let script = format!("trap '' TERM; {} http {{port}}; while :; do sleep 1; done", play().display());
     let running = bakeoff_subject::start(&command(&["sh", "-c", &script]), &context).unwrap();
     let all: Vec<_> = running.processes().into_iter().map(identity).collect();
-    let guardian = running.guardian_process().unwrap();
+    let supervisor = running.supervisor_process().unwrap();
     let report = running.stop();
     assert!(report.killed >= 1, "{report:?}");
     assert_eq!(report.left, 0);
     all_gone(&all, Duration::ZERO);
-    assert!(cgroups_of(guardian).is_empty());
+    assert!(cgroups_of(supervisor).is_empty());
 }
 
 #[test]
