@@ -16,16 +16,16 @@ mod kernel;
 mod operation;
 mod partner;
 mod programs;
+mod protocol;
 mod rpc;
 mod run;
-mod said;
 mod station;
 
 pub use clock::CallClock;
 pub use failure::OperationFailure;
 pub use operation::CallOperation;
+pub use protocol::{CallReply, CallRequest};
 pub use run::run;
-pub use said::{CallReply, CallRequest};
 pub use station::{BatchCost, Instance, Peers};
 
 use std::io;

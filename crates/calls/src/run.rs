@@ -4,7 +4,7 @@
 
 use crate::arguments::Arguments;
 use crate::failure::Done;
-use crate::said::{CallReply, CallRequest};
+use crate::protocol::{CallReply, CallRequest};
 use crate::station::{BatchCost, Ground, Station, batch};
 use crate::{CallClock, CallOperation, CallsError};
 use std::collections::BTreeMap;

@@ -26,12 +26,12 @@ pub(crate) struct Barrier {
 struct Gathering {
     plan: u64,
     /// By number.
-    seats: Vec<Option<Seat>>,
+    seats: Vec<Option<WaitingPart>>,
 }
 
 /// A part that waits.
 #[derive(Clone, Copy, Debug)]
-struct Seat {
+struct WaitingPart {
     who: u64,
     heard: Nanos,
 }
@@ -102,7 +102,7 @@ impl Barrier {
 impl Gathering {
     /// Removes silent parts; returns how many are still there.
     fn forget_the_silent(&mut self, now: Nanos) -> usize {
-        let is_silent = |seat: &mut Seat| now.since(seat.heard) > SILENCE;
+        let is_silent = |seat: &mut WaitingPart| now.since(seat.heard) > SILENCE;
         self.seats.iter_mut().for_each(|seat| _ = seat.take_if(is_silent));
         self.seats.iter().flatten().count()
     }
@@ -118,7 +118,7 @@ impl Gathering {
         if seat.is_some_and(|seat| seat.who != word.who) {
             return Err(PartRefusal::Taken);
         }
-        *seat = Some(Seat { who: word.who, heard: now });
+        *seat = Some(WaitingPart { who: word.who, heard: now });
         Ok(())
     }
 

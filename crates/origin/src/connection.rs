@@ -3,7 +3,7 @@
 //! Hot, reads untrusted input. Owns the stack of protocols on it, and its end.
 
 use crate::ending::Ending;
-use crate::http1::{Course, Http1, Received};
+use crate::http1::{Http1, NextStep, Received};
 use crate::http2::Http2;
 use crate::outgoing::Account;
 use crate::tls::Session;
@@ -97,7 +97,7 @@ impl Connection {
         let course = match (self.failed, &mut self.talk) {
             (Some(why), _) => {
                 workspace.out.clear(); // a reply that was begun
-                Course::Last(Some(why))
+                NextStep::Last(Some(why))
             }
             (None, Talk::Http1(http1)) => http1.fill(most, self.peer_done, workspace),
             (None, Talk::Http2(http2)) => http2.fill(self.peer_done, &mut workspace.out),
@@ -111,8 +111,8 @@ impl Connection {
             return Next::Send;
         }
         match course {
-            Course::Open => Next::Wait,
-            Course::Last(why) => Next::Finish { why, unread: !self.peer_done && self.has_unread() },
+            NextStep::Open => Next::Wait,
+            NextStep::Last(why) => Next::Finish { why, unread: !self.peer_done && self.has_unread() },
         }
     }
 
@@ -161,7 +161,7 @@ impl Connection {
 
     /// Over TLS: encrypts the contents of the workspace, with a goodbye behind the last. Returns the reason if that
     /// fails.
-    fn seal(&mut self, course: Course, workspace: &mut Workspace) -> Option<Ending> {
+    fn seal(&mut self, course: NextStep, workspace: &mut Workspace) -> Option<Ending> {
         let tls = self.tls.as_mut()?;
         workspace.sealed.clear();
         tls.take_output(&mut workspace.sealed);
@@ -171,7 +171,7 @@ impl Connection {
                 return Some(why);
             }
         }
-        if course != Course::Open && !self.said_goodbye {
+        if course != NextStep::Open && !self.said_goodbye {
             self.said_goodbye = true;
             tls.say_goodbye(&mut workspace.sealed);
         }

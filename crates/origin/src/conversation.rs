@@ -1,9 +1,9 @@
 //! Client connection without a socket and without a thread: for benches and fuzzing.
 
-use crate::burner::Costs;
 use crate::connection::{Connection, Next};
+use crate::counters::Counters;
 use crate::site::Site;
-use crate::tally::Counters;
+use crate::synthetic_load::Costs;
 use crate::workspace::Workspace;
 use crate::world::{OfAll, World, WorldWorkspace};
 use bakeoff_content::Catalogue;

@@ -7,9 +7,9 @@
 use crate::coded::Coded;
 use crate::ending::Ending;
 use crate::head::{Going, refuse};
-use crate::site::{Answer, Asked, Piece};
+use crate::site::{Answer, Piece, SiteRequest};
 use crate::unread::Unread;
-use crate::waiting::Seat;
+use crate::waiting::WaitingReply;
 use crate::workspace::Workspace;
 use crate::world::{Content, Request};
 use bakeoff_units::Nanos;
@@ -27,7 +27,7 @@ const KEPT_BYTES: usize = 4096;
 
 /// The further course of a conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
+pub(crate) enum NextStep {
     /// It goes on.
     Open,
     /// The bytes to be sent now are the last; with the reason, if it is not the client's wish.
@@ -95,7 +95,7 @@ struct Waits {
     going: Going,
     due: Nanos,
     /// `None` where it waits for the body alone.
-    seat: Option<Seat>,
+    seat: Option<WaitingReply>,
 }
 
 impl Http1 {
@@ -158,7 +158,7 @@ impl Http1 {
     }
 
     /// Puts the bytes that can be sent now in the workspace, bodies in pieces of at most `most` bytes.
-    pub(crate) fn fill(&mut self, most: usize, peer_done: bool, workspace: &mut Workspace) -> Course {
+    pub(crate) fn fill(&mut self, most: usize, peer_done: bool, workspace: &mut Workspace) -> NextStep {
         while !self.over && !workspace.out.is_full() {
             let is_whole = match &mut self.reply {
                 Reply::Goes(piece) => {
@@ -184,7 +184,7 @@ impl Http1 {
                 }
             }
         }
-        if self.over { Course::Last(self.why) } else { Course::Open }
+        if self.over { NextStep::Last(self.why) } else { NextStep::Open }
     }
 
     /// When the reply that waits is due; `None` where none waits, or where its request is not complete.
@@ -331,7 +331,7 @@ impl Http1 {
             }
             return self.think(of_world, going, workspace);
         }
-        let answer = workspace.answer(&Asked {
+        let answer = workspace.answer(&SiteRequest {
             method: request.method,
             target: request.target,
             if_modified_since: request.if_modified_since,

@@ -4,9 +4,9 @@
 
 use crate::ending::Ending;
 use crate::head::push_range;
-use crate::http1::Course;
+use crate::http1::NextStep;
 use crate::outgoing::Outgoing;
-use crate::site::{Answer, Asked, Piece};
+use crate::site::{Answer, Piece, SiteRequest};
 use crate::workspace::Workspace;
 use bakeoff_content::LAST_MODIFIED;
 use bakeoff_wire::digits::push_decimal;
@@ -53,7 +53,7 @@ impl Http2 {
             let used = match self.wire.step(bytes) {
                 Ok(ServerStep::More) => return,
                 Ok(ServerStep::Request { used, stream, head, .. }) => {
-                    let answer = workspace.answer(&Asked {
+                    let answer = workspace.answer(&SiteRequest {
                         method: head.method,
                         target: head.path,
                         if_modified_since: head.if_modified_since,
@@ -81,7 +81,7 @@ impl Http2 {
     }
 
     /// Puts the bytes that can be sent now in the workspace.
-    pub(crate) fn fill(&mut self, peer_done: bool, out: &mut Outgoing) -> Course {
+    pub(crate) fn fill(&mut self, peer_done: bool, out: &mut Outgoing) -> NextStep {
         for stream in self.wire.unblocked() {
             if let Some(at) = self.blocked.iter().position(|reply| reply.stream == stream) {
                 self.ready.push_back(self.blocked.swap_remove(at));
@@ -100,10 +100,10 @@ impl Http2 {
             }
         }
         match self.failure {
-            Some(error) => Course::Last(Some(Ending::Http2(error))),
+            Some(error) => NextStep::Last(Some(Ending::Http2(error))),
             // A client that has ended its half opens no window any more.
-            None if peer_done && self.ready.is_empty() => Course::Last(None),
-            None => Course::Open,
+            None if peer_done && self.ready.is_empty() => NextStep::Last(None),
+            None => NextStep::Open,
         }
     }
 

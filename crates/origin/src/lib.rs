@@ -12,12 +12,12 @@
 #![forbid(unsafe_code)]
 
 mod barrier;
-mod burner;
 mod busy;
 mod certificate;
 mod coded;
 mod connection;
 mod conversation;
+mod counters;
 mod ending;
 mod head;
 mod http1;
@@ -26,7 +26,7 @@ mod outgoing;
 mod range;
 mod server;
 mod site;
-mod tally;
+mod synthetic_load;
 mod timers;
 mod tls;
 mod unread;
@@ -35,10 +35,10 @@ mod worker;
 mod workspace;
 mod world;
 
-pub use burner::{Costs, Turn};
 pub use busy::Busy;
 pub use conversation::Conversation;
+pub use counters::OriginCounters;
 pub use head::ForCaches;
 pub use server::{Origin, OriginError, OriginOptions};
-pub use tally::OriginCounters;
+pub use synthetic_load::{Costs, Turn};
 pub use world::{World, WorldError};

@@ -1,16 +1,16 @@
 //! Server: listening sockets, threads, and planted costs.
 
 use crate::barrier::Barrier;
-use crate::burner::{Burner, Costs, Turn};
 use crate::busy::Busy;
 use crate::certificate::server_config;
+use crate::counters::{Counters, Everyone, OriginCounters, sum};
 use crate::head::{ForCaches, Heads};
 use crate::site::Site;
-use crate::tally::{Counters, Everyone, OriginCounters, sum};
+use crate::synthetic_load::{Costs, SyntheticLoad, Turn};
 use crate::waiting::Waiting;
-use crate::worker::{Wanted, Worker};
+use crate::worker::{ConnectionSettings, Worker};
 use crate::workspace::Workspace;
-use crate::world::{Asked, OfAll, World, WorldWorkspace};
+use crate::world::{LatestStamps, OfAll, World, WorldWorkspace};
 use bakeoff_content::Catalogue;
 use bakeoff_sys::driver::Driver;
 use bakeoff_sys::net;
@@ -107,11 +107,11 @@ impl Origin {
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
         let waiting = Arc::new(Waiting::default());
         let barrier = Arc::<Mutex<Barrier>>::default();
-        let asked = Arc::<Asked>::default();
+        let asked = Arc::<LatestStamps>::default();
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         let turn = options.burn.is_any().then(Turn::measure);
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
-            let burners = options.burn.map(|each| Some(Burner::new(each?, turn?)));
+            let burners = options.burn.map(|each| Some(SyntheticLoad::new(each?, turn?)));
             let workspace = Workspace::new(site.clone(), counters.clone(), burners);
             let heads = |caches| Heads::for_caches(caches, index, threads.len());
             let workspace = workspace.with_heads(options.for_caches.map_or_else(Heads::new, heads));
@@ -124,8 +124,12 @@ impl Origin {
             let of_thread = |world| WorldWorkspace::new(world, of_all, index as u64);
             let workspace = workspace.with_world(world.clone().map(of_thread));
             let driver = Driver::new(MonotonicClock::new())?;
-            let worker =
-                Worker::new(driver, listener, workspace, Wanted { tls: tls.clone(), http2, idle_timeout })?;
+            let worker = Worker::new(
+                driver,
+                listener,
+                workspace,
+                ConnectionSettings { tls: tls.clone(), http2, idle_timeout },
+            )?;
             thread::Builder::new().name(format!("origin-{index}")).spawn(move || worker.serve())?;
         }
         Ok(Self { address, tls: tls.is_some(), threads, waiting, turn })

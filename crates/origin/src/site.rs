@@ -10,7 +10,7 @@ use bakeoff_wire::http1::{ServerMethod, parse_http_date};
 
 /// A request.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct SiteRequest<'a> {
     pub(crate) method: ServerMethod,
     pub(crate) target: &'a [u8],
     pub(crate) if_modified_since: Option<&'a [u8]>,
@@ -81,7 +81,7 @@ impl Site {
     }
 
     /// The answer to a request. `scratch` is memory for decoded paths, used again and again.
-    pub(crate) fn answer(&self, asked: &Asked<'_>, scratch: &mut Vec<u8>) -> Answer {
+    pub(crate) fn answer(&self, asked: &SiteRequest<'_>, scratch: &mut Vec<u8>) -> Answer {
         if !matches!(asked.method, ServerMethod::Get | ServerMethod::Head) {
             return Answer::NotAllowed;
         }
@@ -155,7 +155,7 @@ mod tests {
     fn a_range_of_the_body_is_a_part_and_any_other_the_whole() {
         let site = Site::new(Catalogue::default());
         let answer = |range: &'static str| {
-            let asked = Asked {
+            let asked = SiteRequest {
                 method: ServerMethod::Get,
                 target: b"/bytes/100",
                 if_modified_since: None,

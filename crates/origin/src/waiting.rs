@@ -21,9 +21,9 @@ impl Waiting {
 
 /// A reply that waits; it is counted as long as this is held.
 #[derive(Debug)]
-pub(crate) struct Seat(Arc<Waiting>);
+pub(crate) struct WaitingReply(Arc<Waiting>);
 
-impl Seat {
+impl WaitingReply {
     pub(crate) fn take(waiting: &Arc<Waiting>) -> Self {
         let now = waiting.now.fetch_add(1, Relaxed) + 1;
         waiting.at_most.fetch_max(now, Relaxed);
@@ -31,7 +31,7 @@ impl Seat {
     }
 }
 
-impl Drop for Seat {
+impl Drop for WaitingReply {
     fn drop(&mut self) {
         self.0.now.fetch_sub(1, Relaxed);
     }
@@ -44,9 +44,9 @@ mod tests {
     #[test]
     fn the_most_at_once_stays_when_they_are_gone() {
         let waiting = Arc::new(Waiting::default());
-        let two = [Seat::take(&waiting), Seat::take(&waiting)];
+        let two = [WaitingReply::take(&waiting), WaitingReply::take(&waiting)];
         drop(two);
-        let _one = Seat::take(&waiting);
+        let _one = WaitingReply::take(&waiting);
         assert_eq!((waiting.at_most(), waiting.now.load(Relaxed)), (2, 1));
     }
 }

@@ -30,19 +30,19 @@ const WAITS_PER_LOOK: u32 = 16;
 
 pub(crate) struct Worker {
     driver: Driver,
-    places: Vec<Place>,
+    places: Vec<SlotContent>,
     free: Vec<Slot>,
     /// Connections that have more to send at once.
     busy: Vec<Slot>,
     workspace: Workspace,
-    wanted: Wanted,
+    wanted: ConnectionSettings,
     timers: Timers,
     waits: u32,
     noted: Nanos,
 }
 
 /// Settings of connections.
-pub(crate) struct Wanted {
+pub(crate) struct ConnectionSettings {
     pub(crate) tls: Option<Arc<ServerConfig>>,
     pub(crate) http2: bool,
     /// Longest time without an event on a connection.
@@ -50,7 +50,7 @@ pub(crate) struct Wanted {
 }
 
 /// The contents of a slot.
-enum Place {
+enum SlotContent {
     Free,
     /// With the time of the last event; that counts where there is a limit.
     Open(Box<Connection>, Nanos),
@@ -71,7 +71,7 @@ impl Worker {
         mut driver: Driver,
         listener: TcpListener,
         workspace: Workspace,
-        wanted: Wanted,
+        wanted: ConnectionSettings,
     ) -> io::Result<Self> {
         driver.listen(listener)?;
         Ok(Self {
@@ -130,8 +130,8 @@ impl Worker {
         }
         while let Some((slot, alarm, at)) = self.timers.ring(now) {
             let (idle, active) = match self.places.get(slot as usize) {
-                Some(Place::Open(connection, active)) => (connection.is_idle(), *active),
-                Some(Place::Draining(_, active)) => (true, *active),
+                Some(SlotContent::Open(connection, active)) => (connection.is_idle(), *active),
+                Some(SlotContent::Draining(_, active)) => (true, *active),
                 _ => continue,
             };
             if alarm == Alarm::Due {
@@ -148,7 +148,7 @@ impl Worker {
 
     /// Ends a connection that was idle for too long.
     fn end_idle(&mut self, slot: Slot) {
-        if let Some(Place::Open(connection, _)) = self.places.get_mut(slot as usize) {
+        if let Some(SlotContent::Open(connection, _)) = self.places.get_mut(slot as usize) {
             connection.leave(Ending::Idle);
             return self.go_on(slot);
         }
@@ -158,7 +158,7 @@ impl Worker {
 
     /// Sets the alarms of an idle connection.
     fn set_alarms(&mut self, slot: Slot) {
-        let Some(Place::Open(connection, active)) = self.places.get_mut(slot as usize) else { return };
+        let Some(SlotContent::Open(connection, active)) = self.places.get_mut(slot as usize) else { return };
         if let Some(due) = connection.due() {
             self.timers.set(slot, Alarm::Due, due);
         }
@@ -178,7 +178,7 @@ impl Worker {
             return false;
         };
         self.workspace.behind = if let ConnectionEvent::Data(data) = &event { data.behind } else { 0 };
-        let none = &mut Place::Free;
+        let none = &mut SlotContent::Free;
         let place = self.places.get_mut(slot as usize).unwrap_or(none);
         match after(place, event, &mut self.workspace) {
             After::Nothing => {}
@@ -206,13 +206,13 @@ impl Worker {
             Err(why) => return self.workspace.counters.ended(why),
         };
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.places.push(Place::Free);
+            self.places.push(SlotContent::Free);
             (self.places.len() - 1) as Slot
         });
         match self.driver.adopt(slot, stream) {
             Ok(()) => {
                 self.workspace.counters.connection();
-                self.places[slot as usize] = Place::Open(Box::new(connection), Nanos::ZERO);
+                self.places[slot as usize] = SlotContent::Open(Box::new(connection), Nanos::ZERO);
                 self.set_alarms(slot);
             }
             Err(_) => {
@@ -225,7 +225,7 @@ impl Worker {
     /// Sends a connection's bytes, as far as its turn goes. There may be bytes in the workspace.
     fn go_on(&mut self, slot: Slot) {
         for _ in 0..PIECES_PER_TURN {
-            let Some(Place::Open(connection, _)) = self.places.get_mut(slot as usize) else { return };
+            let Some(SlotContent::Open(connection, _)) = self.places.get_mut(slot as usize) else { return };
             if connection.is_sending() {
                 return;
             }
@@ -262,7 +262,7 @@ impl Worker {
             self.driver.end(slot);
             self.timers.forget(slot);
             let now = self.workspace.clock.now();
-            self.places[slot as usize] = Place::Draining(DRAINED_AT_MOST, now);
+            self.places[slot as usize] = SlotContent::Draining(DRAINED_AT_MOST, now);
             // A client that neither closes nor sends would keep its descriptor for ever.
             if let Some(timeout) = self.wanted.idle_timeout {
                 self.timers.set(slot, Alarm::Idle, now + timeout);
@@ -276,7 +276,7 @@ impl Worker {
         self.driver.close(slot);
         self.timers.forget(slot);
         if let Some(place) = self.places.get_mut(slot as usize) {
-            *place = Place::Free;
+            *place = SlotContent::Free;
             self.free.push(slot);
         }
     }
@@ -312,16 +312,16 @@ fn wakes_up(
 }
 
 /// The effect of an event on a connection. Afterwards there may be bytes in the workspace.
-fn after(place: &mut Place, event: ConnectionEvent<'_>, workspace: &mut Workspace) -> After {
+fn after(place: &mut SlotContent, event: ConnectionEvent<'_>, workspace: &mut Workspace) -> After {
     match (event, place) {
         (ConnectionEvent::Accepted(stream), _) => After::Take(stream),
         (ConnectionEvent::NotAccepted(_), _) => After::Close(Some(Ending::NotTaken)),
-        (ConnectionEvent::Data(data), Place::Open(connection, _)) => {
+        (ConnectionEvent::Data(data), SlotContent::Open(connection, _)) => {
             workspace.clear();
             connection.received(data.bytes, workspace);
             if connection.is_sending() { After::Nothing } else { After::GoOn }
         }
-        (ConnectionEvent::Data(data), Place::Draining(left, active)) => {
+        (ConnectionEvent::Data(data), SlotContent::Draining(left, active)) => {
             match left.checked_sub(data.bytes.len()) {
                 Some(less) => {
                     (*left, *active) = (less, workspace.clock.now());
@@ -330,21 +330,21 @@ fn after(place: &mut Place, event: ConnectionEvent<'_>, workspace: &mut Workspac
                 None => After::Close(Some(Ending::WentOnSending)),
             }
         }
-        (ConnectionEvent::Sent, Place::Open(connection, _)) => {
+        (ConnectionEvent::Sent, SlotContent::Open(connection, _)) => {
             workspace.clear();
             workspace.counters.sent(connection.sent());
             After::GoOn
         }
-        (ConnectionEvent::Ended, Place::Open(connection, _)) => {
+        (ConnectionEvent::Ended, SlotContent::Open(connection, _)) => {
             workspace.clear();
             connection.ended();
             After::GoOn
         }
-        (ConnectionEvent::Broken(_), Place::Open(..)) => After::Close(Some(Ending::PeerReset)),
-        (ConnectionEvent::NotSent(_), Place::Open(..)) => After::Close(Some(Ending::NotSent)),
+        (ConnectionEvent::Broken(_), SlotContent::Open(..)) => After::Close(Some(Ending::PeerReset)),
+        (ConnectionEvent::NotSent(_), SlotContent::Open(..)) => After::Close(Some(Ending::NotSent)),
         (
             ConnectionEvent::Ended | ConnectionEvent::Broken(_) | ConnectionEvent::NotSent(_),
-            Place::Draining(..),
+            SlotContent::Draining(..),
         ) => After::Close(None),
         _ => After::Nothing,
     }

@@ -2,12 +2,12 @@
 //!
 //! Hot. Its memory is used again and again, so that a request allocates nothing.
 
-use crate::burner::{Burner, Costs, InPlace};
+use crate::counters::{Counters, add};
 use crate::ending::Ending;
 use crate::head::{Going, Heads};
 use crate::outgoing::Outgoing;
-use crate::site::{Answer, Asked, Piece, Site};
-use crate::tally::{Counters, add};
+use crate::site::{Answer, Piece, Site, SiteRequest};
+use crate::synthetic_load::{Costs, InPlace, SyntheticLoad};
 use crate::tls::Sealed;
 use crate::world::{Content, Request, WorldWorkspace};
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
@@ -30,12 +30,16 @@ pub(crate) struct Workspace {
     pub(crate) world: Option<WorldWorkspace>,
     /// Events behind the one that is served.
     pub(crate) behind: usize,
-    burners: Costs<Option<Burner>>,
+    burners: Costs<Option<SyntheticLoad>>,
     decoded: Vec<u8>,
 }
 
 impl Workspace {
-    pub(crate) fn new(site: Arc<Site>, counters: Arc<Counters>, burners: Costs<Option<Burner>>) -> Self {
+    pub(crate) fn new(
+        site: Arc<Site>,
+        counters: Arc<Counters>,
+        burners: Costs<Option<SyntheticLoad>>,
+    ) -> Self {
         Self {
             site,
             heads: Heads::new(),
@@ -120,7 +124,7 @@ impl Workspace {
     }
 
     /// Decides on a reply; the request counts as answered from now on.
-    pub(crate) fn answer(&mut self, asked: &Asked<'_>) -> Answer {
+    pub(crate) fn answer(&mut self, asked: &SiteRequest<'_>) -> Answer {
         self.count_and_burn();
         self.site.answer(asked, &mut self.decoded)
     }
@@ -133,7 +137,7 @@ impl Workspace {
     }
 }
 
-fn burn(burner: &mut Option<Burner>, units: u64, turns: &AtomicU64, in_place: &InPlace) {
+fn burn(burner: &mut Option<SyntheticLoad>, units: u64, turns: &AtomicU64, in_place: &InPlace) {
     if let Some(burner) = burner {
         add(turns, burner.burn(units, in_place));
     }

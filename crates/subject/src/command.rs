@@ -4,7 +4,7 @@
 //! must listen on `{host}:{port}`.
 
 use crate::SubjectError;
-use crate::program::{Place, Recipe, Subject};
+use crate::program::{Recipe, StartSite, Subject};
 
 pub(crate) struct Program {
     pub(crate) argv: Vec<String>,
@@ -18,14 +18,14 @@ impl Subject for Program {
         self.tls
     }
 
-    fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+    fn environment(&self, place: &StartSite<'_>) -> Result<Vec<(String, String)>, SubjectError> {
         let put_in = place.substitutions();
         let wrong = |source| SubjectError::Config { arm: place.arm(), origin: "env".to_owned(), source };
         let value = |(name, value): &(String, String)| Ok((name.clone(), put_in.word(value).map_err(wrong)?));
         self.env.iter().map(value).collect()
     }
 
-    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    fn recipe(&self, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
         let argv = place.command(&self.argv, "command")?;
         Ok(Recipe { argv, cwd: place.cwd(), ready: self.ready.clone(), ..Recipe::default() })
     }

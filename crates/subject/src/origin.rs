@@ -3,7 +3,7 @@
 //! It is our own program and reads only the catalogue, so it runs as bakeoff's user; its own counters are never read.
 
 use crate::SubjectError;
-use crate::program::{Place, Recipe, Subject};
+use crate::program::{Recipe, StartSite, Subject};
 use crate::spec::Burn;
 
 pub(crate) struct Origin {
@@ -16,7 +16,7 @@ impl Subject for Origin {
         self.tls
     }
 
-    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    fn recipe(&self, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
         let arm = || place.arm();
         let catalogue =
             place.context.catalogue.as_ref().ok_or_else(|| SubjectError::NoCatalogue { arm: arm() })?;

@@ -6,7 +6,7 @@
 
 use crate::SubjectError;
 use crate::cpu::CpuChoice;
-use crate::program::{Place, Recipe};
+use crate::program::{Recipe, StartSite};
 use crate::run_command::{CommandEnd, CommandJob, run_as};
 use crate::user::Runner;
 use crate::words::last_words;
@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 /// Runs them in order; the first that fails ends it. `env`: variables of the server beyond those of every subject.
 pub(crate) fn run(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     runner: Option<&Runner>,
     env: &[(String, String)],
 ) -> Result<(), SubjectError> {
@@ -26,7 +26,7 @@ pub(crate) fn run(
 
 /// A server's own commands that make its files, run in the directory it will run in.
 pub(crate) fn run_own(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     runner: Option<&Runner>,
     env: &[(String, String)],
     recipe: &Recipe,
@@ -38,7 +38,7 @@ pub(crate) fn run_own(
 }
 
 fn run_one(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     runner: Option<&Runner>,
     env: &[(String, String)],
     argv: Vec<String>,

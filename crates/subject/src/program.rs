@@ -28,16 +28,16 @@ pub(crate) trait Subject {
     }
 
     /// Variables added to the environment of the server and of the commands that prepare its start.
-    fn environment(&self, _place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+    fn environment(&self, _place: &StartSite<'_>) -> Result<Vec<(String, String)>, SubjectError> {
         Ok(Vec::new())
     }
 
     /// Writes its files into the private directory and says how to start it.
-    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError>;
+    fn recipe(&self, place: &StartSite<'_>) -> Result<Recipe, SubjectError>;
 }
 
 /// Surroundings of one start.
-pub(crate) struct Place<'a> {
+pub(crate) struct StartSite<'a> {
     pub(crate) context: &'a Context<'a>,
     /// The private directory.
     pub(crate) dir: PathBuf,
@@ -50,7 +50,7 @@ pub(crate) struct Place<'a> {
     pub(crate) certificate: Option<Certificate>,
 }
 
-impl Place<'_> {
+impl StartSite<'_> {
     pub(crate) fn arm(&self) -> String {
         self.context.arm.clone()
     }

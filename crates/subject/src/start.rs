@@ -10,7 +10,7 @@ use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
 use crate::product::{self, Server};
-use crate::program::{Place, Recipe, Subject, no_program};
+use crate::program::{Recipe, StartSite, Subject, no_program};
 use crate::ready::Waiting;
 use crate::running::Running;
 use crate::spec::Spec;
@@ -171,7 +171,7 @@ fn in_users_words(
 }
 
 /// A fresh directory, a free port, and a copy of the certificate.
-fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
+fn place<'a>(context: &'a Context<'a>) -> Result<StartSite<'a>, SubjectError> {
     let dir_error =
         |path: &Path, source| SubjectError::Dir { arm: context.arm.clone(), path: path.to_owned(), source };
     let dir = private_dir(&context.base, &context.arm).map_err(|error| dir_error(&context.base, error))?;
@@ -186,7 +186,7 @@ fn place<'a>(context: &'a Context<'a>) -> Result<Place<'a>, SubjectError> {
         Some(made) => Some(made.copy_to(&dir).map_err(|error| dir_error(&dir, error))?),
         None => None,
     };
-    Ok(Place { context, dir, root: context.root.clone(), port, further_ports, certificate })
+    Ok(StartSite { context, dir, root: context.root.clone(), port, further_ports, certificate })
 }
 
 /// `base/ARM`, or `base/ARM-2` and so on; the arm's name without characters that are awkward in a path.
@@ -205,7 +205,7 @@ pub(crate) fn private_dir(base: &Path, arm: &str) -> io::Result<PathBuf> {
 }
 
 /// Makes the runner owner of the private directory, and checks that it reaches that and the site.
-fn hand_over(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectError> {
+fn hand_over(runner: Option<&Runner>, place: &StartSite<'_>) -> Result<(), SubjectError> {
     give_files(runner, place)?;
     let Some(runner) = runner else { return Ok(()) };
     runner.demand_reach(&place.arm(), &place.dir)?;
@@ -213,7 +213,7 @@ fn hand_over(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectEr
 }
 
 /// Makes the runner owner of the private directory and of what is in it.
-fn give_files(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectError> {
+fn give_files(runner: Option<&Runner>, place: &StartSite<'_>) -> Result<(), SubjectError> {
     let Some(runner) = runner else { return Ok(()) };
     let given = || {
         runner.give(&place.dir)?;
@@ -223,7 +223,7 @@ fn give_files(runner: Option<&Runner>, place: &Place<'_>) -> Result<(), SubjectE
 }
 
 fn plan(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     recipe: &Recipe,
     env: Vec<(String, String)>,
     runner: Option<&Runner>,
@@ -247,7 +247,7 @@ fn plan(
 }
 
 fn guard(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     recipe: &Recipe,
     plan: Plan,
     above: Option<Supervisor>,
@@ -262,7 +262,7 @@ fn guard(
         .map_err(|error| launch_error(place, recipe, error))
 }
 
-fn launch_error(place: &Place<'_>, recipe: &Recipe, error: LaunchError) -> SubjectError {
+fn launch_error(place: &StartSite<'_>, recipe: &Recipe, error: LaunchError) -> SubjectError {
     let arm = place.arm();
     match error {
         // Ctrl-C in the moment before the supervisor has left the terminal's session.

@@ -180,9 +180,9 @@ impl Measured<'_> {
         })
     }
 
-    fn seen(&self) -> Option<Seen> {
+    fn seen(&self) -> Option<RuleFigures> {
         let (phase, sums) = (&self.line.phase, &self.line.phase.sums);
-        Some(Seen {
+        Some(RuleFigures {
             whole: cut_short(self.line).is_none(),
             request_rate: phase.asked_per_second()?,
             reply_rate: phase.replies_per_second()?,
@@ -196,7 +196,7 @@ impl Measured<'_> {
 }
 
 /// Figures for the rule.
-struct Seen {
+struct RuleFigures {
     whole: bool,
     request_rate: f64,
     reply_rate: f64,
@@ -208,7 +208,7 @@ struct Seen {
 }
 
 /// The rule of 1999, if the plan's runs are judged by it; `asked`: the phase's rate, per second.
-fn rule(plan: &CachePlan, asked: Option<f64>, seen: &Seen) -> Option<PassRule> {
+fn rule(plan: &CachePlan, asked: Option<f64>, seen: &RuleFigures) -> Option<PassRule> {
     // Over TLS no reply can be a hit.
     let (ratio, asked) = (plan.hit_ratio.filter(|_| !plan.tls)?.get(), asked?);
     let chance = |count: u64, deviation: f64| CHANCE * deviation / (count.max(1) as f64).sqrt();

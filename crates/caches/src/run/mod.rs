@@ -38,7 +38,7 @@ use bakeoff_results::directory::ResultsDir;
 use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
-use origin::{Origin, Place};
+use origin::{Origin, StartContext};
 use resume::Done;
 use started::Started;
 use std::collections::BTreeMap;
@@ -184,7 +184,7 @@ impl Bakeoff<'_> {
             progress.stage(&format!("it takes {takes}"));
         }
         progress.stage("starting the origin");
-        let place = Place {
+        let place = StartContext {
             scratch: scratch.path(),
             cores: &placement.generator,
             port: self.plan.origin_port,

@@ -28,7 +28,7 @@ const LOOKS: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(25);
 
 /// Surroundings of its start.
-pub(super) struct Place<'a> {
+pub(super) struct StartContext<'a> {
     pub(super) scratch: &'a Path,
     pub(super) cores: &'a [usize],
     pub(super) port: Option<u16>,
@@ -37,7 +37,7 @@ pub(super) struct Place<'a> {
 
 impl Origin {
     /// Starts one that serves the world of this plan.
-    pub(super) fn begin(plan: &CachePlan, place: &Place<'_>) -> Result<Self, CachesError> {
+    pub(super) fn begin(plan: &CachePlan, place: &StartContext<'_>) -> Result<Self, CachesError> {
         let file = place.scratch.join("world.toml");
         std::fs::write(&file, &plan.world).map_err(|why| CachesError::Scratch { path: file.clone(), why })?;
         let executable = std::env::current_exe().map_err(CachesError::System)?;

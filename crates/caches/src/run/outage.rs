@@ -16,7 +16,7 @@ use std::time::Instant;
 /// Every request of a run in the order in which they ended.
 #[derive(Debug, Default)]
 pub(crate) struct Trace {
-    heard: Vec<Heard>,
+    heard: Vec<EndedRequest>,
     /// Start of the run, as nearly as can be told from outside of the load generator: ends are heard a little later, so
     /// that the earliest start that follows is the nearest.
     began: Option<Instant>,
@@ -24,7 +24,7 @@ pub(crate) struct Trace {
 
 /// A request that has ended.
 #[derive(Clone, Copy, Debug)]
-struct Heard {
+struct EndedRequest {
     /// The object, as any number that is its own.
     object: u64,
     due: Nanos,
@@ -53,7 +53,7 @@ impl Trace {
     pub(crate) fn hear(&mut self, flight: &Flight, entry: &LedgerEntry<'_>) {
         let began = Instant::now().checked_sub(entry.done.as_duration());
         self.began = self.began.into_iter().chain(began).min();
-        self.heard.push(Heard {
+        self.heard.push(EndedRequest {
             object: flight.name.object_id().get(),
             due: entry.due,
             sent: entry.sent,
@@ -106,13 +106,13 @@ struct Away {
 }
 
 impl Away {
-    fn seen_in(self, heard: &[Heard]) -> Outage {
+    fn seen_in(self, heard: &[EndedRequest]) -> Outage {
         let before_next = || heard.iter().filter(move |heard| heard.done < self.until);
-        let back = |is: fn(&Heard) -> bool| {
+        let back = |is: fn(&EndedRequest) -> bool| {
             before_next().find(|heard| self.was_sent_after_start(heard) && is(heard)).copied()
         };
-        let good = back(Heard::is_good);
-        let lost = |heard: &&Heard| {
+        let good = back(EndedRequest::is_good);
+        let lost = |heard: &&EndedRequest| {
             !heard.is_good() && heard.done >= self.killed && good.is_none_or(|good| heard.due < good.due)
         };
         let last_failed = good.and(before_next().filter(lost).max_by_key(|heard| heard.due));
@@ -125,24 +125,24 @@ impl Away {
             ready_ns: None,
             first_reply: before_next()
                 .find(|heard| heard.replied && heard.sent >= self.gone)
-                .map(Heard::moments),
-            first_good: good.as_ref().map(Heard::moments),
-            first_hit: back(|heard| heard.became == Became::Hit).as_ref().map(Heard::moments),
-            first_miss: back(|heard| heard.became == Became::Miss).as_ref().map(Heard::moments),
-            last_failed: last_failed.map(Heard::moments),
+                .map(EndedRequest::moments),
+            first_good: good.as_ref().map(EndedRequest::moments),
+            first_hit: back(|heard| heard.became == Became::Hit).as_ref().map(EndedRequest::moments),
+            first_miss: back(|heard| heard.became == Became::Miss).as_ref().map(EndedRequest::moments),
+            last_failed: last_failed.map(EndedRequest::moments),
             lost: classes(before_next().filter(lost)),
             known_asked,
             known_hits,
         }
     }
 
-    fn was_sent_after_start(self, heard: &Heard) -> bool {
+    fn was_sent_after_start(self, heard: &EndedRequest) -> bool {
         self.started.is_some_and(|started| heard.sent >= started)
     }
 
     /// Of the objects that had been fetched before: those that were asked for again after the start, and those whose
     /// first such request was a hit. A second one would be a hit on what the first has fetched.
-    fn known(self, heard: &[Heard]) -> (u64, u64) {
+    fn known(self, heard: &[EndedRequest]) -> (u64, u64) {
         let kept = heard.iter().filter(|heard| heard.keepable && heard.is_good() && heard.done < self.killed);
         let mut known: HashSet<u64> = kept.map(|heard| heard.object).collect();
         let (mut asked, mut hits) = (0, 0);
@@ -157,7 +157,7 @@ impl Away {
     }
 }
 
-impl Heard {
+impl EndedRequest {
     fn is_good(&self) -> bool {
         !matches!(self.became, Became::Failed(_))
     }
@@ -167,7 +167,7 @@ impl Heard {
     }
 }
 
-fn classes<'h>(failed: impl Iterator<Item = &'h Heard>) -> BTreeMap<String, u64> {
+fn classes<'h>(failed: impl Iterator<Item = &'h EndedRequest>) -> BTreeMap<String, u64> {
     let mut classes = BTreeMap::new();
     for heard in failed {
         if let Became::Failed(class) = heard.became {
@@ -186,12 +186,12 @@ mod tests {
     const ODD: Became = Became::Failed("unexpected-status");
 
     /// A request of every third of a second, which takes 10 ms, for these objects.
-    fn trace(requests: &[(u64, Became)]) -> Vec<Heard> {
+    fn trace(requests: &[(u64, Became)]) -> Vec<EndedRequest> {
         let heard = |(at, &(object, became)): (usize, &(u64, Became))| {
             let due = third(at as u64);
             let done = due + Nanos::from_millis(10);
             let replied = became != REFUSED;
-            Heard { object, due, sent: due, done, became, replied, keepable: true }
+            EndedRequest { object, due, sent: due, done, became, replied, keepable: true }
         };
         requests.iter().enumerate().map(heard).collect()
     }

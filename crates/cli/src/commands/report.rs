@@ -3,9 +3,9 @@
 use crate::Failure;
 use crate::args::ReportArgs;
 use crate::exit::Exit;
-use crate::kinds::{self, Asked};
+use crate::kinds::{self, ReportRequest};
 
 /// Makes `results.json`, `report.html` and what else the kind writes again, and prints the report.
 pub(crate) fn report(args: &ReportArgs) -> Result<Exit, Failure> {
-    kinds::remake(kinds::of_directory(&args.dir)?, &args.dir, &Asked::of_args(args))
+    kinds::remake(kinds::of_directory(&args.dir)?, &args.dir, &ReportRequest::of_args(args))
 }

@@ -2,7 +2,7 @@
 //!
 //! Glue. Owns the flags that change such a plan, and its exit codes.
 
-use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, shell};
+use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, shell};
 use crate::Failure;
 use crate::args::{CachesArgs, RuleArgs, SetArgs};
 use crate::commands::resolve;
@@ -84,7 +84,7 @@ impl RunKind for BakeOff {
         })))
     }
 
-    fn outputs(&self, dir: &ResultsDir, asked: &Asked<'_>) -> Result<Outputs, Failure> {
+    fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
         shell::demand_plain(asked, self.noun())?;
         print(&directory::load(dir.path()).map_err(Failure::failed)?)
     }

@@ -2,7 +2,7 @@
 //!
 //! Glue. `bakeoff conformance` writes them; here they are shown again.
 
-use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, shell};
+use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, shell};
 use crate::Failure;
 use crate::exit::Exit;
 use crate::terminal;
@@ -41,7 +41,7 @@ impl RunKind for Conformance {
         )))
     }
 
-    fn outputs(&self, dir: &ResultsDir, asked: &Asked<'_>) -> Result<Outputs, Failure> {
+    fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
         shell::demand_plain(asked, self.noun())?;
         let kept = alone(dir.path())?;
         let (exit, lines) = exit(&kept.record);

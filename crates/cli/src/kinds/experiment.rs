@@ -2,7 +2,7 @@
 //!
 //! Glue. Owns what `check` says of a plan and which files a run leaves.
 
-use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, Size, shell};
+use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, shell};
 use crate::args::{CompareResultsArgs, OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::terminal::Console;
@@ -80,7 +80,7 @@ impl RunKind for Experiment {
         Ok(Some(result.map(|_| Exit::Verdicts).map_err(|why| why.to_string())))
     }
 
-    fn outputs(&self, dir: &ResultsDir, asked: &Asked<'_>) -> Result<Outputs, Failure> {
+    fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
         let mut stored = directory::load(dir.path()).map_err(Failure::usage)?;
         if asked.failed {
             stored.stopped_by = StoppedBy::Failed; // a full disk does not take that either

@@ -2,7 +2,7 @@
 //!
 //! Glue. Owns where kernels and policies are kept, and what `doctor` says of guests.
 
-use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, Size, shell};
+use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, shell};
 use crate::Failure;
 use crate::args::RuleArgs;
 use crate::exit::Exit;
@@ -84,7 +84,7 @@ impl RunKind for Guest {
         })))
     }
 
-    fn outputs(&self, dir: &ResultsDir, asked: &Asked<'_>) -> Result<Outputs, Failure> {
+    fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
         shell::demand_plain(asked, self.noun())?;
         print(&directory::load(dir.path()).map_err(Failure::failed)?)
     }

@@ -58,7 +58,7 @@ pub(crate) trait RunKind: Sync {
     fn resume(&self, dir: &ResultsDir, around: &Around<'_>) -> Result<Option<Ended>, Failure>;
 
     /// All outputs of a directory that is locked.
-    fn outputs(&self, dir: &ResultsDir, asked: &Asked<'_>) -> Result<Outputs, Failure>;
+    fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure>;
 
     /// Whether a directory is as it was written.
     fn verified(&self, dir: &Path) -> Result<Checked, Failure>;
@@ -179,7 +179,7 @@ pub(crate) struct Around<'a> {
 
 /// What a report is to have.
 #[derive(Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct ReportRequest<'a> {
     pub(crate) rules: &'a RuleArgs,
     /// Slices as Parquet, too.
     pub(crate) parquet: bool,
@@ -187,7 +187,7 @@ pub(crate) struct Asked<'a> {
     pub(crate) failed: bool,
 }
 
-impl<'a> Asked<'a> {
+impl<'a> ReportRequest<'a> {
     pub(crate) const fn of(rules: &'a RuleArgs) -> Self {
         Self { rules, parquet: false, failed: false }
     }

@@ -3,7 +3,7 @@
 //! Glue. Owns results directories that nobody named, the order of what is said, and the exit code. Printed first, written
 //! afterwards: a full disk takes nothing from the reader.
 
-use super::{Around, Asked, Checked, Ended, Outputs, Planned, RunKind};
+use super::{Around, Checked, Ended, Outputs, Planned, ReportRequest, RunKind};
 use crate::args::{OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -39,7 +39,7 @@ pub(crate) fn resume(kind: &dyn RunKind, path: &Path, around: &Around<'_>) -> Re
 }
 
 /// Makes every output of a directory and of its parts again, and prints the report of the whole.
-pub(crate) fn remake(kind: &dyn RunKind, path: &Path, asked: &Asked<'_>) -> Result<Exit, Failure> {
+pub(crate) fn remake(kind: &dyn RunKind, path: &Path, asked: &ReportRequest<'_>) -> Result<Exit, Failure> {
     let mut worst = Exit::Verdicts;
     for (name, own) in kind.parts(path)? {
         let part = super::of_directory(&own)?;
@@ -55,7 +55,7 @@ pub(crate) fn remake(kind: &dyn RunKind, path: &Path, asked: &Asked<'_>) -> Resu
     Ok(worst.or_worse(outputs.exit))
 }
 
-fn again(kind: &dyn RunKind, path: &Path, asked: &Asked<'_>) -> Result<Outputs, Failure> {
+fn again(kind: &dyn RunKind, path: &Path, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
     let dir = locked(kind, path)?;
     let outputs = kind.outputs(&dir, asked)?;
     written(&dir, &outputs)?;
@@ -73,7 +73,7 @@ fn locked(kind: &dyn RunKind, path: &Path) -> Result<ResultsDir, Failure> {
 /// Whatever ended the run: shows what was measured, then says what went wrong, the run's own error first.
 fn conclude(kind: &dyn RunKind, dir: &ResultsDir, ended: Ended, around: &Around<'_>) -> Exit {
     let interrupted = around.interrupted.load(Ordering::Relaxed);
-    let asked = Asked { failed: ended.is_err() && !interrupted, ..Asked::of(around.rules) };
+    let asked = ReportRequest { failed: ended.is_err() && !interrupted, ..ReportRequest::of(around.rules) };
     let shown = if dir.has_begun() { show(kind, dir, &asked, around.output) } else { Ok(Exit::Verdicts) };
     let mut ending = match &shown {
         Ok(exit) => *exit,
@@ -122,7 +122,7 @@ fn take_back(dir: &ResultsDir) {
 fn show(
     kind: &dyn RunKind,
     dir: &ResultsDir,
-    asked: &Asked<'_>,
+    asked: &ReportRequest<'_>,
     output: &OutputArgs,
 ) -> Result<Exit, Failure> {
     let outputs = kind.outputs(dir, asked)?;
@@ -145,7 +145,7 @@ fn show(
 /// Writes every output of a directory that is locked again, and says nothing.
 pub(crate) fn rewrite(dir: &ResultsDir) -> Result<(), Failure> {
     let rules = RuleArgs::default();
-    written(dir, &super::of_directory(dir.path())?.outputs(dir, &Asked::of(&rules))?)
+    written(dir, &super::of_directory(dir.path())?.outputs(dir, &ReportRequest::of(&rules))?)
 }
 
 /// Writes the files.
@@ -292,7 +292,7 @@ pub(super) fn demand_no_rules(rules: &RuleArgs, noun: &str) -> Result<(), Failur
 }
 
 /// Refuses what of a report only experiments have.
-pub(super) fn demand_plain(asked: &Asked<'_>, noun: &str) -> Result<(), Failure> {
+pub(super) fn demand_plain(asked: &ReportRequest<'_>, noun: &str) -> Result<(), Failure> {
     demand_no_rules(asked.rules, noun)?;
     match asked.parquet {
         false => Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! Glue. Owns how flags are shared out among parts, and that one part that fails does not keep the others from being run.
 
-use super::{Around, Asked, Checked, Ended, Flags, Outputs, Planned, RunKind, Size, shell};
+use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, shell};
 use crate::args::{CachesArgs, CompareResultsArgs, OutputArgs, RuleArgs, SetArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
@@ -57,7 +57,7 @@ impl RunKind for Suites {
         })))
     }
 
-    fn outputs(&self, dir: &ResultsDir, _asked: &Asked<'_>) -> Result<Outputs, Failure> {
+    fn outputs(&self, dir: &ResultsDir, _asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
         let begun: SuiteStart = SUITE.setup(dir.path()).map_err(Failure::usage)?;
         let parts = begun.parts.iter().map(|part| found(dir.path(), part)).collect::<Result<_, _>>()?;
         let (name, summary, bakeoff) = (begun.name, begun.summary, begun.bakeoff);

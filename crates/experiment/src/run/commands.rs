@@ -27,7 +27,7 @@ static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 /// All arms' commands.
 pub(crate) struct CommandBench<'a> {
     work: &'a CommandWork,
-    arms: Vec<Place>,
+    arms: Vec<CommandArm>,
     host: HostMeter,
     cpus: Vec<usize>,
     cwd: PathBuf,
@@ -35,7 +35,7 @@ pub(crate) struct CommandBench<'a> {
     scratch: Scratch,
 }
 
-struct Place {
+struct CommandArm {
     name: String,
     dir: PathBuf,
     logs: PathBuf,
@@ -70,7 +70,7 @@ impl<'a> CommandBench<'a> {
                 path: logs.display().to_string(),
                 why: why.to_string(),
             })?;
-            arms.push(Place {
+            arms.push(CommandArm {
                 name,
                 dir,
                 logs,
@@ -114,7 +114,7 @@ impl<'a> CommandBench<'a> {
         Ok(())
     }
 
-    fn hooks(&self, place: &Place, commands: &[Vec<String>]) -> Result<(), RunError> {
+    fn hooks(&self, place: &CommandArm, commands: &[Vec<String>]) -> Result<(), RunError> {
         for argv in commands {
             let outcome = self.execute(place, argv, &[], self.work.time_limit)?;
             if outcome.status != CommandEnd::Exited(0) {
@@ -126,7 +126,7 @@ impl<'a> CommandBench<'a> {
 
     fn execute(
         &self,
-        place: &Place,
+        place: &CommandArm,
         argv: &[String],
         wraps: &[WrapSpec],
         time_limit: Nanos,
@@ -154,7 +154,7 @@ impl<'a> CommandBench<'a> {
     /// Command of an arm with substitutions made, and its wraps before it.
     fn filled(
         &self,
-        place: &Place,
+        place: &CommandArm,
         argv: &[String],
         wraps: &[WrapSpec],
         known: &Substitutions,
@@ -172,7 +172,7 @@ impl<'a> CommandBench<'a> {
     }
 
     /// The surroundings of an arm's layers.
-    fn around(&self, place: &Place) -> Context<'a> {
+    fn around(&self, place: &CommandArm) -> Context<'a> {
         Context {
             home: Some(self.cwd.clone()),
             cpus: self.cpus.clone(),
@@ -182,7 +182,7 @@ impl<'a> CommandBench<'a> {
         }
     }
 
-    fn job(&self, place: &Place, argv: Vec<String>, prints: &Path, time_limit: Nanos) -> CommandJob<'a> {
+    fn job(&self, place: &CommandArm, argv: Vec<String>, prints: &Path, time_limit: Nanos) -> CommandJob<'a> {
         CommandJob {
             arm: place.name.clone(),
             argv,
@@ -199,7 +199,7 @@ impl<'a> CommandBench<'a> {
     }
 
     /// Results of the proofs of an arm's wraps, as one.
-    fn prove(&self, place: &Place) -> Result<Option<ProofRecord>, RunError> {
+    fn prove(&self, place: &CommandArm) -> Result<Option<ProofRecord>, RunError> {
         let prints = place.logs.join("proof");
         std::fs::create_dir_all(&prints)
             .map_err(|why| RunError::Scratch { path: prints.display().to_string(), why: why.to_string() })?;
@@ -326,14 +326,14 @@ impl Bench for CommandBench<'_> {
     }
 }
 
-impl Place {
+impl CommandArm {
     fn known(&self) -> Substitutions {
         let dir = self.dir.display().to_string();
         Substitutions { root: dir.clone(), dir, ..Substitutions::default() }
     }
 }
 
-fn failed(place: &Place, argv: &[String], outcome: &CommandOutcome) -> RunError {
+fn failed(place: &CommandArm, argv: &[String], outcome: &CommandOutcome) -> RunError {
     let said: Vec<&str> =
         outcome.stdout_tail.iter().chain(&outcome.stderr_tail).map(String::as_str).collect();
     RunError::Command {

@@ -64,7 +64,7 @@ pub struct Run<'a> {
 
 /// Schedule of the rounds.
 #[derive(Default)]
-struct Course {
+struct RoundSchedule {
     /// Requests of a slice, and the reason for that number.
     requests: usize,
     reason: String,
@@ -213,7 +213,7 @@ impl Run<'_> {
     }
 
     /// The pilot, and the schedule that follows from it.
-    fn course(&self, bench: &mut dyn Bench, environment: &Environment) -> Result<Course, RunError> {
+    fn course(&self, bench: &mut dyn Bench, environment: &Environment) -> Result<RoundSchedule, RunError> {
         let pilot = pilot::try_arms(self, bench)?;
         let restarts = design::restarts(self.plan, bench.start_time());
         let restart = pilot::rehearse_start(self, bench, &restarts)?;
@@ -249,7 +249,7 @@ impl Run<'_> {
         let budget::Rounds { requests, reason: size_reason, parts, looks, loads, after, mut warnings } =
             rounds;
         warnings.extend(pilot.warnings);
-        Ok(Course {
+        Ok(RoundSchedule {
             requests,
             reason: size_reason,
             looks: looks.looks,
@@ -299,7 +299,7 @@ impl Run<'_> {
     fn setup(
         &self,
         bench: &dyn Bench,
-        course: Course,
+        course: RoundSchedule,
         mut environment: Environment,
     ) -> Result<Setup, RunError> {
         let plan = self.plan;
@@ -457,7 +457,7 @@ fn violation_setup(plan: &ViolationPlan) -> ViolationSetup {
 }
 
 /// The workload with its size and the reason for it: its own, or the planned one.
-fn sized(workload: WorkloadSetup, course: &Course) -> WorkloadSetup {
+fn sized(workload: WorkloadSetup, course: &RoundSchedule) -> WorkloadSetup {
     let own = (!workload.slice_reason.is_empty()).then(|| workload.slice_reason.clone());
     WorkloadSetup {
         slice_requests: course.requests as u64,

@@ -79,7 +79,7 @@ pub fn client(
     bundles: Arc<Bundles>,
     server: &PrincipalName,
 ) -> Result<ClientConfig, TlsError> {
-    let wanted = Wanted::Node { bundles, name: server.clone() };
+    let wanted = AcceptedServers::Node { bundles, name: server.clone() };
     asking(shown(&holder.key, holder.leaf.clone())?, wanted, REMOTEFS)
 }
 
@@ -98,7 +98,7 @@ pub fn agent_server(agent: &SecretKey, root: &[u8]) -> Result<ServerConfig, TlsE
 /// No certificate can be made.
 pub fn agent_client(key: &SecretKey, roots: &[CertificateDer<'static>]) -> Result<ClientConfig, TlsError> {
     let own = bare(key).ok_or(TlsError::Certificate)?;
-    asking(shown(key, own)?, Wanted::Pinned(roots.to_vec()), AGENT)
+    asking(shown(key, own)?, AcceptedServers::Pinned(roots.to_vec()), AGENT)
 }
 
 /// The key that the other side has proven to have.
@@ -138,7 +138,11 @@ fn serving(shown: Arc<CertifiedKey>, protocol: &[u8]) -> Result<ServerConfig, Tl
     Ok(config)
 }
 
-fn asking(shown: Arc<CertifiedKey>, wanted: Wanted, protocol: &[u8]) -> Result<ClientConfig, TlsError> {
+fn asking(
+    shown: Arc<CertifiedKey>,
+    wanted: AcceptedServers,
+    protocol: &[u8],
+) -> Result<ClientConfig, TlsError> {
     let mut config = ClientConfig::builder_with_provider(provider())
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
@@ -184,7 +188,7 @@ struct AnyKey;
 
 /// Servers that a client accepts.
 #[derive(Debug)]
-enum Wanted {
+enum AcceptedServers {
     /// A server with a leaf of this name.
     Node { bundles: Arc<Bundles>, name: PrincipalName },
     /// A server with one of these certificates.
@@ -209,7 +213,7 @@ impl ClientCertVerifier for AnyKey {
     ed25519_alone!();
 }
 
-impl ServerCertVerifier for Wanted {
+impl ServerCertVerifier for AcceptedServers {
     fn verify_server_cert(
         &self,
         certificate: &CertificateDer<'_>,

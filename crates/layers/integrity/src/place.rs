@@ -16,7 +16,7 @@ use std::path::Path;
 
 /// Findings about the location.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct LocationFindings {
     /// Nobody can write to any file of the tree: all its file systems are read-only, and on block devices.
     pub(crate) read_only: bool,
     /// Mounts of the tree whose files can change without our notice.
@@ -31,14 +31,14 @@ pub(crate) struct Place {
 ///
 /// # Errors
 /// `/proc` is missing.
-pub(crate) fn look(tree: &Tree, exclude: &[String]) -> io::Result<Place> {
+pub(crate) fn look(tree: &Tree, exclude: &[String]) -> io::Result<LocationFindings> {
     let number = inode::mount_number(&tree.root)?;
     let mut mounts = mount::all()?;
     mounts.retain(|mount| mount.number == number || is_looked_at(tree, exclude, mount));
     let own = mounts.iter().any(|mount| mount.number == number);
     let over = mounts.iter().filter(|mount| mount.number != number);
     let over = over.filter_map(|mount| path_only(&mount.point).and_then(inode::mount_of).ok());
-    Ok(Place {
+    Ok(LocationFindings {
         read_only: own && mounts.iter().all(|mount| mount.read_only && mount.is_on_block_device()),
         elsewhere: mounts.iter().filter(|mount| !mount.keeps_its_files()).count() as u64,
         moved: !own || !leads_to(tree).unwrap_or(false),

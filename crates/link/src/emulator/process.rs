@@ -1,7 +1,7 @@
 //! The emulator process: one thread, asleep until a frame comes, one is due, or bakeoff sends an order.
 
 use super::protocol::{Answer, Order};
-use super::way::{Tally, Way};
+use super::way::{FrameCounts, Way};
 use bakeoff_sys::lines::Lines;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_sys::{process, tap, thread};
@@ -125,7 +125,7 @@ impl Process {
     }
 
     fn record(&mut self) -> Answer {
-        let mut sum = Tally::default();
+        let mut sum = FrameCounts::default();
         for way in &mut self.ways {
             sum.merge(&std::mem::take(&mut way.tally));
         }

@@ -14,7 +14,7 @@ pub(super) struct Way {
     draw: Option<SplitMix64>,
     waiting: VecDeque<Frame>,
     spare: Vec<Vec<u8>>,
-    pub(super) tally: Tally,
+    pub(super) tally: FrameCounts,
 }
 
 /// A frame on its way.
@@ -27,7 +27,7 @@ pub(super) struct Frame {
 
 /// Counts of frames.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct FrameCounts {
     pub(super) delays: Histogram,
     pub(super) packets: u64,
     pub(super) lost: u64,
@@ -75,7 +75,7 @@ impl Way {
     }
 }
 
-impl Tally {
+impl FrameCounts {
     /// Adds the other direction's.
     pub(super) fn merge(&mut self, other: &Self) {
         self.delays.merge(&other.delays);

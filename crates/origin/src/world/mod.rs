@@ -3,22 +3,22 @@
 //! Hot. Owns the answer to a request for an object of the world, and its think time. No state for an object: a reply is
 //! a pure function of the request, the model and the clock. Sockets, order and timers are elsewhere.
 
-mod asked;
 mod file;
 mod head;
+mod latest_stamps;
 mod request;
 
-pub(crate) use asked::Asked;
 pub use file::WorldError;
+pub(crate) use latest_stamps::LatestStamps;
 pub(crate) use request::Request;
 
 use crate::barrier::Barrier;
 use crate::coded::Coded;
+use crate::counters::{Everyone, sum};
 use crate::ending::Ending;
 use crate::head::Going;
 use crate::site::{Piece, path_of};
-use crate::tally::{Everyone, sum};
-use crate::waiting::{Seat, Waiting};
+use crate::waiting::{Waiting, WaitingReply};
 use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_content::{Body, Distribution, GzipPacker, SplitMix64};
 use bakeoff_units::Nanos;
@@ -84,7 +84,7 @@ pub(crate) struct OfAll {
     /// The counters of all threads.
     pub(crate) everyone: Everyone,
     /// The stamps that were answered.
-    pub(crate) asked: Arc<Asked>,
+    pub(crate) asked: Arc<LatestStamps>,
     /// The barrier for the parts of a run.
     pub(crate) barrier: Arc<Mutex<Barrier>>,
 }
@@ -178,8 +178,8 @@ impl WorldWorkspace {
     }
 
     /// Counts a reply that waits, as long as what is returned is held.
-    pub(crate) fn seat(&self) -> Seat {
-        Seat::take(&self.of_all.waiting)
+    pub(crate) fn seat(&self) -> WaitingReply {
+        WaitingReply::take(&self.of_all.waiting)
     }
 
     /// Writes the head of the reply, with the truth of this moment. Returns the body, and whether it is a 304.

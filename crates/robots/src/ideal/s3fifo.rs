@@ -14,7 +14,7 @@ const OFTEN: u8 = 3;
 const MOVES_ON: u8 = 2;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum QueueOf {
     Nowhere,
     Small,
     Main,
@@ -23,7 +23,7 @@ enum Place {
 
 #[derive(Clone, Copy, Debug)]
 struct State {
-    place: Place,
+    place: QueueOf,
     repeats: u8,
     bytes: u64,
 }
@@ -47,21 +47,21 @@ pub(super) struct S3Fifo {
 impl S3Fifo {
     pub(super) fn new(objects: usize, capacity: u64) -> Self {
         let empty = || Filled { queue: Queue::new(objects), bytes: 0 };
-        let nowhere = State { place: Place::Nowhere, repeats: 0, bytes: 0 };
+        let nowhere = State { place: QueueOf::Nowhere, repeats: 0, bytes: 0 };
         Self { objects: vec![nowhere; objects], small: empty(), main: empty(), ghost: empty(), capacity }
     }
 
-    fn queue(&mut self, place: Place) -> Option<&mut Filled> {
+    fn queue(&mut self, place: QueueOf) -> Option<&mut Filled> {
         match place {
-            Place::Nowhere => None,
-            Place::Small => Some(&mut self.small),
-            Place::Main => Some(&mut self.main),
-            Place::Ghost => Some(&mut self.ghost),
+            QueueOf::Nowhere => None,
+            QueueOf::Small => Some(&mut self.small),
+            QueueOf::Main => Some(&mut self.main),
+            QueueOf::Ghost => Some(&mut self.ghost),
         }
     }
 
     /// Puts an object that is in no queue at the head of one.
-    fn put(&mut self, object: u32, place: Place) {
+    fn put(&mut self, object: u32, place: QueueOf) {
         let state = &mut self.objects[object as usize];
         state.place = place;
         let bytes = state.bytes;
@@ -72,10 +72,10 @@ impl S3Fifo {
     }
 
     /// Takes the oldest out of a queue.
-    fn pop(&mut self, place: Place) -> Option<u32> {
+    fn pop(&mut self, place: QueueOf) -> Option<u32> {
         let object = self.queue(place)?.queue.pop()?;
         let state = &mut self.objects[object as usize];
-        state.place = Place::Nowhere;
+        state.place = QueueOf::Nowhere;
         let bytes = state.bytes;
         if let Some(filled) = self.queue(place) {
             filled.bytes -= bytes;
@@ -94,26 +94,26 @@ impl S3Fifo {
     }
 
     fn evict_small(&mut self) {
-        let Some(object) = self.pop(Place::Small) else { return };
+        let Some(object) = self.pop(QueueOf::Small) else { return };
         if self.objects[object as usize].repeats >= MOVES_ON {
             self.objects[object as usize].repeats = 0;
-            self.put(object, Place::Main);
+            self.put(object, QueueOf::Main);
             return;
         }
-        self.put(object, Place::Ghost);
+        self.put(object, QueueOf::Ghost);
         while self.ghost.bytes > self.capacity - self.capacity / 10 {
-            if self.pop(Place::Ghost).is_none() {
+            if self.pop(QueueOf::Ghost).is_none() {
                 break;
             }
         }
     }
 
     fn evict_main(&mut self) {
-        let Some(object) = self.pop(Place::Main) else { return };
+        let Some(object) = self.pop(QueueOf::Main) else { return };
         let state = &mut self.objects[object as usize];
         if state.repeats > 0 {
             state.repeats -= 1;
-            self.put(object, Place::Main);
+            self.put(object, QueueOf::Main);
         }
     }
 }
@@ -122,25 +122,25 @@ impl Cache for S3Fifo {
     fn ask(&mut self, _place: usize, object: u32, bytes: u64) -> bool {
         let state = &mut self.objects[object as usize];
         let place = state.place;
-        if matches!(place, Place::Small | Place::Main) {
+        if matches!(place, QueueOf::Small | QueueOf::Main) {
             state.repeats = (state.repeats + 1).min(OFTEN);
             return true;
         }
         if bytes > self.capacity {
             return false;
         }
-        if place == Place::Ghost {
+        if place == QueueOf::Ghost {
             let was = state.bytes;
             self.ghost.queue.remove(object);
             self.ghost.bytes -= was;
-            self.objects[object as usize].place = Place::Nowhere;
+            self.objects[object as usize].place = QueueOf::Nowhere;
         }
         // Objects without bytes need no room, and would make none.
         while self.small.bytes + self.main.bytes > self.capacity - bytes {
             self.evict();
         }
-        self.objects[object as usize] = State { place: Place::Nowhere, repeats: 0, bytes };
-        self.put(object, if place == Place::Ghost { Place::Main } else { Place::Small });
+        self.objects[object as usize] = State { place: QueueOf::Nowhere, repeats: 0, bytes };
+        self.put(object, if place == QueueOf::Ghost { QueueOf::Main } else { QueueOf::Small });
         false
     }
 }

@@ -4,17 +4,17 @@
 //! stamp that the origin put in, by the origin's truth (`JudgedRequest::truth`) and by the message itself. The product's own
 //! statement on hits is only compared with that. Counts nothing: `ledger` does.
 
-mod asked;
 mod checks;
 mod claim;
 mod fault;
 mod head;
 mod message;
+mod request;
 
-pub use asked::{Accepts, Freshness, JudgedRequest, Known, RequestKind, Truth};
 pub use claim::CacheClaim;
 pub use fault::{FaultSet, ReplyFault, Weight};
 pub use head::{CacheControl, ContentRange, Fields, HeaderTime};
+pub use request::{Accepts, Freshness, JudgedRequest, Known, RequestKind, Truth};
 
 use bakeoff_meter::ErrorClass;
 use bakeoff_wire::http1::ContentCoding;

@@ -18,7 +18,7 @@ pub struct Schedule {
     /// The current phase; beyond the last when all are over.
     index: usize,
     stretch: Stretch,
-    tally: Tally,
+    tally: PhaseCounts,
     frozen: bool,
     /// When the lock of the current phase was first seen open.
     opened: Option<Nanos>,
@@ -33,7 +33,7 @@ pub struct Schedule {
 
 /// Counts of the current phase so far.
 #[derive(Clone, Copy, Debug, Default)]
-struct Tally {
+struct PhaseCounts {
     transactions: u64,
     errors: u64,
     fill_bytes: u64,
@@ -68,7 +68,7 @@ impl Schedule {
             || Stretch::new(&Phase::nothing(), Nanos::ZERO, Handover::FULL),
             |phase| Stretch::new(phase, Nanos::ZERO, Handover::FULL),
         );
-        let tally = Tally::default();
+        let tally = PhaseCounts::default();
         let ended = Vec::with_capacity(phases.len());
         Self {
             phases,
@@ -146,7 +146,7 @@ impl Schedule {
         }
         self.ended.push(EndedPhase { phase: self.index, began: self.stretch.began, ended: at, why });
         self.index = if why == EndReason::TooManyErrors { self.phases.len() } else { self.index + 1 };
-        (self.tally, self.opened, self.reached) = (Tally::default(), None, None);
+        (self.tally, self.opened, self.reached) = (PhaseCounts::default(), None, None);
         let handover = self.stretch.handover(at);
         match self.phases.get(self.index) {
             Some(next) => self.stretch = Stretch::new(next, at, handover),
@@ -287,7 +287,7 @@ impl Schedule {
     }
 
     fn is_too_much(&self, errors: ErrorGoal) -> bool {
-        let Tally { transactions, errors: seen, .. } = self.tally;
+        let PhaseCounts { transactions, errors: seen, .. } = self.tally;
         match errors {
             ErrorGoal::Count(most) => seen >= self.worker.share(most),
             ErrorGoal::Share(most) => {

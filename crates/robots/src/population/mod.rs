@@ -73,7 +73,7 @@ pub struct FlightEnd {
 
 /// Counts of pages, and of those that could not be asked as planned.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct PageCounts {
     /// Pages asked for.
     pub pages: u64,
     /// Pages that should have repeated one of a server and kind of which there was none yet.
@@ -94,7 +94,7 @@ pub struct Population {
     waiting: VecDeque<Child>,
     flights: Slab<Flight>,
     pages: Slab<Page>,
-    tally: Tally,
+    tally: PageCounts,
     words: RequestText,
     /// The latest moment seen so far.
     now: Nanos,
@@ -137,7 +137,7 @@ impl Population {
             waiting: VecDeque::new(),
             flights: Slab::new(),
             pages: Slab::new(),
-            tally: Tally::default(),
+            tally: PageCounts::default(),
             words: RequestText::default(),
             now: Nanos::ZERO,
         }
@@ -242,7 +242,7 @@ impl Population {
     }
 
     /// Counts of pages, and of those that could not be asked as planned.
-    pub const fn tally(&self) -> Tally {
+    pub const fn tally(&self) -> PageCounts {
         self.tally
     }
 

@@ -12,14 +12,14 @@ const FACTOR: f64 = 1.3;
 
 /// Trials of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Tally {
+pub(crate) struct TrialCounts {
     pub(crate) passed: u32,
     pub(crate) failed: u32,
     /// Trials that are void because of the generator.
     pub(crate) void: u32,
 }
 
-impl Tally {
+impl TrialCounts {
     pub(crate) fn measured(self) -> u32 {
         self.passed + self.failed
     }
@@ -31,7 +31,7 @@ impl Tally {
 }
 
 /// Trials by cell.
-pub(crate) type Tallies = BTreeMap<Cell, Tally>;
+pub(crate) type Tallies = BTreeMap<Cell, TrialCounts>;
 
 /// The range of the search and its rungs.
 #[derive(Clone, Copy, Debug)]
@@ -154,7 +154,7 @@ mod tests {
             (6, 2, true),
             (3, 2, false),
         ] {
-            let tally = Tally { passed, failed, void: 0 };
+            let tally = TrialCounts { passed, failed, void: 0 };
             assert_eq!(tally.counts_as_passed(), counts, "{passed} {failed}");
         }
     }

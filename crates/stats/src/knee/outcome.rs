@@ -1,6 +1,6 @@
 //! Outcome of a peak search.
 
-use super::bracket::Tally;
+use super::bracket::TrialCounts;
 use super::grid::{Cell, STEP, rate_at};
 use super::plan::TrialPurpose;
 use super::posterior::{Estimate, LEVEL, Marginal};
@@ -136,7 +136,7 @@ fn finding(search: &Search, estimate: &Estimate) -> SearchFinding {
     if search.is_disturbed() {
         return SearchFinding::NotMeasured { reason: Some(VoidReason::MachineBusy) };
     }
-    let measured = |(_, tally): &(&Cell, &Tally)| tally.measured() > 0;
+    let measured = |(_, tally): &(&Cell, &TrialCounts)| tally.measured() > 0;
     let Some((&lowest, _)) = search.tallies.iter().find(measured) else {
         let reason = search.tried.iter().rev().find_map(|tried| match tried.judged {
             TrialJudgement::Void(reason) => Some(reason),

@@ -1,6 +1,6 @@
 //! Refinement inside the bracket: the choice of the most informative trial.
 
-use super::bracket::{self, Tally};
+use super::bracket::{self, TrialCounts};
 use super::grid::{Cell, cells_in};
 use super::plan::{Trial, TrialPurpose};
 use super::posterior::Estimate;
@@ -62,7 +62,7 @@ fn is_supported(search: &Search, estimate: &Estimate) -> bool {
 fn to_support(search: &Search, estimate: &Estimate) -> Option<Cell> {
     let end = lower_end(search, estimate);
     let tally = |cell: &Cell| search.tallies.get(cell).copied().unwrap_or_default();
-    let hopeful = |tally: Tally| 3 * tally.failed <= tally.passed.max(3);
+    let hopeful = |tally: TrialCounts| 3 * tally.failed <= tally.passed.max(3);
     let cells = (0..=slack(search)).map(|below| end.up(-below)).filter(|cell| hopeful(tally(cell)));
     cells.max_by_key(|cell| (i64::from(tally(cell).passed) - 3 * i64::from(tally(cell).failed), *cell))
 }

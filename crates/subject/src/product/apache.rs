@@ -15,7 +15,7 @@ use super::{
 use crate::SubjectError;
 use crate::config::{quoted, sets};
 use crate::includes;
-use crate::program::{self as programs, Place, Recipe};
+use crate::program::{self as programs, Recipe, StartSite};
 use std::path::{Path, PathBuf};
 
 pub(super) const ROW: Row = Row {
@@ -61,7 +61,7 @@ const START: &str = r#""$0" -d1 -t -p "$1" -l "$2"K && shift 2 && exec "$@""#;
 /// origin's 15 s, so that no request is sent into a closing one.
 const IDLE_SECONDS: u64 = 10;
 
-fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn serve(server: &Server, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let httpd = program(&ROW, place, &["apache2", "httpd"])?;
     let config = match &server.config {
         None => server_config(server, place, &httpd)?,
@@ -70,7 +70,7 @@ fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     with_config(place, &httpd, config, Vec::new())
 }
 
-fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn proxy(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let httpd = program(&ROW, place, &["apache2", "httpd"])?;
     let cleaner = program(&ROW, place, &["htcacheclean"])?;
     let cache = make_dir(place, CACHE)?;
@@ -86,7 +86,7 @@ fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
 
 /// The recipe that starts Apache with this configuration; `before`: arguments before its own.
 fn with_config(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     httpd: &Path,
     config: String,
     before: Vec<String>,
@@ -104,7 +104,7 @@ fn with_config(
     Ok(Recipe { argv, version, config: Some(config), logs, ..Recipe::default() })
 }
 
-fn server_config(server: &Server, place: &Place<'_>, httpd: &Path) -> Result<String, SubjectError> {
+fn server_config(server: &Server, place: &StartSite<'_>, httpd: &Path) -> Result<String, SubjectError> {
     let modules = modules(place)?;
     let types = place.write("mime.types", &mime_types())?;
     let (root, host, port) = (quoted(&place.root), place.context.host(), place.port);
@@ -152,7 +152,7 @@ const fn tls_modules(tls: bool) -> &'static [&'static str] {
     if tls { &["socache_shmcb", "ssl"] } else { &[] }
 }
 
-fn tls_lines(tls: bool, place: &Place<'_>) -> Result<String, SubjectError> {
+fn tls_lines(tls: bool, place: &StartSite<'_>) -> Result<String, SubjectError> {
     if !tls {
         return Ok(String::new());
     }
@@ -178,7 +178,7 @@ const MODULES: [&str; 9] = [
     "headers",
 ];
 
-fn proxy_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
+fn proxy_config(spec: &ProxySpec, place: &StartSite<'_>) -> Result<String, SubjectError> {
     let modules = modules(place)?;
     let names = MODULES.iter().chain(tls_modules(spec.tls));
     let loads: String = names.filter_map(|name| load(&modules, name)).collect();
@@ -280,7 +280,7 @@ fn demand_http2(arm: &str, httpd: &Path, modules: &Path) -> Result<(), SubjectEr
     })
 }
 
-fn modules(place: &Place<'_>) -> Result<PathBuf, SubjectError> {
+fn modules(place: &StartSite<'_>) -> Result<PathBuf, SubjectError> {
     let there = MODULE_PLACES.iter().map(PathBuf::from).find(|place| place.is_dir());
     there.ok_or_else(|| missing(&ROW, place, "the modules of Apache"))
 }
@@ -295,7 +295,7 @@ fn mime_types() -> String {
     MIME_TYPES.iter().map(|(kind, ends)| format!("{kind} {ends}\n")).collect()
 }
 
-fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
+fn users_config(place: &StartSite<'_>, path: &Path) -> Result<String, SubjectError> {
     let text = users_text(place, path, Some("Listen {host}:{port}"))?;
     if sets(&text, "ServerRoot") {
         return Ok(text); // relative paths mean what they meant
@@ -321,7 +321,7 @@ fn missing_globals(config: &str, dir: &Path) -> Vec<String> {
 }
 
 /// Variables that Debian's configuration files expect from its start script.
-fn debian_environment(place: &Place<'_>) -> Vec<(String, String)> {
+fn debian_environment(place: &StartSite<'_>) -> Vec<(String, String)> {
     let dir = place.dir.display();
     [
         ("APACHE_RUN_DIR", dir.to_string()),

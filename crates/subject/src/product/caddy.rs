@@ -7,7 +7,7 @@
 use super::{ProxySpec, Row, Server, connections, numbered_version, program, users_text_by};
 use crate::SubjectError;
 use crate::config::{Substitutions, quoted};
-use crate::program::{Place, Recipe};
+use crate::program::{Recipe, StartSite};
 use std::path::Path;
 
 pub(super) const ROW: Row = Row {
@@ -27,7 +27,7 @@ pub(super) const ROW: Row = Row {
 /// closing one.
 const IDLE_SECONDS: u64 = 10;
 
-fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn serve(server: &Server, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let (config, tls) = (server.config.as_deref(), server.tls);
     recipe(place, config, tls, || {
         let root = quoted(&place.root);
@@ -39,7 +39,7 @@ fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
 }
 
 /// `compression off`: clients say themselves what they accept.
-fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn proxy(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     recipe(place, spec.config.as_deref(), spec.tls, || {
         let (origin, most) = (spec.origin, connections(place));
         Ok(format!(
@@ -59,7 +59,7 @@ fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
 
 /// The recipe that starts Caddy with the user's configuration, or with ours, whose site has these lines.
 fn recipe(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     users: Option<&Path>,
     tls: bool,
     lines: impl FnOnce() -> Result<String, SubjectError>,
@@ -78,7 +78,7 @@ fn recipe(
 }
 
 /// Caddy uses all cores it may by default. At its end it waits for replies under way, by default without a limit.
-fn own_config(place: &Place<'_>, tls: bool, lines: &str) -> Result<String, SubjectError> {
+fn own_config(place: &StartSite<'_>, tls: bool, lines: &str) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for Caddy")?;
     let (scheme, certificate) = if tls {
         let made = place.demand_certificate()?;
@@ -121,7 +121,7 @@ fn own_config(place: &Place<'_>, tls: bool, lines: &str) -> Result<String, Subje
 
 /// Lifetime of replies, and a number for each, by which hits are told: 15 of its digits are random. Replies that may be
 /// answered with 304 have none, so that a stored reply keeps the number that it was made with.
-fn for_caches(place: &Place<'_>) -> String {
+fn for_caches(place: &StartSite<'_>) -> String {
     let Some(age) = place.context.max_age else { return String::new() };
     let seconds = age.whole_secs();
     format!(
@@ -138,7 +138,7 @@ fn for_caches(place: &Place<'_>) -> String {
     )
 }
 
-fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
+fn users_config(place: &StartSite<'_>, path: &Path) -> Result<String, SubjectError> {
     // (With an address in it, it would answer requests for that name only.)
     let listen = Some("http://:{port} {` and `bind {host}");
     users_text_by(place, path, listen, Substitutions::file_with_names_of_its_own)

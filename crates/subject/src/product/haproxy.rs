@@ -8,7 +8,7 @@ use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxySpec, Row};
 use super::{connections, cores, make_dir, numbered_version, program, users_text};
 use crate::SubjectError;
-use crate::program::{Place, Recipe};
+use crate::program::{Recipe, StartSite};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::AsRawFd;
@@ -52,7 +52,7 @@ const BLOCK_BYTES: u64 = 1024;
 /// HAProxy caps freshness at this, by default at 60 s.
 const MOST_AGE_SECONDS: u64 = 10 * 365 * 86_400;
 
-fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn recipe(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let haproxy = program(&ROW, place, &["haproxy"])?;
     make_dir(place, CACHE)?;
     let tls = if spec.tls { tls_words(place)? } else { String::new() };
@@ -70,7 +70,7 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
 
 /// Words for `bind`, and `{dir}/both.pem`, with certificate and key: HAProxy needs them in one file, a user's
 /// configuration too. Newer versions would offer HTTP/2, which fronts do not use.
-fn tls_words(place: &Place<'_>) -> Result<String, SubjectError> {
+fn tls_words(place: &StartSite<'_>) -> Result<String, SubjectError> {
     let both = place.demand_certificate()?.in_one_file(&place.dir);
     let both =
         both.map_err(|source| SubjectError::Dir { arm: place.arm(), path: place.dir.clone(), source })?;
@@ -79,7 +79,7 @@ fn tls_words(place: &Place<'_>) -> Result<String, SubjectError> {
 
 /// A reply without a lifetime would be kept for `max-age`, if it has a validator: hence the condition. If the origin
 /// closes a kept connection as a request comes, the request is sent again, unless it is a POST.
-fn own_config(spec: &ProxySpec, place: &Place<'_>, tls: &str) -> Result<String, SubjectError> {
+fn own_config(spec: &ProxySpec, place: &StartSite<'_>, tls: &str) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for HAProxy")?;
     Ok(format!(
         "global

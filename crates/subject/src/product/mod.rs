@@ -33,7 +33,7 @@ use crate::SubjectError;
 use crate::config::{ConfigError, Substitutions, demand_port};
 use crate::context::Context;
 use crate::litter::Litter;
-use crate::program::{self, Place, Recipe, Subject};
+use crate::program::{self, Recipe, StartSite, Subject};
 use crate::user::Runner;
 use std::path::{Path, PathBuf};
 use store::Store;
@@ -156,10 +156,10 @@ impl Product {
 }
 
 /// Writes a product's files and returns the recipe of its start.
-type Start<What> = fn(&What, &Place<'_>) -> Result<Recipe, SubjectError>;
+type Start<What> = fn(&What, &StartSite<'_>) -> Result<Recipe, SubjectError>;
 
 /// Names and values of variables.
-type Environment = fn(&Place<'_>) -> Vec<(String, String)>;
+type Environment = fn(&StartSite<'_>) -> Vec<(String, String)>;
 
 /// The features of a product, and how it is started.
 struct Row {
@@ -180,7 +180,7 @@ struct Row {
 }
 
 impl Row {
-    fn environment(&self, place: &Place<'_>) -> Vec<(String, String)> {
+    fn environment(&self, place: &StartSite<'_>) -> Vec<(String, String)> {
         self.environment.map(|environment| environment(place)).unwrap_or_default()
     }
 }
@@ -206,11 +206,11 @@ impl Subject for Server {
         Runner::unprivileged()
     }
 
-    fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+    fn environment(&self, place: &StartSite<'_>) -> Result<Vec<(String, String)>, SubjectError> {
         Ok(self.product.row().environment(place))
     }
 
-    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    fn recipe(&self, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
         let Some(serve) = self.product.row().serve else {
             let (product, refusal) = (self.product.title(), ProxyRefusal::ServesNothing);
             return Err(SubjectError::Proxy { arm: place.arm(), product, refusal });
@@ -268,11 +268,11 @@ impl Subject for ProxySpec {
         Runner::unprivileged()
     }
 
-    fn environment(&self, place: &Place<'_>) -> Result<Vec<(String, String)>, SubjectError> {
+    fn environment(&self, place: &StartSite<'_>) -> Result<Vec<(String, String)>, SubjectError> {
         Ok(self.product.row().environment(place))
     }
 
-    fn recipe(&self, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+    fn recipe(&self, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
         if let Some(refusal) = self.refusal() {
             let product = self.product.title();
             return Err(SubjectError::Proxy { arm: place.arm(), product, refusal });
@@ -284,12 +284,12 @@ impl Subject for ProxySpec {
 }
 
 /// The first of these programs of a product that is installed.
-fn program(row: &Row, place: &Place<'_>, names: &[&str]) -> Result<PathBuf, SubjectError> {
+fn program(row: &Row, place: &StartSite<'_>, names: &[&str]) -> Result<PathBuf, SubjectError> {
     program::find(names).ok_or_else(|| missing(row, place, names.first().copied().unwrap_or_default()))
 }
 
 /// The error that some part of a product is not installed.
-fn missing(row: &Row, place: &Place<'_>, what: &str) -> SubjectError {
+fn missing(row: &Row, place: &StartSite<'_>, what: &str) -> SubjectError {
     SubjectError::NoProgram {
         arm: place.arm(),
         program: what.to_owned(),
@@ -313,7 +313,7 @@ fn numbered_version(row: &Row, program: &Path, question: &str, before: &str) -> 
 }
 
 /// A new directory in the private one, which becomes the server's.
-fn make_dir(place: &Place<'_>, name: &str) -> Result<PathBuf, SubjectError> {
+fn make_dir(place: &StartSite<'_>, name: &str) -> Result<PathBuf, SubjectError> {
     let path = place.dir.join(name);
     match std::fs::create_dir(&path) {
         Ok(()) => Ok(path),
@@ -323,13 +323,13 @@ fn make_dir(place: &Place<'_>, name: &str) -> Result<PathBuf, SubjectError> {
 
 /// The user's configuration with the substitutions made. `listen` is the line that makes it listen where bakeoff looks;
 /// none: no such line is demanded.
-fn users_text(place: &Place<'_>, path: &Path, listen: Option<&str>) -> Result<String, SubjectError> {
+fn users_text(place: &StartSite<'_>, path: &Path, listen: Option<&str>) -> Result<String, SubjectError> {
     users_text_by(place, path, listen, Substitutions::file)
 }
 
 /// The same with substitutions as the product's language needs them.
 fn users_text_by(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     path: &Path,
     listen: Option<&str>,
     put_in: fn(&Substitutions, &str) -> Result<String, ConfigError>,
@@ -344,17 +344,17 @@ fn users_text_by(
 }
 
 /// Requests that may be in flight at once.
-fn connections(place: &Place<'_>) -> usize {
+fn connections(place: &StartSite<'_>) -> usize {
     place.context.connections.max(LEAST_CONNECTIONS)
 }
 
 /// Descriptors for that many requests: one to the client, one to the origin, one for a file.
-fn descriptors(place: &Place<'_>) -> usize {
+fn descriptors(place: &StartSite<'_>) -> usize {
     connections(place).saturating_mul(3).saturating_add(1024)
 }
 
 /// The cores it may use.
-fn cores(place: &Place<'_>) -> usize {
+fn cores(place: &StartSite<'_>) -> usize {
     match place.context.cpus.len() {
         0 => std::thread::available_parallelism().map_or(1, usize::from),
         given => given,

@@ -12,7 +12,7 @@ use super::{
 use crate::SubjectError;
 use crate::config::{quoted, sets};
 use crate::includes;
-use crate::program::{self as programs, Place, Recipe};
+use crate::program::{self as programs, Recipe, StartSite};
 use bakeoff_units::Nanos;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -43,18 +43,18 @@ const KEYS_PER_MEGABYTE: u64 = 8_000;
 /// The smallest object takes a block of the disk, so the key zone never is what limits the store.
 const BLOCK_BYTES: u64 = 4_096;
 
-fn serve(server: &Server, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn serve(server: &Server, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     recipe(place, server.config.as_deref(), |build| server_config(server, place, build))
 }
 
-fn proxy(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn proxy(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     make_dir(place, CACHE)?;
     recipe(place, spec.config.as_deref(), |build| proxy_config(spec, place, build))
 }
 
 /// The recipe that starts nginx with the user's configuration, or with `ours`, which is given the output of `nginx -V`.
 fn recipe(
-    place: &Place<'_>,
+    place: &StartSite<'_>,
     users: Option<&Path>,
     ours: impl FnOnce(&str) -> Result<String, SubjectError>,
 ) -> Result<Recipe, SubjectError> {
@@ -85,7 +85,7 @@ fn recipe(
     Ok(Recipe { argv, version, config: Some(config), logs: vec![log], ..Recipe::default() })
 }
 
-fn server_config(server: &Server, place: &Place<'_>, build: &str) -> Result<String, SubjectError> {
+fn server_config(server: &Server, place: &StartSite<'_>, build: &str) -> Result<String, SubjectError> {
     let (listen, tls) = tls_lines(server.tls, place)?;
     let (listen_http2, http2) = if place.context.http2 { http2(&place.arm(), build)? } else { ("", "") };
     let directives = place.directives("the directives for nginx")?;
@@ -130,7 +130,7 @@ http {{
 }
 
 /// Words for `listen`, and lines of the server block.
-fn tls_lines(tls: bool, place: &Place<'_>) -> Result<(&'static str, String), SubjectError> {
+fn tls_lines(tls: bool, place: &StartSite<'_>) -> Result<(&'static str, String), SubjectError> {
     if !tls {
         return Ok(("", String::new()));
     }
@@ -144,7 +144,7 @@ fn tls_lines(tls: bool, place: &Place<'_>) -> Result<(&'static str, String), Sub
 
 /// A request holds two connections, and a file each way. `proxy_max_temp_file_size` does not hold
 /// for what is cached; for the rest 0 streams at the client's pace instead of writing files.
-fn proxy_config(spec: &ProxySpec, place: &Place<'_>, build: &str) -> Result<String, SubjectError> {
+fn proxy_config(spec: &ProxySpec, place: &StartSite<'_>, build: &str) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for nginx")?;
     let (listen, tls) = tls_lines(spec.tls, place)?;
     let disk_bytes = spec.store_bytes();
@@ -267,7 +267,7 @@ fn version(build: &str) -> Option<[u32; 3]> {
     Some([numbers.next()?.ok()?, numbers.next()?.ok()?, numbers.next()?.ok()?])
 }
 
-fn users_config(place: &Place<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
+fn users_config(place: &StartSite<'_>, path: &Path, build: &str) -> Result<String, SubjectError> {
     let text = users_text(place, path, Some("listen {host}:{port};"))?;
     let original = place.context.at_home(path);
     let homes = [original.parent().unwrap_or(Path::new("/")), Path::new("/etc/nginx")];

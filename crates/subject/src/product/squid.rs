@@ -12,7 +12,7 @@ use super::{descriptors, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::config::sets;
 use crate::litter::Litter;
-use crate::program::{Place, Recipe};
+use crate::program::{Recipe, StartSite};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,7 +42,7 @@ const NAME: &str = "bakeoff-squid";
 /// Percentage of the disk store at which eviction begins.
 const LOW_WATER_PERCENT: u64 = 90;
 
-fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn recipe(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let squid = program(&ROW, place, &["squid"])?;
     let config = match &spec.config {
         None => own_config(spec, place)?,
@@ -79,7 +79,7 @@ fn service_name() -> String {
 
 /// `refresh_pattern . 0 0% 0`: no heuristic freshness. `vhost` comes with `accel`: the URL that an object is stored
 /// under has the client's `Host`.
-fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
+fn own_config(spec: &ProxySpec, place: &StartSite<'_>) -> Result<String, SubjectError> {
     let (host, port, origin) = (place.context.host(), place.port, spec.origin);
     let entrance = match spec.mode {
         ProxyMode::Forward => format!("http_port {host}:{port}\n"),
@@ -144,7 +144,7 @@ fn missing_globals(config: &str, dir: &Path) -> String {
         .collect()
 }
 
-fn users_config(place: &Place<'_>, path: &Path) -> Result<String, SubjectError> {
+fn users_config(place: &StartSite<'_>, path: &Path) -> Result<String, SubjectError> {
     let text = users_text(place, path, Some("http_port {host}:{port}"))?;
     let globals = missing_globals(&text, &place.dir);
     Ok(format!("{}\n{globals}", text.trim_end()))

@@ -11,7 +11,7 @@ use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxyMode, ProxySpec, Row};
 use super::{cores, descriptors, make_dir, numbered_version, program, users_text};
 use crate::SubjectError;
-use crate::program::{self as programs, Place, Recipe};
+use crate::program::{self as programs, Recipe, StartSite};
 use serde_json::Value;
 use std::path::Path;
 
@@ -58,11 +58,11 @@ const EVERYBODY: &str = "ip_allow:
     methods: ALL
 ";
 
-fn environment(place: &Place<'_>) -> Vec<(String, String)> {
+fn environment(place: &StartSite<'_>) -> Vec<(String, String)> {
     vec![("TS_RUNROOT".to_owned(), place.dir.join("runroot.yaml").display().to_string())]
 }
 
-fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn recipe(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let server = program(&ROW, place, &["traffic_server"])?;
     for name in [CACHE, "etc", "run", "log"] {
         make_dir(place, name)?;
@@ -126,7 +126,7 @@ cachedir: {dir}/{CACHE}
 /// `max_doc_size 0`: with a limit it does not let clients share a reply under way. `required_headers 2`: no heuristic
 /// freshness. `down_server.cache_time`: an error of the origin does not shut it out for a minute. Debian's own file
 /// lists the other defaults.
-fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
+fn own_config(spec: &ProxySpec, place: &StartSite<'_>) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for Traffic Server")?;
     let is_reverse = u8::from(spec.mode == ProxyMode::Reverse);
     Ok(format!(

@@ -9,7 +9,7 @@ use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{CACHE, ProxySpec, Row};
 use super::{connections, make_dir, program, users_text, version};
 use crate::SubjectError;
-use crate::program::{self as programs, Place, Recipe};
+use crate::program::{self as programs, Recipe, StartSite};
 use serde_json::Value;
 use std::io;
 use std::path::Path;
@@ -49,7 +49,7 @@ const NUKE_LIMIT: u64 = 10_000_000;
 /// thinks.
 const LEAST_THREADS: usize = 5_000;
 
-fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
+fn recipe(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let varnishd = program(&ROW, place, &["varnishd"])?;
     let config = match &spec.config {
         None => own_config(spec, place)?,
@@ -75,7 +75,7 @@ fn recipe(spec: &ProxySpec, place: &Place<'_>) -> Result<Recipe, SubjectError> {
     Ok(Recipe { argv, version, config: Some(config), ..Recipe::default() })
 }
 
-fn storage(spec: &ProxySpec, place: &Place<'_>) -> String {
+fn storage(spec: &ProxySpec, place: &StartSite<'_>) -> String {
     let file = place.dir.join(CACHE).join("store");
     match spec.disk_bytes {
         Some(bytes) => format!("store=file,{},{}k", file.display(), bytes / 1024),
@@ -92,7 +92,7 @@ fn known(varnishd: &Path) -> String {
 /// No heuristic freshness (`default_ttl`), nothing stale given out (`default_grace`), stale objects kept to be
 /// revalidated (`default_keep`), uncached replies read at the client's pace (`transit_buffer`; a version before it
 /// reads as fast as the origin sends, into memory).
-fn parameters(place: &Place<'_>, known: &str) -> Vec<(&'static str, String)> {
+fn parameters(place: &StartSite<'_>, known: &str) -> Vec<(&'static str, String)> {
     let mut all = vec![
         ("default_ttl", "0".to_owned()),
         ("default_grace", "0".to_owned()),
@@ -107,7 +107,7 @@ fn parameters(place: &Place<'_>, known: &str) -> Vec<(&'static str, String)> {
     all
 }
 
-fn own_config(spec: &ProxySpec, place: &Place<'_>) -> Result<String, SubjectError> {
+fn own_config(spec: &ProxySpec, place: &StartSite<'_>) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for Varnish")?;
     Ok(format!(
         r#"vcl 4.1;

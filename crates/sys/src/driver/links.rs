@@ -8,11 +8,11 @@ const GENERATIONS: u32 = (1 << 30) - 1;
 /// Connections by slot.
 #[derive(Debug)]
 pub(super) struct Links<L> {
-    places: Vec<Place<L>>,
+    places: Vec<LinkEntry<L>>,
 }
 
 #[derive(Debug)]
-struct Place<L> {
+struct LinkEntry<L> {
     generation: u32,
     link: Option<L>,
 }
@@ -41,7 +41,7 @@ impl<L> Links<L> {
     pub(super) fn put(&mut self, slot: Slot, link: L) -> (u64, &mut L) {
         let index = slot as usize;
         if index >= self.places.len() {
-            self.places.resize_with(index + 1, || Place { generation: 0, link: None });
+            self.places.resize_with(index + 1, || LinkEntry { generation: 0, link: None });
         }
         let place = &mut self.places[index];
         place.generation = (place.generation + 1) & GENERATIONS;

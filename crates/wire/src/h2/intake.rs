@@ -66,13 +66,13 @@ enum At {
 /// An item without its bytes: their position.
 enum Found {
     More,
-    Control(FrameHead, Place),
-    Block(BlockHead, Place),
+    Control(FrameHead, IntakeState),
+    Block(BlockHead, IntakeState),
     Data(DataHead),
     Body(usize, bool),
 }
 
-enum Place {
+enum IntakeState {
     Input(Range<usize>),
     Kept(Range<usize>),
     Block,
@@ -125,9 +125,9 @@ impl Intake {
             }
         };
         let slice = |place| match place {
-            Place::Input(range) => &input[range],
-            Place::Kept(range) => &self.kept[range],
-            Place::Block => &self.block[..],
+            IntakeState::Input(range) => &input[range],
+            IntakeState::Kept(range) => &self.kept[range],
+            IntakeState::Block => &self.block[..],
         };
         let item = match found {
             Found::More => Item::More,
@@ -301,7 +301,7 @@ impl Intake {
             *used += length;
             self.at = At::Head;
             return self.whole(head, &input[start..*used], |range| {
-                Place::Input(start + range.start..start + range.end)
+                IntakeState::Input(start + range.start..start + range.end)
             });
         }
         let take = length.saturating_sub(self.kept.len()).min(available);
@@ -312,7 +312,7 @@ impl Intake {
         }
         self.at = At::Head;
         let kept = std::mem::take(&mut self.kept);
-        let found = self.whole(head, &kept, Place::Kept);
+        let found = self.whole(head, &kept, IntakeState::Kept);
         self.kept = kept;
         self.spent = true;
         if let Ok(None) = found {
@@ -326,7 +326,7 @@ impl Intake {
         &mut self,
         head: FrameHead,
         payload: &[u8],
-        place: impl Fn(Range<usize>) -> Place,
+        place: impl Fn(Range<usize>) -> IntakeState,
     ) -> Result<Option<Found>, ConnectionError> {
         let range = match head.kind {
             FrameKind::Headers => fragment(&head, payload)?,
@@ -350,7 +350,7 @@ impl Intake {
             return Err(ConnectionError::HeaderListTooLarge);
         }
         if ends {
-            return Ok(Some(Found::Block(block, Place::Block)));
+            return Ok(Some(Found::Block(block, IntakeState::Block)));
         }
         self.open = Some(block);
         Ok(None)

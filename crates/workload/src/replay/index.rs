@@ -4,7 +4,7 @@
 //! requests: line number n of the log *sorted by reply size* is found by search in the running sums of the counts.
 //! Robots walk those numbers.
 
-use super::intern::{Interned, Kind, Seen, too_many};
+use super::intern::{DistinctRequest, Interned, Kind, too_many};
 use super::pass::Pass;
 use super::served::{Served, Sizes, unjudged};
 use super::{Classifier, LogSource, ReplayOptions, Summary};
@@ -89,7 +89,7 @@ impl LogIndex {
 }
 
 /// The paths that were answered with 200, and their largest sizes.
-fn sizes(targets: &[Box<[u8]>], seen: &[Seen]) -> Sizes {
+fn sizes(targets: &[Box<[u8]>], seen: &[DistinctRequest]) -> Sizes {
     let mut classifier = Classifier::default();
     let mut sizes = Sizes::default();
     for (target, seen) in targets.iter().zip(seen) {
@@ -101,7 +101,11 @@ fn sizes(targets: &[Box<[u8]>], seen: &[Seen]) -> Sizes {
 }
 
 /// Gives each request its expected reply, and sorts them by the size of that.
-fn resolve(targets: &[Box<[u8]>], seen: &[Seen], served: Option<&Served>) -> (Vec<Request>, Vec<(u32, u64)>) {
+fn resolve(
+    targets: &[Box<[u8]>],
+    seen: &[DistinctRequest],
+    served: Option<&Served>,
+) -> (Vec<Request>, Vec<(u32, u64)>) {
     let mut classifier = Classifier::default();
     let mut requests = Vec::with_capacity(seen.len());
     let mut sizes = Vec::with_capacity(seen.len());

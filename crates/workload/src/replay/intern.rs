@@ -27,7 +27,7 @@ impl Kind {
 
 /// A distinct request of the log.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Seen {
+pub(super) struct DistinctRequest {
     pub(super) method: Method,
     pub(super) kind: Kind,
     /// Number of its lines.
@@ -43,7 +43,7 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 pub(super) struct Interned {
     ids: HashMap<Box<[u8]>, u32>,
-    pub(super) seen: Vec<Seen>,
+    pub(super) seen: Vec<DistinctRequest>,
     key: Vec<u8>,
 }
 
@@ -79,7 +79,7 @@ impl Interned {
     fn add_new(&mut self, method: Method, kind: Kind) -> Option<u32> {
         let id = u32::try_from(self.seen.len()).ok().filter(|id| *id < u32::MAX)?;
         self.ids.insert(self.key.as_slice().into(), id);
-        self.seen.push(Seen { method, kind, count: 0, bytes: 0, success: None });
+        self.seen.push(DistinctRequest { method, kind, count: 0, bytes: 0, success: None });
         Some(id)
     }
 

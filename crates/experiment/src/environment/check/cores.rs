@@ -2,9 +2,9 @@
 
 use super::super::cores::core_list;
 use super::super::placement::Placement;
-use super::{Asked, Judged, Level, counted};
+use super::{CheckInput, Judged, Level, counted};
 
-pub(super) fn one_core(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn one_core(asked: &CheckInput<'_>) -> Option<Judged> {
     let allowed = &asked.seen.cores_allowed;
     let [core] = allowed[..] else {
         let cores = counted(allowed.len() as u64, "core");
@@ -22,7 +22,7 @@ pub(super) fn one_core(asked: &Asked<'_>) -> Option<Judged> {
     })
 }
 
-pub(super) fn shared(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn shared(asked: &CheckInput<'_>) -> Option<Judged> {
     if asked.seen.cores_allowed.len() <= 1 {
         return None;
     }
@@ -44,7 +44,7 @@ pub(super) fn shared(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn siblings(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn siblings(asked: &CheckInput<'_>) -> Option<Judged> {
     if !asked.placement.siblings_split {
         return asked.placement.disjoint.then(|| Judged::ok("the two sides share no physical core"));
     }
@@ -57,7 +57,7 @@ pub(super) fn siblings(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn hardware_threads(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn hardware_threads(asked: &CheckInput<'_>) -> Option<Judged> {
     let threads = asked.seen.tuning.threads_per_core?;
     if threads <= 1 {
         return Some(Judged::ok("one hardware thread a core is in use"));
@@ -71,7 +71,7 @@ pub(super) fn hardware_threads(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn quota(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn quota(asked: &CheckInput<'_>) -> Option<Judged> {
     let cores = asked.seen.cores_allowed.len();
     let Some(quota) = asked.seen.cpu_quota.filter(|&quota| quota < cores as f64) else {
         return (cores > 0).then(|| Judged::ok("no quota of CPU time"));

@@ -1,7 +1,7 @@
 //! Checks of limits on the number of connections.
 
 use super::super::descriptors::descriptors_for;
-use super::{Asked, Judged, Level};
+use super::{CheckInput, Judged, Level};
 
 /// `TCP_TIMEWAIT_LEN` of the kernel, seconds.
 const TIME_WAIT_S: u64 = 60;
@@ -10,7 +10,7 @@ const REUSE_S: u64 = 1;
 /// Share beyond which a limit is taken as reached: other processes count against it as well.
 const NEARLY_FULL: f64 = 0.9;
 
-pub(super) fn descriptors(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn descriptors(asked: &CheckInput<'_>) -> Option<Judged> {
     let (limit, connections) = (asked.seen.open_files?, asked.need.connections);
     let (needed, soft, hard) = (descriptors_for(connections), limit.soft, limit.hard);
     if needed <= soft {
@@ -44,7 +44,7 @@ pub(super) fn descriptors(asked: &Asked<'_>) -> Option<Judged> {
     })
 }
 
-pub(super) fn file_table(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn file_table(asked: &CheckInput<'_>) -> Option<Judged> {
     let (used, most) = asked.seen.network.file_table?;
     // Both ends of a connection may be on this machine.
     let needed = used.saturating_add(2 * descriptors_for(asked.need.connections));
@@ -61,7 +61,7 @@ pub(super) fn file_table(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn ports(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn ports(asked: &CheckInput<'_>) -> Option<Judged> {
     let (first, last) = asked.seen.port_range?;
     let reused = match asked.seen.tw_reuse {
         Some(1) => true,
@@ -92,7 +92,7 @@ pub(super) fn ports(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn time_wait(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn time_wait(asked: &CheckInput<'_>) -> Option<Judged> {
     let held = asked.seen.network.time_wait?;
     let (first, last) = asked.seen.port_range?;
     let ports = u64::from(last.saturating_sub(first)) + 1;
@@ -113,7 +113,7 @@ pub(super) fn time_wait(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn conntrack(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn conntrack(asked: &CheckInput<'_>) -> Option<Judged> {
     let Some((used, most)) = asked.seen.network.conntrack else {
         return Some(Judged::ok("connections are not tracked"));
     };
@@ -134,13 +134,13 @@ pub(super) fn conntrack(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn somaxconn(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn somaxconn(asked: &CheckInput<'_>) -> Option<Judged> {
     let most = asked.seen.network.somaxconn?;
     let found = format!("{most} connections may wait to be accepted");
     queue(asked, most, found, "net.core.somaxconn", "a server's own backlog counts too, if it is smaller")
 }
 
-pub(super) fn syn_backlog(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn syn_backlog(asked: &CheckInput<'_>) -> Option<Judged> {
     let most = asked.seen.network.syn_backlog?;
     let cookies = asked.seen.network.syn_cookies == Some(true);
     let found = format!(
@@ -160,7 +160,7 @@ pub(super) fn syn_backlog(asked: &Asked<'_>) -> Option<Judged> {
 }
 
 /// A queue that must hold all connections when they are opened together.
-fn queue(asked: &Asked<'_>, most: u64, found: String, setting: &str, besides: &str) -> Option<Judged> {
+fn queue(asked: &CheckInput<'_>, most: u64, found: String, setting: &str, besides: &str) -> Option<Judged> {
     let needed = asked.need.connections;
     if needed <= most {
         return Some(Judged::ok(found));

@@ -1,6 +1,6 @@
 //! Checks of memory and storage activity beside a measurement.
 
-use super::{Asked, Judged, Level};
+use super::{CheckInput, Judged, Level};
 use bakeoff_units::{Bytes, Ratio};
 
 /// Share of memory. Less is pages that nothing has touched for long, which every old machine has.
@@ -10,7 +10,7 @@ const MOST_MEMORY_PRESSURE: f64 = 0.01;
 /// Share of the last 10 s.
 const MOST_IO_PRESSURE: f64 = 0.1;
 
-pub(super) fn swap(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn swap(asked: &CheckInput<'_>) -> Option<Judged> {
     let used = asked.seen.swap_used?;
     let memory = asked.seen.memory.map_or(0, Bytes::get);
     let found = format!("{used} of memory are swapped out");
@@ -26,7 +26,7 @@ pub(super) fn swap(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn numa(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn numa(asked: &CheckInput<'_>) -> Option<Judged> {
     let (nodes, on) = (asked.seen.tuning.numa_nodes?, asked.seen.tuning.numa_balancing.unwrap_or(false));
     match (nodes, on) {
         (0 | 1, _) => Some(Judged::ok("there is one memory node")),
@@ -41,7 +41,7 @@ pub(super) fn numa(asked: &Asked<'_>) -> Option<Judged> {
     }
 }
 
-pub(super) fn huge_pages(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn huge_pages(asked: &CheckInput<'_>) -> Option<Judged> {
     let mode = asked.seen.tuning.huge_pages.as_deref()?;
     let found = format!("transparent huge pages: {mode}");
     if mode != "always" {
@@ -56,7 +56,7 @@ pub(super) fn huge_pages(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn pressure(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn pressure(asked: &CheckInput<'_>) -> Option<Judged> {
     waited(
         asked.seen.tuning.memory_pressure?,
         "memory",
@@ -65,7 +65,7 @@ pub(super) fn pressure(asked: &Asked<'_>) -> Option<Judged> {
     )
 }
 
-pub(super) fn io_pressure(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn io_pressure(asked: &CheckInput<'_>) -> Option<Judged> {
     waited(asked.seen.tuning.io_pressure?, "storage", MOST_IO_PRESSURE, "`iotop` names who reads and writes.")
 }
 

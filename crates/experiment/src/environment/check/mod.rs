@@ -61,7 +61,7 @@ pub struct Finding {
 }
 
 /// Input of a check.
-struct Asked<'a> {
+struct CheckInput<'a> {
     seen: &'a MachineState,
     placement: &'a Placement,
     need: &'a Need,
@@ -81,10 +81,14 @@ struct Check {
     name: &'static str,
     /// Severity from which on a run warns of it; `None`: it is for `doctor` only.
     warns: Option<Level>,
-    judge: fn(&Asked<'_>) -> Option<Judged>,
+    judge: fn(&CheckInput<'_>) -> Option<Judged>,
 }
 
-const fn check(name: &'static str, warns: Option<Level>, judge: fn(&Asked<'_>) -> Option<Judged>) -> Check {
+const fn check(
+    name: &'static str,
+    warns: Option<Level>,
+    judge: fn(&CheckInput<'_>) -> Option<Judged>,
+) -> Check {
     Check { name, warns, judge }
 }
 
@@ -145,7 +149,7 @@ fn judged<'a>(
     placement: &'a Placement,
     need: &'a Need,
 ) -> impl Iterator<Item = (&'static Check, Finding)> {
-    let asked = Asked { seen, placement, need };
+    let asked = CheckInput { seen, placement, need };
     TABLE.iter().filter_map(move |check| {
         let Judged { level, found, wanted, why, how } = (check.judge)(&asked)?;
         Some((check, Finding { name: check.name, level, found, wanted, why, how }))

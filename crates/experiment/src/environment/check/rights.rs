@@ -2,9 +2,9 @@
 
 use super::super::cgroup::CpuGroup;
 use super::super::neighbours::Neighbours;
-use super::{Asked, Judged, Level, PROGRAMS};
+use super::{CheckInput, Judged, Level, PROGRAMS};
 
-pub(super) fn proc_hidden(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn proc_hidden(asked: &CheckInput<'_>) -> Option<Judged> {
     if asked.seen.neighbours != Neighbours::Hidden {
         return Some(Judged::ok("/proc shows the processes of other users"));
     }
@@ -17,7 +17,7 @@ pub(super) fn proc_hidden(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn cpu_group(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn cpu_group(asked: &CheckInput<'_>) -> Option<Judged> {
     let found = match &asked.seen.rights.cpu_group {
         Some(CpuGroup { version, writable: true }) => {
             return Some(Judged::ok(format!("control groups for CPU time can be made (version {version})")));
@@ -36,7 +36,7 @@ pub(super) fn cpu_group(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn links(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn links(asked: &CheckInput<'_>) -> Option<Judged> {
     let rights = &asked.seen.rights;
     if rights.net_admin && rights.sys_admin {
         return Some(Judged::ok("network namespaces can be made"));
@@ -50,7 +50,7 @@ pub(super) fn links(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn programs(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn programs(asked: &CheckInput<'_>) -> Option<Judged> {
     let missing = &asked.seen.rights.missing;
     let absent: Vec<_> = PROGRAMS.iter().filter(|program| missing.contains(&program.names[0])).collect();
     if absent.is_empty() {

@@ -1,12 +1,12 @@
 //! Checks of kernel features that the layer mac needs, and of access controls that `--here` would measure.
 
 use super::super::seen::AuditState;
-use super::{Asked, Judged, Level};
+use super::{CheckInput, Judged, Level};
 
 /// Landlock ABI from which on the layer mac can use every feature that this kernel could refuse or log.
 const WHOLE: u32 = 7;
 
-pub(super) fn modules(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn modules(asked: &CheckInput<'_>) -> Option<Judged> {
     Some(match asked.seen.security.modules.as_ref()? {
         Ok(modules) => Judged::ok(format!("security modules: {}", modules.replace(',', ", "))),
         Err(why) => Judged::but(
@@ -19,7 +19,7 @@ pub(super) fn modules(asked: &Asked<'_>) -> Option<Judged> {
     })
 }
 
-pub(super) fn landlock(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn landlock(asked: &CheckInput<'_>) -> Option<Judged> {
     let found = match asked.seen.security.landlock.as_ref()? {
         Ok(abi) if *abi >= WHOLE => return Some(Judged::ok(format!("Landlock has ABI {abi}"))),
         Ok(abi) => format!("Landlock has ABI {abi}"),
@@ -34,7 +34,7 @@ pub(super) fn landlock(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn audit(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn audit(asked: &CheckInput<'_>) -> Option<Judged> {
     let (found, why, how) = match asked.seen.security.audit.as_ref()? {
         Ok(AuditState { daemon, .. }) if *daemon > 0 => {
             return Some(Judged::ok(format!("the kernel's audit is on; its daemon is process {daemon}")));

@@ -1,7 +1,7 @@
 //! Checks of causes that make equal work take unequal time: other work, the hypervisor, the clock rate.
 
 use super::super::neighbours::Neighbours;
-use super::{Asked, Judged, Level, counted};
+use super::{CheckInput, Judged, Level, counted};
 use bakeoff_units::Ratio;
 
 /// More runnable processes than this share of the cores leaves no quiet core for one of the sides.
@@ -22,7 +22,7 @@ const FAST_CLOCKS: [&str; 7] = [
     "tod",
 ];
 
-pub(super) fn load(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn load(asked: &CheckInput<'_>) -> Option<Judged> {
     let (load, cores) = (asked.seen.load?, asked.seen.cores_online);
     let found = format!("the load average is {load:.2} on {}", counted(cores as u64, "core"));
     let most = MOST_LOAD * cores as f64;
@@ -41,7 +41,7 @@ pub(super) fn load(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn pressure(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn pressure(asked: &CheckInput<'_>) -> Option<Judged> {
     let share = asked.seen.tuning.cpu_pressure?;
     let found = format!("some task waited for a core {share} of the last 10 s");
     if share.get() <= MOST_PRESSURE {
@@ -56,7 +56,7 @@ pub(super) fn pressure(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn neighbours(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn neighbours(asked: &CheckInput<'_>) -> Option<Judged> {
     let (running, busy, here) = match asked.seen.neighbours {
         Neighbours::Seen { running, busy } => (running, busy, ""),
         Neighbours::Contained { running, busy } => (running, busy, " of this container"),
@@ -75,7 +75,7 @@ pub(super) fn neighbours(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn steal(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn steal(asked: &CheckInput<'_>) -> Option<Judged> {
     let now = asked.seen.steal_now?;
     // Steal of long ago spoils nothing now.
     let since_boot = share(asked.seen.steal_since_boot);
@@ -94,7 +94,7 @@ pub(super) fn steal(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn governor(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn governor(asked: &CheckInput<'_>) -> Option<Judged> {
     let governors = &asked.seen.governors;
     if governors.is_empty() {
         return Some(Judged::ok("the kernel does not set the frequency here"));
@@ -112,7 +112,7 @@ pub(super) fn governor(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn turbo(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn turbo(asked: &CheckInput<'_>) -> Option<Judged> {
     if !asked.seen.tuning.turbo? {
         return Some(Judged::ok("turbo is off"));
     }
@@ -126,7 +126,7 @@ pub(super) fn turbo(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn clocksource(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn clocksource(asked: &CheckInput<'_>) -> Option<Judged> {
     let name = asked.seen.clocksource.as_deref()?;
     let found = format!("the kernel takes the time from `{name}`");
     if FAST_CLOCKS.contains(&name) {
@@ -142,7 +142,7 @@ pub(super) fn clocksource(asked: &Asked<'_>) -> Option<Judged> {
     ))
 }
 
-pub(super) fn mitigations(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn mitigations(asked: &CheckInput<'_>) -> Option<Judged> {
     let (mitigated, vulnerable) = (asked.seen.tuning.mitigated, asked.seen.tuning.vulnerable);
     match (mitigated, vulnerable) {
         (0, 0) => None,
@@ -158,7 +158,7 @@ pub(super) fn mitigations(asked: &Asked<'_>) -> Option<Judged> {
     }
 }
 
-pub(super) fn irqbalance(asked: &Asked<'_>) -> Option<Judged> {
+pub(super) fn irqbalance(asked: &CheckInput<'_>) -> Option<Judged> {
     if !asked.seen.tuning.irqbalance {
         return Some(Judged::ok("no daemon moves interrupts between cores"));
     }

@@ -5,7 +5,7 @@
 //! the proof has none.
 
 use super::super::RunError;
-use super::place::{Place, Surroundings};
+use super::arm::{FilesArm, Surroundings};
 use bakeoff_results::ProofRecord;
 use bakeoff_subject::{CommandEnd, CommandJob, Errand, Substitutions};
 use bakeoff_sys::mount;
@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-impl Place {
+impl FilesArm {
     /// Starts the daemon that serves the directory, on another port each time.
     pub(super) fn serve(&mut self, around: &Surroundings<'_>) -> Result<(), RunError> {
         let Some(serve) = self.files.serve.clone() else { return Ok(()) };

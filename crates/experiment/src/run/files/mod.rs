@@ -6,6 +6,7 @@
 //! link has an account of its own. CPU that the kernel uses on its own account, such as for writing pages back, is
 //! charged to no arm.
 
+mod arm;
 mod block;
 mod denied;
 mod ends;
@@ -13,11 +14,10 @@ mod failure;
 mod hand;
 mod hooks;
 mod kind;
-mod place;
 mod slice;
 mod steps;
 mod store;
-mod tally;
+mod totals;
 mod tree;
 mod watch;
 
@@ -28,6 +28,7 @@ use super::scratch::{Scratch, on_disk};
 use super::size::{self, Timed};
 use super::{RoundReport, Run, RunError, RunProgress};
 use crate::environment::Placement;
+use arm::FilesArm;
 use bakeoff_link::LinkReading;
 use bakeoff_meter::host::HostMeter;
 use bakeoff_plan::{Arm, ArmKind, FilesWork, Plan};
@@ -39,7 +40,6 @@ use block::Report;
 use ends::Ends;
 use hand::Check;
 use kind::{files_of, kinds};
-use place::Place;
 use slice::{FilesRunner, Turn};
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ const TRIAL: Nanos = Nanos::from_millis(30);
 /// All arms' directories.
 pub(crate) struct FilesBench<'a> {
     runner: FilesRunner<'a>,
-    arms: Vec<Place>,
+    arms: Vec<FilesArm>,
     /// Operations of each kind in a slice.
     counts: Vec<u64>,
     reason: String,
@@ -122,7 +122,7 @@ impl<'a> FilesBench<'a> {
                 why: why.to_string(),
             })?;
             let (work, seed) = (self.runner.work, run.plan.seed);
-            let place = Place::new(&name, (arm, files), (dir, logs), &self.runner.ends, (work, seed))?;
+            let place = FilesArm::new(&name, (arm, files), (dir, logs), &self.runner.ends, (work, seed))?;
             // In the list before anything is set up, so that it is taken down whatever happens.
             self.arms.push(place);
             if let Some(place) = self.arms.last_mut() {

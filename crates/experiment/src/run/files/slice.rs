@@ -3,14 +3,14 @@
 //!
 //! Measuring side, the main thread of bakeoff. Owns that order, and the readings at quiet points.
 
+use super::arm::{FilesArm, Surroundings};
 use super::block::{self, Block, Report};
 use super::ends::Ends;
 use super::hand::Check;
 use super::kind::{Kind, files_of};
-use super::place::{Place, Surroundings};
 use super::steps;
 use super::store::Step;
-use super::tally::{Around, Tally};
+use super::totals::{Around, SliceTotals};
 use super::watch::Watch;
 use crate::run::RunError;
 use crate::run::link::Wire;
@@ -80,12 +80,12 @@ impl FilesRunner<'_> {
     /// Runs a block of each kind, `counts` operations each. Also tells whether all were made.
     pub(super) fn slice(
         &mut self,
-        arms: &mut [Place],
+        arms: &mut [FilesArm],
         arm: usize,
         counts: &[u64],
         turn: Turn,
-    ) -> Result<(Tally, bool), RunError> {
-        let mut tally = Tally::new();
+    ) -> Result<(SliceTotals, bool), RunError> {
+        let mut tally = SliceTotals::new();
         for (number, &count) in counts.iter().enumerate() {
             if self.is_interrupted() || self.clock.now() >= turn.until {
                 return Ok((tally, false));
@@ -107,7 +107,7 @@ impl FilesRunner<'_> {
 
     pub(super) fn block(
         &mut self,
-        arms: &mut [Place],
+        arms: &mut [FilesArm],
         arm: usize,
         turn: Turn,
     ) -> Result<(Report, Vec<Around>), RunError> {
@@ -139,7 +139,7 @@ impl FilesRunner<'_> {
     /// Steps between two quiet points.
     fn piece(
         &mut self,
-        arms: &mut [Place],
+        arms: &mut [FilesArm],
         arm: usize,
         (kind, steps): (&Kind, &[Step]),
         turn: Turn,
@@ -168,7 +168,7 @@ impl FilesRunner<'_> {
     }
 
     /// Brings the caches into the state of the plan.
-    fn prepare(&self, place: &mut Place, kind: &Kind, steps: &[Step]) -> Result<(), RunError> {
+    fn prepare(&self, place: &mut FilesArm, kind: &Kind, steps: &[Step]) -> Result<(), RunError> {
         let around = self.surroundings();
         let root = place.store.root.clone();
         match self.work.cache {
@@ -210,7 +210,7 @@ impl FilesRunner<'_> {
     /// quiet disk.
     fn look_after(
         &self,
-        place: &mut Place,
+        place: &mut FilesArm,
         kind: &Kind,
         steps: &[Step],
         report: &mut Report,
@@ -236,7 +236,7 @@ impl FilesRunner<'_> {
     }
 
     /// Waits until the layer has stopped working, then reads everything.
-    fn quiet(&mut self, arms: &[Place], arm: usize) -> Result<Quiet, RunError> {
+    fn quiet(&mut self, arms: &[FilesArm], arm: usize) -> Result<Quiet, RunError> {
         // Packets that arrive late are work for them.
         let link = self.wire.quiet()?;
         let mut cpu = arms[arm].cpu();

@@ -2,7 +2,7 @@
 //! and the bound that all trials are judged by.
 
 use super::{Quest, load_in_words};
-use crate::run::Course;
+use crate::run::RoundSchedule;
 use crate::run::servers::ServerBench;
 use crate::run::servers::trial::{Load, Measured};
 use crate::run::{Run, RunError, RunProgress};
@@ -80,7 +80,7 @@ pub(super) fn setup(
         );
         warnings.push(Warning { label: "short-trials".to_owned(), sentence });
     }
-    let course = Course { reason: "cut by time".to_owned(), warnings, ..Course::default() };
+    let course = RoundSchedule { reason: "cut by time".to_owned(), warnings, ..RoundSchedule::default() };
     let general = run.setup(bench, course, environment)?;
     Ok(Setup { load: load_in_words(quest, &peak), max_rounds: 0, level: LEVEL, peak: Some(peak), ..general })
 }

@@ -68,9 +68,9 @@ impl<S> RequestListener for Numbered<S> {
 
 /// Numbers seen since the arm was started.
 #[derive(Debug, Default)]
-pub(super) struct Seen(HashSet<u64>);
+pub(super) struct SeenNumbers(HashSet<u64>);
 
-impl Seen {
+impl SeenNumbers {
     /// Counts the hits in the notes of all threads.
     pub(super) fn judge<S>(&mut self, noted: impl IntoIterator<Item = Numbered<S>>) -> HitCounts {
         let mut counts = HitCounts::default();
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_first_reply_with_a_number_was_fetched_and_every_further_one_is_a_hit() {
-        let mut seen = Seen::default();
+        let mut seen = SeenNumbers::default();
         let two_threads =
             [noted(&[(Some(1), 10), (Some(2), 20), (Some(1), 10)]), noted(&[(Some(2), 20), (None, 5)])];
         let first = seen.judge(two_threads);

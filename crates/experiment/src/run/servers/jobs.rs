@@ -1,7 +1,7 @@
 //! Jobs for stations, made from a slice: one arm at a time, or all at once, each in an order of its own.
 
+use super::arm::ServerArm;
 use super::hits::Numbered;
-use super::place::Place;
 use crate::run::RunError;
 use crate::run::bench::Part;
 use bakeoff_content::SplitMix64;
@@ -114,7 +114,7 @@ impl<'a> Jobs<'a> {
     /// The whole slice at one arm.
     pub(super) fn run(
         &self,
-        place: &mut Place,
+        place: &mut ServerArm,
         slice: &Slice,
         check: BodyCheck,
         limit: Nanos,
@@ -131,9 +131,9 @@ impl<'a> Jobs<'a> {
     }
 
     /// Requests everything once, so that a store holds it: replies that do not count.
-    pub(super) fn fill(&self, place: &mut Place, pass: &Slice) -> Result<(), RunError> {
+    pub(super) fn fill(&self, place: &mut ServerArm, pass: &Slice) -> Result<(), RunError> {
         let job = self.closed(pass, place.station.threads(), Nanos::ZERO, BodyCheck::Start, FILL_WITHIN);
-        let behind = |place: &Place| place.running.server().cpu().ok().map(|reading| reading.nanos);
+        let behind = |place: &ServerArm| place.running.server().cpu().ok().map(|reading| reading.nanos);
         let before = behind(place);
         let recording = ask(place, job)?;
         if before.is_some() && behind(place) == before {
@@ -154,7 +154,7 @@ impl<'a> Jobs<'a> {
 
     /// The whole slice as fast as the arm answers, for any clock: replies that do not count, after a start. A server
     /// that bakeoff did not start is asked at the plan's pace.
-    pub(super) fn settle(&self, place: &mut Place, slice: &Slice) -> Result<(), RunError> {
+    pub(super) fn settle(&self, place: &mut ServerArm, slice: &Slice) -> Result<(), RunError> {
         place.running.alive()?;
         let threads = place.station.threads();
         let dealt = match self.work.clock {
@@ -173,7 +173,7 @@ impl<'a> Jobs<'a> {
 
     /// A few requests on every connection, in a closed loop for any clock, so that the slice does not begin with
     /// set-ups and cold caches.
-    pub(super) fn warm(&self, place: &mut Place, slice: &Slice, limit: Nanos) -> Result<(), RunError> {
+    pub(super) fn warm(&self, place: &mut ServerArm, slice: &Slice, limit: Nanos) -> Result<(), RunError> {
         let lists: Vec<Vec<u32>> = match self.work.clock {
             LoadClock::Closed { .. } => {
                 slice.lists.iter().map(|list| list.iter().copied().take(1).collect()).collect()
@@ -192,7 +192,7 @@ impl<'a> Jobs<'a> {
     /// As fast as one arm answers: the replies of a closed loop, for any clock.
     pub(super) fn at_full_speed(
         &self,
-        place: &mut Place,
+        place: &mut ServerArm,
         slice: &Slice,
         limit: Nanos,
     ) -> Result<Recording, RunError> {
@@ -210,7 +210,7 @@ impl<'a> Jobs<'a> {
     /// The voice's requests at one arm, at this rate.
     pub(super) fn at_rate(
         &self,
-        place: &mut Place,
+        place: &mut ServerArm,
         voice: &Voice,
         rate: PerSecond,
         limit: Nanos,
@@ -234,7 +234,7 @@ impl<'a> Jobs<'a> {
     /// first arm to touch a file would pay for the others, in every round.
     pub(super) fn in_slots(
         &self,
-        places: &mut [Place],
+        places: &mut [ServerArm],
         voices: &[Voice],
         begin: &[usize],
         (rate, slots): (PerSecond, SlotsSetup),
@@ -244,8 +244,9 @@ impl<'a> Jobs<'a> {
         let seed = voices.first().map_or(0, |voice| voice.order);
         let slots = Slots { of: places.len(), every, gap, seed };
         let begins = Instant::now() + DUET_BEGINS_AFTER;
-        let mut recordings: Vec<Option<std::io::Result<Heard>>> = places.iter().map(|_| None).collect();
-        let mut waiting: Vec<Option<&mut Place>> = places.iter_mut().map(Some).collect();
+        let mut recordings: Vec<Option<std::io::Result<NumberedRecording>>> =
+            places.iter().map(|_| None).collect();
+        let mut waiting: Vec<Option<&mut ServerArm>> = places.iter_mut().map(Some).collect();
         thread::scope(|scope| {
             let mut running = Vec::new();
             for &arm in begin {
@@ -278,9 +279,9 @@ impl<'a> Jobs<'a> {
 }
 
 /// The recording of a job, and the numbers of its replies if they are watched.
-type Heard = (Recording, Vec<Numbered<ListSource>>);
+type NumberedRecording = (Recording, Vec<Numbered<ListSource>>);
 
-fn hear(place: &mut Place, job: StationJob<'_, ListSource>) -> std::io::Result<Heard> {
+fn hear(place: &mut ServerArm, job: StationJob<'_, ListSource>) -> std::io::Result<NumberedRecording> {
     if place.seen.is_none() {
         return place.station.run(job).map(|recording| (recording, Vec::new()));
     }
@@ -289,14 +290,14 @@ fn hear(place: &mut Place, job: StationJob<'_, ListSource>) -> std::io::Result<H
 
 /// Judges hits; not while anything is measured: it takes the generator's core.
 pub(super) fn judged<S>(
-    place: &mut Place,
+    place: &mut ServerArm,
     (mut recording, noted): (Recording, Vec<Numbered<S>>),
 ) -> Recording {
     recording.counters.hits = place.seen.as_mut().map(|seen| seen.judge(noted));
     recording
 }
 
-fn ask(place: &mut Place, job: StationJob<'_, ListSource>) -> Result<Recording, RunError> {
+fn ask(place: &mut ServerArm, job: StationJob<'_, ListSource>) -> Result<Recording, RunError> {
     let heard = hear(place, job).map_err(RunError::Generator)?;
     Ok(judged(place, heard))
 }
@@ -370,7 +371,7 @@ fn in_lists(slice: &Slice, robots: usize) -> Slice {
     Slice { table: slice.table.clone(), lists: Arc::new(lists), at: Arc::default() }
 }
 
-fn finished(place: &mut Place, mut recording: Recording) -> Result<Recording, RunError> {
+fn finished(place: &mut ServerArm, mut recording: Recording) -> Result<Recording, RunError> {
     recording.counters.handshakes = recording.handshakes.counts();
     place.tls = place.tls.take().or_else(|| recording.tls.clone());
     if recording.gave_up {

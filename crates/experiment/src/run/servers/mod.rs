@@ -1,9 +1,9 @@
 //! Bench of requests: servers as arms, with site, processes, stations, and slices of one arm or of all in slots.
 
+mod arm;
 mod files;
 mod hits;
 mod jobs;
-mod place;
 mod populations;
 mod trees;
 pub(crate) mod trial;
@@ -17,6 +17,7 @@ use super::scratch::Scratch;
 use super::snapshot::{Reader, Snapshot, fill_programs};
 use super::{Run, RunError, RunProgress, workloads};
 use crate::environment::{self, Placement};
+use arm::{Executables, ServerArm, Starter};
 use bakeoff_content::SplitMix64;
 use bakeoff_loadgen::{BodyCheck, Recording};
 use bakeoff_plan::{Arm, Fresh, LoadClock, RequestSource, RequestWork, SliceLengths, Violations};
@@ -26,7 +27,6 @@ use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_workload::replay::LogSource;
 use bakeoff_workload::{Slice, Workload};
 use jobs::Jobs;
-use place::{Executables, Place, Starter};
 use violation_notes::Noted;
 use violations::Planted;
 
@@ -51,7 +51,7 @@ pub(crate) struct ServerBench<'a> {
     planted: Option<Planted>,
     noted: Option<Noted>,
     description: String,
-    arms: Vec<Place>,
+    arms: Vec<ServerArm>,
     reader: Reader,
     /// The round's slices, as many as shares.
     slices: Vec<Slice>,
@@ -369,7 +369,7 @@ impl Bench for ServerBench<'_> {
             self.arms[arm].running.alive()?;
             self.jobs.warm(&mut self.arms[arm], &slices[arm].slice, limit)?;
         }
-        let settled = |place: &Place| self.noted.as_ref().and_then(|noted| noted.settled(&place.running));
+        let settled = |place: &ServerArm| self.noted.as_ref().and_then(|noted| noted.settled(&place.running));
         let noted_before: Vec<Option<u64>> = self.arms.iter().map(settled).collect();
         let programs: Vec<_> = self.arms.iter().map(|place| place.running.program_time()).collect();
         let before = self.read_all(&in_turn(&mut turns, self.arms.len()));
@@ -410,12 +410,13 @@ impl Bench for ServerBench<'_> {
         let mut order: Vec<usize> = (0..self.arms.len()).collect();
         random.shuffle(&mut order);
         let names: Vec<String> = self.arms.iter().map(|place| place.name.clone()).collect();
-        let mut running: Vec<Option<Place>> = std::mem::take(&mut self.arms).into_iter().map(Some).collect();
+        let mut running: Vec<Option<ServerArm>> =
+            std::mem::take(&mut self.arms).into_iter().map(Some).collect();
         for arm in in_turn(&mut random, running.len()) {
             running[arm].take().into_iter().for_each(|place| self.starter.stop(place));
         }
         self.forget_pages()?;
-        let mut started: Vec<Option<Place>> = names.iter().map(|_| None).collect();
+        let mut started: Vec<Option<ServerArm>> = names.iter().map(|_| None).collect();
         for arm in order {
             let padding = (random.unit() * PADDING as f64) as usize;
             started[arm] = Some(self.starter.start(&names[arm], padding)?);
@@ -429,7 +430,7 @@ impl Bench for ServerBench<'_> {
 
     fn start_time(&self) -> Option<Nanos> {
         let starts_all = self.arms.iter().all(|place| place.running.supervisor_process().is_some());
-        place::slowest_start(&self.arms).filter(|_| starts_all)
+        arm::slowest_start(&self.arms).filter(|_| starts_all)
     }
 
     fn proof(&self, arm: usize) -> Option<ProofRecord> {

@@ -3,8 +3,8 @@
 //! Measuring side, the generator's process. Each population has threads of its own on the generator's cores, so that
 //! the kernel shares those out among them and none waits in another's loop; any wait that remains is its lateness.
 
+use super::arm::ServerArm;
 use super::jobs::Jobs;
-use super::place::Place;
 use crate::run::{RunError, workloads};
 use bakeoff_loadgen::{Recording, Station};
 use bakeoff_meter::{SliceCounters, Times};
@@ -32,7 +32,7 @@ pub(super) const fn apart(population: usize) -> u64 {
 }
 
 /// The stations of an arm: one for all clients, or one for each population.
-pub(super) fn askers<'p>(place: &'p mut Place, jobs: Jobs<'p>) -> Vec<(&'p mut Station, Jobs<'p>)> {
+pub(super) fn askers<'p>(place: &'p mut ServerArm, jobs: Jobs<'p>) -> Vec<(&'p mut Station, Jobs<'p>)> {
     if jobs.work.populations.is_empty() {
         return vec![(&mut place.station, jobs)];
     }

@@ -88,7 +88,7 @@ pub enum ReplayDifference {
         now: u64,
     },
     /// Other rights.
-    #[error("rights were {}, and now are {}", Told(.recorded), Told(.now))]
+    #[error("rights were {}, and now are {}", RightsText(.recorded), RightsText(.now))]
     Rights {
         /// The value in the log.
         recorded: Rights,
@@ -96,7 +96,7 @@ pub enum ReplayDifference {
         now: Rights,
     },
     /// Allowed, without the rights for it.
-    #[error("{asked} was allowed, and the rights are {}", Told(.now))]
+    #[error("{asked} was allowed, and the rights are {}", RightsText(.now))]
     Allowed {
         /// The requested operations.
         asked: Operations,
@@ -104,7 +104,7 @@ pub enum ReplayDifference {
         now: Rights,
     },
     /// Refused, though the rights suffice.
-    #[error("{asked} was refused as {}, and the rights are {}", DENIED, Told(.now))]
+    #[error("{asked} was refused as {}, and the rights are {}", DENIED, RightsText(.now))]
     Refused {
         /// The requested operations.
         asked: Operations,
@@ -320,9 +320,9 @@ fn rights(grant: &SessionGrant, acl: &Acl, paths: &[ObjectPath]) -> Rights {
 }
 
 /// Rights in words.
-struct Told<'a>(&'a Rights);
+struct RightsText<'a>(&'a Rights);
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for RightsText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0.operations)?;
         self.0.most_bytes.map_or(Ok(()), |most| write!(f, " of at most {most} bytes"))

@@ -3,8 +3,8 @@
 //! Measured side. A full disk ends neither the watched program nor the reader: lines that could not be written are
 //! counted.
 
+use super::access::LoggedAccess;
 use super::lines::{AccessVerdict, LineWriter};
-use super::wanted::LoggedAccess;
 use crate::grant::DomainGrant;
 use crate::status::DomainStatus;
 use bakeoff_layers_base::daemon::status::StatusFile;

@@ -4,8 +4,8 @@
 //! process and its program are in another with the same serial number, if the kernel audits the process's calls.
 //! Otherwise the domain's first process stands for it.
 
+use super::access::LoggedAccess;
 use super::record::{AuditRecord, RecordContent};
-use super::wanted::LoggedAccess;
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::path::{Path, PathBuf};
 

@@ -4,7 +4,7 @@
 //! number. Beyond a limit on distinct accesses only the kind of access is kept, so that a program that asks for a
 //! million names fills neither the memory nor the disk.
 
-use super::wanted::LoggedAccess;
+use super::access::LoggedAccess;
 use crate::grant::{DomainGrant, PortUse};
 use serde::Serialize;
 use std::collections::HashMap;

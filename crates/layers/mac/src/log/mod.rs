@@ -4,6 +4,7 @@
 //! assembles those of one refusal, `lines` writes and counts, `switch` keeps the kernel's audit on while a reader of
 //! ours lives, `reader` is the process, `start` starts it before a launcher confines itself. Refuses nothing.
 
+mod access;
 mod book;
 mod gather;
 mod lines;
@@ -11,12 +12,11 @@ mod reader;
 pub mod record;
 pub(crate) mod start;
 mod switch;
-mod wanted;
 
+pub use access::LoggedAccess;
 pub(crate) use book::{Book, STATUS_DELAY};
 pub use book::{DomainLog, ReadError};
 pub use gather::{DomainEvent, Gather, Whose};
 pub use lines::{AccessVerdict, LineWriter};
 pub use reader::read;
 pub use start::{LauncherEnd, is_allowed};
-pub use wanted::LoggedAccess;

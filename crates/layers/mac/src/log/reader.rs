@@ -74,7 +74,7 @@ pub(super) fn read_of(
         switch,
         signals: signals()?,
         launcher,
-        told: Told { socket, ..Told::default() },
+        told: LauncherWord { socket, ..LauncherWord::default() },
         dropped: 0,
         gone: None,
     };
@@ -104,7 +104,7 @@ struct Reader {
     signals: SignalFd,
     /// Signals the end of the launcher's process.
     launcher: Option<OwnedFd>,
-    told: Told,
+    told: LauncherWord,
     /// Records that the kernel dropped as we were too slow.
     dropped: u64,
     /// Time at which the launcher's process was found gone.
@@ -113,7 +113,7 @@ struct Reader {
 
 /// Input from the launcher.
 #[derive(Default)]
-struct Told {
+struct LauncherWord {
     /// Open until the launcher executes the program, or is gone.
     socket: Option<UnixStream>,
     text: String,
@@ -124,7 +124,7 @@ struct Told {
     answered: bool,
 }
 
-impl Told {
+impl LauncherWord {
     /// The first complete line, and the rest.
     fn next_line(&self) -> Option<(String, String)> {
         self.text.split_once('\n').map(|(line, rest)| (line.to_owned(), rest.to_owned()))

@@ -4,7 +4,7 @@
 //! record of ours. The kernel writes text that is not plain as hex digits, so neither a blank nor a quote in a name
 //! can be taken for the end of a field.
 
-use super::wanted::{LoggedAccess, accesses};
+use super::access::{LoggedAccess, accesses};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;

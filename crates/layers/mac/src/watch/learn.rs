@@ -5,7 +5,7 @@
 
 use super::needs::{Stage, WATCHED, leads_elsewhere, needs};
 use super::observed::Observed;
-use super::policy::Seen;
+use super::policy::ObservedAccesses;
 use crate::confine::calls::{changes_attributes, watching};
 use crate::log::LoggedAccess;
 use crate::log::start::{WRITTEN, hear};
@@ -72,11 +72,11 @@ fn watched(socket: &UnixStream) -> io::Result<()> {
     hear(socket, WRITTEN)
 }
 
-fn watch(mut socket: &UnixStream, signals: &SignalFd, child: Pid) -> io::Result<(Seen, u64)> {
+fn watch(mut socket: &UnixStream, signals: &SignalFd, child: Pid) -> io::Result<(ObservedAccesses, u64)> {
     let listener = CallListener::take_over(socket)?;
     listener.wake_here();
     socket.write_all(WRITTEN.as_bytes())?;
-    let (mut seen, mut calls, mut elsewhere) = (Seen::default(), 0, false);
+    let (mut seen, mut calls, mut elsewhere) = (ObservedAccesses::default(), 0, false);
     loop {
         let mut ready = [
             PollFd::new(listener.as_fd(), PollFlags::POLLIN),
@@ -102,7 +102,7 @@ fn watch(mut socket: &UnixStream, signals: &SignalFd, child: Pid) -> io::Result<
     }
 }
 
-fn note(seen: &mut Seen, call: &Call, needed: Option<Vec<Stage>>) {
+fn note(seen: &mut ObservedAccesses, call: &Call, needed: Option<Vec<Stage>>) {
     let Some(stages) = needed else {
         seen.unseen += 1;
         return;

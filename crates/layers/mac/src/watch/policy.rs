@@ -25,7 +25,7 @@ const EXAMPLES: usize = 3;
 
 /// Observed accesses of a program.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct ObservedAccesses {
     files: BTreeMap<PathBuf, Accesses>,
     listen: BTreeSet<u16>,
     connect: BTreeSet<u16>,
@@ -42,7 +42,7 @@ pub(super) struct Seen {
 /// Paths of the policy, with the granted accesses.
 type Entries = BTreeMap<PathBuf, Accesses>;
 
-impl Seen {
+impl ObservedAccesses {
     pub(super) fn note(&mut self, wanted: LoggedAccess) {
         match wanted {
             LoggedAccess::File(access, path) => {
@@ -227,7 +227,7 @@ mod tests {
     use crate::policy::{Lets, Policy};
 
     /// A policy of accesses to paths; paths with a slash at the end are directories. Checks that it has no fault.
-    fn policy(seen: &Seen, there: &[&str]) -> String {
+    fn policy(seen: &ObservedAccesses, there: &[&str]) -> String {
         let folders =
             |path: &Path| there.iter().any(|one| Path::new(one) != path && Path::new(one).starts_with(path));
         let what_is = |path: &Path| {
@@ -242,8 +242,8 @@ mod tests {
         text
     }
 
-    fn seen(of: &[(&str, &[Access])]) -> Seen {
-        let mut seen = Seen::default();
+    fn seen(of: &[(&str, &[Access])]) -> ObservedAccesses {
+        let mut seen = ObservedAccesses::default();
         for (path, accesses) in of {
             accesses.iter().for_each(|access| seen.note(LoggedAccess::File(*access, path.into())));
         }

@@ -11,7 +11,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 
 /// A port on which the server has to listen for us.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
+struct WatchedPort {
     wanted: RulePort,
     class: Option<u8>,
 }
@@ -20,7 +20,7 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct Watch {
     server: Server,
-    places: Vec<Place>,
+    places: Vec<WatchedPort>,
     /// Listeners at the last look, without the lengths of queues.
     inodes: Vec<u64>,
     /// Ports without a socket of the server's.
@@ -35,7 +35,7 @@ pub(super) struct Watch {
 
 /// Sockets that are ready for steering; to be dropped soon.
 pub(super) struct Ready {
-    places: Vec<Place>,
+    places: Vec<WatchedPort>,
     taken: Vec<TakenSocket>,
     inodes: Vec<u64>,
 }
@@ -123,7 +123,7 @@ impl Watch {
         {
             said.push(format!("TCP_DEFER_ACCEPT: {error}"));
         }
-        let is_gone = |place: &&Place| !taken.iter().any(|taken| taken.at.port == place.wanted.port);
+        let is_gone = |place: &&WatchedPort| !taken.iter().any(|taken| taken.at.port == place.wanted.port);
         let gone: Vec<u16> = self.places.iter().filter(is_gone).map(|place| place.wanted.port).collect();
         if let Some(port) = gone.iter().find(|port| !self.gone.contains(port)) {
             said.push(format!(
@@ -145,7 +145,7 @@ impl Watch {
 
     /// Number of waiting connections of each class.
     pub(super) fn queues(&self, there: &[Listening]) -> Vec<u32> {
-        let of = |place: &Place| {
+        let of = |place: &WatchedPort| {
             there.iter().filter(|at| at.port == place.wanted.port).map(|at| at.waiting).sum::<u32>()
         };
         self.places.iter().filter(|place| place.class.is_some()).map(of).collect()
@@ -170,8 +170,8 @@ pub(super) enum WatchError {
     Deferral(#[from] io::Error),
 }
 
-fn steer(places: &[Place], taken: &[TakenSocket], programs: &mut Programs) -> Result<(), KernelError> {
-    let of = |place: &Place| {
+fn steer(places: &[WatchedPort], taken: &[TakenSocket], programs: &mut Programs) -> Result<(), KernelError> {
+    let of = |place: &WatchedPort| {
         let class = place.class?;
         let own = taken.iter().filter(|taken| taken.at.port == place.wanted.port);
         Some(own.map(move |taken| ServerListener { class, socket: taken.socket.as_fd() }).collect::<Vec<_>>())
@@ -180,14 +180,14 @@ fn steer(places: &[Place], taken: &[TakenSocket], programs: &mut Programs) -> Re
     programs.steer(&listeners)
 }
 
-fn ports(places: &[Place]) -> Vec<u16> {
+fn ports(places: &[WatchedPort]) -> Vec<u16> {
     places.iter().map(|place| place.wanted.port).collect()
 }
 
 /// Without classes the public ports; with them the classes' own, from highest to lowest, and no listener is needed on
 /// a public one.
-fn places(table: &RuleTable) -> Vec<Place> {
-    let place = |port, what, class| Place { wanted: RulePort { port, what }, class };
+fn places(table: &RuleTable) -> Vec<WatchedPort> {
+    let place = |port, what, class| WatchedPort { wanted: RulePort { port, what }, class };
     if table.classes.is_empty() {
         return table.ports.iter().map(|port| place(*port, "`listen`".to_owned(), None)).collect();
     }

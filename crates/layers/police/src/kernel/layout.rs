@@ -29,7 +29,7 @@ pub(super) type PathKey = [u8; PATH_KEY];
 pub(super) type ExactKey = [u8; 16];
 pub(super) type Row = [u8; 264];
 pub(super) type ControlBytes = [u8; 120];
-pub(super) type Tally = [u64; 8];
+pub(super) type CounterValues = [u64; 8];
 pub(super) type Ports = [u8; 2 * 65_536];
 
 /// `struct side`: the part of a table besides maps.
@@ -87,14 +87,14 @@ fn laid<const N: usize>(parts: &[&[u8]]) -> [u8; N] {
 
 /// State of a rule: its bucket, its counters, and the number of its prefixes' buckets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct RuleIndex {
     pub(super) bucket: u32,
     pub(super) counter: u32,
     pub(super) per: u32,
 }
 
 /// `struct rule`.
-pub(super) fn rule(rule: &StageRule, place: Place) -> RuleBytes {
+pub(super) fn rule(rule: &StageRule, place: RuleIndex) -> RuleBytes {
     let (action, rate) = match rule.action {
         RuleAction::Pass => (0, None),
         RuleAction::Police(rate) => (1, Some(rate)),

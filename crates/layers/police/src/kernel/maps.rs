@@ -5,8 +5,8 @@
 use super::KernelError;
 use super::automaton;
 use super::layout::{
-    self, AddressKey, Control, DESTINATIONS, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports, Row, RuleBytes,
-    Side, Tally, flag,
+    self, AddressKey, Control, CounterValues, DESTINATIONS, ExactKey, Key4, Key6, NO_RULE, PathKey, Ports,
+    Row, RuleBytes, Side, flag,
 };
 use super::places::Places;
 use crate::rules::table::{RuleTable, When};
@@ -23,7 +23,7 @@ pub(super) struct Maps {
     ports: Array<MapData, Ports>,
     rules: Array<MapData, RuleBytes>,
     buckets: Array<MapData, [u64; 8]>,
-    counts: PerCpuArray<MapData, Tally>,
+    counts: PerCpuArray<MapData, CounterValues>,
     events: PerCpuArray<MapData, u64>,
     sources4: Trie<Key4>,
     sources6: Trie<Key6>,
@@ -128,7 +128,7 @@ impl Maps {
                 self.buckets.set(placed.place.bucket, [0; 8], 0).map_err(failed("buckets"))?;
             }
             if placed.fresh_counter {
-                let none = vec![Tally::default(); cpus()?];
+                let none = vec![CounterValues::default(); cpus()?];
                 let none = none.try_into().map_err(|error| failed("counts")(MapError::IoError(error)))?;
                 self.counts.set(placed.place.counter, none, 0).map_err(failed("counts"))?;
             }
@@ -211,8 +211,8 @@ impl Maps {
     }
 
     /// The number that a rule let through, then its refusals by reason.
-    pub(super) fn tally(&self, counter: u32) -> Result<Tally, KernelError> {
-        let mut sum = Tally::default();
+    pub(super) fn tally(&self, counter: u32) -> Result<CounterValues, KernelError> {
+        let mut sum = CounterValues::default();
         for tally in self.counts.get(&counter, 0).map_err(failed("counts"))?.iter() {
             sum.iter_mut().zip(tally).for_each(|(sum, count)| *sum += count);
         }

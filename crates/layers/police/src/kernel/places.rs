@@ -3,7 +3,7 @@
 //!
 //! Measured side, cold, pure.
 
-use super::layout::Place;
+use super::layout::RuleIndex;
 use crate::rules::table::{Per, RuleAction, StageRule};
 use std::collections::BTreeMap;
 
@@ -51,7 +51,7 @@ pub(super) struct Places {
 
 /// Entries of a rule, and which of them must be cleared first.
 pub(super) struct Placed {
-    pub(super) place: Place,
+    pub(super) place: RuleIndex,
     pub(super) fresh_bucket: bool,
     pub(super) fresh_counter: bool,
 }
@@ -70,7 +70,7 @@ impl Places {
             self.next_per = self.next_per.wrapping_add(1);
         }
         let per = self.per.get(&bucket).copied().unwrap_or_default();
-        Some(Placed { place: Place { bucket, counter, per }, fresh_bucket, fresh_counter })
+        Some(Placed { place: RuleIndex { bucket, counter, per }, fresh_bucket, fresh_counter })
     }
 
     /// Frees the entries of all other rules.

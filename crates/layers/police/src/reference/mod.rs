@@ -45,7 +45,7 @@ enum Within {
 }
 
 /// Kind of a segment, and the path of a plain head.
-type Told<'p> = (PacketKind, Option<&'p [u8]>);
+type SegmentReading<'p> = (PacketKind, Option<&'p [u8]>);
 
 impl Police {
     /// With full buckets, no queues and no connections.
@@ -143,7 +143,7 @@ impl Police {
     }
 
     /// Kind of a segment; updates the state of its connection.
-    fn told<'p>(&mut self, segment: &TcpSegment<'p>) -> Told<'p> {
+    fn told<'p>(&mut self, segment: &TcpSegment<'p>) -> SegmentReading<'p> {
         let TcpSegment { flow, sequence, payload, first } = *segment;
         if !self.ours(flow.port) {
             return (PacketKind::Other, None);

@@ -5,7 +5,7 @@
 //! change of this mount's own, which nobody reports. An answer is not kept if such a change ended after it was
 //! requested.
 
-use super::kernel::Asked;
+use super::kernel::BreakCount;
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -20,7 +20,7 @@ pub(super) struct Changes(u64);
 #[derive(Debug, Default)]
 struct Inner {
     changes: Changes,
-    kept: HashMap<u64, (Vec<u8>, Asked)>,
+    kept: HashMap<u64, (Vec<u8>, BreakCount)>,
 }
 
 /// The kept contents.
@@ -34,7 +34,7 @@ impl Contents {
     }
 
     /// Keeps the contents of an answer, with the time of its request.
-    pub(super) fn keep(&self, object: u64, bytes: &[u8], (since, changes): (Asked, Changes)) {
+    pub(super) fn keep(&self, object: u64, bytes: &[u8], (since, changes): (BreakCount, Changes)) {
         let mut inner = lock(&self.0);
         if bytes.is_empty() || inner.changes != changes {
             return;
@@ -46,7 +46,7 @@ impl Contents {
     }
 
     /// Removes the contents of an object; returns them with the time of their request.
-    pub(super) fn take(&self, object: u64) -> Option<(Vec<u8>, Asked)> {
+    pub(super) fn take(&self, object: u64) -> Option<(Vec<u8>, BreakCount)> {
         lock(&self.0).kept.remove(&object)
     }
 

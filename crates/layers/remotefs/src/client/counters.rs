@@ -16,4 +16,4 @@ named! {
 }
 
 /// All of them.
-pub(super) type Tally = Counters<Count>;
+pub(super) type ClientCounters = Counters<Count>;

@@ -10,8 +10,8 @@
 
 use super::BACKGROUND;
 use super::contents::Contents;
-use super::counters::{Count, Tally};
-use super::kernel::{Asked, Kernel};
+use super::counters::{ClientCounters, Count};
+use super::kernel::{BreakCount, Kernel};
 use super::link::Link;
 use super::why::{self, Answers};
 use crate::frame::{
@@ -55,7 +55,7 @@ const WANTED: [InitFlags; 7] = [
 pub(super) struct Filesystem {
     link: Arc<Link>,
     kernel: Arc<Kernel>,
-    tally: Arc<Tally>,
+    tally: Arc<ClientCounters>,
     answers: Answers,
     contents: Contents,
     owner: (u32, u32),
@@ -67,7 +67,7 @@ impl Filesystem {
     pub(super) fn new(
         link: Arc<Link>,
         kernel: Arc<Kernel>,
-        tally: Arc<Tally>,
+        tally: Arc<ClientCounters>,
         over: Sender<MountEvent>,
     ) -> Self {
         let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
@@ -97,7 +97,12 @@ impl Filesystem {
         Ok(self.tell(&attributes, leased, since))
     }
 
-    fn tell(&self, attributes: &Attributes, leased: bool, since: Asked) -> (Duration, Duration, FileAttr) {
+    fn tell(
+        &self,
+        attributes: &Attributes,
+        leased: bool,
+        since: BreakCount,
+    ) -> (Duration, Duration, FileAttr) {
         let is_fresh = self.kernel.tell(attributes.object, since);
         let holds = leased && is_fresh;
         (self.believed(holds), self.named(holds), self.attr(attributes))

@@ -38,10 +38,10 @@ const EMPTYING: Duration = Duration::from_secs(5);
 
 /// A point in time between two breaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Asked(u64);
+pub(super) struct BreakCount(u64);
 
 #[derive(Debug, Default)]
-struct Seen {
+struct SeenVersion {
     /// Number of times that the kernel was told of each object.
     told: HashMap<u64, u64>,
     /// Time at which each was last broken.
@@ -59,7 +59,7 @@ type Job = (u64, Sender<()>);
 pub(super) struct Kernel {
     device: OnceLock<File>,
     keeps_names: AtomicBool,
-    seen: Mutex<Seen>,
+    seen: Mutex<SeenVersion>,
     dropper: Sender<Job>,
     jobs: Mutex<Option<Receiver<Job>>>,
     /// Number of writes in progress, by object.
@@ -101,17 +101,17 @@ impl Kernel {
     }
 
     /// The time of a question.
-    pub(super) fn now(&self) -> Asked {
-        Asked(lock(&self.seen).now)
+    pub(super) fn now(&self) -> BreakCount {
+        BreakCount(lock(&self.seen).now)
     }
 
     /// Whether an answer to a question of that time is still valid.
-    pub(super) fn holds(&self, object: u64, since: Asked) -> bool {
+    pub(super) fn holds(&self, object: u64, since: BreakCount) -> bool {
         lock(&self.seen).holds(object, since)
     }
 
     /// Counts that the kernel is told of an object once more. Result as of [`holds`](Self::holds).
-    pub(super) fn tell(&self, object: u64, since: Asked) -> bool {
+    pub(super) fn tell(&self, object: u64, since: BreakCount) -> bool {
         let mut seen = lock(&self.seen);
         *seen.told.entry(object).or_insert(0) += 1;
         seen.holds(object, since)
@@ -218,8 +218,8 @@ impl Kernel {
     }
 }
 
-impl Seen {
-    fn holds(&self, object: u64, since: Asked) -> bool {
+impl SeenVersion {
+    fn holds(&self, object: u64, since: BreakCount) -> bool {
         self.broken.get(&object).copied().unwrap_or(self.floor) <= since.0
     }
 

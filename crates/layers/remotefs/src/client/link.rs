@@ -10,7 +10,7 @@
 //! A lost link makes the kernel forget everything, and a new session begins. Questions wait for it, for a while.
 
 use super::Shown;
-use super::counters::{Count, Tally};
+use super::counters::{ClientCounters, Count};
 use super::kernel::Kernel;
 use crate::frame::{ClientRequest, ConnectionPurpose, MessageHead, ServerReply};
 use crate::lease::SessionNumber;
@@ -108,12 +108,12 @@ struct Live {
     ours: u64,
     says: Arc<Mutex<Stream>>,
     /// Credentials shown last; shared, as each question takes a copy of the session.
-    told: Arc<Told>,
+    told: Arc<ShownCredentials>,
 }
 
 /// Credentials shown to a server.
 #[derive(Clone, Debug, Default)]
-struct Told {
+struct ShownCredentials {
     /// Our TLS identity, and the server's expected one; `None` without credentials.
     tls: Option<Arc<ClientConfig>>,
     leaf: Vec<u8>,
@@ -123,7 +123,7 @@ struct Told {
 }
 
 /// The credentials, and the beginning of a TLS connection to the server.
-type Gathered = (Told, Option<ClientConnection>);
+type Gathered = (ShownCredentials, Option<ClientConnection>);
 
 /// A connection for questions.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ struct Connection {
 }
 
 /// Result of waiting for an answer.
-enum Heard {
+enum ReplyWait {
     Here(MessageHead, Connection),
     Beside(MessageHead, Vec<u8>),
 }
@@ -201,7 +201,7 @@ pub(super) struct Link {
     state: Mutex<State>,
     changed: Condvar,
     kernel: Arc<Kernel>,
-    tally: Arc<Tally>,
+    tally: Arc<ClientCounters>,
 }
 
 impl Link {
@@ -210,7 +210,7 @@ impl Link {
         server: SocketAddr,
         (shown, is_delayed): (Option<Shown>, bool),
         kernel: Arc<Kernel>,
-        tally: Arc<Tally>,
+        tally: Arc<ClientCounters>,
     ) -> Result<Arc<Self>, Lost> {
         let link = Arc::new(Self {
             server,
@@ -273,24 +273,24 @@ impl Link {
                 // It was done, but the answer is malformed.
                 Err(_) => return Err(Errno::EIO),
             };
-            if let Heard::Here(_, connection) = heard {
+            if let ReplyWait::Here(_, connection) = heard {
                 self.give_back(connection);
             }
             return read;
         }
     }
 
-    fn exchange(&self, request: &ClientRequest<'_>, deadline: Instant) -> Result<Heard, Unheard> {
+    fn exchange(&self, request: &ClientRequest<'_>, deadline: Instant) -> Result<ReplyWait, Unheard> {
         if let Some(beside) = self.first(request).or_else(|| self.ride(request)) {
             let (head, body) = beside.recv_timeout(ANSWER).map_err(|_| Unheard::Cut)?;
-            return Ok(Heard::Beside(head, body));
+            return Ok(ReplyWait::Beside(head, body));
         }
         let (mut connection, limit, is_asked) = self.connection(request, deadline)?;
         if !is_asked {
             connection.say(request)?;
         }
         let head = connection.receiver.next(Some(limit), WHOLE)?;
-        Ok(Heard::Here(head, connection))
+        Ok(ReplyWait::Here(head, connection))
     }
 
     /// Begins the first session, if that is left to a question; returns the receiver of the answer, if the question
@@ -401,14 +401,14 @@ impl Link {
     }
 
     /// The present credentials.
-    fn told(&self) -> Result<Told, Lost> {
-        let Some(shown) = &self.shown else { return Ok(Told::default()) };
+    fn told(&self) -> Result<ShownCredentials, Lost> {
+        let Some(shown) = &self.shown else { return Ok(ShownCredentials::default()) };
         let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
         let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
         let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
         let leaf_until_unix_s = until_unix_s(&holder.leaf);
         let (tls, credentials) = (Some(Arc::new(config)), hello.write());
-        Ok(Told { tls, leaf: holder.leaf, leaf_until_unix_s, credentials })
+        Ok(ShownCredentials { tls, leaf: holder.leaf, leaf_until_unix_s, credentials })
     }
 
     /// The same, with a TLS connection begun.
@@ -419,7 +419,7 @@ impl Link {
     }
 
     /// First message of TLS with its keys; `None` without credentials.
-    fn tls(&self, told: &Told) -> Result<Option<ClientConnection>, Lost> {
+    fn tls(&self, told: &ShownCredentials) -> Result<Option<ClientConnection>, Lost> {
         let Some(config) = &told.tls else { return Ok(None) };
         let made = ClientConnection::new(config.clone(), ServerName::from(self.server.ip()));
         made.map(Some).map_err(|error| Lost::Unreachable(io::Error::other(error)))
@@ -716,7 +716,7 @@ impl State {
     }
 }
 
-impl Heard {
+impl ReplyWait {
     fn answer(&self) -> Result<ServerReply<'_>, Refusal> {
         match self {
             Self::Here(head, connection) => ServerReply::read(head, connection.receiver.body()),

@@ -25,7 +25,7 @@ use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::tls::Holder;
-use counters::Tally;
+use counters::ClientCounters;
 use filesystem::Filesystem;
 use fuser::{Config, MountOption, Session, SessionACL};
 use kernel::Kernel;
@@ -144,7 +144,7 @@ impl From<io::Error> for ClientError {
 struct Parts {
     link: Arc<Link>,
     kernel: Arc<Kernel>,
-    tally: Arc<Tally>,
+    tally: Arc<ClientCounters>,
 }
 
 /// Mounts until SIGTERM, SIGINT or an unmount.
@@ -171,7 +171,7 @@ pub fn mount(
     };
     let keeper = Keeper::start(options.keeper, &at)?;
     rights.within(|| watch_signals(sender.clone()))?;
-    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(Tally::default()));
+    let (kernel, tally) = (Arc::new(Kernel::new()), Arc::new(ClientCounters::default()));
     let shown = (options.credentials, options.delay_connect);
     let opened = rights.within(|| Ok(Link::open(server, shown, kernel.clone(), tally.clone())))?;
     let link = opened.map_err(|lost| match lost {

@@ -4,7 +4,7 @@
 //! wait for it, breaks are sent and sessions ended. Locks are taken in one order: the table's, then the objects'.
 
 use super::No;
-use super::counters::{Count, Tally};
+use super::counters::{Count, ServerCounters};
 use super::objects::Objects;
 use crate::frame::{BreakScope, ServerReply};
 use crate::lease::{
@@ -56,11 +56,11 @@ impl Callback {
 #[derive(Debug)]
 struct Inner {
     table: LeaseTable,
-    seats: HashMap<SessionNumber, Seat>,
+    seats: HashMap<SessionNumber, SessionEntry>,
 }
 
 #[derive(Debug)]
-struct Seat {
+struct SessionEntry {
     callback: Arc<Callback>,
     connections: usize,
 }
@@ -72,11 +72,11 @@ pub(super) struct Coherence {
     inner: Mutex<Inner>,
     changed: Condvar,
     objects: Arc<Objects>,
-    tally: Arc<Tally>,
+    tally: Arc<ServerCounters>,
 }
 
 impl Coherence {
-    pub(super) fn new(term: Duration, objects: Arc<Objects>, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(term: Duration, objects: Arc<Objects>, tally: Arc<ServerCounters>) -> Self {
         let table = LeaseTable::new(ms(term), 0);
         let inner = Mutex::new(Inner { table, seats: HashMap::new() });
         Self { started: Instant::now(), inner, changed: Condvar::new(), objects, tally }
@@ -89,7 +89,7 @@ impl Coherence {
             self.end(&mut inner, last);
         }
         let session = inner.table.open(self.now_ms());
-        inner.seats.insert(session, Seat { callback, connections: 1 });
+        inner.seats.insert(session, SessionEntry { callback, connections: 1 });
         self.tally.add(Count::Sessions, 1);
         session
     }

@@ -17,12 +17,12 @@ named! {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(super) struct ServerCounters {
     counts: Counters<Count>,
     refused: Counters<Refusal>,
 }
 
-impl Tally {
+impl ServerCounters {
     pub(super) fn add(&self, count: Count, by: u64) {
         self.counts.add(count, by);
     }

@@ -6,7 +6,7 @@
 
 use super::No;
 use super::coherence::Coherence;
-use super::counters::{Count, Tally};
+use super::counters::{Count, ServerCounters};
 use super::guard::Guard;
 use super::objects::{Object, Objects, ROOT, attributes, by_name, open_name, permissions};
 use crate::frame::{
@@ -43,19 +43,19 @@ const READABLE: u16 = 0o400;
 pub(super) struct Export {
     objects: Arc<Objects>,
     coherence: Arc<Coherence>,
-    tally: Arc<Tally>,
+    tally: Arc<ServerCounters>,
     /// Access control; without it everybody may do everything.
     guard: Option<Guard>,
 }
 
 /// Object that a request made or looked up.
-type Told = (Attributes, bool);
+type FoundObject = (Attributes, bool);
 
 impl Export {
     pub(super) fn new(
         objects: Arc<Objects>,
         coherence: Arc<Coherence>,
-        tally: Arc<Tally>,
+        tally: Arc<ServerCounters>,
         guard: Option<Guard>,
     ) -> Self {
         Self { objects, coherence, tally, guard }
@@ -70,7 +70,8 @@ impl Export {
         out: &mut Vec<u8>,
     ) -> Result<(), No> {
         self.allow(session, request)?;
-        let told = |told: Told| ServerReply::Attributes { attributes: told.0, leased: told.1, contents: &[] };
+        let told =
+            |told: FoundObject| ServerReply::Attributes { attributes: told.0, leased: told.1, contents: &[] };
         let answer = match *request {
             ClientRequest::Read { object, offset, length } => {
                 return self.read(session, object, offset, length, out);
@@ -183,7 +184,7 @@ impl Export {
         room.get(..length).filter(|bytes| bytes.len() as u64 == told.size).unwrap_or_default()
     }
 
-    fn attributes(&self, session: SessionNumber, number: ObjectNumber) -> Result<Told, No> {
+    fn attributes(&self, session: SessionNumber, number: ObjectNumber) -> Result<FoundObject, No> {
         self.tally.add(Count::Attributes, 1);
         let object = self.objects.find(number)?;
         let leased = self.coherence.ask(session, &[number])?;
@@ -202,7 +203,7 @@ impl Export {
         session: SessionNumber,
         place: (ObjectNumber, FileName<'_>),
         path: File,
-    ) -> Result<Told, No> {
+    ) -> Result<FoundObject, No> {
         let object = self.objects.tell(session, place, path)?;
         let told = self.coherence.ask(session, &[object.number]);
         let told = told.and_then(|leased| Ok((self.now(session, &object)?, leased)));
@@ -217,7 +218,12 @@ impl Export {
         }
     }
 
-    fn set_attributes(&self, session: SessionNumber, number: ObjectNumber, new: &New) -> Result<Told, No> {
+    fn set_attributes(
+        &self,
+        session: SessionNumber,
+        number: ObjectNumber,
+        new: &New,
+    ) -> Result<FoundObject, No> {
         let object = self.objects.find(number)?;
         let what = if new.size.is_some() { CONTENTS } else { ATTRIBUTES };
         self.coherence.change(
@@ -348,7 +354,7 @@ impl Export {
         place: (ObjectNumber, FileName<'_>),
         mode: u16,
         (exclusive, truncate): (bool, bool),
-    ) -> Result<Told, No> {
+    ) -> Result<FoundObject, No> {
         let flags = by_name(OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL).mode(permissions(mode));
         let mut was_there = false;
         let told = self.make(session, place, |parent| match openat2(parent, place.1.os(), flags) {
@@ -380,7 +386,7 @@ impl Export {
         session: SessionNumber,
         (directory, name): (ObjectNumber, FileName<'_>),
         make: impl FnOnce(&File) -> Result<(), No>,
-    ) -> Result<Told, No> {
+    ) -> Result<FoundObject, No> {
         let parent = self.objects.find(directory)?;
         self.coherence.change(
             session,
@@ -401,7 +407,7 @@ impl Export {
         session: SessionNumber,
         number: ObjectNumber,
         (directory, name): (ObjectNumber, FileName<'_>),
-    ) -> Result<Told, No> {
+    ) -> Result<FoundObject, No> {
         let (object, parent) = (self.objects.find(number)?, self.objects.find(directory)?);
         self.coherence.change(
             session,

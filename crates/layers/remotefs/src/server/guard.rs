@@ -10,7 +10,7 @@
 
 use super::No;
 use super::coherence::Coherence;
-use super::counters::{Count, Tally};
+use super::counters::{Count, ServerCounters};
 use super::objects::{Object, Objects, Path, ROOT};
 use super::principals::{Principal, Principals};
 use crate::frame::{Attributes, ClientRequest, FileName, FileType, New, TimeUpdate, Way};
@@ -30,11 +30,15 @@ const MOST_SENTENCES: usize = 4000;
 pub(super) struct Guard {
     objects: Arc<Objects>,
     principals: Arc<Principals>,
-    tally: Arc<Tally>,
+    tally: Arc<ServerCounters>,
 }
 
 impl Guard {
-    pub(super) fn new(objects: Arc<Objects>, principals: Arc<Principals>, tally: Arc<Tally>) -> Self {
+    pub(super) fn new(
+        objects: Arc<Objects>,
+        principals: Arc<Principals>,
+        tally: Arc<ServerCounters>,
+    ) -> Self {
         Self { objects, principals, tally }
     }
 

@@ -32,7 +32,7 @@ use bakeoff_layers_credentials::tls::Holder;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::rlimit::raise_open_files;
 use coherence::Coherence;
-use counters::Tally;
+use counters::ServerCounters;
 use export::Export;
 use guard::Guard;
 use nix::errno::Errno;
@@ -211,7 +211,7 @@ struct Server {
     coherence: Arc<Coherence>,
     export: Export,
     principals: Option<Arc<Principals>>,
-    tally: Arc<Tally>,
+    tally: Arc<ServerCounters>,
     connections: AtomicUsize,
 }
 
@@ -275,7 +275,7 @@ impl Server {
         let root = objects.find(ROOT).and_then(|root| objects.opened(&root));
         let root = root.map_err(|_| failed(io::ErrorKind::NotFound.into()))?;
         fs::read_dir(root.link()).map_err(failed)?;
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(ServerCounters::default());
         let coherence = Arc::new(Coherence::new(options.term, objects.clone(), tally.clone()));
         let guard = principals.clone().map(|its| Guard::new(objects.clone(), its, tally.clone()));
         let export = Export::new(objects.clone(), coherence.clone(), tally.clone(), guard);

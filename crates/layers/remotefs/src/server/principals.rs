@@ -292,14 +292,14 @@ impl Principals {
     }
 
     /// Counts another connection of a principal, until the result is dropped.
-    pub(super) fn sit(&self, key: PublicKey) -> Result<Seat<'_>, Refusal> {
+    pub(super) fn sit(&self, key: PublicKey) -> Result<Admission<'_>, Refusal> {
         let mut seats = lock(&self.seats);
         let taken = seats.entry(key).or_insert(0);
         if *taken >= MOST_OF_PRINCIPAL {
             return Err(Refusal::TooManyOfPrincipal);
         }
         *taken += 1;
-        Ok(Seat { principals: self, key })
+        Ok(Admission { principals: self, key })
     }
 
     /// Counts a client that is not admitted, or no longer.
@@ -349,12 +349,12 @@ impl Principals {
 }
 
 /// A connection of a principal.
-pub(super) struct Seat<'p> {
+pub(super) struct Admission<'p> {
     principals: &'p Principals,
     key: PublicKey,
 }
 
-impl Drop for Seat<'_> {
+impl Drop for Admission<'_> {
     fn drop(&mut self) {
         let mut seats = lock(&self.principals.seats);
         if let Some(taken) = seats.get_mut(&self.key) {

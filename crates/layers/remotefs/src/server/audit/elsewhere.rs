@@ -34,11 +34,11 @@ pub enum NotKept {
 /// State of the sending thread.
 #[derive(Clone)]
 pub(super) struct Elsewhere {
-    wishes: Sender<Wish>,
+    wishes: Sender<CopyRequest>,
     counts: Arc<Mutex<Counts>>,
 }
 
-enum Wish {
+enum CopyRequest {
     Keep(Note),
     /// Send everything at once; the sender is told once that was tried.
     Now(Sender<()>),
@@ -68,13 +68,13 @@ impl Elsewhere {
     pub(super) fn keep(&self, note: String) {
         let mut counts = lock(&self.counts);
         counts.made += 1;
-        let _ = self.wishes.send(Wish::Keep((counts.made, note)));
+        let _ = self.wishes.send(CopyRequest::Keep((counts.made, note)));
     }
 
     /// Sends the last ones at the end of the process: the next start would do so, but until then nobody would know.
     pub(super) fn end(&self) {
         let (answer, answered) = channel();
-        if self.wishes.send(Wish::Now(answer)).is_ok() {
+        if self.wishes.send(CopyRequest::Now(answer)).is_ok() {
             let _ = answered.recv_timeout(ENDING);
         }
     }
@@ -95,17 +95,17 @@ impl fmt::Debug for Elsewhere {
 }
 
 /// Main loop of the thread, until all users are gone.
-fn send_each(keep: &Keep, wanted: &Receiver<Wish>, counts: &Mutex<Counts>) {
+fn send_each(keep: &Keep, wanted: &Receiver<CopyRequest>, counts: &Mutex<Counts>) {
     let (mut waiting, mut due) = (Vec::new(), Instant::now());
     loop {
         let patience = if waiting.is_empty() { PACE } else { due.saturating_duration_since(Instant::now()) };
         let answer = match wanted.recv_timeout(patience) {
-            Ok(Wish::Keep(note)) => {
+            Ok(CopyRequest::Keep(note)) => {
                 waiting.truncate(1);
                 waiting.push(note);
                 None
             }
-            Ok(Wish::Now(answer)) => Some(answer),
+            Ok(CopyRequest::Now(answer)) => Some(answer),
             Err(RecvTimeoutError::Timeout) => None,
             Err(RecvTimeoutError::Disconnected) => return,
         };

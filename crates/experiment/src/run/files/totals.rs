@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 /// A slice as it grows, block by block.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct SliceTotals {
     counters: SliceCounters,
     times: Histogram,
     /// CPU of worker and layer; `None` once the layer's could not be read.
@@ -39,7 +39,7 @@ pub(super) struct Around {
     pub(super) link: Option<[LinkReading; 2]>,
 }
 
-impl Tally {
+impl SliceTotals {
     pub(super) fn new() -> Self {
         Self { cpu: Some(0), near: Some(0), ..Self::default() }
     }
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_slice_is_the_sum_of_its_blocks() {
-        let mut tally = Tally::new();
+        let mut tally = SliceTotals::new();
         tally.add(&kinds()[0], &report(10, 1, 1_000), &[around(Some(300), 0.1, 100)]);
         tally.add(&kinds()[1], &report(2, 0, 3_000), &[around(Some(0), 0.5, 300)]);
         let (counters, times) = tally.finish(2);
@@ -191,14 +191,14 @@ mod tests {
 
     #[test]
     fn one_kind_by_itself_has_the_times_of_the_slice() {
-        let mut tally = Tally::new();
+        let mut tally = SliceTotals::new();
         tally.add(&kinds()[0], &report(10, 1, 1_000), &[around(Some(300), 0.1, 100)]);
         assert_eq!(tally.finish(1).1.response.count(), 9);
     }
 
     #[test]
     fn cpu_that_was_not_read_once_is_not_known() {
-        let mut tally = Tally::new();
+        let mut tally = SliceTotals::new();
         tally.add(&kinds()[0], &report(10, 0, 1_000), &[around(None, 0.0, 100)]);
         tally.add(&kinds()[1], &report(10, 0, 1_000), &[around(Some(5), 0.0, 100)]);
         let (counters, _) = tally.finish(1);
@@ -217,7 +217,7 @@ mod tests {
             link: Some(packets.map(at)),
             ..around(Some(300), 0.0, 100)
         };
-        let mut tally = Tally::new();
+        let mut tally = SliceTotals::new();
         tally.add(&kinds()[0], &report(2, 0, 1_000), &[piece(100, [0, 5]), piece(50, [90, 91])]);
         assert_eq!(tally.take_link().map(|link| link.to_subject.packets), Some(6));
         let (counters, _) = tally.finish(1);

@@ -4,10 +4,10 @@
 //! their own, so that counting costs an addition. They are no meters of a comparison: a load run can be
 //! reconciled with them.
 
-use crate::burner::{Costs, InPlace};
 use crate::busy::{Busy, BusySamples};
 use crate::ending::Ending;
 use crate::outgoing::Account;
+use crate::synthetic_load::{Costs, InPlace};
 use bakeoff_units::Nanos;
 use bakeoff_wire::tally::Sent;
 use std::collections::BTreeMap;

@@ -12,9 +12,9 @@ const PLACES: u64 = 1 << 20;
 
 /// The latest stamp of each place; made when the first one comes.
 #[derive(Debug, Default)]
-pub(crate) struct Asked(OnceLock<Box<[AtomicU64]>>);
+pub(crate) struct LatestStamps(OnceLock<Box<[AtomicU64]>>);
 
-impl Asked {
+impl LatestStamps {
     /// Notes a request's stamp, 0 for a request without one. Returns whether it is the first with it.
     pub(crate) fn is_first(&self, ask: u64) -> bool {
         let places = self.0.get_or_init(|| (0..PLACES).map(|_| AtomicU64::default()).collect());
@@ -28,7 +28,7 @@ mod tests {
 
     #[test]
     fn a_stamp_is_first_once_and_none_never_is() {
-        let asked = Asked::default();
+        let asked = LatestStamps::default();
         assert!(asked.is_first(7) && !asked.is_first(7) && !asked.is_first(7));
         assert!(asked.is_first(8) && !asked.is_first(7), "another one is none of its affair");
         assert!(!asked.is_first(0) && !asked.is_first(0));

@@ -1,7 +1,7 @@
 //! One arm's server, running: started, proved, and ended; its output is kept.
 
 use super::files::Files;
-use super::hits::Seen;
+use super::hits::SeenNumbers;
 use crate::environment::{self, Placement};
 use crate::run::link::Wire;
 use crate::run::scratch::on_disk;
@@ -23,7 +23,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// A server with the generator towards it.
-pub(super) struct Place {
+pub(super) struct ServerArm {
     pub(super) name: String,
     pub(super) running: Chain,
     pub(super) station: Station,
@@ -38,7 +38,7 @@ pub(super) struct Place {
     /// A front has a store.
     pub(super) has_store: bool,
     /// Numbers of replies, if the server gives them any.
-    pub(super) seen: Option<Seen>,
+    pub(super) seen: Option<SeenNumbers>,
 }
 
 /// Input of every start.
@@ -53,7 +53,7 @@ pub(super) struct Starter<'a> {
 
 impl Starter<'_> {
     /// Starts an arm by its name as in `Plan::names`, with `padding` bytes added to its environment.
-    pub(super) fn start(&self, name: &str, padding: usize) -> Result<Place, RunError> {
+    pub(super) fn start(&self, name: &str, padding: usize) -> Result<ServerArm, RunError> {
         self.start_up(name, padding).map_err(|mut error| {
             if let RunError::Subject(subject) = &mut error
                 && let Some(said) = subject.said_mut()
@@ -66,7 +66,7 @@ impl Starter<'_> {
         })
     }
 
-    fn start_up(&self, name: &str, padding: usize) -> Result<Place, RunError> {
+    fn start_up(&self, name: &str, padding: usize) -> Result<ServerArm, RunError> {
         let plan = self.run.plan;
         let unknown = || RunError::System(io::Error::other(format!("there is no arm {name}")));
         let arm = plan.arm_of(name).ok_or_else(unknown)?;
@@ -80,13 +80,13 @@ impl Starter<'_> {
         let of =
             |(population, client): (&Population, _)| self.station(arm, &running, &population.work, client);
         let populations = work.populations.iter().zip(&arm.populations).map(of).collect::<Result<_, _>>()?;
-        Ok(Place {
+        Ok(ServerArm {
             name: name.to_owned(),
             running,
             station,
             populations,
             tls: None,
-            seen: self.numbers_replies(spec, &client).then(Seen::default),
+            seen: self.numbers_replies(spec, &client).then(SeenNumbers::default),
             client,
             fresh: arm.fresh,
             proof,
@@ -176,7 +176,7 @@ impl Starter<'_> {
     }
 
     /// Ends an arm and keeps its output.
-    pub(super) fn stop(&self, place: Place) {
+    pub(super) fn stop(&self, place: ServerArm) {
         let logs = self.logs(&place.name);
         let server = place.running.server().arm.clone();
         let of = |part: &Running| {
@@ -192,7 +192,7 @@ impl Starter<'_> {
     }
 }
 
-impl Place {
+impl ServerArm {
     /// The set-up of its start, for `setup.json`.
     pub(super) fn setup(&self, levels: Vec<usize>, executables: &Executables) -> SubjectSetup {
         let (running, entry) = (self.running.server(), self.running.entry());
@@ -339,6 +339,6 @@ fn append(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 /// Time of the slowest start.
-pub(super) fn slowest_start(places: &[Place]) -> Option<Nanos> {
+pub(super) fn slowest_start(places: &[ServerArm]) -> Option<Nanos> {
     places.iter().map(|place| place.running.start_time()).max()
 }

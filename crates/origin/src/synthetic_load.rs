@@ -115,7 +115,7 @@ impl InPlace {
 
 /// Burns CPU for one kind of cost in one thread.
 #[derive(Debug)]
-pub(crate) struct Burner {
+pub(crate) struct SyntheticLoad {
     /// Turns of one unit: a request, an event behind it, or a wake-up.
     turns: f64,
     /// Units that one burn is for, at least.
@@ -129,7 +129,7 @@ pub(crate) struct Burner {
     burns: u32,
 }
 
-impl Burner {
+impl SyntheticLoad {
     /// Burns `each` for a unit.
     pub(crate) fn new(each: Nanos, turn: Turn) -> Self {
         let batch = SHORTEST.get().div_ceil(each.get().max(1)).max(1);
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn short_burns_are_done_for_several_requests_at_once() {
-        let mut burner = Burner::new(Nanos::new(300), TURN);
+        let mut burner = SyntheticLoad::new(Nanos::new(300), TURN);
         let burns: Vec<u64> = (0..21).map(|_| burner.burn(1, &InPlace::default())).collect();
         let at: Vec<usize> = (0..21).filter(|&request| burns[request] > 0).collect();
         assert_eq!(at, [6, 13, 20]);
@@ -181,13 +181,13 @@ mod tests {
 
     #[test]
     fn long_burns_are_done_at_once_and_for_each_unit() {
-        let mut burner = Burner::new(Nanos::from_micros(3), TURN);
+        let mut burner = SyntheticLoad::new(Nanos::from_micros(3), TURN);
         assert_eq!([1, 0, 4].map(|units| burner.burn(units, &InPlace::default())), [1500, 0, 6000]);
     }
 
     #[test]
     fn units_of_different_requests_add_up_to_one_burn() {
-        let mut burner = Burner::new(Nanos::new(500), TURN);
+        let mut burner = SyntheticLoad::new(Nanos::new(500), TURN);
         assert_eq!(
             [3, 0, 2, 3, 1].map(|units| burner.burn(units, &InPlace::default())),
             [0, 0, 1250, 0, 1000]
@@ -196,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_cost_of_nothing_does_no_turn() {
-        let mut burner = Burner::new(Nanos::ZERO, TURN);
+        let mut burner = SyntheticLoad::new(Nanos::ZERO, TURN);
         assert_eq!((0..10_000).map(|_| burner.burn(1, &InPlace::default())).sum::<u64>(), 0);
     }
 

@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
 /// An arm.
-pub(super) struct Place {
+pub(super) struct FilesArm {
     pub(super) name: String,
     pub(super) layer: Layer,
     /// The daemon that serves the directory, at the other end of the link.
@@ -69,7 +69,7 @@ pub(super) struct Surroundings<'a> {
     pub(super) watch: Watch<'a>,
 }
 
-impl Place {
+impl FilesArm {
     /// Only finds out the paths; nothing is set up yet.
     pub(super) fn new(
         name: &str,
