@@ -366,6 +366,13 @@ pub(crate) struct WorkArgs {
     /// Path to ask for when there is no log; may be given more than once [default: /]
     #[arg(long = "path", value_name = "PATH", conflicts_with = "log")]
     pub(crate) paths: Vec<String>,
+    /// The one status that is right for these paths, such as 404; others are failures [default: any below 400]
+    #[arg(long, value_name = "STATUS", conflicts_with = "log")]
+    pub(crate) expect: Option<u16>,
+    /// `Host` of every request, and the name in TLS: the virtual host that is asked for [default: the server's address, or
+    /// what the log says]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) host: Option<String>,
     /// Header line of every request, `Name: value`; may be given more than once. `Accept-Encoding` is sent without being
     /// asked for: to URLs as browsers do, to servers started here `gzip`, which is unpacked and checked
     #[arg(long = "header", short = 'H', value_name = "LINE")]
@@ -485,9 +492,12 @@ pub(crate) struct LoadArgs {
     pub(crate) cacert: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) tls: TlsArgs,
-    /// Further header line, `Name: value`; may be given more than once
+    /// Further header line, `Name: value`; may be given more than once. `Host` takes the place of the URL's
     #[arg(long = "header", short = 'H', value_name = "LINE")]
     pub(crate) headers: Vec<String>,
+    /// The one status that is right, such as 404; others are failures [default: any below 400]
+    #[arg(long, value_name = "STATUS")]
+    pub(crate) expect: Option<u16>,
     /// Time limit of each request
     #[arg(long, value_name = "TIME", default_value = "10s")]
     pub(crate) timeout: Nanos,

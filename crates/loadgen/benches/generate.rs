@@ -69,7 +69,7 @@ fn target(protocol: Protocol) -> Target {
 }
 
 fn source() -> CycleSource {
-    let url = GetUrl { path: "/bytes/1000".to_owned(), weight: 1 };
+    let url = GetUrl::of("/bytes/1000");
     CycleSource::new(&[url], 1, 0).expect("it can be sent")
 }
 

@@ -24,7 +24,9 @@ pub struct Target {
     pub via: Option<SocketAddr>,
     /// `Host` header value.
     pub host: String,
-    /// Number of requests that a connection carries.
+    /// Whether requests that bring a `Host` of their own are sent with this one, too.
+    pub host_is_fixed: bool,
+    /// TLS settings and the server's name; `None`: no TLS.
     pub tls: Option<(TlsSettings, ServerName<'static>)>,
     /// Number of requests that a connection carries.
     pub reuse: Reuse,
@@ -49,6 +51,7 @@ impl Target {
             address,
             via: None,
             host,
+            host_is_fixed: false,
             tls: None,
             reuse: Reuse::Always,
             idle_timeout: None,

@@ -44,6 +44,8 @@ pub enum ErrorClass {
     Surplus,
     /// 5xx.
     ServerError,
+    /// 4xx, where any good reply would have been right.
+    ClientError,
     /// Another status than the workload knows to be right.
     WrongStatus,
     /// A length other than that of the object asked for.
@@ -56,7 +58,7 @@ pub enum ErrorClass {
 
 impl ErrorClass {
     /// Every class, in the order of a request's life.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::ConnectRefused,
         Self::ConnectTimeout,
         Self::ConnectFailed,
@@ -77,6 +79,7 @@ impl ErrorClass {
         Self::StreamReset,
         Self::Surplus,
         Self::ServerError,
+        Self::ClientError,
         Self::WrongStatus,
         Self::WrongLength,
         Self::WrongBody,
@@ -106,6 +109,7 @@ impl ErrorClass {
             Self::StreamReset => "stream-reset",
             Self::Surplus => "surplus",
             Self::ServerError => "server-error",
+            Self::ClientError => "client-error",
             Self::WrongStatus => "wrong-status",
             Self::WrongLength => "wrong-length",
             Self::WrongBody => "wrong-body",
@@ -138,6 +142,7 @@ impl ErrorClass {
             | Self::Protocol
             | Self::Surplus
             | Self::ServerError
+            | Self::ClientError
             | Self::WrongStatus
             | Self::WrongLength
             | Self::WrongBody
@@ -179,6 +184,9 @@ impl ErrorClass {
             Self::Protocol => "The server, or what speaks on this port, does not keep to HTTP/2.",
             Self::StreamReset => "The server ends streams: its error log or its limits may say why.",
             Self::ServerError => "The server fails: its error log may say why.",
+            Self::ClientError => {
+                "Does the server have these paths? If the status is right, say so: expect = 404 in the workload, or --expect 404."
+            }
             Self::WrongStatus | Self::WrongLength | Self::WrongBody => {
                 "The workload's site lies at {root}, and its files must come as they are: does the configuration say so?"
             }

@@ -18,6 +18,8 @@ pub struct ClientPlan {
     pub from: LocalAddresses,
     /// A connection that does not stand after this long has failed; `None`: the request's time limit.
     pub connect_timeout: Option<Nanos>,
+    /// The `Host` of each request that has none of its own, and the name in TLS; `None`: the server's address.
+    pub host: Option<String>,
     /// Lines added to the head of each request, without line ends.
     pub headers: Vec<String>,
 }
@@ -31,6 +33,7 @@ impl Default for ClientPlan {
             reuse: Reuse::Always,
             from: LocalAddresses::default(),
             connect_timeout: None,
+            host: None,
             headers: Vec::new(),
         }
     }
@@ -40,6 +43,13 @@ impl ClientPlan {
     /// Concurrent connections for this number of robots in a closed loop: with HTTP/2 they share.
     pub const fn connections(&self, robots: usize) -> usize {
         robots.div_ceil(self.protocol.streams())
+    }
+
+    /// The name that a TLS handshake asks for, if it is not the server's address.
+    pub fn name_in_tls(&self) -> Option<&str> {
+        let host = self.host.as_deref()?;
+        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
+        Some(host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name))
     }
 
     /// Requests in flight on a connection, with HTTP/2.
@@ -68,6 +78,7 @@ impl ClientPlan {
             words.push(format!("from {} local addresses", self.from.count()));
         }
         words.extend(self.connect_timeout.map(|time| format!("connected within {time} or failed")));
+        words.extend(self.host.iter().map(|host| format!("asked for as {host}")));
         words.extend(self.headers.iter().map(|line| format!("with {line}")));
         if tls {
             self.tls_in_words(&mut words);
@@ -117,12 +128,13 @@ mod tests {
             reuse: Reuse::UpTo(NonZeroU64::new(100).unwrap()),
             from: "127.0.0.0/16".parse().unwrap(),
             connect_timeout: Some(Nanos::from_secs(1)),
+            host: Some("shop.example".to_owned()),
             headers: vec!["Accept-Encoding: gzip".to_owned()],
         };
         assert_eq!(
             client.in_words(true),
             "HTTP/2, 1 in flight on a connection; 100 requests a connection at most; from 65534 local addresses; \
-             connected within 1 s or failed; with Accept-Encoding: gzip; TLS 1.3 alone; X25519 alone; no post-quantum group; \
+             connected within 1 s or failed; asked for as shop.example; with Accept-Encoding: gzip; TLS 1.3 alone; X25519 alone; no post-quantum group; \
              60 % of the handshakes resumed"
         );
         assert!(!client.in_words(false).contains("TLS"));

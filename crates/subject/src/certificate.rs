@@ -31,8 +31,13 @@ pub struct Certificate {
 impl Certificate {
     /// Makes them in `dir` (which must exist), valid from yesterday for a week.
     pub fn create(dir: &Path) -> Result<Self, SubjectError> {
+        Self::create_for(dir, &[])
+    }
+
+    /// The same for further names.
+    pub fn create_for(dir: &Path, names: &[&str]) -> Result<Self, SubjectError> {
         let failed = |reason: String| SubjectError::Certificate { dir: dir.to_owned(), reason };
-        let (ca, cert, key) = issue().map_err(|error| failed(error.to_string()))?;
+        let (ca, cert, key) = issue(names).map_err(|error| failed(error.to_string()))?;
         let written = |name: &str, text: &str, mode| {
             let path = dir.join(name);
             write(&path, text, mode).map_err(|error| failed(format!("{name}: {error}")))?;
@@ -63,14 +68,14 @@ impl Certificate {
 }
 
 /// PEM of authority, certificate and key.
-fn issue() -> Result<(String, String, String), rcgen::Error> {
+fn issue(further: &[&str]) -> Result<(String, String, String), rcgen::Error> {
     let mut authority = params(&[], "bakeoff throw-away authority")?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
     let authority_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
     let ca = authority.self_signed(&authority_key)?;
 
-    let mut leaf = params(&NAMES, "localhost")?;
+    let mut leaf = params(&[&NAMES, further].concat(), "localhost")?;
     leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     leaf.use_authority_key_identifier_extension = true;

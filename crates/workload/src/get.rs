@@ -1,7 +1,7 @@
 //! Weighted URLs: the `get` workload, and the endless source of `bakeoff load`.
 //!
 //! A slice draws the URLs evenly (each in its share to within one) and puts them in a seeded order. The server's
-//! objects are not known, so any status below 500 is a reply.
+//! objects are not known, so any status below 400 is good, or one that is expected.
 
 use crate::draw::{Weights, deal};
 use crate::{Ask, Expect, Method, Request, RequestTable, Site, Slice, Source, Workload, WorkloadError};
@@ -17,6 +17,15 @@ pub struct GetUrl {
     pub path: String,
     /// Its weight; 0 means never.
     pub weight: u32,
+    /// The one status that is right; `None`: any below 400.
+    pub expect: Option<u16>,
+}
+
+impl GetUrl {
+    /// A path of weight 1 whose replies are to be good.
+    pub fn of(path: impl Into<String>) -> Self {
+        Self { path: path.into(), weight: 1, expect: None }
+    }
 }
 
 /// The `get` workload.
@@ -82,7 +91,8 @@ fn request(url: &GetUrl) -> Result<Request, WorkloadError> {
         [b'/', ..] if path.contains(&b'#') => "a fragment (#) is never sent",
         [b'/', rest @ ..] if rest.iter().all(u8::is_ascii_graphic) => {
             let (target, headers) = (path.into(), Box::default());
-            return Ok(Request { method: Method::Get, target, headers, expect: Expect::Anything });
+            let expect = url.expect.map_or(Expect::Good, Expect::Status);
+            return Ok(Request { method: Method::Get, target, headers, expect });
         }
         [b'/', ..] => "spaces, controls and letters beyond ASCII must be percent-encoded",
         _ => "it must start with /",
@@ -137,7 +147,7 @@ mod tests {
     use super::*;
 
     fn urls(list: &[(&str, u32)]) -> Vec<GetUrl> {
-        list.iter().map(|(path, weight)| GetUrl { path: (*path).to_owned(), weight: *weight }).collect()
+        list.iter().map(|(path, weight)| GetUrl { weight: *weight, ..GetUrl::of(*path) }).collect()
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub enum Expect {
     /// Unknown beforehand: any status below 500, the length that the reply promises.
     #[default]
     Anything,
+    /// Good, whatever its body: a status below 400.
+    Good,
     /// 200 with exactly this body (for HEAD: with its length).
     Body(Body),
     /// A path that is also a directory: as `Body`, or a redirect to the name with a slash.
@@ -85,7 +87,7 @@ impl Expect {
     /// The statuses that are right for sure; `None`: any that is no failure of the server.
     pub const fn statuses(&self) -> Option<&[u16]> {
         match self {
-            Self::Anything | Self::Refusal => None,
+            Self::Anything | Self::Good | Self::Refusal => None,
             Self::Body(_) | Self::BodyOrRedirect(_) => Some(&[200]),
             Self::Status(status) => Some(std::slice::from_ref(status)),
             Self::FirstBytes { .. } => Some(&[206]),
@@ -100,7 +102,7 @@ impl Expect {
             | Self::BodyOrRedirect(body)
             | Self::FirstBytes { body, .. }
             | Self::Selected { body, .. } => Some(body),
-            Self::Anything | Self::Status(_) | Self::Refusal => None,
+            Self::Anything | Self::Good | Self::Status(_) | Self::Refusal => None,
         }
     }
 }

@@ -20,7 +20,7 @@ use report::{Report, text};
 use rustls::pki_types::ServerName;
 use std::net::ToSocketAddrs;
 use std::sync::atomic::{AtomicBool, Ordering};
-use url::{Url, headers};
+use url::{Url, host_and_headers};
 
 /// Without `--duration` and `--requests`.
 const DURATION: Nanos = Nanos::from_secs(10);
@@ -101,7 +101,7 @@ fn job<'a>(
     interrupted: &'a AtomicBool,
 ) -> Result<StationJob<'a, Limited>, Failure> {
     let threads = size.threads;
-    let paths = [GetUrl { path: url.path.clone(), weight: 1 }];
+    let paths = [GetUrl { expect: args.expect, ..GetUrl::of(url.path.clone()) }];
     let method = method(args)?;
     let source = |thread| {
         let cycle = CycleSource::new(&paths, 1, thread as u64).map_err(Failure::usage)?;
@@ -194,6 +194,7 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
     let bracketed = if url.host.contains(':') { format!("[{}]", url.host) } else { url.host.clone() };
     let default_port = if url.tls { 443 } else { 80 };
     let host = if url.port == default_port { bracketed } else { format!("{bracketed}:{}", url.port) };
+    let (own, headers) = host_and_headers(&args.headers)?;
     let reuse = match args.per_connection {
         Some(most) => Reuse::UpTo(most),
         None => Reuse::kept(!args.no_keepalive),
@@ -205,9 +206,9 @@ fn target(args: &LoadArgs, url: &Url) -> Result<Target, Failure> {
         protocol,
         from: LocalAddresses::of(&args.from),
         ports: args.ports,
-        headers: headers(&args.headers)?,
+        headers,
         body: body(args)?,
-        ..Target::plain(address, host)
+        ..Target::plain(address, own.unwrap_or(host))
     })
 }
 

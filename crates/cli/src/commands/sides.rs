@@ -88,12 +88,14 @@ impl Sides<'_> {
         if paths.is_empty() {
             paths.push("/".to_owned());
         }
-        Ok(format!("[workload]\nkind = \"get\"\nurls = {}\n{headers}", list(&paths)))
+        let expect = self.work.expect.map_or(String::new(), |status| format!("expect = {status}\n"));
+        Ok(format!("[workload]\nkind = \"get\"\nurls = {}\n{expect}{headers}", list(&paths)))
     }
 
     /// Lines of every request's head. Replies of servers that we start are checked, and gzip is what can be unpacked here.
     fn headers(&self) -> Vec<String> {
         let mut lines = self.work.headers.clone();
+        lines.extend(self.work.host.iter().map(|host| format!("Host: {host}")));
         let is_said =
             lines.iter().any(|line| line.to_ascii_lowercase().trim_start().starts_with("accept-encoding:"));
         if !is_said {

@@ -12,11 +12,18 @@ use bakeoff_wire::h2::{CannotOpen, ClientConnection, StreamId};
 const OF_CONNECTIONS: [&[u8]; 6] =
     [b"connection", b"host", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
+/// A request's own `Host` line stands first among its header lines, and begins so.
+const HOST: &str = "Host: ";
+
 /// Writes request heads of one target.
 pub(crate) struct Renderer {
     /// The CONNECT request to a proxy.
     connect: Vec<u8>,
-    after_target: Vec<u8>,
+    /// The `Host` line.
+    host: Vec<u8>,
+    /// Whether it stands in place of those that requests bring.
+    host_is_fixed: bool,
+    after_host: Vec<u8>,
     /// The end of a head whose request has no body of its own, and the body that all then have.
     end: Vec<u8>,
     scheme: &'static [u8],
@@ -27,10 +34,9 @@ pub(crate) struct Renderer {
 
 impl Renderer {
     pub(crate) fn new(target: &Target) -> Self {
-        let mut after_target = format!(" HTTP/1.1\r\nHost: {}\r\n", target.host).into_bytes();
-        after_target.extend_from_slice(&target.headers);
+        let mut after_host = target.headers.clone();
         if target.reuse == Reuse::Never {
-            after_target.extend_from_slice(b"Connection: close\r\n");
+            after_host.extend_from_slice(b"Connection: close\r\n");
         }
         let mut end = Vec::new();
         if !target.body.is_empty() {
@@ -41,7 +47,9 @@ impl Renderer {
         Self {
             end,
             connect: format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", target.address).into_bytes(),
-            after_target,
+            host: format!("{HOST}{}\r\n", target.host).into_bytes(),
+            host_is_fixed: target.host_is_fixed,
+            after_host,
             scheme: if target.tls.is_some() { b"https" } else { b"http" },
             authority: target.host.clone().into_bytes(),
             fields: fields(&target.headers),
@@ -57,8 +65,11 @@ impl Renderer {
         out.extend_from_slice(exchange.method.as_str().as_bytes());
         out.push(b' ');
         out.extend_from_slice(exchange.words.target());
-        out.extend_from_slice(&self.after_target);
-        out.extend_from_slice(exchange.words.headers());
+        out.extend_from_slice(b" HTTP/1.1\r\n");
+        let (host, own) = split_host(exchange.words.headers());
+        out.extend_from_slice(host.filter(|_| !self.host_is_fixed).unwrap_or(&self.host));
+        out.extend_from_slice(&self.after_host);
+        out.extend_from_slice(own);
         match exchange.sends() {
             None => out.extend_from_slice(&self.end),
             Some(body) => with_body(body, out),
@@ -71,11 +82,23 @@ impl Renderer {
         wire: &mut ClientConnection,
     ) -> Result<StreamId, CannotOpen> {
         // Mostly none, and then nothing is allocated.
-        let own = fields(exchange.words.headers());
+        let (host, own) = split_host(exchange.words.headers());
+        let host = host.filter(|_| !self.host_is_fixed).map(|line| line[HOST.len()..].trim_ascii_end());
+        let (authority, own) = (host.unwrap_or(&self.authority), fields(own));
         let all = self.fields.iter().chain(&own).map(|(name, value)| (name.as_slice(), value.as_slice()));
         let method = exchange.method.as_str().as_bytes();
-        wire.request(method, self.scheme, &self.authority, exchange.words.target(), all)
+        wire.request(method, self.scheme, authority, exchange.words.target(), all)
     }
+}
+
+/// A request's own `Host` line, and its other header lines.
+fn split_host(lines: &[u8]) -> (Option<&[u8]>, &[u8]) {
+    if !lines.starts_with(HOST.as_bytes()) {
+        return (None, lines);
+    }
+    let end = lines.iter().position(|&byte| byte == b'\n').map_or(lines.len(), |at| at + 1);
+    let (host, others) = lines.split_at(end);
+    (Some(host), others)
 }
 
 /// Writes the end of a head whose message has a body, and the body.
@@ -106,6 +129,15 @@ fn fields(lines: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_host_of_the_requests_own_stands_first() {
+        let (host, range) = (&b"Host: shop.example:81\r\n"[..], &b"Range: bytes=0-1\r\n"[..]);
+        assert_eq!(split_host(&[host, range].concat()), (Some(host), range));
+        assert_eq!(split_host(host), (Some(host), &b""[..]));
+        assert_eq!(split_host(range), (None, range));
+        assert_eq!(split_host(b""), (None, &b""[..]));
+    }
 
     #[test]
     fn header_lines_become_fields_without_those_of_the_connection() {

@@ -301,6 +301,8 @@ impl Exchange {
         }
         let length = match self.expect {
             Expect::Anything => None,
+            Expect::Good if status < 400 => None,
+            Expect::Good => return Err(ErrorClass::ClientError),
             Expect::Status(wanted) if status == wanted => None,
             Expect::Body(body) | Expect::BodyOrRedirect(body) if status == 200 => Some(body.len()),
             Expect::BodyOrRedirect(_) if matches!(status, 301 | 302 | 307 | 308) => None,
@@ -481,6 +483,9 @@ mod tests {
             (selected, 304, b"", BodyCheck::Full, "good"),
             (selected, 416, b"", BodyCheck::Full, "wrong-status"),
             (Expect::Anything, 404, b"", BodyCheck::Full, "good"),
+            (Expect::Good, 302, b"", BodyCheck::Full, "good"),
+            (Expect::Good, 404, b"", BodyCheck::Full, "client-error"),
+            (Expect::Good, 503, b"", BodyCheck::Full, "server-error"),
         ] {
             assert_eq!(outcome(expect, status, sent, check), expected, "{expect:?} {status}");
         }

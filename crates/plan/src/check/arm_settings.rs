@@ -2,7 +2,7 @@
 
 use super::super::error::suggestion;
 use super::super::file::{ArmSection, ArmWhat, AskedSection, LimitsSection};
-use super::super::{Fresh, LimitsPlan, LoadClock, RequestSource, Work};
+use super::super::{Fresh, LimitsPlan, LoadClock, RequestSource, RequestWork, Work};
 use super::named::text;
 use super::{Checked, Context, Typed};
 use crate::file::Spanned;
@@ -56,10 +56,15 @@ impl Context<'_> {
     }
 
     pub(super) fn own_urls(&self, arm: &AskedSection, work: &Work) -> Checked<Option<Vec<GetUrl>>> {
-        let is_get = matches!(work, Work::Requests(work) if matches!(work.source, RequestSource::Get(_)));
-        let idle = arm.urls.as_ref().filter(|_| !is_get);
+        let workloads = match work {
+            Work::Requests(RequestWork { source: RequestSource::Get(urls), .. }) => Some(urls),
+            _ => None,
+        };
+        let idle = arm.urls.as_ref().filter(|_| workloads.is_none());
         self.refuse(idle, "only `get` workloads have `urls`", "take the line out")?;
-        arm.urls.as_ref().map(|list| self.urls(list)).transpose()
+        let Some(list) = &arm.urls else { return Ok(None) };
+        let expect = workloads.and_then(|urls| urls.first()?.expect);
+        Ok(Some(self.urls(list)?.into_iter().map(|url| GetUrl { expect, ..url }).collect()))
     }
 
     /// A number of requests for this arm's slices alone.
@@ -89,11 +94,32 @@ impl Context<'_> {
             let bad = list.when(!is_token || line.chars().any(char::is_control));
             let help = "such as [\"Accept-Encoding: gzip\"]";
             self.refuse(bad, format!("`{line}` is no header field"), help)?;
-            let ours = ["host", "connection", "content-length", "transfer-encoding"];
+            let ours = ["connection", "content-length", "transfer-encoding"];
             let own = list.when(ours.contains(&name.to_ascii_lowercase().as_str()));
             let help = "take it out; `keep_alive` says what becomes of connections";
             self.refuse(own, format!("`{name}` is set by the load generator"), help)?;
         }
         Ok(list.as_ref().clone())
+    }
+
+    /// The `Host` that header lines ask for, and the other lines.
+    pub(super) fn host_and_headers(
+        &self,
+        list: Option<&Spanned<Vec<String>>>,
+    ) -> Checked<(Option<String>, Vec<String>)> {
+        let is_host =
+            |line: &String| line.split_once(':').is_some_and(|(name, _)| name.eq_ignore_ascii_case("host"));
+        let (mut hosts, headers): (Vec<_>, Vec<_>) = self.headers(list)?.into_iter().partition(is_host);
+        if let Some(list) = list {
+            let twice = list.when(hosts.len() > 1);
+            self.refuse(twice, "a request has one `Host`", "leave one of them")?;
+        }
+        let Some(line) = hosts.pop() else { return Ok((None, headers)) };
+        let name = line.split_once(':').map_or("", |(_, value)| value.trim());
+        if let Some(list) = list {
+            let bad = list.when(!bakeoff_workload::replay::is_host(name.as_bytes()));
+            self.refuse(bad, format!("`{name}` is no host"), "such as \"Host: shop.example\"")?;
+        }
+        Ok((Some(name.to_owned()), headers))
     }
 }

@@ -35,12 +35,14 @@ impl Context<'_> {
         let (http2, from) = (arm.http2.as_ref().or(w.http2.as_ref()), arm.from.as_ref().or(w.from.as_ref()));
         let timeout = arm.connect_timeout.as_ref().or(w.connect_timeout.as_ref());
         let protocol = self.protocol(http2, &reuse)?;
+        let (host, headers) = self.host_and_headers(arm.headers.as_ref().or(w.headers.as_ref()))?;
         let mut client = ClientPlan {
             protocol,
             reuse,
             from: self.local_addresses(from)?,
             connect_timeout: timeout.map(|key| self.read(key, "or take the line out")).transpose()?,
-            headers: self.headers(arm.headers.as_ref().or(w.headers.as_ref()))?,
+            host,
+            headers,
             ..ClientPlan::default()
         };
         if let Some(other) = wrong_family(&client.from, spec) {

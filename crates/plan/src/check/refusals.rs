@@ -33,7 +33,7 @@ impl Context<'_> {
     fn refusing(&self, entry: &Spanned<RefusedEntry>, label: &str) -> Checked<ErrorClass> {
         match ErrorClass::ALL.into_iter().find(|class| class.as_str() == label) {
             Some(class) if class.may_refuse() => Ok(class),
-            Some(ErrorClass::ServerError | ErrorClass::WrongStatus) => {
+            Some(ErrorClass::ServerError | ErrorClass::ClientError | ErrorClass::WrongStatus) => {
                 let what = format!("`{label}` says nothing of how");
                 self.wrong(entry.span(), what, "name the status, such as 503")
             }

@@ -139,7 +139,13 @@ impl Context<'_> {
         let Some(list) = &get.urls else {
             return self.wrong(w.kind.span(), "a `get` workload needs `urls`", "add urls = [\"/\"]");
         };
-        Ok(RequestSource::Get(self.urls(list)?))
+        let mut urls = self.urls(list)?;
+        if let Some(status) = &get.expect {
+            let bad = Some(status).filter(|status| !(200..500).contains(status.as_ref()));
+            self.refuse(bad, "`expect` is a status from 200 to 499", "such as expect = 404")?;
+            urls.iter_mut().for_each(|url| url.expect = Some(*status.as_ref()));
+        }
+        Ok(RequestSource::Get(urls))
     }
 
     pub(super) fn urls(&self, list: &Spanned<Vec<Spanned<UrlEntry>>>) -> Checked<Vec<GetUrl>> {
@@ -151,7 +157,7 @@ impl Context<'_> {
             };
             let bad = entry.when(!path.starts_with('/'));
             self.refuse(bad, format!("`{path}` is no path"), "paths start with /; the server is an arm")?;
-            urls.push(GetUrl { path, weight });
+            urls.push(GetUrl { weight, ..GetUrl::of(path) });
         }
         let none = list.when(urls.iter().all(|url| url.weight == 0));
         self.refuse(none, "there is nothing to ask for", "name at least one path with a weight above 0")?;

@@ -101,6 +101,8 @@ pub enum SourceSection {
 pub struct GetSection {
     /// get: paths, each a string or a table with `path` and `weight`.
     pub urls: Option<Spanned<Vec<Spanned<UrlEntry>>>>,
+    /// get: the one status that is right, such as 404. Default: any below 400.
+    pub expect: Option<Spanned<u16>>,
 }
 
 /// `kind = "replay"`

@@ -173,7 +173,11 @@ pub fn status_of(head: &[u8]) -> Option<u16> {
 const fn speaks_of_content(class: ErrorClass) -> bool {
     matches!(
         class,
-        ErrorClass::ServerError | ErrorClass::WrongStatus | ErrorClass::WrongLength | ErrorClass::WrongBody
+        ErrorClass::ServerError
+            | ErrorClass::ClientError
+            | ErrorClass::WrongStatus
+            | ErrorClass::WrongLength
+            | ErrorClass::WrongBody
     )
 }
 

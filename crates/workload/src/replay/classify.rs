@@ -20,6 +20,8 @@ pub struct Replayable<'a> {
     pub method: Method,
     /// As it is sent, query included.
     pub target: &'a [u8],
+    /// The virtual host that was asked for, without a port, where the log has one that can be asked for.
+    pub host: Option<&'a [u8]>,
     /// Percent-decoded path without query, repeated slashes and `.` segments: starts with `/`, is
     /// UTF-8, and has no `..`.
     pub path: &'a [u8],
@@ -37,6 +39,7 @@ pub struct Classifier {
     plain: Vec<u8>,
     target: Vec<u8>,
     path: Vec<u8>,
+    host: Vec<u8>,
 }
 
 impl Classifier {
@@ -47,7 +50,7 @@ impl Classifier {
     pub fn classify(&mut self, entry: &LogEntry<'_>) -> Result<Replayable<'_>, SkipReason> {
         let method = self.clean(entry)?;
         let LogEntry { status, bytes, at, .. } = *entry;
-        Ok(Replayable { method, target: &self.target, path: &self.path, status, bytes, at })
+        Ok(self.found(method, status, bytes, at))
     }
 
     /// As [`Self::classify`], leaving target and path in the buffers.
@@ -68,6 +71,9 @@ impl Classifier {
         };
         self.target.clear();
         encode_target(origin_form(plain)?, &mut self.target)?;
+        self.host.clear();
+        let host = entry.vhost.map(without_port).filter(|host| is_host(host));
+        self.host.extend_from_slice(host.unwrap_or_default());
         self.path.clear();
         decode_path(&self.target, &mut self.path)?;
         if check_segments(&self.path)? == Normal::No {
@@ -76,16 +82,55 @@ impl Classifier {
         Ok(method)
     }
 
-    /// The target and path that [`Self::clean`] left.
-    pub(super) fn buffers(&self) -> (&[u8], &[u8]) {
-        (&self.target, &self.path)
+    /// The request that [`Self::clean`] left, with what its entry says besides.
+    pub(super) fn found(
+        &self,
+        method: Method,
+        status: u16,
+        bytes: Option<u64>,
+        at: Option<Stamp>,
+    ) -> Replayable<'_> {
+        let host = Some(&*self.host).filter(|host| !host.is_empty());
+        Replayable { method, target: &self.target, host, path: &self.path, status, bytes, at }
     }
+}
+
+/// A host without the port behind it, which is the logging server's own.
+fn without_port(host: &[u8]) -> &[u8] {
+    match host.iter().rposition(|&byte| byte == b':') {
+        Some(colon) if host[colon + 1..].iter().all(u8::is_ascii_digit) => &host[..colon],
+        _ => host,
+    }
+}
+
+/// Whether a request can ask for it: a name with a letter or digit, or an address, with a port or without. `_` and
+/// patterns are names of servers that have none.
+pub fn is_host(host: &[u8]) -> bool {
+    let may_stand = |byte: &u8| byte.is_ascii_alphanumeric() || b".-_:[]".contains(byte);
+    host.len() <= 255 && host.iter().all(may_stand) && host.iter().any(u8::is_ascii_alphanumeric)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use memchr::memchr;
+
+    #[test]
+    fn the_logged_host_is_asked_for_where_it_is_one() {
+        let mut classifier = Classifier::default();
+        for (vhost, host) in [
+            (&b"shop.example:443"[..], Some(&b"shop.example"[..])),
+            (b"[::1]:80", Some(b"[::1]")),
+            (b"_", None),
+            (b"~^www", None),
+            (b"a b", None),
+            (b"", None),
+        ] {
+            let entry = LogEntry { vhost: Some(vhost), ..entry(b"/") };
+            assert_eq!(classifier.classify(&entry).unwrap().host, host);
+        }
+        assert_eq!(classifier.classify(&entry(b"/")).unwrap().host, None);
+    }
 
     fn entry(target: &[u8]) -> LogEntry<'_> {
         let escaped = memchr(b'\\', target).is_some();

@@ -5,7 +5,7 @@
 //! when it ends. No line is held longer than the slice it is in; only the distinct paths that were answered with 200
 //! are kept.
 
-use super::intern::{Interned, Kind, too_many};
+use super::intern::{Interned, Kind, RequestKey, too_many};
 use super::pass::Pass;
 use super::served::{Served, Sizes, unjudged};
 use super::timeline::{Placed, Timeline, offsets};
@@ -175,9 +175,10 @@ impl Workload for InOrder {
 impl InOrder {
     fn resolved(&self, kind: Kind) -> Request {
         let request = self.pass.request();
+        let key = RequestKey { method: request.method, kind, target: request.target, host: request.host };
         match &self.served {
-            Some(served) => served.request(request.method, kind, request.target, request.path),
-            None => unjudged(request.method, kind, request.target),
+            Some(served) => served.request(&key, request.path),
+            None => unjudged(&key, request.status < 400),
         }
     }
 }

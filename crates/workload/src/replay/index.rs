@@ -4,7 +4,7 @@
 //! requests: line number n of the log *sorted by reply size* is found by search in the running sums of the counts.
 //! Robots walk those numbers.
 
-use super::intern::{DistinctRequest, Interned, Kind, too_many};
+use super::intern::{DistinctRequest, Interned, InternedTarget, Kind, RequestKey, too_many};
 use super::pass::Pass;
 use super::served::{Served, Sizes, unjudged};
 use super::{Classifier, LogSource, ReplayOptions, Summary};
@@ -89,12 +89,12 @@ impl LogIndex {
 }
 
 /// The paths that were answered with 200, and their largest sizes.
-fn sizes(targets: &[Box<[u8]>], seen: &[DistinctRequest]) -> Sizes {
+fn sizes(targets: &[InternedTarget], seen: &[DistinctRequest]) -> Sizes {
     let mut classifier = Classifier::default();
     let mut sizes = Sizes::default();
     for (target, seen) in targets.iter().zip(seen) {
         if let Some(bytes) = seen.success {
-            sizes.add(path_of(&mut classifier, target), bytes);
+            sizes.add(path_of(&mut classifier, &target.target), bytes);
         }
     }
     sizes
@@ -102,7 +102,7 @@ fn sizes(targets: &[Box<[u8]>], seen: &[DistinctRequest]) -> Sizes {
 
 /// Gives each request its expected reply, and sorts them by the size of that.
 fn resolve(
-    targets: &[Box<[u8]>],
+    targets: &[InternedTarget],
     seen: &[DistinctRequest],
     served: Option<&Served>,
 ) -> (Vec<Request>, Vec<(u32, u64)>) {
@@ -110,12 +110,11 @@ fn resolve(
     let mut requests = Vec::with_capacity(seen.len());
     let mut sizes = Vec::with_capacity(seen.len());
     for (target, seen) in targets.iter().zip(seen) {
+        let InternedTarget { target, host } = target;
+        let key = RequestKey { method: seen.method, kind: seen.kind, target, host: host.as_deref() };
         let request = match served {
-            Some(served) => {
-                let path = path_of(&mut classifier, target);
-                served.request(seen.method, seen.kind, target, path)
-            }
-            None => unjudged(seen.method, seen.kind, target),
+            Some(served) => served.request(&key, path_of(&mut classifier, target)),
+            None => unjudged(&key, seen.good),
         };
         sizes.push((reply_size(&request, seen.bytes), requests.len() as u32, seen.count));
         requests.push(request);
@@ -140,7 +139,7 @@ fn path_of<'c>(classifier: &'c mut Classifier, target: &[u8]) -> &'c [u8] {
 fn reply_size(request: &Request, logged: u64) -> u64 {
     match request.expect {
         _ if request.method == Method::Head => 0,
-        Expect::Anything => logged,
+        Expect::Anything | Expect::Good => logged,
         Expect::Body(body) | Expect::BodyOrRedirect(body) => body.len(),
         Expect::Status(_) | Expect::Refusal => 0,
         Expect::FirstBytes { len, .. } | Expect::Selected { len, .. } => len,

@@ -21,7 +21,7 @@ mod skip;
 mod target;
 mod timeline;
 
-pub use classify::{Classifier, Replayable};
+pub use classify::{Classifier, Replayable, is_host};
 pub use in_order::InOrder;
 pub use index::LogIndex;
 pub use pass::Summary;
@@ -63,7 +63,7 @@ pub struct ReplayOptions {
     /// The format; `None`: told from the first lines.
     pub format: Option<Format>,
     /// Whether the server holds the site rebuilt from the log, so that replies can be judged.
-    /// Without it anything below 500 is a reply, and there is no site.
+    /// Without it a reply must be good where the log's was, anything below 500 is one elsewhere, and there is no site.
     pub expect: bool,
     /// Whether a logged 304 is replayed with `If-Modified-Since` and a logged 206 with `Range`. Otherwise both are
     /// plain requests.

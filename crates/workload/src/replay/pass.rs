@@ -82,8 +82,7 @@ impl Pass {
     /// The request that [`Self::advance`] found.
     pub(super) fn request(&self) -> Replayable<'_> {
         let (method, status, bytes, at) = self.current;
-        let (target, path) = self.classifier.buffers();
-        Replayable { method, target, path, status, bytes, at }
+        self.classifier.found(method, status, bytes, at)
     }
 
     /// Judges the log after its last line.

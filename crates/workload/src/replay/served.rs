@@ -5,8 +5,8 @@
 //! directory's `index.html`. So `/a`, `/a/` and `/a/index.html` may be one file: then the largest of their sizes holds
 //! for all three.
 
-use super::intern::Kind;
-use crate::{Expect, Method, Request};
+use super::intern::{Kind, RequestKey};
+use crate::{Expect, Request};
 use bakeoff_content::{Catalogue, LAST_MODIFIED};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -74,10 +74,10 @@ impl Served {
         }
     }
 
-    /// The request for a target, with its expected reply.
-    pub(super) fn request(&self, method: Method, kind: Kind, target: &[u8], path: &[u8]) -> Request {
-        let (headers, expect) = self.expect(kind, path);
-        Request { method, target: target.into(), headers, expect }
+    /// The request, whose target has this path, with its expected reply.
+    pub(super) fn request(&self, key: &RequestKey<'_>, path: &[u8]) -> Request {
+        let (headers, expect) = self.expect(key.kind, path);
+        key.request(headers, expect)
     }
 
     fn expect(&self, kind: Kind, path: &[u8]) -> (Box<[u8]>, Expect) {
@@ -109,9 +109,10 @@ fn is_text(path: &[u8]) -> bool {
     TEXTS.iter().any(|ending| name[dot + 1..].eq_ignore_ascii_case(ending.as_bytes()))
 }
 
-/// The request for a target of a server with content of its own.
-pub(super) fn unjudged(method: Method, kind: Kind, target: &[u8]) -> Request {
-    Request { method, target: target.into(), headers: headers(kind), expect: Expect::Anything }
+/// The request for a target of a server with content of its own: what the log has a good reply to must be good.
+pub(super) fn unjudged(key: &RequestKey<'_>, good: bool) -> Request {
+    let expect = if good { Expect::Good } else { Expect::Anything };
+    key.request(headers(key.kind), expect)
 }
 
 fn headers(kind: Kind) -> Box<[u8]> {

@@ -47,9 +47,9 @@ impl Url {
     }
 }
 
-/// Header lines as they are sent.
-pub(super) fn headers(lines: &[String]) -> Result<Vec<u8>, Failure> {
-    let mut bytes = Vec::new();
+/// The `Host` among header lines, and the others as they are sent.
+pub(super) fn host_and_headers(lines: &[String]) -> Result<(Option<String>, Vec<u8>), Failure> {
+    let (mut host, mut bytes) = (None, Vec::new());
     for line in lines {
         let fits = |name: &str| {
             !name.is_empty()
@@ -59,10 +59,12 @@ pub(super) fn headers(lines: &[String]) -> Result<Vec<u8>, Failure> {
         if !whole || !line.split_once(':').is_some_and(|(name, _)| fits(name)) {
             return Err(Failure::usage(format!("`{line}` is no header line; such as \"Accept: text/html\"")));
         }
-        bytes.extend_from_slice(line.as_bytes());
-        bytes.extend_from_slice(b"\r\n");
+        match line.split_once(':') {
+            Some((name, value)) if name.eq_ignore_ascii_case("host") => host = Some(value.trim().to_owned()),
+            _ => bytes.extend([line.as_bytes(), b"\r\n"].concat()),
+        }
     }
-    Ok(bytes)
+    Ok((host, bytes))
 }
 
 #[cfg(test)]
@@ -82,9 +84,11 @@ mod tests {
 
     #[test]
     fn header_lines_cannot_smuggle() {
-        assert_eq!(headers(&["A: b".to_owned()]).map_err(|f| f.message).unwrap(), b"A: b\r\n");
+        let lines = ["A: b", "host: shop.example"].map(str::to_owned);
+        let (host, others) = host_and_headers(&lines).map_err(|f| f.message).unwrap();
+        assert_eq!((host.as_deref(), &others[..]), (Some("shop.example"), &b"A: b\r\n"[..]));
         for wrong in ["A", ": b", "A b: c", "A: b\r\nC: d"] {
-            assert!(headers(&[wrong.to_owned()]).is_err(), "{wrong}");
+            assert!(host_and_headers(&[wrong.to_owned()]).is_err(), "{wrong}");
         }
     }
 }

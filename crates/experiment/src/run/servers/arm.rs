@@ -274,16 +274,19 @@ fn target(
     client: &ClientPlan,
     certificate: Option<&Certificate>,
 ) -> Result<Target, RunError> {
+    let asked = client.host.as_deref();
     let tls = if running.tls {
         let ours = certificate.map(|certificate| Trust::File(certificate.ca.clone()));
         let trust = arm.trust.clone().or(ours).unwrap_or_else(Trust::system);
-        let name = ServerName::try_from(running.server_name.clone())
-            .map_err(|why| RunError::System(io::Error::other(format!("{}: {why}", running.server_name))))?;
+        let name = client.name_in_tls().unwrap_or(&running.server_name).to_owned();
+        let name = ServerName::try_from(name.clone())
+            .map_err(|why| RunError::System(io::Error::other(format!("{name}: {why}"))))?;
         Some((TlsOptions { trust, ..client.tls.clone() }.load()?, name))
     } else {
         None
     };
     let host = match running.address.port() {
+        _ if asked.is_some() => asked.unwrap_or_default().to_owned(),
         80 if !running.tls => running.server_name.clone(),
         443 if running.tls => running.server_name.clone(),
         port => format!("{}:{port}", running.server_name),
@@ -295,6 +298,7 @@ fn target(
         protocol: client.protocol,
         from: client.from.clone(),
         headers,
+        host_is_fixed: asked.is_some(),
         ..Target::plain(running.address, host)
     })
 }

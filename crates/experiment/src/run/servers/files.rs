@@ -5,7 +5,7 @@ use crate::run::{RunError, RunProgress};
 use bakeoff_plan::{Arm, ArmKind};
 use bakeoff_subject::{Certificate, Spec};
 use bakeoff_workload::Workload;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The files that servers find on disk.
@@ -35,8 +35,10 @@ pub(super) fn prepare(
     }
     let text = workload.catalogue().map_or_else(String::new, |catalogue| catalogue.to_text());
     let catalogue = Some(write(scratch.path(), "catalogue", text.as_bytes())?);
-    let certificate =
-        if arms.iter().any(makes_tls) { Some(Certificate::create(scratch.path())?) } else { None };
+    let names: BTreeSet<&str> = arms.iter().filter_map(|arm| arm.client.name_in_tls()).collect();
+    let names: Vec<&str> = names.into_iter().collect();
+    let makes_tls = arms.iter().any(makes_tls);
+    let certificate = makes_tls.then(|| Certificate::create_for(scratch.path(), &names)).transpose()?;
     Ok(Files { reference: root.clone(), root, own: BTreeMap::new(), catalogue, certificate })
 }
 

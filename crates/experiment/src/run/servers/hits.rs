@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_whole_pass_asks_for_everything_once() {
-        let url = |path: &str| GetUrl { path: path.to_owned(), weight: 1 };
+        let url = |path: &str| GetUrl::of(path);
         let mut get = Get::new(&[url("/a"), url("/b"), url("/c")], Some(2), 7).unwrap();
         let pass = whole_pass(&mut get, 1, 2).unwrap();
         assert_eq!(*pass.lists, [vec![0, 2], vec![1]]);
