@@ -2,11 +2,11 @@
 
 mod found;
 
-use crate::between;
+use crate::between::result::ComparisonRow;
 use bakeoff_meter::catalogue;
 use bakeoff_plan::study::{Condition, FigureBound, FigureLink, Measure, Study};
 use bakeoff_results::{Results, Standing, StudyRow, StudySection};
-use found::{Found, find, found_between};
+use found::{Found, find, found_between, noun};
 
 /// Puts a run beside a study.
 pub fn join(study: &Study, results: &Results) -> StudySection {
@@ -14,11 +14,7 @@ pub fn join(study: &Study, results: &Results) -> StudySection {
 }
 
 /// Puts the change from an older run to a newer one (`results`) beside a study; `None`: the study has no such figure.
-pub fn join_between(
-    study: &Study,
-    results: &Results,
-    rows: &[between::ComparisonRow],
-) -> Option<StudySection> {
+pub fn join_between(study: &Study, results: &Results, rows: &[ComparisonRow]) -> Option<StudySection> {
     let found = section(study, results, true, |link| found_between(link, rows));
     (!found.rows.is_empty()).then_some(found)
 }
@@ -146,10 +142,6 @@ fn standing(link: &FigureLink, found: Found, ours: Option<Ours>) -> Result<Stand
         above if above > high => Standing::Lower,
         _ => Standing::Inside,
     })
-}
-
-fn noun(meter: &str) -> &str {
-    catalogue::find(meter).map_or(meter, |meter| meter.noun)
 }
 
 /// The name of this run's figure.

@@ -8,13 +8,14 @@ mod point;
 mod spread;
 
 pub use downtime::Downtime;
-pub use point::{Achievable, CutShort, Gzip, PageResults, PassRule, Point, Tail, Tls};
+pub use point::{CutShort, Gzip, PageResults, PassRule, Point, Tail};
 pub use spread::{Apart, BaselinePair, Spread};
 
 use crate::conformance::Conformance;
-use crate::records::{End, NOBODY, TrialVerdict};
+use crate::records::{NOBODY, TrialVerdict};
 use crate::transactions::Logged;
 use bakeoff_results::Fact;
+use bakeoff_results::directory::End;
 use serde::{Deserialize, Serialize};
 
 /// Version of the form.

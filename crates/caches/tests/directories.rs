@@ -4,10 +4,10 @@
 
 use bakeoff_caches::directory::{self, BakeoffDirectory};
 use bakeoff_caches::records::{
-    BakeoffSetup, End, EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, PhaseUsage, RunPurpose,
-    RunRecord, Store, TrialVerdict,
+    Achievable, BakeoffSetup, End, EntrantRecord, IntervalLine, Moments, Outage, PhaseLine, PhaseUsage,
+    RunPurpose, RunRecord, Store, TrialVerdict,
 };
-use bakeoff_caches::results::{Achievable, BakeoffResults, CutShort, Point};
+use bakeoff_caches::results::{BakeoffResults, CutShort, Point};
 use bakeoff_caches::transactions::Logged;
 use bakeoff_caches::{NothingChosen, Selection, analyse, choose, shipped};
 use bakeoff_results::directory::{END, ResultsDir};

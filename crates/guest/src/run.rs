@@ -6,6 +6,7 @@ use crate::boot::{self, Booting, CONSOLE};
 use crate::build::{self, Built, base};
 use crate::directory::{BOOTS, StoredGuest};
 use crate::plan::GuestPlan;
+use crate::progress::GuestProgress;
 use crate::records::{Boot, FORMAT, GuestSetup};
 use crate::{GuestError, tools};
 use bakeoff_experiment::environment::sha256_of;
@@ -19,12 +20,6 @@ use std::sync::{Mutex, PoisonError};
 
 /// Boots at a time at most: each needs 768 MB.
 const MOST_AT_A_TIME: usize = 4;
-
-/// Is told how a run goes.
-pub trait GuestProgress {
-    /// What is done now.
-    fn stage(&mut self, words: &str);
-}
 
 /// A run of a plan.
 #[derive(Debug)]

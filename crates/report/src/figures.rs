@@ -1,10 +1,9 @@
 //! Numbers for people: one place where values get units and changes get decimals.
 
-use crate::reading::Reading;
 use bakeoff_meter::catalogue::SUBJECT_CPU;
-use bakeoff_results::{Comparison, DesignSetup, LoadSetup};
+use bakeoff_results::{Comparison, DesignSetup};
 use bakeoff_results::{Standing, StudyRow};
-use bakeoff_stats::{Amounts, change_in_words, per_second, points_in_words};
+use bakeoff_stats::{Amounts, change_in_words, points_in_words};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
 /// Shown where there is no figure.
@@ -184,42 +183,6 @@ pub(crate) fn how(c: &Comparison, design: &DesignSetup) -> Option<String> {
         (Some(load), true) => (load != design.decide_at).then(|| format!("at {}", c.at)),
         (Some(_), false) => (c.meter == SUBJECT_CPU).then(|| "in turn".to_owned()),
     }
-}
-
-/// How busy the dearest arm keeps the subjects' cores at a rate, by what its requests cost.
-pub(crate) fn busiest_at(reading: &Reading<'_>, rate_per_s: f64) -> Option<f64> {
-    let cores = reading.bundle.setup.environment.subject_cores.len().max(1) as f64;
-    let per_request = reading.arms().filter_map(|arm| reading.figure(arm, SUBJECT_CPU));
-    per_request.reduce(f64::max).map(|ns| ns * rate_per_s / 1e9 / cores)
-}
-
-/// The clock that verdicts stand on: that of the decision's load, or the plan's.
-pub(crate) fn decision_load(reading: &Reading<'_>) -> String {
-    reading.bundle.setup.design.decision().map_or_else(|| reading.bundle.results.load.clone(), open_loop)
-}
-
-fn open_loop(load: &LoadSetup) -> String {
-    format!("open loop, poisson {} each", per_second(load.rate_per_s))
-}
-
-/// The same with how busy it kept the cores, and then the clock of the other rounds.
-pub(crate) fn load(reading: &Reading<'_>) -> String {
-    let design = &reading.bundle.setup.design;
-    let mut said = reading.bundle.results.load.clone();
-    if let Some(load) = design.decision() {
-        let busy = busiest_at(reading, load.rate_per_s);
-        let busy =
-            busy.map(|busy| format!(", subjects up to {:.0} % busy", busy * 100.0)).unwrap_or_default();
-        let full = if design.after.full_speed > 0 { "; full speed: " } else { "; " };
-        return format!("{}{busy}{full}{said}", open_loop(load));
-    }
-    let busy = |meter: &str| reading.arms().filter_map(|arm| reading.figure(arm, meter)).reduce(f64::max);
-    for (meter, who) in [("subject_busy", "subjects"), ("generator_busy", "generator")] {
-        if let Some(share) = busy(meter).filter(|share| *share > 0.0) {
-            said += &format!("; {who} up to {:.0} % busy", share * 100.0);
-        }
-    }
-    said
 }
 
 #[cfg(test)]

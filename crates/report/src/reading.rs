@@ -1,10 +1,10 @@
 //! Questions to one results directory, asked by every kind of report.
 
 use crate::{ReportInput, figures, words};
-use bakeoff_meter::catalogue;
+use bakeoff_meter::catalogue::{self, SUBJECT_CPU};
 use bakeoff_plan::RoundDesign;
-use bakeoff_results::{ArmResult, Comparison, RoundKind, SliceRecord};
-use bakeoff_stats::Verdict;
+use bakeoff_results::{ArmResult, Comparison, LoadSetup, RoundKind, SliceRecord};
+use bakeoff_stats::{Verdict, per_second};
 use std::collections::BTreeMap;
 
 /// A bundle with questions to it.
@@ -24,6 +24,18 @@ pub(crate) struct TimeSpent {
 impl<'b> Reading<'b> {
     pub(crate) const fn of(bundle: &'b ReportInput) -> Self {
         Self { bundle }
+    }
+
+    /// `What does tls cost?`
+    pub(crate) fn title(&self) -> String {
+        let arms: Vec<&str> = self.compared().collect();
+        match arms.as_slice() {
+            [] => format!("{} by itself", self.baselines()),
+            [one] => format!("What does {one} cost?"),
+            [a, b] => format!("What do {a} and {b} cost?"),
+            [a, b, c] => format!("What do {a}, {b} and {c} cost?"),
+            many => format!("What do these {} arms cost?", many.len()),
+        }
     }
 
     /// All arms in plan order, the baseline's two processes included.
@@ -258,4 +270,40 @@ impl<'b> Reading<'b> {
             between: self.bundle.results.duration_ns.saturating_sub(measured),
         }
     }
+
+    /// Share of the subjects' cores that the dearest arm keeps busy at a rate, by what its requests cost.
+    fn busiest_at(&self, rate_per_s: f64) -> Option<f64> {
+        let cores = self.bundle.setup.environment.subject_cores.len().max(1) as f64;
+        let per_request = self.arms().filter_map(|arm| self.figure(arm, SUBJECT_CPU));
+        per_request.reduce(f64::max).map(|ns| ns * rate_per_s / 1e9 / cores)
+    }
+
+    /// The clock that verdicts stand on: that of the decision's load, or the plan's.
+    pub(crate) fn decision_load(&self) -> String {
+        self.bundle.setup.design.decision().map_or_else(|| self.bundle.results.load.clone(), open_loop)
+    }
+
+    /// The load of the decision with how busy it kept the cores, and then the clock of the other rounds.
+    pub(crate) fn load(&self) -> String {
+        let design = &self.bundle.setup.design;
+        let mut said = self.bundle.results.load.clone();
+        if let Some(load) = design.decision() {
+            let busy = self.busiest_at(load.rate_per_s);
+            let busy =
+                busy.map(|busy| format!(", subjects up to {:.0} % busy", busy * 100.0)).unwrap_or_default();
+            let full = if design.after.full_speed > 0 { "; full speed: " } else { "; " };
+            return format!("{}{busy}{full}{said}", open_loop(load));
+        }
+        let busy = |meter: &str| self.arms().filter_map(|arm| self.figure(arm, meter)).reduce(f64::max);
+        for (meter, who) in [("subject_busy", "subjects"), ("generator_busy", "generator")] {
+            if let Some(share) = busy(meter).filter(|share| *share > 0.0) {
+                said += &format!("; {who} up to {:.0} % busy", share * 100.0);
+            }
+        }
+        said
+    }
+}
+
+fn open_loop(load: &LoadSetup) -> String {
+    format!("open loop, poisson {} each", per_second(load.rate_per_s))
 }

@@ -107,7 +107,7 @@ fn section(part: &PartBundle) -> Section {
     let reading = part.experiment().filter(|_| said.is_none()).map(Reading::of);
     let (line, before) = match &reading {
         Some(reading) => {
-            let (title, extent) = (words::title(reading), words::extent(&reading.bundle.results));
+            let (title, extent) = (reading.title(), words::extent(&reading.bundle.results));
             (format!("{} ({extent})", words::lower_first(&title)), format!("{title} {extent};"))
         }
         None => (part.plan.clone(), String::new()),

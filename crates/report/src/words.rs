@@ -1,21 +1,8 @@
-//! The words of a report: titles, verdicts, why a run ended.
+//! The words of a report: verdicts, why a run ended.
 
 use crate::figures::{self, Change};
-use crate::reading::Reading;
 use bakeoff_results::{ArmResult, Comparison, Results, WebstoneFigures};
 use bakeoff_stats::Verdict;
-
-/// `What does tls cost?`
-pub(crate) fn title(reading: &Reading<'_>) -> String {
-    let arms: Vec<&str> = reading.compared().collect();
-    match arms.as_slice() {
-        [] => format!("{} by itself", reading.baselines()),
-        [one] => format!("What does {one} cost?"),
-        [a, b] => format!("What do {a} and {b} cost?"),
-        [a, b, c] => format!("What do {a}, {b} and {c} cost?"),
-        many => format!("What do these {} arms cost?", many.len()),
-    }
-}
 
 /// A moment as it was written down, RFC 9557, without what nobody reads: `2026-11-23T08:02:28Z`.
 pub(crate) fn moment(started: &str) -> String {

@@ -4,7 +4,7 @@
 //! baseline, the two say nothing of each other's bound. Every limit below has its reason beside it; medians over slices
 //! are compared with them, so that one odd slice decides nothing.
 
-use super::arm::median;
+use super::median::median;
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::SliceCounters;
 use bakeoff_results::{ArmResult, FullResource, Resource, Setup, Warning};

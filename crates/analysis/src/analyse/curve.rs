@@ -2,8 +2,8 @@
 //!
 //! Pure, cold. The figures themselves are rows of the comparisons; the hypotheses and tests are `stats::curves`'.
 
-use super::arm::median;
 use super::decide::differences;
+use super::median::median;
 use super::series::{Series, Table, primary};
 use bakeoff_meter::SliceCounters;
 use bakeoff_results::{Comparison, CurveArm, CurveContrast, CurveLoad, CurveResult, LoadSetup, Setup};

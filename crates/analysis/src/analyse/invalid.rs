@@ -1,12 +1,12 @@
 //! Reasons that make an arm's figures worthless, whatever they are.
 
+use super::handshakes;
 use super::series::{Series, Table};
-use super::{handshakes, populations};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
 use bakeoff_meter::{ErrorClass, HitCounts, SliceCounters};
 use bakeoff_plan::LoadClock;
-use bakeoff_results::{Setup, WRONG_BYTES, second};
+use bakeoff_results::{PopulationSetup, Setup, WRONG_BYTES, second};
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 use std::collections::BTreeMap;
 
@@ -55,13 +55,13 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     let failed = if table.populations.is_empty() { failing(&all, setup.max_errors, noun) } else { None };
     failed
         .or_else(|| handshakes::off(setup, arm, slices.iter().copied()))
-        .or_else(|| populations::wrong(&table.populations, arm))
+        .or_else(|| wrong_populations(&table.populations, arm))
         // In a duet times are not judged.
         .or_else(|| if setup.design.is_duet() { None } else { late(setup, table.main(), arm) })
 }
 
 /// More failures than allowed: the share, and the class with most failures.
-pub(super) fn failing(all: &SliceCounters, max_errors: f64, noun: &str) -> Option<String> {
+fn failing(all: &SliceCounters, max_errors: f64, noun: &str) -> Option<String> {
     let share = all.error_count() as f64 / all.requests.max(1) as f64;
     if share <= max_errors {
         return None;
@@ -103,9 +103,41 @@ fn bound(setup: &Setup, series: &Series) -> Option<Nanos> {
     }
 }
 
-pub(super) fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
+fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
     let lateness = series.column(arm).merged.lateness.quantile(0.99);
     (lateness > bound).then(|| format!("the generator was late: 1 % of the requests were sent {lateness} or more after they were due (bound {bound})"))
+}
+
+/// The fault of one of them; it spoils the whole arm, whose figures come from all.
+pub(super) fn wrong_populations(populations: &[(PopulationSetup, Table)], arm: &str) -> Option<String> {
+    populations.iter().find_map(|of| spoiled_by(of, populations, arm))
+}
+
+/// The fault of this population.
+pub(super) fn spoiled_by(
+    (known, alone): &(PopulationSetup, Table),
+    populations: &[(PopulationSetup, Table)],
+    arm: &str,
+) -> Option<String> {
+    let name = &known.population;
+    let all = SliceCounters::sum(&alone.main().column(arm).counters);
+    if let Some(why) = failing(&all, known.max_errors, "requests") {
+        return Some(format!("the population {name}: {why}"));
+    }
+    let late = later_than(alone.main(), arm, Nanos::new(known.max_lateness_ns?))?;
+    Some(format!("the population {name} was starved: {late}{}", by_whom(populations, name, arm)))
+}
+
+/// The other population that had most of the generator.
+fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> String {
+    let cpu = |table: &Table| SliceCounters::sum(&table.main().column(arm).counters).generator_cpu_ns;
+    let all: u64 = populations.iter().map(|(_, table)| cpu(table)).sum();
+    let others = populations.iter().filter(|(known, _)| known.population != name);
+    let Some((most, table)) = others.max_by_key(|(_, table)| cpu(table)) else { return String::new() };
+    let share = Ratio::new(cpu(table) as f64 / all.max(1) as f64);
+    share.map_or_else(String::new, |share| {
+        format!("; {share} of the generator's CPU went to the population {}", most.population)
+    })
 }
 
 /// Reason why throughput and times of the arm say nothing in these rounds, though its cost per request may.

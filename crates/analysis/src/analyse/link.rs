@@ -1,6 +1,6 @@
 //! Traffic on the link in complete rounds, and whether the link was the limit.
 
-use super::AnalyseError;
+use super::error::AnalyseError;
 use super::series::Series;
 use bakeoff_meter::{Histogram, LinkCounts, catalogue};
 use bakeoff_results::{LinkResult, OneWay, Setup, Warning};

@@ -1,7 +1,7 @@
 //! Results by kind of operation, each as if it had been measured alone.
 
-use super::arm::median;
 use super::compare::{Of, per_slice};
+use super::median::median;
 use super::series::{Series, Table};
 use bakeoff_meter::catalogue::{self, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, SliceCounters};

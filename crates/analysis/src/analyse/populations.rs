@@ -1,15 +1,14 @@
-//! Results by population for each arm, and the populations that make an arm's figures worthless.
+//! Results by population for each arm.
 //!
 //! Pure, cold. Each is looked at as if it had been alone; verdicts stand on all together.
 
-use super::arm::median;
 use super::compare::{Of, Quantiles, exploratory_rows};
-use super::invalid::{failing, later_than};
+use super::invalid::spoiled_by;
+use super::median::median;
 use super::series::{Column, Table};
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
 use bakeoff_meter::{Meter, SliceCounters};
 use bakeoff_results::{ArmResult, PopulationFigures, PopulationResult, PopulationSetup, Setup};
-use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
 
 /// Meters compared for each population.
@@ -60,44 +59,14 @@ fn figures(column: &Column) -> PopulationFigures {
     }
 }
 
-/// The fault of one of them; it spoils the whole arm, whose figures come from all.
-pub(super) fn wrong(populations: &[(PopulationSetup, Table)], arm: &str) -> Option<String> {
-    populations.iter().find_map(|of| spoiled_by(of, populations, arm))
-}
-
-/// The fault of this population.
-fn spoiled_by(
-    (known, alone): &(PopulationSetup, Table),
-    populations: &[(PopulationSetup, Table)],
-    arm: &str,
-) -> Option<String> {
-    let name = &known.population;
-    let all = SliceCounters::sum(&alone.main().column(arm).counters);
-    if let Some(why) = failing(&all, known.max_errors, "requests") {
-        return Some(format!("the population {name}: {why}"));
-    }
-    let late = later_than(alone.main(), arm, Nanos::new(known.max_lateness_ns?))?;
-    Some(format!("the population {name} was starved: {late}{}", by_whom(populations, name, arm)))
-}
-
-/// The other population that had most of the generator.
-fn by_whom(populations: &[(PopulationSetup, Table)], name: &str, arm: &str) -> String {
-    let cpu = |table: &Table| SliceCounters::sum(&table.main().column(arm).counters).generator_cpu_ns;
-    let all: u64 = populations.iter().map(|(_, table)| cpu(table)).sum();
-    let others = populations.iter().filter(|(known, _)| known.population != name);
-    let Some((most, table)) = others.max_by_key(|(_, table)| cpu(table)) else { return String::new() };
-    let share = Ratio::new(cpu(table) as f64 / all.max(1) as f64);
-    share.map_or_else(String::new, |share| {
-        format!("; {share} of the generator's CPU went to the population {}", most.population)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::analyse::invalid::wrong_populations;
     use crate::analyse::series::Depth;
     use bakeoff_meter::{ErrorClass, Recorder, ReplyTimes};
     use bakeoff_results::{PopulationRecord, SliceRecord, WorkloadSetup};
+    use bakeoff_units::Nanos;
 
     /// A round in which `few` had this number of failures and was sent this late, and `many` used ten times the CPU.
     fn table(setup: &Setup, failures: u64, late: Nanos) -> Table {
@@ -163,7 +132,7 @@ mod tests {
     #[test]
     fn a_population_that_waited_for_the_generator_is_named_with_the_one_that_had_it() {
         let setup = setup();
-        let wrong = |failures, late| wrong(&table(&setup, failures, late).populations, "b");
+        let wrong = |failures, late| wrong_populations(&table(&setup, failures, late).populations, "b");
         assert_eq!(wrong(10, Nanos::from_micros(900)), None);
         let starved = wrong(0, Nanos::from_millis(3)).unwrap();
         for words in ["the population few was starved", "(bound 1 ms)", "90 % of the generator's CPU", "many"]

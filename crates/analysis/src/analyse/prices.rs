@@ -1,9 +1,9 @@
 //! Price of one unit of a numeric factor.
 
-use super::arm::median;
 use super::compare::percent;
 use super::decide::level;
 use super::factors::{Cells, figures};
+use super::median::median;
 use super::series::{Series, primary};
 use bakeoff_meter::catalogue::{PATH_CPU, SUBJECT_CPU};
 use bakeoff_meter::{Meter, catalogue};

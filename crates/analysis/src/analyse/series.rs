@@ -1,6 +1,6 @@
 //! Slices as a table: complete rounds down, arms across.
 
-use super::AnalyseError;
+use super::error::AnalyseError;
 use crate::looks::looks;
 use bakeoff_meter::catalogue::{self, RESPONSE_P50};
 use bakeoff_meter::{

@@ -1,6 +1,7 @@
 //! Differences between two runs: those that forbid a comparison, and those that the reader should know.
 
-use super::{BetweenError, Differs};
+use super::BetweenError;
+use super::result::Differs;
 use bakeoff_plan::Extent;
 use bakeoff_results::directory::StoredExperiment;
 use bakeoff_results::{Fact, Setup, SubjectSetup};

@@ -1,6 +1,7 @@
 //! Rows of a comparison of two runs: the cost of each arm in either run, and its plain figures.
 
-use super::{BetweenError, Changed, ComparisonRow, Runs};
+use super::result::{Changed, ComparisonRow};
+use super::{BetweenError, Runs};
 use crate::analyse::Figures;
 use bakeoff_meter::catalogue::{self, OPERATION_TIME};
 use bakeoff_meter::{Meter, Unit};

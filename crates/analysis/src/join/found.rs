@@ -2,8 +2,8 @@
 //!
 //! Measuring side, cold, pure. Its relation to the published figure is left to the parent.
 
-use super::noun;
-use crate::between;
+use crate::between::result::ComparisonRow;
+use bakeoff_meter::catalogue;
 use bakeoff_plan::study::{FigureLink, Measure};
 use bakeoff_results::{Comparison, PopulationResult, Results};
 use bakeoff_stats::{Level, Scale, Verdict, effect, effect_of};
@@ -110,8 +110,8 @@ fn population<'r>(link: &FigureLink, results: &'r Results) -> Option<&'r Populat
 }
 
 /// The change of the arm's figure from the older run, or why that is not known.
-pub(super) fn found_between(link: &FigureLink, rows: &[between::ComparisonRow]) -> Result<Found, String> {
-    let is_it = |row: &&between::ComparisonRow| {
+pub(super) fn found_between(link: &FigureLink, rows: &[ComparisonRow]) -> Result<Found, String> {
+    let is_it = |row: &&ComparisonRow| {
         row.arm == link.arm && row.meter == link.meter && row.operation == link.operation
     };
     let row = rows.iter().find(is_it).ok_or_else(|| match &link.operation {
@@ -127,4 +127,8 @@ pub(super) fn found_between(link: &FigureLink, rows: &[between::ComparisonRow]) 
         amount: [None; 3],
         invalid: row.invalid.is_some(),
     })
+}
+
+pub(super) fn noun(meter: &str) -> &str {
+    catalogue::find(meter).map_or(meter, |meter| meter.noun)
 }

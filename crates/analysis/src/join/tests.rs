@@ -1,6 +1,7 @@
 //! Runs whose relation to a study follows by arithmetic.
 
 use super::*;
+use crate::between::result::Changed;
 use bakeoff_plan::study::find as study;
 use bakeoff_results::Comparison;
 use bakeoff_stats::Verdict;
@@ -257,7 +258,7 @@ fn a_run_has_only_the_rows_of_its_kind_and_of_an_operation_its_own_figure() {
 #[test]
 fn a_newer_run_against_an_older_one_is_a_statement_of_its_own() {
     let (study, results) = selinux("command", run(&["here", "here'"], Vec::new()));
-    let changed = |change: f64| between::Changed {
+    let changed = |change: f64| Changed {
         old: 100.0,
         old_low: 99.0,
         old_high: 101.0,
@@ -269,7 +270,7 @@ fn a_newer_run_against_an_older_one_is_a_statement_of_its_own() {
         change_high: change + 0.01,
         level: 0.95,
     };
-    let row = between::ComparisonRow {
+    let row = ComparisonRow {
         arm: "here".to_owned(),
         operation: None,
         meter: "system_cpu".to_owned(),

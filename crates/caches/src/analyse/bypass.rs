@@ -3,7 +3,7 @@
 //! Measuring side, cold, pure. InfoLibria's DynaCache did so in 1999: it kept its rate, and gave up its hits. Losses
 //! that any cache has at a higher rate, because more is still being fetched or its store has no room, do not count.
 
-use super::sentences::rate;
+use super::words::rate;
 use crate::results::{EntrantResults, Point};
 
 /// Least fall that is reported: two points, beyond what is explained.

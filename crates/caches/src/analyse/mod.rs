@@ -14,6 +14,7 @@ mod point;
 mod posts;
 mod sentences;
 mod tails;
+mod words;
 
 use crate::conformance::shown;
 use crate::directory::StoredBakeoff;

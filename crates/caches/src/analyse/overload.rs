@@ -3,7 +3,7 @@
 //! Measuring side, cold, pure. Its warnings come before all others: every other figure of such a rate is that of a
 //! growing queue.
 
-use super::sentences::{place, rate};
+use super::words::{place, rate};
 use crate::chance;
 use crate::results::{CutShort, EntrantResults, Point};
 

@@ -4,9 +4,9 @@
 //! estimates: it covers differences within runs. Differences between runs are reported beside it, as two passes are too
 //! few for an interval.
 
+use crate::records::{Achievable, Tls};
 use crate::results::{
-    Achievable, Apart, BaselinePair, CutShort, EntrantResults, Gzip, PageResults, PassRule, Point, Spread,
-    Tail, Tls,
+    Apart, BaselinePair, CutShort, EntrantResults, Gzip, PageResults, PassRule, Point, Spread, Tail,
 };
 
 /// Points of runs, merged if of the same phase at the same rate; without passes as they are.

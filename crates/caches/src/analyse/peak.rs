@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
-use super::sentences::rate;
+use super::words::rate;
 use crate::plan::{CachePlan, PeakSource, RateSchedule};
 use crate::records::TrialVerdict;
 use crate::records::{RunPurpose, RunRecord};

@@ -1,6 +1,7 @@
 //! Results in sentences, and warnings of what spoils figures.
 
 use super::point::telling;
+use super::words::{named, of_pass, place, rate};
 use super::{books, bypass, overload, tails};
 use crate::directory::StoredBakeoff;
 use crate::plan::CachePlan;
@@ -9,7 +10,7 @@ use crate::results::{CutShort, Downtime, EntrantResults, FaultCount, Point};
 use crate::scale::{FEWEST_REPLIES, SHORTEST};
 use crate::transactions::DROPPED;
 use bakeoff_meter::ErrorClass;
-use bakeoff_units::{Nanos, PerSecond};
+use bakeoff_units::Nanos;
 use bakeoff_wire::parts::PartSet;
 
 /// Lateness from which robots measure themselves.
@@ -150,23 +151,6 @@ fn back(downtime: &Downtime) -> String {
     )
 }
 
-/// The rate, with the phase if there are several or if there is no rate, and the pass of one: `at 50/s`,
-/// `at 400/s in top1`, `in meas`, `at 50/s (pass 2)`.
-pub(super) fn place(entrant: &EntrantResults, point: &Point) -> String {
-    let at = point.rate_per_s.map(|asked| format!("at {}", rate(asked)));
-    let place = match at {
-        Some(at) if entrant.has_phases() => format!("{at} in {}", point.phase),
-        Some(at) => at,
-        None => format!("in {}", point.phase),
-    };
-    place + &of_pass(point.pass)
-}
-
-/// ` (pass 2)`, if there are several.
-fn of_pass(pass: Option<u32>) -> String {
-    pass.map_or_else(String::new, |pass| format!(" (pass {pass})"))
-}
-
 /// Verdict by the rule of 1999; none if that was not judged.
 fn standing(entrant: &EntrantResults) -> Option<String> {
     if entrant.points.iter().all(|point| point.rule.is_none()) {
@@ -183,10 +167,6 @@ fn standing(entrant: &EntrantResults) -> Option<String> {
         (None, Some(_)) => "passes at no rate by the rule of 1999".to_owned(),
         (None, None) => "no rate was measured to its end".to_owned(),
     })
-}
-
-pub(super) fn rate(per_second: f64) -> String {
-    PerSecond::new(per_second).map_or_else(String::new, |rate| rate.to_string())
 }
 
 /// Warnings of what spoils figures.
@@ -302,11 +282,6 @@ fn too_short(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Optio
         Nanos::from_secs_f64(point.seconds),
         point.replies
     ))
-}
-
-/// `squid at 50/s`
-pub(super) fn named(entrant: &EntrantResults, point: &Point) -> String {
-    format!("{} {}", entrant.name, place(entrant, point))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
-use super::sentences::named;
+use super::words::named;
 use crate::results::{EntrantResults, Point, Tail};
 use bakeoff_units::Nanos;
 

@@ -2,6 +2,7 @@
 
 use super::file::{BakeoffSection, FillSection, PopulationSection};
 use super::length::Length;
+use super::reader::Reader;
 use super::schedule::schedule;
 use super::secure::take_tls;
 use super::turns::MOST_PASSES;
@@ -14,9 +15,7 @@ use bakeoff_robots::{PhaseFile, RobotsFile, Spec};
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{Bytes, Nanos};
 use serde::{Deserialize, Serialize};
-use std::fmt::Display;
 use std::num::NonZeroU32;
-use std::str::FromStr;
 
 /// Shortest warm-up, unless a shorter one is published.
 const WARM: Nanos = Nanos::from_secs(10);
@@ -42,40 +41,6 @@ struct PlanFile {
 struct WorldFile<'a> {
     origin: &'a toml::Table,
     content: &'a [TypedKind],
-}
-
-/// Reads values; its errors name the file and the key.
-pub(super) struct Reader<'a> {
-    origin: &'a str,
-    text: &'a str,
-}
-
-impl Reader<'_> {
-    pub(super) fn wrong(&self, key: &'static str, why: impl Display) -> PlanError {
-        PlanError::of_key(self.origin, self.text, key, why)
-    }
-
-    /// Wrong in a section as a whole.
-    fn whole(&self, why: impl Display) -> PlanError {
-        PlanError::of_whole(self.origin, why)
-    }
-
-    pub(super) fn value<T: FromStr<Err: Display>>(
-        &self,
-        key: &'static str,
-        text: &str,
-    ) -> Result<T, PlanError> {
-        text.parse().map_err(|why| self.wrong(key, why))
-    }
-
-    pub(super) fn or<T: FromStr<Err: Display>>(
-        &self,
-        key: &'static str,
-        text: Option<&String>,
-        default: T,
-    ) -> Result<T, PlanError> {
-        text.map_or(Ok(default), |text| self.value(key, text))
-    }
 }
 
 pub(super) fn check(

@@ -7,6 +7,7 @@ mod entrant;
 mod file;
 mod length;
 mod population;
+mod reader;
 mod schedule;
 mod secure;
 mod turns;

@@ -3,8 +3,8 @@
 //! Measuring side, cold, pure.
 
 use super::PlanError;
-use super::check::Reader;
 use super::file::PopulationSection;
+use super::reader::Reader;
 use crate::scale::TimeScale;
 use bakeoff_robots::spec::WorkingSetFile;
 use bakeoff_robots::working_set::GrowthLimit;

@@ -3,8 +3,8 @@
 //! Measuring side, cold, pure.
 
 use super::PlanError;
-use super::check::Reader;
 use super::file::BakeoffSection;
+use super::reader::Reader;
 use crate::scale::TimeScale;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
 

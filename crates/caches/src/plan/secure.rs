@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold, pure. Owns the exclusions that follow, and their words.
 
-use super::check::Reader;
+use super::reader::Reader;
 use super::{CachePlan, Entrant, EntrantKind, PlanError};
 use bakeoff_subject::ProxyMode as Mode;
 

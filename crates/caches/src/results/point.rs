@@ -1,5 +1,6 @@
 //! Results of a measured phase in `results.json`.
 
+use crate::records::{Achievable, Tls};
 use serde::{Deserialize, Serialize};
 
 /// A measured phase: at a rate, or as fast as replies came.
@@ -191,40 +192,6 @@ impl CutShort {
             Self::TookTooLong => "what it waited for had not come",
         }
     }
-}
-
-/// Hit ratios of simulated caches on the same requests; those by bytes behind those by documents.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Achievable {
-    /// An endless cache that has an object as soon as it is asked for.
-    pub at_once: (f64, f64),
-    /// An endless cache that has it when its fetch has ended.
-    pub when_fetched: (f64, f64),
-    /// The capacity of the three below, which know an object when its fetch has ended.
-    pub capacity_bytes: Option<u64>,
-    /// Evicts the least recently used object.
-    pub lru: Option<(f64, f64)>,
-    /// S3-FIFO.
-    pub s3_fifo: Option<(f64, f64)>,
-    /// Evicts the object whose next request is furthest away: this needs knowledge of the future.
-    pub belady: Option<(f64, f64)>,
-}
-
-/// TLS of a run's connections, over all of its phases.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tls {
-    /// The first negotiated version, cipher suite and key-exchange group; `None` if no handshake succeeded.
-    pub agreed: Option<String>,
-    /// Handshakes with certificate and key exchange.
-    pub full: u64,
-    /// Handshakes that resumed an earlier session.
-    pub resumed: u64,
-    /// Failed handshakes.
-    pub failed: u64,
-    /// Median time until a connection stood, with its tunnel if it goes through one.
-    pub stands_p50_ns: u64,
-    /// Median time of the handshakes, from then on.
-    pub handshake_p50_ns: u64,
 }
 
 /// Conditions by which a rate counted as passed in 1999.

@@ -2,8 +2,7 @@
 //!
 //! Measuring side, cold, pure; between two runs.
 
-use crate::records::PhaseLine;
-use crate::results::Achievable;
+use crate::records::{Achievable, PhaseLine};
 use bakeoff_robots::ideal::{Hits, ReplacementPolicy, RequestStream};
 use bakeoff_robots::stream::StreamRequest;
 use bakeoff_units::{Bytes, Nanos};

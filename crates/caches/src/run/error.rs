@@ -1,10 +1,11 @@
 //! Errors that end a bake-off.
 
-use super::parts::PartsError;
 use bakeoff_experiment::environment::{EnvironmentError, PlacementError};
 use bakeoff_loadgen::{LocalPorts, PortsRefused, TlsSetupError};
 use bakeoff_results::directory::DirectoryError;
 use bakeoff_subject::SubjectError;
+use bakeoff_units::Nanos;
+use bakeoff_wire::parts::{Part, PartRefusal, PartSet};
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -110,4 +111,38 @@ pub enum CachesError {
     /// Ctrl-C.
     #[error("interrupted")]
     Interrupted,
+}
+
+/// Reasons why parts do not come together.
+#[derive(Debug, thiserror::Error)]
+pub enum PartsError {
+    /// Some did not come.
+    #[error(
+        "after {waited} there is no part {missing} of {of}; start it with the same plan, --rate, --scale and origin, or \
+         wait longer with --wait"
+    )]
+    Missing {
+        /// Time that they were waited for.
+        waited: Nanos,
+        /// The missing ones.
+        missing: PartSet,
+        /// Number of parts there should be.
+        of: u8,
+    },
+    /// The origin refuses.
+    #[error("the origin does not take part {part}: {}", .refusal.meaning())]
+    Refused {
+        /// This part.
+        part: Part,
+        /// The reason.
+        refusal: PartRefusal,
+    },
+    /// The origin does not answer.
+    #[error("the origin at {address} does not say who is there: {why}")]
+    Origin {
+        /// Its address.
+        address: SocketAddr,
+        /// Error from the system.
+        why: io::Error,
+    },
 }

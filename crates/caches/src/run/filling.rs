@@ -3,9 +3,10 @@
 //! Measuring side, cold: looks every two seconds while robots fill. Owns the times at which a gauge is read, and the
 //! handling of one that cannot be read. CPU that products spend on the answer counts as theirs, hence the pause.
 
-use super::observer::Counted;
+use super::error::CachesError;
+use super::progress::BakeoffProgress;
 use super::started::Started;
-use super::{BakeoffProgress, CachesError};
+use super::tally::Counted;
 use std::time::{Duration, Instant};
 
 /// Pause from an answer to the next question.

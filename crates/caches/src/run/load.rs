@@ -3,11 +3,10 @@
 //! Measuring side. The robots' thread does the work; this one waits for their records, writes them, and reads the usage
 //! of other processes when a phase ends.
 
-use super::CachesError;
+use super::error::CachesError;
 use super::listeners::{Keeps, Kept, with_listeners};
 use super::outage::Trace;
-use crate::records::PhaseLine;
-use crate::results::Tls;
+use crate::records::{PhaseLine, Tls};
 use crate::transactions::{Batcher, Fate, Log, Logged, RunContext, Writer};
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{

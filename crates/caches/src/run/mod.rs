@@ -4,6 +4,7 @@
 //! at figures only to find the peak.
 
 mod achievable;
+mod bench;
 mod duration;
 mod error;
 mod filling;
@@ -17,6 +18,7 @@ pub(crate) mod parts;
 mod peak;
 pub(crate) mod ports;
 pub(crate) mod power;
+mod progress;
 mod resume;
 pub(crate) mod setup;
 mod started;
@@ -24,8 +26,8 @@ pub(crate) mod steps;
 pub(crate) mod tally;
 
 pub use duration::Takes;
-pub use error::CachesError;
-pub use parts::PartsError;
+pub use error::{CachesError, PartsError};
+pub use progress::BakeoffProgress;
 
 use crate::directory::{BakeoffDirectory, StoredBakeoff};
 use crate::plan::{CachePlan, Entrant, EntrantKind, EntrantTurn, PeakSource, RateSchedule};
@@ -35,24 +37,15 @@ use bakeoff_content::mix64;
 use bakeoff_experiment::environment::{self, Placement};
 use bakeoff_experiment::run::Scratch;
 use bakeoff_results::directory::ResultsDir;
-use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_sys::affinity::Pinned;
 use bakeoff_units::{Nanos, PerSecond, Ratio};
+use bench::Bench;
 use origin::{Origin, StartContext};
 use resume::Done;
 use started::Started;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
-
-/// Listener for the progress of a bake-off.
-pub trait BakeoffProgress {
-    /// A stage begins.
-    fn stage(&mut self, words: &str);
-
-    /// An interval or a phase has ended.
-    fn record(&mut self, record: &LedgerRecord);
-}
 
 /// A bake-off to be run.
 pub struct Bakeoff<'a> {
@@ -74,32 +67,6 @@ struct Given<'a> {
     done: Done,
     /// Number of the next run.
     run: u32,
-}
-
-/// State of a bake-off while it runs.
-struct Bench<'a, 'd> {
-    plan: &'a CachePlan,
-    placement: Placement,
-    connections: usize,
-    origin: Origin,
-    scratch: &'a std::path::Path,
-    dir: &'a mut BakeoffDirectory<'d>,
-    /// The log of every request, if there is one.
-    transactions: Option<&'a Log>,
-    progress: &'a mut dyn BakeoffProgress,
-    interrupted: &'a AtomicBool,
-    /// What was measured before it was broken off.
-    done: Done,
-    /// Number of the next run.
-    run: u32,
-    /// Every run asks for objects of another world.
-    world: u64,
-    /// The current pass, from 1, if there are several.
-    pass: Option<u32>,
-    /// The peaks that were found: both starts of a baseline, and all passes, are asked at the same rates.
-    peaks: BTreeMap<String, PerSecond>,
-    /// Whether the last record gives the reason why its entrant could not go on.
-    told_failure: bool,
 }
 
 impl Bakeoff<'_> {
@@ -306,11 +273,6 @@ impl Bench<'_, '_> {
         Ok(())
     }
 
-    /// Whether a reply may come from its store: there is one, and it sees what it passes on.
-    fn may_hit(&self, entrant: &Started) -> bool {
-        entrant.is_cache && !self.plan.tls
-    }
-
     /// Time without requests, between two rates.
     fn rest(&mut self, idle: Nanos) -> Result<(), CachesError> {
         self.progress.stage(&format!("idle for {idle}"));
@@ -320,10 +282,6 @@ impl Bench<'_, '_> {
             std::thread::sleep(Duration::from_millis(100).min(until - Instant::now()));
         }
         self.demand_uninterrupted()
-    }
-
-    fn demand_uninterrupted(&self) -> Result<(), CachesError> {
-        if self.interrupted.load(Ordering::Relaxed) { Err(CachesError::Interrupted) } else { Ok(()) }
     }
 
     /// Whether the whole bake-off ends with it.

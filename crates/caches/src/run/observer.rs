@@ -3,53 +3,17 @@
 //! Measuring side, the main thread, cold: beside the robots' thread. Owns the readings whose difference belongs to a
 //! phase. Judges nothing.
 
+use super::error::CachesError;
 use super::filling::Filling;
 use super::load::Watch;
 use super::power::{Power, Switched};
-use super::tally::{Tally, tally};
-use super::{BakeoffProgress, CachesError};
+use super::progress::BakeoffProgress;
+use super::tally::{Counted, Tally};
 use crate::directory::BakeoffDirectory;
 use crate::records::{IntervalLine, OriginHeard, PhaseLine, PhaseUsage};
-use bakeoff_loadgen::TlsSettings;
 use bakeoff_robots::ledger::{LedgerRecord, RecordScope};
 use bakeoff_robots::{FillGate, Spec};
 use bakeoff_subject::Running;
-use std::net::SocketAddr;
-
-/// An origin, as far as it can be observed from here.
-pub(crate) trait Counted {
-    /// Its counts so far, and the seconds by which its clock is ahead of ours.
-    fn tally(&self) -> Result<(Tally, Option<i64>), CachesError>;
-
-    /// Its CPU so far; `None` if that cannot be read.
-    fn cpu_ns(&self) -> Option<u64>;
-
-    /// An error when it is known to have ended.
-    fn alive(&self) -> Result<(), CachesError>;
-}
-
-/// An origin that bakeoff did not start: it is known only by its own counts.
-#[derive(Clone, Debug)]
-pub(crate) struct Elsewhere {
-    /// Its address.
-    pub(crate) address: SocketAddr,
-    /// Settings of TLS to it; `None`: without.
-    pub(crate) tls: Option<TlsSettings>,
-}
-
-impl Counted for Elsewhere {
-    fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
-        tally(self.address, self.tls.as_ref())
-    }
-
-    fn cpu_ns(&self) -> Option<u64> {
-        None
-    }
-
-    fn alive(&self) -> Result<(), CachesError> {
-        Ok(())
-    }
-}
 
 /// Outputs of a run: directory and progress.
 pub(crate) struct Log<'b, 'd> {

@@ -2,9 +2,8 @@
 //!
 //! Measuring side, cold: read when a phase ends.
 
-use super::CachesError;
-use super::observer::Counted;
-use super::tally::{TALLY, Tally, tally};
+use super::error::CachesError;
+use super::tally::{Counted, TALLY, Tally, tally};
 use crate::plan::CachePlan;
 use bakeoff_loadgen::{TlsOptions, TlsSettings, Trust};
 use bakeoff_subject::{Certificate, Context, Running, Spec, start};

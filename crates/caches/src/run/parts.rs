@@ -3,55 +3,21 @@
 //! Measuring side, cold: beside the robots' thread. Owns the messages to the origin, the meeting points, and the time
 //! limit of a wait. The end of a phase is defined by the robots' schedule.
 
-use super::observer::Elsewhere;
-use super::tally::{ask, status, taken_apart};
-use super::{BakeoffProgress, CachesError, fresh_world};
+use super::error::{CachesError, PartsError};
+use super::fresh_world;
+use super::progress::BakeoffProgress;
+use super::tally::{Elsewhere, ask, status, taken_apart};
 use crate::plan::CachePlan;
 use bakeoff_content::ObjectId;
 use bakeoff_robots::PartsGate;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::{Part, PartRefusal, PartReply, PartSet, PartStep, Word};
 use std::io;
-use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// Interval of questions from a part that waits: its phases may begin this much after those of the others.
 const PAUSE: Duration = Duration::from_millis(50);
-
-/// Reasons why parts do not come together.
-#[derive(Debug, thiserror::Error)]
-pub enum PartsError {
-    /// Some did not come.
-    #[error(
-        "after {waited} there is no part {missing} of {of}; start it with the same plan, --rate, --scale and origin, or \
-         wait longer with --wait"
-    )]
-    Missing {
-        /// Time that they were waited for.
-        waited: Nanos,
-        /// The missing ones.
-        missing: PartSet,
-        /// Number of parts there should be.
-        of: u8,
-    },
-    /// The origin refuses.
-    #[error("the origin does not take part {part}: {}", .refusal.meaning())]
-    Refused {
-        /// This part.
-        part: Part,
-        /// The reason.
-        refusal: PartRefusal,
-    },
-    /// The origin does not answer.
-    #[error("the origin at {address} does not say who is there: {why}")]
-    Origin {
-        /// Its address.
-        address: SocketAddr,
-        /// Error from the system.
-        why: io::Error,
-    },
-}
 
 /// This process among the parts of a run.
 #[derive(Debug)]

@@ -5,9 +5,10 @@
 //! the rate until one fails, and then halve the gap, by ratio. Their result is held for a minute before it is believed:
 //! a store on a disk may bear for seconds what it cannot bear for longer.
 
+use super::bench::Bench;
+use super::error::CachesError;
 use super::started::Started;
 use super::steps::Work;
-use super::{Bench, CachesError};
 use crate::chance;
 use crate::records::{RunPurpose, RunRecord, TrialVerdict};
 use bakeoff_robots::Spec;

@@ -3,7 +3,7 @@
 //! Measuring side, cold. Owns a plan's need of ports; the table of the machine's checks judges how fast they are used
 //! up.
 
-use super::CachesError;
+use super::error::CachesError;
 use crate::plan::CachePlan;
 use bakeoff_content::mix64;
 use bakeoff_experiment::environment::MachineState;

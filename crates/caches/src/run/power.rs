@@ -3,7 +3,8 @@
 //! Measuring side, the main thread, cold: waits until the cache is ready, while robots go on asking. Owns the times of
 //! both, by the machine's clock. An outage begins when the phase before it has ended.
 
-use super::{BakeoffProgress, CachesError};
+use super::error::CachesError;
+use super::progress::BakeoffProgress;
 use bakeoff_robots::Spec;
 use bakeoff_robots::phases::Phase;
 use bakeoff_subject::{Killed, Running};

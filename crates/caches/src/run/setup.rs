@@ -2,7 +2,8 @@
 //!
 //! Measuring side, cold, the bakeoff process: pins it to its cores and raises its limit of descriptors.
 
-use super::{CachesError, ports, steps};
+use super::error::CachesError;
+use super::{ports, steps};
 use crate::plan::{CachePlan, RateSchedule};
 use crate::records::BakeoffSetup;
 use crate::results::FORMAT;

@@ -2,8 +2,10 @@
 //!
 //! Measuring side, cold. The start of a product is [`super::launch`]'s.
 
+use super::bench::Bench;
+use super::error::CachesError;
 use super::launch::Launch;
-use super::{BakeoffProgress, Bench, CachesError};
+use super::progress::BakeoffProgress;
 use crate::plan::{Entrant, EntrantKind};
 use crate::records::EntrantRecord;
 use bakeoff_subject::{Product, ProxyMode, ProxySpec, Running, StoreReading, SubjectError, read_store};
@@ -127,8 +129,8 @@ impl Bench<'_, '_> {
         }
     }
 
-    /// All the room that the plan gives a store.
-    pub(super) fn room_bytes(&self) -> u64 {
-        self.plan.memory_bytes.saturating_add(self.plan.disk_bytes.unwrap_or(0))
+    /// Whether a reply may come from its store: there is one, and it sees what it passes on.
+    pub(super) fn may_hit(&self, entrant: &Started) -> bool {
+        entrant.is_cache && !self.plan.tls
     }
 }

@@ -2,12 +2,14 @@
 //!
 //! Measuring side, cold. Owns that every run is recorded with its measurements, also when it is broken off.
 
+use super::bench::Bench;
+use super::error::CachesError;
 use super::filling::Filling;
 use super::load::{Ended, Load, LogOf, Way};
 use super::observer::{Learnt, Log, Observer, Sides};
 use super::power::Power;
 use super::started::Started;
-use super::{Bench, CachesError, achievable, outage};
+use super::{achievable, outage};
 use crate::plan::{CachePlan, Entrant, PeakSource, RateSchedule};
 use crate::records::{EntrantRecord, INTERRUPTED, NOBODY, PhaseLine, RunPurpose, RunRecord, Store};
 use bakeoff_content::mix64;

@@ -2,7 +2,7 @@
 //!
 //! Measuring side, cold: a request when a phase ends. The request is itself one of the origin's replies.
 
-use super::CachesError;
+use super::error::CachesError;
 use bakeoff_loadgen::TlsSettings;
 use bakeoff_wire::http1::parse_http_date;
 use bakeoff_wire::tally::PATH;
@@ -36,6 +36,41 @@ pub(crate) fn tally(
         ))
     })?;
     Ok((tally, ahead_s(head)))
+}
+
+/// An origin, as far as it can be observed from here.
+pub(crate) trait Counted {
+    /// Its counts so far, and the seconds by which its clock is ahead of ours.
+    fn tally(&self) -> Result<(Tally, Option<i64>), CachesError>;
+
+    /// Its CPU so far; `None` if that cannot be read.
+    fn cpu_ns(&self) -> Option<u64>;
+
+    /// An error when it is known to have ended.
+    fn alive(&self) -> Result<(), CachesError>;
+}
+
+/// An origin that bakeoff did not start: it is known only by its own counts.
+#[derive(Clone, Debug)]
+pub(crate) struct Elsewhere {
+    /// Its address.
+    pub(crate) address: SocketAddr,
+    /// Settings of TLS to it; `None`: without.
+    pub(crate) tls: Option<TlsSettings>,
+}
+
+impl Counted for Elsewhere {
+    fn tally(&self) -> Result<(Tally, Option<i64>), CachesError> {
+        tally(self.address, self.tls.as_ref())
+    }
+
+    fn cpu_ns(&self) -> Option<u64> {
+        None
+    }
+
+    fn alive(&self) -> Result<(), CachesError> {
+        Ok(())
+    }
 }
 
 /// Seconds ahead, by the Date of a reply's head.

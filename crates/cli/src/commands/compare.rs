@@ -1,7 +1,8 @@
 //! `bakeoff compare`: two configurations, two URLs or two commands, without writing a plan.
 
 use super::programs::Programs;
-use super::sides::{Sides, quoted};
+use super::sides::Sides;
+use super::words::quoted;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::{Failure, kinds, signals};

@@ -4,7 +4,7 @@
 //! checked as a plan afterwards.
 
 use super::names;
-use super::sides::{config_lines, quoted};
+use super::words::{config_lines, quoted};
 use crate::Failure;
 use bakeoff_subject::Product;
 

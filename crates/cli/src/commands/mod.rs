@@ -21,5 +21,6 @@ pub(crate) mod run;
 mod sides;
 pub(crate) mod studies;
 pub(crate) mod verify;
+mod words;
 
 pub(crate) use robots::resolve;

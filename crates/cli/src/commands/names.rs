@@ -1,6 +1,7 @@
 //! Names of arms on a command line, made from files, URLs and programs.
 
-use super::sides::{is_url, whole_path};
+use super::words::{is_url, whole_path};
+use crate::Failure;
 use std::path::Path;
 
 /// A name for each side: the file's stem or the authority; equal ones with their directories before them, and where those
@@ -19,6 +20,22 @@ pub(super) fn of_sides(sides: &[String]) -> Vec<String> {
 /// A name for each program: that of its file.
 pub(super) fn of_programs(programs: &[String]) -> Vec<String> {
     numbered(&programs.iter().map(|program| plain(program)).collect::<Vec<_>>())
+}
+
+/// Names that were made, or those that were given in their place.
+pub(super) fn named(made: Vec<String>, given: &[String]) -> Result<Vec<String>, Failure> {
+    if given.is_empty() {
+        return Ok(made);
+    }
+    if given.len() != made.len() {
+        return Err(Failure::usage(format!(
+            "--name is given {} times for {} arms ({}): give one for each, in their order",
+            given.len(),
+            made.len(),
+            made.join(", ")
+        )));
+    }
+    Ok(given.to_vec())
 }
 
 fn plain(side: &str) -> String {

@@ -1,6 +1,7 @@
 //! `bakeoff peak`: the highest rate of a server, or of several in turn, without writing a plan.
 
-use super::sides::{Sides, quoted};
+use super::sides::Sides;
+use super::words::quoted;
 use crate::args::{PeakArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, kinds, signals};

@@ -3,7 +3,8 @@
 //! From words to the text of a plan; everything is checked as a plan afterwards.
 
 use super::names;
-use super::sides::{named, quoted};
+use super::names::named;
+use super::words::quoted;
 use crate::Failure;
 
 /// What stands between two commands.

@@ -2,6 +2,8 @@
 //!
 //! From words to the text of a plan; everything is checked as a plan afterwards.
 
+use super::names::named;
+use super::words::{config_lines, is_url, list, path_of, quoted, quoted_path, whole_path};
 use super::{fronts, names};
 use crate::Failure;
 use crate::args::{UrlArgs, WorkArgs};
@@ -196,74 +198,5 @@ impl Sides<'_> {
             }
         }
         Ok(text)
-    }
-}
-
-pub(super) fn is_url(side: &str) -> bool {
-    side.starts_with("http://") || side.starts_with("https://")
-}
-
-/// `config`, and `tls` where the file asks for a certificate.
-pub(super) fn config_lines(config: &str) -> Result<String, Failure> {
-    let content = std::fs::read_to_string(config).map_err(|why| {
-        Failure::usage(format!("{config}: {why}; give a configuration file that can be read"))
-    })?;
-    let tls = if content.contains("{cert}") { "tls = true\n" } else { "" };
-    Ok(format!("config = {}\n{tls}", quoted_path(Path::new(config))))
-}
-
-/// From the root on, without `..`, under the file's own name.
-pub(super) fn whole_path(path: impl AsRef<Path>) -> PathBuf {
-    let absolute = std::path::absolute(path.as_ref()).unwrap_or_else(|_| path.as_ref().to_owned());
-    let parent = absolute.parent().and_then(|parent| parent.canonicalize().ok());
-    match (parent, absolute.file_name()) {
-        (Some(parent), Some(name)) => parent.join(name),
-        _ => absolute,
-    }
-}
-
-fn quoted_path(path: &Path) -> String {
-    quoted(&whole_path(path).display().to_string())
-}
-
-/// Names that were made, or those that were given in their place.
-pub(super) fn named(made: Vec<String>, given: &[String]) -> Result<Vec<String>, Failure> {
-    if given.is_empty() {
-        return Ok(made);
-    }
-    if given.len() != made.len() {
-        return Err(Failure::usage(format!(
-            "--name is given {} times for {} arms ({}): give one for each, in their order",
-            given.len(),
-            made.len(),
-            made.join(", ")
-        )));
-    }
-    Ok(given.to_vec())
-}
-
-fn path_of(url: &str) -> String {
-    let after_scheme = url.find("://").map_or(0, |at| at + 3);
-    url[after_scheme..].find('/').map_or_else(String::new, |slash| url[after_scheme + slash..].to_owned())
-}
-
-/// A TOML list of strings.
-fn list(words: &[String]) -> String {
-    toml::Value::from(words.to_vec()).to_string()
-}
-
-/// A TOML string.
-pub(super) fn quoted(text: &str) -> String {
-    toml::Value::from(text).to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_path_is_what_follows_the_authority() {
-        assert_eq!(path_of("http://h:1/a/b?c"), "/a/b?c");
-        assert_eq!(path_of("http://h:1"), "");
     }
 }

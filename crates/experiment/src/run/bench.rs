@@ -1,6 +1,6 @@
 //! Interface between the round loop and the arms, be they servers or commands.
 
-use super::RunError;
+use super::error::RunError;
 use bakeoff_meter::{SliceCounters, Times};
 use bakeoff_results::{
     LinkSetup, PopulationRecord, ProofRecord, SlotsSetup, SubjectSetup, Warning, WorkloadSetup,

@@ -5,8 +5,8 @@
 use super::packages;
 use crate::GuestError;
 use crate::error::at;
+use crate::progress::GuestProgress;
 use crate::records::Package;
-use crate::run::GuestProgress;
 use crate::tools::Tool;
 use bakeoff_experiment::environment::sha256_of;
 use std::fs;

@@ -3,9 +3,10 @@
 
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::directory;
+use super::extent::Extents;
 use super::keys::TableKeys;
-use super::workload::{CommandSection, OneOrMany, UrlEntry};
-use super::{Extents, PlanFile, Spanned, WorkloadSection};
+use super::spanned::Spanned;
+use super::workload::{CommandSection, OneOrMany, UrlEntry, WorkloadSection};
 use crate::PlanError;
 use crate::error::suggestion;
 use bakeoff_subject::Product;
@@ -282,14 +283,6 @@ pub(crate) struct DirectorySection {
 pub(crate) struct CallerSection {
     /// Environment variables of the command.
     pub env: Option<Spanned<BTreeMap<String, String>>>,
-}
-
-impl PlanFile<'_> {
-    /// The tables with keys of arms.
-    pub(super) fn arms_and_levels(&self) -> impl Iterator<Item = &TableKeys<'_>> {
-        let levels = self.level.iter().flat_map(|(_, levels)| levels);
-        self.arm.iter().chain(levels).map(|(_, keys)| keys)
-    }
 }
 
 impl AnyArm {

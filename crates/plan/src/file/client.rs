@@ -1,6 +1,6 @@
 //! Client settings as typed: keys of `[workload]` and of arms.
 
-use super::Spanned;
+use super::spanned::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! Clocks of `[workload]` and `[population.NAME]` as typed, which decide when requests are due.
 
-use super::Spanned;
 use super::keys::{TableKeys, names_of};
+use super::spanned::Spanned;
 use crate::PlanError;
 use crate::error::suggestion;
 use schemars::JsonSchema;

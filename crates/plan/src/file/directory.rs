@@ -4,7 +4,8 @@
 //! the workload does not have are left out, so that one directory serves all workloads.
 
 use super::keys::{Named, TableKeys, Text};
-use super::{FilesSection, Spanned};
+use super::spanned::Spanned;
+use super::workload::FilesSection;
 use crate::error::suggestion;
 use crate::shipped;
 use crate::{CacheState, PlanError};

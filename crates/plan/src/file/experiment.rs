@@ -1,7 +1,8 @@
 //! `[experiment]`, `[peak]` and `[violations]` as typed.
 
-use super::Spanned;
-use super::{Extents, FactorLevel};
+use super::extent::Extents;
+use super::factors::FactorLevel;
+use super::spanned::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! `[front.NAME]` as typed: a front before a server. The groups of keys that it has decide its kind.
 
-use super::Spanned;
 use super::keys::{TableKeys, names_of};
+use super::spanned::Spanned;
 use crate::PlanError;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -4,7 +4,7 @@
 //! a struct, a kind is the groups that are taken for it, and a key that remains is an error at its place. (serde's own
 //! tagged enums and `flatten` forget the places of values.)
 
-use super::Spanned;
+use super::spanned::Spanned;
 use crate::PlanError;
 use crate::error::suggestion;
 use serde::de::value::Error as NoValue;

@@ -3,9 +3,9 @@
 //! Measuring side, cold. Only keys that set the amount of requests may name a factor: the requests themselves are the
 //! same for all arms.
 
-use super::Spanned;
 use super::keys::{Named, TableKeys};
 use super::population::PopulationOf;
+use super::spanned::Spanned;
 use super::workload::WorkloadSection;
 use crate::PlanError;
 use std::collections::BTreeMap;

@@ -133,6 +133,25 @@ impl<'t> PlanFile<'t> {
         file.arms_and_levels().try_for_each(AnyArm::check)?;
         Ok(file)
     }
+
+    /// Whether any key has two values.
+    pub(super) fn has_extents(&self) -> bool {
+        fn is_two<T>(key: &Option<Spanned<Extents<T>>>) -> bool {
+            key.as_ref().is_some_and(|key| matches!(key.as_ref(), Extents::Two(_)))
+        }
+        let e = &self.experiment;
+        is_two(&e.budget)
+            || is_two(&e.max_rounds)
+            || is_two(&e.slice_requests)
+            || self.loads.workload.has_table("sizes")
+            || self.arms_and_levels().any(|keys| keys.has_table("slice_requests"))
+    }
+
+    /// The tables with keys of arms.
+    fn arms_and_levels(&self) -> impl Iterator<Item = &TableKeys<'_>> {
+        let levels = self.level.iter().flat_map(|(_, levels)| levels);
+        self.arm.iter().chain(levels).map(|(_, keys)| keys)
+    }
 }
 
 /// The reference levels: if arms have loads of their own, settings of the whole are read at these.

@@ -1,8 +1,8 @@
 //! `[population.NAME]` as typed: keys of `[workload]`, put over those.
 
-use super::Spanned;
 use super::clock::ClockSection;
 use super::keys::TableKeys;
+use super::spanned::Spanned;
 use super::workload::{ClientSection, GetSection, RequestsSection, WorkloadSection};
 use crate::PlanError;
 use schemars::JsonSchema;

@@ -2,8 +2,9 @@
 
 use super::client::{Http2Entry, TlsClientSection, Words};
 use super::clock::{BURSTS, CLOSED, CONSTANT, Clock, ClockReader, ClockSection, ORIGINAL, POISSON, SHUFFLED};
+use super::extent::Extents;
 use super::keys::{TableKeys, names_of};
-use super::{Extents, Spanned};
+use super::spanned::Spanned;
 use crate::PlanError;
 use crate::error::suggestion;
 use schemars::JsonSchema;

@@ -1,6 +1,6 @@
 //! `[wrap.NAME]` as typed: words put before a program's own.
 
-use super::Spanned;
+use super::spanned::Spanned;
 use schemars::JsonSchema;
 use serde::Deserialize;
 

@@ -57,7 +57,7 @@ pub(super) fn hit_ratios(entrant: &EntrantResults) -> Table {
         return Table::default();
     }
     let row = |point: &&Point| {
-        let possible = |pick: fn(&bakeoff_caches::results::Achievable) -> Option<f64>| {
+        let possible = |pick: fn(&bakeoff_caches::records::Achievable) -> Option<f64>| {
             ratio(point.achievable.as_ref().and_then(pick))
         };
         vec![

@@ -32,7 +32,7 @@ pub(crate) fn document(bundle: &ReportInput) -> Document {
     let reading = Reading::of(bundle);
     let curves = Curves::of(bundle);
     let data = Data::of(&reading, &curves);
-    let mut head = head(&reading, &words::title(&reading), words::extent(&bundle.results));
+    let mut head = head(&reading, &reading.title(), words::extent(&bundle.results));
     if curves.unreadable > 0 {
         let why = format!("the stored times of {} slices cannot be read.", curves.unreadable);
         head.alarms.push(Alarm::incomplete(why));
@@ -51,7 +51,7 @@ pub(crate) fn head(reading: &Reading<'_>, title: &str, extent: String) -> Head {
     let partial = words::is_partial(results).then(|| Alarm::partial(words::stopped_by(results)));
     Head {
         line: format!("{}: {}", results.name, words::lower_first(title)),
-        load: figures::decision_load(reading),
+        load: reading.decision_load(),
         alarms: partial.into_iter().collect(),
         ..Head::of(&results.name, title, extent, &results.started, &results.bakeoff)
     }

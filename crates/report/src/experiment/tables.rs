@@ -223,7 +223,7 @@ fn workload_facts(reading: &Reading<'_>) -> Vec<(String, String)> {
     let mut facts = vec![
         fact("kind", results.kind.clone()),
         fact("what", results.description.clone()),
-        fact("load", figures::load(reading)),
+        fact("load", reading.load()),
         (format!("{}, all arms", reading.requests()), figures::count(results.requests)),
     ];
     facts.extend(reading.bundle.results.extent.map(|extent| fact("extent", extent.in_words().to_owned())));

@@ -202,7 +202,7 @@ pub(super) fn failures(reading: &Reading<'_>) -> Section {
 /// Load, machine use, workload, and where the time went.
 pub(super) fn conditions(reading: &Reading<'_>) -> Section {
     let results = &reading.bundle.results;
-    let mut facts = vec![("load", figures::load(reading))];
+    let mut facts = vec![("load", reading.load())];
     facts.extend(results.extent.map(|extent| ("extent", extent.in_words().to_owned())));
     facts.extend(link::line(reading).map(|line| ("link", line)));
     facts.push(("workload", workload(reading)));

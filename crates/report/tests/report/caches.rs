@@ -1,10 +1,10 @@
 //! Reports of bake-offs of caches, from made-up results.
 
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, TestCounts};
-use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, RunPurpose, RunRecord};
+use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, RunPurpose, RunRecord, Tls};
 use bakeoff_caches::results::{
     Apart, BakeoffResults, BaselinePair, CacheCost, CutShort, Downtime, EntrantResults, FORMAT, FaultCount,
-    Gzip, PageResults, PassRule, Peak, Point, Spread, Tls,
+    Gzip, PageResults, PassRule, Peak, Point, Spread,
 };
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches, conformance};

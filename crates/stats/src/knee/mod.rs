@@ -13,6 +13,7 @@ mod bracket;
 mod criteria;
 mod grid;
 mod growth;
+mod next;
 mod outcome;
 mod plan;
 mod posterior;

@@ -110,25 +110,27 @@ impl SearchOutcome {
     }
 }
 
-/// The outcome after the trials so far.
-pub(crate) fn of(search: &Search) -> SearchOutcome {
-    let estimate = search.posterior.marginal().estimate();
-    let finding = finding(search, &estimate);
-    let counted = search.tallies.iter().rev().find(|(_, tally)| tally.counts_as_passed());
-    let knee = match &finding {
-        SearchFinding::Knee { at, .. } => Some(Cell::near(*at)),
-        _ => None,
-    };
-    SearchOutcome {
-        precise: search.passed_anywhere() && refine::is_precise(search, &estimate),
-        passed: counted.map(|(cell, _)| cell.rate()),
-        confirmation: confirmation(search),
-        binding: knee.and_then(|knee| binding(search, knee)),
-        bypass: knee.is_some_and(|knee| bypassed(search, knee)),
-        trials: search.searched().count() as u32,
-        voids: search.tried.iter().filter(|tried| matches!(tried.judged, TrialJudgement::Void(_))).count()
-            as u32,
-        finding,
+impl Search {
+    /// The outcome so far.
+    pub fn outcome(&self) -> SearchOutcome {
+        let estimate = self.posterior.marginal().estimate();
+        let finding = finding(self, &estimate);
+        let counted = self.tallies.iter().rev().find(|(_, tally)| tally.counts_as_passed());
+        let knee = match &finding {
+            SearchFinding::Knee { at, .. } => Some(Cell::near(*at)),
+            _ => None,
+        };
+        SearchOutcome {
+            precise: self.passed_anywhere() && refine::is_precise(self, &estimate),
+            passed: counted.map(|(cell, _)| cell.rate()),
+            confirmation: confirmation(self),
+            binding: knee.and_then(|knee| binding(self, knee)),
+            bypass: knee.is_some_and(|knee| bypassed(self, knee)),
+            trials: self.searched().count() as u32,
+            voids: self.tried.iter().filter(|tried| matches!(tried.judged, TrialJudgement::Void(_))).count()
+                as u32,
+            finding,
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Each arm's own figures with intervals, by which absolute bounds are judged.
 
 use super::super::decide::level;
-use super::{Of, Quantiles, times_invalid};
+use super::quantiles::Quantiles;
+use super::row::{Of, times_invalid};
 use bakeoff_meter::catalogue::PartOf;
 use bakeoff_meter::{CATALOGUE, Meter};
 use bakeoff_results::OwnFigure;

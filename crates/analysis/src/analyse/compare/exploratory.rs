@@ -1,36 +1,18 @@
 //! Exploratory comparisons: figures that were not named beforehand.
 
 use super::super::decide::{differences, level, null_differences};
-use super::super::series::{Series, Table};
 use super::quantiles::Quantiles;
-use super::{blank, fill, fill_cost, points, range, sums, times_invalid};
+use super::row::{Of, blank, fill, fill_cost, sums, times_invalid};
+use super::words::{points, range};
 use bakeoff_meter::catalogue::PartOf;
 use bakeoff_meter::catalogue::{self, ELAPSED, OPERATION_TIME, SUBJECT_CPU};
 use bakeoff_meter::{Meter, SliceCounters, Unit};
 use bakeoff_plan::RoundDesign;
-use bakeoff_results::{ArmResult, Comparison, Setup, second};
+use bakeoff_results::{Comparison, second};
 use bakeoff_stats::{
     Interval, LOOKS, Proportion, Verdict, change_in_words, difference_of_proportions, proportion_differences,
     quantile_ratio,
 };
-use std::collections::BTreeMap;
-
-/// Input of the rows.
-#[derive(Clone, Copy)]
-pub(in super::super) struct Of<'a> {
-    pub(in super::super) setup: &'a Setup,
-    pub(in super::super) table: &'a Table,
-    /// The rounds in use.
-    pub(in super::super) series: &'a Series,
-    pub(in super::super) arms: &'a BTreeMap<String, ArmResult>,
-}
-
-impl Of<'_> {
-    /// The rounds in which this figure holds.
-    pub(super) fn valid_for(self, meter: &Meter) -> Self {
-        Self { series: self.table.valid_for(meter), ..self }
-    }
-}
 
 /// User and system CPU of commands.
 pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {

@@ -4,26 +4,23 @@ mod estimates;
 mod exploratory;
 mod primary;
 mod quantiles;
+mod row;
+mod words;
 
-use super::arm::median;
 use super::decide::Progress;
-use super::invalid;
+use super::median::median;
 use super::series::{Table, primary as primary_meter};
-use bakeoff_meter::{Aggregation, CATALOGUE, Meter, catalogue};
+use bakeoff_meter::{CATALOGUE, Meter};
 use bakeoff_results::directory::StoppedBy;
-use bakeoff_results::{ArmResult, Comparison, OwnFigure, Setup, second};
-use bakeoff_stats::{
-    Amounts, Cost, Effect, InWords, Interval, Rounds, Verdict, change_in_words, per_second, ratio_of_sums,
-    smallest_detectable,
-};
-pub(super) use exploratory::{Of, per_slice};
+use bakeoff_results::{ArmResult, Comparison, OwnFigure, Setup};
+use bakeoff_stats::{Amounts, Cost};
+pub(super) use exploratory::per_slice;
 use exploratory::{commands_other, exploratory, is_compared, is_of_operations};
 use primary::{null_row, primary_row};
 pub(super) use quantiles::Quantiles;
+pub(super) use row::Of;
 use std::collections::BTreeMap;
-
-/// Name of the load of robots that ask as fast as they are answered, in plans with other loads.
-pub(crate) const FULL_SPEED: &str = "full speed";
+pub(super) use words::{change, percent, points, range};
 
 /// By arm, then by meter.
 pub(super) type Estimates = BTreeMap<String, BTreeMap<String, OwnFigure>>;
@@ -70,119 +67,6 @@ pub(super) fn exploratory_rows(
     meters.iter().filter_map(|meter| exploratory(&of.valid_for(meter), quantiles, arm, meter)).collect()
 }
 
-/// Reason why response times say nothing: the generator was the limit.
-fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
-    let of_times = meter.kind == Aggregation::Histogram || meter.is_speed();
-    of_times.then(|| invalid::generator_limited(of.setup, of.series, arm))?
-}
-
-fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
-    let Of { setup, series, .. } = *of;
-    let middle = |names: &[String]| {
-        let figures = names.iter().filter_map(|name| series.figures(name, meter));
-        median(
-            figures
-                .flat_map(|mut f| {
-                    f.truncate(rounds);
-                    f
-                })
-                .collect(),
-        )
-        .unwrap_or(0.0)
-    };
-    let baseline = setup.baseline_of(arm);
-    let mut reference = vec![baseline.to_owned()];
-    if !setup.is_second(arm) {
-        reference.push(second(baseline));
-    }
-    Comparison {
-        arm: arm.to_owned(),
-        baseline: baseline.to_owned(),
-        meter: meter.name.to_owned(),
-        primary: false,
-        design: series.design,
-        load: series.load,
-        at: load_in_words(of, arm),
-        unit: meter.unit.as_str().to_owned(),
-        value: middle(&[arm.to_owned()]),
-        baseline_value: middle(&reference),
-        effect: None,
-        low: None,
-        high: None,
-        amount: None,
-        amount_low: None,
-        amount_high: None,
-        cores: None,
-        level: setup.level,
-        rounds: rounds as u32,
-        verdict: Verdict::NotResolved,
-        sentence: String::new(),
-        beside: String::new(),
-        paired_sd: None,
-        times_noise: None,
-        smallest_detectable: None,
-        ratio_of_sums: None,
-        heavy_tails: false,
-        levels: None,
-        contradiction: None,
-        depends_on_load: None,
-        differences: Vec::new(),
-        amounts: Vec::new(),
-    }
-}
-
-/// The load of these rounds in words: a set rate, full speed beside others, or the rate the baseline reached.
-fn load_in_words(of: &Of<'_>, arm: &str) -> String {
-    let Of { setup, series, .. } = *of;
-    let loads = &setup.design.loads;
-    if let Some(load) = series.load.and_then(|load| loads.get(load as usize)) {
-        return per_second(load.rate_per_s);
-    }
-    if !loads.is_empty() {
-        return FULL_SPEED.to_owned();
-    }
-    if setup.workload.kind == "command" || setup.workload.makes_operations() {
-        return String::new();
-    }
-    let rates = catalogue::find("replies_per_second")
-        .and_then(|meter| series.figures(setup.baseline_of(arm), meter))
-        .and_then(median);
-    rates.map_or_else(String::new, per_second)
-}
-
-/// Both scales, and the rounds they come from.
-fn fill_cost(row: &mut Comparison, cost: Option<&Cost>, rounds: Rounds) {
-    fill(row, cost.map(|cost| &cost.share));
-    if let Some(Cost { amount, .. }) = cost {
-        (row.amount, row.amount_low, row.amount_high) =
-            (Some(amount.effect), Some(amount.interval.low), Some(amount.interval.high));
-    }
-    (row.differences, row.amounts) = (rounds.ratios, rounds.amounts);
-}
-
-fn fill(row: &mut Comparison, found: Option<&Effect>) {
-    let Some(e) = found else { return };
-    (row.effect, row.low, row.high) = (Some(e.effect), Some(e.interval.low), Some(e.interval.high));
-    row.paired_sd = Some(e.paired_sd);
-    row.times_noise = Some(e.times_the_noise()).filter(|noise| noise.is_finite());
-    row.smallest_detectable = Some(smallest_detectable(e.paired_sd, e.n));
-    row.heavy_tails = e.heavy_tails;
-}
-
-fn sums(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Option<f64> {
-    let Of { setup, series, .. } = *of;
-    let first = |name: &str| {
-        series.figures(name, meter).map(|mut figures| {
-            figures.truncate(rounds);
-            figures
-        })
-    };
-    let baseline = setup.baseline_of(arm);
-    let a = first(baseline)?;
-    let other = if setup.is_second(arm) { a.clone() } else { first(&second(baseline))? };
-    ratio_of_sums(&first(arm)?, &a, &other)
-}
-
 /// `+2.6 us (+2.3..+2.9)`
 pub(super) fn so_far(setup: &Setup, table: &Table, arm: &str, cost: &Cost) -> String {
     let meter = primary_meter(setup);
@@ -194,22 +78,4 @@ pub(super) fn so_far(setup: &Setup, table: &Table, arm: &str, cost: &Cost) -> St
         amounts.unit(),
         amounts.range(cost.amount.interval.low, cost.amount.interval.high)
     )
-}
-
-/// OwnFigure and interval in one form for their size.
-pub(super) fn change(e: &Effect) -> InWords {
-    change_in_words(e.effect, e.interval.low, e.interval.high)
-}
-
-pub(super) fn percent(fraction: f64) -> String {
-    format!("{} %", points(fraction))
-}
-
-pub(super) fn points(fraction: f64) -> String {
-    let x = fraction * 100.0;
-    if x.abs() >= 9.95 { format!("{x:+.0}") } else { format!("{x:+.2}") }
-}
-
-pub(super) fn range(interval: &Interval) -> String {
-    format!("{}..{} %", points(interval.low), points(interval.high))
 }

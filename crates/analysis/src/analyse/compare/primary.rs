@@ -4,8 +4,8 @@ use super::super::decide::{
     Contradicted, Decided, Progress, decide, decide_null, differences, level, null_differences,
 };
 use super::super::series::{Series, primary};
-use super::exploratory::Of;
-use super::{FULL_SPEED, blank, change, fill_cost, sums, times_invalid};
+use super::row::{FULL_SPEED, Of, blank, fill_cost, sums, times_invalid};
+use super::words::change;
 use bakeoff_meter::Meter;
 use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, SUBJECT_CPU};
 use bakeoff_plan::RoundDesign;

@@ -9,7 +9,7 @@
 mod tests;
 mod words;
 
-use super::AnalyseError;
+use super::error::AnalyseError;
 use super::warnings::STEAL_LIMIT;
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::SliceCounters;

@@ -6,8 +6,7 @@
 use super::super::scratch::{self, on_disk, remove_tree, unmount};
 use super::super::{RunError, RunProgress};
 use super::denied;
-use super::ends::Ends;
-use super::hooks::word;
+use super::ends::{Ends, word};
 use super::store::Store;
 use super::watch::{Pulse, Watch};
 use bakeoff_plan::{Arm, ArmFiles, FilesWork};

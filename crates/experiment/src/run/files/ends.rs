@@ -4,6 +4,7 @@
 //! Measuring side, cold. Without a link both ends are bakeoff's own network. Owns the assignment of processes to ends
 //! and cores; starts nothing.
 
+use super::super::RunError;
 use super::super::link::Wire;
 use bakeoff_subject::{Certificate, LAYERS, Network, Substitutions};
 use bakeoff_sys::namespace::Namespace;
@@ -74,4 +75,9 @@ fn inside<T: Send>(network: Option<&Namespace>, work: impl FnOnce() -> T + Send)
         Some(network) => network.run(work),
         None => Ok(work()),
     }
+}
+
+/// A word with its substitutions made.
+pub(super) fn word(arm: &str, known: &Substitutions, text: &str) -> Result<String, RunError> {
+    known.word(text).map_err(|why| RunError::System(io::Error::other(format!("{arm}: {why}"))))
 }

@@ -6,12 +6,12 @@
 
 use super::super::RunError;
 use super::arm::{FilesArm, Surroundings};
+use super::ends::word;
 use bakeoff_results::ProofRecord;
-use bakeoff_subject::{CommandEnd, CommandJob, Errand, Substitutions};
+use bakeoff_subject::{CommandEnd, CommandJob, Errand};
 use bakeoff_sys::mount;
 use bakeoff_units::Nanos;
 use std::fs;
-use std::io;
 use std::path::PathBuf;
 
 impl FilesArm {
@@ -119,9 +119,4 @@ impl FilesArm {
             _ => Ok(()),
         }
     }
-}
-
-/// A word with its substitutions made.
-pub(super) fn word(arm: &str, known: &Substitutions, text: &str) -> Result<String, RunError> {
-    known.word(text).map_err(|why| RunError::System(io::Error::other(format!("{arm}: {why}"))))
 }
