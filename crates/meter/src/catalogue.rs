@@ -112,6 +112,8 @@ pub const LINK_BUSY: &str = "link_busy";
 pub const PROGRAM_NS: &str = "program_ns";
 /// The share of replies that came from a store before the server.
 pub const HIT_RATIO: &str = "hit_ratio";
+/// The size of a reply.
+pub const BYTES_PER_REPLY: &str = "bytes_per_reply";
 /// The primary figure where no CPU can be read.
 pub const RESPONSE_P50: &str = "response_p50";
 

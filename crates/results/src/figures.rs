@@ -382,6 +382,9 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// The verdict in words, to stand behind the arm's name.
     pub sentence: String,
+    /// Primary: users' figures that changed much beside it, each as a clause of the sentence.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also: Vec<String>,
     /// Primary: what belongs beside it: the cost in cores, what two equal servers differ by, and whatever makes one doubt.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub beside: String,

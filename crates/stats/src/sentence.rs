@@ -28,6 +28,17 @@ pub struct Wording<'a> {
     pub seconds: f64,
     /// Length of one round, for the time that more of them would take.
     pub seconds_per_round: Option<f64>,
+    /// Further figures that changed much.
+    pub also: &'a [AlsoChanged],
+}
+
+/// A further figure that changed beside the one that is judged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlsoChanged {
+    /// As a clause: "the median reply takes 21 ms in place of 0.9 ms".
+    pub clause: String,
+    /// Whether it changed for the worse.
+    pub worse: bool,
 }
 
 /// The judgement as one line without a full stop, to stand behind the arm's name.
@@ -42,8 +53,8 @@ pub fn sentence(j: &Judgement, wording: &Wording<'_>) -> String {
     let words = Words { cost, margin: j.margin, wording };
     match j.decision {
         Decision::GoOn => format!("undecided: {}", words.amount_signed()),
-        Decision::Final(Verdict::Costs) => words.claim("costs", "more than"),
-        Decision::Final(Verdict::Saves) => words.claim("saves", "against"),
+        Decision::Final(Verdict::Costs) => words.claim(("costs", true), "more than"),
+        Decision::Final(Verdict::Saves) => words.claim(("saves", false), "against"),
         Decision::Final(Verdict::NoCost) => words.margin("costs no more than the margin of"),
         Decision::Final(Verdict::NotWorse) => words.margin("is not worse by the margin of"),
         Decision::Final(Verdict::NoVerdict) => words.no_verdict(j.null.as_ref()),
@@ -74,17 +85,30 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
+    /// `, and the median reply takes 21 ms in place of 0.9 ms`; `but` where that goes another way than what stands before.
+    fn also(&self, worse: Option<bool>) -> String {
+        let mut before = worse;
+        let mut said = String::new();
+        for other in self.wording.also {
+            let word = if before == Some(other.worse) { "and" } else { "but" };
+            said += &format!(", {word} {}", other.clause);
+            before = Some(other.worse);
+        }
+        said
+    }
+
     /// `costs 2.6 us CPU per request more than a (2.3..2.9): +7.8 % of a's 33.3 us at 6,400/s; 14 s, 14 rounds`
-    fn claim(&self, does: &str, than: &str) -> String {
+    fn claim(&self, (does, worse): (&str, bool), than: &str) -> String {
         let Wording { baseline, figure, .. } = *self.wording;
         let (amount, amounts) = (&self.cost.amount, self.amounts());
         let (low, high) = (amount.interval.low, amount.interval.high);
         let (nearer, farther) = if low.abs() <= high.abs() { (low, high) } else { (high, low) };
         let range = format!("{}..{}", amounts.plain(nearer), amounts.plain(farther));
         format!(
-            "{does} {}{} {figure} {than} {baseline} ({range}): {}{}",
+            "{does} {}{} {figure} {than} {baseline} ({range}){}: {}{}",
             amounts.plain(amount.effect),
             amounts.unit(),
+            self.also(Some(worse)),
             self.share(),
             self.basis()
         )
@@ -92,8 +116,9 @@ impl Words<'_> {
 
     fn margin(&self, claims: &str) -> String {
         format!(
-            "{claims} {}: {}, {}{}",
+            "{claims} {}{}: {}, {}{}",
             self.margin_in_words(),
+            self.also(Some(false)),
             self.amount_signed(),
             self.share_range(),
             self.basis()
@@ -116,14 +141,17 @@ impl Words<'_> {
     /// it leaves open.
     fn not_resolved(&self) -> String {
         let judged = self.cost.on(self.margin);
-        let open = match judged.interval.side() {
+        let side = judged.interval.side();
+        let open = match side {
             Ordering::Greater => {
                 format!("costs more than {}, how much is not resolved", self.wording.baseline)
             }
             Ordering::Less => format!("saves against {}, how much is not resolved", self.wording.baseline),
             Ordering::Equal => "not resolved".to_owned(),
         };
-        let told = format!("{open}: {}, {}{}", self.amount_signed(), self.share_range(), self.basis());
+        let worse = Some(side).filter(|side| side.is_ne()).map(Ordering::is_gt);
+        let (open, figures) = (format!("{open}{}", self.also(worse)), self.figures_of(side));
+        let told = format!("{open}: {figures}{}", self.basis());
         let margin = format!("a margin of {}", self.margin_in_words());
         let amount = &self.cost.amount;
         let more = match (cleared(judged, self.margin.size()), amount.interval.side()) {
@@ -135,6 +163,16 @@ impl Words<'_> {
             (Some(_), _) => None,
         };
         told + &more.unwrap_or_default()
+    }
+
+    /// Amount and share with their intervals; where a side is claimed, without the one that leaves both open.
+    fn figures_of(&self, side: Ordering) -> String {
+        let claims = |effect: &Effect| side.is_eq() || effect.interval.side() == side;
+        match (claims(&self.cost.amount), claims(&self.cost.share)) {
+            (false, true) => self.share_range(),
+            (true, false) => self.amount_signed(),
+            _ => format!("{}, {}", self.amount_signed(), self.share_range()),
+        }
     }
 
     /// `; 20 to 90 more rounds (1 to 5 min) would settle a margin of 1 %`

@@ -2,7 +2,9 @@
 
 use bakeoff_stats::Decision::{Final, GoOn};
 use bakeoff_stats::Verdict::{Costs, Invalid, NoCost, NoVerdict, NotResolved, NotWorse, Saves};
-use bakeoff_stats::{Cost, Decision, Effect, Interval, Judgement, Margin, Wording, floor_in_words, sentence};
+use bakeoff_stats::{
+    AlsoChanged, Cost, Decision, Effect, Interval, Judgement, Margin, Wording, floor_in_words, sentence,
+};
 
 fn made(low: f64, effect: f64, high: f64, n: usize) -> Effect {
     let interval = Interval { low, high };
@@ -37,6 +39,7 @@ const WORDING: Wording<'_> = Wording {
     load: "6,400/s",
     seconds: 14.0,
     seconds_per_round: Some(1.0),
+    also: &[],
 };
 
 fn say(j: &Judgement) -> String {
@@ -150,4 +153,39 @@ fn no_verdict_invalid_and_undecided() {
     assert_eq!(say(&j), "invalid: generator late by 3 ms");
     let j = Judgement { decision: GoOn, ..base };
     assert_eq!(say(&j), "undecided: +0.7 us CPU per request (+0.3..+1.0)");
+}
+
+#[test]
+fn what_else_changed_much_stands_before_the_figures() {
+    let slower =
+        AlsoChanged { clause: "the median reply takes 21 ms in place of 0.9 ms".to_owned(), worse: true };
+    let smaller = AlsoChanged { clause: "a reply has 5 KB in place of 18 KB".to_owned(), worse: false };
+    let both = [slower.clone(), smaller];
+    let said = |decision, low, effect, high, also: &[AlsoChanged]| {
+        sentence(&judged(Final(decision), cost(low, effect, high, 14)), &Wording { also, ..WORDING })
+    };
+    assert_eq!(
+        said(Costs, 0.069, 0.078, 0.087, &both),
+        "costs 2.6 us CPU per request more than a (2.3..2.9), and the median reply takes 21 ms in place of 0.9 ms, but a reply \
+         has 5 KB in place of 18 KB: +7.8 % of a's 33.3 us at 6,400/s; 14 s, 14 rounds"
+    );
+    let not_worse = said(NotWorse, -0.005, 0.001, 0.006, std::slice::from_ref(&slower));
+    assert!(
+        not_worse.starts_with("is not worse by the margin of 1 %, but the median reply takes"),
+        "{not_worse}"
+    );
+    let open = said(NotResolved, -0.05, 0.02, 0.09, &[slower]);
+    assert!(open.starts_with("not resolved, but the median reply takes"), "{open}");
+}
+
+#[test]
+fn a_claimed_side_is_shown_by_the_scale_that_has_it() {
+    let amount = |low, effect, high| made(low * 1e3, effect * 1e3, high * 1e3, 14);
+    let mixed = Cost { share: made(0.40, 0.9, 1.51, 14), amount: amount(-112.0, 46.0, 203.0) };
+    let said = say(&judged(Final(NotResolved), mixed));
+    assert!(
+        said.starts_with("costs more than a, how much is not resolved: +40..+151 % of a's 33.3 us"),
+        "{said}"
+    );
+    assert!(!said.contains("203"), "{said}");
 }

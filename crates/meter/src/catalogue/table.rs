@@ -1,8 +1,8 @@
 //! Table of the catalogue: one row for each meter.
 
 use super::{
-    Aggregation, ELAPSED, HIT_RATIO, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, PROGRAM_NS, PartOf,
-    RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY, Side, Unit,
+    Aggregation, BYTES_PER_REPLY, ELAPSED, HIT_RATIO, LINK_BUSY, Meter, OPERATION_TIME, PATH_CPU, PROGRAM_NS,
+    PartOf, RESPONSE_P50, SUBJECT_CPU, SUBJECT_CPU_PER_REPLY, Side, Unit,
 };
 use crate::SliceCounters;
 
@@ -147,6 +147,15 @@ pub const CATALOGUE: &[Meter] = &[
             |c| (c.wall_ns > 0).then(|| c.bytes as f64 / c.wall_secs()),
         )
     },
+    meter(
+        BYTES_PER_REPLY,
+        "bytes per reply",
+        Unit::Bytes,
+        Aggregation::Counter,
+        Side::Client,
+        "bytes of good replies, heads included, divided by their number",
+        |c| (c.replies > 0).then(|| c.bytes as f64 / c.replies as f64),
+    ),
     quantile(
         RESPONSE_P50,
         "median response time",

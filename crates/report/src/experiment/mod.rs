@@ -9,6 +9,7 @@ mod operations;
 mod plots;
 mod populations;
 mod sections;
+mod statuses;
 mod study;
 mod sweep;
 mod sweep_chart;
@@ -117,6 +118,8 @@ pub(crate) fn verdicts(section: Section, reading: &Reading<'_>) -> Section {
         true => nothing_judged(section, reading),
         false => section.add(Block::Cards(cards)),
     };
+    let statuses = statuses::statuses(reading).map(|said| Block::Paragraph(said, State::Plain));
+    let section = statuses.into_iter().fold(section, Section::add);
     let alarm = |warning: &str| Block::Paragraph(warning.to_owned(), State::Invalid);
     reading.beside_verdicts().map(alarm).fold(section, Section::terminal)
 }

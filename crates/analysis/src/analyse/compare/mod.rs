@@ -1,5 +1,6 @@
 //! The rows of `comparisons`: the primary figure with its verdict, the others marked exploratory.
 
+mod also;
 mod estimates;
 mod exploratory;
 mod primary;
@@ -25,6 +26,9 @@ pub(super) use words::{change, percent, points, range};
 /// By arm, then by meter.
 pub(super) type Estimates = BTreeMap<String, BTreeMap<String, OwnFigure>>;
 
+/// Exploratory rows by arm.
+type Exploratory = BTreeMap<String, Vec<Comparison>>;
+
 pub(super) fn all(
     setup: &Setup,
     table: &Table,
@@ -34,8 +38,9 @@ pub(super) fn all(
     let of = Of { setup, table, series: table.main(), arms };
     let null = |baseline| null_row(&of, baseline, primary_meter(setup));
     let mut rows: Vec<Comparison> = setup.baselines().map(null).collect();
-    rows.extend(setup.judged().map(|arm| primary_row(&of, arm, Progress::of(stopped_by))));
+    let progress = Progress::of(stopped_by);
     if setup.workload.kind == "command" {
+        rows.extend(setup.judged().map(|arm| primary_row(&of, arm, progress, &Exploratory::new())));
         rows.extend(commands_other(&of));
         return (rows, estimates_of_all(&of, None));
     }
@@ -43,8 +48,12 @@ pub(super) fn all(
     let wanted = |meter: &&Meter| meter.name != setup.primary && (!operations || is_of_operations(meter));
     let meters: Vec<&Meter> = CATALOGUE.iter().filter(|meter| is_compared(meter)).filter(wanted).collect();
     let quantiles = Quantiles::of(setup, table.timed(), &meters);
-    for arm in setup.judged().chain(setup.seconds()) {
-        rows.extend(exploratory_rows(&of, &quantiles, &meters, arm));
+    let arms = || setup.judged().chain(setup.seconds());
+    let mut found: Exploratory =
+        arms().map(|arm| (arm.to_owned(), exploratory_rows(&of, &quantiles, &meters, arm))).collect();
+    rows.extend(setup.judged().map(|arm| primary_row(&of, arm, progress, &found)));
+    for arm in arms() {
+        rows.extend(found.remove(arm).unwrap_or_default());
         let others = table.all().filter(|series| !std::ptr::eq(*series, table.main()));
         rows.extend(others.filter_map(|series| per_slice(&Of { series, ..of }, arm, primary_meter(setup))));
     }

@@ -4,40 +4,56 @@ use super::super::decide::{
     Contradicted, Decided, Progress, decide, decide_null, differences, level, null_differences,
 };
 use super::super::series::{Series, primary};
+use super::also::also_changed;
 use super::row::{FULL_SPEED, Of, blank, fill_cost, sums, times_invalid};
 use super::words::change;
 use bakeoff_meter::Meter;
-use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, SUBJECT_CPU};
+use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, RESPONSE_P50, SUBJECT_CPU};
 use bakeoff_plan::RoundDesign;
 use bakeoff_results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_stats::{
-    Amounts, Contradiction, Cost, Decision, Verdict, Wording, floor_in_words, levels, per_second, sentence,
+    AlsoChanged, Amounts, Contradiction, Cost, Verdict, Wording, floor_in_words, levels, per_second, sentence,
 };
+use std::collections::BTreeMap;
 
 /// Below this the requests of two arms are said to be the same work.
 const SAME_BYTES: f64 = 0.001;
+/// Within this the median reply takes as long.
+const SAME_TIMES: f64 = 0.05;
 /// Difference in hit ratio beyond which two caches are not the same.
 const SAME_HITS: f64 = 0.01;
 
-pub(super) fn primary_row(of: &Of<'_>, arm: &str, progress: Progress) -> Comparison {
+/// `exploratory`: rows of all arms in other figures, which may belong into the sentence.
+pub(super) fn primary_row(
+    of: &Of<'_>,
+    arm: &str,
+    progress: Progress,
+    exploratory: &BTreeMap<String, Vec<Comparison>>,
+) -> Comparison {
     let Of { setup, table, series, arms } = *of;
     let meter = primary(setup);
     let why = arms[arm].invalid.clone().or_else(|| times_invalid(of, arm, meter));
     let decided = decide(setup, table, arm, why.as_deref(), progress);
     let of = &Of { series: if decided.contradicted.is_some() { &table.in_turn } else { series }, ..*of };
-    let mut row = row_of(of, arm, meter, &decided);
+    let rows = |arm: &str| exploratory.get(arm).map_or(&[][..], Vec::as_slice);
+    let cpu = decided.judgement.cost.as_ref().filter(|_| meter.name == SUBJECT_CPU);
+    let explained = cpu.map(|cost| cost.share.interval);
+    let own: Vec<Comparison> = rows(arm).iter().filter(|row| row.meter != meter.name).cloned().collect();
+    let also = also_changed(&own, rows(&second(setup.baseline_of(arm))), explained);
+    let mut row = row_of(of, arm, meter, &decided, &also);
     if series.rounds() == 0 {
         "not resolved: the run ended before the first round was complete".clone_into(&mut row.sentence);
         return row;
     }
     if row.verdict != Verdict::Invalid {
         row.sentence += &after_words(of, &row, &decided);
-        row.beside = beside(of, arm, meter, &decided);
+        row.also = also.iter().map(|also| also.clause.clone()).collect();
+        row.beside = beside(of, arm, meter, &decided, rows(arm));
     }
     row
 }
 
-fn row_of(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> Comparison {
+fn row_of(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided, also: &[AlsoChanged]) -> Comparison {
     let Of { setup, series, .. } = *of;
     let d = differences(series, setup, arm, meter).unwrap_or_default().first(decided.rounds);
     let mut row = blank(of, arm, meter, decided.rounds);
@@ -47,7 +63,7 @@ fn row_of(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> Compariso
     fill_cost(&mut row, decided.judgement.cost.as_ref(), d);
     row.ratio_of_sums = sums(of, arm, meter, decided.rounds);
     row.cores = cores(setup, meter, decided.judgement.cost.as_ref());
-    row.sentence = sentence(&decided.judgement, &wording(of, &row, meter));
+    row.sentence = sentence(&decided.judgement, &Wording { also, ..wording(of, &row, meter) });
     row.contradiction = decided.contradicted.as_ref().map(|duet| contradicted(&row, duet));
     row.depends_on_load = decided.at_full_speed.as_ref().map(|full| depends(&row, full));
     row
@@ -64,6 +80,7 @@ fn wording<'w>(of: &Of<'_>, row: &'w Comparison, meter: &'w Meter) -> Wording<'w
         load: &row.at,
         seconds: seconds_per_round.unwrap_or(0.0) * f64::from(row.rounds),
         seconds_per_round,
+        also: &[],
     }
 }
 
@@ -113,7 +130,7 @@ fn after_words(of: &Of<'_>, row: &Comparison, decided: &Decided) -> String {
 }
 
 /// Cores, noise floor, and a question if nothing at all differs.
-fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> String {
+fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided, others: &[Comparison]) -> String {
     let Of { setup, series, .. } = *of;
     let baseline = setup.baseline_of(arm);
     let row = blank(of, arm, meter, decided.rounds);
@@ -128,7 +145,7 @@ fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided) -> String {
     if let Some(null) = null.cost(series.starts(), level(setup)) {
         said.push(floor_in_words(&null, cost, &wording(of, &row, meter)));
     }
-    said.extend(was_it_on(of, arm, decided));
+    said.extend(was_it_on(of, arm, decided, others));
     said.join("; ")
 }
 
@@ -145,11 +162,18 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
     })
 }
 
-/// A question whether the layer was on: both arms sent the same bytes and statuses at the same cost.
-fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
+/// A question whether the layer was on: both arms sent the same bytes and statuses, and cost and times are shown to be the
+/// same. Few rounds that tell nothing ask nothing.
+fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided, others: &[Comparison]) -> Option<String> {
     let Of { setup, arms, .. } = *of;
-    // Calls have no bytes that could differ, and what a layer does not touch costs nothing.
-    if setup.workload.kind == "calls" {
+    // Commands and calls have no bytes that could differ, and what a layer does not touch costs nothing.
+    if matches!(setup.workload.kind.as_str(), "calls" | "command") {
+        return None;
+    }
+    let within = |low: f64, high: f64, most: f64| low > -most && high < most;
+    let cost = &decided.judgement.cost.as_ref()?.share.interval;
+    let times = others.iter().find(|row| row.meter == RESPONSE_P50)?;
+    if !within(cost.low, cost.high, setup.margin) || !within(times.low?, times.high?, SAME_TIMES) {
         return None;
     }
     let (own, base) = (arms.get(arm)?, arms.get(setup.baseline_of(arm))?);
@@ -165,17 +189,14 @@ fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided) -> Option<String> {
     let per_reply = |bytes: u64, replies: u64| bytes as f64 / replies.max(1) as f64;
     let (ours, theirs) = (per_reply(own.bytes, own.replies), per_reply(base.bytes, base.replies));
     let same = (ours - theirs).abs() <= SAME_BYTES * theirs && own.statuses.keys().eq(base.statuses.keys());
-    let clear = decided.judgement.cost.as_ref().is_some_and(|cost| !cost.share.interval.contains(0.0));
-    let nothing =
-        !matches!(decided.judgement.decision, Decision::Final(Verdict::Costs | Verdict::Saves)) && !clear;
-    if !(same && nothing && own.replies > 0) {
+    if !same || own.replies == 0 {
         return None;
     }
     let client = setup.subjects.get(arm).and_then(|subject| subject.client.as_ref());
     let is_asked_for =
         client.is_some_and(|client| client.words.to_lowercase().contains("accept-encoding: gzip"));
     Some(format!(
-        "same bytes, same replies, same CPU: was what differs between {} and {arm} in use?{}",
+        "same bytes, same replies, same CPU, same times: was what differs between {} and {arm} in use?{}",
         setup.baseline_of(arm),
         why_unpacked([own, base].map(|arm| arm.subject.config.as_deref().unwrap_or_default()), is_asked_for)
     ))

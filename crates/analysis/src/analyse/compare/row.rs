@@ -77,6 +77,7 @@ pub(super) fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Com
         rounds: rounds as u32,
         verdict: Verdict::NotResolved,
         sentence: String::new(),
+        also: Vec::new(),
         beside: String::new(),
         paired_sd: None,
         times_noise: None,
