@@ -5,7 +5,7 @@ use crate::figures::{self, Change, NONE};
 use crate::link;
 use crate::reading::Reading;
 use crate::words;
-use bakeoff_meter::catalogue::{BYTES_PER_REPLY, RESPONSE_P50, makes_operations};
+use bakeoff_meter::catalogue::{BYTES_PER_REPLY, makes_operations};
 use bakeoff_results::Comparison;
 use bakeoff_stats::{Verdict, per_second};
 
@@ -36,13 +36,9 @@ pub(super) fn primary(reading: &Reading<'_>) -> Section {
     if !judged || reading.arms().all(|arm| reading.figure(arm, meter).is_none()) {
         return section;
     }
-    let users: &[(&str, ToCell)] = if makes_requests(reading) { &OF_USERS } else { &[] };
-    let users = users.iter().filter(|(_, cell)| reading.arms().any(|arm| cell(reading, arm).is_some()));
-    let users: Vec<&(&str, ToCell)> = users.collect();
-    let head = ["arm", reading.short(meter), "more", "interval", "change"].into_iter();
-    let head = head.chain(users.iter().map(|(name, _)| *name)).chain(["verdict"]);
-    let rows = reading.arms().map(|arm| primary_row(reading, arm, meter, &users));
-    section.table(Table::new(head, rows).figures(4 + users.len())).notes(resolution(reading))
+    let head = ["arm", reading.short(meter), "more", "interval", "change", "verdict"];
+    let rows = reading.arms().map(|arm| primary_row(reading, arm, meter));
+    section.table(Table::new(head, rows).figures(4)).notes(resolution(reading))
 }
 
 /// What the intervals mean and what these rounds could have seen at all.
@@ -58,27 +54,7 @@ fn resolution(reading: &Reading<'_>) -> Option<String> {
     Some(note)
 }
 
-/// Makes an arm's cell, if there is anything for it.
-type ToCell = fn(&Reading<'_>, &str) -> Option<Cell>;
-
-/// Figures of users that stand beside the cost.
-const OF_USERS: [(&str, ToCell); 2] = [("p50", median_cell), ("bytes/reply", bytes_cell)];
-
-fn median_cell(reading: &Reading<'_>, arm: &str) -> Option<Cell> {
-    let times = reading.arm(arm).map(|arm| arm.response_ns).filter(|times| times.count > 0)?;
-    Some(Cell::struck(figures::value("ns", times.p50 as f64), reading.is_invalid(arm, RESPONSE_P50)))
-}
-
-fn bytes_cell(reading: &Reading<'_>, arm: &str) -> Option<Cell> {
-    reading.figure(arm, BYTES_PER_REPLY)?;
-    Some(Cell::struck(reading.shown(arm, BYTES_PER_REPLY), reading.is_invalid(arm, BYTES_PER_REPLY)))
-}
-
-fn makes_requests(reading: &Reading<'_>) -> bool {
-    reading.kind() != "command" && !makes_operations(reading.kind())
-}
-
-fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str, users: &[&(&str, ToCell)]) -> Row {
+fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str) -> Row {
     let comparison = reading.primary(arm);
     let own = comparison.filter(|c| c.rounds > 0).map(|c| c.value).or(reading.figure(arm, meter));
     let value = own.map_or(NONE.to_owned(), |x| figures::value(reading.unit(meter), x));
@@ -96,10 +72,8 @@ fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str, users: &[&(&str, T
         let interval = if is_opposed(comparison) { NONE.to_owned() } else { amount.interval };
         [amount.effect, interval, share.effect]
     });
-    let changes = changes.map(|cell: String| Cell::struck(cell, invalid));
-    let users = users.iter().map(|(_, cell)| cell(reading, arm).unwrap_or_else(|| NONE.into()));
-    let cells = [arm.into(), Cell::struck(value, invalid)].into_iter().chain(changes).chain(users);
-    Row::from(cells.chain([word.into()]).collect::<Vec<Cell>>())
+    let [more, interval, change] = changes.map(|cell: String| Cell::struck(cell, invalid));
+    Row::from([arm.into(), Cell::struck(value, invalid), more, interval, change, word.into()])
 }
 
 /// Whether the interval of the share is clear of no change, and that of the amount is not.
@@ -127,7 +101,7 @@ pub(super) fn per_arm(reading: &Reading<'_>) -> Section {
     }
     let head: &[&str] = match command {
         true => &["arm", "user CPU", "system CPU", "runs", "failed"],
-        false => &["arm", "replies/s", "p50", "p99", "p99.9", "replies", "failed"],
+        false => &["arm", "replies/s", "p50", "p99", "p99.9", "bytes/reply", "failed"],
     };
     let full_speed = reading.arms().filter_map(|arm| full_speed_row(reading, arm));
     let rows = reading.arms().map(|arm| arm_row(reading, arm, command)).chain(full_speed);
@@ -156,7 +130,7 @@ fn arm_row(reading: &Reading<'_>, name: &str, command: bool) -> Row {
         time("response_p50", times.p50),
         time("response_p99", times.p99),
         time("response_p999", times.p999),
-        figures::count(arm.replies).into(),
+        meter(BYTES_PER_REPLY),
         failed,
     ])
 }

@@ -66,7 +66,9 @@ fn changed(
     let ends = |row: &Comparison| Some(Interval { low: row.low?, high: row.high? });
     let interval = ends(row)?;
     let floor = twin.iter().find(|row| row.meter == told.meter).and_then(ends).map_or(0.0, reach);
-    let by_cpu = explained.filter(|_| row.load.is_none() && told.meter != BYTES_PER_REPLY).map_or(0.0, reach);
+    let repeats = row.load.is_none() && told.meter != BYTES_PER_REPLY;
+    // Twice what the cost alone makes of it.
+    let by_cpu = explained.filter(|_| repeats).map_or(0.0, |cost| 2.0 * (1.0 + reach(cost)) - 1.0);
     if distance(interval) <= LEAST.max(floor).max(by_cpu) {
         return None;
     }
@@ -133,6 +135,7 @@ mod tests {
         let cost = Some(Interval { low: 0.8, high: 1.2 });
         let own = |low, high| [row(RESPONSE_P50, [2e6, 1e6], [low, high])];
         assert!(said(&own(0.7, 1.3), &[], cost).is_empty());
+        assert!(said(&own(2.5, 3.3), &[], cost).is_empty(), "the generator's and the kernel's share of it");
         assert_eq!(said(&own(5.0, 9.0), &[], cost).len(), 1);
         let at_a_load = own(0.7, 1.3).map(|row| Comparison { load: Some(0), ..row });
         assert_eq!(said(&at_a_load, &[], cost).len(), 1);
