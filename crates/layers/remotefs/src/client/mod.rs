@@ -16,8 +16,10 @@ pub use why::why;
 use crate::network::is_for_tests;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::mount::{self, MountEnd, MountEvent, MountFacts, wait, watch_signals};
-use bakeoff_layers_base::daemon::point::{self, Mounted, PointError};
+use bakeoff_layers_base::daemon::mount::{
+    self, MountEnd, MountEvent, MountFacts, Mounted, wait, watch_signals,
+};
+use bakeoff_layers_base::daemon::point::{self, PointError};
 use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_base::threads::cores;

@@ -15,8 +15,8 @@ pub use counters::{Count, MountCounters};
 
 use crate::vault::Vault;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::mount::{MountEvent, wait, watch_signals};
-use bakeoff_layers_base::daemon::point::{self, Mounted};
+use bakeoff_layers_base::daemon::mount::{MountEvent, Mounted, wait, watch_signals};
+use bakeoff_layers_base::daemon::point;
 use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_base::release::SealedFile;
