@@ -12,6 +12,7 @@ mod connect;
 mod echo;
 mod failure;
 mod files;
+mod ground;
 mod kernel;
 mod operation;
 mod partner;
@@ -23,10 +24,11 @@ mod station;
 
 pub use clock::CallClock;
 pub use failure::OperationFailure;
+pub use ground::{Instance, Peers};
 pub use operation::CallOperation;
 pub use protocol::{CallReply, CallRequest};
 pub use run::run;
-pub use station::{BatchCost, Instance, Peers};
+pub use station::BatchCost;
 
 use std::io;
 use std::path::PathBuf;

@@ -4,8 +4,9 @@
 
 use crate::arguments::Arguments;
 use crate::failure::Done;
+use crate::ground::Ground;
 use crate::protocol::{CallReply, CallRequest};
-use crate::station::{BatchCost, Ground, Station, batch};
+use crate::station::{BatchCost, Station, batch};
 use crate::{CallClock, CallOperation, CallsError};
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -3,7 +3,7 @@
 //! Hot: one look-up a piece. A pool is built when it is first asked for and stays: 4 MiB for random
 //! bytes, and as much for each degree of compressibility that is in use.
 
-use crate::SplitMix64;
+use crate::mix::SplitMix64;
 use std::sync::OnceLock;
 
 /// Bytes in a pool: a prime, so that windows of round sizes do not line up; about 4 MiB, beyond

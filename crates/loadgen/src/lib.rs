@@ -12,6 +12,7 @@ mod batching;
 mod connection;
 mod delay;
 mod dry;
+mod engine;
 mod exchange;
 mod flow;
 mod job;
@@ -35,6 +36,7 @@ pub use bakeoff_sys::driver::SystemCalls;
 pub use delay::OwnLateness;
 #[doc(hidden)]
 pub use dry::DryRun; // for benches/generate.rs
+pub use engine::Engine;
 pub use job::{BodyCheck, ConnectionLimits, Pace, Pools, Protocol, Reuse, StationJob, Target};
 pub use listener::{Continuation, Reply, RequestEnd, RequestListener};
 pub use local::{AddressError, LocalAddresses};
@@ -42,7 +44,7 @@ pub use pacer::{Bursts, Constant, Original, Pacer, Poisson, Slots, Slotted};
 pub use ports::{LocalPorts, PortsError, PortsRefused};
 pub use profile::{Profile, Stage};
 pub use refusals::Refusals;
-pub use station::{DRIVER, Engine, Recording, Station};
+pub use station::{DRIVER, Recording, Station};
 pub use tls::{
     Alpn, ClientIdentity, HandshakeKind, HandshakeLedger, HandshakeSummary, HandshakeTally, ParseShareError,
     ParseVersionError, Share, TlsClient, TlsOptions, TlsProgress, TlsSession, TlsSettings, TlsSetupError,

@@ -1,11 +1,11 @@
 //! Station: all workers towards one target. Threads are started for a job and end with it; connections stay.
 
 use crate::delay::OwnLateness;
+use crate::engine::Engine;
 use crate::flow::Plan;
 use crate::job::{Pace, Protocol, StationJob, Target};
 use crate::listener::RequestListener;
 use crate::profile::Profile;
-use crate::refusals::Refusals;
 use crate::sampler;
 use crate::tls::HandshakeLedger;
 use crate::worker::{Worker, WorkerJob, WorkerReport};
@@ -26,25 +26,6 @@ pub struct Station {
     workers: Vec<Worker>,
     clock: MonotonicClock,
     engine: Engine,
-}
-
-/// Settings of the generator's work.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Engine {
-    /// Whether replies may gather, with stamps of the kernel, before they are looked at.
-    pub batching: bool,
-    /// Whether it profiles its own time.
-    pub profile: bool,
-    /// A connection that does not stand after this long has failed; `None`: the request's time limit.
-    pub connect_timeout: Option<Nanos>,
-    /// Endings that count as refused, not as failed.
-    pub refusals: Refusals,
-}
-
-impl Default for Engine {
-    fn default() -> Self {
-        Self { batching: true, profile: false, connect_timeout: None, refusals: Refusals::default() }
-    }
 }
 
 /// Results of a job.

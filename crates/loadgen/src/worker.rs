@@ -1,24 +1,20 @@
 //! Worker: one thread's share of the load, and its state from job to job.
 //!
-//! Measuring side. The loop itself is [`crate::turn`].
+//! Measuring side. The loop itself is [`crate::turn`], which also runs a job.
 
-use crate::connection::{Connection, Done, Manner, Renderer};
+use crate::connection::{Connection, Done};
 use crate::delay::OwnLateness;
+use crate::engine::Engine;
 use crate::exchange::RequestText;
 use crate::flow::Plan;
-use crate::job::{BodyCheck, Reuse, Target};
-use crate::listener::RequestListener;
+use crate::job::BodyCheck;
 use crate::ports::{Givers, LocalPorts};
 use crate::profile::Profile;
-use crate::station::Engine;
 use crate::tls::{HandshakeLedger, TlsClient};
-use crate::turn::{Run, catch_up};
 use bakeoff_meter::Recorder;
 use bakeoff_sys::driver::{Driver, SystemCalls};
 use bakeoff_units::{MonotonicClock, Nanos};
-use bakeoff_workload::{Source, Statuses};
-use std::cell::RefCell;
-use std::io;
+use bakeoff_workload::Statuses;
 use std::sync::atomic::AtomicBool;
 
 /// One thread's share of a job.
@@ -100,51 +96,5 @@ impl Worker {
                 self.driver.close(slot as u32);
             }
         }
-    }
-
-    /// Runs a job to its end; returns its report, and the source.
-    pub(crate) fn run<S: Source + RequestListener>(
-        &mut self,
-        target: &Target,
-        job: WorkerJob<'_, S>,
-    ) -> io::Result<(WorkerReport, S)> {
-        let before = self.driver.system_calls();
-        let manner = Manner {
-            target,
-            render: Renderer::new(target),
-            check: job.check,
-            connect_timeout: job.engine.connect_timeout,
-            clock: self.clock,
-            plain: RefCell::default(),
-        };
-        let slots = job.plan.seats_at_first().div_ceil(target.protocol.streams());
-        for slot in slots..self.connections.len() {
-            self.driver.close(slot as u32);
-        }
-        self.connections.resize_with(slots, || None);
-        if let Some((settings, name)) = &target.tls {
-            let connections = job.plan.seats().div_ceil(target.protocol.streams());
-            // A small job may come first, such as one that waits for the server to settle.
-            let tls = self.tls.get_or_insert_with(|| settings.client(name.clone(), connections));
-            tls.make_room(connections);
-        }
-        self.drop_what_is_unfit(&manner)?;
-        let (mut report, source) = Run::new(self, manner, job).run_to_end()?;
-        report.calls = self.driver.system_calls().since(&before);
-        Ok((report, source))
-    }
-
-    /// Connections that the server closed since the last job are replaced, not blamed; so are those that
-    /// are not fit for a request.
-    fn drop_what_is_unfit(&mut self, manner: &Manner<'_>) -> io::Result<()> {
-        catch_up(self, manner)?;
-        let unfit = |connection: &Connection| manner.target.reuse == Reuse::Never || !connection.reusable();
-        for slot in 0..self.connections.len() {
-            if self.connections[slot].as_ref().is_some_and(unfit) {
-                self.connections[slot] = None;
-                self.driver.close(slot as u32);
-            }
-        }
-        Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Certificate of the origin for TLS.
 
-use crate::server::OriginError;
+use crate::error::OriginError;
 use rustls::ServerConfig;
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;

@@ -2,10 +2,10 @@
 //!
 //! Hot: three copies and the digits of a length; nothing is formatted.
 
-use crate::site::{Answer, Piece};
+use crate::site::{Answer, Piece, tag_of};
 use bakeoff_content::LAST_MODIFIED;
 use bakeoff_units::Nanos;
-use bakeoff_wire::digits::{parse_hex16, push_decimal, push_hex16};
+use bakeoff_wire::digits::{push_decimal, push_hex16};
 use bakeoff_wire::stamp;
 
 /// The header line on whether the connection goes on.
@@ -131,19 +131,6 @@ impl Heads {
     }
 }
 
-fn tag_of(piece: &Piece) -> u64 {
-    piece.body.id().get()
-}
-
-/// Whether a list as of `If-None-Match` has the tag of this object, weak or strong (RFC 9110 section 13.1.2), or `*`.
-pub(crate) fn has_tag_of(list: &[u8], piece: &Piece) -> bool {
-    list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).any(|tag| {
-        let strong = tag.strip_prefix(b"W/").unwrap_or(tag);
-        let bare = strong.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
-        tag == b"*" || bare.and_then(parse_hex16) == Some(tag_of(piece))
-    })
-}
-
 /// The reply to bytes that are no request; the connection ends with it.
 pub(crate) fn refuse(status: &str, head: &mut Vec<u8>) {
     head.extend_from_slice(b"HTTP/1.1 ");
@@ -164,7 +151,7 @@ pub(crate) fn push_range(start: u64, end: u64, whole: u64, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::site::Piece;
+    use crate::site::has_tag_of;
     use bakeoff_content::{Body, ObjectId};
 
     fn head(answer: Answer, going: Going) -> String {

@@ -4,6 +4,7 @@ use crate::barrier::Barrier;
 use crate::busy::Busy;
 use crate::certificate::server_config;
 use crate::counters::{Counters, Everyone, OriginCounters, sum};
+use crate::error::OriginError;
 use crate::head::{ForCaches, Heads};
 use crate::site::Site;
 use crate::synthetic_load::{Costs, SyntheticLoad, Turn};
@@ -15,7 +16,6 @@ use bakeoff_content::Catalogue;
 use bakeoff_sys::driver::Driver;
 use bakeoff_sys::net;
 use bakeoff_units::{MonotonicClock, Nanos};
-use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -41,30 +41,6 @@ pub struct OriginOptions {
     /// Caching directives for a cache before it, in replies about the catalogue's objects and `/bytes/N`, over
     /// HTTP/1.1.
     pub for_caches: Option<ForCaches>,
-}
-
-/// The reason for which it cannot serve.
-#[derive(Debug, thiserror::Error)]
-pub enum OriginError {
-    /// The port.
-    #[error("origin: cannot listen on {address}: {why}; give another --port, or 0 for a free one")]
-    Listen {
-        /// Address asked for.
-        address: SocketAddr,
-        /// The system's word.
-        why: io::Error,
-    },
-    /// Certificate or key.
-    #[error("origin: {path}: {why}; give PEM files with --cert and --key")]
-    Certificate {
-        /// File.
-        path: PathBuf,
-        /// The fault.
-        why: String,
-    },
-    /// Threads or event queues.
-    #[error("origin: cannot start a thread: {0}")]
-    Thread(#[from] io::Error),
 }
 
 /// A running origin; its threads end with the process.

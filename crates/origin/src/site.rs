@@ -2,10 +2,9 @@
 //!
 //! Hot: no allocation, but for paths with an escape whose decoded form is longer than any before.
 
-use crate::head::has_tag_of;
 use crate::range::{Part, Range};
 use bakeoff_content::{Body, Catalogue, MODIFIED_SECS, ObjectId};
-use bakeoff_wire::digits::decimal;
+use bakeoff_wire::digits::{decimal, parse_hex16};
 use bakeoff_wire::http1::{ServerMethod, parse_http_date};
 
 /// A request.
@@ -67,6 +66,20 @@ impl Piece {
         self.start += bytes.len() as u64;
         bytes
     }
+}
+
+/// The number in the tag of its object.
+pub(crate) fn tag_of(piece: &Piece) -> u64 {
+    piece.body.id().get()
+}
+
+/// Whether a list as of `If-None-Match` has the tag of this object, weak or strong (RFC 9110 section 13.1.2), or `*`.
+pub(crate) fn has_tag_of(list: &[u8], piece: &Piece) -> bool {
+    list.split(|&byte| byte == b',').map(<[u8]>::trim_ascii).any(|tag| {
+        let strong = tag.strip_prefix(b"W/").unwrap_or(tag);
+        let bare = strong.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
+        tag == b"*" || bare.and_then(parse_hex16) == Some(tag_of(piece))
+    })
 }
 
 /// All objects that are served. Only read, so that threads share it.

@@ -5,33 +5,12 @@
 //! timestamps: the caller reads the clock.
 
 use crate::SubjectError;
-use crate::context::Context;
 use crate::port;
 use crate::ready::Waiting;
-use crate::running::Running;
-use crate::supervisor::{LaunchError, Plan};
-use bakeoff_units::Nanos;
-use std::net::Ipv4Addr;
+use crate::running::{Again, Running};
+use crate::supervisor::LaunchError;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::AtomicBool;
-
-/// The data needed to start a subject again.
-#[derive(Debug)]
-pub(crate) struct Again {
-    plan: Plan,
-    ready: Option<String>,
-    host: Ipv4Addr,
-    start_timeout: Nanos,
-}
-
-impl Again {
-    /// `None` if more than the server would have to be put up again: its layers, or the network it is in.
-    pub(crate) fn of(context: &Context<'_>, plan: Plan, ready: Option<String>) -> Option<Self> {
-        let alone = context.layers.is_empty() && context.network.is_none();
-        let (host, start_timeout) = (context.host(), context.start_timeout);
-        alone.then_some(Self { plan, ready, host, start_timeout })
-    }
-}
 
 /// A subject with no process left. Its port is reserved for it.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ pub(crate) use hits::HitMeter;
 pub use hits::LimitsHit;
 pub(crate) use limit::{Ceiling, Throttle};
 
-use crate::cpu::CpuChoice;
+use crate::cpu::choice::CpuChoice;
 use bakeoff_units::Nanos;
 use place::{Tree, home, own_name, remove_empty, sweep};
 use serde::{Deserialize, Serialize};

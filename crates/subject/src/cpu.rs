@@ -4,6 +4,10 @@
 //! reading names the one that was used. Sums of `schedstat` are not among them: they lag behind on running threads and
 //! know nothing of threads and children that ended.
 
+pub(crate) mod choice;
+
+pub use choice::CpuChoice;
+
 use crate::cgroup::{self, Kind};
 use crate::supervisor::Supervisor;
 use bakeoff_sys::{cpu_clock, process};
@@ -43,27 +47,6 @@ impl CpuSource {
 impl fmt::Display for CpuSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.label())
-    }
-}
-
-/// Source that the user asks for.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum CpuChoice {
-    /// The best that is available: cgroup v1, cgroup v2, clocks.
-    #[default]
-    Auto,
-    /// Cgroup v1 or fail to start.
-    CgroupV1,
-    /// Cgroup v2 or fail to start.
-    CgroupV2,
-    /// Clocks, even if a cgroup could be made.
-    Clocks,
-}
-
-impl CpuChoice {
-    pub(crate) fn needs_group(self) -> bool {
-        matches!(self, Self::CgroupV1 | Self::CgroupV2)
     }
 }
 

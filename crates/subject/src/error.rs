@@ -1,9 +1,9 @@
 //! Errors of subjects: the arm, what happened, where, and what to do next.
 
+use crate::command_end::CommandEnd;
 use crate::config::ConfigError;
 use crate::product::{ProxyRefusal, StoreError};
-use crate::run_command::CommandEnd;
-use std::fmt;
+use crate::words::LastWords;
 use std::io;
 use std::path::PathBuf;
 
@@ -295,32 +295,6 @@ impl SubjectError {
             | Self::NotReady { said, .. }
             | Self::Stranger { said, .. } => Some(said),
             _ => None,
-        }
-    }
-}
-
-/// The last lines a server printed, and the directory with its whole output.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LastWords {
-    /// At most [`LastWords::MOST`] lines, oldest first.
-    pub lines: Vec<String>,
-    /// The directory with its output.
-    pub dir: PathBuf,
-}
-
-impl LastWords {
-    /// Number of lines that a message keeps.
-    pub const MOST: usize = 20;
-}
-
-impl fmt::Display for LastWords {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.lines.len() {
-            0 => write!(f, "; it printed nothing"),
-            n => {
-                write!(f, "; its last {n} lines (all in {}):", self.dir.display())?;
-                self.lines.iter().try_for_each(|line| write!(f, "\n    {line}"))
-            }
         }
     }
 }

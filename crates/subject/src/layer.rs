@@ -6,8 +6,9 @@
 
 use crate::SubjectError;
 use crate::attached::await_ready;
+use crate::command_end::CommandEnd;
 use crate::cpu::{Account, CpuMissing, CpuReading};
-use crate::run_command::{CommandEnd, CommandJob, guard, guard_with, wait};
+use crate::run_command::{CommandJob, guard, guard_with, wait};
 use crate::running::StopReport;
 use crate::supervisor::Supervisor;
 use crate::words::last_lines;

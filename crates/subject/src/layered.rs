@@ -4,11 +4,12 @@
 //! stack, in its mount namespace, so that it finds what the layers show. Work that a daemon of the stack does meanwhile
 //! counts as the command's.
 
+use crate::command_end::CommandEnd;
 use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::Account;
 use crate::prove::{Proof, prove_standing};
-use crate::run_command::{CommandEnd, CommandJob, CommandOutcome, guard_with, run_command, wait};
+use crate::run_command::{CommandJob, CommandOutcome, guard_with, run_command, wait};
 use crate::stack::{self, Stack};
 use crate::words::last_lines;
 use crate::{SubjectError, build_layers};
@@ -36,7 +37,7 @@ impl Layered {
         let dir = context.base.join(format!("{}.stack", context.arm));
         let made = fs::create_dir_all(&dir);
         made.map_err(|source| SubjectError::Dir { arm: context.arm.clone(), path: dir.clone(), source })?;
-        let ceiling = context.limits.ceiling(context, &dir)?;
+        let ceiling = context.limits.ceiling(&context.arm, [&context.root, &dir])?;
         let stack = stack::raise(context, &dir, &ceiling)?;
         let lost = |source| SubjectError::Supervisor {
             arm: context.arm.clone(),

@@ -8,7 +8,6 @@ mod device;
 
 use crate::SubjectError;
 use crate::cgroup::{Ceiling, Throttle};
-use crate::context::Context;
 use bakeoff_units::{Bytes, BytesPerSecond};
 use std::path::Path;
 
@@ -35,18 +34,16 @@ impl Limits {
         *self == Self::default()
     }
 
-    /// The limits as the kernel takes them, for a subject with its files in `dir`.
-    pub(crate) fn ceiling(&self, context: &Context<'_>, dir: &Path) -> Result<Ceiling, SubjectError> {
+    /// The limits as the kernel takes them, for a subject with its files in these directories.
+    pub(crate) fn ceiling(&self, arm: &str, dirs: [&Path; 2]) -> Result<Ceiling, SubjectError> {
         let mut ceiling =
             Ceiling { memory_bytes: self.memory.map(Bytes::get), cpus: self.cpus, throttles: Vec::new() };
         if self.read.is_none() && self.write.is_none() {
             return Ok(ceiling);
         }
-        for path in [context.root.as_path(), dir] {
-            let device = device::below(path).map_err(|reason| SubjectError::Limit {
-                arm: context.arm.clone(),
-                reason: reason.to_string(),
-            })?;
+        for path in dirs {
+            let device = device::below(path)
+                .map_err(|reason| SubjectError::Limit { arm: arm.to_owned(), reason: reason.to_string() })?;
             if ceiling.throttles.iter().all(|throttle| throttle.device != device) {
                 let rate = |limit: Option<BytesPerSecond>| limit.map(BytesPerSecond::get);
                 ceiling.throttles.push(Throttle { device, read: rate(self.read), write: rate(self.write) });

@@ -5,9 +5,10 @@
 //! that nothing of them is left when the server starts.
 
 use crate::SubjectError;
+use crate::command_end::CommandEnd;
 use crate::cpu::CpuChoice;
 use crate::program::{Recipe, StartSite};
-use crate::run_command::{CommandEnd, CommandJob, run_as};
+use crate::run_command::{CommandJob, run_as};
 use crate::user::Runner;
 use crate::words::last_words;
 use std::path::PathBuf;

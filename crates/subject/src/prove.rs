@@ -5,14 +5,15 @@
 //! looks at the subject from outside, like everything else here.
 
 use crate::SubjectError;
+use crate::command_end::CommandEnd;
 use crate::config::Substitutions;
 use crate::context::Context;
 use crate::cpu::CpuChoice;
+use crate::private_dir::private_dir;
 use crate::program;
-use crate::run_command::{CommandEnd, CommandJob, run_command};
+use crate::run_command::{CommandJob, run_command};
 use crate::running::Running;
 use crate::stack::Standing;
-use crate::start::private_dir;
 use crate::words::{first_line, last_words};
 use std::fs;
 use std::path::Path;

@@ -2,8 +2,7 @@
 
 use crate::SubjectError;
 use crate::port::{self, Owner};
-use crate::running::still_there;
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Supervisor, still_there};
 use crate::words::last_words;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use std::io::{self, Read, Write};

@@ -2,6 +2,7 @@
 
 use crate::SubjectError;
 use crate::cgroup::Ceiling;
+use crate::command_end::CommandEnd;
 use crate::config::ConfigError;
 use crate::context::environment;
 use crate::cpu::{Account, CpuChoice, CpuReading};
@@ -11,7 +12,6 @@ use crate::supervisor::{Exit, LaunchError, Plan, Supervisor};
 use crate::words::last_lines;
 use bakeoff_sys::process::{Ending, User};
 use bakeoff_units::{Bytes, Clock, MonotonicClock, Nanos};
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -41,30 +41,6 @@ pub struct CommandJob<'a> {
     pub executable: Option<PathBuf>,
     /// Set when the user wants to stop; it is ended then.
     pub interrupted: &'a AtomicBool,
-}
-
-/// End of a command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CommandEnd {
-    /// By itself, with this code; 0 is success.
-    Exited(i32),
-    /// By this signal.
-    Killed(i32),
-    /// bakeoff ended it: the time limit.
-    TimedOut,
-    /// bakeoff ended it: the user wanted to stop.
-    Interrupted,
-}
-
-impl fmt::Display for CommandEnd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Exited(code) => Ending::Exited(code).fmt(f),
-            Self::Killed(signal) => Ending::Killed(signal).fmt(f),
-            Self::TimedOut => f.write_str("ended at the time limit"),
-            Self::Interrupted => f.write_str("interrupted"),
-        }
-    }
 }
 
 /// End and cost of a command.

@@ -1,17 +1,17 @@
 //! A running subject and its readings.
 
-use crate::again::Again;
 use crate::cgroup::{HitMeter, LimitsHit};
 use crate::config::Substitutions;
+use crate::context::Context;
 use crate::cpu::{Account, CpuMissing, CpuReading};
 use crate::limits::Limits;
 use crate::stack::{self, Standing};
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Plan, Supervisor, still_there};
 use crate::words::last_words;
 use crate::{ProgramTime, SubjectError};
 use bakeoff_sys::process;
 use bakeoff_units::Nanos;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 /// A subject that was ready when it was handed out. Dropping it ends it, like `stop`; a server
@@ -54,6 +54,24 @@ pub struct Running {
     pub(crate) account: Account,
     /// For a URL: the process that the plan named.
     pub(crate) pid: Option<u32>,
+}
+
+/// The data needed to start a subject again.
+#[derive(Debug)]
+pub(crate) struct Again {
+    pub(crate) plan: Plan,
+    pub(crate) ready: Option<String>,
+    pub(crate) host: Ipv4Addr,
+    pub(crate) start_timeout: Nanos,
+}
+
+impl Again {
+    /// `None` if more than the server would have to be put up again: its layers, or the network it is in.
+    pub(crate) fn of(context: &Context<'_>, plan: Plan, ready: Option<String>) -> Option<Self> {
+        let alone = context.layers.is_empty() && context.network.is_none();
+        let (host, start_timeout) = (context.host(), context.start_timeout);
+        alone.then_some(Self { plan, ready, host, start_timeout })
+    }
 }
 
 /// Outcome of the end of a subject.
@@ -152,12 +170,4 @@ impl Running {
             system: farewell.used.system,
         }
     }
-}
-
-/// How the subject ended, if it has. A first process that exited with 0 and left others is no end.
-pub(crate) fn still_there(supervisor: &Supervisor) -> std::io::Result<Option<String>> {
-    let Some(exit) = supervisor.exit(Nanos::ZERO)? else { return Ok(None) };
-    let went_well = exit.ending == process::Ending::Exited(0);
-    let others = || process::descendants(supervisor.pid()).is_ok_and(|below| !below.is_empty());
-    Ok((!(went_well && others())).then(|| exit.ending.to_string()))
 }

@@ -1,7 +1,6 @@
 //! Start of a subject: from a `Spec` to a `Running` one.
 
 use crate::SubjectError;
-use crate::again::Again;
 use crate::cgroup::{Ceiling, HitMeter};
 use crate::command::Program;
 use crate::context::{Context, environment};
@@ -9,10 +8,11 @@ use crate::cpu::Account;
 use crate::origin::Origin;
 use crate::port;
 use crate::prepare;
+use crate::private_dir::private_dir;
 use crate::product::{self, Server};
 use crate::program::{Recipe, StartSite, Subject, no_program};
 use crate::ready::Waiting;
-use crate::running::Running;
+use crate::running::{Again, Running};
 use crate::spec::Spec;
 use crate::stack;
 use crate::supervisor::{LaunchError, Plan, Supervisor};
@@ -20,11 +20,9 @@ use crate::url;
 use crate::user::Runner;
 use crate::wrap::wrapped;
 use bakeoff_units::{Clock, MonotonicClock};
-use std::fs::{self, DirBuilder};
-use std::io;
+use std::fs;
 use std::net::SocketAddr;
-use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Attempts of a start when another program takes the port between our choice and the server.
 const ATTEMPTS: usize = 3;
@@ -86,7 +84,7 @@ fn launch_once(
     let clock = MonotonicClock::new();
     let runner = subject.runner();
     let mut place = place(context)?;
-    let ceiling = context.limits.ceiling(context, &place.dir)?;
+    let ceiling = context.limits.ceiling(&context.arm, [&context.root, &place.dir])?;
     let stack = stack::raise(context, &place.dir, &ceiling)?;
     place.root.clone_from(&stack.root);
     let env = subject.environment(&place)?;
@@ -187,21 +185,6 @@ fn place<'a>(context: &'a Context<'a>) -> Result<StartSite<'a>, SubjectError> {
         None => None,
     };
     Ok(StartSite { context, dir, root: context.root.clone(), port, further_ports, certificate })
-}
-
-/// `base/ARM`, or `base/ARM-2` and so on; the arm's name without characters that are awkward in a path.
-pub(crate) fn private_dir(base: &Path, arm: &str) -> io::Result<PathBuf> {
-    let name: String =
-        arm.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
-    let base = fs::canonicalize(base)?;
-    let mut number = 1;
-    loop {
-        let dir = base.join(if number == 1 { name.clone() } else { format!("{name}-{number}") });
-        match DirBuilder::new().mode(0o755).create(&dir) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < 100_000 => number += 1,
-            other => return other.map(|()| dir),
-        }
-    }
 }
 
 /// Makes the runner owner of the private directory, and checks that it reaches that and the site.

@@ -14,7 +14,7 @@ mod handle;
 mod keeper;
 mod protocol;
 
-pub(crate) use handle::{Exit, LaunchError, Supervisor};
+pub(crate) use handle::{Exit, LaunchError, Supervisor, still_there};
 pub(crate) use protocol::Plan;
 
 use std::process::ExitCode;

@@ -1,12 +1,38 @@
 //! Last words of a subject: the end of its output, from its log files.
 
-use crate::error::LastWords;
+use std::fmt;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Bytes read from a log's end: more than the lines asked for ever need, and cheap for a log of any size.
 const TAIL: u64 = 16 * 1024;
+
+/// The last lines a server printed, and the directory with its whole output.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LastWords {
+    /// At most [`LastWords::MOST`] lines, oldest first.
+    pub lines: Vec<String>,
+    /// The directory with its output.
+    pub dir: PathBuf,
+}
+
+impl LastWords {
+    /// Number of lines that a message keeps.
+    pub const MOST: usize = 20;
+}
+
+impl fmt::Display for LastWords {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.lines.len() {
+            0 => write!(f, "; it printed nothing"),
+            n => {
+                write!(f, "; its last {n} lines (all in {}):", self.dir.display())?;
+                self.lines.iter().try_for_each(|line| write!(f, "\n    {line}"))
+            }
+        }
+    }
+}
 
 /// The last lines of standard error, `logs` and standard output in `dir`, together at most
 /// `LastWords::MOST`; the first file that has some gives the most.

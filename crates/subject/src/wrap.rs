@@ -3,6 +3,10 @@
 //! Measuring side, cold path. Owns how several are nested and what each reports of itself. The program that is started
 //! is the outermost wrap; whatever it becomes stays below the supervisor, in its account.
 
+pub(crate) mod spec;
+
+pub use spec::WrapSpec;
+
 use crate::SubjectError;
 use crate::config::Substitutions;
 use crate::program;
@@ -10,21 +14,6 @@ use crate::prove::{Proof, prove_by};
 use crate::run_command::CommandJob;
 use crate::stack::{LAYERS, Standing};
 use std::path::Path;
-
-/// A wrap as a plan describes it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct WrapSpec {
-    /// Its name.
-    pub name: String,
-    /// Program and arguments, with the substitutions of what they are put before; no shell.
-    pub words: Vec<String>,
-    /// A command that tells whether it is on, as for a layer.
-    pub proof: Option<Vec<String>>,
-    /// A file with a line `NAME NUMBER` for each of its counters.
-    pub status: Option<String>,
-    /// The counter of violations that it noticed.
-    pub violations: Option<String>,
-}
 
 /// A command with these wraps before it, the outermost first; their programs are found from `cwd` or the `PATH`.
 ///

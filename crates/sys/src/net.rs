@@ -1,51 +1,19 @@
 //! TCP sockets that never block, for both roles.
 
 mod deferral;
+mod local;
 mod ports;
 
 pub use deferral::{deferral_s, set_deferral};
-pub use ports::{PortRange, kernel_gives};
+pub use local::{Local, LocalPort, PortRange};
+pub use ports::kernel_gives;
 
+use local::{bind_local, tcp_socket};
 use nix::errno::Errno;
-use nix::sys::socket::{self, AddressFamily, SockFlag, SockProtocol, SockType, SockaddrStorage, sockopt};
-use ports::set_port_range;
+use nix::sys::socket::{self, SockFlag, SockaddrStorage, sockopt};
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{FromRawFd, OwnedFd};
-
-/// The local end of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Local {
-    /// The address; `None` leaves it to the kernel.
-    pub address: Option<IpAddr>,
-    /// The port.
-    pub port: LocalPort,
-}
-
-/// The local port of a connection.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum LocalPort {
-    /// One of those that the kernel gives out, chosen when the peer is known: a local address then has all of
-    /// them for each peer.
-    #[default]
-    Any,
-    /// The same among these, where the kernel [gives out](kernel_gives) all of them.
-    Within(PortRange),
-    /// This one.
-    This(u16),
-}
-
-impl Local {
-    /// Number of system calls that it takes to set it.
-    pub(crate) const fn calls(&self) -> u64 {
-        let of_address = if self.address.is_some() { 2 } else { 0 };
-        match self.port {
-            LocalPort::Any => of_address,
-            LocalPort::Within(_) => of_address + 1,
-            LocalPort::This(_) => 2,
-        }
-    }
-}
 
 /// Starts a connection without waiting for it: when the socket becomes writable, it stands or [`TcpStream::take_error`]
 /// says why not. With `no_delay` small writes are sent at once.
@@ -66,26 +34,6 @@ pub fn begin(address: SocketAddr, from: Local, no_delay: bool) -> io::Result<Tcp
         Err(Errno::EADDRNOTAVAIL) if matches!(from.port, LocalPort::This(_)) => Err(Errno::EADDRINUSE.into()),
         Err(error) => Err(error.into()),
     }
-}
-
-fn bind_local(fd: &OwnedFd, to: SocketAddr, from: Local) -> io::Result<()> {
-    if let LocalPort::Within(range) = from.port {
-        set_port_range(fd, range)?;
-    }
-    let local = match (from.address, from.port) {
-        (None, LocalPort::Any | LocalPort::Within(_)) => return Ok(()),
-        (Some(address), LocalPort::Any | LocalPort::Within(_)) => {
-            socket::setsockopt(fd, sockopt::IpBindAddressNoPort, &true)?;
-            SocketAddr::new(address, 0)
-        }
-        (address, LocalPort::This(port)) => {
-            // One whose last connection is in TIME_WAIT may be had again; the kernel sees to it when the peer is
-            // known that no two connections are the same.
-            socket::setsockopt(fd, sockopt::ReuseAddr, &true)?;
-            SocketAddr::new(address.unwrap_or_else(|| unspecified(to)), port)
-        }
-    };
-    Ok(socket::bind(std::os::fd::AsRawFd::as_raw_fd(fd), &SockaddrStorage::from(local))?)
 }
 
 /// Takes a connection, which does not block either; small writes are sent at once.
@@ -129,19 +77,10 @@ pub fn may_have_port(port: u16) -> bool {
 /// Waiting connections; the kernel cuts it to `net.core.somaxconn`.
 const BACKLOG: i32 = 4096;
 
-fn unspecified(to: SocketAddr) -> IpAddr {
-    if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() }
-}
-
-fn tcp_socket(address: SocketAddr) -> io::Result<OwnedFd> {
-    let family = if address.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 };
-    let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
-    Ok(socket::socket(family, SockType::Stream, flags, SockProtocol::Tcp)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::IpAddr;
 
     #[test]
     fn two_listeners_share_a_port_only_when_told() {

@@ -1,8 +1,8 @@
 //! Seccomp filters: the kernel checks each system call of a process against a table.
 //!
 //! Measured side; making one is cold, the filter runs at every call (calls without a condition on their arguments are
-//! answered from a bitmap of the kernel's, the others by a few steps of classic BPF). Owns the applying; `program`
-//! assembles. Decides nothing: the tables are the callers'.
+//! answered from a bitmap of the kernel's, the others by a few steps of classic BPF). Owns the applying; `rule`
+//! has the tables' rows, `program` assembles. Decides nothing: the tables are the callers'.
 //!
 //! There are two kinds. [`Filter::new`] is for a daemon of ours, whose calls are known: calls that its tables do not
 //! name fail with EPERM. [`Filter::refusing`] is for other programs: calls that its tables name fail. Either way the
@@ -11,108 +11,15 @@
 //! the table would mean other calls, do end it; no right program makes one.
 
 mod program;
+mod rule;
+
+pub use rule::{Argument, SyscallRule, allow, allow_if, refuse, refuse_if, unknown, watch};
 
 use libc::{c_long, sock_filter};
 use program::Program;
+use rule::{ALLOWED, REFUSED, UNKNOWN, WATCHED};
 use std::io;
 use std::os::fd::{FromRawFd, OwnedFd};
-
-/// A condition on an argument. The kernel hands on 64 bits, of which a call may look at 32 only: the other bits may be
-/// anything, and must not be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Argument {
-    index: u8,
-    mask: u64,
-    value: u64,
-}
-
-impl Argument {
-    /// An `int` or `unsigned int`, the argument number `index` from 0: its bits under `mask` are those of `value`.
-    pub const fn int(index: u8, mask: u32, value: u32) -> Self {
-        Self { index, mask: mask as u64, value: value as u64 }
-    }
-
-    /// A `long`, `size_t` or pointer.
-    pub const fn long(index: u8, mask: u64, value: u64) -> Self {
-        Self { index, mask, value }
-    }
-}
-
-/// One way in which a call may be made. Several of one call are alternatives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SyscallRule {
-    number: c_long,
-    wanted: &'static [Argument],
-    answer: u32,
-}
-
-impl SyscallRule {
-    /// The number of its call.
-    pub const fn number(&self) -> c_long {
-        self.number
-    }
-}
-
-/// The call is made.
-pub const fn allow(number: c_long) -> SyscallRule {
-    SyscallRule { number, wanted: &[], answer: ALLOWED }
-}
-
-/// The call is made if all these arguments are as they must be.
-pub const fn allow_if(number: c_long, wanted: &'static [Argument]) -> SyscallRule {
-    SyscallRule { number, wanted, answer: ALLOWED }
-}
-
-/// The call fails as on a kernel that does not know it (ENOSYS), so that the C library takes an older one, whose
-/// arguments a filter can see.
-pub const fn unknown(number: c_long) -> SyscallRule {
-    SyscallRule { number, wanted: &[], answer: UNKNOWN }
-}
-
-/// The call fails with EPERM.
-pub const fn refuse(number: c_long) -> SyscallRule {
-    refuse_if(number, &[])
-}
-
-/// The call fails with EPERM if all these arguments are as they are here.
-pub const fn refuse_if(number: c_long, wanted: &'static [Argument]) -> SyscallRule {
-    SyscallRule { number, wanted, answer: REFUSED }
-}
-
-/// The call waits until the listener has looked at it.
-pub const fn watch(number: c_long) -> SyscallRule {
-    SyscallRule { number, wanted: &[], answer: WATCHED }
-}
-
-/// A table of rules. A row says how calls are answered (as [`allow`] or `refuse_if(ARGUMENTS)` do), then which, by the
-/// names that `libc` has for them where the table stands. `x86_64` before it: there alone; `number` behind it: constants
-/// of the caller; `=` alone: a rule.
-#[macro_export]
-macro_rules! rules {
-    (@ [$($done:tt)*]) => { &[$($done)*] };
-    (@ [$($done:tt)*] = $rule:expr; $($rest:tt)*) => { $crate::rules!(@ [$($done)* $rule,] $($rest)*) };
-    (@ [$($done:tt)*] x86_64 $how:ident: $($call:ident)+; $($rest:tt)*) => {
-        $crate::rules!(@ [$($done)* $(#[cfg(target_arch = "x86_64")] $how(libc::$call),)+] $($rest)*)
-    };
-    (@ [$($done:tt)*] x86_64 $how:ident($wanted:expr): $($call:ident)+; $($rest:tt)*) => {
-        $crate::rules!(@ [$($done)* $(#[cfg(target_arch = "x86_64")] $how(libc::$call, $wanted),)+] $($rest)*)
-    };
-    (@ [$($done:tt)*] $how:ident number: $($number:ident)+; $($rest:tt)*) => {
-        $crate::rules!(@ [$($done)* $($how($number),)+] $($rest)*)
-    };
-    (@ [$($done:tt)*] $how:ident: $($call:ident)+; $($rest:tt)*) => {
-        $crate::rules!(@ [$($done)* $($how(libc::$call),)+] $($rest)*)
-    };
-    (@ [$($done:tt)*] $how:ident($wanted:expr): $($call:ident)+; $($rest:tt)*) => {
-        $crate::rules!(@ [$($done)* $($how(libc::$call, $wanted),)+] $($rest)*)
-    };
-    ($($row:tt)+) => { $crate::rules!(@ [] $($row)+) };
-}
-
-const ALLOWED: u32 = libc::SECCOMP_RET_ALLOW;
-const REFUSED: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
-const WATCHED: u32 = libc::SECCOMP_RET_USER_NOTIF;
-const UNKNOWN: u32 = libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32;
 
 /// `SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV`, of Linux 5.19.
 const WAIT_KILLABLE: libc::c_ulong = 1 << 5;
@@ -239,29 +146,6 @@ fn set(steps: &[sock_filter], flags: libc::c_ulong) -> io::Result<c_long> {
 mod tests {
     use super::program::{AND, ARCHITECTURE, IF_AT_LEAST, IF_EQUAL, LOAD, RETURN, SKIP, X32};
     use super::*;
-
-    #[test]
-    fn a_table_has_a_rule_for_each_call_of_its_rows() {
-        const WANTED: &[Argument] = &[Argument::int(0, 1, 1)];
-        const NEW: c_long = 469;
-        const TABLE: &[SyscallRule] = rules! {
-            allow: SYS_read SYS_write;
-            allow_if(WANTED): SYS_openat;
-            x86_64 refuse: SYS_open;
-            refuse number: NEW;
-            = watch(libc::SYS_close);
-        };
-        let others = [
-            allow(libc::SYS_read),
-            allow(libc::SYS_write),
-            allow_if(libc::SYS_openat, WANTED),
-            #[cfg(target_arch = "x86_64")]
-            refuse(libc::SYS_open),
-            refuse(469),
-            watch(libc::SYS_close),
-        ];
-        assert_eq!(TABLE, others);
-    }
 
     /// What the kernel would answer: the sterner of both.
     fn answer(filter: &Filter, architecture: u32, number: u32, arguments: [u64; 6]) -> u32 {

@@ -19,8 +19,7 @@
 //! of `ola`. No key may be both a CA's and an agent's: neither alone may be enough. The dates in an agent's
 //! certificate do not count: the bundle's do.
 
-use crate::key::PublicKey;
-use crate::leaf::root_key;
+use crate::key::{PublicKey, key_of};
 use crate::name::Domain;
 use bakeoff_layers_base::manifest::ManifestRefusal;
 use bakeoff_layers_base::manifest::load::TrustConditions;
@@ -30,6 +29,7 @@ use rustls_pki_types::{CertificateDer, TrustAnchor};
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
+use webpki::EndEntityCert;
 
 /// Longest bundle.
 const MOST_BYTES: usize = 64 * 1024;
@@ -189,6 +189,12 @@ impl FromIterator<DomainBundle> for Bundles {
         }
         Self(all)
     }
+}
+
+/// The key of an agent's certificate, if it belongs to this domain.
+fn root_key(root: &CertificateDer<'_>, domain: &Domain) -> Option<PublicKey> {
+    let parsed = EndEntityCert::try_from(root).ok()?;
+    parsed.valid_uri_names().eq([domain.uri().as_str()]).then(|| key_of(&parsed))?
 }
 
 /// Unread lines, with the number of the next, counted from 1.

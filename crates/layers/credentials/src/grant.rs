@@ -6,8 +6,8 @@ use crate::acl::{Acl, names};
 use crate::key::Serial;
 use crate::name::{Domain, PrincipalName};
 use crate::operation::{Operation, Operations};
+use crate::revoked::Item;
 use crate::statement::{DelegationScope, Transfer, left};
-use crate::verify::Item;
 use bakeoff_layers_base::verdict::Verdicts;
 
 /// Verified grant of a session: whose rights, used by whom, and within which scopes.

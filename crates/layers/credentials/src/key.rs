@@ -8,6 +8,7 @@ use aws_lc_rs::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
 use bakeoff_layers_base::hex::to_hex;
 use ciborium::Value;
 use std::fmt;
+use webpki::EndEntityCert;
 use zeroize::Zeroizing;
 
 /// A SHA-256 hash.
@@ -172,6 +173,11 @@ impl fmt::Display for Serial {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
+}
+
+/// The key of a certificate.
+pub(crate) fn key_of(certificate: &EndEntityCert<'_>) -> Option<PublicKey> {
+    PublicKey::of_spki(&certificate.subject_public_key_info())
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@
 
 use crate::bundle::DomainBundle;
 use crate::der;
-use crate::key::{PublicKey, SecretKey, Serial};
+use crate::key::{PublicKey, SecretKey, Serial, key_of};
 use crate::name::{Domain, PrincipalKind, PrincipalName};
 use crate::refusal::{CredentialRefusal, Piece};
 use crate::statement::{IdentityContent, within};
@@ -180,12 +180,6 @@ pub(crate) fn bare(key: &SecretKey) -> Option<Vec<u8>> {
     params.self_signed(&Agent(key)).ok().map(|made| made.der().to_vec())
 }
 
-/// The key of an agent's certificate, if it belongs to this domain.
-pub(crate) fn root_key(root: &CertificateDer<'_>, domain: &Domain) -> Option<PublicKey> {
-    let parsed = EndEntityCert::try_from(root).ok()?;
-    parsed.valid_uri_names().eq([domain.uri().as_str()]).then(|| key_of(&parsed))?
-}
-
 fn params_of_root(domain: &Domain, from_unix_s: u64, until_unix_s: u64) -> Option<CertificateParams> {
     let mut params = params(from_unix_s, until_unix_s, domain.as_str())?;
     params.subject_alt_names = vec![uri(domain.uri())?];
@@ -255,10 +249,6 @@ impl PublicKeyData for Holder {
     fn algorithm(&self) -> &'static SignatureAlgorithm {
         &rcgen::PKCS_ED25519
     }
-}
-
-pub(crate) fn key_of(certificate: &EndEntityCert<'_>) -> Option<PublicKey> {
-    PublicKey::of_spki(&certificate.subject_public_key_info())
 }
 
 const fn at(unix_s: u64) -> UnixTime {

@@ -21,9 +21,11 @@ pub mod notice;
 pub mod operation;
 pub mod path;
 mod refusal;
+mod revoked;
 pub mod statement;
 pub mod tls;
 mod verify;
 
 pub use refusal::CredentialRefusal;
-pub use verify::{Item, MOST_SKEW_S, Revoked, verify, verify_node};
+pub use revoked::{Item, Revoked};
+pub use verify::{MOST_SKEW_S, verify, verify_node};

@@ -3,7 +3,7 @@
 //! Measured side, pure. The subscriber to agents sends these, and the keeper of grants acts on them.
 
 use crate::name::Domain;
-use crate::verify::Item;
+use crate::revoked::Item;
 
 /// A notice about a domain.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@
 //! name none.
 
 use crate::bundle::Bundles;
-use crate::key::{NoKey, PublicKey, SecretKey};
-use crate::leaf::{bare, key_of};
+use crate::key::{NoKey, PublicKey, SecretKey, key_of};
+use crate::leaf::bare;
 use crate::name::PrincipalName;
 use crate::refusal::CredentialRefusal;
 use crate::verify::verify_node;

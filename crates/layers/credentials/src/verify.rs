@@ -6,46 +6,16 @@
 use crate::bundle::{Bundles, DomainBundle};
 use crate::grant::SessionGrant;
 use crate::hello::Hello;
-use crate::key::{Hash, PublicKey, Serial, hash};
+use crate::key::{PublicKey, hash};
 use crate::leaf::{Leaf, MOST_LIFE_S, domain_of};
 use crate::name::{Domain, PrincipalName};
 use crate::refusal::{CredentialRefusal, Piece};
+use crate::revoked::{Item, Revoked};
 use crate::statement::{IdentityContent, StatusContent, Transfer, within};
 use rustls_pki_types::CertificateDer;
-use std::collections::{HashMap, HashSet};
 
 /// Largest difference between an agent's clock and ours, in seconds.
 pub const MOST_SKEW_S: u64 = 30;
-
-/// Item that can be revoked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Item {
-    /// A statement.
-    Serial(Serial),
-    /// A key, by its thumbprint, with everything that it signed.
-    Key(Hash),
-}
-
-/// Revocations by domain; a domain can revoke only its own items.
-#[derive(Clone, Debug, Default)]
-pub struct Revoked(HashMap<Domain, HashSet<Item>>);
-
-impl Revoked {
-    /// Adds an item of this domain.
-    pub fn add(&mut self, domain: &Domain, item: Item) {
-        self.0.entry(domain.clone()).or_default().insert(item);
-    }
-
-    /// Whether its domain revoked it.
-    pub fn holds(&self, domain: &Domain, item: &Item) -> bool {
-        self.0.get(domain).is_some_and(|items| items.contains(item))
-    }
-
-    /// Each item with its domain, in no order.
-    pub fn each(&self) -> impl Iterator<Item = (&Domain, &Item)> {
-        self.0.iter().flat_map(|(domain, items)| items.iter().map(move |item| (domain, item)))
-    }
-}
 
 /// The grant of a leaf's holder, who proved its key in TLS, at this server.
 ///

@@ -5,13 +5,14 @@
 //! open. The main thread answers in its place once the time limit is exceeded, and the first answer counts. Before
 //! the tree is armed they allow our own opens and defer all others.
 
+use crate::arming::open_listed;
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::gap::Gap;
 use crate::judge::{self, Turn, Which};
 use crate::queue::Job;
 use crate::respond;
-use crate::tree::{Listed, key, open_listed};
+use crate::tree::{Listed, key};
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::check::Deviation;
@@ -21,66 +22,8 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use std::io;
 use std::os::fd::{AsFd, OwnedFd, RawFd};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Instant;
-
-/// Current open of each thread.
-#[derive(Debug)]
-pub(crate) struct Slots(Vec<AtomicU64>);
-
-/// No open.
-const NONE: u64 = u64::MAX;
-/// An open that the main thread is just answering. Both values are above all numbers of opens, which are not
-/// negative.
-const TAKEN: u64 = u64::MAX - 1;
-
-/// Number of an open that waits for an answer and the millisecond in which it was read, in one word: an atomic
-/// exchange then takes exactly the open that was looked at, and not a later one of the same number.
-const fn packed(number: RawFd, since_ms: u32) -> u64 {
-    (since_ms as u64) << 32 | number as u32 as u64
-}
-
-impl Slots {
-    pub(crate) fn new(threads: usize) -> Self {
-        Self((0..threads).map(|_| AtomicU64::new(NONE)).collect())
-    }
-
-    fn begin(&self, slot: usize, number: RawFd, since_ms: u32) {
-        if let Some(slot) = self.0.get(slot) {
-            slot.store(packed(number, since_ms), Ordering::Release);
-        }
-    }
-
-    /// Ends the slot's open; returns whether it is still to be answered. If [`Self::answer_late`] answered it, that
-    /// has finished when this returns: only then may the number belong to another open.
-    fn finish(&self, slot: usize) -> bool {
-        let Some(slot) = self.0.get(slot) else { return false };
-        loop {
-            match slot.load(Ordering::Acquire) {
-                NONE => return false,
-                TAKEN => std::thread::yield_now(),
-                open if take(slot, open, NONE) => return true,
-                _ => {}
-            }
-        }
-    }
-
-    /// Answers the opens that wait for longer than `limit_ms`.
-    pub(crate) fn answer_late(&self, now_ms: u32, limit_ms: u32, mut answer: impl FnMut(RawFd)) {
-        for slot in &self.0 {
-            let open = slot.load(Ordering::Acquire);
-            let late = open < TAKEN && now_ms.wrapping_sub((open >> 32) as u32) > limit_ms;
-            if late && take(slot, open, TAKEN) {
-                answer(open as u32 as RawFd);
-                slot.store(NONE, Ordering::Release);
-            }
-        }
-    }
-}
-
-fn take(slot: &AtomicU64, open: u64, leave: u64) -> bool {
-    slot.compare_exchange(open, leave, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-}
 
 /// Loop of a deciding thread, without end.
 pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
@@ -323,29 +266,5 @@ impl Enforcer {
     /// Milliseconds since the worker began; wraps after 49 days, but only differences are used.
     pub(crate) fn elapsed_ms(&self, now: Instant) -> u32 {
         now.duration_since(self.started).as_millis() as u32
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Once an idle thread's last open was taken for a late one, and a new one that began at that moment was refused.
-    #[test]
-    fn only_what_waits_for_too_long_itself_is_answered() {
-        let slots = Slots::new(2);
-        let late = |now_ms| {
-            let mut late = Vec::new();
-            slots.answer_late(now_ms, 50, |number| late.push(number));
-            late
-        };
-        slots.begin(0, 7, u32::MAX - 10);
-        slots.begin(1, 8, 5);
-        assert!(late(20).is_empty());
-        assert_eq!(late(50), [7], "the clock wraps");
-        assert!(!slots.finish(0) && slots.finish(1) && !slots.finish(1));
-        slots.begin(0, 7, 1000);
-        assert!(late(1050).is_empty(), "the same number, and a later open");
-        assert_eq!(late(1051), [7]);
     }
 }

@@ -1,20 +1,20 @@
 //! State shared by all threads of the worker.
 
 use crate::counters::Counters;
-use crate::deciders::Slots;
 use crate::error::EnforceError;
 use crate::gap::{Gap, Gaps};
 use crate::guard::Guard;
-use crate::judge::Verdict;
 use crate::leases::{Key, Leases};
+use crate::orders::Orders;
 use crate::place;
 use crate::progress::Progress;
 use crate::queue::Queue;
-use crate::respond::Orders;
 use crate::settings::EnforcementSettings;
+use crate::slots::Slots;
 use crate::tree::{Listed, Tree};
 use crate::waiting::Waiting;
 use bakeoff_layers_base::locks::{lock, read, write};
+use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_layers_base::verdict::Verdicts;
 use bakeoff_sys::fanotify::{Group, Mark};
 use bakeoff_sys::inode::{self, OpenPurpose};
@@ -28,6 +28,15 @@ use std::time::{Instant, SystemTime};
 
 /// Limits of the descriptors kept free from leases, a quarter of all: for waiting events, and our own files.
 const SPARE_DESCRIPTORS: (usize, usize) = (256, 8192);
+
+/// Verdict on an inode.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Verdict {
+    /// The entry that it was compared with.
+    pub(crate) index: u32,
+    /// The fault, if there is one.
+    pub(crate) wrong: Option<Deviation>,
+}
 
 #[derive(Debug)]
 pub(crate) struct Enforcer {

@@ -4,7 +4,7 @@
 //! The hashed bytes come from the disk: see [`let_go`].
 
 use crate::counters::Count;
-use crate::enforcer::Enforcer;
+use crate::enforcer::{Enforcer, Verdict};
 use crate::gap::Gap;
 use crate::leases::{Key, NoLease};
 use crate::settings::Unlisted;
@@ -25,15 +25,6 @@ use std::sync::{Arc, MutexGuard};
 
 /// Bytes hashed at a time.
 const PART_BYTES: usize = 64 * 1024;
-
-/// Verdict on an inode.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Verdict {
-    /// The entry that it was compared with.
-    index: u32,
-    /// The fault, if there is one.
-    wrong: Option<Deviation>,
-}
 
 /// Identity of the opened file.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod arming;
 mod counters;
 mod deciders;
 mod enforcer;
@@ -20,6 +21,7 @@ mod gap;
 mod guard;
 mod judge;
 mod leases;
+mod orders;
 mod place;
 mod preflight;
 mod progress;
@@ -29,6 +31,7 @@ mod respond;
 mod rest;
 mod rights;
 mod settings;
+mod slots;
 mod status;
 pub mod supervisor;
 mod tree;

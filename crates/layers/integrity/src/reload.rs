@@ -3,12 +3,13 @@
 //! Runs on SIGHUP. With freezing, loading a newer manifest opens the tree for changes; SIGHUP with the same manifest
 //! again closes it.
 
+use crate::arming;
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::EnforcementSettings;
-use crate::tree::{self, Listed};
+use crate::tree::Listed;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::manifest::load::{self, LoadError, TrustConditions};
 use bakeoff_layers_base::manifest::signature::AdminPublicKey;
@@ -57,9 +58,9 @@ fn take(enforcer: &Enforcer, manifest: Manifest) -> String {
     if frozen {
         // First, so that from now on no verdict relies on stable names or files.
         enforcer.gaps.set(Gap::OpenForChanges, 1);
-        tree::thaw(enforcer);
+        arming::thaw(enforcer);
     }
-    let odd = take_rules(enforcer, tree::arm(enforcer, Arc::new(manifest)));
+    let odd = take_rules(enforcer, arming::arm(enforcer, Arc::new(manifest)));
     enforcer.counters.add(Count::Reloads);
     let open = if frozen { "; the tree is open for changes until the next SIGHUP" } else { "" };
     format!("took version {version}{open}{odd}")
@@ -70,14 +71,14 @@ fn close(enforcer: &Enforcer, manifest: Manifest) -> String {
     let version = manifest.header().version;
     let frozen = enforcer.settings.freeze && !enforcer.is_read_only();
     enforcer.guard.switch(frozen);
-    let odd = take_rules(enforcer, tree::arm(enforcer, Arc::new(manifest)));
+    let odd = take_rules(enforcer, arming::arm(enforcer, Arc::new(manifest)));
     enforcer.gaps.set(Gap::OpenForChanges, 0);
     format!("version {version} goes on{}{odd}", if frozen { "; the tree is closed" } else { "" })
 }
 
 /// Restores all removed marks, and lets the kernel ask about everything again.
 pub(crate) fn rouse(enforcer: &Enforcer) {
-    take_rules(enforcer, tree::arm_again(enforcer));
+    take_rules(enforcer, arming::arm_again(enforcer));
 }
 
 /// Sets the marks first, then the new rules, and then drops the old verdicts: at no time does a file open unchecked

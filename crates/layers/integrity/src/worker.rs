@@ -11,7 +11,7 @@ use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::{EnforcementSettings, Links};
 use crate::tree::Listed;
-use crate::{place, reload, respond, rest, rights, status, tree};
+use crate::{arming, place, reload, respond, rest, rights, status};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_layers_base::manifest::{FaultAction, Manifest};
@@ -138,7 +138,7 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
 fn look_through(enforcer: &Enforcer) {
     loop {
         std::thread::sleep(LOOK_THROUGH);
-        tree::look_again(enforcer);
+        arming::look_again(enforcer);
     }
 }
 
@@ -246,13 +246,13 @@ impl Watch {
     /// Marks and freezes the tree. From then on waiting opens are decided.
     fn arm(&mut self, manifest: Arc<Manifest>, again: bool) -> Result<(), EnforceError> {
         let armed = self.beside(move |enforcer| -> Result<(), EnforceError> {
-            let mut listed = tree::arm(enforcer, manifest)?;
+            let mut listed = arming::arm(enforcer, manifest)?;
             let odd = listed.odd.take();
             enforcer.replace_listed(listed);
             let strict = enforcer.settings.links == Links::Deny && enforcer.settings.mode != FaultAction::Log;
             // A restarted worker must not end because of a file that came meanwhile.
             if let Some((path, what)) = odd.filter(|_| strict && !again) {
-                tree::disarm(enforcer);
+                arming::disarm(enforcer);
                 return Err(EnforceError::Odd { path, what });
             }
             if again {
@@ -493,11 +493,11 @@ impl Watch {
         let began = Instant::now();
         self.enforcer.ended.store(true, Ordering::Relaxed);
         self.write_status();
-        self.beside(tree::disarm);
+        self.beside(arming::disarm);
         // Somebody may hold a lease on a file, and was asked to let go.
         while self.enforcer.guard.len() > 0 && began.elapsed() < LEASES_END {
             self.turn(Duration::from_millis(100));
-            self.beside(tree::thaw);
+            self.beside(arming::thaw);
         }
         self.write_status();
     }

@@ -3,8 +3,9 @@
 //! Measuring side, hot. [`Closing`] decides the ends of its exchanges; the owner of the driver closes the socket, after
 //! it asked [`Connection::over`].
 
+use super::http::Http;
 use super::outcome::{Arrival, Closing, Done};
-use super::{Connection, Http, Phase};
+use super::{Connection, Phase};
 use bakeoff_meter::ErrorClass;
 
 impl Connection {

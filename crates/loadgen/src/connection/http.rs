@@ -5,7 +5,8 @@
 
 use super::http1::Http1;
 use super::http2::Http2;
-use super::{Arrival, Closing, Done, Renderer};
+use super::outcome::{Arrival, Closing, Done};
+use super::render::Renderer;
 use crate::exchange::Exchange;
 use crate::job::{BodyCheck, Protocol};
 use bakeoff_meter::ErrorClass;

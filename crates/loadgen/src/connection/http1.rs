@@ -2,7 +2,8 @@
 //!
 //! Measuring side, hot. Bytes in, bytes out; the framing is `wire`'s.
 
-use super::{Arrival, Closing, Done, Outcome, Renderer};
+use super::outcome::{Arrival, Closing, Done, Outcome};
+use super::render::Renderer;
 use crate::exchange::Exchange;
 use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;

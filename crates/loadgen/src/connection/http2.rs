@@ -3,7 +3,8 @@
 //! Measuring side, hot. Bytes in, bytes out; frames, windows and header compression are `wire`'s. A request
 //! for which the server has no stream yet waits here; its service time counts from when it was sent.
 
-use super::{Arrival, Closing, Done, Outcome, Renderer};
+use super::outcome::{Arrival, Closing, Done, Outcome};
+use super::render::Renderer;
 use crate::exchange::{Exchange, Head};
 use crate::job::BodyCheck;
 use bakeoff_meter::ErrorClass;

@@ -3,8 +3,9 @@
 //!
 //! Measuring side. [`crate::turn`] checks them now and then and gives the time.
 
+use super::http::Http;
 use super::outcome::{Arrival, Closing, Done};
-use super::{Connection, Http, Manner, Phase};
+use super::{Connection, Manner, Phase};
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::Nanos;
 
@@ -55,6 +56,3 @@ impl Connection {
         limit.is_some_and(|limit| self.reusable() && now >= self.since + limit)
     }
 }
-
-/// Longest time for which a connection may stay open that the server said it would close.
-pub(super) const LINGER: Nanos = Nanos::from_millis(200);

@@ -20,12 +20,14 @@ use crate::tls::TlsSession;
 use bakeoff_meter::ErrorClass;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use http::Http;
-use limits::LINGER;
 use outcome::Closing;
 pub(crate) use outcome::{Arrival, Done, Outcome};
 pub(crate) use render::Renderer;
 use std::cell::RefCell;
-use tunnel::Tunnel;
+use tunnel::{Said, Tunnel};
+
+/// Longest time for which a connection may stay open that the server said it would close.
+const LINGER: Nanos = Nanos::from_millis(200);
 
 /// The state of the connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -243,6 +245,51 @@ impl Connection {
             self.close_inside(Closing::ENDED, arrival, done);
         }
         opened.then(|| Passed::Handshake(now.since(self.since)))
+    }
+
+    /// Takes in bytes of the proxy whose tunnel does not stand yet.
+    #[cold]
+    fn receive_of_proxy(
+        &mut self,
+        bytes: &[u8],
+        arrival: &Arrival,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Option<Passed> {
+        let tunnel = self.tunnel.as_mut()?;
+        match tunnel.hear(bytes) {
+            Ok(Said::Part) => return None,
+            Ok(Said::Yes) => return Some(Passed::Tunnel(self.got_through(arrival, manner, out, done))),
+            Ok(Said::No(head)) => {
+                self.http.keep_refusal(head, &tunnel.heard);
+                self.break_with(ErrorClass::TunnelRefused, done);
+            }
+            Err(class) => self.break_with(class, done),
+        }
+        None
+    }
+
+    /// Notes that the tunnel stands; returns the time since the connection was begun.
+    fn got_through(
+        &mut self,
+        arrival: &Arrival,
+        manner: &Manner<'_>,
+        out: &mut Vec<u8>,
+        done: &mut Vec<Done>,
+    ) -> Nanos {
+        self.tunnel = None;
+        let stood = arrival.after(self.since);
+        let took = stood.since(self.since);
+        self.since = stood;
+        if let Some(tls) = &mut self.tls {
+            self.phase = Phase::Handshaking;
+            tls.take_output(out);
+        } else {
+            self.phase = Phase::Open;
+            self.begin(manner.clock.now(), manner, out, done);
+        }
+        took
     }
 
     /// After whole replies: whether the connection has carried all that it should.

@@ -4,21 +4,18 @@
 //! Measuring side, once a connection, reads untrusted input: bounded by the size of a head. The reply's grammar is
 //! `wire`'s. The conversation in the tunnel begins as on any connection: with TLS, or with the request.
 
-use super::outcome::{Arrival, Done};
-use super::{Connection, Manner, Passed, Phase};
 use bakeoff_meter::ErrorClass;
-use bakeoff_units::{Clock, Nanos};
 use bakeoff_wire::http1::{MAX_HEAD_BYTES, ReplyHead, ReplyReader, ReplyStep};
 
 /// A tunnel that does not stand yet.
 pub(super) struct Tunnel {
     reader: ReplyReader,
     /// The proxy's bytes so far, so that a refusal can be shown whole.
-    heard: Vec<u8>,
+    pub(super) heard: Vec<u8>,
 }
 
 /// The state of the proxy's reply.
-enum Said {
+pub(super) enum Said {
     /// Nothing yet.
     Part,
     /// It stands.
@@ -36,7 +33,7 @@ impl Default for Tunnel {
 }
 
 impl Tunnel {
-    fn hear(&mut self, bytes: &[u8]) -> Result<Said, ErrorClass> {
+    pub(super) fn hear(&mut self, bytes: &[u8]) -> Result<Said, ErrorClass> {
         match self.reader.step(bytes) {
             Ok(ReplyStep::Head(used, head)) if head.status < 300 => {
                 // The server in the tunnel speaks second, with TLS and without.
@@ -55,52 +52,5 @@ impl Tunnel {
             }
             Ok(ReplyStep::Body { .. } | ReplyStep::End(_)) | Err(_) => Err(ErrorClass::TunnelBroken),
         }
-    }
-}
-
-impl Connection {
-    /// Takes in bytes of the proxy whose tunnel does not stand yet.
-    #[cold]
-    pub(super) fn receive_of_proxy(
-        &mut self,
-        bytes: &[u8],
-        arrival: &Arrival,
-        manner: &Manner<'_>,
-        out: &mut Vec<u8>,
-        done: &mut Vec<Done>,
-    ) -> Option<Passed> {
-        let tunnel = self.tunnel.as_mut()?;
-        match tunnel.hear(bytes) {
-            Ok(Said::Part) => return None,
-            Ok(Said::Yes) => return Some(Passed::Tunnel(self.got_through(arrival, manner, out, done))),
-            Ok(Said::No(head)) => {
-                self.http.keep_refusal(head, &tunnel.heard);
-                self.break_with(ErrorClass::TunnelRefused, done);
-            }
-            Err(class) => self.break_with(class, done),
-        }
-        None
-    }
-
-    /// Notes that the tunnel stands; returns the time since the connection was begun.
-    fn got_through(
-        &mut self,
-        arrival: &Arrival,
-        manner: &Manner<'_>,
-        out: &mut Vec<u8>,
-        done: &mut Vec<Done>,
-    ) -> Nanos {
-        self.tunnel = None;
-        let stood = arrival.after(self.since);
-        let took = stood.since(self.since);
-        self.since = stood;
-        if let Some(tls) = &mut self.tls {
-            self.phase = Phase::Handshaking;
-            tls.take_output(out);
-        } else {
-            self.phase = Phase::Open;
-            self.begin(manner.clock.now(), manner, out, done);
-        }
-        took
     }
 }

@@ -10,8 +10,6 @@ mod ends;
 mod events;
 mod stop;
 
-pub(crate) use between::catch_up;
-
 use crate::batching::{Batching, FEWEST_IN_FLIGHT};
 use crate::connection::Manner;
 use crate::delay::Delays;

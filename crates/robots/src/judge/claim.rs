@@ -3,7 +3,7 @@
 //! Measuring side, hot, reads untrusted input. The statement is never believed: it is compared with the stamp, and a
 //! disagreement is counted.
 
-use super::head::parameter;
+use super::value::parameter;
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::items;
 

@@ -4,7 +4,7 @@
 //! over; an unreadable value counts as absent or as unreadable, as its field says.
 
 use super::claim::CacheClaim;
-use bakeoff_wire::digits::decimal_or_most;
+use super::value::{count, parameter, split};
 use bakeoff_wire::http1::{ContentCoding, items, parse_http_date};
 use bakeoff_wire::stamp::{self, ReplyStamp};
 
@@ -175,26 +175,6 @@ impl<'a> Fields<'a> {
 /// Whether this member of `Vary` has Accept-Encoding in it.
 fn is_coding(name: &[u8]) -> bool {
     name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding")
-}
-
-/// `name=argument`, quotes of the argument taken off; empty where there is none.
-pub(super) fn parameter(item: &[u8]) -> (&[u8], &[u8]) {
-    let (name, argument) = split(item, b'=').unwrap_or((item, b""));
-    let argument = argument.trim_ascii();
-    let bare = argument.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\""));
-    (name.trim_ascii(), bare.unwrap_or(argument))
-}
-
-/// The parts before and behind the first such byte.
-fn split(text: &[u8], at: u8) -> Option<(&[u8], &[u8])> {
-    let place = memchr::memchr(at, text)?;
-    let (before, behind) = text.split_at(place);
-    Some((before, behind.get(1..).unwrap_or_default()))
-}
-
-/// A number, with white space around it or not; one that is too large counts as the largest.
-fn count(digits: &[u8]) -> Option<u64> {
-    decimal_or_most(digits.trim_ascii())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ mod fault;
 mod head;
 mod message;
 mod request;
+mod value;
 
 pub use claim::CacheClaim;
 pub use fault::{FaultSet, ReplyFault, Weight};

@@ -7,10 +7,10 @@
 //! rounds. Neither counts evictions. A request holds a thread as long as the origin thinks, so there are as many
 //! threads as requests in flight.
 
-use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{
-    CACHE, MIME_TYPES, ProxyMode, ProxySpec, Row, Server, connections, make_dir, missing, program,
-    users_text, version,
+    MIME_TYPES, ProxyMode, ProxySpec, Row, Server, connections, make_dir, missing, program, users_text,
+    version,
 };
 use crate::SubjectError;
 use crate::config::{quoted, sets};

@@ -4,8 +4,8 @@
 //! replies to GET. It never revalidates, and does not report hits to the client. The gauge is `show cache` on a socket
 //! in the private directory, which lists every object: ask it rarely. It does not count evictions.
 
-use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
-use super::{CACHE, ProxySpec, Row};
+use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{ProxySpec, Row};
 use super::{connections, cores, make_dir, numbered_version, program, users_text};
 use crate::SubjectError;
 use crate::program::{Recipe, StartSite};

@@ -20,14 +20,16 @@ mod apache;
 mod caddy;
 mod haproxy;
 mod nginx;
+mod reading;
 mod spec;
 mod squid;
 mod store;
 mod trafficserver;
 mod varnish;
 
+pub use reading::store;
 pub use spec::{ProxyMode, ProxyRefusal, ProxySpec};
-pub use store::{StoreError, StoreReading, StoresIn, store};
+pub use store::{StoreError, StoreReading, StoresIn};
 
 use crate::SubjectError;
 use crate::config::{ConfigError, Substitutions, demand_port};
@@ -36,7 +38,7 @@ use crate::litter::Litter;
 use crate::program::{self, Recipe, StartSite, Subject};
 use crate::user::Runner;
 use std::path::{Path, PathBuf};
-use store::Store;
+use store::{CACHE, Store};
 
 /// The programs that bakeoff can start by name, all of them Debian's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -234,9 +236,6 @@ const MIME_TYPES: &[(&str, &str)] = &[
     ("image/svg+xml", "svg"),
     ("image/x-icon", "ico"),
 ];
-
-/// Name of the directory for objects, in the private one; removed when the proxy has ended.
-const CACHE: &str = "cache";
 
 /// Least number of requests in flight to allow for: hundreds a second at an origin that thinks for 3 s.
 const LEAST_CONNECTIONS: usize = 2_000;

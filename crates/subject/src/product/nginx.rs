@@ -5,9 +5,9 @@
 //! shared memory; objects in memory are the page cache's. nginx keeps about `max_size` by a process of its own that
 //! cleans up afterwards, so the gauge may show more for a moment; it does not count evictions.
 
-use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{
-    CACHE, MIME_TYPES, ProxySpec, Row, Server, connections, cores, descriptors, make_dir, program, users_text,
+    MIME_TYPES, ProxySpec, Row, Server, connections, cores, descriptors, make_dir, program, users_text,
 };
 use crate::SubjectError;
 use crate::config::{quoted, sets};

@@ -6,8 +6,8 @@
 //! they begin at 90 % of the disk store (`cache_swap_low`, Squid's default), which is therefore
 //! what the gauge gives as capacity.
 
-use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
-use super::{CACHE, ProxyMode, ProxySpec, Row};
+use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{ProxyMode, ProxySpec, Row};
 use super::{descriptors, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::config::sets;
@@ -156,14 +156,14 @@ fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     let unclear = |wanted| StoreError::Unclear { asked: format!("http://{}{path}", gauge.address), wanted };
     let find = |line, wanted| after(&page, line).ok_or_else(|| unclear(wanted));
     let count = |line| before(&page, line);
-    let (used, capacity_bytes, objects) = match gauge.spec.disk_bytes {
+    let (used, capacity_bytes, objects) = match gauge.disk_bytes {
         Some(bytes) => {
             let used = find("Storage Swap size:", "`Storage Swap size`")?;
             (used, bytes / 100 * LOW_WATER_PERCENT, count("on-disk objects"))
         }
         None => {
             let used = find("Storage Mem size:", "`Storage Mem size`")?;
-            (used, gauge.spec.memory_bytes, count("StoreEntries with MemObjects"))
+            (used, gauge.memory_bytes, count("StoreEntries with MemObjects"))
         }
     };
     let used_bytes = used.saturating_mul(1024);

@@ -1,12 +1,9 @@
 //! Fill level of a proxy's store, by the product's own gauge.
 //!
 //! Measuring side, cold path: read every few seconds while a store is filled, never in a slice, since products spend
-//! time on the answer (a directory of a million files takes seconds to add up). Owns the reading and the ways to ask
-//! that several products share. Evicts and judges nothing.
+//! time on the answer (a directory of a million files takes seconds to add up). Owns the form of a reading and the ways to
+//! ask that several products share. Evicts and judges nothing.
 
-use super::{CACHE, ProxySpec};
-use crate::SubjectError;
-use crate::running::Running;
 use std::fs;
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -14,6 +11,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+/// Name of the directory for objects, in the private one; removed when the proxy has ended.
+pub(super) const CACHE: &str = "cache";
 /// Time that a gauge may take to answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -94,25 +93,12 @@ pub enum StoreError {
     },
 }
 
-/// The fill level of the store of a running proxy.
-///
-/// # Errors
-/// The product does not tell.
-pub fn store(spec: &ProxySpec, running: &Running) -> Result<StoreReading, SubjectError> {
-    let read = || {
-        let dir = running.dir.as_deref().ok_or(StoreError::NotOurs)?;
-        let config = running.config.as_deref().unwrap_or_default();
-        let gauge = Gauge { spec, address: running.address, dir, config };
-        let store = spec.product.row().store.as_ref().ok_or(StoreError::None)?;
-        (store.gauge)(&gauge)
-    };
-    let product = spec.product.title();
-    read().map_err(|source| SubjectError::Store { arm: running.arm.clone(), product, source })
-}
-
 /// Access of a gauge to a running product.
 pub(super) struct Gauge<'a> {
-    pub(super) spec: &'a ProxySpec,
+    /// The room that it was given, in memory and on disk, and where its store is.
+    pub(super) memory_bytes: u64,
+    pub(super) disk_bytes: Option<u64>,
+    pub(super) store_bytes: u64,
     pub(super) address: SocketAddr,
     /// The private directory.
     pub(super) dir: &'a Path,
@@ -150,7 +136,7 @@ impl Gauge<'_> {
         added.map_err(|source| StoreError::Silent { asked: dir.display().to_string(), source })?;
         Ok(StoreReading {
             used_bytes: sum.bytes,
-            capacity_bytes: self.spec.store_bytes(),
+            capacity_bytes: self.store_bytes,
             evictions: None,
             objects: Some(sum.objects),
             source: "size of the cache directory",

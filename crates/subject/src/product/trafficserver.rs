@@ -7,8 +7,8 @@
 //! reported by its `header_rewrite` plugin. The user's configuration is a `records.config`; store, mapping, access and
 //! plugins stay ours.
 
-use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
-use super::{CACHE, ProxyMode, ProxySpec, Row};
+use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{ProxyMode, ProxySpec, Row};
 use super::{cores, descriptors, make_dir, numbered_version, program, users_text};
 use crate::SubjectError;
 use crate::program::{self as programs, Recipe, StartSite};
@@ -169,7 +169,7 @@ fn store(gauge: &Gauge<'_>) -> Result<StoreReading, StoreError> {
     Ok(StoreReading {
         used_bytes,
         // It says 0 until it has added up its figures for the first time.
-        capacity_bytes: if said_bytes == 0 { gauge.spec.store_bytes() } else { said_bytes }
+        capacity_bytes: if said_bytes == 0 { gauge.store_bytes } else { said_bytes }
             .saturating_sub(KEPT_FREE_BYTES),
         evictions: None,
         objects: figure(&all, "direntries.used"),

@@ -5,8 +5,8 @@
 //! room. Its shared-memory log stays on, as always; nothing reads it. The user's configuration is a VCL file; its
 //! address and its store stay ours.
 
-use super::store::{Gauge, Store, StoreError, StoreReading, StoresIn};
-use super::{CACHE, ProxySpec, Row};
+use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
+use super::{ProxySpec, Row};
 use super::{connections, make_dir, program, users_text, version};
 use crate::SubjectError;
 use crate::program::{self as programs, Recipe, StartSite};

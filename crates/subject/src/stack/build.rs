@@ -2,9 +2,10 @@
 
 use super::{Task, substitutions};
 use crate::SubjectError;
+use crate::command_end::CommandEnd;
 use crate::context::Context;
 use crate::cpu::CpuChoice;
-use crate::run_command::{CommandEnd, run_command};
+use crate::run_command::run_command;
 use bakeoff_units::Nanos;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +20,7 @@ const PATIENCE: Nanos = Nanos::from_secs(600);
 /// A command failed; what it made is removed again.
 pub fn build(context: &Context<'_>) -> Result<(), SubjectError> {
     for layer in &context.layers {
-        let home = layer.home(context);
+        let home = layer.home(&context.base, &context.arm);
         if home.exists() {
             continue;
         }

@@ -8,7 +8,7 @@
 
 mod build;
 mod daemon;
-mod spec;
+pub(crate) mod spec;
 mod status;
 
 pub use build::build;
@@ -17,10 +17,11 @@ pub use status::ProgramTime;
 pub(crate) use status::{fallen, program_time, violations_noted};
 
 use crate::cgroup::Ceiling;
+use crate::command_end::CommandEnd;
 use crate::config::Substitutions;
 use crate::context::Context;
 use crate::program;
-use crate::run_command::{CommandEnd, CommandJob, guard_in, guard_with, wait};
+use crate::run_command::{CommandJob, guard_in, guard_with, wait};
 use crate::supervisor::Supervisor;
 use crate::words::last_words;
 use crate::{LastWords, SubjectError};
@@ -136,7 +137,7 @@ fn substitutions(
     })?;
     values.insert("layers".to_owned(), text(&executable.with_file_name(LAYERS)));
     Ok(Substitutions {
-        dir: text(&layer.home(context)),
+        dir: text(&layer.home(&context.base, &context.arm)),
         root: text(under),
         values,
         ..Substitutions::default()

@@ -1,7 +1,6 @@
 //! Description of a layer in a plan: its commands, daemon, proof and status file.
 
-use crate::context::Context;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A layer as a plan describes it: commands, no shell, with substitutions. Besides the plan's own
 /// values they are `{under}`, the files as what lies below shows them; `{reference}`, the tree that
@@ -33,7 +32,7 @@ pub struct LayerSpec {
 
 impl LayerSpec {
     /// The directory that it keeps over all starts of an arm.
-    pub(super) fn home(&self, context: &Context<'_>) -> PathBuf {
-        context.base.join(format!("{}.layers", context.arm)).join(&self.name)
+    pub(super) fn home(&self, base: &Path, arm: &str) -> PathBuf {
+        base.join(format!("{arm}.layers")).join(&self.name)
     }
 }

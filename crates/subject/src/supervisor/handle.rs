@@ -294,3 +294,11 @@ impl Channel {
 fn unexpected(report: &Report) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the supervisor answered {report:?}"))
 }
+
+/// How the subject ended, if it has. A first process that exited with 0 and left others is no end.
+pub(crate) fn still_there(supervisor: &Supervisor) -> io::Result<Option<String>> {
+    let Some(exit) = supervisor.exit(Nanos::ZERO)? else { return Ok(None) };
+    let went_well = exit.ending == Ending::Exited(0);
+    let others = || process::descendants(supervisor.pid()).is_ok_and(|below| !below.is_empty());
+    Ok((!(went_well && others())).then(|| exit.ending.to_string()))
+}

@@ -4,25 +4,25 @@
 //! socket is read until it comes back short, and that one with more to say is remembered. Events gather by a nap before
 //! the queue is asked: the cost is in waking up, not in the calls.
 
-mod read;
-
-use super::found::Found;
+use super::found::{Found, Read};
 use super::links::Links;
-use super::stamp::{Moment, Stamping};
+use super::stamp::{self, Moment, Stamping};
 use super::unsent::{Flushed, Unsent, write};
 use super::{Connecting, ConnectionEvent, ConnectionOptions, LISTENER, Sending, Slot, SystemCalls, Wait};
 use crate::epoll::{Interest, Poller, Readiness};
 use crate::net;
 use bakeoff_units::{Clock, MonotonicClock, Nanos};
-use read::Reading;
 use std::collections::VecDeque;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
 
 /// Receive buffer: large enough for most replies in one read, small enough for a core's cache.
 const BUFFER_BYTES: usize = 64 * 1024;
 /// Events taken from the kernel at a time.
 const EVENTS: usize = 256;
+/// Most reads of one connection before the others get their turn.
+const READS_PER_TURN: u32 = 16;
 
 /// Connections by number. All errors returned at once are the kernel's. It may go on on another thread.
 #[derive(Debug)]
@@ -64,6 +64,24 @@ impl Link {
     fn new(stream: TcpStream, stamped: bool) -> Self {
         let unsent = Unsent::default();
         Self { stream, connecting: false, stamped, watched_for_writing: false, over: false, unsent }
+    }
+}
+
+/// A connection that is being read.
+#[derive(Clone, Copy, Debug)]
+struct Reading {
+    token: u64,
+    ended: bool,
+    left: u32,
+}
+
+impl Reading {
+    fn new(event: Readiness) -> Self {
+        Self { token: event.token, ended: event.closed, left: READS_PER_TURN }
+    }
+
+    fn again(self) -> Self {
+        Self { left: READS_PER_TURN, ..self }
     }
 }
 
@@ -213,6 +231,58 @@ impl Driver {
             self.poller.change(&link.stream, token, Interest::Both)?;
         }
         Ok(Sending::Pending)
+    }
+}
+
+/// Reads: a socket is read until it comes back short, but not for ever.
+impl Driver {
+    fn read(&mut self, reading: Reading) -> Option<(Slot, Found)> {
+        let Some((slot, link)) = self.links.by_token(reading.token).filter(|(_, link)| !link.over) else {
+            self.current = None;
+            return None;
+        };
+        self.calls.reads += 1;
+        let got = if link.stamped {
+            stamp::receive(link.stream.as_fd(), &mut self.buffer)
+        } else {
+            (&link.stream).read(&mut self.buffer).map(|len| (len, None))
+        };
+        match got {
+            Ok((0, _)) => {
+                link.over = true;
+                self.current = None;
+                Some((slot, Found::Ended))
+            }
+            Ok((len, stamp)) => {
+                self.go_on_reading(reading, len);
+                let arrived = stamp.map(|stamp| self.moment().convert(stamp));
+                Some((slot, Found::Data(Read { len, arrived, ended: reading.ended, behind: self.left() })))
+            }
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                self.current = None;
+                None
+            }
+            Err(error) if error.kind() == ErrorKind::Interrupted => None,
+            Err(error) => {
+                link.over = true;
+                self.current = None;
+                Some((slot, Found::Broken(error)))
+            }
+        }
+    }
+
+    /// A short read has emptied the socket, unless its end is to be read as well.
+    fn go_on_reading(&mut self, reading: Reading, len: usize) {
+        let more = Reading { left: reading.left - 1, ..reading };
+        self.current = (len == self.buffer.len() || reading.ended).then_some(more);
+        if self.current.is_some() && more.left == 0 {
+            self.again.push_back(more);
+            self.current = None;
+        }
+    }
+
+    fn moment(&mut self) -> Moment {
+        *self.moment.get_or_insert_with(|| Moment::now(&self.clock))
     }
 }
 

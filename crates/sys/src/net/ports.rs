@@ -1,48 +1,11 @@
-//! Ranges of local ports, and the kernel's own way to keep connections within one.
+//! Ranges of local ports within which the kernel keeps connections by itself.
 //!
-//! Both sides of the wall. The range is looked up once a run, the option is set once a connection.
+//! Both sides of the wall; looked up once a run.
 
-use super::{Local, LocalPort, bind_local, tcp_socket};
+use super::local::{Local, LocalPort, PortRange, bind_local, tcp_socket};
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::{AsRawFd, OwnedFd};
-
-/// `IP_LOCAL_PORT_RANGE` of `linux/in.h`, since Linux 6.3; IPv6 sockets take it, too.
-const IP_LOCAL_PORT_RANGE: libc::c_int = 51;
-
-/// Ports from a first to a last one, both of them among it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PortRange {
-    first: u16,
-    last: u16,
-}
-
-impl PortRange {
-    /// `None` when the first is 0 or does not lie before the last: two ports are the fewest.
-    pub const fn new(first: u16, last: u16) -> Option<Self> {
-        if 0 < first && first < last { Some(Self { first, last }) } else { None }
-    }
-
-    /// The first.
-    pub const fn first(self) -> u16 {
-        self.first
-    }
-
-    /// The last.
-    pub const fn last(self) -> u16 {
-        self.last
-    }
-
-    /// Number of ports.
-    pub const fn count(self) -> u32 {
-        self.last as u32 - self.first as u32 + 1
-    }
-
-    const fn holds(self, other: Self) -> bool {
-        self.first <= other.first && other.last <= self.last
-    }
-}
 
 /// Whether the kernel keeps connections within this range by itself ([`LocalPort::Within`]). It does so since Linux
 /// 6.3, and only with ports that `net.ipv4.ip_local_port_range` of this network has: it silently ignores a bound
@@ -65,21 +28,6 @@ fn is_taken(range: PortRange) -> io::Result<bool> {
     let fd = tcp_socket(any)?;
     let from = Local { address: Some(any.ip()), port: LocalPort::Within(range) };
     Ok(bind_local(&fd, any, from).is_ok())
-}
-
-pub(super) fn set_port_range(fd: &OwnedFd, range: PortRange) -> io::Result<()> {
-    let value = u32::from(range.first) | u32::from(range.last) << 16;
-    // SAFETY: the descriptor is open, and the pointer is to a u32 that outlives the call, with its true length.
-    let done = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::IPPROTO_IP,
-            IP_LOCAL_PORT_RANGE,
-            (&raw const value).cast(),
-            size_of::<u32>() as libc::socklen_t,
-        )
-    };
-    if done < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Pure; cold. A number is found by halving, so that a long table costs about as much as a short one: two steps for
 //! each halving, at most three comparisons at the end.
 
-use super::{Argument, SyscallRule};
+use super::rule::{Argument, SyscallRule, UNKNOWN};
 use libc::sock_filter;
 use std::collections::BTreeMap;
 
@@ -63,7 +63,7 @@ impl Program {
             steps.extend([unless(IF_AT_LEAST, X32, 1), step(RETURN, self.strange)]);
         }
         if let Some(newest) = self.newest {
-            steps.extend([unless(IF_AT_LEAST, newest + 1, 1), step(RETURN, super::UNKNOWN)]);
+            steps.extend([unless(IF_AT_LEAST, newest + 1, 1), step(RETURN, UNKNOWN)]);
         }
         let mut calls = BTreeMap::<u32, Vec<SyscallRule>>::new();
         rules.for_each(|rule| calls.entry(rule.number as u32).or_default().push(rule));

@@ -1,12 +1,56 @@
 //! Head of a reply: its grammar, and the few fields that a client reads.
 //!
-//! Measuring side above all, hot, reads untrusted input: no panics, no allocation. Owns the grammar of heads; framing
-//! is `reply`'s. Lines that were read are not read again when a head comes in pieces. It lets through the deviations
+//! Measuring side above all, hot, reads untrusted input: no panics, no allocation. Owns the grammar of heads and what
+//! they say of a reply's end; reading on behind them is `reply`'s. Lines that were read are not read again when a head comes in pieces. It lets through the deviations
 //! from RFC 9112 that `httparse` lets through (bare line feeds, empty lines before the status line, a missing reason
 //! phrase); the tests compare the two.
 
-use super::reply::{Framing, HttpVersion, ReplyError};
-use super::{ContentCoding, MAX_HEADERS, content_length, has_token, scan};
+use super::{ContentCoding, MAX_HEAD_BYTES, MAX_HEADERS, content_length, has_token, scan};
+
+/// The end of a reply's body (RFC 9112 section 6.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Framing {
+    /// There is none: HEAD, 204, 304.
+    None,
+    /// After so many bytes.
+    Length(u64),
+    /// With the last chunk.
+    Chunked,
+    /// With the connection.
+    UntilClose,
+}
+
+/// Minor version of HTTP/1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HttpVersion {
+    /// HTTP/1.0
+    Http10,
+    /// HTTP/1.1
+    Http11,
+}
+
+/// Error in the bytes of a reply.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReplyError {
+    /// The status line or a header line breaks the grammar.
+    #[error("the reply's head is not HTTP/1.1")]
+    Syntax,
+    /// More than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`].
+    #[error("the reply's head is larger than {MAX_HEAD_BYTES} bytes or {MAX_HEADERS} lines")]
+    HeadTooLarge,
+    /// A malformed length, or two that differ, or one beside chunked.
+    #[error("the reply's length is ambiguous")]
+    Length,
+    /// A transfer coding other than chunked.
+    #[error("the reply has a transfer coding other than chunked")]
+    Coding,
+    /// The chunked coding is broken.
+    #[error("the reply's chunked coding is broken")]
+    Chunk,
+    /// 101 to a client that asked for no upgrade.
+    #[error("the reply switches protocols unasked")]
+    Upgrade,
+}
 
 /// The lines of a head that have been read.
 #[derive(Clone, Debug, Default)]

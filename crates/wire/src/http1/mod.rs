@@ -15,7 +15,8 @@ use crate::digits::decimal;
 pub use chunked::UnreadChunks;
 pub use coding::{AcceptEncoding, ContentCoding};
 pub use date::{http_date, http_date_bytes, parse_http_date};
-pub use reply::{Framing, HttpVersion, ReplyError, ReplyHead, ReplyReader, ReplyStep};
+pub use head::{Framing, HttpVersion, ReplyError};
+pub use reply::{ReplyHead, ReplyReader, ReplyStep};
 pub use request::{RequestError, RequestHead, RequestReader, ServerMethod};
 
 /// Longest head (start line and header section) that is read, in bytes.

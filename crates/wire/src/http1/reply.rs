@@ -1,30 +1,8 @@
 //! Client side of HTTP/1.1: reads one reply after another from any pieces.
 
 use super::chunked::{Chunked, Found};
-use super::head::HeadReader;
+use super::head::{Framing, HeadReader, HttpVersion, ReplyError};
 use super::{ContentCoding, MAX_HEAD_BYTES};
-
-/// The end of a reply's body (RFC 9112 section 6.3).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Framing {
-    /// There is none: HEAD, 204, 304.
-    None,
-    /// After so many bytes.
-    Length(u64),
-    /// With the last chunk.
-    Chunked,
-    /// With the connection.
-    UntilClose,
-}
-
-/// Minor version of HTTP/1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HttpVersion {
-    /// HTTP/1.0
-    Http10,
-    /// HTTP/1.1
-    Http11,
-}
 
 /// The head of a final reply, as far as a client needs it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,29 +21,6 @@ pub struct ReplyHead {
     pub keep_alive: bool,
     /// Bytes of the head.
     pub head_bytes: u64,
-}
-
-/// Error in the bytes of a reply.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ReplyError {
-    /// The status line or a header line breaks the grammar.
-    #[error("the reply's head is not HTTP/1.1")]
-    Syntax,
-    /// More than [`MAX_HEAD_BYTES`] or [`MAX_HEADERS`](super::MAX_HEADERS).
-    #[error("the reply's head is larger than {MAX_HEAD_BYTES} bytes or {} lines", super::MAX_HEADERS)]
-    HeadTooLarge,
-    /// A malformed length, or two that differ, or one beside chunked.
-    #[error("the reply's length is ambiguous")]
-    Length,
-    /// A transfer coding other than chunked.
-    #[error("the reply has a transfer coding other than chunked")]
-    Coding,
-    /// The chunked coding is broken.
-    #[error("the reply's chunked coding is broken")]
-    Chunk,
-    /// 101 to a client that asked for no upgrade.
-    #[error("the reply switches protocols unasked")]
-    Upgrade,
 }
 
 /// One step of reading.

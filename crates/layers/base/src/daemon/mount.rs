@@ -1,8 +1,9 @@
-//! Life of a mount: the events its daemon waits for, how it ended, and errors at its start.
+//! Life of a mount: the events its daemon waits for, its guard, how it ended, and errors at its start.
 //!
 //! Measured side, cold. The caller decides what is mounted and answers the kernel.
 
-use super::point::{Mounted, PointError, Unmounted};
+use super::keeper::Keeper;
+use super::point::{PointError, device, unmount};
 use super::status::StatusError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -44,6 +45,58 @@ impl From<Unmounted> for MountEnd {
             Unmounted::Off => Self::Signal,
             Unmounted::OutOfSight => Self::SignalBusy,
             Unmounted::Left => Self::Left,
+        }
+    }
+}
+
+/// Result of unmounting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unmounted {
+    /// The mount is gone.
+    Off,
+    /// Files were open: the mount is detached, and the open files get ENOTCONN.
+    OutOfSight,
+    /// The dead mount is still there: the keeper, which alone may unmount, was gone.
+    Left,
+}
+
+/// A mount of ours; unmounts when dropped.
+#[derive(Debug)]
+pub struct Mounted {
+    at: PathBuf,
+    keeper: Keeper,
+    gone: bool,
+}
+
+impl Mounted {
+    /// The mount that was just made at this path. If there is a keeper, it unmounts: this process may not, or gave up
+    /// the right.
+    pub fn new(at: PathBuf, keeper: Keeper) -> Self {
+        Self { at, keeper, gone: false }
+    }
+
+    /// Tells the keeper which mount it is.
+    pub fn tell_keeper(&mut self) {
+        self.keeper.tell(device(&self.at));
+    }
+
+    /// Unmounts. If files are open the mount is only detached, and the result says so.
+    pub fn unmount(&mut self) -> Unmounted {
+        self.gone = true;
+        let busy = if self.keeper.is_there() { self.keeper.unmount() } else { Some(unmount(&self.at)) };
+        busy.map_or(Unmounted::Left, |busy| if busy { Unmounted::OutOfSight } else { Unmounted::Off })
+    }
+
+    /// Whether somebody else unmounted.
+    pub fn is_gone(&mut self) {
+        self.gone = true;
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        if !self.gone {
+            self.unmount();
         }
     }
 }

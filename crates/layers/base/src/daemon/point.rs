@@ -3,7 +3,6 @@
 //! Measured side, cold. Owns unmounting. The mount of a killed daemon is removed before a new one is made. Without
 //! root the kernel does not unmount; then fusermount3 does, which may.
 
-use super::keeper::Keeper;
 use bakeoff_sys::inode::facts;
 use nix::errno::Errno;
 use nix::libc;
@@ -40,58 +39,6 @@ pub enum PointError {
         /// The I/O error.
         error: io::Error,
     },
-}
-
-/// Result of unmounting.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unmounted {
-    /// The mount is gone.
-    Off,
-    /// Files were open: the mount is detached, and the open files get ENOTCONN.
-    OutOfSight,
-    /// The dead mount is still there: the keeper, which alone may unmount, was gone.
-    Left,
-}
-
-/// A mount of ours; unmounts when dropped.
-#[derive(Debug)]
-pub struct Mounted {
-    at: PathBuf,
-    keeper: Keeper,
-    gone: bool,
-}
-
-impl Mounted {
-    /// The mount that was just made at this path. If there is a keeper, it unmounts: this process may not, or gave up
-    /// the right.
-    pub fn new(at: PathBuf, keeper: Keeper) -> Self {
-        Self { at, keeper, gone: false }
-    }
-
-    /// Tells the keeper which mount it is.
-    pub fn tell_keeper(&mut self) {
-        self.keeper.tell(device(&self.at));
-    }
-
-    /// Unmounts. If files are open the mount is only detached, and the result says so.
-    pub fn unmount(&mut self) -> Unmounted {
-        self.gone = true;
-        let busy = if self.keeper.is_there() { self.keeper.unmount() } else { Some(unmount(&self.at)) };
-        busy.map_or(Unmounted::Left, |busy| if busy { Unmounted::OutOfSight } else { Unmounted::Off })
-    }
-
-    /// Whether somebody else unmounted.
-    pub fn is_gone(&mut self) {
-        self.gone = true;
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        if !self.gone {
-            self.unmount();
-        }
-    }
 }
 
 /// Unmounts. If files are open it detaches the mount, ends its connection, and returns true.

@@ -1,8 +1,7 @@
 //! `login` and `logout`: begin and end a session.
 
 use super::moment;
-use super::passphrase::PassphraseArgs;
-use super::role::secret;
+use super::passphrase::{PassphraseArgs, secret};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};

@@ -1,6 +1,7 @@
 //! Passphrases from files: nothing prompts for one, so that a layer starts without a person.
 
 use crate::exit::Failure;
+use bakeoff_layers_base::release::Secret;
 use clap::Args;
 use std::fs::File;
 use std::io::Read;
@@ -36,4 +37,12 @@ impl PassphraseArgs {
             ))),
         }
     }
+}
+
+/// The secret that opens a role's key.
+pub(super) fn secret(passphrase: &PassphraseArgs) -> Result<Secret, Failure> {
+    let words = passphrase
+        .read()?
+        .ok_or_else(|| Failure::usage("a role's key has a passphrase: give --passphrase-file FILE"))?;
+    Secret::passphrase(words.into_bytes()).map_err(Failure::failed)
 }

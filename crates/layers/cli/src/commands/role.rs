@@ -2,12 +2,11 @@
 
 use super::delegate::{SKEW_S, WhatArgs, hand_on};
 use super::login::SessionArgs;
-use super::passphrase::PassphraseArgs;
+use super::passphrase::{PassphraseArgs, secret};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::role;
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::release::Secret;
 use bakeoff_layers_credentials::name::{PrincipalKind, PrincipalName};
 use bakeoff_layers_credentials::statement::TransferRequest;
 use clap::{Args, Subcommand};
@@ -37,14 +36,6 @@ pub(crate) struct CreateArgs {
     passphrase: PassphraseArgs,
     #[command(flatten)]
     session: SessionArgs,
-}
-
-/// The secret that opens a role's key.
-pub(super) fn secret(passphrase: &PassphraseArgs) -> Result<Secret, Failure> {
-    let words = passphrase
-        .read()?
-        .ok_or_else(|| Failure::usage("a role's key has a passphrase: give --passphrase-file FILE"))?;
-    Secret::passphrase(words.into_bytes()).map_err(Failure::failed)
 }
 
 /// Runs the command.

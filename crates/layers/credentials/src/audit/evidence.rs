@@ -10,7 +10,7 @@ use crate::key::Serial;
 use crate::leaf::{Leaf, domain_of};
 use crate::name::{Domain, PrincipalName};
 use crate::refusal::{CredentialRefusal, Piece};
-use crate::verify::{Item, Revoked};
+use crate::revoked::{Item, Revoked};
 use bakeoff_layers_base::hex::{from_hex, to_hex};
 use ciborium::Value;
 use rustls_pki_types::CertificateDer;

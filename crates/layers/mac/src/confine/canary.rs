@@ -7,7 +7,7 @@
 //! would prove nothing.
 
 use crate::access::Access;
-use crate::confine::ConfineError;
+use crate::confine::error::ConfineError;
 use crate::grant::DomainGrant;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};

@@ -2,7 +2,7 @@
 //!
 //! Measured side, cold. Each is a sentence with the attempted step, the system's error, and what to do.
 
-use crate::confine::rights::NEEDED_ABI;
+use crate::confine::gap::NEEDED_ABI;
 use std::io;
 use std::path::PathBuf;
 

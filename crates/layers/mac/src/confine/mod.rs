@@ -13,6 +13,7 @@
 pub(crate) mod calls;
 mod canary;
 mod error;
+mod gap;
 mod hot;
 mod rights;
 mod rules;
@@ -20,8 +21,8 @@ mod rules;
 pub use bakeoff_layers_base::daemon::degree::Degree;
 pub use bakeoff_sys::descriptors::close_inherited;
 pub use error::ConfineError;
+pub use gap::{Gap, NEEDED_ABI};
 pub use hot::MOST_DIRECTORIES;
-pub use rights::{Gap, NEEDED_ABI};
 pub use rules::NotGranted;
 
 use crate::grant::DomainGrant;

@@ -4,7 +4,7 @@
 //! One ruleset a domain, never a stack: the kernel asks each of them at every open, and a process may be under at
 //! most sixteen.
 
-use crate::confine::ConfineError;
+use crate::confine::error::ConfineError;
 use crate::confine::hot::{self, MOST_DIRECTORIES};
 use crate::confine::rights::Kernel;
 use crate::grant::{DomainGrant, FileGrant, Name};

@@ -2,12 +2,14 @@
 //!
 //! Measured side, in a process of its own beside the confined program. `record` parses the kernel's records, `gather`
 //! assembles those of one refusal, `lines` writes and counts, `switch` keeps the kernel's audit on while a reader of
-//! ours lives, `reader` is the process, `start` starts it before a launcher confines itself. Refuses nothing.
+//! ours lives, `reader` is the process, `start` starts it before a launcher confines itself, and `messages` is what the
+//! two say. Refuses nothing.
 
 mod access;
 mod book;
 mod gather;
 mod lines;
+pub(crate) mod messages;
 mod reader;
 pub mod record;
 pub(crate) mod start;

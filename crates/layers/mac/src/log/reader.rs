@@ -7,8 +7,8 @@
 use super::book::{Book, DomainLog, ReadError, STATUS_DELAY};
 use super::gather::{DomainEvent, Gather, Whose};
 use super::lines::AccessVerdict;
+use super::messages::{CONFINED, FAILED, READING, WRITTEN};
 use super::record;
-use super::start::{CONFINED, FAILED, READING, WRITTEN};
 use super::switch::Switch;
 use crate::status::DomainState;
 use bakeoff_layers_base::daemon::rights::DaemonRights;

@@ -1,12 +1,13 @@
 //! Start of a launcher's own reader process, before the launcher confines itself.
 //!
-//! Measured side, cold. Owns the start, and the messages between launcher and reader over a socket. The reader says
+//! Measured side, cold. Owns the start, and the order of the messages between launcher and reader. The reader says
 //! that it reads, the launcher reports its domain, and the reader confirms that it has written that down. The reader
 //! is a copy of the launcher that is nobody's child: the program that the launcher becomes may wait for its children,
 //! and must not find it.
 
-use super::DomainLog;
+use super::book::DomainLog;
 use super::gather::Whose;
+use super::messages::{CONFINED, FAILED, READING, WRITTEN, complain, hear};
 use super::reader;
 use bakeoff_sys::audit::Audit;
 use bakeoff_sys::descriptors::close_inherited;
@@ -14,22 +15,13 @@ use bakeoff_sys::process::{fork, own_session};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout};
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Write};
+use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 /// Time limit for an answer of the reader.
 const PATIENCE: Duration = Duration::from_secs(10);
-
-/// Message of the reader: reading has begun. In its place comes the reason for not starting; later, that the status
-/// is written.
-pub(crate) const READING: &str = "reading\n";
-pub(crate) const WRITTEN: &str = "written\n";
-/// Message of the launcher behind the lines of the status: the number of its own refusals; or that it could not
-/// execute.
-pub(super) const CONFINED: &str = "confined ";
-pub(super) const FAILED: &str = "failed";
 
 /// Checks that this process may read the kernel's audit, and switch it on.
 ///
@@ -76,17 +68,6 @@ impl LauncherEnd {
     }
 }
 
-/// Waits for a message from the other end.
-pub(crate) fn hear(socket: &UnixStream, wanted: &str) -> io::Result<()> {
-    let mut line = String::new();
-    BufReader::new(socket).read_line(&mut line)?;
-    match line.as_str() {
-        heard if heard == wanted => Ok(()),
-        "" => Err(io::Error::other("the process beside us ended")),
-        why => Err(io::Error::other(why.trim_end().to_owned())),
-    }
-}
-
 /// Runs `child` in a copy of this process that is nobody's child. For a process with one thread.
 pub(crate) fn apart(child: impl FnOnce() -> i32) -> io::Result<()> {
     let between = i32::try_from(fork(|| fork(child).map_or(1, |_| 0))?).map_err(io::Error::other)?;
@@ -122,9 +103,4 @@ pub(crate) fn alone(socket: &UnixStream) -> io::Result<File> {
 pub(crate) fn let_go(nowhere: &File) -> io::Result<()> {
     dup2_stderr(nowhere)?;
     Ok(chdir("/")?)
-}
-
-/// Reports an error to the waiting launcher.
-pub(crate) fn complain(mut socket: &UnixStream, error: &dyn std::error::Error) {
-    let _ = writeln!(socket, "{}", error.to_string().replace('\n', " "));
 }

@@ -8,7 +8,7 @@ use super::observed::Observed;
 use super::policy::ObservedAccesses;
 use crate::confine::calls::{changes_attributes, watching};
 use crate::log::LoggedAccess;
-use crate::log::start::{WRITTEN, hear};
+use crate::log::messages::{WRITTEN, hear};
 use bakeoff_sys::notify::{Call, CallListener};
 use bakeoff_sys::process::fork;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};

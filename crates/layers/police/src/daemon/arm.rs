@@ -5,16 +5,14 @@
 //! options, in force, rights given up.
 
 use super::interfaces::Interfaces;
-use super::life::Armed;
+use super::life::{Armed, attach_classes, defers};
 use super::proof::living;
 use super::watch::{Watch, WatchError};
 use super::{DaemonError, DaemonSettings, rights};
 use crate::kernel::{KernelError, PoliceMode, Programs, count_time, probe};
 use crate::listeners::Server;
 use crate::rules::Rules;
-use crate::rules::table::RuleTable;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
-use std::fs::File;
 
 pub(super) fn arm<'s>(
     settings: &'s DaemonSettings,
@@ -52,17 +50,6 @@ pub(super) fn arm<'s>(
     let mut armed = Armed::new(settings, table, programs, watch, interfaces, (file, timer));
     armed.turn(note);
     Ok(armed)
-}
-
-pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError> {
-    let network =
-        File::open("/proc/thread-self/ns/net").map_err(DaemonError::system("/proc/thread-self/ns/net"))?;
-    Ok(programs.attach_classes(network)?)
-}
-
-/// Whether silent connections are to wait in the kernel: only if requests are refused there.
-pub(super) fn defers(table: &RuleTable, mode: PoliceMode) -> bool {
-    mode == PoliceMode::Enforce && table.has_requests()
 }
 
 /// Refuses a second daemon: two that write one status would each undo the other's settings.

@@ -2,14 +2,13 @@
 //!
 //! Measured side, cold. One thread, which sleeps in `poll`.
 
-use super::arm::{attach_classes, defers};
 use super::arrivals::Arrivals;
 use super::interfaces::Interfaces;
 use super::status::{Gaps, Report};
 use super::watch::Watch;
 use super::{DaemonError, DaemonSettings};
 use crate::agent::{Agent, OPEN, QueueReading};
-use crate::kernel::{KernelCounters, Programs, RuleCount};
+use crate::kernel::{KernelCounters, PoliceMode, Programs, RuleCount};
 use crate::listeners::{Listening, made};
 use crate::rules::Rules;
 use crate::rules::table::RuleTable;
@@ -18,6 +17,7 @@ use bakeoff_units::{Clock, MonotonicClock, Nanos};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
+use std::fs::File;
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
@@ -257,6 +257,18 @@ impl<'s> Armed<'s> {
         self.arrivals.refused_heads(refused_heads(&self.table, &counters));
         Some(self.report(state, &counters, &self.gaps()).text())
     }
+}
+
+/// Attaches the classes of connections to the network that this thread is in.
+pub(super) fn attach_classes(programs: &mut Programs) -> Result<(), DaemonError> {
+    let network =
+        File::open("/proc/thread-self/ns/net").map_err(DaemonError::system("/proc/thread-self/ns/net"))?;
+    Ok(programs.attach_classes(network)?)
+}
+
+/// Whether silent connections are to wait in the kernel: only if requests are refused there.
+pub(super) fn defers(table: &RuleTable, mode: PoliceMode) -> bool {
+    mode == PoliceMode::Enforce && table.has_requests()
 }
 
 /// Number of heads refused by rules for requests.

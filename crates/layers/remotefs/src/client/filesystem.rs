@@ -8,7 +8,6 @@
 //!
 //! Everything belongs to the user who mounted it here, whatever its owner at the server.
 
-use super::BACKGROUND;
 use super::contents::Contents;
 use super::counters::{ClientCounters, Count};
 use super::kernel::{BreakCount, Kernel};
@@ -34,6 +33,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// Limit on background requests of the kernel, which no process waits for.
+const BACKGROUND: u16 = 64;
 /// Inode numbers are never reused.
 const GENERATION: Generation = Generation(0);
 /// Bytes of entries requested at once: the most that the kernel accepts.

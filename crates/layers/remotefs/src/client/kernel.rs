@@ -23,6 +23,8 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+/// Number of the export, which is also FUSE's number of the root.
+const ROOT: u64 = 1;
 /// Codes of `linux/fuse.h`.
 const INVALIDATE_INODE: i32 = 2;
 const NEXT_EPOCH: i32 = 8;
@@ -139,7 +141,7 @@ impl Kernel {
         let is_known = {
             let mut seen = lock(&self.seen);
             seen.is_broken(object);
-            object == super::ROOT || seen.told.contains_key(&object)
+            object == ROOT || seen.told.contains_key(&object)
         };
         if what.names {
             let _ = self.drop_names();
@@ -163,7 +165,7 @@ impl Kernel {
             seen.now += 1;
             seen.floor = seen.now;
             seen.broken.clear();
-            seen.told.keys().copied().chain([super::ROOT]).collect()
+            seen.told.keys().copied().chain([ROOT]).collect()
         };
         let _ = self.drop_names();
         known.iter().for_each(|object| self.drop_attributes(*object, 3));
@@ -174,7 +176,7 @@ impl Kernel {
     pub(super) fn empty(&self) {
         self.break_all();
         // Jobs are done in order.
-        let _ = self.drop_pages(super::ROOT).recv_timeout(EMPTYING);
+        let _ = self.drop_pages(ROOT).recv_timeout(EMPTYING);
     }
 
     /// Has an object's pages dropped; the receiver gets nothing, and ends when that is done.

@@ -9,9 +9,9 @@
 //!
 //! A lost link makes the kernel forget everything, and a new session begins. Questions wait for it, for a while.
 
-use super::Shown;
 use super::counters::{ClientCounters, Count};
 use super::kernel::Kernel;
+use super::shown::Shown;
 use crate::frame::{ClientRequest, ConnectionPurpose, MessageHead, ServerReply};
 use crate::lease::SessionNumber;
 use crate::network::{Cut, Receiver};

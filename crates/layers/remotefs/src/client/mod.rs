@@ -9,22 +9,22 @@ mod counters;
 mod filesystem;
 mod kernel;
 mod link;
+mod shown;
 mod why;
 
+pub use shown::Shown;
 pub use why::why;
 
 use crate::network::is_for_tests;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::mount::{self, MountEnd, MountEvent, MountFacts, wait, watch_signals};
-use bakeoff_layers_base::daemon::point::{self, Mounted, PointError};
+use bakeoff_layers_base::daemon::mount::{
+    self, MountEnd, MountEvent, MountFacts, Mounted, wait, watch_signals,
+};
+use bakeoff_layers_base::daemon::point::{self, PointError};
 use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_base::threads::cores;
-use bakeoff_layers_credentials::bundle::Bundles;
-use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::name::PrincipalName;
-use bakeoff_layers_credentials::tls::Holder;
 use counters::ClientCounters;
 use filesystem::Filesystem;
 use fuser::{Config, MountOption, Session, SessionACL};
@@ -40,12 +40,8 @@ use std::sync::Arc;
 use std::sync::mpsc::{Sender, channel};
 use thiserror::Error;
 
-/// Number of the export, which is also FUSE's number of the root.
-const ROOT: u64 = 1;
 /// Read-ahead of the kernel in a file.
 const READ_AHEAD_KIB: u32 = 1024;
-/// Limit on background requests of the kernel, which no process waits for.
-const BACKGROUND: u16 = 64;
 /// Answering threads a core: most of the time they wait for the server. Each may have a connection, of which a
 /// session has sixteen at most.
 const THREADS_PER_CORE: usize = 2;
@@ -66,18 +62,6 @@ pub struct ClientOptions {
     pub keeper: Option<Command>,
     /// Identities of the user and of the server; without them anybody mounts whatever answers.
     pub credentials: Option<Shown>,
-}
-
-/// Credentials of the user, and the server's expected identity.
-pub struct Shown {
-    /// Name of the server.
-    pub server: PrincipalName,
-    /// Bundles of the trusted domains.
-    pub bundles: Arc<Bundles>,
-    /// Gives the credentials to show, anew for each session: leafs live for minutes.
-    pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
-    /// Whether the user has logged out: then the mount ends, and the kernel's caches of it.
-    pub is_over: Box<dyn Fn() -> bool + Send + Sync>,
 }
 
 /// Reasons for not mounting.

@@ -3,8 +3,8 @@
 //! Measured side, server process, hot. The lease table ([`crate::lease`]) has the rules; here questions and changes
 //! wait for it, breaks are sent and sessions ended. Locks are taken in one order: the table's, then the objects'.
 
-use super::No;
 use super::counters::{Count, ServerCounters};
+use super::error::No;
 use super::objects::Objects;
 use crate::frame::{BreakScope, ServerReply};
 use crate::lease::{

@@ -5,8 +5,9 @@
 
 use super::coherence::Callback;
 use super::counters::Count;
+use super::error::No;
 use super::principals::{NotAdmitted, Principals};
-use super::{No, Server};
+use super::state::Server;
 use crate::frame::{
     ClientRequest, ConnectionPurpose, MOST_BODY_BYTES, MOST_CREDENTIALS_BYTES, MessageHead, ServerReply,
 };
@@ -14,12 +15,15 @@ use crate::lease::SessionNumber;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::{Peer, Stream};
+use bakeoff_layers_base::daemon::door::ConnectionHandler;
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+/// Limit on connections, each with a thread.
+const MOST_CONNECTIONS: usize = 1024;
 /// Time limit for HELLO.
 const FIRST: Duration = Duration::from_secs(10);
 /// Time limit from a frame's first byte to its last: a mebibyte at a seventh of a megabit a second.
@@ -34,8 +38,24 @@ const HEARING: Duration = Duration::from_secs(1);
 /// The peer of a connection, if there are credentials.
 type Known<'s> = Option<(&'s Principals, Peer)>;
 
+impl ConnectionHandler for Server {
+    const MOST: usize = MOST_CONNECTIONS;
+
+    fn connected(&self) -> &AtomicUsize {
+        &self.connections
+    }
+
+    fn attend(&self, stream: TcpStream) {
+        attend(self, stream);
+    }
+
+    fn send_away(&self) {
+        self.tally.refuse(Refusal::TooManyConnections);
+    }
+}
+
 /// Serves a connection until it ends.
-pub(super) fn attend(server: &Server, socket: TcpStream) {
+fn attend(server: &Server, socket: TcpStream) {
     server.tally.add(Count::Connections, 1);
     let refused = match receiver(server, socket) {
         Ok(Some(mut receiver)) => serve(server, &mut receiver).err().map(|refusal| (receiver, refusal)),

@@ -4,9 +4,9 @@
 //! `coherence` decides when it may happen, `objects` which inode it means. Everything is done with descriptors and
 //! single names.
 
-use super::No;
 use super::coherence::Coherence;
 use super::counters::{Count, ServerCounters};
+use super::error::No;
 use super::guard::Guard;
 use super::objects::{Object, Objects, ROOT, attributes, by_name, open_name, permissions};
 use crate::frame::{

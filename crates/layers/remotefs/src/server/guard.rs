@@ -8,9 +8,9 @@
 //! own. The permission bits shown are the session's rights, as its owner's bits; so its kernel refuses most of what
 //! would be refused here.
 
-use super::No;
 use super::coherence::Coherence;
 use super::counters::{Count, ServerCounters};
+use super::error::No;
 use super::objects::{Object, Objects, Path, ROOT};
 use super::principals::{Principal, Principals};
 use crate::frame::{Attributes, ClientRequest, FileName, FileType, New, TimeUpdate, Way};

@@ -6,9 +6,9 @@
 //! the old state. Our own changes for sessions are skipped. If the kernel cannot report changes (not root, an old
 //! kernel, a file system without handles) they are seen when leases end, within a term, and the status says so.
 
-use super::Server;
 use super::export::{ATTRIBUTES, CONTENTS, NAMES};
 use super::objects::Object;
+use super::state::Server;
 use crate::lease::Key;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_sys::changes::{ChangeReport, Changes, Handle, InodeChange};

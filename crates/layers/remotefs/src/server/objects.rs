@@ -10,7 +10,7 @@
 //! Clients report what they forget, as their kernels do; an object that nobody knows has no number any more. A
 //! removed file that a client still knows keeps its descriptor, and thereby its bytes.
 
-use super::No;
+use super::error::No;
 use crate::frame::{Attributes, FileName, FileTime, FileType};
 use crate::lease::{ObjectNumber, SessionNumber};
 use crate::refusal::Refusal;

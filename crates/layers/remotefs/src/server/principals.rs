@@ -5,12 +5,14 @@
 //! ([`watch`]) keeps these up to date, and ends sessions whose grant has ended, by the date or by the monotonic
 //! clock.
 
-mod watch;
+mod files;
+pub(super) mod watch;
 mod written;
 
 use super::audit::AuditLog;
 use super::coherence::Coherence;
-use super::{Credentials, ServeError, Server};
+use super::error::ServeError;
+use super::options::Credentials;
 use crate::frame::ServerReply;
 use crate::lease::{ObjectNumber, SessionNumber};
 use crate::refusal::Refusal;
@@ -26,19 +28,17 @@ use bakeoff_layers_credentials::grant::{ByteLimit, RightsCache, SessionGrant};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey};
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
-use bakeoff_layers_credentials::tls::Holder;
+use bakeoff_layers_credentials::notice::Notice;
+use bakeoff_layers_credentials::tls::{self, Holder};
 use bakeoff_layers_credentials::{CredentialRefusal as NotLetIn, Revoked, verify, verify_node};
+use files::{read_acl, read_revoked};
 use rustls::ServerConfig;
-use signal_hook::consts::SIGHUP;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write;
 use std::path::PathBuf;
-use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, RwLock, Weak};
-use std::thread;
+use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
-use watch::{read_acl, read_revoked};
 use written::Written;
 
 /// Limit on connections of one principal, by its key: a mount has one for callbacks and fifteen for questions.
@@ -117,11 +117,8 @@ pub(super) struct Principals {
 }
 
 impl Principals {
-    /// For a server that starts, with the thread that maintains them, which begins once it is given the server.
-    pub(super) fn start(
-        credentials: Credentials,
-        server: Receiver<Weak<Server>>,
-    ) -> Result<Arc<Self>, ServeError> {
+    /// For a server that starts, with the notices that are to be heard.
+    fn open(credentials: Credentials) -> Result<(Arc<Self>, Receiver<Notice>), ServeError> {
         let Credentials { name, holder, bundles, acl: acl_file, notices, audit, keep, revoked: revoked_file } =
             credentials;
         let (acl, text) = read_acl(&acl_file)?;
@@ -158,16 +155,18 @@ impl Principals {
         if principals.config().is_none() {
             return Err(ServeError::NoLeaf(principals.name.to_string()));
         }
-        let hup = Arc::new(AtomicBool::new(false));
-        signal_hook::flag::register(SIGHUP, hup.clone())?;
-        let its = principals.clone();
-        let watching = move || {
-            if let Ok(server) = server.recv() {
-                its.watch(&server, &notices, &hup);
-            }
-        };
-        thread::Builder::new().name("principals".to_owned()).spawn(watching)?;
-        Ok(principals)
+        Ok((principals, notices))
+    }
+
+    /// Takes the present leaf, if it is another one.
+    fn read_own_leaf(&self) {
+        let Some(holder) = (self.holder)() else { return };
+        if read(&self.own).as_ref().is_some_and(|own| own.leaf == holder.leaf) {
+            return;
+        }
+        if let Ok(config) = tls::server(&holder) {
+            *write(&self.own) = Some(Own { leaf: holder.leaf, config: Arc::new(config) });
+        }
     }
 
     /// TLS configuration with the present leaf, if there is one.

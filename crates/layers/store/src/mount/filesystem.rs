@@ -5,7 +5,6 @@
 //! second one on the kernel does them by itself and keeps pages across them. So a file that was read once costs the
 //! daemon nothing any more.
 
-use super::BACKGROUND;
 use super::counters::{Count, MountCounters};
 use crate::refusal::ReadRefusal;
 use crate::tree::{Node, NodeId, NodeKind};
@@ -24,6 +23,8 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+/// Limit on background requests of the kernel, which no process waits for.
+const BACKGROUND: u16 = 64;
 /// Time for which the kernel may keep an answer: nothing changes, and a lock invalidates.
 const FOREVER: Duration = Duration::from_secs(365 * 86_400);
 /// The same for a missing name, as a lock invalidates only existing names. A server is asked for such names again and

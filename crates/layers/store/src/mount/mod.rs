@@ -15,8 +15,8 @@ pub use counters::{Count, MountCounters};
 
 use crate::vault::Vault;
 use bakeoff_layers_base::daemon::keeper::Keeper;
-use bakeoff_layers_base::daemon::mount::{MountEvent, wait, watch_signals};
-use bakeoff_layers_base::daemon::point::{self, Mounted};
+use bakeoff_layers_base::daemon::mount::{MountEvent, Mounted, wait, watch_signals};
+use bakeoff_layers_base::daemon::point;
 use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
 use bakeoff_layers_base::release::SealedFile;
@@ -35,8 +35,6 @@ use std::sync::mpsc::{Sender, channel};
 /// Read-ahead of the kernel in a file. It reads in requests of at most [`REQUEST_BYTES`](filesystem::REQUEST_BYTES),
 /// which several threads serve at once.
 const READ_AHEAD_KIB: u32 = 1024;
-/// Limit on background requests of the kernel, which no process waits for.
-const BACKGROUND: u16 = 64;
 /// Serving threads a core: most of a cold read is waiting for the disk.
 const THREADS_PER_CORE: usize = 2;
 

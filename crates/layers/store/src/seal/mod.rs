@@ -5,9 +5,12 @@
 //! or does not exist. Memory is the list of files and a few buffers a thread. A change of the tree meanwhile is
 //! noticed and named; nothing is left behind then.
 
+mod error;
 mod output;
 mod scan;
 mod stream;
+
+pub use error::SealError;
 
 use crate::cipher::{Cipher, key_id};
 use crate::layout::{BlockSize, Extent, FileHeader, SEALED_BYTES, TAG_BYTES, VAULT_ID_BYTES};
@@ -18,9 +21,7 @@ use bakeoff_layers_base::release::StoreKey;
 use bakeoff_layers_base::threads;
 use output::Output;
 use scan::Scan;
-use std::io;
-use std::path::{Path, PathBuf};
-use thiserror::Error;
+use std::path::Path;
 
 /// The file is rounded up to this, so that its length tells little of the tree's.
 const ROUND_BYTES: u64 = 1 << 20;
@@ -45,55 +46,6 @@ pub struct Sealed {
     pub data_bytes: u64,
     /// Bytes of the vault.
     pub vault_bytes: u64,
-}
-
-/// Reason for not sealing a tree. No vault is left then.
-#[derive(Debug, Error)]
-pub enum SealError {
-    /// A part of the tree could not be read.
-    #[error("cannot read {}: {error}", path.display())]
-    Read {
-        /// Path of the file or directory.
-        path: PathBuf,
-        /// The I/O error.
-        error: io::Error,
-    },
-    /// The vault could not be written.
-    #[error("cannot write {}: {error}", path.display())]
-    Write {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        error: io::Error,
-    },
-    /// The given path is no directory.
-    #[error("{} is not a directory; a store is sealed from a directory", .0.display())]
-    NotADirectory(PathBuf),
-    /// A device, socket or pipe.
-    #[error("{} is a {what}, which a vault cannot hold; remove it or seal another directory", path.display())]
-    Special {
-        /// Path of the file.
-        path: PathBuf,
-        /// The kind of file.
-        what: &'static str,
-    },
-    /// The tree changed while it was read.
-    #[error("{} {how} while it was being sealed; stop what writes there and seal again", path.display())]
-    Changed {
-        /// Path of the file or directory.
-        path: PathBuf,
-        /// `changed`, `appeared` or `vanished`.
-        how: &'static str,
-    },
-    /// The vault would be part of itself.
-    #[error("the vault {} would lie in the directory that is sealed; choose another place", .0.display())]
-    Inside(PathBuf),
-    /// More files than the format counts.
-    #[error("more than four thousand million files; seal parts of the tree")]
-    TooMany,
-    /// The cipher library failed.
-    #[error("the cipher library failed; is the processor's random source there?")]
-    Cipher,
 }
 
 /// Seals the tree below `directory` into the file `out`, which is replaced if it exists.

@@ -3,7 +3,7 @@
 //! Measured side, cold. Owns its temporary name until it is complete, and its removal otherwise. The header is
 //! written last, and is on disk before the rename.
 
-use super::SealError;
+use super::error::SealError;
 use crate::layout::HEADER_BYTES;
 use nix::fcntl::{FallocateFlags, fallocate};
 use nix::libc::O_DIRECT;

@@ -3,7 +3,7 @@
 //! Measured side, cold. Walks level by level, the directories of a level in parallel. So the nodes come out breadth
 //! first, with children together and sorted, as the format requires.
 
-use super::SealError;
+use super::error::SealError;
 use crate::layout::BlockSize;
 use crate::tree::{Found, NodeKind};
 use bakeoff_layers_base::threads;

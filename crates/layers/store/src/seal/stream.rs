@@ -4,9 +4,9 @@
 //! blocks; threads take runs in turn and share nothing but a counter. Each reads the pieces of files
 //! that fall into its run, encrypts block by block, and writes the run at its place.
 
+use super::error::SealError;
 use super::output::Output;
-use super::scan::{FileAt, Mark, Scan};
-use super::{SealError, scan};
+use super::scan::{self, FileAt, Mark, Scan};
 use crate::aligned::Aligned;
 use crate::cipher::Cipher;
 use crate::layout::FileHeader;

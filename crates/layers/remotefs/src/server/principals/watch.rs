@@ -4,19 +4,18 @@
 //! before the kernel confines the process to the export, as its files lie elsewhere.
 
 use super::super::coherence::Coherence;
-use super::super::{ServeError, Server};
-use super::{NotLetIn, Own, Principal, Principals};
+use super::super::error::ServeError;
+use super::super::options::Credentials;
+use super::files::read_acl;
+use super::{NotLetIn, Principal, Principals};
 use crate::frame::ServerReply;
 use crate::lease::SessionNumber;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::locks::{lock, read, write};
-use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
-use bakeoff_layers_credentials::acl::Acl;
+use bakeoff_layers_base::plain::{FileAudience, FileLocation};
 use bakeoff_layers_credentials::notice::{News, Notice};
-use bakeoff_layers_credentials::tls;
-use bakeoff_layers_credentials::{Item, MOST_SKEW_S, Revoked};
-use std::io;
-use std::path::Path;
+use bakeoff_layers_credentials::{Item, MOST_SKEW_S};
+use signal_hook::consts::SIGHUP;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, Weak};
@@ -27,18 +26,35 @@ use std::time::{Duration, Instant};
 const LOOK: Duration = Duration::from_millis(100);
 /// Interval of reading the server's own leaf: it lives for minutes.
 const OWN_LEAF: Duration = Duration::from_secs(1);
-/// Longest access list, and longest list of revocations.
-const MOST_BYTES: u64 = 16 << 20;
+
+/// The principals of a server that starts, with the thread that maintains them, which begins once it is given the
+/// server's leases.
+pub(in super::super) fn start(
+    credentials: Credentials,
+    coherence: Receiver<Weak<Coherence>>,
+) -> Result<Arc<Principals>, ServeError> {
+    let (principals, notices) = Principals::open(credentials)?;
+    let hup = Arc::new(AtomicBool::new(false));
+    signal_hook::flag::register(SIGHUP, hup.clone())?;
+    let its = principals.clone();
+    let watching = move || {
+        if let Ok(coherence) = coherence.recv() {
+            its.watch(&coherence, &notices, &hup);
+        }
+    };
+    thread::Builder::new().name("principals".to_owned()).spawn(watching)?;
+    Ok(principals)
+}
 
 impl Principals {
-    /// Main loop of the thread, until the server is gone.
-    pub(super) fn watch(&self, server: &Weak<Server>, notices: &Receiver<Notice>, hup: &AtomicBool) {
+    /// Main loop of the thread, until the server is gone, and with it its leases.
+    fn watch(&self, coherence: &Weak<Coherence>, notices: &Receiver<Notice>, hup: &AtomicBool) {
         let mut own = Instant::now();
         loop {
             let heard = notices.recv_timeout(LOOK);
-            let Some(server) = server.upgrade() else { return };
+            let Some(coherence) = coherence.upgrade() else { return };
             match heard {
-                Ok(notice) => self.hear(notice, &server.coherence),
+                Ok(notice) => self.hear(notice, &coherence),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK),
             }
@@ -47,15 +63,15 @@ impl Principals {
                 own = Instant::now();
             }
             if hup.swap(false, Ordering::Relaxed) {
-                self.read_rules(&server.coherence);
+                self.read_rules(&coherence);
             }
             if self.audit.is_some() && read(&self.rules).force.is_none() {
                 self.in_force(&read(&self.revoked), None);
             }
             self.written.save();
-            self.forget_the_ended(&server.coherence);
+            self.forget_the_ended(&coherence);
             let over = NotLetIn::Expired("what this session stands on".to_owned());
-            self.end(&server.coherence, &over, Principal::is_over);
+            self.end(&coherence, &over, Principal::is_over);
         }
     }
 
@@ -122,16 +138,6 @@ impl Principals {
         }
     }
 
-    pub(super) fn read_own_leaf(&self) {
-        let Some(holder) = (self.holder)() else { return };
-        if read(&self.own).as_ref().is_some_and(|own| own.leaf == holder.leaf) {
-            return;
-        }
-        if let Ok(config) = tls::server(&holder) {
-            *write(&self.own) = Some(Own { leaf: holder.leaf, config: Arc::new(config) });
-        }
-    }
-
     /// Reads the access list; with faults the previous one stays.
     fn read_rules(&self, coherence: &Coherence) {
         match read_acl(&self.acl_file) {
@@ -148,28 +154,5 @@ impl Principals {
         let Some(file) = &self.revoked_file else { return };
         let text = read(&self.revoked).text();
         let _ = FileLocation::of(file).and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
-    }
-}
-
-pub(super) fn read_acl(file: &Path) -> Result<(Arc<Acl>, Arc<str>), ServeError> {
-    let failed = |error: String| ServeError::Acl { path: file.to_owned(), error };
-    let text = plain::read(file, MOST_BYTES).map_err(|error| failed(error.to_string()))?;
-    let text = String::from_utf8(text).map_err(|_| failed("it is no text in UTF-8".to_owned()))?;
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let acl = Acl::of_text(&text, &name).map_err(|error| failed(error.to_string()))?;
-    Ok((Arc::new(acl), text.into()))
-}
-
-/// Revocations before this start. An unreadable line is an error, as somebody could be let in wrongly.
-pub(super) fn read_revoked(file: Option<&Path>) -> Result<Revoked, ServeError> {
-    let Some(file) = file else { return Ok(Revoked::default()) };
-    let failed = |error: io::Error| ServeError::Revoked { path: file.to_owned(), error };
-    match plain::read(file, MOST_BYTES) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Revoked::default()),
-        Err(error) => Err(failed(error)),
-        Ok(bytes) => {
-            let text = str::from_utf8(&bytes).ok();
-            text.and_then(Revoked::of_text).ok_or_else(|| failed(io::ErrorKind::InvalidData.into()))
-        }
     }
 }
