@@ -6,9 +6,9 @@ help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1\t/p' Makefile | expand -t 20
 
 run: ## build, then the quickstart: what TLS costs the built-in origin (half a minute)
-	@test -x target/release/bakeoff || echo "The first build takes some 10 minutes on two cores, once, and longer beside other work."
-	cargo build --release -p bakeoff-cli -p bakeoff-layers
-	target/release/bakeoff run quickstart
+	@test -x target/quick/bakeoff || echo "The first build takes some 5 minutes on two cores, once, and longer beside other work."
+	cargo build --profile quick -p bakeoff-cli
+	target/quick/bakeoff run quickstart
 
 test: ## everything CI runs: formatting, lints, all tests
 	tests/prepare
