@@ -4,6 +4,9 @@ use crate::figures;
 use crate::reading::Reading;
 use bakeoff_results::ArmResult;
 
+/// Statuses with their shares, the most frequent first.
+type Shares = Vec<(u16, f64)>;
+
 /// Shares that differ by no more than this are told as one.
 const ALIKE: f64 = 0.01;
 /// Statuses of an arm that are told; the others as a number.
@@ -11,7 +14,7 @@ const SHOWN: usize = 4;
 
 /// `Statuses: a, a' 200; b 200 97 %, 404 3 %.` `None` where no arm has any.
 pub(super) fn statuses(reading: &Reading<'_>) -> Option<String> {
-    let mut groups: Vec<(Vec<&str>, Vec<(u16, f64)>)> = Vec::new();
+    let mut groups: Vec<(Vec<&str>, Shares)> = Vec::new();
     for arm in reading.arms() {
         let own = reading.arm(arm).map(shares).unwrap_or_default();
         match groups.iter_mut().find(|(_, first)| are_alike(first, &own)) {
@@ -32,7 +35,7 @@ pub(super) fn statuses(reading: &Reading<'_>) -> Option<String> {
 }
 
 /// Statuses of an arm with their shares, the most frequent first.
-fn shares(arm: &ArmResult) -> Vec<(u16, f64)> {
+fn shares(arm: &ArmResult) -> Shares {
     let all: u64 = arm.statuses.values().sum();
     let counts = arm.statuses.iter().filter(|(_, count)| **count > 0);
     let mut shares: Vec<_> = counts.map(|(status, count)| (*status, *count as f64 / all as f64)).collect();
