@@ -66,12 +66,22 @@ fn the_json_object_has_every_key_and_its_figures_fit_together() {
 fn without_json_a_table_is_printed() {
     let yard = Yard::new();
     let origin = Origin::start(&yard, &[]);
-    let said = yard.start(yard.bakeoff(&["load", &origin.url, "-n", "50"])).wait().exits(0);
+    let load = ["load", &origin.url, "-n", "50", "--expect", "404"];
+    let said = yard.start(yard.bakeoff(&load)).wait().exits(0);
     assert!(
         said.stdout.contains("50 good replies") && said.stdout.contains("status 404: 50"),
         "{}",
         said.stdout
     );
+}
+
+#[test]
+fn replies_of_400_and_above_are_failures_unless_they_are_expected() {
+    let yard = Yard::new();
+    let origin = Origin::start(&yard, &[]);
+    let said = yard.start(yard.bakeoff(&["load", &origin.url, "-n", "50"])).wait();
+    assert!(said.stdout.contains("client-error: 50"), "{}", said.stdout);
+    assert!(!said.stdout.contains("50 good"), "{}", said.stdout);
 }
 
 #[test]

@@ -36,7 +36,7 @@ fn before_one_queue() -> Yard {
     let populations = "[population.few]\nrobots = 6\n[population.many]\nrobots = 18\n\
                        [population.chance]\nclock = \"poisson\"\nrate = \"40/s\"\n";
     let arms = "[arm.plain]\nserver = \"nginx\"\nconfig = \"200.conf\"\n\n[arm.faster]\nserver = \"nginx\"\nconfig = \"400.conf\"\n";
-    let yard = yard("kind = \"get\"\nurls = [\"/\"]", populations, arms);
+    let yard = yard("kind = \"get\"\nurls = [\"/\"]\nexpect = 404", populations, arms);
     for rate in [200, 400] {
         yard.write(&format!("{rate}.conf"), queue(rate));
     }
@@ -194,7 +194,7 @@ fn limited(greedy: &str) -> Value {
     );
     let arms =
         "[arm.plain]\nserver = \"nginx\"\n\n[arm.limited]\nserver = \"nginx\"\nconfig = \"limited.conf\"\n";
-    let yard = yard("kind = \"get\"\nurls = [\"/\"]", &populations, arms);
+    let yard = yard("kind = \"get\"\nurls = [\"/\"]\nexpect = 404", &populations, arms);
     yard.write("limited.conf", LIMITED);
     yard.run(&["run", "plan.toml", "--out", "out"]);
     yard.results("out")

@@ -41,7 +41,7 @@ const STUDIED: &str = r#"
 [experiment]
 seed = 7
 baseline = "apache.files.unchecked.http"
-budget = "60s"
+budget = "4min"
 max_rounds = 3
 slice_requests = 200
 study = "enforcer"

@@ -12,7 +12,7 @@ fn connections_over_a_link_come_from_addresses_of_the_plan() {
     if !is_root(test) || !has("tc", test) || !has("nginx", test) {
         return;
     }
-    let workload = "kind = \"get\"\nurls = [\"/\"]\nrobots = 4\nkeep_alive = false\n\
+    let workload = "kind = \"get\"\nurls = [\"/\"]\nexpect = 404\nrobots = 4\nkeep_alive = false\n\
                     from = [\"198.19.7.0/24\", \"198.19.8.1\"]";
     let arms = "[arm.plain]\nserver = \"nginx\"\nconfig = \"only.conf\"\n\n[arm.other]\nserver = \"nginx\"\n\
                 config = \"only.conf\"\nprepare = [\"true\"]\n";

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// A connection for each request, so that each is a handshake.
-const EACH: &str = "kind = \"get\"\nurls = [\"/f\"]\nrobots = 4\nkeep_alive = false";
+const EACH: &str = "kind = \"get\"\nurls = [\"/f\"]\nexpect = 404\nrobots = 4\nkeep_alive = false";
 
 /// Runs the plan, and gives the results and the lines of slices.jsonl.
 fn run(yard: &Yard, text: &str, exit: i32) -> (Value, Vec<Value>) {
@@ -125,7 +125,7 @@ fn speaks_http2(server: &str, log: &str) {
     let arms = arm("plain", "")
         + &arm("h2c", http2)
         + &arm("h2", &format!("{http2}\ntls = true\ntls_client = {{ group = \"X25519\" }}"));
-    let workload = "kind = \"get\"\nurls = [\"/f\"]\nrobots = 8";
+    let workload = "kind = \"get\"\nurls = [\"/f\"]\nexpect = 404\nrobots = 8";
     let (results, slices) = run(&yard, &plan("", workload, &arms), 0);
     all_answered(&results);
     for name in ["h2c", "h2"] {
@@ -188,7 +188,7 @@ fn the_origin_speaks_http2_from_many_addresses() {
 fn more_connections_than_ports_are_refused_beforehand() {
     let yard = Yard::new();
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.tls]\nserver = \"origin\"\ntls = true";
-    let workload = "kind = \"get\"\nurls = [\"/f\"]\nrobots = 70000\nhttp2 = true";
+    let workload = "kind = \"get\"\nurls = [\"/f\"]\nexpect = 404\nrobots = 70000\nhttp2 = true";
     yard.write("plan.toml", plan("", workload, arms));
     let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(3);
     assert!(said.stderr.contains("local ports"), "{}", said.stderr);

@@ -178,6 +178,18 @@ fn no_head_opens_with_a_relative_clause() {
     }
 }
 
+/// Counted by the command that shows them, so that there is one counter.
+#[test]
+fn files_of_a_crate_draw_no_circle() {
+    let counted = std::process::Command::new(root().join("benches/house"))
+        .arg("--circles")
+        .current_dir(root())
+        .output()
+        .expect("benches/house runs");
+    let said = String::from_utf8_lossy(&counted.stdout);
+    assert!(counted.status.success() && said.contains("import circles: 0,"), "{said}");
+}
+
 #[test]
 fn few_public_names_mean_two_things() {
     let sources =

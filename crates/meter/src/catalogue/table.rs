@@ -154,7 +154,7 @@ pub const CATALOGUE: &[Meter] = &[
         Aggregation::Counter,
         Side::Client,
         "bytes of good replies, heads included, divided by their number",
-        |c| (c.replies > 0).then(|| c.bytes as f64 / c.replies as f64),
+        |c| (c.replies > 0 && c.bytes > 0).then(|| c.bytes as f64 / c.replies as f64),
     ),
     quantile(
         RESPONSE_P50,
