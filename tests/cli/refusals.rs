@@ -8,7 +8,8 @@ const NGINX: &str = "events {}\nhttp {\n  access_log off;\n  limit_req_zone $bin
     try_files $uri $uri/index.html =404;\n    }\n  }\n}\n";
 
 fn text(refused: &str) -> String {
-    let workload = format!("kind = \"get\"\nrobots = 4\nthink = \"10ms\"\nurls = [\"/\"]\nexpect = 404\n{refused}");
+    let workload =
+        format!("kind = \"get\"\nrobots = 4\nthink = \"10ms\"\nurls = [\"/\"]\nexpect = 404\n{refused}");
     let arms =
         "[arm.plain]\nserver = \"nginx\"\n\n[arm.limited]\nserver = \"nginx\"\nconfig = \"limited.conf\"\n";
     plan("", &workload, arms)
