@@ -2,6 +2,7 @@
 
 use bakeoff_loadgen::{LocalAddresses, Protocol, Reuse, Share, TlsOptions, Trust, Versions};
 use bakeoff_units::Nanos;
+use bakeoff_workload::replay::without_port;
 
 /// The load generator's side of an arm.
 #[derive(Clone, Debug, PartialEq)]
@@ -48,8 +49,7 @@ impl ClientPlan {
     /// The name that a TLS handshake asks for, if it is not the server's address.
     pub fn name_in_tls(&self) -> Option<&str> {
         let host = self.host.as_deref()?;
-        let is_port = |port: &str| port.bytes().all(|byte| byte.is_ascii_digit());
-        Some(host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name))
+        Some(&host[..without_port(host.as_bytes()).len()])
     }
 
     /// Requests in flight on a connection, with HTTP/2.

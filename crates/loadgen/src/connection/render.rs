@@ -12,6 +12,8 @@ use bakeoff_wire::h2::{CannotOpen, ClientConnection, StreamId};
 const OF_CONNECTIONS: [&[u8]; 6] =
     [b"connection", b"host", b"keep-alive", b"proxy-connection", b"transfer-encoding", b"upgrade"];
 
+/// Between the target and the header lines.
+const VERSION: &str = " HTTP/1.1\r\n";
 /// A request's own `Host` line stands first among its header lines, and begins so.
 const HOST: &str = "Host: ";
 
@@ -19,11 +21,12 @@ const HOST: &str = "Host: ";
 pub(crate) struct Renderer {
     /// The CONNECT request to a proxy.
     connect: Vec<u8>,
-    /// The `Host` line.
-    host: Vec<u8>,
-    /// Whether it stands in place of those that requests bring.
+    /// From behind the target on, the `Host` line first.
+    after_target: Vec<u8>,
+    /// Where the lines behind `Host` begin in it.
+    after_host: usize,
+    /// Whether that line stands in place of those that requests bring.
     host_is_fixed: bool,
-    after_host: Vec<u8>,
     /// The end of a head whose request has no body of its own, and the body that all then have.
     end: Vec<u8>,
     scheme: &'static [u8],
@@ -34,9 +37,11 @@ pub(crate) struct Renderer {
 
 impl Renderer {
     pub(crate) fn new(target: &Target) -> Self {
-        let mut after_host = target.headers.clone();
+        let mut after_target = format!("{VERSION}{HOST}{}\r\n", target.host).into_bytes();
+        let after_host = after_target.len();
+        after_target.extend_from_slice(&target.headers);
         if target.reuse == Reuse::Never {
-            after_host.extend_from_slice(b"Connection: close\r\n");
+            after_target.extend_from_slice(b"Connection: close\r\n");
         }
         let mut end = Vec::new();
         if !target.body.is_empty() {
@@ -47,9 +52,9 @@ impl Renderer {
         Self {
             end,
             connect: format!("CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", target.address).into_bytes(),
-            host: format!("{HOST}{}\r\n", target.host).into_bytes(),
-            host_is_fixed: target.host_is_fixed,
+            after_target,
             after_host,
+            host_is_fixed: target.host_is_fixed,
             scheme: if target.tls.is_some() { b"https" } else { b"http" },
             authority: target.host.clone().into_bytes(),
             fields: fields(&target.headers),
@@ -65,10 +70,15 @@ impl Renderer {
         out.extend_from_slice(exchange.method.as_str().as_bytes());
         out.push(b' ');
         out.extend_from_slice(exchange.words.target());
-        out.extend_from_slice(b" HTTP/1.1\r\n");
-        let (host, own) = split_host(exchange.words.headers());
-        out.extend_from_slice(host.filter(|_| !self.host_is_fixed).unwrap_or(&self.host));
-        out.extend_from_slice(&self.after_host);
+        let (host, own) = self.own_lines(exchange);
+        match host {
+            None => out.extend_from_slice(&self.after_target),
+            Some(host) => {
+                out.extend_from_slice(VERSION.as_bytes());
+                out.extend_from_slice(host);
+                out.extend_from_slice(&self.after_target[self.after_host..]);
+            }
+        }
         out.extend_from_slice(own);
         match exchange.sends() {
             None => out.extend_from_slice(&self.end),
@@ -82,12 +92,18 @@ impl Renderer {
         wire: &mut ClientConnection,
     ) -> Result<StreamId, CannotOpen> {
         // Mostly none, and then nothing is allocated.
-        let (host, own) = split_host(exchange.words.headers());
-        let host = host.filter(|_| !self.host_is_fixed).map(|line| line[HOST.len()..].trim_ascii_end());
+        let (host, own) = self.own_lines(exchange);
+        let host = host.map(|line| line[HOST.len()..].trim_ascii_end());
         let (authority, own) = (host.unwrap_or(&self.authority), fields(own));
         let all = self.fields.iter().chain(&own).map(|(name, value)| (name.as_slice(), value.as_slice()));
         let method = exchange.method.as_str().as_bytes();
         wire.request(method, self.scheme, authority, exchange.words.target(), all)
+    }
+
+    /// A request's own `Host` line, unless that of the target stands in its place, and its other lines.
+    fn own_lines<'e>(&self, exchange: &'e Exchange) -> (Option<&'e [u8]>, &'e [u8]) {
+        let (host, own) = split_host(exchange.words.headers());
+        (host.filter(|_| !self.host_is_fixed), own)
     }
 }
 

@@ -485,7 +485,7 @@ mod tests {
             (Expect::Anything, 404, b"", BodyCheck::Full, "good"),
             (Expect::Good, 302, b"", BodyCheck::Full, "good"),
             (Expect::Good, 404, b"", BodyCheck::Full, "client-error"),
-            (Expect::Good, 503, b"", BodyCheck::Full, "server-error"),
+            (Expect::Good, 502, b"", BodyCheck::Full, "server-error"),
         ] {
             assert_eq!(outcome(expect, status, sent, check), expected, "{expect:?} {status}");
         }

@@ -95,8 +95,8 @@ impl Classifier {
     }
 }
 
-/// A host without the port behind it, which is the logging server's own.
-fn without_port(host: &[u8]) -> &[u8] {
+/// A host without the port behind it.
+pub fn without_port(host: &[u8]) -> &[u8] {
     match host.iter().rposition(|&byte| byte == b':') {
         Some(colon) if host[colon + 1..].iter().all(u8::is_ascii_digit) => &host[..colon],
         _ => host,

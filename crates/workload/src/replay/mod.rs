@@ -21,7 +21,7 @@ mod skip;
 mod target;
 mod timeline;
 
-pub use classify::{Classifier, Replayable, is_host};
+pub use classify::{Classifier, Replayable, is_host, without_port};
 pub use in_order::InOrder;
 pub use index::LogIndex;
 pub use pass::Summary;

@@ -285,12 +285,12 @@ fn target(
     } else {
         None
     };
-    let host = match running.address.port() {
-        _ if asked.is_some() => asked.unwrap_or_default().to_owned(),
+    let own = || match running.address.port() {
         80 if !running.tls => running.server_name.clone(),
         443 if running.tls => running.server_name.clone(),
         port => format!("{}:{port}", running.server_name),
     };
+    let host = asked.map_or_else(own, str::to_owned);
     let headers = client.headers.iter().flat_map(|line| format!("{line}\r\n").into_bytes()).collect();
     Ok(Target {
         tls,
