@@ -3,14 +3,17 @@
 //! Measuring side, cold, pure. A change is told only where its whole interval says that it is large, and larger than
 //! what two equal servers differ by.
 
-use bakeoff_meter::catalogue::{BYTES_PER_REPLY, RESPONSE_P50};
-use bakeoff_results::Comparison;
+use super::exploratory::per_slice;
+use super::row::Of;
+use bakeoff_meter::catalogue::{self, BYTES_PER_REPLY, RESPONSE_P50};
+use bakeoff_results::{ArmResult, Comparison};
 use bakeoff_stats::{AlsoChanged, Interval};
 use bakeoff_units::{Bytes, Nanos, PerSecond};
+use std::collections::BTreeMap;
 
 /// The least change that is told, relative.
 const LEAST: f64 = 0.2;
-/// Below so many rounds an interval of a quantile says too little.
+/// Below so many rounds an interval of times says too little.
 const LEAST_ROUNDS: u32 = 3;
 
 /// A user's figure: its clause in a sentence.
@@ -41,6 +44,26 @@ const TOLD: [Told; 3] = [
         in_words: |bytes| Bytes::new(bytes.round() as u64).to_string(),
     },
 ];
+
+/// An arm's rows of the figures that users notice, but for the one that is judged. The response time is the median of
+/// each round: the interval of a quantile of all rounds needs more of them than a duet has in turn.
+pub(super) fn users_rows(of: &Of<'_>, arm: &str) -> Vec<Comparison> {
+    let meters = TOLD.iter().filter(|told| told.meter != of.setup.primary);
+    let meters = meters.filter_map(|told| catalogue::find(told.meter));
+    let rows = meters.filter_map(|meter| per_slice(&of.valid_for(meter), arm, meter));
+    rows.map(|row| with_figures_of_arms(row, of.arms)).collect()
+}
+
+/// The median of all replies in place of that of the rounds, as tables show it.
+fn with_figures_of_arms(row: Comparison, arms: &BTreeMap<String, ArmResult>) -> Comparison {
+    let shown = |arm: &str| arms.get(arm).map(|arm| arm.response_ns).filter(|times| times.count > 0);
+    match shown(&row.arm).zip(shown(&row.baseline)) {
+        Some((own, base)) if row.meter == RESPONSE_P50 => {
+            Comparison { value: own.p50 as f64, baseline_value: base.p50 as f64, ..row }
+        }
+        _ => row,
+    }
+}
 
 /// What changed much, of an arm's rows. `twin`: rows of the baseline's second process. `explained`: the relative change of
 /// CPU, which times and rates at full speed repeat.

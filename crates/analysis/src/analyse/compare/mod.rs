@@ -26,9 +26,6 @@ pub(super) use words::{change, percent, points, range};
 /// By arm, then by meter.
 pub(super) type Estimates = BTreeMap<String, BTreeMap<String, OwnFigure>>;
 
-/// Exploratory rows by arm.
-type Exploratory = BTreeMap<String, Vec<Comparison>>;
-
 pub(super) fn all(
     setup: &Setup,
     table: &Table,
@@ -38,9 +35,8 @@ pub(super) fn all(
     let of = Of { setup, table, series: table.main(), arms };
     let null = |baseline| null_row(&of, baseline, primary_meter(setup));
     let mut rows: Vec<Comparison> = setup.baselines().map(null).collect();
-    let progress = Progress::of(stopped_by);
+    rows.extend(setup.judged().map(|arm| primary_row(&of, arm, Progress::of(stopped_by))));
     if setup.workload.kind == "command" {
-        rows.extend(setup.judged().map(|arm| primary_row(&of, arm, progress, &Exploratory::new())));
         rows.extend(commands_other(&of));
         return (rows, estimates_of_all(&of, None));
     }
@@ -48,12 +44,8 @@ pub(super) fn all(
     let wanted = |meter: &&Meter| meter.name != setup.primary && (!operations || is_of_operations(meter));
     let meters: Vec<&Meter> = CATALOGUE.iter().filter(|meter| is_compared(meter)).filter(wanted).collect();
     let quantiles = Quantiles::of(setup, table.timed(), &meters);
-    let arms = || setup.judged().chain(setup.seconds());
-    let mut found: Exploratory =
-        arms().map(|arm| (arm.to_owned(), exploratory_rows(&of, &quantiles, &meters, arm))).collect();
-    rows.extend(setup.judged().map(|arm| primary_row(&of, arm, progress, &found)));
-    for arm in arms() {
-        rows.extend(found.remove(arm).unwrap_or_default());
+    for arm in setup.judged().chain(setup.seconds()) {
+        rows.extend(exploratory_rows(&of, &quantiles, &meters, arm));
         let others = table.all().filter(|series| !std::ptr::eq(*series, table.main()));
         rows.extend(others.filter_map(|series| per_slice(&Of { series, ..of }, arm, primary_meter(setup))));
     }

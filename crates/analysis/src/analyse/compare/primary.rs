@@ -4,7 +4,7 @@ use super::super::decide::{
     Contradicted, Decided, Progress, decide, decide_null, differences, level, null_differences,
 };
 use super::super::series::{Series, primary};
-use super::also::also_changed;
+use super::also::{also_changed, users_rows};
 use super::row::{FULL_SPEED, Of, blank, fill_cost, sums, times_invalid};
 use super::words::change;
 use bakeoff_meter::Meter;
@@ -14,7 +14,6 @@ use bakeoff_results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, secon
 use bakeoff_stats::{
     AlsoChanged, Amounts, Contradiction, Cost, Verdict, Wording, floor_in_words, levels, per_second, sentence,
 };
-use std::collections::BTreeMap;
 
 /// Below this the requests of two arms are said to be the same work.
 const SAME_BYTES: f64 = 0.001;
@@ -23,23 +22,20 @@ const SAME_TIMES: f64 = 0.05;
 /// Difference in hit ratio beyond which two caches are not the same.
 const SAME_HITS: f64 = 0.01;
 
-/// `exploratory`: rows of all arms in other figures, which may belong into the sentence.
-pub(super) fn primary_row(
-    of: &Of<'_>,
-    arm: &str,
-    progress: Progress,
-    exploratory: &BTreeMap<String, Vec<Comparison>>,
-) -> Comparison {
+pub(super) fn primary_row(of: &Of<'_>, arm: &str, progress: Progress) -> Comparison {
     let Of { setup, table, series, arms } = *of;
     let meter = primary(setup);
     let why = arms[arm].invalid.clone().or_else(|| times_invalid(of, arm, meter));
     let decided = decide(setup, table, arm, why.as_deref(), progress);
     let of = &Of { series: if decided.contradicted.is_some() { &table.in_turn } else { series }, ..*of };
-    let rows = |arm: &str| exploratory.get(arm).map_or(&[][..], Vec::as_slice);
     let cpu = decided.judgement.cost.as_ref().filter(|_| meter.name == SUBJECT_CPU);
-    let explained = cpu.map(|cost| cost.share.interval);
-    let own: Vec<Comparison> = rows(arm).iter().filter(|row| row.meter != meter.name).cloned().collect();
-    let also = also_changed(&own, rows(&second(setup.baseline_of(arm))), explained);
+    let users = users_rows(of, arm);
+    let also = if setup.workload.kind == "command" || setup.workload.makes_operations() {
+        Vec::new() // no replies
+    } else {
+        let twin = users_rows(of, &second(setup.baseline_of(arm)));
+        also_changed(&users, &twin, cpu.map(|cost| cost.share.interval))
+    };
     let mut row = row_of(of, arm, meter, &decided, &also);
     if series.rounds() == 0 {
         "not resolved: the run ended before the first round was complete".clone_into(&mut row.sentence);
@@ -48,7 +44,7 @@ pub(super) fn primary_row(
     if row.verdict != Verdict::Invalid {
         row.sentence += &after_words(of, &row, &decided);
         row.also = also.iter().map(|also| also.clause.clone()).collect();
-        row.beside = beside(of, arm, meter, &decided, rows(arm));
+        row.beside = beside(of, arm, meter, &decided, &users);
     }
     row
 }
@@ -130,7 +126,7 @@ fn after_words(of: &Of<'_>, row: &Comparison, decided: &Decided) -> String {
 }
 
 /// Cores, noise floor, and a question if nothing at all differs.
-fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided, others: &[Comparison]) -> String {
+fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided, users: &[Comparison]) -> String {
     let Of { setup, series, .. } = *of;
     let baseline = setup.baseline_of(arm);
     let row = blank(of, arm, meter, decided.rounds);
@@ -145,7 +141,7 @@ fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided, others: &[Co
     if let Some(null) = null.cost(series.starts(), level(setup)) {
         said.push(floor_in_words(&null, cost, &wording(of, &row, meter)));
     }
-    said.extend(was_it_on(of, arm, decided, others));
+    said.extend(was_it_on(of, arm, decided, users));
     said.join("; ")
 }
 
@@ -164,7 +160,7 @@ fn cores(setup: &Setup, meter: &Meter, cost: Option<&Cost>) -> Option<CoresAt> {
 
 /// A question whether the layer was on: both arms sent the same bytes and statuses, and cost and times are shown to be the
 /// same. Few rounds that tell nothing ask nothing.
-fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided, others: &[Comparison]) -> Option<String> {
+fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided, users: &[Comparison]) -> Option<String> {
     let Of { setup, arms, .. } = *of;
     // Commands and calls have no bytes that could differ, and what a layer does not touch costs nothing.
     if matches!(setup.workload.kind.as_str(), "calls" | "command") {
@@ -172,7 +168,7 @@ fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided, others: &[Comparison]) -
     }
     let within = |low: f64, high: f64, most: f64| low > -most && high < most;
     let cost = &decided.judgement.cost.as_ref()?.share.interval;
-    let times = others.iter().find(|row| row.meter == RESPONSE_P50)?;
+    let times = users.iter().find(|row| row.meter == RESPONSE_P50)?;
     if !within(cost.low, cost.high, setup.margin) || !within(times.low?, times.high?, SAME_TIMES) {
         return None;
     }
