@@ -156,7 +156,8 @@ fn a_command_that_fails_later_makes_its_arm_invalid() {
     let yard = Yard::new();
     let arms = "[arm.plain]\ncommand = [\"true\"]\n\n[arm.bad]\ncommand = [\"sh\", \"-c\", \"if [ -e was ]; then exit 5; fi; : > was\"]";
     yard.write("plan.toml", plan("", "kind = \"command\"", arms));
-    yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(4);
+    let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]).exits(4);
+    said.says(&["bakeoff: bad is invalid: ", "exit-status"]);
     let results = contract::kept(&yard, "out", &["plain", "bad"], "elapsed");
     assert_eq!(results["arms"]["bad"]["errors"], serde_json::json!({ "exit-status": 3 }));
     let row = contract::row(&results, "bad");

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::fmt::Write as _;
 
 /// A connection for each request, so that each is a handshake.
-const EACH: &str = "kind = \"get\"\nurls = [\"/f\"]\nexpect = 404\nrobots = 4\nkeep_alive = false";
+const EACH: &str = "kind = \"get\"\nurls = [\"/f\"]\nrobots = 4\nkeep_alive = false";
 
 /// Runs the plan, and gives the results and the lines of slices.jsonl.
 fn run(yard: &Yard, text: &str, exit: i32) -> (Value, Vec<Value>) {
@@ -109,7 +109,7 @@ fn a_share_that_is_not_achieved_makes_the_arm_invalid() {
     let refusing = "[arm.half]\nserver = \"nginx\"\ntls = true\ntls_client = { resume = \"50%\" }\n\
                     directives = \"ssl_session_tickets off; ssl_session_cache off;\"\n";
     arms.write_str(refusing).unwrap();
-    let (results, _) = run(&yard, &plan("slice_requests = 60", EACH, &arms), 4);
+    let (results, _) = run(&yard, &plan("slice_requests = 60", &format!("{EACH}\nexpect = 404"), &arms), 4);
     let why = results["arms"]["half"]["invalid"].as_str().unwrap();
     assert!(why.starts_with("0 % of its TLS handshakes") && why.contains("asks for 50 %"), "{why}");
     assert_eq!(results["arms"]["plain"]["invalid"], Value::Null, "nothing was asked of it");

@@ -115,7 +115,7 @@ fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
 #[test]
 fn a_curve_has_a_row_for_each_load_and_a_word_and_its_verdict_stands_on_one() {
     let arms = "[arm.plain]\nserver = \"origin\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"300us\"";
-    let keys = "max_rounds = 3\npaired_rounds = 3\nloads = [\"300/s\", \"5%\", \"100/s\"]\ndecide_at = \"300/s\"\nslice_requests = 30";
+    let keys = "max_rounds = 3\npaired_rounds = 3\nloads = [\"300/s\", \"1%\", \"100/s\"]\ndecide_at = \"300/s\"\nslice_requests = 30";
     let (results, slices) = run(&plan(keys, GET, arms).replace("design = \"pairs\"\n", ""));
     let loads = results["design"]["loads"].as_array().unwrap();
     let rates: Vec<f64> = loads.iter().map(|load| number(&load["rate_per_s"])).collect();

@@ -157,13 +157,17 @@ fn modes(table: &GuestTable) -> Table {
     Table::new(head, table.rows.iter().map(row))
 }
 
-/// `4 boots of 9`, sample or whole.
+fn boots(count: usize) -> String {
+    if count == 1 { "1 boot".to_owned() } else { format!("{count} boots") }
+}
+
+/// `4 of 9 boots`, sample or whole.
 fn extent(results: &GuestResults) -> String {
-    let boots = match results.ended == results.planned {
-        true => format!("{} boots", results.ended),
-        false => format!("{} of {} boots", results.ended, results.planned),
+    let ended = match results.ended == results.planned {
+        true => boots(results.ended),
+        false => format!("{} of {}", results.ended, boots(results.planned)),
     };
-    results.extent.as_ref().map_or(boots.clone(), |extent| format!("{boots}, {extent}"))
+    results.extent.as_ref().map_or(ended.clone(), |extent| format!("{ended}, {extent}"))
 }
 
 /// What the head of a table says: the statement, and the setting.
@@ -186,13 +190,13 @@ fn verdict(table: &GuestTable) -> String {
     let last: Vec<&Compared> = table.rows.iter().filter_map(|row| row.modes.last()).collect();
     let of = |resolved| last.iter().filter(|row| row.resolved == resolved).count();
     format!(
-        "{} of {} rows need more instructions, {} fewer, {} the same; {} not resolved ({} boots of each mode)",
+        "{} of {} rows need more instructions, {} fewer, {} the same; {} not resolved ({} of each mode)",
         of(Resolved::More),
         last.len(),
         of(Resolved::Fewer),
         of(Resolved::Equal),
         of(Resolved::No),
-        table.boots
+        boots(table.boots)
     )
 }
 

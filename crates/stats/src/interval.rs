@@ -70,6 +70,11 @@ impl Interval {
         (self.high - self.low) / 2.0
     }
 
+    /// The end that is farther from 0, without its sign.
+    pub fn reach(&self) -> f64 {
+        self.low.abs().max(self.high.abs())
+    }
+
     /// Whether it lies strictly inside (-margin, +margin).
     pub fn inside(&self, margin: f64) -> bool {
         -margin < self.low && self.high < margin

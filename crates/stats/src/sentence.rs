@@ -72,7 +72,7 @@ pub fn floor_in_words(null: &Cost, effect: Option<&Cost>, wording: &Wording<'_>)
         amounts.unit(),
         amounts.range(null.amount.interval.low, null.amount.interval.high)
     );
-    let reach = null.amount.interval.low.abs().max(null.amount.interval.high.abs());
+    let reach = null.amount.interval.reach();
     let hides =
         effect.is_some_and(|cost| !cost.amount.interval.contains(0.0) && cost.amount.effect.abs() <= reach);
     if hides { format!("{told}: DOUBTFUL, as they may differ by as much as this") } else { told }

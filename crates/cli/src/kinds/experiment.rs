@@ -215,6 +215,7 @@ fn bundle(stored: StoredExperiment, results: Results) -> ReportInput {
 
 fn print(stored: StoredExperiment, results: Results, parquet: bool) -> Outputs {
     let exit = exit(&results);
+    let lines = if exit == Exit::Invalid { invalid_arms(&results) } else { Vec::new() };
     let bundle = bundle(stored, results);
     let table = match &bundle.results.peak {
         Some(peak) => ("trials.csv", bakeoff_report::trials_csv(peak).into_bytes()),
@@ -231,7 +232,15 @@ fn print(stored: StoredExperiment, results: Results, parquet: bool) -> Outputs {
     #[cfg(not(feature = "parquet"))]
     let _ = parquet; // the flag is not there either
     let text = document.text(terminal::width(), terminal::colour());
-    Outputs { text, exit, lines: Vec::new(), files }
+    Outputs { text, exit, lines, files }
+}
+
+/// A line for each arm whose figures are worth nothing, with its reason: the rest may be in no terminal.
+fn invalid_arms(results: &Results) -> Vec<String> {
+    let reason = |(name, arm): (&String, &bakeoff_results::ArmResult)| {
+        arm.invalid.as_ref().map(|why| format!("bakeoff: {name} is invalid: {why}"))
+    };
+    results.arms.iter().filter_map(reason).collect()
 }
 
 fn exit(results: &Results) -> Exit {

@@ -35,6 +35,21 @@ impl Document {
     }
 }
 
+/// Running text: what stands between two backquotes is code, as it is written; the rest is typeset.
+fn words(text: &str) -> String {
+    let mut pieces = text.split('`');
+    let plain = |text: &str| HtmlEscape(&typeset(text)).to_string();
+    // A backquote without a partner stands for itself.
+    if text.matches('`').count() % 2 == 1 {
+        return plain(text);
+    }
+    let mut html = plain(pieces.next().unwrap_or_default());
+    while let (Some(code), Some(after)) = (pieces.next(), pieces.next()) {
+        html += &format!("<code>{}</code>{}", HtmlEscape(code), plain(after));
+    }
+    html
+}
+
 /// All text is typeset when it is put down, but for what somebody may want to copy, which goes through the filter
 /// `verbatim`. JSON inside a `script` element goes through `embedded`: no character of markup is left.
 fn environment() -> Environment<'static> {
@@ -44,6 +59,7 @@ fn environment() -> Environment<'static> {
         _ => escape_formatter(out, state, value),
     });
     environment.add_filter("verbatim", |text: &str| Value::from_safe_string(HtmlEscape(text).to_string()));
+    environment.add_filter("words", |text: &str| Value::from_safe_string(words(text)));
     environment.add_filter("embedded", |json: &str| {
         let json = json.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026");
         Value::from_safe_string(json)
@@ -59,4 +75,21 @@ fn environment() -> Environment<'static> {
         environment.add_global(name, Value::from_safe_string(text.to_owned()));
     }
     environment
+}
+
+#[cfg(test)]
+mod tests {
+    use super::words;
+
+    #[test]
+    fn code_stands_between_backquotes_and_nothing_of_it_is_markup() {
+        for (text, html) in [
+            ("`more`: a < b", "<code>more</code>: a &lt; b"),
+            ("set `<i>` or `x`", "set <code>&lt;i&gt;</code> or <code>x</code>"),
+            ("one ` alone", "one ` alone"),
+            ("none", "none"),
+        ] {
+            assert_eq!(words(text), html);
+        }
+    }
 }

@@ -48,10 +48,8 @@ fn are_alike(a: &[(u16, f64)], b: &[(u16, f64)]) -> bool {
     let of = |all: &[(u16, f64)], status| {
         all.iter().find(|(other, _)| *other == status).map_or(0.0, |(_, share)| *share)
     };
-    let alike = |(status, share): &(u16, f64)| (of(a, *status) - share).abs() <= ALIKE;
-    a.is_empty() == b.is_empty()
-        && b.iter().all(alike)
-        && a.iter().all(|(status, share)| (of(b, *status) - share).abs() <= ALIKE)
+    let mut statuses = a.iter().chain(b).map(|(status, _)| *status);
+    a.is_empty() == b.is_empty() && statuses.all(|status| (of(a, status) - of(b, status)).abs() <= ALIKE)
 }
 
 /// `200 97 %, 404 3 %`; a status alone without its share.

@@ -88,10 +88,11 @@ fn changed(
     }
     let ends = |row: &Comparison| Some(Interval { low: row.low?, high: row.high? });
     let interval = ends(row)?;
-    let floor = twin.iter().find(|row| row.meter == told.meter).and_then(ends).map_or(0.0, reach);
+    let floor =
+        twin.iter().find(|row| row.meter == told.meter).and_then(ends).map_or(0.0, |floor| floor.reach());
     let repeats = row.load.is_none() && told.meter != BYTES_PER_REPLY;
     // Twice what the cost alone makes of it.
-    let by_cpu = explained.filter(|_| repeats).map_or(0.0, |cost| 2.0 * (1.0 + reach(cost)) - 1.0);
+    let by_cpu = explained.filter(|_| repeats).map_or(0.0, |cost| 2.0 * (1.0 + cost.reach()) - 1.0);
     if distance(interval) <= LEAST.max(floor).max(by_cpu) {
         return None;
     }
@@ -99,11 +100,6 @@ fn changed(
     let worse = (interval.low > 0.0) == told.more_is_worse;
     let clause = format!("{} {now} in place of {before}", told.before);
     (now != before).then_some(AlsoChanged { clause, worse })
-}
-
-/// The far end of an interval, without its sign.
-fn reach(interval: Interval) -> f64 {
-    interval.low.abs().max(interval.high.abs())
 }
 
 /// Distance of an interval from no change; a fall counts as the rise that would undo it, so that half is as much as twice.

@@ -12,7 +12,8 @@ use bakeoff_meter::catalogue::{self, HIT_RATIO, PATH_CPU, RESPONSE_P50, SUBJECT_
 use bakeoff_plan::RoundDesign;
 use bakeoff_results::{ArmResult, Comparison, CoresAt, LevelsResult, Setup, second};
 use bakeoff_stats::{
-    AlsoChanged, Amounts, Contradiction, Cost, Verdict, Wording, floor_in_words, levels, per_second, sentence,
+    AlsoChanged, Amounts, Contradiction, Cost, Interval, Verdict, Wording, floor_in_words, levels,
+    per_second, sentence,
 };
 
 /// Below this the requests of two arms are said to be the same work.
@@ -166,10 +167,10 @@ fn was_it_on(of: &Of<'_>, arm: &str, decided: &Decided, users: &[Comparison]) ->
     if matches!(setup.workload.kind.as_str(), "calls" | "command") {
         return None;
     }
-    let within = |low: f64, high: f64, most: f64| low > -most && high < most;
     let cost = &decided.judgement.cost.as_ref()?.share.interval;
     let times = users.iter().find(|row| row.meter == RESPONSE_P50)?;
-    if !within(cost.low, cost.high, setup.margin) || !within(times.low?, times.high?, SAME_TIMES) {
+    let times = Interval { low: times.low?, high: times.high? };
+    if !cost.inside(setup.margin) || !times.inside(SAME_TIMES) {
         return None;
     }
     let (own, base) = (arms.get(arm)?, arms.get(setup.baseline_of(arm))?);
