@@ -93,6 +93,7 @@ impl RunKind for Experiment {
         }
         let results = analyse::analyse(&stored).map_err(Failure::failed)?;
         let (mut lines, exit) = rules::judge(asked.rules, &results, exit(&results));
+        lines.splice(..0, invalid_arms(&results));
         if has_no_round(&results) {
             lines.push("bakeoff: the budget ended before the first round was complete: nothing is known; give a larger one".to_owned());
         }
@@ -215,7 +216,6 @@ fn bundle(stored: StoredExperiment, results: Results) -> ReportInput {
 
 fn print(stored: StoredExperiment, results: Results, parquet: bool) -> Outputs {
     let exit = exit(&results);
-    let lines = if exit == Exit::Invalid { invalid_arms(&results) } else { Vec::new() };
     let bundle = bundle(stored, results);
     let table = match &bundle.results.peak {
         Some(peak) => ("trials.csv", bakeoff_report::trials_csv(peak).into_bytes()),
@@ -232,7 +232,7 @@ fn print(stored: StoredExperiment, results: Results, parquet: bool) -> Outputs {
     #[cfg(not(feature = "parquet"))]
     let _ = parquet; // the flag is not there either
     let text = document.text(terminal::width(), terminal::colour());
-    Outputs { text, exit, lines, files }
+    Outputs { text, exit, lines: Vec::new(), files }
 }
 
 /// A line for each arm whose figures are worth nothing, with its reason: the rest may be in no terminal.
