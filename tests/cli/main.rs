@@ -5,6 +5,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)] // helpers of tests are tests too
 
+mod adopted;
 mod bake_off_plans;
 mod batching;
 mod caches;

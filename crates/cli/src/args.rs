@@ -373,6 +373,10 @@ pub(crate) struct WorkArgs {
     /// what the log says]
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
+    /// An address behind a running server's configuration that may be asked itself; may be given more than once [default: a
+    /// stand-in answers for all of them]
+    #[arg(long = "allow-upstream", value_name = "HOST:PORT")]
+    pub(crate) allowed_upstreams: Vec<String>,
     /// Header line of every request, `Name: value`; may be given more than once. `Accept-Encoding` is sent without being
     /// asked for: to URLs as browsers do, to servers started here `gzip`, which is unpacked and checked
     #[arg(long = "header", short = 'H', value_name = "LINE")]
@@ -595,6 +599,18 @@ pub(crate) struct OriginArgs {
     /// own by which `bakeoff run` tells hits
     #[arg(long, value_name = "TIME")]
     pub(crate) max_age: Option<Nanos>,
+    /// Play what is behind a user's server: objects also answer to endings of their paths
+    #[arg(long, value_name = "PROTOCOL", hide = true)]
+    pub(crate) stand_in: Option<StandInProtocol>,
+}
+
+/// Protocol of a stand-in.
+#[derive(clap::ValueEnum, Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandInProtocol {
+    /// Over TLS where the origin is.
+    Http,
+    /// An application's.
+    Fastcgi,
 }
 
 #[derive(Args, Debug)]

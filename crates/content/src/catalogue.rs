@@ -27,6 +27,8 @@ pub struct Catalogue {
     objects: BTreeMap<Box<[u8]>, Body>,
     /// Every name an object answers to; an object's own path beats another's directory name.
     names: HashMap<Box<[u8]>, Body>,
+    /// Names count by their endings, too.
+    by_endings: bool,
 }
 
 /// A text that is no catalogue.
@@ -79,7 +81,27 @@ impl Catalogue {
     /// Repeated slashes and `.` segments count for nothing, as in servers.
     #[inline]
     pub fn get(&self, path: &[u8]) -> Option<Body> {
-        self.names.get(&*normal_path(path)).copied()
+        let path = normal_path(path);
+        self.names.get(&*path).copied().or_else(|| self.by_ending(&path))
+    }
+
+    /// The same objects for a server behind another, which takes a beginning off the path or puts one before it: where a
+    /// path is none of theirs, an object answers whose path ends as this one does from some slash on, or the other way
+    /// round. Of several the first by path answers.
+    #[must_use]
+    pub fn with_endings(mut self) -> Self {
+        for (path, body) in &self.objects {
+            for ending in endings(path) {
+                self.names.entry(ending.into()).or_insert(*body);
+            }
+        }
+        self.by_endings = true;
+        self
+    }
+
+    #[cold]
+    fn by_ending(&self, path: &[u8]) -> Option<Body> {
+        endings(path).filter(|_| self.by_endings).find_map(|ending| self.names.get(ending).copied())
     }
 
     /// Whether this very path is an object's own, rather than a directory's name.
@@ -139,6 +161,12 @@ impl Catalogue {
     }
 }
 
+/// What follows the first segment, the second, and so on, each from its slash on.
+fn endings(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let slashes = path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/');
+    slashes.map(|(at, _)| &path[at..]).filter(|ending| ending.len() > 1)
+}
+
 /// `path` with repeated slashes and `.` segments taken out; `..` is left, and names nothing.
 pub fn normal_path(path: &[u8]) -> Cow<'_, [u8]> {
     if !path.windows(2).any(|pair| pair == b"//" || pair == b"/.") {
@@ -192,6 +220,21 @@ fn decode(text: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_behind_another_knows_objects_by_their_endings() {
+        let mut catalogue = Catalogue::default();
+        let body = catalogue.insert(b"/api/users/1", 5);
+        assert_eq!(catalogue.get(b"/users/1"), None);
+        let catalogue = catalogue.with_endings();
+        for path in ["/api/users/1", "/users/1", "/v2/api/users/1", "/x/users/1"] {
+            assert_eq!(catalogue.get(path.as_bytes()), Some(body), "{path}");
+        }
+        for path in ["/", "/users", "/api/users/2", "/users/1/", ""] {
+            assert_eq!(catalogue.get(path.as_bytes()), None, "{path}");
+        }
+        assert_eq!(catalogue.len(), 1);
+    }
 
     #[test]
     fn a_directory_answers_with_its_index_with_and_without_slash() {

@@ -34,6 +34,8 @@ pub struct Arm {
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration.
     pub directives: Option<String>,
+    /// Addresses behind a running server's configuration that may be asked themselves.
+    pub allowed_upstreams: Vec<String>,
     /// Its resource limits.
     pub limits: LimitsPlan,
     /// Command that tells whether the layer is on.
@@ -118,6 +120,7 @@ impl Arm {
             && self.fronts == other.fronts
             && self.wraps == other.wraps
             && self.directives == other.directives
+            && self.allowed_upstreams == other.allowed_upstreams
             && self.urls == other.urls
             && self.client == other.client
             && self.populations == other.populations

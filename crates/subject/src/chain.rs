@@ -11,6 +11,7 @@ use crate::cpu::{CpuMissing, CpuReading};
 use crate::front::{FrontKind, FrontSpec};
 use crate::running::{Running, StopReport};
 use crate::spec::Spec;
+use crate::stand_in;
 use crate::start::start;
 use crate::{LimitsHit, ProgramTime, attached};
 use bakeoff_units::Nanos;
@@ -25,6 +26,8 @@ pub struct Chain {
     /// Attached programs, which have no port, in the order of the plan.
     attached: Vec<Running>,
     server: Running,
+    /// What plays the servers behind an adopted configuration. Its CPU is nobody's.
+    stand_ins: Vec<Running>,
 }
 
 /// Starts the server, then its fronts from the innermost to the outermost; `fronts`: outermost first. Nothing is left
@@ -36,7 +39,10 @@ pub fn start_chain(spec: &Spec, fronts: &[FrontSpec], context: &Context<'_>) -> 
     if spec.speaks_tls() && fronts.iter().any(|front| front.what.has_port()) {
         return Err(SubjectError::FrontAsksPlain { arm: context.arm.clone() });
     }
-    let mut chain = Chain { fronts: Vec::new(), attached: Vec::new(), server: start(spec, context)? };
+    let (stand_ins, addresses) = stand_in::start_for(spec, context)?;
+    let context = &Context { stand_ins: addresses, ..context.clone() };
+    let mut chain =
+        Chain { fronts: Vec::new(), attached: Vec::new(), server: start(spec, context)?, stand_ins };
     for front in fronts {
         if let FrontKind::Attached { argv, ready, file } = &front.what {
             let what = (argv.as_slice(), ready.as_deref(), file.as_ref());
@@ -182,19 +188,21 @@ impl Chain {
     /// # Errors
     /// As [`Running::alive`].
     pub fn alive(&self) -> Result<(), SubjectError> {
-        self.parts().try_for_each(Running::alive)
+        self.parts().chain(&self.stand_ins).try_for_each(Running::alive)
     }
 
     /// Ends all parts, the outermost first; one report for all of them.
     pub fn stop(self) -> StopReport {
-        let Self { fronts, attached, server } = self;
+        let Self { fronts, attached, server, stand_ins } = self;
         let parts = fronts.into_iter().chain(attached).chain([server]).map(Running::stop);
-        parts.fold(StopReport::default(), |sum, part| StopReport {
+        let report = parts.fold(StopReport::default(), |sum, part| StopReport {
             killed: sum.killed + part.killed,
             left: sum.left + part.left,
             user: sum.user + part.user,
             system: sum.system + part.system,
-        })
+        });
+        stand_ins.into_iter().for_each(stand_in::end);
+        report
     }
 }
 

@@ -7,11 +7,12 @@ use crate::limits::Limits;
 use crate::stack::spec::LayerSpec;
 use crate::wrap::spec::WrapSpec;
 use crate::written::Written;
+use bakeoff_adopt::StandIns;
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_units::Nanos;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -65,6 +66,12 @@ pub struct Context<'a> {
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration of a product, with substitutions.
     pub directives: Option<String>,
+    /// Addresses behind a server that may be asked themselves, where its configuration is adopted.
+    pub allowed_upstreams: Vec<String>,
+    /// Stand-ins for the others, as far as they were started.
+    pub stand_ins: StandIns<Option<SocketAddr>>,
+    /// The `Host` of most requests: by it the server of an adopted configuration is found.
+    pub asked_host: Option<String>,
     /// Whether our own configuration of a product enables HTTP/2: over TLS as client and server agree, else with prior
     /// knowledge. The origin always does; other subjects are what they are.
     pub http2: bool,
@@ -113,6 +120,9 @@ impl<'a> Context<'a> {
             values: BTreeMap::new(),
             prepare: Vec::new(),
             directives: None,
+            allowed_upstreams: Vec::new(),
+            stand_ins: StandIns::default(),
+            asked_host: None,
             http2: false,
             max_age: None,
             limits: Limits::default(),

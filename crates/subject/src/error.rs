@@ -61,6 +61,14 @@ pub enum SubjectError {
         /// The error in it.
         source: ConfigError,
     },
+    /// A running server's configuration cannot be adopted.
+    #[error("arm `{arm}`: {source}")]
+    Adopt {
+        /// Name of the arm.
+        arm: String,
+        /// The reason, with its place.
+        source: bakeoff_adopt::AdoptError,
+    },
     /// A file of the user's cannot be read.
     #[error("arm `{arm}`: cannot read {}: {source}", .path.display())]
     Read {

@@ -13,6 +13,7 @@
 
 #![forbid(unsafe_code)]
 
+mod adopted;
 mod again;
 mod attached;
 mod certificate;
@@ -43,6 +44,7 @@ mod run_command;
 mod running;
 mod spec;
 mod stack;
+mod stand_in;
 mod start;
 pub mod supervisor;
 mod url;
@@ -51,6 +53,7 @@ mod words;
 mod wrap;
 mod written;
 
+pub use adopted::language;
 pub use again::{Killed, Starting};
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
 pub use cgroup::LimitsHit;

@@ -6,8 +6,18 @@ use crate::SubjectError;
 use crate::program::{Recipe, StartSite, Subject};
 use crate::spec::Burn;
 
+/// Protocol of a stand-in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum StandIn {
+    Http,
+    Https,
+    FastCgi,
+}
+
 pub(crate) struct Origin {
     pub(crate) tls: bool,
+    /// It plays what is behind a server.
+    pub(crate) stand_in: Option<StandIn>,
     pub(crate) burn: Burn,
 }
 
@@ -41,6 +51,10 @@ impl Subject for Origin {
             if let Some(time) = time {
                 option(name, format!("{}ns", time.get()));
             }
+        }
+        if let Some(stand_in) = self.stand_in {
+            let spoken = if stand_in == StandIn::FastCgi { "fastcgi" } else { "http" };
+            option("--stand-in", spoken.to_owned());
         }
         if self.tls {
             let made = place.demand_certificate()?;

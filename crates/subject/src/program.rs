@@ -117,6 +117,8 @@ pub(crate) struct Recipe {
     pub(crate) version: Option<String>,
     /// The text of its configuration, after substitution.
     pub(crate) config: Option<String>,
+    /// Directory of copies, each under its original's whole path.
+    pub(crate) tree: Option<PathBuf>,
     /// Files it writes messages to, besides standard output and error.
     pub(crate) logs: Vec<PathBuf>,
     /// A path that must answer below 500.

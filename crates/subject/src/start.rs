@@ -5,7 +5,7 @@ use crate::cgroup::{Ceiling, HitMeter};
 use crate::command::Program;
 use crate::context::{Context, environment};
 use crate::cpu::Account;
-use crate::origin::Origin;
+use crate::origin::{Origin, StandIn};
 use crate::port;
 use crate::prepare;
 use crate::private_dir::private_dir;
@@ -13,7 +13,7 @@ use crate::product::{self, Server};
 use crate::program::{Recipe, StartSite, Subject, no_program};
 use crate::ready::Waiting;
 use crate::running::{Again, Running};
-use crate::spec::Spec;
+use crate::spec::{Burn, Spec};
 use crate::stack;
 use crate::supervisor::{LaunchError, Plan, Supervisor};
 use crate::url;
@@ -35,7 +35,9 @@ pub fn start(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError
 
 fn start_here(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectError> {
     match spec {
-        Spec::Origin { tls, burn } => launch("origin", &Origin { tls: *tls, burn: *burn }, context),
+        Spec::Origin { tls, burn } => {
+            launch("origin", &Origin { tls: *tls, stand_in: None, burn: *burn }, context)
+        }
         Spec::Product { product, config, tls } => {
             let server = Server { product: *product, config: config.clone(), tls: *tls };
             launch(product.label(), &server, context)
@@ -47,6 +49,12 @@ fn start_here(spec: &Spec, context: &Context<'_>) -> Result<Running, SubjectErro
         Spec::Proxy(proxy) => launch(proxy.product.label(), proxy, &product::context(proxy, context)),
         Spec::Url { url, pid } => url::attach(url, *pid, context),
     }
+}
+
+/// Starts a stand-in for what is behind a server.
+pub(crate) fn start_stand_in(stand_in: StandIn, context: &Context<'_>) -> Result<Running, SubjectError> {
+    let origin = Origin { tls: stand_in == StandIn::Https, stand_in: Some(stand_in), burn: Burn::default() };
+    context.inside(|| launch("stand-in", &origin, context))
 }
 
 fn launch(kind: &'static str, subject: &dyn Subject, context: &Context<'_>) -> Result<Running, SubjectError> {
@@ -159,6 +167,10 @@ fn in_users_words(
     if let (Some(users), Some(copy)) = (subject.users_config(), recipe.argv.iter().find(is_copy)) {
         let users = context.at_home(users).display().to_string();
         said.lines.iter_mut().for_each(|line| *line = line.replace(copy, &users));
+    }
+    if let Some(tree) = &recipe.tree {
+        let tree = tree.display().to_string();
+        said.lines.iter_mut().for_each(|line| *line = line.replace(&tree, ""));
     }
     let is_denied = said.lines.iter().any(|line| line.contains("Permission denied"));
     if let Some(runner) = runner.filter(|_| is_denied) {

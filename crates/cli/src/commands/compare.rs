@@ -5,7 +5,7 @@ use super::sides::Sides;
 use super::words::quoted;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
-use crate::{Failure, kinds, signals};
+use crate::{Failure, kinds, signals, terminal};
 use bakeoff_plan::Plan;
 use std::path::Path;
 
@@ -41,6 +41,9 @@ fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
         ));
     }
     let arms = sides.arms()?;
+    if args.output.words() {
+        sides.in_words()?.iter().for_each(|line| terminal::note(line));
+    }
     let robots = args.robots;
     let clock = if args.work.log.is_some() { "clock = \"shuffled\"\n" } else { "" };
     let max_age = args.max_age.as_ref().map_or(String::new(), |age| format!("max_age = {}\n", quoted(age)));

@@ -1,5 +1,6 @@
 //! Commands, one file each.
 
+mod adopted;
 pub(crate) mod calls;
 pub(crate) mod compare;
 pub(crate) mod compare_results;

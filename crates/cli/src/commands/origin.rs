@@ -1,6 +1,6 @@
 //! `bakeoff origin`: the built-in origin in the foreground.
 
-use crate::args::OriginArgs;
+use crate::args::{OriginArgs, StandInProtocol};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_caches::plan::{CachePlan, PlanChanges};
@@ -36,6 +36,14 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
         (None, Some((name, plan))) => Some(world_of_plan(name, plan)?),
         (None, None) => None,
     };
+    let catalogue = catalogue(args.catalogue.as_ref())?;
+    let catalogue = if args.stand_in.is_some() { catalogue.with_endings() } else { catalogue };
+    if args.stand_in == Some(StandInProtocol::Fastcgi) {
+        let address = bakeoff_origin::serve_fastcgi((args.address, args.port).into(), catalogue);
+        terminal::say(&format!("listening: fastcgi://{}", address.map_err(Failure::failed)?));
+        signals.forever().next();
+        return Ok(Exit::Verdicts);
+    }
     let has_world = world.is_some();
     if has_world {
         // Thousands of replies may wait at once, each on a connection of its own. Where the limit cannot be
@@ -45,7 +53,7 @@ pub(crate) fn origin(args: &OriginArgs) -> Result<Exit, Failure> {
     let origin = Origin::start(OriginOptions {
         address: (args.address, args.port).into(),
         threads,
-        catalogue: catalogue(args.catalogue.as_ref())?,
+        catalogue,
         tls,
         http2: true,
         world,

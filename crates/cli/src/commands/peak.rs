@@ -4,7 +4,7 @@ use super::sides::Sides;
 use super::words::quoted;
 use crate::args::{PeakArgs, RuleArgs};
 use crate::exit::Exit;
-use crate::{Failure, kinds, signals};
+use crate::{Failure, kinds, signals, terminal};
 use bakeoff_plan::Plan;
 use std::path::Path;
 
@@ -19,6 +19,9 @@ pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
 fn plan_text(args: &PeakArgs) -> Result<String, Failure> {
     let sides = Sides { sides: &args.sides, work: &args.work, urls: &args.urls, fronts: &[] };
     let arms = sides.arms()?;
+    if args.output.words() {
+        sides.in_words()?.iter().for_each(|line| terminal::note(line));
+    }
     let key = |name: &str, value: &Option<String>| {
         value.as_ref().map_or_else(String::new, |value| format!("{name} = {}\n", quoted(value)))
     };

@@ -2,6 +2,7 @@
 //!
 //! From words to the text of a plan; everything is checked as a plan afterwards.
 
+use super::adopted::Adopted;
 use super::names::named;
 use super::words::{config_lines, is_url, list, path_of, quoted, quoted_path, whole_path};
 use super::{fronts, names};
@@ -67,7 +68,7 @@ impl Sides<'_> {
 
     /// `[workload]` without a clock; more keys may follow.
     pub(super) fn workload(&self) -> Result<String, Failure> {
-        let headers = format!("headers = {}\n", list(&self.headers()));
+        let headers = format!("headers = {}\n", list(&self.headers()?));
         if let Some(log) = &self.work.log {
             let log = quoted_path(log);
             let format = self.work.format.as_ref();
@@ -95,9 +96,13 @@ impl Sides<'_> {
     }
 
     /// Lines of every request's head. Replies of servers that we start are checked, and gzip is what can be unpacked here.
-    fn headers(&self) -> Vec<String> {
+    fn headers(&self) -> Result<Vec<String>, Failure> {
         let mut lines = self.work.headers.clone();
         lines.extend(self.work.host.iter().map(|host| format!("Host: {host}")));
+        if let Some(first) = self.sides.first().filter(|_| self.host().is_none()) {
+            let adopted = self.adopted(first)?;
+            lines.extend(adopted.and_then(|adopted| Some(format!("Host: {}", adopted.host()?))));
+        }
         let is_said =
             lines.iter().any(|line| line.to_ascii_lowercase().trim_start().starts_with("accept-encoding:"));
         if !is_said {
@@ -106,7 +111,7 @@ impl Sides<'_> {
             let accepted = if ours { "gzip" } else { BROWSERS_ACCEPT[usize::from(!over_tls)] };
             lines.push(format!("Accept-Encoding: {accepted}"));
         }
-        lines
+        Ok(lines)
     }
 
     /// One server, and what stands before it in each arm.
@@ -167,7 +172,39 @@ impl Sides<'_> {
             let help = suggestion(server, &known);
             return Err(Failure::usage(format!("--server {server}: there is no such server here; {help}")));
         }
-        Ok(format!("server = {}\n{}", quoted(server), config_lines(config)?))
+        let mut lines = format!("server = {}\n{}", quoted(server), config_lines(config)?);
+        if let Some(adopted) = self.adopted(config)? {
+            lines += if adopted.tls() { "tls = true\n" } else { "" };
+            if !self.work.allowed_upstreams.is_empty() {
+                lines += &format!("allow_upstream = {}\n", list(&self.work.allowed_upstreams));
+            }
+        }
+        Ok(lines)
+    }
+
+    /// The configuration of a running server, if it is one.
+    fn adopted(&self, config: &str) -> Result<Option<Adopted>, Failure> {
+        let Some(server) = self.work.server.as_deref().filter(|_| !is_url(config)) else { return Ok(None) };
+        Adopted::read(server, config, self.host().as_deref(), &self.work.allowed_upstreams)
+    }
+
+    /// The host that was typed.
+    fn host(&self) -> Option<String> {
+        let of_line = |line: &String| {
+            let (name, value) = line.split_once(':')?;
+            name.trim().eq_ignore_ascii_case("host").then(|| value.trim().to_owned())
+        };
+        self.work.host.clone().or_else(|| self.work.headers.iter().find_map(of_line))
+    }
+
+    /// What is said of configurations of running servers before anything runs.
+    pub(super) fn in_words(&self) -> Result<Vec<String>, Failure> {
+        let host = self.host();
+        let mut all = Vec::new();
+        for side in self.sides {
+            all.extend(self.adopted(side)?.iter().flat_map(|adopted| adopted.in_words(host.as_deref())));
+        }
+        Ok(all)
     }
 
     fn url_arms(&self) -> Result<String, Failure> {

@@ -6,7 +6,7 @@ use super::super::{Arm, ArmCalls, ArmCommand, ArmKind, Work};
 use super::named::{DOTTED, env, text};
 use super::{Checked, Context, Typed};
 use bakeoff_loadgen::Trust;
-use bakeoff_subject::{Burn, FrontSpec, LayerSpec, Spec, WrapSpec, Written};
+use bakeoff_subject::{Burn, FrontSpec, LayerSpec, Spec, WrapSpec, Written, language};
 
 /// Names that arms may refer to.
 pub(super) struct Known {
@@ -47,6 +47,7 @@ impl Context<'_> {
             what,
             prepare: self.hook(&has.stand.prepare)?,
             directives: self.directives(&cell.section.what)?,
+            allowed_upstreams: self.allowed_upstreams(&cell.section.what)?,
             limits: self.limits(has.stand.limits.as_ref())?,
             proof: has.told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,
             fresh,
@@ -57,15 +58,18 @@ impl Context<'_> {
         })
     }
 
-    /// Whether the arm serves the site: our own set-ups do, others do if they contain `{root}`.
+    /// Whether the arm serves the site: our own set-ups do, others do if they contain `{root}` or are adopted.
     fn serves_site(&self, what: &ArmKind) -> bool {
         match what {
             ArmKind::Server(Spec::Origin { .. } | Spec::Product { config: None, .. }) => true,
             // An unreadable file is reported by the code that starts the server.
-            ArmKind::Server(Spec::Product { config: Some(path), .. }) => match Written::meant(path) {
-                Some(name) => self.text_of(name).is_some_and(|text| text.contains("{root}")),
-                None => std::fs::read_to_string(path).is_ok_and(|text| text.contains("{root}")),
-            },
+            ArmKind::Server(Spec::Product { product, config: Some(path), .. }) => {
+                let serves = |text: &str| text.contains("{root}") || language(*product, text).is_some();
+                match Written::meant(path) {
+                    Some(name) => self.text_of(name).is_some_and(serves),
+                    None => std::fs::read_to_string(path).is_ok_and(|text| serves(&text)),
+                }
+            }
             ArmKind::Server(Spec::Command { argv, .. }) => argv.iter().any(|word| word.contains("{root}")),
             ArmKind::Server(Spec::Proxy(_) | Spec::Url { .. }) => false,
             ArmKind::Command(_) | ArmKind::Files(_) | ArmKind::Calls(_) => false,

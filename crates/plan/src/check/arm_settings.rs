@@ -32,6 +32,18 @@ impl Context<'_> {
         Ok(text(&own.directives))
     }
 
+    /// Addresses that an adopted configuration may ask.
+    pub(super) fn allowed_upstreams(&self, what: &ArmWhat) -> Checked<Vec<String>> {
+        let ArmWhat::Product(_, own) = what else { return Ok(Vec::new()) };
+        let alone = own.allow_upstream.as_ref().filter(|_| own.config.is_none());
+        self.refuse(
+            alone,
+            "`allow_upstream` is for a configuration of yours, and this arm has ours",
+            "give `config`, or take it out",
+        )?;
+        Ok(own.allow_upstream.as_ref().map_or_else(Vec::new, |all| all.as_ref().clone()))
+    }
+
     /// `noun`: what has the configuration.
     pub(super) fn one_configuration(&self, noun: &str, directives: &Typed, config: &Typed) -> Checked<()> {
         let lines = directives.as_ref().filter(|_| config.is_some());

@@ -127,10 +127,14 @@ pub(crate) struct OriginSection {
 /// Any other `server`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct ProductSection {
-    /// A product: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and `{dir}` are filled in.
+    /// A product: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and `{dir}` are filled in. One of nginx
+    /// without any of these is that of a running server: a private copy runs, and nothing of that server is touched.
     pub config: Option<Spanned<String>>,
     /// A product: lines for the server block of our own configuration, with the same substitutions.
     pub directives: Option<Spanned<String>>,
+    /// Your configuration, of a running server: addresses behind it that may be asked themselves, `HOST:PORT` each. A stand-in
+    /// answers for all others.
+    pub allow_upstream: Option<Spanned<Vec<String>>>,
 }
 
 /// A server that is a `command`.

@@ -7,12 +7,15 @@
 
 use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{
-    MIME_TYPES, ProxySpec, Row, Server, connections, cores, descriptors, make_dir, program, users_text,
+    MIME_TYPES, Product, ProxySpec, Row, Server, connections, cores, descriptors, make_dir, program,
+    users_text,
 };
 use crate::SubjectError;
+use crate::adopted::{self, language};
 use crate::config::{quoted, sets};
 use crate::includes;
 use crate::program::{self as programs, Recipe, StartSite};
+use bakeoff_adopt::{Language, TREE};
 use bakeoff_units::Nanos;
 use std::fmt::Write as _;
 use std::path::Path;
@@ -44,6 +47,11 @@ const KEYS_PER_MEGABYTE: u64 = 8_000;
 const BLOCK_BYTES: u64 = 4_096;
 
 fn serve(server: &Server, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
+    if let Some(path) = &server.config
+        && language(Product::Nginx, &place.read(path)?).is_some()
+    {
+        return private_copy(place, path, server.tls);
+    }
     recipe(place, server.config.as_deref(), |build| server_config(server, place, build))
 }
 
@@ -83,6 +91,39 @@ fn recipe(
     }
     let version = build.lines().next().map(|line| line.trim_start_matches("nginx version: ").to_owned());
     Ok(Recipe { argv, version, config: Some(config), logs: vec![log], ..Recipe::default() })
+}
+
+/// The recipe that starts a private copy of a running server's configuration.
+fn private_copy(place: &StartSite<'_>, path: &Path, tls: bool) -> Result<Recipe, SubjectError> {
+    let nginx = program(&ROW, place, &["nginx"])?;
+    let build = programs::ask(&nginx, "-V").unwrap_or_default();
+    for name in ["tmp", "logs"] {
+        let dir = place.dir.join(name); // a command before the start may have made it
+        std::fs::create_dir_all(&dir).map_err(|source| SubjectError::Dir {
+            arm: place.arm(),
+            path: dir,
+            source,
+        })?;
+    }
+    let lines = temporary_paths("", &build, &place.dir, " ");
+    let prefix = Path::new(prefix(&build));
+    let copies = adopted::copies(place, (Language::Nginx, path), tls, (prefix, &lines))?;
+    let log = place.dir.join("error.log");
+    let mut argv: Vec<String> = vec![nginx.display().to_string()];
+    let mut option = |name: &str, value: String| argv.extend([name.to_owned(), value]);
+    option("-p", place.dir.display().to_string());
+    option("-e", log.display().to_string());
+    option("-c", copies.main().display().to_string());
+    option("-g", missing_globals("error_log of -e;", &place.dir));
+    let version = build.lines().next().map(|line| line.trim_start_matches("nginx version: ").to_owned());
+    let (config, tree) = (Some(copies.whole_text()), Some(place.dir.join(TREE)));
+    Ok(Recipe { argv, version, config, tree, logs: vec![log], ..Recipe::default() })
+}
+
+/// Directory in which this build begins relative paths.
+fn prefix(build: &str) -> &str {
+    let behind = build.split_once("--prefix=").map_or("/usr/share/nginx", |(_, behind)| behind);
+    behind.split_whitespace().next().unwrap_or(behind)
 }
 
 fn server_config(server: &Server, place: &StartSite<'_>, build: &str) -> Result<String, SubjectError> {

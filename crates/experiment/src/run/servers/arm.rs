@@ -143,6 +143,8 @@ impl Starter<'_> {
             values: arm.values.clone(),
             prepare: arm.prepare.clone(),
             directives: arm.directives.clone(),
+            allowed_upstreams: arm.allowed_upstreams.clone(),
+            asked_host: arm.client.name_in_tls().map(str::to_owned),
             max_age: self.work.max_age,
             http2: arm.client.protocol != Protocol::Http1,
             limits: limits(&arm.limits),

@@ -1,0 +1,67 @@
+//! Adopted configurations: those of running servers, of which a private copy is started.
+//!
+//! Measuring side, cold path. Decides which configurations are adopted, and sets a copy up in a private directory; what
+//! is changed in it is `bakeoff-adopt`'s.
+
+use crate::SubjectError;
+use crate::certificate::Certificate;
+use crate::product::Product;
+use crate::program::StartSite;
+use bakeoff_adopt::{Copies, Language, Setting, StandIns};
+use std::fs;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// Substitutions of which any one makes a configuration one that was written for bakeoff.
+const OURS: [&str; 6] = ["{host}", "{port}", "{root}", "{cert}", "{key}", "{dir}"];
+
+/// The language of a running server's configuration, which is to be adopted; none: it was written for bakeoff, or nobody
+/// here reads the product's language.
+pub fn language(product: Product, text: &str) -> Option<Language> {
+    let language = match product {
+        Product::Nginx => Language::Nginx,
+        _ => return None,
+    };
+    (!OURS.iter().any(|name| text.contains(name))).then_some(language)
+}
+
+/// Writes the copies for one start. `prefix`: where the program itself begins relative paths; `lines`: directives that the
+/// copy gets besides.
+pub(crate) fn copies(
+    place: &StartSite<'_>,
+    (language, path): (Language, &Path),
+    tls: bool,
+    (prefix, lines): (&Path, &str),
+) -> Result<Copies, SubjectError> {
+    let wrong = |source| SubjectError::Adopt { arm: place.arm(), source };
+    let made = match &place.certificate {
+        Some(made) => made.clone(),
+        None => Certificate::create(&place.dir)?,
+    };
+    let configuration = bakeoff_adopt::read(language, &place.context.at_home(path)).map_err(wrong)?;
+    let entrance = configuration.entrance(Some(tls), place.context.asked_host.as_deref()).map_err(wrong)?;
+    let further: Vec<u16> = place.further_ports.iter().map(|(_, port)| *port).collect();
+    let known = place.context.stand_ins;
+    let unused = SocketAddr::from((place.context.host(), place.port)); // asked by none of its lines
+    let has_site = fs::read_dir(&place.root).is_ok_and(|mut site| site.next().is_some());
+    let setting = Setting {
+        address: place.context.host(),
+        entrance: entrance.port,
+        port: place.port,
+        further: &further,
+        dir: &place.dir,
+        site: has_site.then_some(&*place.root),
+        certificate: (&made.cert, &made.key),
+        stand_ins: StandIns {
+            http: known.http.unwrap_or(unused),
+            https: known.https.unwrap_or(unused),
+            fastcgi: known.fastcgi.unwrap_or(unused),
+        },
+        allowed: &place.context.allowed_upstreams,
+        prefix,
+        lines,
+    };
+    let copies = configuration.adopt(&setting).map_err(wrong)?;
+    copies.write().map_err(wrong)?;
+    Ok(copies)
+}

@@ -1,0 +1,204 @@
+//! Configurations of running servers, adopted: they run without an edit, and nothing of the running server is touched.
+
+use crate::contract;
+use crate::support::{Origin, Yard, has, plan};
+use std::io::ErrorKind;
+use std::net::TcpListener;
+
+/// What must never be reached, nor change: the upstream that the configuration names, its cache, its logs.
+struct Decoys {
+    upstream: TcpListener,
+    address: String,
+}
+
+impl Decoys {
+    fn new(yard: &Yard) -> Self {
+        let upstream = TcpListener::bind("127.0.0.1:0").unwrap();
+        upstream.set_nonblocking(true).unwrap();
+        for (name, text) in [("cache/a/kept", "kept"), ("access.log.real", ""), ("error.log.real", "")] {
+            let path = yard.path(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        Self { address: upstream.local_addr().unwrap().to_string(), upstream }
+    }
+
+    #[track_caller]
+    fn are_untouched(&self, yard: &Yard) {
+        let reached = self.upstream.accept().map_err(|error| error.kind());
+        assert!(matches!(reached, Err(ErrorKind::WouldBlock)), "the upstream was asked: {reached:?}");
+        let names: Vec<_> = std::fs::read_dir(yard.path("cache")).unwrap().flatten().collect();
+        assert_eq!(names.len(), 1, "something was cached: {names:?}");
+        assert_eq!(yard.read("cache/a/kept"), "kept");
+        assert_eq!(
+            (yard.read("access.log.real"), yard.read("error.log.real")),
+            (String::new(), String::new())
+        );
+        assert!(!yard.path("nginx.pid").exists());
+    }
+
+    /// `/etc/nginx` of a machine with a site, an application, an interpreter and a cache, by its layout.
+    fn layout(&self, yard: &Yard, name: &str, extra: &str) {
+        let here = yard.path("").display().to_string();
+        let here = here.trim_end_matches('/');
+        std::fs::create_dir_all(yard.path(&format!("{name}/sites-enabled"))).unwrap();
+        yard.write(
+            &format!("{name}/nginx.conf"),
+            format!(
+                "user www-data;\nworker_processes 1;\npid {here}/nginx.pid;\nerror_log {here}/error.log.real;\n\
+                 events {{ worker_connections 512; }}\nhttp {{\n\taccess_log {here}/access.log.real;\n\
+                 \tproxy_cache_path {here}/cache keys_zone=c:1m;\n\tinclude sites-enabled/*;\n}}\n"
+            ),
+        );
+        yard.write(
+            &format!("{name}/sites-enabled/shop"),
+            format!(
+                "upstream app {{\n\tserver {address};\n\tkeepalive 4;\n}}\nserver {{\n\tlisten 80;\n\tlisten [::]:80;\n\
+                 \tserver_name shop.example;\n\treturn 301 https://$host$request_uri;\n}}\nserver {{\n\
+                 \tlisten 443 ssl;\n\tlisten [::]:443 ssl;\n\tserver_name shop.example;\n\
+                 \tssl_certificate /etc/letsencrypt/live/shop.example/fullchain.pem;\n\
+                 \tssl_certificate_key /etc/letsencrypt/live/shop.example/privkey.pem;\n\troot /var/www/shop;\n\
+                 \tindex index.php index.html;\n\t{extra}\n\tlocation /api/ {{\n\t\tproxy_pass http://app/;\n\t\tproxy_cache c;\n\
+                 \t\tproxy_cache_valid 1m;\n\t}}\n\tlocation ~ \\.php$ {{\n\t\tinclude fastcgi.conf;\n\
+                 \t\tfastcgi_pass unix:/run/php/php8.2-fpm.sock;\n\t}}\n}}\n",
+                address = self.address
+            ),
+        );
+        yard.write(
+            &format!("{name}/fastcgi.conf"),
+            "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;\nfastcgi_param REQUEST_URI $request_uri;\n\
+             fastcgi_param REQUEST_METHOD $request_method;\n"
+                .to_owned(),
+        );
+    }
+}
+
+fn log() -> String {
+    let line = |(path, status, size): (&str, u16, u32)| {
+        format!(
+            "1.2.3.4 - - [10/Oct/2026:13:55:36 +0000] \"GET {path} HTTP/1.1\" {status} {size} \"-\" \"-\"\n"
+        )
+    };
+    let all = [
+        ("/", 200, 3000),
+        ("/style.css", 200, 900),
+        ("/api/users/1", 200, 250),
+        ("/api/users/2?full=1", 200, 70_000),
+        ("/checkout.php?cart=7", 200, 12_000),
+        ("/missing", 404, 150),
+    ];
+    all.map(line).concat().repeat(20)
+}
+
+#[test]
+fn a_configuration_of_a_running_server_is_compared_without_an_edit_and_nothing_of_it_is_touched() {
+    if !has(
+        "nginx",
+        "a_configuration_of_a_running_server_is_compared_without_an_edit_and_nothing_of_it_is_touched",
+    ) {
+        return;
+    }
+    let yard = Yard::new();
+    let decoys = Decoys::new(&yard);
+    decoys.layout(&yard, "old", "");
+    decoys.layout(&yard, "new", "add_header X-New 1;");
+    yard.write("access.log", log());
+    let said = yard
+        .run(&[
+            "compare",
+            "--server",
+            "nginx",
+            "old/nginx.conf",
+            "new/nginx.conf",
+            "--log",
+            "access.log",
+            "--robots",
+            "4",
+            "--budget",
+            "45s",
+            "--margin",
+            "60%",
+            "--out",
+            "out",
+        ])
+        .exits(0);
+    decoys.are_untouched(&yard);
+    let shop = yard.path("old/sites-enabled/shop").display().to_string();
+    let said = said.says(&[
+        "the running server, its logs and its caches are not touched",
+        &format!(
+            "stand-ins answer for {} ({shop}:2), unix:/run/php/php8.2-fpm.sock ({shop}:27)",
+            decoys.address
+        ),
+        &format!("asked over https as shop.example: {shop}:11"),
+        "listen (4)",
+    ]);
+    assert!(!said.stderr.contains("/tmp/private"), "{}", said.stderr);
+    let results = contract::kept(&yard, "out", &["old-nginx", "new-nginx"], "subject_cpu_per_request");
+    for arm in ["old-nginx", "new-nginx"] {
+        let arm = &results["arms"][arm];
+        assert_eq!(arm["errors"], serde_json::json!({}), "{arm}");
+        let statuses: Vec<&String> = arm["statuses"].as_object().unwrap().keys().collect();
+        assert_eq!(statuses, ["200", "404"], "as the log has them: {arm}");
+        let config = arm["subject"]["config"].as_str().unwrap();
+        assert!(
+            config.contains(&format!("# configuration file {}:", yard.path("old/nginx.conf").display()))
+                || config.contains("X-New")
+        );
+    }
+}
+
+#[test]
+fn a_plan_adopts_and_asks_an_upstream_that_it_allows() {
+    if !has("nginx", "a_plan_adopts_and_asks_an_upstream_that_it_allows") {
+        return;
+    }
+    let yard = Yard::new();
+    let decoys = Decoys::new(&yard);
+    decoys.layout(&yard, "etc", "");
+    let other = Yard::new();
+    let origin = Origin::start(&other, &[]);
+    let real = format!("127.0.0.1:{}", origin.port());
+    let shop = yard.read("etc/sites-enabled/shop").replace(&decoys.address, &real);
+    yard.write("etc/sites-enabled/shop", shop);
+    let workload =
+        "kind = \"get\"\nurls = [\"/api/bytes/500\"]\nrobots = 4\nheaders = [\"Host: shop.example\"]";
+    let arms = |allow: &str| {
+        format!(
+            "[arm.plain]\nserver = \"nginx\"\nconfig = \"etc/nginx.conf\"\ntls = true\n{allow}\n\n[arm.same]\nserver = \"nginx\"\nconfig = \"etc/nginx.conf\"\ntls = true\n{allow}\nlimits = {{ memory = \"1GB\" }}\n"
+        )
+    };
+    let allowed = arms(&format!("allow_upstream = [\"{real}\"]"));
+    yard.write("plan.toml", plan("", workload, &allowed).replace(", \n", "\n"));
+    let said = yard.run(&["run", "plan.toml", "--out", "out", "--quiet"]);
+    assert_eq!(said.code(), Some(0), "{}{}", said.stdout, said.stderr);
+    let (_, _, closing) = origin.end_with_closing_lines();
+    assert!(!closing.contains("requests: 0\n"), "the real one was asked: {closing}");
+    // It is gone; without leave a stand-in answers, as all of them do for `/bytes/N`.
+    yard.write("other.toml", plan("", workload, &arms("")));
+    yard.run(&["run", "other.toml", "--out", "other", "--quiet"]).exits(0);
+}
+
+#[test]
+fn messages_of_the_server_name_the_users_file_and_line() {
+    if !has("nginx", "messages_of_the_server_name_the_users_file_and_line") {
+        return;
+    }
+    let yard = Yard::new();
+    let decoys = Decoys::new(&yard);
+    decoys.layout(&yard, "a", "");
+    decoys.layout(&yard, "b", "no_such_directive on;");
+    yard.write("access.log", log());
+    let args = ["compare", "--server", "nginx", "a/nginx.conf", "b/nginx.conf", "--log", "access.log"];
+    let shop = yard.path("b/sites-enabled/shop").display().to_string();
+    let said = yard.run(&[&args[..], &["--out", "out"]].concat()).exits(3);
+    let said = said.says(&["unknown directive \"no_such_directive\"", &format!("in {shop}:19")]);
+    assert!(!said.stderr.contains("/tree/"), "{}", said.stderr);
+    // What stands against it is said before anything starts.
+    decoys.layout(&yard, "c", "location /l { content_by_lua_block { ngx.say(1) } }");
+    let said =
+        yard.run(&["compare", "--server", "nginx", "a/nginx.conf", "c/nginx.conf", "--log", "access.log"]);
+    said.exits(2)
+        .says(&["c/sites-enabled/shop:19: `content_by_lua_block` runs a program that may ask any machine"]);
+    decoys.are_untouched(&yard);
+}
