@@ -67,8 +67,7 @@ impl Decoys {
         yard.write(
             &format!("{name}/fastcgi.conf"),
             "fastcgi_param SCRIPT_FILENAME $document_root$fastcgi_script_name;\nfastcgi_param REQUEST_URI $request_uri;\n\
-             fastcgi_param REQUEST_METHOD $request_method;\n"
-                .to_owned(),
+             fastcgi_param REQUEST_METHOD $request_method;\n",
         );
     }
 }
