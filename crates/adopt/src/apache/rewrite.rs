@@ -185,10 +185,9 @@ impl<'a> Rewriter<'a> {
     }
 
     fn point_at_copy(&mut self, one: &Statement) {
-        let found = one.argument(0).and_then(|pattern| self.tree.homes.included(pattern));
-        let (Some((pattern, _)), Some(word)) = (found, one.words.first()) else { return };
+        let (Some(target), Some(word)) = (&one.target, one.words.first()) else { return };
         // Not a change that anybody wants to read of.
-        let now = quoted(&self.setting.copy_of(&pattern));
+        let now = quoted(&self.setting.copy_of(target));
         self.edits.insert((one.file, word.span.start), (word.span.clone(), now));
     }
 
@@ -373,7 +372,8 @@ impl<'a> Rewriter<'a> {
         let Some(word) = one.argument(at) else { return };
         let Some(target) = Target::of(word) else { return };
         let spoken = target.spoken();
-        if self.setting.allows(target.address, spoken == Spoken::Https) {
+        let whole = format!("{}://{}", target.scheme, target.address);
+        if [target.address, &whole].iter().any(|one| self.setting.allows(one, spoken == Spoken::Https)) {
             return;
         }
         match self.stand_in(spoken, is_asked) {
@@ -385,8 +385,7 @@ impl<'a> Rewriter<'a> {
                 self.word(one, at, &quoted(Path::new(&now)));
             }
             None if is_asked => {
-                let address = format!("{}://{}", target.scheme, target.address);
-                self.refuse(one, Reason::Upstream { directive: one.name.clone(), address });
+                self.refuse(one, Reason::Upstream { directive: one.name.clone(), address: whole });
             }
             None => {}
         }

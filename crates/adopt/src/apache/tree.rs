@@ -37,7 +37,9 @@ pub(super) struct Statement {
     pub(super) words: Vec<Word>,
     /// Statements within, and the byte behind the closing line.
     pub(super) block: Option<(Vec<Self>, usize)>,
-    /// Statements of the files that an `Include` brings.
+    /// Path or pattern that an `Include` means.
+    pub(super) target: Option<PathBuf>,
+    /// Statements of the files that it brings.
     pub(super) included: Vec<Self>,
 }
 
@@ -121,7 +123,8 @@ impl Tree {
     pub(super) fn read(main: &Path) -> Result<Self, AdoptError> {
         let home = main.parent().unwrap_or(Path::new("/")).to_owned();
         let variables = Variables::of_environment(&home);
-        let mut reader = Reader { homes: Homes { root: None, home }, variables, sources: Vec::new() };
+        let mut reader =
+            Reader { homes: Homes { root: None, home, is_whole: false }, variables, sources: Vec::new() };
         let statements = reader.file(main, 0)?;
         let Reader { homes, variables, sources } = reader;
         Ok(Self { sources, statements, homes, variables })
@@ -140,6 +143,8 @@ pub(super) struct Homes {
     pub(super) root: Option<PathBuf>,
     /// The main file's.
     home: PathBuf,
+    /// Files that it includes are there, so nothing is looked for in the usual ones.
+    is_whole: bool,
 }
 
 impl Homes {
@@ -151,7 +156,8 @@ impl Homes {
             return [PathBuf::from(path)].into_iter().chain(USUAL_HOMES.iter().find_map(moved)).collect();
         }
         let homes = self.root.iter().map(PathBuf::as_path).chain([self.home.as_path()]);
-        homes.chain(USUAL_HOMES.iter().map(Path::new)).map(|home| home.join(path)).collect()
+        let usual = USUAL_HOMES.iter().filter(|_| !self.is_whole).map(Path::new);
+        homes.chain(usual).map(|home| home.join(path)).collect()
     }
 
     /// The file or directory that is meant, where it is there.
@@ -160,7 +166,7 @@ impl Homes {
     }
 
     /// Path or pattern that an include means, and its files. `None`: the one file is not there.
-    pub(super) fn included(&self, pattern: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
+    fn included(&self, pattern: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
         if !pattern.contains(['*', '?', '[']) {
             return self.find(pattern).map(|path| (path.clone(), files_of(path)));
         }
@@ -261,6 +267,7 @@ impl Reader {
             name,
             words: found.map(resolved).collect(),
             block: None,
+            target: None,
             included: Vec::new(),
         }
     }
@@ -298,12 +305,14 @@ impl Reader {
             ("undefine", Some(name)) => self.variables.undefine(&name),
             ("serverroot", Some(path)) => self.homes.root = Some(PathBuf::from(path)),
             ("include" | "includeoptional", Some(pattern)) => {
-                let Some((_, files)) = self.homes.included(&pattern) else {
+                let Some((target, files)) = self.homes.included(&pattern) else {
                     if within.is_conditional || one.key == "includeoptional" {
                         return Ok(());
                     }
                     return Err(self.refused(one.file, one.span.start, Reason::NoInclude { path: pattern }));
                 };
+                self.homes.is_whole |= !files.is_empty() && target.starts_with(&self.homes.home);
+                one.target = Some(target);
                 for path in files {
                     one.included.extend(self.file(&path, within.depth + 1)?);
                 }
