@@ -114,4 +114,15 @@ mod tests {
             assert_eq!(found, expected, "{text}");
         }
     }
+    #[test]
+    fn no_text_makes_it_panic() {
+        let pieces = ["\\", "\n", "\r\n", "\"", "'", "<", "</", ">", "#", " ", "\u{e4}", "a"];
+        for number in 0..pieces.len().pow(4) {
+            let piece = |place: u32| pieces[number / pieces.len().pow(place) % pieces.len()];
+            let text: String = (0..4).map(piece).collect();
+            for line in lines(&text) {
+                words(&text, line);
+            }
+        }
+    }
 }
