@@ -49,7 +49,7 @@ pub(super) fn hosts(tree: &Tree) -> Vec<VirtualHost> {
                 ports: ports_of(one, &listened),
                 tls: tls_of(one.inner()).or(main_tls).unwrap_or(false),
                 names: names_of(one.inner()),
-                redirects: one.inner().any(|inner| redirects_all(inner)),
+                redirects: one.inner().any(redirects_all),
                 is_idle,
             };
             all.push(host);
