@@ -212,6 +212,10 @@ fn the_host_that_serves_something_is_asked_and_by_its_name() {
         "LoadModule dir_module x/mod_dir.so\nListen 80\nListen 443\n<IfModule mod_ssl.c>\n<VirtualHost *:443>\nSSLEngine on\n</VirtualHost>\n</IfModule>\n<VirtualHost *:80>\n</VirtualHost>\n",
     );
     assert_eq!(idle.read().entrance(None, None).unwrap().port, 80);
+    let defined = alone(
+        "Define LIVE\n<IfDefine LIVE>\nDefine PORT 81\n</IfDefine>\n<IfDefine !LIVE>\nDefine PORT 82\n</IfDefine>\nListen ${PORT}\n",
+    );
+    assert_eq!(defined.read().entrance(None, None).unwrap().port, 81);
     assert!(matches!(
         reasons(main.read().entrance(Some(true), None))[..],
         [(1, Reason::NoListen { tls: true })]
@@ -275,10 +279,14 @@ fn an_upstream_that_is_allowed_is_asked_itself() {
 #[test]
 fn what_runs_programs_or_leaves_the_machine_is_refused_by_name_all_at_once() {
     let yard = alone(
-        "Listen 80\nWSGIScriptAlias / /srv/app.wsgi\nRewriteMap m prg:/usr/bin/map\nRewriteMap t txt:/etc/map\nAuthLDAPURL ldap://l\nProxyPass /u uwsgi://127.0.0.1:3031/\nListen ${NONE}\n<VirtualHost *:$port>\n</VirtualHost>\n",
+        "Listen 80\nWSGIScriptAlias / /srv/app.wsgi\nRewriteMap m prg:/usr/bin/map\nRewriteMap t txt:/etc/map\nAuthLDAPURL ldap://l\nProxyPass /u uwsgi://127.0.0.1:3031/\nListen ${NONE}\n<VirtualHost *:$port>\n</VirtualHost>\nRewriteRule ^ ${t:$1} [P]\nRewriteRule ^/f - [H=proxy:fcgi://h]\n",
     );
     let found = reasons(yard.adopt());
-    assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [2, 3, 5, 6, 7, 8], "{found:?}");
+    assert_eq!(
+        found.iter().map(|(line, _)| *line).collect::<Vec<_>>(),
+        [2, 3, 5, 6, 7, 8, 10, 11],
+        "{found:?}"
+    );
     for (text, line) in [
         ("Listen 80\n<Perl>\n$x = 1;\n</Perl>\n", 2),
         ("Listen 80\n\nInclude none.conf\n", 3),
@@ -340,12 +348,12 @@ fn the_site_may_be_read_and_certificates_are_there() {
 #[test]
 fn caches_are_private_and_programs_of_the_site_do_not_run() {
     let yard = alone(
-        "Listen 80\nCacheRoot /var/cache/apache2\nCacheEnable disk /\nAddHandler cgi-script .cgi\nAddHandler type-map var\nSetHandler server-status\nphp_admin_value error_log /var/log/php\nphp_value memory_limit 9\nRewriteMap t txt:map.txt\n",
+        "Listen 80\nCacheRoot /var/cache/apache2\nCacheEnable disk /\nAddHandler cgi-script .cgi\nAddType application/x-httpd-cgi .pl\nAddHandler type-map var\nSetHandler server-status\nphp_admin_value error_log /var/log/php\nphp_value memory_limit 9\nRewriteMap t txt:map.txt\n",
     );
     let copies = yard.adopt().unwrap();
     assert_eq!(copies.caches, [yard.private().join("cache-1")]);
     let text = copies.whole_text();
-    lacks(&text, &["/var/", "cgi-script"]);
+    lacks(&text, &["/var/", "cgi-script", ".pl"]);
     has(
         &text,
         &[

@@ -162,8 +162,8 @@ impl<'a> Rewriter<'a> {
             "hostnamelookups" => self.word(one, 0, "Off"),
             "proxypass" | "proxypassmatch" | "proxypassreverse" => self.proxy_pass(one),
             "balancermember" => self.target(one, 0, true),
-            "rewriterule" if is_proxied(one) => self.target(one, 1, true),
-            "sethandler" | "addhandler" | "forcetype" => self.handler(one),
+            "rewriterule" => self.rewrite_rule(one),
+            "sethandler" | "addhandler" | "forcetype" | "addtype" => self.handler(one),
             _ if is_dropped(one) => self.drop(one),
             _ => self.refuse_if_foreign(one),
         }
@@ -357,9 +357,29 @@ impl<'a> Rewriter<'a> {
         }
     }
 
+    /// One that passes requests on, by its flag or as a handler.
+    fn rewrite_rule(&mut self, one: &Statement) {
+        let (target, flags) = (one.argument(1).unwrap_or_default(), one.argument(2).unwrap_or_default());
+        let flags = flags.trim_matches(['[', ']']).split(',').map(|flag| flag.trim().to_ascii_lowercase());
+        for flag in flags {
+            let is_known = Target::of(target).is_some() || target.starts_with("balancer:");
+            match flag.as_str() {
+                "p" | "proxy" if is_known => self.target(one, 1, true),
+                "p" | "proxy" => self.refuse(one, Reason::Unread { directive: self.written(one) }),
+                flag if flag.contains("=proxy:") => {
+                    let address = flag.split_once("proxy:").map_or(flag, |(_, address)| address).to_owned();
+                    self.refuse(one, Reason::Upstream { directive: one.name.clone(), address });
+                }
+                _ => {}
+            }
+        }
+    }
+
     fn handler(&mut self, one: &Statement) {
         let Some(handler) = one.argument(0) else { return };
-        if ["cgi-script", "fcgid-script", "fastcgi-script", "wsgi-script"].contains(&handler) {
+        const PROGRAMS: [&str; 5] =
+            ["cgi-script", "fcgid-script", "fastcgi-script", "wsgi-script", "application/x-httpd-cgi"];
+        if PROGRAMS.contains(&handler) {
             return self.drop(one);
         }
         if one.key == "sethandler" || one.key == "addhandler" {
@@ -458,14 +478,6 @@ fn container<'a>(around: Around<'a, '_>) -> Option<&'a Statement> {
     around.iter().rev().find(|section| section.key == "virtualhost").copied()
 }
 
-/// Whether a `RewriteRule` passes requests on.
-fn is_proxied(one: &Statement) -> bool {
-    one.argument(2).is_some_and(|flags| {
-        let mut flags = flags.trim_matches(['[', ']']).split(',').map(str::trim);
-        flags.any(|flag| flag.eq_ignore_ascii_case("p") || flag.eq_ignore_ascii_case("proxy"))
-    })
-}
-
 /// Directives whose effect is on the machine, or that run or ask what a measurement does not need.
 fn is_dropped(one: &Statement) -> bool {
     const DROPPED: [&str; 40] = [
@@ -562,7 +574,7 @@ fn is_machines_setting_of_php(name: &str) -> bool {
 
 /// Directives of modules that run programs, whose connections no rewriting can hold.
 fn runs_program(key: &str) -> bool {
-    key == "extfilterdefine"
+    ["extfilterdefine", "secrulescript"].contains(&key)
         || ["lua", "perl", "wsgi", "passenger", "python", "rails", "ruby", "mono"]
             .iter()
             .any(|one| key.starts_with(one))
@@ -570,7 +582,9 @@ fn runs_program(key: &str) -> bool {
 
 /// Directives that ask another machine by themselves.
 fn asks_others(key: &str) -> bool {
-    const ASKING: [&str; 10] = [
+    const ASKING: [&str; 12] = [
+        "authnzfcgidefineprovider",
+        "proxyexpressdbmfile",
         "authldapurl",
         "dbdriver",
         "dbdparams",

@@ -17,7 +17,7 @@ const MOST_DEPTH: usize = 60;
 const USUAL_HOMES: [&str; 2] = ["/etc/apache2", "/etc/httpd"];
 
 /// Sections whose directives stand for themselves.
-const TRANSPARENT: [&str; 4] = ["ifmodule", "ifdefine", "ifversion", "iffile"];
+const TRANSPARENT: [&str; 6] = ["ifmodule", "ifdefine", "ifversion", "iffile", "ifdirective", "ifsection"];
 
 /// Sections that hold a program.
 const PROGRAMS: [&str; 1] = ["perl"];
@@ -217,7 +217,8 @@ impl Reader {
         }
         let text = self.sources[file].text.clone();
         let mut lines = lines(&text).into_iter();
-        let within = Within { file, text: &text, depth, open: None, is_conditional: false };
+        let within =
+            Within { file, text: &text, depth, open: None, is_conditional: false, is_undefined: false };
         Ok(self.statements(&within, &mut lines)?.0)
     }
 
@@ -290,6 +291,7 @@ impl Reader {
             depth: within.depth + 1,
             open: Some(one.key.clone()),
             is_conditional: within.is_conditional || one.is_condition(),
+            is_undefined: within.is_undefined || self.variables.rules_out(one),
             ..*within
         };
         let (inner, end) = self.statements(&inside, lines)?;
@@ -301,6 +303,7 @@ impl Reader {
     /// Directives that change what is read.
     fn obey(&mut self, one: &mut Statement, within: &Within<'_>) -> Result<(), AdoptError> {
         match (one.key.as_str(), one.argument(0).map(str::to_owned)) {
+            ("define" | "undefine", _) if within.is_undefined => {}
             ("define", Some(name)) => self.variables.define(&name, one.argument(1)),
             ("undefine", Some(name)) => self.variables.undefine(&name),
             ("serverroot", Some(path)) => self.homes.root = Some(PathBuf::from(path)),
@@ -336,4 +339,6 @@ struct Within<'t> {
     depth: usize,
     open: Option<String>,
     is_conditional: bool,
+    /// It is in a condition for a name that is not defined.
+    is_undefined: bool,
 }

@@ -2,6 +2,7 @@
 //!
 //! Measuring side, cold. Reads `envvars` as lines of `export NAME=value`; runs no shell.
 
+use super::tree::Statement;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -53,6 +54,16 @@ impl Variables {
 
     pub(super) fn undefine(&mut self, name: &str) {
         self.defined.remove(name);
+    }
+
+    /// Whether this is an `IfDefine` that does not hold.
+    pub(super) fn rules_out(&self, section: &Statement) -> bool {
+        let name = section.argument(0).unwrap_or_default();
+        section.key == "ifdefine"
+            && match name.strip_prefix('!') {
+                Some(name) => self.defined.contains_key(name),
+                None => !self.defined.contains_key(name),
+            }
     }
 
     /// The text with `${NAME}` replaced by its value; an unknown one stays.

@@ -22,7 +22,7 @@ pub(super) struct VirtualHost {
     names: Vec<String>,
     /// It redirects every request.
     redirects: bool,
-    /// It stands in a condition for a module that is not loaded.
+    /// It stands in a condition that does not hold.
     is_idle: bool,
 }
 
@@ -43,7 +43,8 @@ pub(super) fn hosts(tree: &Tree) -> Vec<VirtualHost> {
     let mut all = Vec::new();
     each(&tree.statements, &mut Vec::new(), &mut |one, around| {
         if one.key == "virtualhost" {
-            let is_idle = around.iter().any(|section| is_unmet(section, &loaded));
+            let is_idle =
+                around.iter().any(|section| is_unmet(section, &loaded) || tree.variables.rules_out(section));
             let host = VirtualHost {
                 place: tree.place(one),
                 ports: ports_of(one, &listened),

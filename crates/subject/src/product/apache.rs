@@ -85,8 +85,9 @@ fn private_copy(place: &StartSite<'_>, httpd: &Path, path: &Path, tls: bool) -> 
     let (main, text) = (copies.main(), |path: &Path| path.display().to_string());
     let home = main.parent().unwrap_or(Path::new("/"));
     let mut argv = vec![text(httpd), "-d".into(), text(home), "-f".into(), text(main), "-DFOREGROUND".into()];
-    let root = format!("DocumentRoot {}", quoted(&place.root)); // of hosts that say none
-    for directive in missing_globals("", &place.dir).into_iter().chain([root]) {
+    // For hosts that say none; without a name Apache asks for one.
+    let usual = [format!("DocumentRoot {}", quoted(&place.root)), "ServerName localhost".to_owned()];
+    for directive in missing_globals("", &place.dir).into_iter().chain(usual) {
         argv.extend(["-C".into(), directive]);
     }
     let version = version(httpd, "-v", "Server version: ");
