@@ -5,6 +5,7 @@
 //!
 //! CGI programs do not run: they could ask any machine. Their paths are served from the site, like all others.
 
+use super::directives::{asks_others, is_dropped, is_program, runs_program};
 use super::site::{Mapping, below_site};
 use super::tree::{Statement, Tree, flat};
 use super::upstream::{Spoken, Target};
@@ -377,9 +378,7 @@ impl<'a> Rewriter<'a> {
 
     fn handler(&mut self, one: &Statement) {
         let Some(handler) = one.argument(0) else { return };
-        const PROGRAMS: [&str; 5] =
-            ["cgi-script", "fcgid-script", "fastcgi-script", "wsgi-script", "application/x-httpd-cgi"];
-        if PROGRAMS.contains(&handler) {
+        if is_program(handler) {
             return self.drop(one);
         }
         if one.key == "sethandler" || one.key == "addhandler" {
@@ -476,125 +475,4 @@ impl<'a> Rewriter<'a> {
 /// The virtual host in which a statement stands.
 fn container<'a>(around: Around<'a, '_>) -> Option<&'a Statement> {
     around.iter().rev().find(|section| section.key == "virtualhost").copied()
-}
-
-/// Directives whose effect is on the machine, or that run or ask what a measurement does not need.
-fn is_dropped(one: &Statement) -> bool {
-    const DROPPED: [&str; 40] = [
-        "user",
-        "group",
-        "pidfile",
-        "mutex",
-        "acceptmutex",
-        "sslmutex",
-        "lockfile",
-        "scoreboardfile",
-        "coredumpdirectory",
-        "defaultruntimedir",
-        "chrootdir",
-        "namevirtualhost",
-        "davlockdb",
-        "davgenericlockdb",
-        "scriptalias",
-        "scriptaliasmatch",
-        "virtualscriptalias",
-        "virtualscriptaliasip",
-        "scriptsock",
-        "scriptlog",
-        "action",
-        "script",
-        "userdir",
-        "identitycheck",
-        "suexecusergroup",
-        "assignuserid",
-        "proxyrequests",
-        "proxysourceaddress",
-        "sslpassphrasedialog",
-        "sslusestapling",
-        "sslcertificatechainfile",
-        "sslsessionticketkeyfile",
-        "sslproxyverify",
-        "sslproxyverifydepth",
-        "dosemailnotify",
-        "dossystemcommand",
-        "remoteipproxyprotocol",
-        "rewritelog",
-        "rewriteloglevel",
-        "cookielog",
-    ];
-    const BEGINNINGS: [&str; 9] = [
-        "sslstapling",
-        "sslocsp",
-        "sslproxycheckpeer",
-        "sslproxycacertificate",
-        "sslproxycarevocation",
-        "sslproxymachinecertificate",
-        "heartbeat",
-        "mdomain",
-        "managedomain",
-    ];
-    let key = one.key.as_str();
-    DROPPED.contains(&key)
-        || BEGINNINGS.iter().any(|beginning| key.starts_with(beginning))
-        || is_of_md(key)
-        || key.starts_with("php_") && one.argument(0).is_some_and(is_machines_setting_of_php)
-}
-
-/// Directives of `mod_md`, which gets certificates from a machine.
-fn is_of_md(key: &str) -> bool {
-    const OF_MD: [&str; 11] = [
-        "mdca",
-        "mdprivate",
-        "mdstore",
-        "mdnotify",
-        "mdmessage",
-        "mdcertificate",
-        "mdcontact",
-        "mdrenew",
-        "mddrive",
-        "mdport",
-        "mdhttpproxy",
-    ];
-    OF_MD.iter().any(|beginning| key.starts_with(beginning)) || key.starts_with("mdstapl")
-}
-
-fn is_machines_setting_of_php(name: &str) -> bool {
-    const NAMES: [&str; 8] = [
-        "error_log",
-        "session.save_path",
-        "upload_tmp_dir",
-        "sys_temp_dir",
-        "auto_prepend_file",
-        "auto_append_file",
-        "open_basedir",
-        "sendmail_path",
-    ];
-    NAMES.contains(&name)
-}
-
-/// Directives of modules that run programs, whose connections no rewriting can hold.
-fn runs_program(key: &str) -> bool {
-    ["extfilterdefine", "secrulescript"].contains(&key)
-        || ["lua", "perl", "wsgi", "passenger", "python", "rails", "ruby", "mono"]
-            .iter()
-            .any(|one| key.starts_with(one))
-}
-
-/// Directives that ask another machine by themselves.
-fn asks_others(key: &str) -> bool {
-    const ASKING: [&str; 12] = [
-        "authnzfcgidefineprovider",
-        "proxyexpressdbmfile",
-        "authldapurl",
-        "dbdriver",
-        "dbdparams",
-        "proxyremote",
-        "proxyremotematch",
-        "secremoterules",
-        "oidcprovidermetadataurl",
-        "oidcproviderissuer",
-        "casvalidateurl",
-        "mellonidpmetadatafile",
-    ];
-    ASKING.contains(&key)
 }
