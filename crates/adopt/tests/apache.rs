@@ -207,6 +207,11 @@ fn the_host_that_serves_something_is_asked_and_by_its_name() {
     );
     let entrance = main.read().entrance(None, None).unwrap();
     assert_eq!((entrance.port, entrance.host.as_deref()), (8080, Some("a.example")));
+    // A rule for one name of two.
+    let www = alone(
+        "Listen 80\n<VirtualHost *:80>\nServerName a.example\nRewriteCond %{HTTP_HOST} ^www\nRewriteRule ^(.*)$ https://a.example$1 [R=301,L]\n</VirtualHost>\n<VirtualHost *:80>\nServerName b.example\n</VirtualHost>\n",
+    );
+    assert_eq!(www.read().entrance(None, None).unwrap().host.as_deref(), Some("a.example"));
     // A module that is not loaded.
     let idle = alone(
         "LoadModule dir_module x/mod_dir.so\nListen 80\nListen 443\n<IfModule mod_ssl.c>\n<VirtualHost *:443>\nSSLEngine on\n</VirtualHost>\n</IfModule>\n<VirtualHost *:80>\n</VirtualHost>\n",

@@ -50,7 +50,7 @@ pub(super) fn hosts(tree: &Tree) -> Vec<VirtualHost> {
                 ports: ports_of(one, &listened),
                 tls: tls_of(one.inner()).or(main_tls).unwrap_or(false),
                 names: names_of(one.inner()),
-                redirects: one.inner().any(redirects_all),
+                redirects: redirects_all(one.inner()),
                 is_idle,
             };
             all.push(host);
@@ -64,7 +64,7 @@ pub(super) fn hosts(tree: &Tree) -> Vec<VirtualHost> {
             ports: rest,
             tls: main_tls == Some(true),
             names: names_of(flat(&tree.statements)),
-            redirects: flat(&tree.statements).any(redirects_all),
+            redirects: redirects_all(flat(&tree.statements)),
             is_idle: false,
         });
     }
@@ -156,32 +156,36 @@ fn names_of<'t>(statements: impl Iterator<Item = &'t Statement>) -> Vec<String> 
     names
 }
 
-/// Whether every request is redirected to another server by it.
-fn redirects_all(one: &Statement) -> bool {
-    let words: Vec<&str> = one.words.iter().map(|word| word.text.as_str()).collect();
-    let is_everything = |pattern: &str| {
-        ["^", "^/", "^.*$", "(.*)", "^(.*)$", "^(.*)", "^/?(.*)$", "^/?(.*)", "^/(.*)$", "^/(.*)", ".*", "/"]
-            .contains(&pattern)
-    };
-    let leaves = |target: &str| target.contains("://");
-    match one.key.as_str() {
-        "redirect" | "redirectpermanent" | "redirecttemp" | "redirectmatch" => {
-            words.windows(2).any(|pair| is_everything(pair[0]) && leaves(pair[1]))
-        }
-        "rewriterule" => match words[..] {
-            [pattern, target, flags] => {
-                is_everything(pattern)
-                    && leaves(target)
-                    && flags.trim_matches(['[', ']']).split(',').any(|flag| {
-                        flag.eq_ignore_ascii_case("r")
-                            || flag.to_ascii_lowercase().starts_with("r=")
-                            || flag.to_ascii_lowercase().starts_with("redirect")
-                    })
+/// Whether every request is redirected to another server. A rule for some names of `Host` alone leaves the others.
+fn redirects_all<'t>(statements: impl Iterator<Item = &'t Statement>) -> bool {
+    let mut is_for_some = false;
+    for one in statements {
+        let words: Vec<&str> = one.words.iter().map(|word| word.text.as_str()).collect();
+        let is_all = words.windows(2).any(|pair| is_everything(pair[0]) && pair[1].contains("://"));
+        match one.key.as_str() {
+            "redirect" | "redirectpermanent" | "redirecttemp" | "redirectmatch" if is_all => return true,
+            "rewritecond" => is_for_some |= one.argument(0).is_some_and(|what| what.contains("HTTP_HOST")),
+            "rewriterule" => {
+                if is_all && !is_for_some && one.argument(2).is_some_and(is_redirection) {
+                    return true;
+                }
+                is_for_some = false;
             }
-            _ => false,
-        },
-        _ => false,
+            _ => {}
+        }
     }
+    false
+}
+
+/// Whether a pattern or a path is that of every request.
+fn is_everything(pattern: &str) -> bool {
+    let behind = pattern.trim_start_matches('^').trim_start_matches("/?").trim_start_matches('/');
+    ["", "(.*)", "(.*)$", ".*", ".*$"].contains(&behind)
+}
+
+fn is_redirection(flags: &str) -> bool {
+    let mut flags = flags.trim_matches(['[', ']']).split(',').map(|flag| flag.trim().to_ascii_lowercase());
+    flags.any(|flag| flag == "r" || flag.starts_with("r=") || flag.starts_with("redirect"))
 }
 
 /// Names of the modules that are loaded, as conditions write them. `None`: all are built in.
@@ -211,6 +215,16 @@ fn is_unmet(section: &Statement, loaded: &Option<BTreeSet<String>>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn patterns_of_every_request() {
+        for all in ["/", "^", "^/", "^(.*)$", "^/?(.*)", "(.*)", "^/(.*)$", ".*"] {
+            assert!(is_everything(all), "{all}");
+        }
+        for some in ["^/$", "^$", "^/a", "/old", "^/?$", "!^/x"] {
+            assert!(!is_everything(some), "{some}");
+        }
+    }
 
     #[test]
     fn ports_are_those_that_apache_reads() {
