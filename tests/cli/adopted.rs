@@ -70,7 +70,71 @@ impl Decoys {
              fastcgi_param REQUEST_METHOD $request_method;\n",
         );
     }
+
+    /// `/etc/apache2` of such a machine, by Debian's layout.
+    fn apache(&self, yard: &Yard, name: &str, extra: &str) {
+        let here = yard.path("").display().to_string();
+        let here = here.trim_end_matches('/');
+        for dir in ["mods-enabled", "sites-enabled"] {
+            std::fs::create_dir_all(yard.path(&format!("{name}/{dir}"))).unwrap();
+        }
+        for module in APACHE_MODULES {
+            let line = format!("LoadModule {module}_module /usr/lib/apache2/modules/mod_{module}.so\n");
+            yard.write(&format!("{name}/mods-enabled/{module}.load"), line);
+        }
+        yard.write(
+            &format!("{name}/mods-enabled/ssl.conf"),
+            format!(
+                "SSLPassPhraseDialog exec:/nowhere\nSSLSessionCache shmcb:{here}/cache/sessions(512000)\n"
+            ),
+        );
+        yard.write(
+            &format!("{name}/ports.conf"),
+            "Listen 80\n<IfModule ssl_module>\n\tListen 443\n</IfModule>\n",
+        );
+        yard.write(
+            &format!("{name}/apache2.conf"),
+            format!(
+                "DefaultRuntimeDir {here}/cache\nPidFile {here}/nginx.pid\nUser www-data\nGroup www-data\n\
+                 Mutex file:{here}/cache default\nErrorLog {here}/error.log.real\nLogLevel warn\n\
+                 IncludeOptional mods-enabled/*.load\nIncludeOptional mods-enabled/*.conf\nInclude ports.conf\n\
+                 <Directory />\n\tRequire all denied\n</Directory>\nTypesConfig /etc/mime.types\n\
+                 LogFormat \"%h %l %u %t \\\"%r\\\" %>s %O\" common\nIncludeOptional sites-enabled/*.conf\n"
+            ),
+        );
+        yard.write(
+            &format!("{name}/sites-enabled/shop.conf"),
+            format!(
+                "<VirtualHost *:80>\n\tServerName shop.example\n\tRedirect permanent / https://shop.example/\n</VirtualHost>\n\
+                 <VirtualHost *:443>\n\tServerName shop.example\n\tDocumentRoot /var/www/shop\n\tSSLEngine on\n\
+                 \tSSLCertificateFile /etc/letsencrypt/live/shop.example/fullchain.pem\n\
+                 \tSSLCertificateKeyFile /etc/letsencrypt/live/shop.example/privkey.pem\n\
+                 \tCustomLog {here}/access.log.real common\n\tDirectoryIndex index.php index.html\n\t{extra}\n\
+                 \tCacheRoot {here}/cache\n\tCacheEnable disk /api/\n\tProxyPass /api/ http://{address}/\n\
+                 \tProxyPassReverse /api/ http://{address}/\n\t<FilesMatch \\.php$>\n\
+                 \t\tSetHandler \"proxy:unix:/run/php/php8.2-fpm.sock|fcgi://localhost\"\n\t</FilesMatch>\n</VirtualHost>\n",
+                address = self.address
+            ),
+        );
+    }
 }
+
+/// Modules of the layout, as `mods-enabled` has them.
+const APACHE_MODULES: [&str; 13] = [
+    "mpm_event",
+    "authz_core",
+    "alias",
+    "cache",
+    "cache_disk",
+    "dir",
+    "mime",
+    "headers",
+    "proxy",
+    "proxy_http",
+    "proxy_fcgi",
+    "socache_shmcb",
+    "ssl",
+];
 
 fn log() -> String {
     let line = |(path, status, size): (&str, u16, u32)| {
@@ -145,6 +209,65 @@ fn a_configuration_of_a_running_server_is_compared_without_an_edit_and_nothing_o
                 || config.contains("X-New")
         );
     }
+}
+
+#[test]
+fn apaches_configuration_is_compared_without_an_edit_and_nothing_of_it_is_touched() {
+    if !has("apache2", "apaches_configuration_is_compared_without_an_edit_and_nothing_of_it_is_touched") {
+        return;
+    }
+    let yard = Yard::new();
+    let decoys = Decoys::new(&yard);
+    decoys.apache(&yard, "old", "");
+    decoys.apache(&yard, "new", "Header set X-New 1");
+    yard.write("access.log", log());
+    let said = yard
+        .run(&[
+            "compare",
+            "--server",
+            "apache",
+            "old/apache2.conf",
+            "new/apache2.conf",
+            "--log",
+            "access.log",
+            "--robots",
+            "4",
+            "--budget",
+            "45s",
+            "--margin",
+            "60%",
+            "--out",
+            "out",
+        ])
+        .exits(0);
+    decoys.are_untouched(&yard);
+    let shop = yard.path("old/sites-enabled/shop.conf").display().to_string();
+    let said = said.says(&[
+        "the running server, its logs and its caches are not touched",
+        &format!(
+            "stand-ins answer for {} ({shop}:16), unix:/run/php/php8.2-fpm.sock ({shop}:19)",
+            decoys.address
+        ),
+        &format!("asked over https as shop.example: {shop}:5"),
+        "Listen (2)",
+    ]);
+    assert!(!said.stderr.contains("/tmp/private"), "{}", said.stderr);
+    let results = contract::kept(&yard, "out", &["old-apache2", "new-apache2"], "subject_cpu_per_request");
+    for arm in ["old-apache2", "new-apache2"] {
+        let arm = &results["arms"][arm];
+        assert_eq!(arm["errors"], serde_json::json!({}), "{arm}");
+        let statuses: Vec<&String> = arm["statuses"].as_object().unwrap().keys().collect();
+        assert_eq!(statuses, ["200", "404"], "as the log has them: {arm}");
+    }
+    // Messages name the user's file and line.
+    decoys.apache(&yard, "bad", "NoSuchDirective on");
+    let bad = yard.path("bad/sites-enabled/shop.conf").display().to_string();
+    let args =
+        ["compare", "--server", "apache", "old/apache2.conf", "bad/apache2.conf", "--log", "access.log"];
+    let said = yard.run(&[&args[..], &["--out", "bad-out"]].concat()).exits(3);
+    let said = said.says(&["Invalid command 'NoSuchDirective'", &format!("line 13 of {bad}")]);
+    assert!(!said.stderr.contains("/tree/"), "{}", said.stderr);
+    decoys.are_untouched(&yard);
 }
 
 #[test]

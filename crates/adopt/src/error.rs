@@ -90,6 +90,11 @@ pub enum Reason {
         /// The directive.
         directive: String,
     },
+    /// A directive whose meaning is known to the running server alone.
+    Unread {
+        /// The directive.
+        directive: String,
+    },
     /// It listens on more ports than there are for it.
     Ports,
     /// There is no server for HTTP in it.
@@ -113,8 +118,8 @@ impl fmt::Display for Reason {
             Self::NoInclude { path } => write!(f, "there is no file {path}"),
             Self::Script { directive } => write!(
                 f,
-                "`{directive}` runs a program that may ask any machine; take it out, or write `listen {{host}}:{{port}};` to run \
-                 the configuration as it stands"
+                "`{directive}` runs a program that may ask any machine; take it out, or let it listen on {{host}}:{{port}}, in these \
+                 words, to run the configuration as it stands"
             ),
             Self::Upstream { directive, address } => write!(
                 f,
@@ -122,13 +127,19 @@ impl fmt::Display for Reason {
             ),
             Self::Writes { directive } => write!(f, "`{directive}` would write into the site; take it out"),
             Self::Leaves { directive } => write!(f, "`{directive}` asks another machine; take it out"),
+            Self::Unread { directive } => {
+                write!(
+                    f,
+                    "`{directive}`: its meaning cannot be read here; write in its place what it stands for"
+                )
+            }
             Self::Ports => f.write_str("it listens on more than nine ports"),
-            Self::NoServer => f.write_str("no `server` in an `http` block: there is nothing to ask"),
+            Self::NoServer => f.write_str("no server for HTTP listens: there is nothing to ask"),
             Self::NoListen { tls: true } => {
-                f.write_str("no server listens with `ssl`, and this arm is asked over TLS")
+                f.write_str("no server speaks TLS, and this arm is asked over TLS")
             }
             Self::NoListen { tls: false } => {
-                f.write_str("every server listens with `ssl`; say `tls = true` for this arm")
+                f.write_str("every server speaks TLS; say `tls = true` for this arm")
             }
         }
     }

@@ -6,10 +6,12 @@
 
 #![forbid(unsafe_code)]
 
+mod apache;
 mod copies;
 mod error;
 mod nginx;
 mod setting;
+mod text;
 
 pub use copies::{Change, Copies};
 pub use error::{AdoptError, Reason, Refused};
@@ -20,6 +22,8 @@ use std::path::Path;
 /// Languages of configurations that can be adopted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {
+    /// Apache httpd's.
+    Apache,
     /// nginx'.
     Nginx,
 }
@@ -49,6 +53,7 @@ pub trait Adoptable {
 /// A file that cannot be read, or that is none of this language; a script in it.
 pub fn read(language: Language, main: &Path) -> Result<Box<dyn Adoptable>, AdoptError> {
     match language {
+        Language::Apache => Ok(Box::new(apache::ApacheConfiguration::read(main)?)),
         Language::Nginx => Ok(Box::new(nginx::NginxConfiguration::read(main)?)),
     }
 }

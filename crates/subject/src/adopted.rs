@@ -19,10 +19,16 @@ const OURS: [&str; 6] = ["{host}", "{port}", "{root}", "{cert}", "{key}", "{dir}
 /// here reads the product's language.
 pub fn language(product: Product, text: &str) -> Option<Language> {
     let language = match product {
+        Product::Apache => Language::Apache,
         Product::Nginx => Language::Nginx,
         _ => return None,
     };
-    (!OURS.iter().any(|name| text.contains(name))).then_some(language)
+    (!OURS.iter().any(|name| is_in(text, name))).then_some(language)
+}
+
+/// Whether the text has this substitution. `${port}` and `%{port}` are variables of the language.
+fn is_in(text: &str, name: &str) -> bool {
+    text.match_indices(name).any(|(at, _)| !text[..at].ends_with(['$', '%']))
 }
 
 /// Writes the copies for one start. `prefix`: where the program itself begins relative paths; `lines`: directives that the

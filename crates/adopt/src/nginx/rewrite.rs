@@ -8,6 +8,7 @@ use super::tree::{Statement, Tree, flat, included};
 use crate::copies::Change;
 use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::{Setting, StandIns};
+use crate::text::{edited, one_line, quoted};
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -77,16 +78,8 @@ impl<'a> Rewriter<'a> {
 
     /// The text of a file's copy.
     pub(super) fn text(&self, file: usize) -> String {
-        let source = &self.tree.sources[file].text;
-        let (mut text, mut from) = (String::with_capacity(source.len() + 256), 0);
-        for (span, now) in self.edits.range((file, 0)..(file + 1, 0)).map(|(_, edit)| edit) {
-            text += &source[from..span.start];
-            text += now;
-            let lines = |text: &str| text.matches('\n').count();
-            text += &"\n".repeat(lines(&source[span.clone()]).saturating_sub(lines(now)));
-            from = span.end;
-        }
-        text + &source[from..]
+        let edits = self.edits.range((file, 0)..(file + 1, 0)).map(|(_, edit)| edit);
+        edited(&self.tree.sources[file].text, edits)
     }
 
     fn block(&mut self, statements: &'a [Statement], around: &[&str]) {
@@ -484,14 +477,6 @@ fn in_quotes_if_needed(word: &str) -> String {
     let plain =
         !word.is_empty() && !word.contains(|c: char| c.is_ascii_whitespace() || ";{}\"'\\".contains(c));
     if is_quoted || plain { word.to_owned() } else { quoted(Path::new(word)) }
-}
-
-fn quoted(path: &Path) -> String {
-    format!("\"{}\"", path.display().to_string().replace('\\', "\\\\").replace('"', "\\\""))
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 use super::tree::{Statement, Tree, flat};
 use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::Entrance;
+use crate::text::usable_host;
 use std::ops::Range;
 
 /// A `server` block.
@@ -114,7 +115,7 @@ pub(super) fn entrance(
     Ok(Entrance {
         port: door.port.unwrap_or(USUAL_PORT),
         tls: door.ssl,
-        host: if host.is_some() { None } else { server.names.iter().find_map(|name| usable(name)) },
+        host: if host.is_some() { None } else { server.names.iter().find_map(|name| usable_host(name)) },
         place: server.place.clone(),
     })
 }
@@ -143,19 +144,6 @@ impl ServerBlock {
     }
 }
 
-/// A `Host` that the name stands for.
-fn usable(name: &str) -> Option<String> {
-    let plain = |name: &str| {
-        let is_plain =
-            !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || ".-".contains(c));
-        (is_plain && name != "localhost").then(|| name.to_owned())
-    };
-    match name.strip_prefix("*.") {
-        Some(rest) => plain(rest).map(|rest| format!("www.{rest}")),
-        None => plain(name.strip_prefix('.').unwrap_or(name)),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -172,21 +160,6 @@ mod tests {
             ("unix:/run/x.sock", None),
         ] {
             assert_eq!(port_of(address), port, "{address}");
-        }
-    }
-
-    #[test]
-    fn names_become_hosts() {
-        for (name, host) in [
-            ("example.com", Some("example.com")),
-            ("*.example.com", Some("www.example.com")),
-            (".example.com", Some("example.com")),
-            ("_", None),
-            ("~^(.+)$", None),
-            ("localhost", None),
-            ("", None),
-        ] {
-            assert_eq!(usable(name).as_deref(), host, "{name}");
         }
     }
 }

@@ -80,7 +80,7 @@ const MOST: usize = 4;
 fn changed(changes: &[Change]) -> String {
     let mut all: Vec<(&str, usize)> = Vec::new();
     for change in changes {
-        let name = change.was.split([' ', ';', '{']).next().unwrap_or_default();
+        let name = change.was.trim_start_matches('<').split([' ', ';', '{', '>']).next().unwrap_or_default();
         match all.iter_mut().find(|(known, _)| *known == name) {
             Some((_, count)) => *count += 1,
             None => all.push((name, 1)),

@@ -9,13 +9,15 @@
 
 use super::store::{CACHE, Gauge, Store, StoreError, StoreReading, StoresIn};
 use super::{
-    MIME_TYPES, ProxyMode, ProxySpec, Row, Server, connections, make_dir, missing, program, users_text,
-    version,
+    MIME_TYPES, Product, ProxyMode, ProxySpec, Row, Server, connections, make_dir, missing, program,
+    users_text, version,
 };
 use crate::SubjectError;
+use crate::adopted::{self, language};
 use crate::config::{quoted, sets};
 use crate::includes;
 use crate::program::{self as programs, Recipe, StartSite};
+use bakeoff_adopt::{Language, TREE};
 use std::path::{Path, PathBuf};
 
 pub(super) const ROW: Row = Row {
@@ -63,11 +65,41 @@ const IDLE_SECONDS: u64 = 10;
 
 fn serve(server: &Server, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
     let httpd = program(&ROW, place, &["apache2", "httpd"])?;
+    if let Some(path) = &server.config
+        && language(Product::Apache, &place.read(path)?).is_some()
+    {
+        return private_copy(place, &httpd, path, server.tls);
+    }
     let config = match &server.config {
         None => server_config(server, place, &httpd)?,
         Some(path) => users_config(place, path)?,
     };
     with_config(place, &httpd, config, Vec::new())
+}
+
+/// The recipe that starts a private copy of a running server's configuration. Relative paths that it does not know begin
+/// beside the copy.
+fn private_copy(place: &StartSite<'_>, httpd: &Path, path: &Path, tls: bool) -> Result<Recipe, SubjectError> {
+    let build = programs::ask(httpd, "-V").unwrap_or_default();
+    let copies = adopted::copies(place, (Language::Apache, path), tls, (Path::new(prefix(&build)), ""))?;
+    let (main, text) = (copies.main(), |path: &Path| path.display().to_string());
+    let home = main.parent().unwrap_or(Path::new("/"));
+    let mut argv = vec![text(httpd), "-d".into(), text(home), "-f".into(), text(main), "-DFOREGROUND".into()];
+    // For hosts that say none; without a name Apache asks for one.
+    let usual = [format!("DocumentRoot {}", quoted(&place.root)), "ServerName localhost".to_owned()];
+    for directive in missing_globals("", &place.dir).into_iter().chain(usual) {
+        argv.extend(["-C".into(), directive]);
+    }
+    let version = version(httpd, "-v", "Server version: ");
+    let logs = vec![place.dir.join("error.log")];
+    let (config, tree) = (Some(copies.whole_text()), Some(place.dir.join(TREE)));
+    Ok(Recipe { argv, version, config, tree, logs, ..Recipe::default() })
+}
+
+/// Directory in which this build begins relative paths.
+fn prefix(build: &str) -> &str {
+    let behind = build.split_once("HTTPD_ROOT=\"").map_or("/etc/apache2", |(_, behind)| behind);
+    behind.split('"').next().unwrap_or(behind)
 }
 
 fn proxy(spec: &ProxySpec, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
