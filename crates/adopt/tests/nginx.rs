@@ -260,6 +260,20 @@ fn what_would_leave_the_machine_or_write_is_refused_by_name_all_at_once() {
 }
 
 #[test]
+fn includes_are_those_beside_the_configuration_and_the_sites_pages_are_found() {
+    // An empty directory of its own is meant to be empty, whatever the machine has in its usual one.
+    let yard = Yard::new(&[
+        ("nginx.conf", "http { include /etc/nginx/sites-enabled/*; include /etc/nginx/modules-enabled/*; }"),
+        ("sites-enabled/a", "server { index index.php; root /x; }"),
+        ("modules-enabled/.none", ""),
+    ]);
+    let copies = yard.adopt().unwrap();
+    assert_eq!(yard.read().files(), 2);
+    has(&copies.whole_text(), &["index index.php index.html;", "/etc/sites-enabled/*\";"]);
+    assert!(!alone("http { server { index index.html; } }").text().contains("index.html index.html"));
+}
+
+#[test]
 fn streams_and_mail_are_taken_out_whole() {
     let text =
         alone("stream {\n server { listen 25; proxy_pass a:1; }\n}\nmail {\n}\nhttp { server { } }\n").text();

@@ -129,6 +129,13 @@ impl<'a> Rewriter<'a> {
                     self.replace(one, format!("root {};", quoted(site)));
                 }
             }
+            // Its directories have this page.
+            "index"
+                if self.setting.site.is_some() && !one.arguments().iter().any(|word| word.text == PAGE) =>
+            {
+                let names = one.arguments().iter().map(|word| word.text.as_str());
+                self.replace(one, line(["index"].into_iter().chain(names).chain([PAGE])));
+            }
             "ssl_certificate" => self.replace(one, format!("{name} {};", quoted(self.setting.certificate.0))),
             "ssl_certificate_key" => {
                 self.replace(one, format!("{name} {};", quoted(self.setting.certificate.1)));
@@ -346,6 +353,9 @@ impl<'a> Rewriter<'a> {
         (source.path.clone(), source.line(at))
     }
 }
+
+/// The page of a directory of the site that is put in place of the user's.
+const PAGE: &str = "index.html";
 
 /// Directives whose effect is on the machine, or that ask others for what a measurement does not need.
 fn is_dropped(name: &str) -> bool {

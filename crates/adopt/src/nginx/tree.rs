@@ -202,16 +202,20 @@ const USUAL_HOME: &str = "/etc/nginx";
 /// Path or pattern that an `include` means, and its files, which may be none for a pattern. `None`: the one file is not
 /// there.
 ///
-/// What should be below the usual directory and is not, as in a configuration that was copied from its machine, is
-/// looked for below the configuration's own.
+/// A configuration that lies elsewhere than in the usual directory is one that was copied from there, or will go there: so
+/// what it names below that directory is looked for below its own first, and what it lacks in the usual one.
 pub(super) fn included(home: &Path, pattern: &str) -> Option<(PathBuf, Vec<PathBuf>)> {
-    let moved = Path::new(pattern).strip_prefix(USUAL_HOME).ok().map(|rest| home.join(rest));
-    let mut places = [Some(home.join(pattern)), moved].into_iter().flatten();
+    let usual = Path::new(USUAL_HOME);
+    let below = Path::new(pattern).strip_prefix(usual).unwrap_or(Path::new(pattern));
+    let mut places = [home.join(below), usual.join(below)].into_iter();
     if !pattern.contains(['*', '?', '[']) {
         return places.find(|path| path.is_file()).map(|path| (path.clone(), vec![path]));
     }
-    let all: Vec<(PathBuf, Vec<PathBuf>)> = places.map(|path| (path.clone(), matching(&path))).collect();
-    all.iter().find(|(_, files)| !files.is_empty()).or(all.first()).cloned()
+    // A pattern counts by its directory: an empty one is meant to be empty.
+    let is_there = |path: &PathBuf| path.parent().is_some_and(Path::is_dir);
+    let path = places.clone().find(is_there).or_else(|| places.next())?;
+    let files = matching(&path);
+    Some((path, files))
 }
 
 /// Files of a pattern, in the order of their names; names that begin with a dot are matched by a dot alone, as by
