@@ -41,6 +41,25 @@ pub(super) struct Rewriter<'a> {
     refused: Vec<Refused>,
 }
 
+/// Directories in which distributions keep what a configuration of another machine has below its own root.
+const MODULES: [&str; 3] = ["/usr/lib/apache2/modules", "/usr/lib64/httpd/modules", "/usr/lib/httpd/modules"];
+const TYPES: [&str; 1] = ["/etc"];
+
+/// Modules that distributions build in.
+const BUILT_IN: [&str; 5] =
+    ["log_config_module", "logio_module", "unixd_module", "version_module", "watchdog_module"];
+
+/// A file of this name where distributions keep its kind.
+fn usual_place(key: &str, path: &str) -> Option<PathBuf> {
+    let places = match key {
+        "loadmodule" | "loadfile" => &MODULES[..],
+        "typesconfig" => &TYPES,
+        _ => return None,
+    };
+    let name = Path::new(path).file_name()?;
+    places.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file())
+}
+
 /// The sections around a statement, the outermost first.
 type Around<'a, 's> = &'s [&'a Statement];
 
@@ -196,7 +215,10 @@ impl<'a> Rewriter<'a> {
     fn whole_path(&mut self, one: &Statement) {
         let at = usize::from(one.key == "loadmodule");
         let Some(word) = one.words.get(at).filter(|word| !word.text.starts_with('/')) else { return };
-        let found = self.tree.homes.find(&word.text);
+        let found = self.tree.homes.find(&word.text).or_else(|| usual_place(&one.key, &word.text));
+        if found.is_none() && one.argument(0).is_some_and(|module| BUILT_IN.contains(&module)) {
+            return self.drop(one);
+        }
         let now = quoted(&found.unwrap_or_else(|| self.setting.prefix.join(&word.text)));
         self.edits.insert((one.file, word.span.start), (word.span.clone(), now));
     }

@@ -63,6 +63,16 @@ pub enum RunError {
         /// Place of its server's output.
         printed: String,
     },
+    /// Neither replies nor failures: the time was over before.
+    #[error(
+        "{arm}: no reply came within {time}, all that the budget leaves for sizing; give it more (`budget`), or wait until the machine has less to do"
+    )]
+    Unanswered {
+        /// Arm.
+        arm: String,
+        /// Time from the first request on.
+        time: Nanos,
+    },
     /// A front answered every request itself: the server behind it saw none.
     #[error(
         "{arm}: what stands before its server was asked for everything once, and the server behind it used no CPU meanwhile: it was never asked. Look at the address in the configuration of the front: it is {{upstream}}"

@@ -394,6 +394,9 @@ pub(super) fn pacer(clock: LoadClock, seed: u64, worker: usize, workers: usize) 
 }
 
 pub(super) fn no_replies(arm: &str, counters: &SliceCounters) -> RunError {
+    if counters.error_count() == 0 {
+        return RunError::Unanswered { arm: arm.to_owned(), time: Nanos::new(counters.wall_ns) };
+    }
     let most =
         counters.errors.iter().max_by_key(|(_, count)| **count).map_or("", |(class, _)| class.as_str());
     let hint = ErrorClass::ALL.into_iter().find(|class| class.as_str() == most).map_or("", ErrorClass::hint);
@@ -433,5 +436,15 @@ mod tests {
         let robots: Vec<u32> = parts.iter().flat_map(|part| part.lists[0].clone()).collect();
         assert_eq!(robots, whole.lists[0], "each robot goes on where it was");
         assert_eq!(part_of(&whole, Part { index: 0, of: 1 }).lists, whole.lists);
+    }
+
+    #[test]
+    fn an_arm_without_a_reply_is_said_to_have_failed_only_if_it_failed() {
+        let mut counters = SliceCounters { wall_ns: 20_000_000, ..SliceCounters::default() };
+        let said = no_replies("a", &counters).to_string();
+        assert!(said.starts_with("a: no reply came within 20 ms, all that the budget leaves"), "{said}");
+        counters.errors.insert(ErrorClass::Timeout.as_str().to_owned(), 3);
+        let said = no_replies("a", &counters).to_string();
+        assert!(said.starts_with("a: nothing but failures came back, most by timeout"), "{said}");
     }
 }
