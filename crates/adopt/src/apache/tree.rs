@@ -291,7 +291,8 @@ impl Reader {
             depth: within.depth + 1,
             open: Some(one.key.clone()),
             is_conditional: within.is_conditional || one.is_condition(),
-            is_undefined: within.is_undefined || self.variables.rules_out(one),
+            is_undefined: within.is_undefined
+                || (one.key == "ifdefine" && !self.variables.allow(one.argument(0).unwrap_or_default())),
             ..*within
         };
         let (inner, end) = self.statements(&inside, lines)?;

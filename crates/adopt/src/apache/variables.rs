@@ -2,7 +2,6 @@
 //!
 //! Measuring side, cold. Reads `envvars` as lines of `export NAME=value`; runs no shell.
 
-use super::tree::Statement;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -56,14 +55,12 @@ impl Variables {
         self.defined.remove(name);
     }
 
-    /// Whether this is an `IfDefine` that does not hold.
-    pub(super) fn rules_out(&self, section: &Statement) -> bool {
-        let name = section.argument(0).unwrap_or_default();
-        section.key == "ifdefine"
-            && match name.strip_prefix('!') {
-                Some(name) => self.defined.contains_key(name),
-                None => !self.defined.contains_key(name),
-            }
+    /// Whether the condition of an `IfDefine` holds: a name, or `!` and a name.
+    pub(super) fn allow(&self, condition: &str) -> bool {
+        match condition.strip_prefix('!') {
+            Some(name) => !self.defined.contains_key(name),
+            None => self.defined.contains_key(condition),
+        }
     }
 
     /// The text with `${NAME}` replaced by its value; an unknown one stays.
