@@ -54,6 +54,11 @@ impl Statement {
         flat(self.block.as_ref().map_or(&[][..], |(inner, _)| inner))
     }
 
+    /// Whether this is an `IfDefine` that does not hold.
+    pub(super) fn is_undefined(&self, variables: &Variables) -> bool {
+        self.key == "ifdefine" && !variables.allow(self.argument(0).unwrap_or_default())
+    }
+
     fn is_condition(&self) -> bool {
         TRANSPARENT.contains(&self.key.as_str())
     }
@@ -291,8 +296,7 @@ impl Reader {
             depth: within.depth + 1,
             open: Some(one.key.clone()),
             is_conditional: within.is_conditional || one.is_condition(),
-            is_undefined: within.is_undefined
-                || (one.key == "ifdefine" && !self.variables.allow(one.argument(0).unwrap_or_default())),
+            is_undefined: within.is_undefined || one.is_undefined(&self.variables),
             ..*within
         };
         let (inner, end) = self.statements(&inside, lines)?;

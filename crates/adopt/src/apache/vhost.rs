@@ -43,8 +43,9 @@ pub(super) fn hosts(tree: &Tree) -> Vec<VirtualHost> {
     let mut all = Vec::new();
     each(&tree.statements, &mut Vec::new(), &mut |one, around| {
         if one.key == "virtualhost" {
-            let is_idle =
-                around.iter().any(|section| is_unmet(section, &loaded) || tree.variables.rules_out(section));
+            let is_idle = around
+                .iter()
+                .any(|section| is_unmet(section, &loaded) || section.is_undefined(&tree.variables));
             let host = VirtualHost {
                 place: tree.place(one),
                 ports: ports_of(one, &listened),
