@@ -90,6 +90,18 @@ pub enum Reason {
         /// The directive.
         directive: String,
     },
+    /// A plugin's directive that runs programs or asks other machines.
+    Plugin {
+        /// The directive.
+        directive: String,
+    },
+    /// An address of a site whose port only the server's start knows.
+    Address {
+        /// As it is written.
+        address: String,
+    },
+    /// There is no site in it.
+    NoSite,
     /// It listens on more ports than there are for it.
     Ports,
     /// There is no server for HTTP in it.
@@ -122,13 +134,23 @@ impl fmt::Display for Reason {
             ),
             Self::Writes { directive } => write!(f, "`{directive}` would write into the site; take it out"),
             Self::Leaves { directive } => write!(f, "`{directive}` asks another machine; take it out"),
+            Self::Plugin { directive } => write!(
+                f,
+                "`{directive}` may run programs or ask any machine; take it out, or write a site `http://:{{port}} {{` with \
+                 `bind {{host}}` to run the configuration as it stands"
+            ),
+            Self::Address { address } => write!(
+                f,
+                "the address `{address}` is known only where it runs; write it out, or a default as in `{{$NAME:default}}`"
+            ),
+            Self::NoSite => f.write_str("no site in it: there is nothing to ask"),
             Self::Ports => f.write_str("it listens on more than nine ports"),
             Self::NoServer => f.write_str("no `server` in an `http` block: there is nothing to ask"),
             Self::NoListen { tls: true } => {
-                f.write_str("no server listens with `ssl`, and this arm is asked over TLS")
+                f.write_str("no server listens with TLS, and this arm is asked so")
             }
             Self::NoListen { tls: false } => {
-                f.write_str("every server listens with `ssl`; say `tls = true` for this arm")
+                f.write_str("every server listens with TLS; say `tls = true` for this arm")
             }
         }
     }

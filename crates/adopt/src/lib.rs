@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod caddy;
 mod copies;
 mod error;
 mod nginx;
@@ -22,6 +23,13 @@ use std::path::Path;
 pub enum Language {
     /// nginx'.
     Nginx,
+    /// Caddyfiles.
+    Caddy,
+}
+
+/// Whether a Caddyfile was written for bakeoff: an address of one of its sites contains `{port}`.
+pub fn is_caddyfile_for_bakeoff(text: &str) -> bool {
+    caddy::is_ours(text)
 }
 
 /// A configuration with all the files that it includes.
@@ -50,5 +58,6 @@ pub trait Adoptable {
 pub fn read(language: Language, main: &Path) -> Result<Box<dyn Adoptable>, AdoptError> {
     match language {
         Language::Nginx => Ok(Box::new(nginx::NginxConfiguration::read(main)?)),
+        Language::Caddy => Ok(Box::new(caddy::CaddyConfiguration::read(main)?)),
     }
 }

@@ -7,7 +7,7 @@ use crate::SubjectError;
 use crate::certificate::Certificate;
 use crate::product::Product;
 use crate::program::StartSite;
-use bakeoff_adopt::{Copies, Language, Setting, StandIns};
+use bakeoff_adopt::{Copies, Language, Setting, StandIns, is_caddyfile_for_bakeoff};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -20,6 +20,8 @@ const OURS: [&str; 6] = ["{host}", "{port}", "{root}", "{cert}", "{key}", "{dir}
 pub fn language(product: Product, text: &str) -> Option<Language> {
     let language = match product {
         Product::Nginx => Language::Nginx,
+        // Most of these names are Caddy's as well.
+        Product::Caddy => return (!is_caddyfile_for_bakeoff(text)).then_some(Language::Caddy),
         _ => return None,
     };
     (!OURS.iter().any(|name| text.contains(name))).then_some(language)
