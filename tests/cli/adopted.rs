@@ -240,7 +240,7 @@ fn a_caddyfile_of_a_running_server_is_compared_without_an_edit_and_nothing_of_it
     caddy_layout(&decoys, &yard, "new", "header X-New 1");
     yard.write("access.log", log().replace("/api/users/2", "/safe/users/2"));
     let args = ["compare", "--server", "caddy", "old/Caddyfile", "new/Caddyfile", "--log", "access.log"];
-    let rest = ["--robots", "4", "--budget", "45s", "--margin", "60%", "--out", "out"];
+    let rest = ["--robots", "4", "--budget", "75s", "--margin", "60%", "--out", "out"];
     let said = yard.run(&[&args[..], &rest].concat()).exits(0);
     decoys.are_untouched(&yard);
     let shop = yard.path("old/sites/shop").display().to_string();

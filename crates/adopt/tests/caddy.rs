@@ -1,5 +1,7 @@
 //! Caddyfiles of running servers, as they are found, and their private copies.
 
+#![allow(clippy::unwrap_used)] // a test's panic is its message
+
 use bakeoff_adopt::{AdoptError, Adoptable, Copies, Entrance, Language, Reason, Setting, StandIns, read};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
