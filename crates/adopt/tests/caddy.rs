@@ -252,7 +252,7 @@ fn everything_behind_a_site_is_played() {
 #[test]
 fn an_upstream_that_is_allowed_is_asked_itself() {
     let yard = alone(
-        "(to) {\n\treverse_proxy {args[0]}\n}\nhttp://a {\n\treverse_proxy 127.0.0.1:3000 127.0.0.1:3001\n\treverse_proxy /b https://b.example {\n\t\thealth_uri /x\n\t}\n\timport to c:1\n}\n",
+        "(to) {\n\treverse_proxy {args[0]}\n}\n(on) {\n\treverse_proxy {args[0]} {args[1]}\n\t{block}\n}\nhttp://a {\n\timport on /on x:1 {\n\t\treverse_proxy /block y:1\n\t}\n\treverse_proxy 127.0.0.1:3000 127.0.0.1:3001\n\treverse_proxy /b https://b.example {\n\t\thealth_uri /x\n\t}\n\timport to c:1\n}\n",
     );
     let allowed = ["127.0.0.1:3000", "b.example:443", "c:1"].map(str::to_owned);
     let copies = yard.adopt_for(None, &allowed).unwrap();
@@ -261,7 +261,10 @@ fn an_upstream_that_is_allowed_is_asked_itself() {
         &text,
         &["reverse_proxy 127.0.0.1:3000 127.0.0.1:9001\n", "/b https://b.example {\n\t\thealth_uri /x"],
     );
-    has(&text, &["reverse_proxy {args[0]}\n"]);
+    has(
+        &text,
+        &["reverse_proxy {args[0]}\n", "reverse_proxy {args[0]} 127.0.0.1:9001\n", "/block 127.0.0.1:9001\n"],
+    );
     assert_eq!(copies.stand_ins, StandIns { http: true, https: false, fastcgi: false });
 }
 

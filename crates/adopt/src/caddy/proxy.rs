@@ -136,7 +136,10 @@ impl<'a> Rewriter<'a> {
 fn addresses<'a>(placed: &Placed<'a>, by_transport: Option<Spoken>) -> Vec<Asked<'a>> {
     let one = placed.one;
     let is_matcher = |word: &str| word == "*" || word.starts_with(['/', '@']);
-    let skipped = one.arguments().first().is_some_and(|word| is_matcher(&word.text) && !word.is_quoted);
+    let skipped = one
+        .arguments()
+        .first()
+        .is_some_and(|word| is_matcher(&with_arguments(&word.text, &placed.arguments)));
     let words = one.arguments().iter().skip(usize::from(skipped));
     let of = |word: &super::lexer::Word| {
         let written = with_arguments(&word.text, &placed.arguments);

@@ -212,6 +212,9 @@ impl<'a> Rewriter<'a> {
 
     fn log(&mut self, placed: &Placed<'a>, kind: &str) {
         for inner in self.tree.flat(placed.one.inner(), &placed.arguments) {
+            if inner.one.name() == "core" {
+                self.refuse(inner.one, Reason::Plugin { directive: "core".to_owned() });
+            }
             let words = inner.one.arguments();
             let to = words.first().map_or("", |word| word.text.as_str());
             if inner.one.name() != "output" || ["stdout", "stderr", "discard"].contains(&to) {
@@ -266,11 +269,10 @@ impl<'a> Rewriter<'a> {
                 "grace_period" => keeps_grace = true,
                 "log" => self.log(&option, "error"),
                 "servers" => self.servers(&option),
-                name if runs_programs(name) => {
-                    self.refuse(one, Reason::Plugin { directive: name.to_owned() });
-                }
                 name if is_dropped_option(name) => self.take_out(one),
-                _ => {}
+                "debug" | "default_sni" | "fallback_sni" | "metrics" | "order" => {}
+                // One of another program within Caddy.
+                name => self.refuse(one, Reason::Plugin { directive: name.to_owned() }),
             }
         }
         keeps_grace
@@ -290,6 +292,12 @@ impl<'a> Rewriter<'a> {
         for inner in self.tree.flat(one.inner(), &placed.arguments) {
             match inner.one.name() {
                 "listener_wrappers" => self.take_out(inner.one),
+                // Other lists of proxies are fetched.
+                "trusted_proxies"
+                    if inner.one.arguments().first().is_none_or(|word| word.text != "static") =>
+                {
+                    self.take_out(inner.one);
+                }
                 "protocols" => {
                     let kept = inner.one.words.iter().map(|word| word.text.as_str());
                     let kept: Vec<&str> = kept.filter(|word| *word != "h3").collect();
@@ -359,7 +367,7 @@ impl<'a> Rewriter<'a> {
 
 /// Directives and options of plugins that run programs, or ask others by themselves.
 fn runs_programs(name: &str) -> bool {
-    const KNOWN: [&str; 19] = [
+    const KNOWN: [&str; 25] = [
         "exec",
         "cgi",
         "events",
@@ -379,6 +387,12 @@ fn runs_programs(name: &str) -> bool {
         "docker_proxy",
         "tailscale",
         "ssh",
+        "cache",
+        "filesystem",
+        "forward_proxy",
+        "mercure",
+        "mirror",
+        "reverse_bin",
     ];
     KNOWN.contains(&name)
 }

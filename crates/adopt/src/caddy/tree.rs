@@ -154,6 +154,8 @@ impl Tree {
                 }
                 _ => {} // Caddy refuses a snippet that imports itself
             }
+            // What a snippet gets for its `{block}`.
+            self.flatten(one.inner(), arguments, around, all);
         }
     }
 
