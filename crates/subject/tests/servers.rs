@@ -207,7 +207,8 @@ fn a_configuration_without_port_is_refused_with_the_line_to_write() {
         return;
     }
     let yard = Yard::new();
-    let config = Some(yard.write("mine.conf", "events {}\nhttp { server {\n  listen 80;\n} }\n"));
+    let config =
+        Some(yard.write("mine.conf", "events {}\nhttp { server { root {root};\n  listen 80;\n} }\n"));
     let message =
         yard.start(&Spec::Product { product: Product::Nginx, config, tls: false }).unwrap_err().to_string();
     assert!(message.contains("mine.conf"), "{message}");
