@@ -135,6 +135,29 @@ const APACHE_MODULES: [&str; 13] = [
     "socache_shmcb",
     "ssl",
 ];
+/// `/etc/caddy` of a machine with a site, an application and an interpreter.
+fn caddy_layout(decoys: &Decoys, yard: &Yard, name: &str, extra: &str) {
+    let here = yard.path("").display().to_string();
+    let here = here.trim_end_matches('/');
+    std::fs::create_dir_all(yard.path(&format!("{name}/sites"))).unwrap();
+    yard.write(
+        &format!("{name}/Caddyfile"),
+        format!(
+            "{{\n\temail me@shop.example\n\tadmin unix/{here}/nginx.pid\n\tlog {{\n\t\toutput file {here}/error.log.real\n\t}}\n}}\n\
+             (common) {{\n\tencode gzip\n\theader X-Common {{args.0}}\n}}\nimport sites/*\n"
+        ),
+    );
+    yard.write(
+        &format!("{name}/sites/shop"),
+        format!(
+            "www.shop.example {{\n\tredir https://shop.example{{uri}}\n}}\nshop.example {{\n\ttls me@shop.example\n\
+             \timport common yes\n\troot * /var/www/shop\n\tlog {{\n\t\toutput file {here}/access.log.real {{\n\t\t\troll_keep 2\n\t\t}}\n\t}}\n\
+             \t{extra}\n\thandle_path /api/* {{\n\t\treverse_proxy {address} {{\n\t\t\thealth_uri /up\n\t\t}}\n\t}}\n\
+             \treverse_proxy /safe/* https://{address}\n\tphp_fastcgi unix//run/php/php.sock\n\tfile_server\n}}\n",
+            address = decoys.address
+        ),
+    );
+}
 
 fn log() -> String {
     let line = |(path, status, size): (&str, u16, u32)| {
@@ -323,4 +346,46 @@ fn messages_of_the_server_name_the_users_file_and_line() {
     said.exits(2)
         .says(&["c/sites-enabled/shop:19: `content_by_lua_block` runs a program that may ask any machine"]);
     decoys.are_untouched(&yard);
+}
+
+#[test]
+fn a_caddyfile_of_a_running_server_is_compared_without_an_edit_and_nothing_of_it_is_touched() {
+    if !has(
+        "caddy",
+        "a_caddyfile_of_a_running_server_is_compared_without_an_edit_and_nothing_of_it_is_touched",
+    ) {
+        return;
+    }
+    let yard = Yard::new();
+    let decoys = Decoys::new(&yard);
+    caddy_layout(&decoys, &yard, "old", "");
+    caddy_layout(&decoys, &yard, "new", "header X-New 1");
+    yard.write("access.log", log().replace("/api/users/2", "/safe/users/2"));
+    let args = ["compare", "--server", "caddy", "old/Caddyfile", "new/Caddyfile", "--log", "access.log"];
+    let rest = ["--robots", "4", "--budget", "75s", "--margin", "60%", "--out", "out"];
+    let said = yard.run(&[&args[..], &rest].concat()).exits(0);
+    decoys.are_untouched(&yard);
+    let shop = yard.path("old/sites/shop").display().to_string();
+    let said = said.says(&[
+        "the running server, its logs and its caches are not touched",
+        &format!("stand-ins answer for {} ({shop}:15), unix//run/php/php.sock ({shop}:20)", decoys.address),
+        &format!("asked over https as shop.example: {shop}:4"),
+        "address (2)",
+    ]);
+    assert!(!said.stderr.contains("/tmp/private"), "{}", said.stderr);
+    let results =
+        contract::kept(&yard, "out", &["old-Caddyfile", "new-Caddyfile"], "subject_cpu_per_request");
+    for arm in ["old-Caddyfile", "new-Caddyfile"] {
+        let arm = &results["arms"][arm];
+        assert_eq!(arm["errors"], serde_json::json!({}), "{arm}");
+        let statuses: Vec<&String> = arm["statuses"].as_object().unwrap().keys().collect();
+        assert_eq!(statuses, ["200", "404"], "as the log has them: {arm}");
+    }
+    // A message names the user's file and line.
+    caddy_layout(&decoys, &yard, "bad", "no_such_directive on");
+    let args = ["compare", "--server", "caddy", "old/Caddyfile", "bad/Caddyfile", "--log", "access.log"];
+    let said = yard.run(&[&args[..], &["--out", "other"]].concat()).exits(3);
+    let shop = yard.path("bad/sites/shop").display().to_string();
+    let said = said.says(&["no_such_directive", &format!("{shop}:13")]);
+    assert!(!said.stderr.contains("/tree/"), "{}", said.stderr);
 }

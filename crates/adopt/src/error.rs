@@ -95,6 +95,18 @@ pub enum Reason {
         /// The directive.
         directive: String,
     },
+    /// A plugin's directive that runs programs or asks other machines.
+    Plugin {
+        /// The directive.
+        directive: String,
+    },
+    /// An address of a site whose port only the server's start knows.
+    Address {
+        /// As it is written.
+        address: String,
+    },
+    /// There is no site in it.
+    NoSite,
     /// It listens on more ports than there are for it.
     Ports,
     /// There is no server for HTTP in it.
@@ -133,6 +145,16 @@ impl fmt::Display for Reason {
                     "`{directive}`: its meaning cannot be read here; write in its place what it stands for"
                 )
             }
+            Self::Plugin { directive } => write!(
+                f,
+                "`{directive}` may run programs or ask any machine; take it out, or write a site `http://:{{port}} {{` with \
+                 `bind {{host}}` to run the configuration as it stands"
+            ),
+            Self::Address { address } => write!(
+                f,
+                "the address `{address}` is known only where it runs; write it out, or a default as in `{{$NAME:default}}`"
+            ),
+            Self::NoSite => f.write_str("no site in it: there is nothing to ask"),
             Self::Ports => f.write_str("it listens on more than nine ports"),
             Self::NoServer => f.write_str("no server for HTTP listens: there is nothing to ask"),
             Self::NoListen { tls: true } => {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod apache;
+mod caddy;
 mod copies;
 mod error;
 mod nginx;
@@ -26,6 +27,13 @@ pub enum Language {
     Apache,
     /// nginx'.
     Nginx,
+    /// Caddyfiles.
+    Caddy,
+}
+
+/// Whether a Caddyfile was written for bakeoff: an address of one of its sites contains `{port}`.
+pub fn is_caddyfile_for_bakeoff(text: &str) -> bool {
+    caddy::is_ours(text)
 }
 
 /// A configuration with all the files that it includes.
@@ -55,5 +63,6 @@ pub fn read(language: Language, main: &Path) -> Result<Box<dyn Adoptable>, Adopt
     match language {
         Language::Apache => Ok(Box::new(apache::ApacheConfiguration::read(main)?)),
         Language::Nginx => Ok(Box::new(nginx::NginxConfiguration::read(main)?)),
+        Language::Caddy => Ok(Box::new(caddy::CaddyConfiguration::read(main)?)),
     }
 }

@@ -7,7 +7,7 @@ use crate::SubjectError;
 use crate::certificate::Certificate;
 use crate::product::Product;
 use crate::program::StartSite;
-use bakeoff_adopt::{Copies, Language, Setting, StandIns};
+use bakeoff_adopt::{Copies, Language, Setting, StandIns, is_caddyfile_for_bakeoff};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -21,6 +21,8 @@ pub fn language(product: Product, text: &str) -> Option<Language> {
     let language = match product {
         Product::Apache => Language::Apache,
         Product::Nginx => Language::Nginx,
+        // Most of these names are Caddy's as well.
+        Product::Caddy => return (!is_caddyfile_for_bakeoff(text)).then_some(Language::Caddy),
         _ => return None,
     };
     (!OURS.iter().any(|name| is_in(text, name))).then_some(language)

@@ -4,10 +4,12 @@
 //! is its home. It uses its own list of MIME types. Names in braces are also Caddy's own: in a Caddyfile those that
 //! bakeoff does not know stay as they are.
 
-use super::{ProxySpec, Row, Server, connections, numbered_version, program, users_text_by};
+use super::{Product, ProxySpec, Row, Server, connections, numbered_version, program, users_text_by};
 use crate::SubjectError;
+use crate::adopted::{self, language};
 use crate::config::{Substitutions, quoted};
 use crate::program::{Recipe, StartSite};
+use bakeoff_adopt::{Language, TREE};
 use std::path::Path;
 
 pub(super) const ROW: Row = Row {
@@ -28,6 +30,11 @@ pub(super) const ROW: Row = Row {
 const IDLE_SECONDS: u64 = 10;
 
 fn serve(server: &Server, place: &StartSite<'_>) -> Result<Recipe, SubjectError> {
+    if let Some(path) = &server.config
+        && language(Product::Caddy, &place.read(path)?).is_some()
+    {
+        return private_copy(place, path, server.tls);
+    }
     let (config, tls) = (server.config.as_deref(), server.tls);
     recipe(place, config, tls, || {
         let root = quoted(&place.root);
@@ -69,12 +76,24 @@ fn recipe(
         None => own_config(place, tls, &lines()?)?,
         Some(path) => users_config(place, path)?,
     };
-    let file = place.write("Caddyfile", &config)?.display().to_string();
+    let file = place.write("Caddyfile", &config)?;
+    Ok(Recipe { config: Some(config), ..started_with(place, &caddy, &file) })
+}
+
+/// The recipe that starts a private copy of a running server's configuration.
+fn private_copy(place: &StartSite<'_>, path: &Path, tls: bool) -> Result<Recipe, SubjectError> {
+    let caddy = program(&ROW, place, &["caddy"])?;
+    let copies = adopted::copies(place, (Language::Caddy, path), tls, (Path::new("/"), ""))?;
+    let (config, tree) = (Some(copies.whole_text()), Some(place.dir.join(TREE)));
+    Ok(Recipe { config, tree, ..started_with(place, &caddy, copies.main()) })
+}
+
+fn started_with(place: &StartSite<'_>, caddy: &Path, file: &Path) -> Recipe {
+    let file = file.display().to_string();
     let words = ["run", "--adapter", "caddyfile", "--config", &file].map(str::to_owned);
     let argv = std::iter::once(caddy.display().to_string()).chain(words).collect();
-    let version = numbered_version(&ROW, &caddy, "version", "v");
-    let logs = vec![place.dir.join("error.log")];
-    Ok(Recipe { argv, version, config: Some(config), logs, ..Recipe::default() })
+    let version = numbered_version(&ROW, caddy, "version", "v");
+    Recipe { argv, version, logs: vec![place.dir.join("error.log")], ..Recipe::default() }
 }
 
 /// Caddy uses all cores it may by default. At its end it waits for replies under way, by default without a limit.
