@@ -11,6 +11,7 @@ mod proxy;
 mod rewrite;
 mod site;
 mod tree;
+mod upstream;
 
 use crate::Adoptable;
 use crate::copies::{CopiedFile, Copies};

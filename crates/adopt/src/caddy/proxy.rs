@@ -5,26 +5,9 @@
 
 use super::rewrite::Rewriter;
 use super::site::holds_directives;
-use super::tree::{Placed, Statement, with_arguments};
+use super::tree::{Placed, Statement};
+use super::upstream::{Spoken, addresses};
 use crate::error::Reason;
-use std::ops::Range;
-
-/// Protocol behind the server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spoken {
-    Http,
-    Https,
-    FastCgi,
-}
-
-/// An address behind a site.
-#[derive(Debug)]
-pub(super) struct Asked<'a> {
-    pub(super) one: &'a Statement,
-    span: Range<usize>,
-    pub(super) address: String,
-    pub(super) spoken: Spoken,
-}
 
 const NO_VERIFICATION: &str = "tls_insecure_skip_verify";
 
@@ -130,27 +113,4 @@ impl<'a> Rewriter<'a> {
         let file = self.private_file(&name, text + "\n");
         self.replace(one, one.whole(), format!("import {file}"));
     }
-}
-
-/// Addresses that a directive names, those of a matcher left out.
-fn addresses<'a>(placed: &Placed<'a>, by_transport: Option<Spoken>) -> Vec<Asked<'a>> {
-    let one = placed.one;
-    let is_matcher = |word: &str| word == "*" || word.starts_with(['/', '@']);
-    let skipped = one
-        .arguments()
-        .first()
-        .is_some_and(|word| is_matcher(&with_arguments(&word.text, &placed.arguments)));
-    let words = one.arguments().iter().skip(usize::from(skipped));
-    let of = |word: &super::lexer::Word| {
-        let written = with_arguments(&word.text, &placed.arguments);
-        let (scheme, address) = written.split_once("://").unwrap_or(("http", &written));
-        let by_scheme = if scheme == "https" { Spoken::Https } else { Spoken::Http };
-        Asked {
-            one,
-            span: word.span.clone(),
-            address: address.to_owned(),
-            spoken: by_transport.unwrap_or(by_scheme),
-        }
-    };
-    words.map(of).collect()
 }

@@ -3,9 +3,9 @@
 //! Measuring side, cold, pure. One match over directives; what is not named here stays as it is. A change keeps the
 //! number of lines.
 
-use super::proxy::{Asked, Spoken};
 use super::site::{Site, holds_directives, is_proxy, is_site};
 use super::tree::{Placed, Statement, Tree};
+use super::upstream::{Asked, Spoken};
 use crate::copies::{Change, CopiedFile};
 use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::{Setting, StandIns};
