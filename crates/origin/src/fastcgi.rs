@@ -214,7 +214,7 @@ mod tests {
     #[test]
     fn broken_bytes_end_the_connection_and_nothing_else() {
         assert!(request(&mut &[9; 8][..]).is_err(), "another version");
-        assert!(request(&mut &asked(b"x")[..20]).is_err(), "half a record");
+        assert!(request(&mut &asked(b"x")[..26]).is_err(), "half a record");
         for parameters in [&b"\xff"[..], b"\x80\x00", b"\x05\x05ab", b"\xff\xff\xff\xff\x01a"] {
             assert_eq!(target(parameters), None, "{parameters:?}");
         }

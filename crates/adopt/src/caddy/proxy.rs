@@ -1,4 +1,4 @@
-//! What is behind the sites of a Caddyfile, and the stand-ins that play it.
+//! Stand-ins for the servers behind the sites of a Caddyfile.
 //!
 //! Measuring side, cold, pure. A stand-in's certificate is nobody's, so a directive that asks one over TLS goes into a
 //! private file, which has the lines that this takes.

@@ -127,7 +127,7 @@ pub(crate) struct OriginSection {
 /// Any other `server`.
 #[derive(Clone, Debug, Deserialize, JsonSchema)]
 pub(crate) struct ProductSection {
-    /// A product: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and `{dir}` are filled in. One of nginx
+    /// A product: your configuration; `{host}`, `{port}`, `{root}`, `{cert}`, `{key}` and `{dir}` are filled in. One
     /// without any of these is that of a running server: a private copy runs, and nothing of that server is touched.
     pub config: Option<Spanned<String>>,
     /// A product: lines for the server block of our own configuration, with the same substitutions.
