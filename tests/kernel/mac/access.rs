@@ -40,7 +40,7 @@ fn lay_out(stage: &Stage) {
         fs::create_dir_all(stage.path(folder).join("empty")).unwrap();
     }
     for program in ["dir/f", "file"] {
-        fs::copy("/bin/true", stage.path(program)).unwrap();
+        stage.copy_program("/bin/true", program);
         fs::set_permissions(stage.path(program), fs::Permissions::from_mode(0o755)).unwrap();
     }
 }

@@ -217,7 +217,7 @@ impl Sleeper {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         if let Some(user) = user {
             // The executable may lie where only its owner may go.
-            fs::copy(LAYERS, stage.path("layers")).unwrap();
+            stage.copy_program(LAYERS, "layers");
             let mut of_user = Command::new(stage.path("layers"));
             of_user.args(command.get_args()).stdin(Stdio::piped()).stdout(Stdio::piped());
             command = of_user;

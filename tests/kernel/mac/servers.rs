@@ -149,7 +149,7 @@ fn lay_out(kind: &Kind, ports: [u16; 3]) -> Stage {
     fs::create_dir(stage.path("own")).unwrap();
     let nobody = bakeoff_sys::process::user_named("nobody").unwrap();
     std::os::unix::fs::chown(stage.path("own"), Some(nobody.uid), Some(nobody.gid)).unwrap();
-    fs::copy(LAYERS, stage.path("layers")).unwrap();
+    stage.copy_program(LAYERS, "layers");
     let types =
         "config = [\"{dir}/conf\"]\nsite = { paths = [\"{dir}/site\"], hot = true }\nown = [\"{dir}/own\"]";
     let allow =

@@ -47,6 +47,13 @@ pub(crate) const ALLOW: &str = "system = \"read list exec\", devices = \"read wr
 pub(crate) struct Stage(TempDir);
 
 impl Stage {
+    /// A copy of a program, made by another process: a child of another test could hold a copy of ours open for writing, and
+    /// then it cannot be executed.
+    pub(crate) fn copy_program(&self, from: &str, to: &str) {
+        let done = Command::new("cp").arg(from).arg(self.path(to)).status().unwrap();
+        assert!(done.success());
+    }
+
     pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("bakeoff-mac-").tempdir().unwrap();
         // Other users go in, too.
