@@ -67,6 +67,17 @@ fn send(listener: &TcpListener) {
     while stream.write_all(&bytes).is_ok() {}
 }
 
+/// Makes a call until no signal ends it: with a time limit the kernel does not begin it anew, not even after a process
+/// was stopped and goes on (signal(7)).
+fn uninterrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match call() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
 /// Bits a second between two reads, so that both ends of the time are moments at which bytes came.
 fn receive(mut stream: &TcpStream, rate: BitsPerSecond) -> io::Result<u64> {
     let enough = TRANSFER.max(time_for(rate, Bytes::new(FRAME.get() * TRANSFER_FRAMES)));
@@ -76,7 +87,7 @@ fn receive(mut stream: &TcpStream, rate: BitsPerSecond) -> io::Result<u64> {
     let skipped = bytes_in(rate, START).max(4 * FRAME.get());
     let (mut total, mut counted, mut begin) = (0_u64, 0_u64, None);
     loop {
-        let length = stream.read(&mut buffer)?;
+        let length = uninterrupted(|| stream.read(&mut buffer))?;
         let now = clock.now();
         if length == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -108,7 +119,7 @@ pub(crate) fn one_way(from: &End, to: &End, asked: Nanos) -> Result<Delays, Link
         let mut delays = bakeoff_meter::Histogram::new();
         let mut stamp = [0; 8];
         while delays.count() < PROBES as u64 {
-            match receiver.recv(&mut stamp) {
+            match uninterrupted(|| receiver.recv(&mut stamp)) {
                 Ok(8) => delays.record(clock.now().since(Nanos::new(u64::from_ne_bytes(stamp)))),
                 Ok(_) => {}
                 Err(_) => break, // what is lost does not come; see below for nothing at all
@@ -129,4 +140,21 @@ fn probe(sender: &UdpSocket, target: SocketAddr, clock: MonotonicClock) -> io::R
         std::thread::sleep(PROBE_GAP);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_ends_no_check() {
+        let mut calls = 0;
+        let mut call = || {
+            calls += 1;
+            if calls < 3 { Err(io::ErrorKind::Interrupted.into()) } else { Ok(calls) }
+        };
+        assert_eq!(uninterrupted(&mut call).unwrap(), 3);
+        let other = uninterrupted(|| Err::<(), _>(io::ErrorKind::TimedOut.into()));
+        assert_eq!(other.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
 }
