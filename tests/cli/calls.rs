@@ -85,7 +85,7 @@ fn what_an_arm_refuses_is_named_and_the_rest_is_measured() {
     let arms = "[arm.plain]\n\n[arm.alone]\nwrap = [\"unshare\", \"--net\"]\n";
     let workload = FEW.replace("\"tcp\"", "\"udp\", \"tcp\", \"rpc-udp\"");
     yard.write("plan.toml", plan("", &workload, arms));
-    let said = yard.run(&["run", "plan.toml", "--out", "out"]).exits(0);
+    let said = yard.run(&["run", "plan.toml", "--out", "out", "--verbose"]).exits(0);
     shows(
         &said,
         &[

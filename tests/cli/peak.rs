@@ -220,7 +220,8 @@ fn a_generator_whose_core_others_have_ends_the_search_and_claims_nothing() {
     let busy = Busy::on(generator, 3);
     // With less weight than they have, it must wait for them, even if it needs little.
     let line = "exec nice -n 10 \"$@\"";
-    let said = yard.ended(yard.start(yard.shell(line, &["run", "plan.toml", "--out", "out"]))).exits(4);
+    let said =
+        yard.ended(yard.start(yard.shell(line, &["run", "plan.toml", "--out", "out", "--verbose"]))).exits(4);
     drop(busy);
     let found = kept(&yard, "out", &["plain"]);
     let arm = &found["arms"]["plain"];

@@ -38,8 +38,8 @@ fn a_broken_rule_is_named_with_its_figures_and_has_its_own_exit_code() {
     assert_eq!(said.stderr.lines().count(), 2, "{}", said.stderr);
     // From stored results, and from a complete run that is resumed.
     let said = yard.run(&[&["report", "out"], &rules[..]].concat()).exits(5);
-    let said = said.says(&["fail-if: cost > 2%: BROKEN: dear +", "900000%: held: dear +"]);
-    assert_eq!(said.stderr.lines().count(), 2, "{}", said.stderr);
+    let said = said.says(&["fail-if: cost > 2%: BROKEN: dear +", "900000%: held: dear +", "--verbose"]);
+    assert_eq!(said.stderr.lines().count(), 3, "{}", said.stderr);
     yard.run(&["run", "--resume", "out", "--fail-if", "cost > 2%"]).exits(5).says(&["BROKEN"]);
     yard.run(&["report", "out", "--fail-if", "dear: cost > 900000%"]).exits(0).says(&["held"]);
 }

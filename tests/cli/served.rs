@@ -44,7 +44,7 @@ fn what_serves_a_directory_is_at_the_other_end_of_the_link() {
     let (yard, said) = sooner_or_later(|| {
         let yard = Yard::new();
         yard.write("plan.toml", plan(&format!("{FEW}\nlink = \"20Mbit\""), READ, &asked_by_http()));
-        let said = yard.run(&["run", "plan.toml", "--out", "out"]);
+        let said = yard.run(&["run", "plan.toml", "--out", "out", "--verbose"]);
         if said.stderr.contains(NOT_NOW) { Err(said.stderr) } else { Ok((yard, said.exits(0))) }
     });
     assert!(yard.read("asked").starts_with("http://198.18.0.2:"), "{}", yard.read("asked"));

@@ -79,6 +79,16 @@ fn a_comparison_of_two_arms_fits_a_screen() {
     assert!(!said.contains("Conditions") && whole.contains("Conditions"), "{whole}");
 }
 
+#[test]
+fn a_suites_page_has_all_verdicts_in_one_table_and_the_warnings_of_its_parts() {
+    let yard = Yard::new();
+    unpack(&yard, "suite");
+    let said = yard.run(&["report", "suite"]).exits(0).stdout;
+    let page = yard.read("suite/report.html");
+    assert!(page.contains("id=\"overview\"") && page.contains("Before you believe it"), "{said}");
+    assert!(said.contains("Before you believe it"), "{said}");
+}
+
 /// All archives; there is one a kind at least.
 fn names() -> Vec<String> {
     let files =

@@ -230,6 +230,18 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_value_from_the_command_line_is_told_with_its_flag() {
+        let text = "[experiment]\nmax_age = \"5\"\n\n[arm.a]\nconfig = \"x\"\n";
+        let said = |value: &str| {
+            let at = text.find(value).unwrap();
+            PlanError::at(COMMAND_LINE, text, at..at + value.len(), "`5` is no time", Some("write \"5s\""))
+                .to_string()
+        };
+        assert_eq!(said("\"5\""), "error: --max-age: `5` is no time; write \"5s\"");
+        assert_eq!(said("\"x\""), "error: `5` is no time; write \"5s\"", "no flag has this name");
+    }
+
+    #[test]
     fn what_has_another_type_is_told_with_what_to_write() {
         for (line, value, message, what, help) in [
             (

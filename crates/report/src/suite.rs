@@ -1,12 +1,13 @@
 //! A suite: what its parts found, and all of them beside the published figures.
 
-use crate::document::{Alarm, Block, Document, Head, Link, Section, State};
-use crate::experiment::{beside_on_page, verdicts};
+use crate::document::{Alarm, Block, Document, Head, Link, Section, State, Table};
+use crate::experiment::{beside_on_page, reasons_to_doubt, verdicts};
+use crate::figures::Change;
 use crate::reading::Reading;
 use crate::studies::stated;
 use crate::{ReportInput, words};
-use bakeoff_results::Results;
 use bakeoff_results::StudySection;
+use bakeoff_results::{Comparison, Results};
 use serde::Serialize;
 
 /// The `schema` of a suite's `results.json`.
@@ -93,12 +94,15 @@ pub fn suite(suite: &SuiteBundle) -> Document {
     };
     let head = Head::of(&suite.name, &suite.summary, extent, "", &suite.bakeoff);
     let studies = suite.studies();
-    let mut sections: Vec<Section> = suite.parts.iter().map(section).collect();
+    let [warnings, warnings_in_terminal] = Section::warnings("Before you believe it", &suite.warnings());
+    let mut sections = vec![suite.overview(), warnings];
+    sections.extend(suite.parts.iter().map(section));
     for (at, study) in studies.iter().enumerate() {
         let page = beside_on_page(study).id(format!("study-{}", at + 1));
         sections.push(if at == 0 { page.nav("Published figures") } else { page });
         sections.extend(stated(study, &study.rows.iter().collect::<Vec<_>>()));
     }
+    sections.push(warnings_in_terminal);
     Document::new(head, sections)
 }
 
@@ -128,7 +132,51 @@ fn section(part: &PartBundle) -> Section {
     section.notes(said.map(|said| format!("{}.", words::upper_first(said))))
 }
 
+fn overview_row(part: &str, reading: &Reading<'_>, found: &Comparison) -> [String; 7] {
+    let change = Change::of(found);
+    [
+        part.to_owned(),
+        found.arm.clone(),
+        reading.noun(&found.meter).to_owned(),
+        found.baseline.clone(),
+        change.effect,
+        change.interval,
+        words::verdict(found.verdict),
+    ]
+}
+
 impl SuiteBundle {
+    /// All verdicts in one table; the page alone has room for it.
+    fn overview(&self) -> Section {
+        let rows = self.parts.iter().filter_map(|part| Some((part, Reading::of(part.experiment()?))));
+        let rows = rows.flat_map(|(part, reading)| {
+            let found = reading.compared().filter_map(|arm| reading.primary(arm));
+            found.map(|found| overview_row(&part.name, &reading, found)).collect::<Vec<_>>()
+        });
+        let head = ["Part", "Arm", "Figure", "Baseline", "Change", "Interval", "Verdict"];
+        Section::on_page("overview", "All parts").nav("All parts").table(Table::new(head, rows).figures(0))
+    }
+
+    /// Warnings of all parts, each once with the parts that have it.
+    fn warnings(&self) -> Vec<String> {
+        let measured: Vec<_> =
+            self.parts.iter().filter_map(|part| Some((part, Reading::of(part.experiment()?)))).collect();
+        let mut all: Vec<(String, Vec<&str>)> = Vec::new();
+        for (part, reading) in &measured {
+            for sentence in reasons_to_doubt(reading) {
+                match all.iter_mut().find(|(known, _)| *known == sentence) {
+                    Some((_, parts)) => parts.push(&part.name),
+                    None => all.push((sentence, vec![&part.name])),
+                }
+            }
+        }
+        let named = |parts: &[&str]| match parts.len() == measured.len() && parts.len() > 1 {
+            true => "all parts".to_owned(),
+            false => parts.join(", "),
+        };
+        all.iter().map(|(sentence, parts)| format!("{}: {sentence}", named(parts))).collect()
+    }
+
     /// A section a study that parts name, with the rows of all of them whose arms were there.
     fn studies(&self) -> Vec<StudySection> {
         let mut all: Vec<StudySection> = Vec::new();

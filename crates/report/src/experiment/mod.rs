@@ -119,6 +119,7 @@ fn sections(reading: &Reading<'_>, data: &Data) -> Vec<Section> {
         terminal::failures(reading),
         Section::in_terminal("Invalid: figures in (brackets) must not be used").entries(invalid),
         warnings_in_terminal,
+        terminal::extent(reading),
         terminal::conditions(reading),
         workload(reading),
         plan(reading, &words::extent(results)),
@@ -129,12 +130,15 @@ fn sections(reading: &Reading<'_>, data: &Data) -> Vec<Section> {
 
 /// What makes one doubt: on the page's first screen, and in the terminal where the second stands.
 pub(crate) fn warnings(reading: &Reading<'_>) -> [Section; 2] {
+    Section::warnings("Before you believe it", &reasons_to_doubt(reading))
+}
+
+/// Warnings, those of the run before those of its machine.
+pub(crate) fn reasons_to_doubt(reading: &Reading<'_>) -> Vec<String> {
     let warnings = &reading.bundle.results.warnings;
     let (of_machine, of_run): (Vec<_>, Vec<_>) =
         warnings.iter().partition(|warning| OF_MACHINE.contains(&warning.label.as_str()));
-    let ordered = of_run.into_iter().chain(of_machine);
-    let warnings: Vec<String> = ordered.map(|warning| warning.sentence.clone()).collect();
-    Section::warnings("Before you believe it", &warnings)
+    of_run.into_iter().chain(of_machine).map(|warning| warning.sentence.clone()).collect()
 }
 
 /// A sentence an arm, or why there is none.

@@ -217,11 +217,16 @@ pub(super) fn failures(reading: &Reading<'_>) -> Section {
     Section::in_terminal(title).entries(reading.arms().filter_map(failed))
 }
 
+/// Part of the experiment that was run, where the plan states a sample of it.
+pub(super) fn extent(reading: &Reading<'_>) -> Section {
+    let extent = reading.bundle.results.extent.map(|extent| extent.in_words().to_owned());
+    Section::in_terminal("Extent").bullets(extent.as_slice())
+}
+
 /// Load, machine use, workload, and where the time went.
 pub(super) fn conditions(reading: &Reading<'_>) -> Section {
     let results = &reading.bundle.results;
     let mut facts = vec![("load", reading.load())];
-    facts.extend(results.extent.map(|extent| ("extent", extent.in_words().to_owned())));
     facts.extend(link::line(reading).map(|line| ("link", line)));
     facts.push(("workload", workload(reading)));
     let skipped = words::tally(&results.workload.skipped);
