@@ -34,6 +34,7 @@ pub(super) const ROW: Row = Row {
         gauge: store,
         can_revalidate: true,
         verdict_header: Some("X-Cache"),
+        enabled_by: &["proxy_cache", "include"],
     }),
     can_forward: false,
     can_tls: true,
