@@ -488,7 +488,8 @@ fn wrong_factors_and_method_keys_are_named() {
         ),
         ("baseline", "link = \"1Gbit\"\ndelay = \"3s\"\nbaseline", &["no network on Earth"]),
         ("baseline", "link = \"1Gbit\"\nloss = \"50%\"\nbaseline", &["no TCP connection"]),
-        ("baseline", "primary = \"cpu\"\nbaseline", &["no meter"]),
+        ("baseline", "primary = \"cpu\"\nbaseline", &["no meter", "`bakeoff meters` lists them"]),
+        ("baseline", "primary = \"requests_per_second\"\nbaseline", &["more is better", "`elapsed` is"]),
         (
             "baseline",
             "link = \"1Gbit\"\ndesign = \"duet\"\nbaseline",
