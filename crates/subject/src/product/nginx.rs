@@ -131,6 +131,7 @@ fn server_config(server: &Server, place: &StartSite<'_>, build: &str) -> Result<
     let (listen, tls) = tls_lines(server.tls, place)?;
     let (listen_http2, http2) = if place.context.http2 { http2(&place.arm(), build)? } else { ("", "") };
     let directives = place.directives("the directives for nginx")?;
+    let around = place.http_directives("the http_directives for nginx")?;
     let (numbers, for_caches) = for_caches(place.context.max_age);
     let (host, port, root) = (place.context.host(), place.port, quoted(&place.root));
     let workers = place.context.cpus.len().max(1); // one a core it may use
@@ -152,7 +153,7 @@ http {{
     default_type application/octet-stream;
     types {{
 {types}    }}
-{numbers}    server {{
+{numbers}{around}    server {{
         listen {host}:{port}{listen}{listen_http2};
         server_name localhost;
 {tls}{http2}        root {root};
