@@ -19,7 +19,7 @@ fn arms(other: &str) -> String {
 
 fn run(yard: &Yard, text: &str) -> Ended {
     yard.write("plan.toml", text);
-    let ended = yard.run(&["run", "plan.toml", "--out", "out"]);
+    let ended = yard.run(&["run", "plan.toml", "--out", "out", "--verbose"]);
     nothing_mounted(yard);
     ended
 }

@@ -15,7 +15,7 @@ fn arms(fronts: &str, arm: &str) -> String {
 
 fn run(yard: &Yard, text: &str) -> Ended {
     yard.write("plan.toml", text);
-    yard.run(&["run", "plan.toml", "--out", "out"])
+    yard.run(&["run", "plan.toml", "--out", "out", "--verbose"])
 }
 
 fn meters(results: &Value, arm: &str) -> Value {

@@ -26,7 +26,7 @@ fn a_link_is_asked_for_and_what_came_of_it_is_reported() {
         let yard = Yard::new();
         let experiment = format!("{LINK}max_rounds = 3\nslice_requests = 100");
         yard.write("plan.toml", plan(&experiment, SLOW_GET, ORIGINS));
-        let said = yard.run(&["run", "plan.toml", "--out", "out"]);
+        let said = yard.run(&["run", "plan.toml", "--out", "out", "--verbose"]);
         if said.stderr.contains(NOT_NOW) { Err(said.stderr) } else { Ok((yard, said.exits(0))) }
     });
     let results = contract::kept(&yard, "out", &["plain", "tls"], "subject_cpu_per_request");

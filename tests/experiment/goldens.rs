@@ -10,8 +10,11 @@ use std::process::Command;
 
 const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/recorded");
 const PAGES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/recorded/pages.sha256");
-/// Files of printed reports, and their columns.
-const PRINTED: [(&str, &str); 2] = [("report.txt", "80"), ("report-40.txt", "40")];
+/// Files of printed reports, with their columns and whether they have everything.
+const PRINTED: [(&str, &str, bool); 3] =
+    [("report.txt", "80", true), ("report-40.txt", "40", true), ("report-brief.txt", "80", false)];
+/// Lines that a comparison of two arms may have, so that it fits a screen.
+const SCREEN: usize = 30;
 /// Outputs that are in no archive.
 const LEFT_OUT: [&str; 3] = ["report.html", "slices.csv", "trials.csv"];
 
@@ -37,8 +40,9 @@ fn reports_of_recorded_runs_are_the_same_byte_for_byte() {
         let yard = Yard::new();
         unpack(&yard, &name);
         let before = goldens(&yard, &name);
-        for (file, columns) in PRINTED {
-            let mut command = yard.bakeoff(&["report", &name]);
+        for (file, columns, verbose) in PRINTED {
+            let words = ["report", &name, "--verbose"];
+            let mut command = yard.bakeoff(&words[..if verbose { 3 } else { 2 }]);
             command.env("COLUMNS", columns);
             let said = yard.ended(yard.start(command));
             yard.write(&format!("{name}/{file}"), format!("{}exit {:?}\n", said.stdout, said.code()));
@@ -63,6 +67,16 @@ fn reports_of_recorded_runs_are_the_same_byte_for_byte() {
         "{}\nIf it is meant so, UPDATE_GOLDEN=1 writes them again.",
         differ.join("\n")
     );
+}
+
+#[test]
+fn a_comparison_of_two_arms_fits_a_screen() {
+    let yard = Yard::new();
+    unpack(&yard, "quickstart");
+    let said = yard.run(&["report", "quickstart"]).exits(0).stdout;
+    assert!(said.contains("costs") && said.lines().count() <= SCREEN, "{said}");
+    let whole = yard.run(&["report", "quickstart", "--verbose"]).exits(0).stdout;
+    assert!(!said.contains("Conditions") && whole.contains("Conditions"), "{whole}");
 }
 
 /// All archives; there is one a kind at least.
@@ -92,7 +106,7 @@ fn names() -> Vec<String> {
 /// The texts that have to stay as they are, by their path.
 fn goldens(yard: &Yard, name: &str) -> BTreeMap<String, String> {
     let is_golden =
-        |file: &str| file == "results.json" || PRINTED.iter().any(|(printed, _)| *printed == file);
+        |file: &str| file == "results.json" || PRINTED.iter().any(|(printed, ..)| *printed == file);
     found(&yard.path(name), is_golden)
         .into_iter()
         .map(|path| {

@@ -200,8 +200,11 @@ pub(crate) struct OutputArgs {
     #[arg(long)]
     pub(crate) quiet: bool,
     /// Print the results as JSON on standard output, and nothing else there
-    #[arg(long, conflicts_with = "quiet")]
+    #[arg(long)]
     pub(crate) json: bool,
+    /// Print every table and the conditions, not the answers alone
+    #[arg(long, conflicts_with_all = ["quiet", "json"])]
+    pub(crate) verbose: bool,
     /// It is a part of a suite, which says on standard output what there is to say
     #[arg(skip)]
     pub(crate) part: bool,
@@ -748,6 +751,9 @@ pub(crate) struct ReportArgs {
     /// Results directory
     #[arg(value_name = "DIR")]
     pub(crate) dir: PathBuf,
+    /// Print every table and the conditions, not the answers alone
+    #[arg(long)]
+    pub(crate) verbose: bool,
     /// Also write slices.parquet: slices.csv with types and units
     #[cfg(feature = "parquet")]
     #[arg(long)]

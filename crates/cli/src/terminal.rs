@@ -1,6 +1,7 @@
 //! The only place that writes to standard output and standard error.
 
 use bakeoff_experiment::run::{RoundReport, RunProgress};
+use bakeoff_report::Document;
 use bakeoff_units::Nanos;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{IsTerminal, Write};
@@ -14,6 +15,12 @@ pub(crate) fn say(text: &str) {
         let _ = out.write_all(b"\n");
     }
     let _ = out.flush();
+}
+
+/// Prints a report: its answers, or all of it.
+pub(crate) fn document(document: &Document, verbose: bool) {
+    let shown = if verbose { Document::text } else { Document::brief };
+    say(&shown(document, width(), colour()));
 }
 
 /// Writes a line to standard error.

@@ -20,6 +20,26 @@ pub enum PlanError {
     Wrong(String),
 }
 
+/// Origin of a plan that is made from a command line.
+pub const COMMAND_LINE: &str = "the plan made from the command line";
+/// Its keys that are named as the flags that they are from.
+const FLAGS: [&str; 14] = [
+    "at",
+    "budget",
+    "confirm",
+    "decide_at",
+    "design",
+    "insecure",
+    "loads",
+    "log",
+    "margin",
+    "max_age",
+    "quantile",
+    "robots",
+    "seed",
+    "slo",
+];
+
 impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -37,6 +57,9 @@ impl PlanError {
     /// An error at a place of the text, with what helps.
     pub fn at(origin: &str, text: &str, span: Range<usize>, what: &str, help: Option<&str>) -> Self {
         let span = span.start.min(text.len())..span.end.clamp(span.start.min(text.len()), text.len());
+        if origin == COMMAND_LINE {
+            return Self::Wrong(of_flag(&text[..span.start], what, help));
+        }
         let snippet =
             Snippet::source(text).path(origin).fold(true).annotation(AnnotationKind::Primary.span(span));
         let mut report = vec![Group::with_title(Level::ERROR.primary_title(what)).element(snippet)];
@@ -91,6 +114,17 @@ impl PlanError {
             },
         }
     }
+}
+
+/// An error of a plan that nobody has seen: it names the flag that the value is from, where it is from one.
+fn of_flag(before: &str, what: &str, help: Option<&str>) -> String {
+    let key = before.lines().last().and_then(|line| Some(line.split_once('=')?.0.trim())).unwrap_or_default();
+    let flag = match FLAGS.contains(&key) {
+        true => format!("--{}: ", key.replace('_', "-")),
+        false => String::new(),
+    };
+    let help = help.map(|help| format!("; {help}")).unwrap_or_default();
+    format!("error: {flag}{what}{help}")
 }
 
 /// Where a key's value stands, in whichever table has the key first.

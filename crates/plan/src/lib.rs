@@ -29,7 +29,7 @@ pub use baselines::Baselines;
 pub use calls::{ArmCalls, CallsWork};
 pub use client::ClientPlan;
 pub use during::{During, ParseDuringError};
-pub use error::{PlanError, near_miss, suggestion};
+pub use error::{COMMAND_LINE, PlanError, near_miss, suggestion};
 pub use expand::Factor;
 pub use file::PlanFile;
 pub use files::{ArmFiles, ArmServe, CacheState, FileOperation, FilesWork, Fsync, TreeShape};

@@ -120,7 +120,7 @@ impl Search<'_> {
     fn conditions(&self) -> Section {
         let results = &self.reading.bundle.results;
         let requests = figures::count(results.workload.requests);
-        Section::in_terminal("Conditions").entries([
+        Section::in_terminal("Conditions").detail().entries([
             ("load", results.load.clone()),
             ("bound", bound(self.peak)),
             ("workload", format!("{}; {requests} requests in all", results.workload.description)),

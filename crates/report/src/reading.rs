@@ -167,12 +167,6 @@ impl<'b> Reading<'b> {
         }
     }
 
-    /// What was noticed and belongs beside the verdicts: another bakeoff on the same cores.
-    pub(crate) fn beside_verdicts(&self) -> impl Iterator<Item = &'b str> {
-        let warnings = self.bundle.results.warnings.iter();
-        warnings.filter(|warning| warning.label == "other-run").map(|warning| warning.sentence.as_str())
-    }
-
     /// Kind of the workload.
     pub(crate) fn kind(&self) -> &'b str {
         &self.bundle.setup.workload.kind

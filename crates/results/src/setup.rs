@@ -20,6 +20,9 @@ pub struct Setup {
     pub plan_sha256: String,
     /// Directory that the plan's relative paths start from.
     pub base_dir: String,
+    /// Command line that began the run, quoted for a shell.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub command_line: String,
     /// When the run began, RFC 3339.
     pub started: String,
     /// How much of the experiment was run, where the plan states a sample of it.

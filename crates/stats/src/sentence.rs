@@ -48,7 +48,7 @@ pub fn sentence(j: &Judgement, wording: &Wording<'_>) -> String {
     }
     let Some(cost) = &j.cost else {
         let open = if j.verdict() == Some(Verdict::NoVerdict) { "no verdict" } else { "not resolved" };
-        return format!("{open}: too few usable rounds");
+        return format!("{open}: too few usable rounds{}", also(wording.also, None));
     };
     let words = Words { cost, margin: j.margin, wording };
     match j.decision {
@@ -78,6 +78,18 @@ pub fn floor_in_words(null: &Cost, effect: Option<&Cost>, wording: &Wording<'_>)
     if hides { format!("{told}: DOUBTFUL, as they may differ by as much as this") } else { told }
 }
 
+/// `, and the median reply takes 21 ms in place of 0.9 ms`; `but` where that goes another way than what stands before.
+fn also(others: &[AlsoChanged], worse: Option<bool>) -> String {
+    let mut before = worse;
+    let mut said = String::new();
+    for other in others {
+        let word = if before == Some(other.worse) { "and" } else { "but" };
+        said += &format!(", {word} {}", other.clause);
+        before = Some(other.worse);
+    }
+    said
+}
+
 struct Words<'a> {
     cost: &'a Cost,
     margin: Margin,
@@ -85,16 +97,8 @@ struct Words<'a> {
 }
 
 impl Words<'_> {
-    /// `, and the median reply takes 21 ms in place of 0.9 ms`; `but` where that goes another way than what stands before.
     fn also(&self, worse: Option<bool>) -> String {
-        let mut before = worse;
-        let mut said = String::new();
-        for other in self.wording.also {
-            let word = if before == Some(other.worse) { "and" } else { "but" };
-            said += &format!(", {word} {}", other.clause);
-            before = Some(other.worse);
-        }
-        said
+        also(self.wording.also, worse)
     }
 
     /// `costs 2.6 us CPU per request more than a (2.3..2.9): +7.8 % of a's 33.3 us at 6,400/s; 14 s, 14 rounds`
@@ -127,10 +131,11 @@ impl Words<'_> {
 
     fn no_verdict(&self, null: Option<&Cost>) -> String {
         let Some(null) = null else {
-            return "no verdict: the two equal servers could not be compared".to_owned();
+            return format!("no verdict{}: the two equal servers could not be compared", self.also(None));
         };
         format!(
-            "no verdict: {}, and this is less than three times that: {}{}",
+            "no verdict{}: {}, and this is less than three times that: {}{}",
+            self.also(None),
             floor_in_words(null, None, self.wording),
             self.amount_signed(),
             self.basis()

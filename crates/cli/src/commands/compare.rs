@@ -6,14 +6,13 @@ use super::words::quoted;
 use crate::args::CompareArgs;
 use crate::exit::Exit;
 use crate::{Failure, kinds, signals, terminal};
-use bakeoff_plan::Plan;
+use bakeoff_plan::{COMMAND_LINE, Plan};
 use std::path::Path;
 
 /// Writes the plan and runs it.
 pub(crate) fn compare(args: &CompareArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
-    let plan = Plan::parse("compare", "the plan made from the command line", &text, Path::new("."))
-        .map_err(Failure::usage)?;
+    let plan = Plan::parse("compare", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
     kinds::run_experiment(plan, &args.output, &args.rules, &signals::interrupted())
 }
 

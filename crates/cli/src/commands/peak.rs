@@ -5,14 +5,13 @@ use super::words::quoted;
 use crate::args::{PeakArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::{Failure, kinds, signals, terminal};
-use bakeoff_plan::Plan;
+use bakeoff_plan::{COMMAND_LINE, Plan};
 use std::path::Path;
 
 /// Writes the plan and runs it.
 pub(crate) fn peak(args: &PeakArgs) -> Result<Exit, Failure> {
     let text = plan_text(args)?;
-    let plan = Plan::parse("peak", "the plan made from the command line", &text, Path::new("."))
-        .map_err(Failure::usage)?;
+    let plan = Plan::parse("peak", COMMAND_LINE, &text, Path::new(".")).map_err(Failure::usage)?;
     kinds::run_experiment(plan, &args.output, &RuleArgs::default(), &signals::interrupted())
 }
 

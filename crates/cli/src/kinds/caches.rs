@@ -203,10 +203,10 @@ fn print(stored: &StoredBakeoff) -> Result<Outputs, Failure> {
     let document = bakeoff_report::caches(&results, &stored.plan, &stored.runs, &stored.intervals);
     let (exit, lines) = exit(&results);
     Ok(Outputs {
-        text: document.text(terminal::width(), terminal::colour()),
         exit,
         lines,
         files: vec![(RESULTS, json.into_bytes()), ("report.html", document.html().into_bytes())],
+        document,
     })
 }
 

@@ -45,7 +45,12 @@ impl RunKind for Conformance {
         shell::demand_plain(asked, self.noun())?;
         let kept = alone(dir.path())?;
         let (exit, lines) = exit(&kept.record);
-        Ok(Outputs { text: text(&shown(&kept, None)), exit, lines, files: Vec::new() })
+        Ok(Outputs {
+            document: bakeoff_report::conformance(&shown(&kept, None)),
+            exit,
+            lines,
+            files: Vec::new(),
+        })
     }
 
     fn verified(&self, dir: &Path) -> Result<Checked, Failure> {

@@ -2,11 +2,14 @@
 //!
 //! Glue. Owns what `check` says of a plan and which files a run leaves.
 
+#[cfg(test)]
+mod agreement;
+
 use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, shell};
 use crate::args::{CompareResultsArgs, OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::terminal::Console;
-use crate::{Failure, rules, terminal};
+use crate::{Failure, rules};
 use bakeoff_analysis::between::{Between, RequestedComparison, between};
 use bakeoff_analysis::rule::Rule;
 use bakeoff_analysis::{analyse, verify};
@@ -74,7 +77,15 @@ impl RunKind for Experiment {
             return Ok(None);
         }
         let mut console = Console::new(&plan.name, around.output.quiet);
-        let run = Run { plan: &plan, dir, began, clock, interrupted: around.interrupted, quantiles: false };
+        let run = Run {
+            plan: &plan,
+            dir,
+            command_line: String::new(),
+            began,
+            clock,
+            interrupted: around.interrupted,
+            quantiles: false,
+        };
         let result = run.resume(stored, &mut console);
         console.finish();
         Ok(Some(result.map(|_| Exit::Verdicts).map_err(|why| why.to_string())))
@@ -157,6 +168,7 @@ impl Planned for ExperimentPlan {
         let run = Run {
             plan: &self.plan,
             dir,
+            command_line: command_line(),
             began: clock.now(),
             clock,
             interrupted: around.interrupted,
@@ -166,6 +178,14 @@ impl Planned for ExperimentPlan {
         console.finish();
         result.map(|_| Exit::Verdicts).map_err(|why| why.to_string())
     }
+}
+
+/// As it was typed, quoted for a shell.
+fn command_line() -> String {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    // A shell has no quotes for a NUL, which no command line has.
+    let words = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+    format!("bakeoff {words}")
 }
 
 /// Runs a plan that was made from a command line.
@@ -231,8 +251,7 @@ fn print(stored: StoredExperiment, results: Results, parquet: bool) -> Outputs {
     files.extend(parquet.then(|| (SLICES_PARQUET, bakeoff_report::parquet(&bundle))));
     #[cfg(not(feature = "parquet"))]
     let _ = parquet; // the flag is not there either
-    let text = document.text(terminal::width(), terminal::colour());
-    Outputs { text, exit, lines: Vec::new(), files }
+    Outputs { document, exit, lines: Vec::new(), files }
 }
 
 /// A line for each arm whose figures are worth nothing, with its reason: the rest may be in no terminal.

@@ -141,10 +141,10 @@ fn print(stored: &StoredGuest) -> Result<Outputs, Failure> {
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     let document = bakeoff_report::guest(&results, &stored.plan);
     Ok(Outputs {
-        text: document.text(terminal::width(), terminal::colour()),
         exit: if results.invalid.is_some() { Exit::Invalid } else { Exit::Verdicts },
         lines: Vec::new(),
         files: vec![(RESULTS, json.into_bytes()), ("report.html", document.html().into_bytes())],
+        document,
     })
 }
 

@@ -21,7 +21,7 @@ use bakeoff_analysis::between::Between;
 use bakeoff_analysis::verify::Verified;
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{PlanSource, STANDARD_INPUT, near_miss};
-use bakeoff_report::ReportInput;
+use bakeoff_report::{Document, ReportInput};
 use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -183,13 +183,15 @@ pub(crate) struct ReportRequest<'a> {
     pub(crate) rules: &'a RuleArgs,
     /// Slices as Parquet, too.
     pub(crate) parquet: bool,
+    /// Everything in the terminal, not the answers alone.
+    pub(crate) verbose: bool,
     /// The run failed, and a full disk may have kept that from being written.
     pub(crate) failed: bool,
 }
 
 impl<'a> ReportRequest<'a> {
     pub(crate) const fn of(rules: &'a RuleArgs) -> Self {
-        Self { rules, parquet: false, failed: false }
+        Self { rules, parquet: false, verbose: false, failed: false }
     }
 
     pub(crate) fn of_args(args: &'a ReportArgs) -> Self {
@@ -197,14 +199,14 @@ impl<'a> ReportRequest<'a> {
         let parquet = args.parquet;
         #[cfg(not(feature = "parquet"))]
         let parquet = false;
-        Self { parquet, ..Self::of(&args.rules) }
+        Self { parquet, verbose: args.verbose, ..Self::of(&args.rules) }
     }
 }
 
 /// Outputs of a directory, before any of them is on disk.
 pub(crate) struct Outputs {
     /// For the terminal.
-    pub(crate) text: String,
+    pub(crate) document: Document,
     pub(crate) exit: Exit,
     /// What each rule came to, and what there is to complain of.
     pub(crate) lines: Vec<String>,

@@ -49,8 +49,11 @@ pub(crate) fn remake(kind: &dyn RunKind, path: &Path, asked: &ReportRequest<'_>)
         worst = worst.or_worse(outputs.exit);
     }
     let outputs = again(kind, path, asked)?;
-    terminal::say(&outputs.text);
+    terminal::document(&outputs.document, asked.verbose);
     complain_of(&outputs);
+    if !asked.verbose {
+        terminal::note(&format!("more: {}", all_tables(path)));
+    }
     say_where(path, false);
     Ok(worst.or_worse(outputs.exit))
 }
@@ -73,7 +76,11 @@ fn locked(kind: &dyn RunKind, path: &Path) -> Result<ResultsDir, Failure> {
 /// Whatever ended the run: shows what was measured, then says what went wrong, the run's own error first.
 fn conclude(kind: &dyn RunKind, dir: &ResultsDir, ended: Ended, around: &Around<'_>) -> Exit {
     let interrupted = around.interrupted.load(Ordering::Relaxed);
-    let asked = ReportRequest { failed: ended.is_err() && !interrupted, ..ReportRequest::of(around.rules) };
+    let asked = ReportRequest {
+        failed: ended.is_err() && !interrupted,
+        verbose: around.output.verbose,
+        ..ReportRequest::of(around.rules)
+    };
     let shown = if dir.has_begun() { show(kind, dir, &asked, around.output) } else { Ok(Exit::Verdicts) };
     let mut ending = match &shown {
         Ok(exit) => *exit,
@@ -129,7 +136,7 @@ fn show(
     if output.json {
         terminal::say(&outputs.json());
     } else if output.words() {
-        terminal::say(&outputs.text);
+        terminal::document(&outputs.document, asked.verbose);
     }
     written(dir, &outputs)?;
     if output.words() {
@@ -137,9 +144,17 @@ fn show(
         let plan = Some(of(PLAN)).filter(|plan| plan.is_file());
         let plan = plan.map_or_else(String::new, |plan| format!(", of the plan {}", plan.display()));
         terminal::note(&format!("report: {}{plan}", of("report.html").display()));
+        if !asked.verbose {
+            terminal::note(&format!("more: {}", all_tables(dir.path())));
+        }
     }
     complain_of(&outputs);
     Ok(outputs.exit)
+}
+
+/// The command that prints what the brief report leaves out.
+fn all_tables(dir: &Path) -> String {
+    format!("bakeoff report {} --verbose", dir.display())
 }
 
 /// Writes every output of a directory that is locked again, and says nothing.

@@ -64,13 +64,13 @@ impl RunKind for Suites {
         let suite = SuiteBundle { name, summary, bakeoff, parts };
         let document = bakeoff_report::suite(&suite);
         Ok(Outputs {
-            text: document.text(terminal::width(), terminal::colour()),
             exit: Exit::Verdicts,
             lines: Vec::new(),
             files: vec![
                 (RESULTS, suite_json(&suite).into_bytes()),
                 ("report.html", document.html().into_bytes()),
             ],
+            document,
         })
     }
 
@@ -319,7 +319,7 @@ fn each(
             terminal::note(&format!("{}: part {} of {}, {name}", begun.name, place + 1, begun.parts.len()));
         }
         let out = Some(SuiteStart::directory(dir, part));
-        let output = OutputArgs { out, quiet: around.output.quiet, json: false, part: true };
+        let output = OutputArgs { out, quiet: around.output.quiet, json: false, verbose: false, part: true };
         let ended = run(part, &Around { output: &output, ..*around }).unwrap_or_else(|failure| {
             let failure = failure.of_part(&begun.name, name);
             terminal::complain(&failure.message);

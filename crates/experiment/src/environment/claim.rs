@@ -9,6 +9,7 @@
 use super::cores::{core_list, parse_core_list};
 use super::host::Host;
 use bakeoff_results::Warning;
+use std::collections::BTreeSet;
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
@@ -19,6 +20,8 @@ const PREFIX: &str = "bakeoff/run/";
 const LONGEST: usize = 107;
 /// At most this many others are looked at, so that names cannot keep a run busy.
 const MOST: usize = 32;
+/// At most this many names of others are given.
+const NAMED: usize = 3;
 /// The label of the warning.
 const LABEL: &str = "other-run";
 
@@ -29,7 +32,7 @@ pub struct MachineClaim {
     socket: Option<UnixDatagram>,
     own: Other,
     host: Host,
-    found: Vec<Warning>,
+    found: Vec<Other>,
 }
 
 /// Announces the cores on which `what` (a plan's name) measures from now on, and looks for earlier claims.
@@ -50,32 +53,30 @@ fn claim_as(own: Other, host: Host) -> MachineClaim {
         // A run that does not take it has ended, or its queue is full.
         let _ = socket.as_ref().map(|socket| told(socket, &other.name(), &own.name()));
     }
-    let found = there.iter().map(|other| other.warning(&own.cores)).collect();
-    MachineClaim { socket, own, host, found }
+    MachineClaim { socket, own, host, found: there }
 }
 
 impl MachineClaim {
-    /// The others that were there at the start, a warning each.
-    pub fn found(&self) -> &[Warning] {
-        &self.found
+    /// The others that were there at the start, in one warning.
+    pub fn found(&self) -> Option<Warning> {
+        warning(&self.found, &self.own.cores)
     }
 
-    /// All others: those at the start, those there now, and those that notified us.
-    pub fn others(&self) -> Vec<Warning> {
-        let mut came = others(&self.host, &self.own);
+    /// All others in one warning: those at the start, those there now, and those that notified us.
+    pub fn others(&self) -> Option<Warning> {
+        let mut all = self.found.clone();
+        all.extend(others(&self.host, &self.own));
         let mut name = [0; LONGEST];
         for _ in 0..MOST {
             let Some(length) = self.socket.as_ref().and_then(|socket| socket.recv(&mut name).ok()) else {
                 break;
             };
-            came.extend(Other::parse(&String::from_utf8_lossy(&name[..length])));
+            all.extend(Other::parse(&String::from_utf8_lossy(&name[..length])));
         }
-        let mut all = self.found.clone();
-        for other in came.iter().filter(|other| other.disturbs(&self.own)) {
-            let warning = other.warning(&self.own.cores);
-            all.extend(Some(warning).filter(|warning| !all.contains(warning)));
-        }
-        all
+        all.retain(|other| other.disturbs(&self.own));
+        all.sort_by(|a, b| (&a.since, a.pid).cmp(&(&b.since, b.pid)));
+        all.dedup();
+        warning(&all, &self.own.cores)
     }
 }
 
@@ -117,18 +118,32 @@ impl Other {
     fn disturbs(&self, own: &Self) -> bool {
         self.pid != own.pid && self.cores.iter().any(|core| own.cores.contains(core))
     }
+}
 
-    fn warning(&self, own: &[usize]) -> Warning {
-        let both: Vec<usize> = self.cores.iter().copied().filter(|core| own.contains(core)).collect();
-        let Self { pid, since, what, .. } = self;
-        let sentence = format!(
-            "Another bakeoff (`{what}`, process {pid}, since {since}) measures on the same cores ({}): each takes time \
-             and cache from the other, so figures of both are worth less. Run one after the other, or give each cores \
-             of its own.",
-            core_list(&both)
-        );
-        Warning { label: LABEL.to_owned(), sentence }
-    }
+/// One sentence, however many there are: each name once. `None` without others.
+fn warning(others: &[Other], own: &[usize]) -> Option<Warning> {
+    let mut both: Vec<usize> = others.iter().flat_map(|other| &other.cores).copied().collect();
+    both.retain(|core| own.contains(core));
+    both.sort_unstable();
+    both.dedup();
+    let names: BTreeSet<String> = others.iter().map(|other| format!("`{}`", other.what)).collect();
+    let names = match (names.len().checked_sub(NAMED), Vec::from_iter(names)) {
+        (Some(more @ 1..), names) => format!("{} and {more} more", names[..NAMED].join(", ")),
+        (_, names) => names.join(", "),
+    };
+    let who = match others {
+        [] => return None,
+        [Other { pid, since, .. }] => {
+            format!("Another bakeoff ({names}, process {pid}, since {since}) measures")
+        }
+        many => format!("{} other bakeoffs ({names}) measure", many.len()),
+    };
+    let sentence = format!(
+        "{who} on the same cores ({}): each takes time and cache from the others, so figures of all are worth less. Run \
+         one after the other, or give each cores of its own.",
+        core_list(&both)
+    );
+    Some(Warning { label: LABEL.to_owned(), sentence })
 }
 
 fn plain(letter: char) -> char {
@@ -186,22 +201,41 @@ mod tests {
             (other(3_000_000_001, &[9001, 9002], "one"), other(3_000_000_002, &[9002], "two"));
         let before = claim_as(first.clone(), Host::here());
         let after = claim_as(second.clone(), Host::here());
-        assert_eq!((before.found(), after.found()), (&[][..], &[first.warning(&[9002])][..]));
-        let said = &after.found()[0];
-        assert!(said.label == "other-run" && said.sentence.contains("`one`, process 3000000001"), "{said:?}");
-        assert!(said.sentence.contains("same cores (9002)"), "{said:?}");
-        assert_eq!(before.others(), [second.warning(&[9001, 9002])], "it is there");
+        let said = |other: &Other, own: &[usize]| warning(std::slice::from_ref(other), own);
+        assert_eq!((before.found(), after.found()), (None, said(&first, &[9002])));
+        let found = after.found().unwrap();
+        assert!(
+            found.label == "other-run" && found.sentence.contains("`one`, process 3000000001"),
+            "{found:?}"
+        );
+        assert!(found.sentence.contains("same cores (9002)"), "{found:?}");
+        assert_eq!(before.others(), said(&second, &[9001, 9002]), "it is there");
         drop(after);
         let after = claim_as(second.clone(), Host::here());
         drop(after);
-        assert_eq!(before.others(), [second.warning(&[9001, 9002])], "it was there, and said so");
+        assert_eq!(before.others(), said(&second, &[9001, 9002]), "it was there, and said so");
         drop(before);
-        assert_eq!(claim_as(second, Host::here()).found(), [], "a name ends with who had it");
+        assert_eq!(claim_as(second, Host::here()).found(), None, "a name ends with who had it");
+    }
+
+    #[test]
+    fn many_others_are_one_sentence_with_each_name_once() {
+        let names = ["plan", "compare", "plan", "b", "a", "a"];
+        let all: Vec<Other> =
+            names.iter().zip(10..).map(|(name, pid)| other(pid, &[0, 1, 4], name)).collect();
+        let said = warning(&all, &[1, 0]).unwrap().sentence;
+        let start = "6 other bakeoffs (`a`, `b`, `compare` and 1 more) measure on the same cores (0-1): ";
+        assert!(said.starts_with(start), "{said}");
+        let two = warning(&all[..2], &[1]).unwrap().sentence;
+        assert!(
+            two.starts_with("2 other bakeoffs (`compare`, `plan`) measure on the same cores (1): "),
+            "{two}"
+        );
     }
 
     #[test]
     fn a_machine_without_a_table_shows_nobody() {
         let (_directory, host) = machine(&[]);
-        assert_eq!(claim_as(other(3_000_000_003, &[9003], "x"), host).others(), []);
+        assert_eq!(claim_as(other(3_000_000_003, &[9003], "x"), host).others(), None);
     }
 }

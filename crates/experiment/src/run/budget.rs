@@ -36,6 +36,8 @@ const RATE_PART: Nanos = Nanos::from_millis(100);
 const PAIRED: u32 = 10;
 /// The same if a quantile is asked for: fewer have no interval.
 const PAIRED_FOR_QUANTILES: u32 = 20;
+/// So many rounds in turn have time even where fourteen rounds for the verdict do not fit: else no times are told.
+const LEAST_IN_TURN: u32 = 2;
 /// Share of the budget that may be kept for both; the rest of it after the verdict is theirs, too.
 const PAIRED_SHARE: f64 = 0.3;
 /// The same if a quantile is asked for.
@@ -140,9 +142,13 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
                 0.0
             }
     };
-    // The cost comes first: time for fourteen short rounds is not kept from them.
+    // The cost comes first: time for fourteen short rounds is not kept from them, but for a few rounds that tell times.
     let short = of_loads(SHORT_DUET_SLICE);
-    let spare = (usable - time_of(&short).of_first(ROUNDS, given.restarts)).max(0.0);
+    let in_turn = short.get(loads.decide_at).map_or(0.0, |load| given.time_in_turn(load));
+    // No round is begun for which less time is left than the longest took.
+    let least =
+        in_turn.max(time_of(&short).of_first(1, given.restarts)) * f64::from(at_load.min(LEAST_IN_TURN));
+    let spare = (usable - time_of(&short).of_first(ROUNDS, given.restarts)).max(least);
     let kept = after(&of_loads(DUET_SLICE)).min(usable * share).min(spare);
     // As long as fourteen of them fit: noise of a slice's ends and of starts does not shrink with its length.
     let beside = time_of(&[]).of_first(ROUNDS, given.restarts)
@@ -452,6 +458,11 @@ mod tests {
         assert_eq!(rounds.looks.last(), 44);
         let short = loads(&case.given(Sizing::Free, &[], 5), &duet(&[1000.0]));
         assert_eq!(short.requests, 99, "0.3 s for three");
+        assert!(
+            short.after.time_ns >= 2 * 400_000_000,
+            "two rounds in turn of 3 x (99 + 40) ms: {:?}",
+            short.after
+        );
         let given = Given { quantiles: true, ..case.given(Sizing::Free, &[], 60) };
         assert_eq!(loads(&given, &duet(&[1000.0])).after.at_load, 20);
         let mut none = Case::of(&[40, 40, 40], 2000);

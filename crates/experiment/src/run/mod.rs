@@ -52,6 +52,8 @@ pub struct Run<'a> {
     pub plan: &'a Plan,
     /// The results directory.
     pub dir: &'a ResultsDir,
+    /// Command line that began the run, quoted for a shell; it is kept with the set-up.
+    pub command_line: String,
     /// Time at which the command began: the budget counts from here.
     pub began: Nanos,
     /// The clock that `began` was read from.
@@ -175,7 +177,7 @@ impl Run<'_> {
             Err(_) if self.interrupted.load(Ordering::Relaxed) => StoppedBy::Interrupted,
             Err(_) => StoppedBy::Failed,
         };
-        let written = self.dir.write_end(ended, claim.others());
+        let written = self.dir.write_end(ended, Vec::from_iter(claim.others()));
         if result.is_ok() {
             written?;
         }
@@ -196,8 +198,8 @@ impl Run<'_> {
         self.ensure_ports(seen.port_range)?;
         environment::ensure_descriptors(need.connections)?;
         let claim = environment::claim(&plan.name, &[&placement.subject[..], &placement.generator].concat());
-        claim.found().iter().for_each(|other| progress.stage(&other.sentence));
-        let mut warnings = claim.found().to_vec();
+        let mut warnings = Vec::from_iter(claim.found());
+        warnings.iter().for_each(|other| progress.stage(&other.sentence));
         warnings.extend(environment::warnings(&seen, &placement, &need));
         warnings.extend(kernel_threads(plan));
         warnings.extend(unchecked(plan));
@@ -321,6 +323,7 @@ impl Run<'_> {
             name: plan.name.clone(),
             plan_sha256: digest::sha256(&[plan.text.as_bytes()]),
             base_dir: plan.base_dir.display().to_string(),
+            command_line: self.command_line.clone(),
             started: jiff::Timestamp::now().to_string(),
             extent: plan.extent,
             seed: plan.seed,

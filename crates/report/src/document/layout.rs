@@ -17,12 +17,22 @@ const UNITS: [&str; 11] = ["%", "points", "ns", "us", "ms", "s", "min", "h", "B"
 pub(crate) struct Page {
     width: usize,
     colour: bool,
+    /// Leaves out details.
+    brief: bool,
     lines: Vec<String>,
 }
 
 impl Page {
     pub(crate) fn new(width: usize, colour: bool) -> Self {
-        Self { width: width.clamp(NARROWEST, WIDEST), colour, lines: Vec::new() }
+        Self { width: width.clamp(NARROWEST, WIDEST), colour, brief: false, lines: Vec::new() }
+    }
+
+    pub(crate) fn brief(self) -> Self {
+        Self { brief: true, ..self }
+    }
+
+    pub(crate) const fn is_brief(&self) -> bool {
+        self.brief
     }
 
     /// The title, and what belongs to its right where there is room.

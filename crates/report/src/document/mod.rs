@@ -44,6 +44,8 @@ pub(crate) struct Head {
     /// The file beside the page that has every figure.
     pub(crate) figures: &'static str,
     pub(crate) alarms: Vec<Alarm>,
+    /// Command line that began the run, on the page alone; empty where it is not known.
+    pub(crate) command: String,
     /// Flags that changed the plan.
     pub(crate) flags: Option<String>,
 }
@@ -115,6 +117,9 @@ pub(crate) struct Section {
     quiet: bool,
     /// The section stays even if it has only remarks.
     always: bool,
+    /// The brief report in the terminal leaves it out.
+    #[serde(skip)]
+    detail: bool,
     blocks: Vec<(Shown, Block)>,
 }
 
@@ -243,6 +248,11 @@ impl Section {
     /// Kept even with nothing but remarks.
     pub(crate) fn always(self) -> Self {
         Self { always: true, ..self }
+    }
+
+    /// Left out of the brief report in the terminal.
+    pub(crate) fn detail(self) -> Self {
+        Self { detail: true, ..self }
     }
 
     pub(crate) fn add(self, block: Block) -> Self {

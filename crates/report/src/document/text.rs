@@ -5,11 +5,22 @@
 
 use super::{Alarm, Block, Card, Document, Entry, Head, Page, Section, Shown, State};
 
+/// Warnings of the brief report, as many as the page shows at once.
+const SHOWN_AT_ONCE: usize = 3;
+
 impl Document {
     /// For a terminal of `width` columns (at least 24 are used). With `colour`, verdicts carry ANSI colours beside their
     /// words. Ends with a newline.
     pub fn text(&self, width: usize, colour: bool) -> String {
-        let mut page = Page::new(width, colour);
+        self.printed(Page::new(width, colour))
+    }
+
+    /// The same as far as one screen has room: answers, their figures, and the first reasons to doubt them.
+    pub fn brief(&self, width: usize, colour: bool) -> String {
+        self.printed(Page::new(width, colour).brief())
+    }
+
+    fn printed(&self, mut page: Page) -> String {
         self.head.print(&mut page);
         self.sections.iter().for_each(|section| section.print(&mut page));
         page.finish()
@@ -37,7 +48,7 @@ impl Alarm {
 impl Section {
     /// Below what stands there already.
     pub(crate) fn print(&self, page: &mut Page) {
-        if self.shown == Shown::Page {
+        if self.shown == Shown::Page || (self.detail && page.is_brief()) {
             return;
         }
         let title = self.line.as_ref().unwrap_or(&self.title);
@@ -61,6 +72,13 @@ impl Block {
                 page.table(table);
             }
             Self::Entries(entries) => page.definitions(entries),
+            Self::Warnings(lines) if page.is_brief() => {
+                lines.iter().take(SHOWN_AT_ONCE).for_each(|line| page.bullet(line));
+                match lines.len().saturating_sub(SHOWN_AT_ONCE) {
+                    0 => {}
+                    more => page.bullet(&format!("{more} more: --verbose, or the page")),
+                }
+            }
             Self::Bullets(lines) | Self::Warnings(lines) => lines.iter().for_each(|line| page.bullet(line)),
             Self::Details(details) => details.blocks.iter().for_each(|block| block.print(page)),
             // There is no room for these.

@@ -8,7 +8,7 @@ use crate::reading::Reading;
 pub(crate) fn section(reading: &Reading<'_>) -> Section {
     let rows = reading.arms().filter_map(|arm| row(reading, arm));
     let head = ["arm", "handshakes", "asked", "offered", "accepted", "resumed", "full CPU", "resumed CPU"];
-    Section::new("TLS handshakes").table(Table::new(head, rows)).note(
+    Section::new("TLS handshakes").detail().table(Table::new(head, rows)).note(
         "Resumed: the share that went on with an earlier session. Asked: what the plan wants of it, and an arm \
          that is off is invalid, or warned of in a search for peaks. Offered: the client had a session to go on with; accepted: the server took it. \
          The last two columns are CPU of the generator for a full and for a resumed handshake.",

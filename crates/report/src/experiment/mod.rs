@@ -1,6 +1,7 @@
 //! The report of an experiment: verdicts, the figures behind them, and how they came about.
 
 mod curves;
+mod differs;
 mod drawings;
 pub(crate) mod handshakes;
 mod load_chart;
@@ -28,6 +29,25 @@ use bakeoff_stats::Verdict;
 use curves::Curves;
 use plots::Data;
 
+/// Warnings of the machine as it was before the run. They stand behind those of the run itself, as few are read.
+const OF_MACHINE: [&str; 15] = [
+    "one-core",
+    "cores-shared",
+    "siblings-split",
+    "cpu-quota",
+    "load-average",
+    "steal",
+    "swap",
+    "governor",
+    "clocksource",
+    "descriptors",
+    "file-table",
+    "ports",
+    "time-wait",
+    "conntrack",
+    "proc-hidden",
+];
+
 /// The document of an experiment that is no search for peaks.
 pub(crate) fn document(bundle: &ReportInput) -> Document {
     let reading = Reading::of(bundle);
@@ -53,6 +73,7 @@ pub(crate) fn head(reading: &Reading<'_>, title: &str, extent: String) -> Head {
     Head {
         line: format!("{}: {}", results.name, words::lower_first(title)),
         load: reading.decision_load(),
+        command: reading.bundle.setup.command_line.clone(),
         alarms: partial.into_iter().collect(),
         ..Head::of(&results.name, title, extent, &results.started, &results.bakeoff)
     }
@@ -70,11 +91,13 @@ fn sections(reading: &Reading<'_>, data: &Data) -> Vec<Section> {
         verdicts(Section::verdicts("Verdicts"), reading),
         warnings,
         drawings::figures(reading),
+        differs::section(reading),
         Section::on_page("invalid", "What was invalid")
             .about("These are shown struck through and must not be used.")
             .entries(invalid.clone()),
         drawings::effect(reading),
         terminal::primary(reading),
+        terminal::resolution(reading),
         terminal::per_arm(reading),
         load_chart::section(reading),
         sweep_chart::section(reading),
@@ -107,11 +130,14 @@ fn sections(reading: &Reading<'_>, data: &Data) -> Vec<Section> {
 /// What makes one doubt: on the page's first screen, and in the terminal where the second stands.
 pub(crate) fn warnings(reading: &Reading<'_>) -> [Section; 2] {
     let warnings = &reading.bundle.results.warnings;
-    let warnings: Vec<String> = warnings.iter().map(|warning| warning.sentence.clone()).collect();
+    let (of_machine, of_run): (Vec<_>, Vec<_>) =
+        warnings.iter().partition(|warning| OF_MACHINE.contains(&warning.label.as_str()));
+    let ordered = of_run.into_iter().chain(of_machine);
+    let warnings: Vec<String> = ordered.map(|warning| warning.sentence.clone()).collect();
     Section::warnings("Before you believe it", &warnings)
 }
 
-/// A sentence an arm, or why there is none; in the terminal also what was noticed beside them.
+/// A sentence an arm, or why there is none.
 pub(crate) fn verdicts(section: Section, reading: &Reading<'_>) -> Section {
     let cards: Vec<Card> = reading.judged().filter_map(|arm| card(reading, arm)).collect();
     let section = match cards.is_empty() {
@@ -119,9 +145,7 @@ pub(crate) fn verdicts(section: Section, reading: &Reading<'_>) -> Section {
         false => section.add(Block::Cards(cards)),
     };
     let statuses = statuses::statuses(reading).map(|said| Block::Paragraph(said, State::Plain));
-    let section = statuses.into_iter().fold(section, Section::add);
-    let alarm = |warning: &str| Block::Paragraph(warning.to_owned(), State::Invalid);
-    reading.beside_verdicts().map(alarm).fold(section, Section::terminal)
+    statuses.into_iter().fold(section, Section::add)
 }
 
 fn nothing_judged(section: Section, reading: &Reading<'_>) -> Section {

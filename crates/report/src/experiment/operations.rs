@@ -43,7 +43,7 @@ pub(super) fn sides(reading: &Reading<'_>) -> Section {
     };
     let rows = reading.bundle.results.operations.iter().flat_map(rows_of_kind);
     let head = ["operation", "arm", "client's side", "server's side"];
-    Section::new("CPU per operation by side").table(Table::new(head, rows)).note(
+    Section::new("CPU per operation by side").detail().table(Table::new(head, rows)).note(
         "Of the CPU above: the operations and what `setup` has left running, and what `serve` has started.",
     )
 }
@@ -62,6 +62,7 @@ pub(super) fn steps(reading: &Reading<'_>) -> Section {
     let rows = reading.bundle.results.operations.iter().flat_map(rows_of_kind);
     let head = [&["operation", "arm"], names.as_slice()].concat();
     Section::new("First contact, step by step")
+        .detail()
         .table(Table::new(head, rows))
         .note("Means by the layer's own account, which nobody here has checked.")
 }

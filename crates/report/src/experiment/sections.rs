@@ -112,7 +112,7 @@ fn bake_off(reading: &Reading<'_>) -> Section {
         1 => "Bake-off: from the cheapest to the dearest",
         _ => "Bake-off, stratum by stratum",
     };
-    Section::new(title).table(Table::new(head, names.iter().map(row)).figures(6)).note(format!(
+    Section::new(title).detail().table(Table::new(head, names.iter().map(row)).figures(6)).note(format!(
         "The cost is {}. Arms with a common letter are shown to be equal within {}, each with each; arms without one \
          are not thereby different.",
         reading.short(primary),
@@ -189,7 +189,7 @@ fn programs(reading: &Reading<'_>) -> Section {
     let tells = |arm: &&str| meters[..2].iter().any(|meter| reading.figure(arm, meter).is_some());
     let head = ["arm", "programs", "runs", "CPU/request", "path CPU"];
     let table = Table::new(head, of_meters(reading, meters, reading.arms().filter(tells)));
-    Section::new("Programs in the kernel").table(table).note(
+    Section::new("Programs in the kernel").detail().table(table).note(
         "What layers count of their own programs, per request, beside CPU as the machine counts it: the path's has theirs \
          in it. Without a time the kernel kept no account of it.",
     )
@@ -287,6 +287,7 @@ fn spread(reading: &Reading<'_>) -> Section {
     });
     let table = Table::new(["arm", "from start to start", "from round to round"], rows);
     Section::new("Design and starts")
+        .detail()
         .table(table)
         .entries([("design", design(reading).as_str()), ("starts", starts.as_str())])
 }
@@ -321,6 +322,7 @@ fn steady(reading: &Reading<'_>) -> Section {
     });
     if entries.is_empty() {
         entries.push(("all arms", "steady".to_owned()));
+        return Section::new("Steady state").detail().entries(entries);
     }
     Section::new("Steady state").entries(entries)
 }

@@ -6,7 +6,7 @@ use crate::link;
 use crate::reading::Reading;
 use crate::words;
 use bakeoff_meter::catalogue::{BYTES_PER_REPLY, makes_operations};
-use bakeoff_results::Comparison;
+use bakeoff_results::{ArmResult, Comparison};
 use bakeoff_stats::{Interval, Verdict, per_second};
 
 /// Exploratory figures worth a line in the terminal; the page has them all.
@@ -38,11 +38,15 @@ pub(super) fn primary(reading: &Reading<'_>) -> Section {
     }
     let head = ["arm", reading.short(meter), "more", "interval", "change", "verdict"];
     let rows = reading.arms().map(|arm| primary_row(reading, arm, meter));
-    section.table(Table::new(head, rows).figures(4)).notes(resolution(reading))
+    section.table(Table::new(head, rows).figures(4))
 }
 
 /// What the intervals mean and what these rounds could have seen at all.
-fn resolution(reading: &Reading<'_>) -> Option<String> {
+pub(super) fn resolution(reading: &Reading<'_>) -> Section {
+    Section::in_terminal("").notes(resolution_in_words(reading)).always().detail()
+}
+
+fn resolution_in_words(reading: &Reading<'_>) -> Option<String> {
     let primaries: Vec<&Comparison> = reading.judged().filter_map(|arm| reading.primary(arm)).collect();
     let (level, margin) = (figures::level(primaries.first()?.level), reading.margin());
     let mut note = format!("Intervals at {level} for each look; margin {margin}.");
@@ -94,9 +98,13 @@ pub(super) fn per_arm(reading: &Reading<'_>) -> Section {
         }
         (_, None) => "Replies".to_owned(),
     });
-    let none = reading.arms().all(|arm| reading.arm(arm).is_none_or(|a| a.requests == 0));
+    let says_nothing = |arm: &ArmResult| {
+        let has_times = command || arm.response_ns.count > 0 || arm.full_speed.is_some();
+        arm.requests == 0 || (!has_times && arm.errors.values().sum::<u64>() == 0)
+    };
     // Operations stand kind by kind.
-    if none || makes_operations(reading.kind()) {
+    if reading.arms().all(|arm| reading.arm(arm).is_none_or(says_nothing)) || makes_operations(reading.kind())
+    {
         return section;
     }
     let head: &[&str] = match command {
@@ -157,7 +165,7 @@ pub(super) fn exploratory(reading: &Reading<'_>) -> Section {
     let rows = reading.compared().flat_map(|arm| also_rows(reading, arm, meters));
     let head = ["arm", "figure", "value", "change", "interval", "by itself"];
     let title = "Also measured (exploratory: no verdict stands on these)";
-    Section::in_terminal(title).table(Table::new(head, rows).figures(4))
+    Section::in_terminal(title).table(Table::new(head, rows).figures(4)).detail()
 }
 
 /// One arm's rows; its name stands in the first.
@@ -227,7 +235,7 @@ pub(super) fn conditions(reading: &Reading<'_>) -> Section {
             facts.push(("webstone", format!("{arm}: {}", words::webstone(figures))));
         }
     }
-    Section::in_terminal("Conditions").entries(facts)
+    Section::in_terminal("Conditions").entries(facts).detail()
 }
 
 fn rounds(reading: &Reading<'_>) -> String {

@@ -32,8 +32,9 @@ pub fn load(path: &Path) -> Result<StoredExperiment, DirectoryError> {
     let end = end::<StopReason>(path).unwrap_or(None).map(|end| end.how);
     let mut setup: Setup = EXPERIMENT.setup(path)?;
     let warnings = &mut setup.environment.warnings;
-    let mut others = end.as_ref().map_or(Vec::new(), |end| end.others.clone());
-    others.retain(|other| !warnings.contains(other));
+    let others = end.as_ref().map_or(Vec::new(), |end| end.others.clone());
+    // Those at the end are all, and those at the start are among them.
+    warnings.retain(|warning| !others.iter().any(|other| other.label == warning.label));
     warnings.splice(0..0, others);
     Ok(StoredExperiment {
         plan: needed(path, PLAN)?,

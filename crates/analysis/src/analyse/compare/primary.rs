@@ -39,7 +39,8 @@ pub(super) fn primary_row(of: &Of<'_>, arm: &str, progress: Progress) -> Compari
     };
     let mut row = row_of(of, arm, meter, &decided, &also);
     if series.rounds() == 0 {
-        "not resolved: the run ended before the first round was complete".clone_into(&mut row.sentence);
+        let open = if row.verdict == Verdict::NoVerdict { "no verdict" } else { "not resolved" };
+        row.sentence = format!("{open}: the run ended before the first round was complete");
         return row;
     }
     if row.verdict != Verdict::Invalid {
@@ -136,7 +137,9 @@ fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided, users: &[Com
     if let Some(at) = cores(setup, meter, cost) {
         let rate = per_second(at.per_s);
         let cores = Amounts::between(at.cores, at.low, at.high, at.cores, "");
-        said.push(format!("at {rate} that is {} cores", cores.signed(at.cores).trim_start_matches('+')));
+        let less = if at.cores < 0.0 { " less" } else { "" };
+        let cores = cores.signed(at.cores.abs());
+        said.push(format!("at {rate} that is {} cores{less}", cores.trim_start_matches('+')));
     }
     let null = null_differences(series, baseline, meter).unwrap_or_default().first(decided.rounds);
     if let Some(null) = null.cost(series.starts(), level(setup)) {
