@@ -382,6 +382,25 @@ fn what_was_broken_off_neither_passes_nor_fails_and_what_had_too_many_errors_fai
 }
 
 #[test]
+fn hits_that_no_cache_could_have_are_not_judged() {
+    let mut short = run(3_000);
+    short.achievable = Some(Achievable {
+        at_once: (0.55, 0.55),
+        when_fetched: (0.5, 0.5),
+        capacity_bytes: None,
+        lru: None,
+        s3_fifo: None,
+        belady: None,
+    });
+    let results = results_of("polymix-1", &[short]);
+    let entrant = &results.entrants[0];
+    assert_eq!((entrant.points[0].rule.unwrap().hit_ratio, entrant.points[0].passed()), (None, Some(true)));
+    let said = "of 50.0 % that an endless cache would have had (not judged: the rule of 1999 wants 55 %)";
+    assert!(entrant.sentence.contains(said), "{}", entrant.sentence);
+    assert!(entrant.sentence.contains("passes at every rate"), "{}", entrant.sentence);
+}
+
+#[test]
 fn every_measured_phase_of_a_run_is_a_point_of_its_own() {
     let mut two = run(3_300);
     let mut second = two.phases[0].clone();
@@ -389,7 +408,7 @@ fn every_measured_phase_of_a_run_is_a_point_of_its_own() {
     two.phases.push(second);
     let ratios = Achievable {
         at_once: (0.6, 0.6),
-        when_fetched: (0.5, 0.5),
+        when_fetched: (0.6, 0.6),
         capacity_bytes: None,
         lru: None,
         s3_fifo: None,

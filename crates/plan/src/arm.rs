@@ -34,6 +34,8 @@ pub struct Arm {
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration.
     pub directives: Option<String>,
+    /// nginx: lines for the `http` block of our own configuration.
+    pub http_directives: Option<String>,
     /// Addresses behind a running server's configuration that may be asked themselves.
     pub allowed_upstreams: Vec<String>,
     /// Its resource limits.
@@ -120,6 +122,7 @@ impl Arm {
             && self.fronts == other.fronts
             && self.wraps == other.wraps
             && self.directives == other.directives
+            && self.http_directives == other.http_directives
             && self.allowed_upstreams == other.allowed_upstreams
             && self.urls == other.urls
             && self.client == other.client

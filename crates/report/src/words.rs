@@ -2,7 +2,7 @@
 
 use crate::figures::{self, Change};
 use bakeoff_results::{ArmResult, Comparison, Results, WebstoneFigures};
-use bakeoff_stats::Verdict;
+use bakeoff_stats::{LOOKS, Verdict};
 
 /// A moment as it was written down, RFC 9557, without what nobody reads: `2026-11-23T08:02:28Z`.
 pub(crate) fn moment(started: &str) -> String {
@@ -14,6 +14,16 @@ pub(crate) fn moment(started: &str) -> String {
 /// The verdict as two words at most.
 pub(crate) fn verdict(verdict: Verdict) -> String {
     verdict.as_str().replace('-', " ")
+}
+
+/// The verdict of a row. A figure that the verdict does not stand on gets none from fewer rounds than a first look has,
+/// however clear it is.
+pub(crate) fn verdict_of(c: &Comparison) -> String {
+    let is_clear = c.low.zip(c.high).is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+    match c.verdict {
+        Verdict::NotResolved if is_clear && !c.primary && c.rounds < LOOKS[0] => "too few rounds".to_owned(),
+        other => verdict(other),
+    }
 }
 
 /// What a comparison found; its sentence says it all.

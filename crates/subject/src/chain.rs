@@ -71,7 +71,7 @@ fn start_front(
     context.arm = format!("{}.{}", around.arm, front.name);
     // These settings belong to the server.
     (context.layers, context.wraps) = (Vec::new(), Vec::new());
-    (context.prepare, context.directives) = (Vec::new(), None);
+    (context.prepare, context.directives, context.http_directives) = (Vec::new(), None, None);
     (context.http2, context.padding) = (false, 0);
     let values = [
         ("upstream", upstream.to_string()),

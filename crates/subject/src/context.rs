@@ -66,6 +66,8 @@ pub struct Context<'a> {
     pub prepare: Vec<Vec<String>>,
     /// Lines for the server block of our own configuration of a product, with substitutions.
     pub directives: Option<String>,
+    /// nginx: lines for the `http` block of our own configuration, with substitutions.
+    pub http_directives: Option<String>,
     /// Addresses behind a server that may be asked themselves, where its configuration is adopted.
     pub allowed_upstreams: Vec<String>,
     /// Stand-ins for the others, as far as they were started.
@@ -120,6 +122,7 @@ impl<'a> Context<'a> {
             values: BTreeMap::new(),
             prepare: Vec::new(),
             directives: None,
+            http_directives: None,
             allowed_upstreams: Vec::new(),
             stand_ins: StandIns::default(),
             asked_host: None,

@@ -71,7 +71,16 @@ impl StartSite<'_> {
 
     /// The plan's lines for our own configuration, substitutions made; each ends its line.
     pub(crate) fn directives(&self, origin: &str) -> Result<String, SubjectError> {
-        let Some(lines) = &self.context.directives else { return Ok(String::new()) };
+        self.lines(self.context.directives.as_deref(), origin)
+    }
+
+    /// The same for the block around the server.
+    pub(crate) fn http_directives(&self, origin: &str) -> Result<String, SubjectError> {
+        self.lines(self.context.http_directives.as_deref(), origin)
+    }
+
+    fn lines(&self, lines: Option<&str>, origin: &str) -> Result<String, SubjectError> {
+        let Some(lines) = lines else { return Ok(String::new()) };
         let wrong = |source| SubjectError::Config { arm: self.arm(), origin: origin.to_owned(), source };
         Ok(self.substitutions().file(lines).map_err(wrong)?.trim_end().to_owned() + "\n")
     }

@@ -29,7 +29,7 @@ pub(crate) fn start_for(
     let mut around = context.clone();
     around.arm = format!("{}.stand-in", context.arm);
     (around.layers, around.wraps) = (Vec::new(), Vec::new());
-    (around.prepare, around.directives) = (Vec::new(), None);
+    (around.prepare, around.directives, around.http_directives) = (Vec::new(), None, None);
     (around.http2, around.padding, around.max_age) = (false, 0, None);
     (around.port, around.limits) = (None, crate::Limits::default());
     let mut all = Vec::new();

@@ -47,6 +47,22 @@ fn nginx_serves_the_site() {
 }
 
 #[test]
+fn directives_for_the_http_block_hold_around_the_server() {
+    if !has("nginx", "directives_for_the_http_block_hold_around_the_server") {
+        return;
+    }
+    let yard = Yard::new();
+    let mut context = yard.context("it");
+    context.values.insert("limit".to_owned(), "403".to_owned());
+    context.http_directives = Some("map $request_uri $refusal { default 0; /f {limit}; }".to_owned());
+    context.directives = Some("if ($refusal) { return 403; }".to_owned());
+    let spec = Spec::Product { product: Product::Nginx, config: None, tls: false };
+    let running = bakeoff_subject::start(&spec, &context).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((get(&running, "/f").0, get(&running, "/blog").0), (403, 200));
+    running.stop();
+}
+
+#[test]
 fn nginx_serves_the_site_over_tls() {
     if has("nginx", "nginx_serves_the_site_over_tls") && has("curl", "nginx_serves_the_site_over_tls") {
         serves_the_site(

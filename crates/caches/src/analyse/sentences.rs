@@ -102,7 +102,11 @@ fn at_a_rate(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Vec<S
         let possible = point.achievable.map(|best| {
             format!(", of {:.1} % that an endless cache would have had", best.when_fetched.0 * 100.0)
         });
-        let asked = plan.hit_ratio.map(|asked| format!(" ({:.0} % asked)", asked.get() * 100.0));
+        let is_void = point.rule.is_some_and(|rule| rule.hit_ratio.is_none());
+        let asked = plan.hit_ratio.map(|asked| match (asked.get() * 100.0, is_void) {
+            (asked, false) => format!(" ({asked:.0} % asked)"),
+            (asked, true) => format!(" (not judged: the rule of 1999 wants {asked:.0} %)"),
+        });
         let offered = point.offered_hit_ratio.map(|offered| format!(" ({:.1} % offered)", offered * 100.0));
         parts.push(format!(
             "{:.1} % of the replies are hits{}{}",

@@ -202,7 +202,7 @@ pub struct PassRule {
     /// The mean response time is under its bound.
     pub mean: bool,
     /// The hit ratio is within a point of what the workload is set to, or as near as chance allows in so short a run;
-    /// `None` without a cache.
+    /// `None` without a cache, and where an endless cache would have fallen short of it.
     pub hit_ratio: Option<bool>,
     /// The request rate is within 1 % of the phase's rate, or as near as chance allows in so short a run.
     pub request_rate: bool,

@@ -70,9 +70,14 @@ impl Front {
         self.product == NONE
     }
 
-    /// Whether it keeps replies.
+    /// Whether it may keep replies.
     fn has_store(&self) -> bool {
-        Product::caches().any(|product| product.label() == self.product)
+        let Some(product) = Product::caches().find(|product| product.label() == self.product) else {
+            return false;
+        };
+        // A file that cannot be read is refused by `section`.
+        let text = self.config.as_ref().and_then(|config| std::fs::read_to_string(config).ok());
+        text.is_none_or(|text| product.may_keep(&text))
     }
 
     /// `[front.NAME]`; nothing where the product's own name says all.
@@ -139,5 +144,19 @@ mod tests {
         let varnish = all[1].arms("server = \"origin\"\n", true);
         assert!(varnish.contains("[arm.\"varnish.first-use\"]"), "{varnish}");
         assert!(varnish.ends_with("fresh = \"start\"\nfirst_use_of = \"varnish\"\n"), "{varnish}");
+    }
+
+    #[test]
+    fn a_configuration_without_a_store_has_one_row() {
+        let dir = tempfile::tempdir().unwrap();
+        let rows = |text: &str| {
+            let config = dir.path().join("haproxy.cfg");
+            std::fs::write(&config, text).unwrap();
+            let typed = format!("haproxy={}", config.display());
+            let all = fronts(&strings(&["none", &typed]), &[]).unwrap();
+            all[1].arms("server = \"origin\"\n", true).matches("[arm.").count()
+        };
+        assert_eq!(rows("listen all\n  bind {host}:{port}\n  server a {upstream}\n"), 1);
+        assert_eq!(rows("cache small\n  total-max-size 4\n"), 2);
     }
 }

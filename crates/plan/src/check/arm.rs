@@ -47,6 +47,7 @@ impl Context<'_> {
             what,
             prepare: self.hook(&has.stand.prepare)?,
             directives: self.directives(&cell.section.what)?,
+            http_directives: self.http_directives(&cell.section.what)?,
             allowed_upstreams: self.allowed_upstreams(&cell.section.what)?,
             limits: self.limits(has.stand.limits.as_ref())?,
             proof: has.told.proof.as_ref().map(|argv| self.argv(argv)).transpose()?,

@@ -6,6 +6,7 @@ use super::super::{Fresh, LimitsPlan, LoadClock, RequestSource, RequestWork, Wor
 use super::named::text;
 use super::{Checked, Context, Typed};
 use crate::file::Spanned;
+use bakeoff_subject::Product;
 use bakeoff_workload::GetUrl;
 
 impl Context<'_> {
@@ -28,8 +29,18 @@ impl Context<'_> {
     /// Lines for our own configuration; the user's configuration has its own.
     pub(super) fn directives(&self, what: &ArmWhat) -> Checked<Option<String>> {
         let ArmWhat::Product(_, own) = what else { return Ok(None) };
-        self.one_configuration("arm", &own.directives, &own.config)?;
+        self.one_configuration("arm", ("directives", &own.directives), &own.config)?;
         Ok(text(&own.directives))
+    }
+
+    /// The same for the block around the server, which nginx alone has.
+    pub(super) fn http_directives(&self, what: &ArmWhat) -> Checked<Option<String>> {
+        let ArmWhat::Product(product, own) = what else { return Ok(None) };
+        let foreign = own.http_directives.as_ref().filter(|_| *product != Product::Nginx);
+        let what = format!("`http_directives` are for nginx, and {} has no `http` block", product.title());
+        self.refuse(foreign, what, "write the lines into `directives`")?;
+        self.one_configuration("arm", ("http_directives", &own.http_directives), &own.config)?;
+        Ok(text(&own.http_directives))
     }
 
     /// Addresses that an adopted configuration may ask.
@@ -44,10 +55,15 @@ impl Context<'_> {
         Ok(own.allow_upstream.as_ref().map_or_else(Vec::new, |all| all.as_ref().clone()))
     }
 
-    /// `noun`: what has the configuration.
-    pub(super) fn one_configuration(&self, noun: &str, directives: &Typed, config: &Typed) -> Checked<()> {
+    /// `noun`: what has the configuration; the key of the lines, and they.
+    pub(super) fn one_configuration(
+        &self,
+        noun: &str,
+        (key, directives): (&str, &Typed),
+        config: &Typed,
+    ) -> Checked<()> {
         let lines = directives.as_ref().filter(|_| config.is_some());
-        let what = format!("`directives` are for our configuration, and this {noun} has its own");
+        let what = format!("`{key}` is for our configuration, and this {noun} has its own");
         self.refuse(lines, what, "write them into the file that `config` names")
     }
 

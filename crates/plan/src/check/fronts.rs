@@ -115,7 +115,7 @@ impl Context<'_> {
     }
 
     fn front_product(&self, product: Product, section: &ProductFront) -> Checked<FrontKind> {
-        self.one_configuration("front", &section.directives, &section.config)?;
+        self.one_configuration("front", ("directives", &section.directives), &section.config)?;
         let room = section.memory.as_ref().or(section.disk.as_ref());
         let what = format!("{} keeps nothing, and needs no room", product.title());
         self.refuse(room.filter(|_| product.stores_in().is_none()), what, "take the line out")?;

@@ -1,6 +1,6 @@
 //! Check of the method: design, study, violations.
 
-use super::super::error::suggestion;
+use super::super::error::near_miss;
 use super::super::file::{ExperimentSection, ViolationsSection};
 use super::super::{
     Arm, Baselines, DEFAULT_MARGIN, DesignChoice, RequestSource, RequestWork, ViolationPlan, Violations, Work,
@@ -14,6 +14,9 @@ use bakeoff_units::{Nanos, Ratio};
 
 /// Statuses with which servers and layers refuse. Not 404: that also means never there.
 const REFUSED: [u16; 4] = [403, 451, 500, 503];
+
+/// Names that other tools give to replies a second.
+const RATES: [&str; 4] = ["requests_per_second", "throughput", "rps", "qps"];
 
 impl Context<'_> {
     /// Commands and files have one design only, regardless of what `auto` chooses elsewhere.
@@ -61,11 +64,14 @@ impl Context<'_> {
         if meter.is_some_and(|meter| known.contains(&meter.name)) {
             return Ok(Some(name.as_ref().clone()));
         }
-        let better = meter.filter(|meter| !meter.more_is_worse).map(|_| name);
+        let is_rate = RATES.contains(&name.as_ref().as_str());
+        let better = name.when(meter.map_or(is_rate, |meter| !meter.more_is_worse));
         let what = format!("of `{}` more is better, and a verdict says what a layer costs", name.as_ref());
         self.refuse(better, what, "`elapsed` is the time for the same requests: take that")?;
         let what = format!("`{}` is no meter that a verdict can stand on", name.as_ref());
-        self.wrong(name.span(), what, suggestion(name.as_ref(), &known))
+        let help = near_miss(name.as_ref(), &known)
+            .unwrap_or_else(|| "`bakeoff meters` lists them; of times it is the median".to_owned());
+        self.wrong(name.span(), what, help)
     }
 
     pub(super) fn study(&self, e: &ExperimentSection) -> Checked<Option<String>> {

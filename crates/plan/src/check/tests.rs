@@ -488,7 +488,8 @@ fn wrong_factors_and_method_keys_are_named() {
         ),
         ("baseline", "link = \"1Gbit\"\ndelay = \"3s\"\nbaseline", &["no network on Earth"]),
         ("baseline", "link = \"1Gbit\"\nloss = \"50%\"\nbaseline", &["no TCP connection"]),
-        ("baseline", "primary = \"cpu\"\nbaseline", &["no meter"]),
+        ("baseline", "primary = \"cpu\"\nbaseline", &["no meter", "`bakeoff meters` lists them"]),
+        ("baseline", "primary = \"requests_per_second\"\nbaseline", &["more is better", "`elapsed` is"]),
         (
             "baseline",
             "link = \"1Gbit\"\ndesign = \"duet\"\nbaseline",
@@ -513,6 +514,16 @@ fn wrong_factors_and_method_keys_are_named() {
         ("tls = true", "headers = [\"Host: a\", \"host: b\"]", &["a request has one `Host`"]),
         ("tls = true", "headers = [\"Host: ~^www\"]", &["`~^www` is no host"]),
         ("tls = true", "headers = [\"X\\r\\nY: z\"]", &["no header field"]),
+        (
+            "config =",
+            "http_directives = \"map a b {}\"\nconfig =",
+            &["`http_directives` is for our configuration"],
+        ),
+        (
+            "server = \"nginx\"\nconfig = \"rules-{rules}.conf\"",
+            "server = \"apache\"\nhttp_directives = \"Header x\"",
+            &["`http_directives` are for nginx, and Apache httpd has no `http` block", "into `directives`"],
+        ),
         ("tls = true", "first_use_of = \"http.rules-1\"", &["no arm `http.rules-1`", "did you mean"]),
         ("[level", "[violations]\nshare = \"1%\"\nfiles = 3\n\n[level", &["no file to alter"]),
         ("[level", "[violations]\nshare = \"60%\"\nurls = [\"/x\"]\n\n[level", &["more than half"]),

@@ -132,6 +132,8 @@ pub(crate) struct ProductSection {
     pub config: Option<Spanned<String>>,
     /// A product: lines for the server block of our own configuration, with the same substitutions.
     pub directives: Option<Spanned<String>>,
+    /// nginx: lines for the `http` block of our own configuration, before the server block, with the same substitutions.
+    pub http_directives: Option<Spanned<String>>,
     /// Your configuration, of a running server: addresses behind it that may be asked themselves, `HOST:PORT` each. A stand-in
     /// answers for all others.
     pub allow_upstream: Option<Spanned<Vec<String>>>,

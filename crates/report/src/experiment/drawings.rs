@@ -7,6 +7,7 @@ use crate::figures::{self, Change};
 use crate::plot::forest::{Spread, panels};
 use crate::reading::Reading;
 use crate::words;
+use bakeoff_meter::catalogue::SUBJECT_CPU;
 use bakeoff_results::{Comparison, StratumSetup};
 use bakeoff_stats::Verdict;
 
@@ -31,7 +32,7 @@ pub(super) fn figures(reading: &Reading<'_>) -> Section {
     let mut found: Vec<Vec<&str>> = wanted.filter(has).collect();
     // The parts of CPU per request tell the whole.
     let told = |meters: &Vec<&str>| meters[0] == PARTS[1].0;
-    if primary == "subject_cpu_per_request" && found.iter().any(told) {
+    if primary == SUBJECT_CPU && found.iter().any(told) {
         found.retain(|meters| meters[0] != primary);
     }
     found.dedup();
@@ -39,25 +40,33 @@ pub(super) fn figures(reading: &Reading<'_>) -> Section {
     Section::on_page("figures", "Figures").nav("Figures").page(Block::Bars(bars))
 }
 
-fn bars(reading: &Reading<'_>, meters: &[&str]) -> Bars {
-    let sum = |arm: &str| -> f64 { meters.iter().filter_map(|meter| reading.figure(arm, meter)).sum() };
-    let most = reading.arms().map(sum).fold(f64::MIN_POSITIVE, f64::max);
+/// Bars of figures in parts. An arm that has not all parts, such as one without a front, has a bar of the whole.
+fn bars<'m>(reading: &Reading<'_>, meters: &[&'m str]) -> Bars {
+    let measured = |arm: &str, meters: &[&'m str]| -> Vec<(&'m str, f64)> {
+        meters.iter().filter_map(|meter| Some((*meter, reading.figure(arm, meter)?))).collect()
+    };
+    let parts_of = |arm: &str| {
+        let parts = measured(arm, meters);
+        if meters.len() > 1 && parts.len() < meters.len() { measured(arm, &[SUBJECT_CPU]) } else { parts }
+    };
+    let sum = |parts: &[(&str, f64)]| -> f64 { parts.iter().map(|(_, figure)| figure).sum() };
+    let most = reading.arms().map(|arm| sum(&parts_of(arm))).fold(f64::MIN_POSITIVE, f64::max);
     let unit = reading.unit(meters[0]);
     let noun = |meter: &str| words::noun(reading.kind(), meter).to_owned();
     let row = |arm: &str| {
-        let mut from = 0.0;
-        let part = |meter: &&str| {
-            let figure = reading.figure(arm, meter)?;
-            let title = format!("{arm}: {} {}", figures::value(unit, figure), noun(meter));
+        let (all, mut from) = (parts_of(arm), 0.0);
+        let part = |(meter, figure): &(&str, f64)| {
+            let title = format!("{arm}: {} {}", figures::value(unit, *figure), noun(meter));
             let part = Part { from: round(from), width: round(figure / most * 100.0), title };
             from += figure / most * 100.0;
-            Some(part)
+            part
         };
+        let value = if all.is_empty() { figures::NONE.to_owned() } else { figures::value(unit, sum(&all)) };
         Bar {
             name: named(reading, arm),
             key: reading.key(arm),
-            parts: meters.iter().filter_map(part).collect(),
-            value: Cell::struck(figures::value(unit, sum(arm)), reading.is_invalid(arm, meters[0])),
+            parts: all.iter().map(part).collect(),
+            value: Cell::struck(value, reading.is_invalid(arm, meters[0])),
         }
     };
     let nouns: Vec<String> = meters.iter().map(|meter| noun(meter)).collect();

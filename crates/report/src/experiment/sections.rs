@@ -164,12 +164,15 @@ fn fronts(reading: &Reading<'_>) -> Section {
         "hit_ratio",
         "byte_hit_ratio",
     ];
-    let told = match reading.arms().any(|arm| reading.figure(arm, "hit_ratio").is_some()) {
-        true => {
+    let is_told = reading.arms().any(|arm| reading.figure(arm, "hit_ratio").is_some());
+    let told = match (is_told, reading.bundle.results.rounds) {
+        (true, _) => {
             "Hits are told by numbers that the server behind gives its replies, not by what a product says of itself."
         }
-        false => {
-            "Hits are not told: the server behind gives its replies no numbers, as the built-in origin does."
+        (false, 0) => "Hits are not told: no round was completed.",
+        (false, _) => {
+            "Hits are not told: the server behind gives its replies no numbers. The built-in origin does, and nginx and Caddy \
+             with bakeoff's configuration do (`directives` in place of `config`)."
         }
     };
     let head = ["arm", "CPU/request", "front", "server", "hits", "bytes from store"];

@@ -181,7 +181,7 @@ fn comparison(reading: &Reading<'_>, c: &Comparison) -> Row {
         figure(amount.effect),
         figure(change.effect),
         figure(change.interval),
-        Cell::from(words::verdict(c.verdict))
+        Cell::from(words::verdict_of(c))
             .glyph(glyph(c.verdict))
             .small(c.heavy_tails.then_some("heavy tails")),
         figures::times_noise_text(c).into(),

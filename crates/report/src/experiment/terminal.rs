@@ -196,14 +196,7 @@ fn also_row(reading: &Reading<'_>, name: &str, comparison: &Comparison) -> Row {
         Some(how) => format!("{short}, {how}"),
         None => short.to_owned(),
     };
-    Row::from([
-        name.into(),
-        figure.into(),
-        value,
-        effect,
-        interval,
-        words::verdict(comparison.verdict).into(),
-    ])
+    Row::from([name.into(), figure.into(), value, effect, interval, words::verdict_of(comparison).into()])
 }
 
 /// What failed, by class.

@@ -203,6 +203,19 @@ fn each_arm_has_a_bar_and_its_parts_where_they_were_measured() {
 }
 
 #[test]
+fn an_arm_without_a_front_has_a_bar_of_the_whole_beside_arms_in_parts() {
+    let mut bundle = fixture::quickstart();
+    let tls = bundle.results.arms.get_mut("tls").unwrap();
+    for meter in ["server_cpu_per_request", "front_cpu_per_request"] {
+        tls.meters.insert(meter.to_owned(), 20e3);
+    }
+    let page = html(&bundle);
+    let whole = bundle.results.arms["plain"].meters["subject_cpu_per_request"] / 1e3;
+    assert!(page.contains(&format!("<title>plain: {whole:.1} \u{b5}s CPU per request</title>")), "{whole}");
+    assert!(!page.contains("<td>0 ns</td>"), "an arm without parts is not free");
+}
+
+#[test]
 fn a_browser_finds_no_label_over_another_and_no_page_wider_than_its_window() {
     let pages = [
         ("ordinary", html(&fixture::ordinary())),

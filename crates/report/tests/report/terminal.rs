@@ -5,7 +5,8 @@ use bakeoff_meter::HandshakeCounts;
 use bakeoff_plan::study;
 use bakeoff_report::{ReportInput, experiment};
 use bakeoff_results::Standing;
-use bakeoff_results::{ClientSetup, FullResource, Resource};
+use bakeoff_results::{ClientSetup, FrontSetup, FullResource, Resource};
+use bakeoff_stats::Verdict;
 use std::path::PathBuf;
 
 fn text(bundle: &ReportInput, width: usize, colour: bool) -> String {
@@ -183,4 +184,34 @@ fn the_terminal_obeys_nobody_but_us() {
     let report = text(&fixture::hostile(), 80, false);
     assert!(!report.contains('\u{1b}') && !report.contains('\u{202e}'));
     assert!(report.contains("\u{fffd}[2J"));
+}
+
+#[test]
+fn why_hits_are_not_told_is_said() {
+    let said = |rounds: u32| {
+        let mut bundle = fixture::quickstart();
+        bundle.results.rounds = rounds;
+        let front = FrontSetup { front: "varnish".to_owned(), ..FrontSetup::default() };
+        bundle.results.arms.get_mut("tls").unwrap().subject.fronts.push(front);
+        let text = text(&bundle, 80, false);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let unnumbered = said(28);
+    assert!(unnumbered.contains("gives its replies no numbers. The built-in origin does"), "{unnumbered}");
+    let unmeasured = said(0);
+    assert!(unmeasured.contains("Hits are not told: no round was completed."), "{unmeasured}");
+}
+
+#[test]
+fn a_clear_figure_of_few_rounds_is_not_called_unresolved() {
+    let said = |rounds: u32| {
+        let mut bundle = fixture::quickstart();
+        let rows = bundle.results.comparisons.iter_mut();
+        let row = rows.into_iter().find(|c| c.arm == "tls" && c.meter == "replies_per_second").unwrap();
+        (row.rounds, row.verdict) = (rounds, Verdict::NotResolved);
+        (row.effect, row.low, row.high) = (Some(-0.817), Some(-0.839), Some(-0.791));
+        let page = experiment(&bundle).html();
+        page.matches("too few rounds").count()
+    };
+    assert_eq!((said(6), said(28)), (1, 0));
 }

@@ -34,6 +34,7 @@ pub(super) const ROW: Row = Row {
         gauge: store,
         can_revalidate: true,
         verdict_header: Some("X-Cache"),
+        enabled_by: &["CacheEnable", "Include", "IncludeOptional"],
     }),
     can_forward: true,
     can_tls: true,

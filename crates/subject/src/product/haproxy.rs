@@ -30,6 +30,7 @@ pub(super) const ROW: Row = Row {
         gauge: store,
         can_revalidate: false,
         verdict_header: None,
+        enabled_by: &["cache"],
     }),
     can_forward: false,
     can_tls: true,

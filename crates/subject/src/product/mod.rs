@@ -32,7 +32,7 @@ pub use spec::{ProxyMode, ProxyRefusal, ProxySpec};
 pub use store::{StoreError, StoreReading, StoresIn};
 
 use crate::SubjectError;
-use crate::config::{ConfigError, Substitutions, demand_port};
+use crate::config::{ConfigError, Substitutions, demand_port, sets};
 use crate::context::Context;
 use crate::litter::Litter;
 use crate::program::{self, Recipe, StartSite, Subject};
@@ -123,6 +123,13 @@ impl Product {
     /// Products that keep replies in a store.
     pub fn caches() -> impl Iterator<Item = Self> {
         Self::ALL.into_iter().filter(|product| product.stores_in().is_some())
+    }
+
+    /// Whether it may keep replies with this configuration of the user's.
+    pub fn may_keep(self, config: &str) -> bool {
+        self.row().store.as_ref().is_some_and(|store| {
+            store.enabled_by.is_empty() || store.enabled_by.iter().any(|directive| sets(config, directive))
+        })
     }
 
     /// Location of its store for objects; none: it has no store.
@@ -370,5 +377,16 @@ mod tests {
             assert_eq!(Product::from_label(product.label()), Some(product));
         }
         assert_eq!(Product::from_label("polygraph"), None);
+    }
+
+    #[test]
+    fn a_configuration_without_a_store_keeps_nothing() {
+        let proxy = "defaults\n  mode http\nlisten all # cache\n  bind :1\n";
+        assert!(!Product::HaProxy.may_keep(proxy));
+        assert!(Product::HaProxy.may_keep(&format!("{proxy}cache small\n  total-max-size 4\n")));
+        assert!(!Product::Nginx.may_keep("http { server { proxy_pass http://a; } }"));
+        assert!(Product::Nginx.may_keep("http { server { proxy_cache a; } }"));
+        assert!(Product::Nginx.may_keep("http { include sites/*; }"), "it may be there");
+        assert!(Product::Varnish.may_keep("") && !Product::Caddy.may_keep(""));
     }
 }

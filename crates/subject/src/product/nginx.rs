@@ -34,6 +34,7 @@ pub(super) const ROW: Row = Row {
         gauge: store,
         can_revalidate: true,
         verdict_header: Some("X-Cache"),
+        enabled_by: &["proxy_cache", "include"],
     }),
     can_forward: false,
     can_tls: true,
@@ -130,6 +131,7 @@ fn server_config(server: &Server, place: &StartSite<'_>, build: &str) -> Result<
     let (listen, tls) = tls_lines(server.tls, place)?;
     let (listen_http2, http2) = if place.context.http2 { http2(&place.arm(), build)? } else { ("", "") };
     let directives = place.directives("the directives for nginx")?;
+    let around = place.http_directives("the http_directives for nginx")?;
     let (numbers, for_caches) = for_caches(place.context.max_age);
     let (host, port, root) = (place.context.host(), place.port, quoted(&place.root));
     let workers = place.context.cpus.len().max(1); // one a core it may use
@@ -151,7 +153,7 @@ http {{
     default_type application/octet-stream;
     types {{
 {types}    }}
-{numbers}    server {{
+{numbers}{around}    server {{
         listen {host}:{port}{listen}{listen_http2};
         server_name localhost;
 {tls}{http2}        root {root};
@@ -184,7 +186,8 @@ fn tls_lines(tls: bool, place: &StartSite<'_>) -> Result<(&'static str, String),
 }
 
 /// A request holds two connections, and a file each way. `proxy_max_temp_file_size` does not hold
-/// for what is cached; for the rest 0 streams at the client's pace instead of writing files.
+/// for what is cached; for the rest 0 streams at the client's pace instead of writing files. No `tcp_nopush`: with a
+/// stored reply of about 100 KB the last segment then waits 40 ms for an acknowledgement.
 fn proxy_config(spec: &ProxySpec, place: &StartSite<'_>, build: &str) -> Result<String, SubjectError> {
     let directives = place.directives("the directives for nginx")?;
     let (listen, tls) = tls_lines(spec.tls, place)?;
@@ -202,7 +205,6 @@ events {{
 http {{
 {temporary}    access_log off;
     sendfile on;
-    tcp_nopush on;
     keepalive_requests 1000000000;
     keepalive_timeout 600s;
     client_max_body_size 0;

@@ -30,6 +30,7 @@ pub(super) const ROW: Row = Row {
         gauge: store,
         can_revalidate: true,
         verdict_header: Some("X-Cache"),
+        enabled_by: &[],
     }),
     can_forward: true,
     can_tls: false,

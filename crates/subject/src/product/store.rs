@@ -43,6 +43,9 @@ pub(super) struct Store {
     pub(super) can_revalidate: bool,
     /// The reply header in which our configuration reports hit or miss.
     pub(super) verdict_header: Option<&'static str>,
+    /// Directives of which the user's configuration has one if it keeps replies, or may have it in another file; none:
+    /// the product keeps replies with any.
+    pub(super) enabled_by: &'static [&'static str],
 }
 
 impl Store {

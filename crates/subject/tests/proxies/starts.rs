@@ -1,7 +1,7 @@
 //! Starts of proxies: before the origin, refused, with the user's configuration.
 
 use crate::origin::Origin;
-use crate::stage::{get, has, on_disk, spec, start, until};
+use crate::stage::{Stage, get, has, on_disk, spec, start, until};
 use crate::support::{Yard, runs_unprivileged};
 use bakeoff_subject::{Product, ProxyMode, ProxyRefusal, ProxySpec, SubjectError, read_store};
 use std::net::{SocketAddr, TcpListener};
@@ -37,6 +37,17 @@ fn what_a_product_cannot_do_is_said_before_the_start() {
     assert_eq!(refused(&nginx), ("nginx", ProxyRefusal::ReverseOnly));
     let haproxy = on_disk(Product::HaProxy, ProxyMode::Reverse);
     assert_eq!(refused(&haproxy), ("HAProxy", ProxyRefusal::MemoryOnly));
+}
+
+/// With a stored reply of 100 KB it held back the last segment for 40 ms.
+#[test]
+fn nginx_before_a_server_holds_no_segment_back() {
+    if !has(Product::Nginx, "nginx_before_a_server_holds_no_segment_back") {
+        return;
+    }
+    let stage = Stage::set(&spec(Product::Nginx, ProxyMode::Reverse));
+    let config = stage.running.config.as_ref().unwrap();
+    assert!(config.contains("proxy_cache store;") && !config.contains("tcp_nopush"), "{config}");
 }
 
 /// The shortest configuration that caches, for each product, with our substitutions.

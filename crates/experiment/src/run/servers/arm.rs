@@ -143,6 +143,7 @@ impl Starter<'_> {
             values: arm.values.clone(),
             prepare: arm.prepare.clone(),
             directives: arm.directives.clone(),
+            http_directives: arm.http_directives.clone(),
             allowed_upstreams: arm.allowed_upstreams.clone(),
             asked_host: arm.client.name_in_tls().map(str::to_owned),
             max_age: self.work.max_age,
