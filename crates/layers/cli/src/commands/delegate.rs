@@ -101,7 +101,8 @@ pub(super) fn hand_on(session: &AgentSession, wish: &TransferRequest) -> Result<
 
 /// Name and key of the receiver: from an identity that is valid here, or a bare key.
 fn receiver(path: &Path, bundles: &Bundles) -> Result<(Option<PrincipalName>, PublicKey), Failure> {
-    let bytes = read(path)?;
+    let make = format!("bakeoff layer ca certify NAME --pub FILE --out {}", path.display());
+    let bytes = read(path, make)?;
     if bytes.starts_with(b"-----BEGIN") {
         return read_public_key(path).map(|key| (None, key)).map_err(Failure::failed);
     }

@@ -28,8 +28,9 @@ pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
     let (what, whose) = what(&args.what)?;
     let epoch = match &args.ola {
         Some(dir) => {
+            let bundle = own_bundle(dir).map_err(Failure::failed)?;
             let key = read_secret_key(&dir.join("agent.key")).map_err(Failure::failed)?;
-            client::revoke(&key, &own_bundle(dir).map_err(Failure::failed)?, what)
+            client::revoke(&key, &bundle, what)
         }
         None => {
             let session = args.session.open()?;
