@@ -5,7 +5,7 @@ use super::passphrase::{PassphraseArgs, secret};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
-use bakeoff_layers_agent::session::{self, AgentSession, NewSession, SessionError};
+use bakeoff_layers_agent::session::{self, AgentSession, NewSession, SessionError, SessionOf};
 use bakeoff_layers_agent::{read as read_file, read_secret_key, role, trust};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
@@ -48,18 +48,18 @@ pub(crate) struct LoginArgs {
 #[derive(Args, Debug)]
 pub(crate) struct SessionArgs {
     /// Whose session: alice@home.example, node:files@home.example; or its directory [default: the only one below
-    /// $XDG_RUNTIME_DIR/bakeoff]
+    /// $XDG_RUNTIME_DIR/bakeoff; of several, but not to log out, the only one that is no node's]
     #[arg(long, value_name = "NAME|DIR")]
     pub(super) session: Option<PathBuf>,
 }
 
 impl SessionArgs {
-    pub(super) fn dir(&self) -> Result<PathBuf, Failure> {
-        session::find(self.session.as_deref()).map_err(of_session)
+    fn dir(&self, whose: SessionOf) -> Result<PathBuf, Failure> {
+        session::find(self.session.as_deref(), whose).map_err(of_session)
     }
 
-    pub(super) fn open(&self) -> Result<AgentSession, Failure> {
-        AgentSession::open(&self.dir()?).map_err(of_session)
+    pub(super) fn open(&self, whose: SessionOf) -> Result<AgentSession, Failure> {
+        AgentSession::open(&self.dir(whose)?).map_err(of_session)
     }
 }
 
@@ -116,7 +116,7 @@ fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure
 }
 
 pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {
-    let dir = args.dir()?;
+    let dir = args.dir(SessionOf::Anybody)?;
     AgentSession::end(&dir).map_err(of_session)?;
     terminal::say(&format!("logged out: {} is gone", dir.display()));
     Ok(Exit::Done)

@@ -9,6 +9,7 @@ use super::login::{SessionArgs, of_agent};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
+use bakeoff_layers_agent::session::SessionOf;
 use bakeoff_layers_agent::trust;
 use bakeoff_layers_base::plain;
 use bakeoff_layers_credentials::audit::{
@@ -65,7 +66,7 @@ impl VerifyArgs {
     fn bundles(&self) -> Result<Bundles, Failure> {
         let trust = match &self.trust {
             Some(trust) => trust.clone(),
-            None => SessionArgs { session: self.session.clone() }.open()?.trust().to_owned(),
+            None => SessionArgs { session: self.session.clone() }.open(SessionOf::Person)?.trust().to_owned(),
         };
         trust::read(&trust).map_err(Failure::failed)
     }
