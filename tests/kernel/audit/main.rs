@@ -10,10 +10,12 @@ mod agent;
 #[path = "../credentials/support.rs"]
 mod yard;
 
-use bakeoff_layers_credentials::audit::{DecisionSubject, Evidence, InForce, LoggedDecision};
+use bakeoff_layers_credentials::audit::{AuditOutcome, DecisionSubject, Evidence, InForce, LoggedDecision};
+use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::key::{Hash, SecretKey};
+use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_remotefs::refusal::Refusal;
-use bakeoff_layers_remotefs::server::audit::AuditLog;
+use bakeoff_layers_remotefs::server::audit::{AuditLog, Keep};
 use nix::mount::{MsFlags, mount, umount};
 use nix::sched::{CloneFlags, unshare};
 use nix::unistd::Uid;
@@ -155,6 +157,32 @@ fn what_was_decided_is_shown_and_a_lie_has_its_line() {
     assert_eq!(records[0]["refusal"], "unknown-domain");
     let shown = records[1]["shown"].as_str().unwrap();
     assert!(yard.path("audit/evidence").join(shown).exists());
+}
+
+#[test]
+fn what_no_checkpoint_and_no_line_covers_is_said_in_words() {
+    let yard = Yard::new();
+    let key = SecretKey::of_pkcs8(&yard.key).unwrap();
+    let name = "node:files@site.example".parse().unwrap();
+    // Who has a place to keep checkpoints in signs one at once.
+    let keep = Some(Box::new(|_: &str| Ok(())) as Keep);
+    let log = AuditLog::open(&yard.path("audit"), key, &name, keep).unwrap();
+    let none_yet = "None is checked yet: the newest checkpoint is from before the first of them";
+    yard.says(&["verify", "audit"], 0, &["good: 0 records", none_yet]);
+    let told = DecisionSubject::Object {
+        paths: vec![vec![b"projects".to_vec(), b"x".to_vec()]],
+        asked: Operations::NONE,
+        rights: Rights { operations: Operations::of_words("read,list").unwrap(), most_bytes: None },
+        outcome: AuditOutcome::Allowed { line: 0 },
+    };
+    log.decided(&decision(1, None, told)).unwrap();
+    drop(log);
+    yard.says(&["verify", "audit"], 0, &["good: 1 records", "The first is that of a checkpoint"]);
+    yard.says(
+        &["show", "audit"],
+        0,
+        &["to be told of /projects/x allowed by any right there or below (may read,list)"],
+    );
 }
 
 #[test]

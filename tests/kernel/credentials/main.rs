@@ -356,3 +356,51 @@ fn keys_are_those_of_openssl_both_ways_and_it_takes_the_leaf() {
     }
     run(&["verify", "-purpose", "sslclient", "-CAfile", "root.pem", "leaf.pem"]);
 }
+
+#[test]
+fn a_missing_key_says_what_makes_one() {
+    let yard = Yard::new(&[]);
+    let (alice, editor) = ("user:alice@home.example", "role:editor.alice@home.example");
+    let login = ["login", alice, "--key", "alice.key", "--identity", "alice.identity", "--trust", "trust"];
+    let role = ["login", editor, "--role", "editor", "--passphrase-file", "words", "--trust", "trust"];
+    let pair = "bakeoff layer integrity keygen --key admin.key --pub admin.pub";
+    let admins = format!("admin.pub: there is no such file; it is made with its secret key: {pair}");
+    let secret = format!("admin.key: there is no such file; make one: {pair}");
+    for (words, said) in [
+        (
+            &["store", "seal", ".", "--out", "vault", "--key", "store.key"][..],
+            "store.key: there is no such file; make one: bakeoff layer store keygen --key store.key",
+        ),
+        (&["integrity", "seal", ".", "--key", "admin.key", "--out", "manifest"], &secret),
+        (&["integrity", "verify", "--manifest", "manifest", "--pub", "admin.pub"], &admins),
+        (
+            &["ca", "certify", alice, "--pub", "alice.pub"],
+            "openssl pkey -in alice.key -pubout -out alice.pub",
+        ),
+        (&["ca", "certify", alice, "--new-key", "alice.key"], "`bakeoff layer ca init` makes one"),
+        (&["ca", "import", "home.trust", "--trust", "trust"], "home.trust: there is no such file; make one"),
+        (&["ola", "serve", "ca/ola", "--listen", "127.0.0.1:0"], "`bakeoff layer ca init` makes one"),
+        (
+            &login,
+            "alice.key: there is no such file; make one: openssl genpkey -algorithm ed25519 -out alice.key",
+        ),
+        (&role, "words: there is no such file; put the passphrase into its first line"),
+        (&["revoke", "x.transfer"], "make one: bakeoff layer delegate --to IDENTITY --out x.transfer"),
+    ] {
+        let told = yard.bad(3, words);
+        assert!(told.contains(said), "{words:?}: {told}");
+    }
+    yard.good(&["integrity", "keygen", "--key", "admin.key", "--pub", "admin.pub"]);
+    let told = yard.bad(3, &["integrity", "verify", "--manifest", "manifest", "--pub", "admin.pub"]);
+    assert!(told.contains("make manifest and signature: bakeoff layer integrity seal DIR"), "{told}");
+}
+
+#[test]
+fn the_old_names_of_flags_for_keys_mean_the_same() {
+    let yard = Yard::new(&[]);
+    std::fs::create_dir(yard.path("tree")).unwrap();
+    std::fs::write(yard.path("tree/file"), "text").unwrap();
+    yard.good(&["store", "keygen", "--out", "old.key"]);
+    yard.good(&["store", "seal", "tree", "--out", "vault", "--key-file", "old.key"]);
+    yard.good(&["store", "verify", "vault", "--key", "old.key"]);
+}

@@ -20,7 +20,7 @@ fn can_run(test: &str) -> bool {
 
 fn mount(site: &Site) -> Mount {
     let mut command = command();
-    command.args(["gocryptfs", &site.text("cipher"), &site.text("mnt"), "--key-file", &site.text("key")]);
+    command.args(["gocryptfs", &site.text("cipher"), &site.text("mnt"), "--key", &site.text("key")]);
     Mount::of(command, site.mount_point(), site.path("status"))
 }
 
@@ -54,7 +54,7 @@ fn a_lock_ends_gocryptfs_and_refuses_the_next() {
     assert_eq!(running.ended(), Some(3));
     assert!(!is_mounted(&site.mount_point()));
     let next =
-        site.layers(&["gocryptfs", &site.text("cipher"), &site.text("mnt"), "--key-file", &site.text("key")]);
+        site.layers(&["gocryptfs", &site.text("cipher"), &site.text("mnt"), "--key", &site.text("key")]);
     assert_eq!(next.status.code(), Some(3));
     assert!(String::from_utf8(next.stderr).unwrap().contains("the store is locked"));
 }

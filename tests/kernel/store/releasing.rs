@@ -41,12 +41,12 @@ fn wrong_secrets_and_lost_keys_are_a_sentence_each() {
     }
     let site = Site::new();
     let other = site.path("other").display().to_string();
-    assert_done(&site.layers(&["keygen", "--out", &other]));
+    assert_done(&site.layers(&["keygen", "--key", &other]));
     let says = |flags: &[&str], words: &str| {
         let said = site.refused_mount(flags);
         assert!(said.contains(words), "{said}");
     };
-    says(&["--key-file", &other], "the key file is not the one");
+    says(&["--key", &other], "the key file is not the one");
     fs::write(site.path("words"), "correct horse\n").unwrap();
     let words = site.path("words").display().to_string();
     says(&["--passphrase-file", &words], "the passphrase is not the one");
@@ -130,12 +130,12 @@ fn a_key_that_is_bound_to_an_admin_needs_a_machine_as_the_admin_signed_it() {
     // Only the admin can end a lock: the secret that mounts the store is not enough.
     assert_done(&site.layers(&["lock", &path("site.vault")]));
     let unlock = ["unlock", &path("site.vault"), &flag, &key];
-    for further in [&[][..], &["--key", &path("other.key")]] {
+    for further in [&[][..], &["--admin-key", &path("other.key")]] {
         let output = site.layers(&[&unlock, further].concat());
         let said = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.code() == Some(3) && said.contains("bound to an admin"), "{said}");
     }
     says(&good, "the store is locked");
-    assert_done(&site.layers(&[&unlock[..], &["--key", &path("admin.key")]].concat()));
+    assert_done(&site.layers(&[&unlock[..], &["--admin-key", &path("admin.key")]].concat()));
     assert_done(&site.layers(&verify));
 }

@@ -47,7 +47,7 @@ impl Site {
         fs::create_dir_all(folder.path().join("tree")).unwrap();
         fs::create_dir_all(folder.path().join("mnt")).unwrap();
         let site = Self { folder };
-        assert_done(&site.layers(&["keygen", "--out", &site.text("key")]));
+        assert_done(&site.layers(&["keygen", "--key", &site.text("key")]));
         // Other users must be able to reach the mount point.
         let open = std::os::unix::fs::PermissionsExt::from_mode(0o755);
         fs::set_permissions(site.folder.path(), open).unwrap();
@@ -82,7 +82,7 @@ impl Site {
 
     pub(crate) fn seal(&self) {
         let (tree, vault, key) = (self.text("tree"), self.text("site.vault"), self.text("key"));
-        assert_done(&self.layers(&["seal", &tree, "--out", &vault, "--key-file", &key]));
+        assert_done(&self.layers(&["seal", &tree, "--out", &vault, "--key", &key]));
     }
 
     /// `bakeoff-layers store ...`, to its end.
@@ -92,13 +92,13 @@ impl Site {
 
     /// With the vault and the key file as arguments.
     pub(crate) fn with_key(&self, word: &str) -> Output {
-        self.layers(&[word, &self.text("site.vault"), "--key-file", &self.text("key")])
+        self.layers(&[word, &self.text("site.vault"), "--key", &self.text("key")])
     }
 
     pub(crate) fn mount(&self) -> Mount {
         let mut command = command();
         command.arg("mount").arg(self.vault()).arg(self.mount_point());
-        command.arg("--key-file").arg(self.path("key")).arg("--status").arg(self.path("status"));
+        command.arg("--key").arg(self.path("key")).arg("--status").arg(self.path("status"));
         Mount::of(command, self.mount_point(), self.path("status"))
     }
 
@@ -118,7 +118,7 @@ impl Site {
     }
 
     pub(crate) fn key_flags(&self) -> [String; 2] {
-        ["--key-file".to_owned(), self.text("key")]
+        ["--key".to_owned(), self.text("key")]
     }
 }
 

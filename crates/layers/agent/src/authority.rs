@@ -165,7 +165,11 @@ pub fn certify(
 
 /// The bundle of the only domain of a directory.
 fn domain(dir: &Path) -> Result<DomainBundle, AuthorityError> {
-    trust::only(&dir.join("trust"))?.ok_or_else(|| AuthorityError::NoDomain(dir.to_owned()))
+    match trust::only(&dir.join("trust")) {
+        Ok(None) | Err(TrustError::Empty(_)) => Err(AuthorityError::NoDomain(dir.to_owned())),
+        Ok(Some(bundle)) => Ok(bundle),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Signs a bundle, and imports it where others and the agent find it.

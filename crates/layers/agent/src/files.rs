@@ -33,6 +33,14 @@ pub enum FileError {
         /// The I/O error.
         error: io::Error,
     },
+    /// There is no such file.
+    #[error("{}: there is no such file; make one: {make}", path.display())]
+    Missing {
+        /// Path of the file.
+        path: PathBuf,
+        /// The command that makes it.
+        make: String,
+    },
     /// The file exists already.
     #[error("{}: is there already, and is not overwritten; move it away or give another path", .0.display())]
     Exists(PathBuf),
@@ -52,8 +60,24 @@ pub enum FileError {
     NoPublicKey(PathBuf),
 }
 
+impl FileError {
+    /// Names the command that makes the file, if that is what is missing.
+    #[must_use]
+    pub fn or_make(self, make: impl Into<String>) -> Self {
+        match self {
+            Self::Io { path, error, .. } if error.kind() == io::ErrorKind::NotFound => {
+                Self::Missing { path, make: make.into() }
+            }
+            error => error,
+        }
+    }
+}
+
 /// The bytes of a file.
-pub(crate) fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+///
+/// # Errors
+/// It cannot be read.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
     let failed = |error| FileError::Io { path: path.to_owned(), what: "read", error };
     let mut bytes = Vec::new();
     File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).map_err(failed)?;

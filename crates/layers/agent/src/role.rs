@@ -102,7 +102,8 @@ pub fn certify(
 pub fn open(dir: &Path, name: &PrincipalName, secret: Secret) -> Result<Role, RoleError> {
     let sealed = |why| RoleError::Sealed { path: dir.to_owned(), why };
     let shown = |file: &str| {
-        let bytes = files::read(&dir.join(file))?;
+        let make = || format!("bakeoff layer role create NAME --out {}", dir.display());
+        let bytes = files::read(&dir.join(file)).map_err(|error| error.or_make(make()))?;
         Hello::read(&bytes).map_err(|refusal| RoleError::Refused { path: dir.join(file), refusal })
     };
     let (identity, transfer) = (shown("identity")?, shown("transfer")?);

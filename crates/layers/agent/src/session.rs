@@ -16,7 +16,7 @@ use bakeoff_layers_base::plain::FileAudience;
 use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
-use bakeoff_layers_credentials::name::PrincipalName;
+use bakeoff_layers_credentials::name::{PrincipalKind, PrincipalName};
 use bakeoff_layers_credentials::tls::Holder;
 use std::env;
 use std::fs::{self, File, OpenOptions};
@@ -97,12 +97,36 @@ pub fn place(name: &PrincipalName) -> Result<PathBuf, SessionError> {
     Ok(above()?.join(name.to_string()))
 }
 
-/// Path of the meant session: of a name in its default place, else that directory; or the only session there is.
+/// Whose session is meant if none is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SessionOf {
+    /// Anybody's.
+    Anybody,
+    /// A node's: a server acts as one.
+    Node,
+    /// A user's or a role's.
+    Person,
+}
+
+impl SessionOf {
+    fn includes(self, dir: &Path) -> bool {
+        let name = dir.file_name().and_then(|name| name.to_str()).and_then(|name| name.parse().ok());
+        let is_node = name.is_some_and(|name: PrincipalName| name.kind() == PrincipalKind::Node);
+        match self {
+            Self::Anybody => true,
+            Self::Node => is_node,
+            Self::Person => !is_node,
+        }
+    }
+}
+
+/// Path of the meant session: of a name in its default place, else that directory. If none is named, the only one of
+/// its kind, or the only one there is.
 ///
 /// # Errors
 /// There is no default place; or there is no session, or several.
-pub fn find(said: Option<&Path>) -> Result<PathBuf, SessionError> {
-    let Some(said) = said else { return only() };
+pub fn find(said: Option<&Path>, whose: SessionOf) -> Result<PathBuf, SessionError> {
+    let Some(said) = said else { return only(&above()?, whose) };
     named(said).map_or_else(|| Ok(said.to_owned()), |name| place(&name))
 }
 
@@ -112,14 +136,15 @@ pub fn named(said: &Path) -> Option<PrincipalName> {
     text.parse().or_else(|_| format!("user:{text}").parse()).ok()
 }
 
-fn only() -> Result<PathBuf, SessionError> {
-    let at = above()?;
-    let entries = fs::read_dir(&at).map_err(|_| SessionError::None(at.clone()))?;
-    let mut found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    match (found.pop(), found.len()) {
-        (Some(dir), 0) => Ok(dir),
-        (None, _) => Err(SessionError::None(at)),
-        (Some(_), more) => Err(SessionError::Several { count: more + 1, at }),
+fn only(at: &Path, whose: SessionOf) -> Result<PathBuf, SessionError> {
+    let entries = fs::read_dir(at).map_err(|_| SessionError::None(at.to_owned()))?;
+    let all: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let of_kind: Vec<&PathBuf> = all.iter().filter(|dir| whose.includes(dir)).collect();
+    match (of_kind.as_slice(), all.as_slice()) {
+        ([dir], _) => Ok(PathBuf::clone(dir)),
+        ([], [dir]) => Ok(dir.clone()),
+        (_, []) => Err(SessionError::None(at.to_owned())),
+        _ => Err(SessionError::Several { count: all.len(), at: at.to_owned() }),
     }
 }
 
@@ -323,6 +348,28 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let at = dir.path().join("bob@home.example");
         fs::create_dir(&at).unwrap();
-        assert_eq!(find(Some(&at)).unwrap(), at);
+        assert_eq!(find(Some(&at), SessionOf::Person).unwrap(), at);
+    }
+
+    #[test]
+    fn the_only_session_of_a_kind_is_meant_if_none_is_named() {
+        use SessionOf::{Anybody, Node, Person};
+        let above = tempfile::tempdir().unwrap();
+        let meant = |whose| only(above.path(), whose).map(|dir| dir.file_name().unwrap().to_owned());
+        let begin = |name: &str| fs::create_dir(above.path().join(name)).unwrap();
+        assert!(matches!(meant(Node), Err(SessionError::None(_))));
+        let (alice, files) = ("user:alice@home.example", "node:files@home.example");
+        begin(alice);
+        // Alone it is meant by a server, too.
+        assert!([Anybody, Node, Person].iter().all(|whose| meant(*whose).unwrap() == alice));
+        begin(files);
+        assert_eq!((meant(Node).unwrap(), meant(Person).unwrap()), (files.into(), alice.into()));
+        assert!(matches!(meant(Anybody), Err(SessionError::Several { count: 2, .. })));
+        begin("role:editor.alice@home.example");
+        assert!(
+            matches!(meant(Person), Err(SessionError::Several { count: 3, .. })),
+            "a role has fewer rights"
+        );
+        assert_eq!(meant(Node).unwrap(), files);
     }
 }

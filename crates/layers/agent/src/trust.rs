@@ -14,6 +14,7 @@ use bakeoff_layers_base::plain::FileAudience;
 use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle};
 use bakeoff_layers_credentials::name::{Domain, NoName};
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use thiserror::Error;
 
@@ -62,9 +63,13 @@ pub enum TrustError {
         pinned: PathBuf,
     },
     /// The directory has no bundle.
-    #[error("{}: no bundle is there; take one in with `bakeoff layer ca import`", .0.display())]
+    #[error("{}: no bundle is there; take one in: bakeoff layer ca import DOMAIN.trust --pub admin.pub --trust {}", .0.display(), .0.display())]
     Empty(PathBuf),
 }
+
+/// The command that makes a bundle and the key that signs it.
+const AUTHORITY: &str =
+    "bakeoff layer ca init DOMAIN --out ca --ola HOST:PORT (as ca/trust/DOMAIN.trust and ca/admin.pub)";
 
 /// All bundles of a directory; their signatures and versions are checked.
 ///
@@ -73,7 +78,11 @@ pub enum TrustError {
 pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
     let failed = |error| FileError::Io { path: dir.to_owned(), what: "read", error };
     let mut bundles = Vec::new();
-    for entry in fs::read_dir(dir).map_err(failed)? {
+    let entries = fs::read_dir(dir).map_err(|error| match error.kind() {
+        ErrorKind::NotFound => TrustError::Empty(dir.to_owned()),
+        _ => failed(error).into(),
+    })?;
+    for entry in entries {
         let path = entry.map_err(failed)?.path();
         if path.extension().is_some_and(|end| end == "trust") {
             let domain: Domain = path.file_stem().unwrap_or_default().to_string_lossy().parse()?;
@@ -108,7 +117,7 @@ pub fn import(
     dir: &Path,
     now_unix_s: u64,
 ) -> Result<DomainBundle, TrustError> {
-    let bytes = files::read(file)?;
+    let bytes = files::read(file).map_err(|error| error.or_make(AUTHORITY))?;
     // Only for the domain that it claims.
     let unverified = DomainBundle::read_unverified(&bytes);
     let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
@@ -116,7 +125,10 @@ pub fn import(
     let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
     fs::create_dir_all(dir).map_err(failed)?;
     let pinned = of(dir, &domain, "pub");
-    let given = public.map(AdminPublicKey::read).transpose()?;
+    let given = public.map(AdminPublicKey::read).transpose().map_err(|error| match error {
+        KeyError::NoPublic(path) => FileError::Missing { path, make: AUTHORITY.to_owned() }.into(),
+        error => TrustError::Key(error),
+    })?;
     let key = match (pinned.exists(), given) {
         (false, None) => return Err(TrustError::NotPinned(domain)),
         (false, Some(given)) => given,

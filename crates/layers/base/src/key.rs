@@ -28,6 +28,16 @@ pub enum KeyError {
         /// The I/O error.
         source: io::Error,
     },
+    /// There is no secret key.
+    #[error("{}: there is no such file; make one: {}", .0.display(), pair(.0, &.0.with_extension("pub")))]
+    NoSecret(PathBuf),
+    /// There is no public key.
+    #[error(
+        "{}: there is no such file; it is made with its secret key: {}",
+        .0.display(),
+        pair(&.0.with_extension("key"), .0)
+    )]
+    NoPublic(PathBuf),
     /// No minisign key.
     #[error("{}: not a secret key of minisign with its checksum ({why}); `minisign -G -W` writes keys without one: make one with a passphrase, or with `bakeoff layer integrity keygen`", .path.display())]
     Format {
@@ -48,6 +58,11 @@ pub enum KeyError {
     /// The random source or the derivation failed.
     #[error("no key could be made: {0}")]
     Making(String),
+}
+
+/// The command that makes a pair of keys at these paths.
+fn pair(secret: &Path, public: &Path) -> String {
+    format!("bakeoff layer integrity keygen --key {} --pub {}", secret.display(), public.display())
 }
 
 /// Makes a key pair: the secret key, which only its owner may read, and the public key. Without a passphrase anybody
@@ -74,10 +89,9 @@ pub fn generate(secret: &Path, public: &Path, passphrase: Option<String>) -> Res
 /// # Errors
 /// It is no key, or not this passphrase's.
 pub fn read_secret(path: &Path, passphrase: Option<String>) -> Result<SecretKey, KeyError> {
-    let text = std::fs::read_to_string(path).map_err(|source| KeyError::File {
-        path: path.to_owned(),
-        what: "read",
-        source,
+    let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+        io::ErrorKind::NotFound => KeyError::NoSecret(path.to_owned()),
+        _ => KeyError::File { path: path.to_owned(), what: "read", source },
     })?;
     let format = |error: minisign::PError| KeyError::Format { path: path.to_owned(), why: error.to_string() };
     let parse = || SecretKeyBox::from_string(&text).map_err(format);

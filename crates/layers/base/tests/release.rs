@@ -296,5 +296,5 @@ fn key_files_that_others_can_read_and_that_are_none_are_refused() {
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     fs::write(&path, "abc\n").unwrap();
     assert_eq!(refused(&path), "no-key-file");
-    assert_eq!(refused(&folder.path().join("none")), "io");
+    assert_eq!(refused(&folder.path().join("none")), "missing-key-file");
 }

@@ -32,6 +32,16 @@ pub enum ListenerError {
         /// The I/O error.
         source: io::Error,
     },
+    /// The process exists, and its program cannot be seen.
+    #[error(
+        "process {pid} is there, and its program cannot be seen ({source}); start this as root where the server was started, and give --server-pid the server's first process"
+    )]
+    Closed {
+        /// Its process id.
+        pid: u32,
+        /// The I/O error.
+        source: io::Error,
+    },
     /// The server's network cannot be entered.
     #[error("the network of process {pid} cannot be entered ({source}); start this as root")]
     Network {

@@ -37,7 +37,7 @@ fn state(site: &Site, manifest: &str, root: &str) -> Vec<String> {
 fn store(site: &Site, command: &[&str], flags: &[String]) -> Output {
     let (vault, key) = (site.text("site.vault"), site.text("key"));
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    site.layers(&[command, &[&vault, "--key-file", &key], &flags].concat())
+    site.layers(&[command, &[&vault, "--key", &key], &flags].concat())
 }
 
 /// Message of `verify`, which needs the key as `mount` does; empty if it got the key.

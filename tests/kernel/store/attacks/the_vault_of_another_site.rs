@@ -9,12 +9,12 @@ fn vaults_under_one_key_cannot_be_exchanged() {
     let site = Site::new();
     let seal = |vault: &str, further: &[&str]| {
         let (tree, vault, key) = (site.text("tree"), site.text(vault), site.text("key"));
-        site.layers(&[&["seal", &tree, "--out", &vault, "--key-file", &key], further].concat())
+        site.layers(&[&["seal", &tree, "--out", &vault, "--key", &key], further].concat())
     };
     assert_done(&seal("other.vault", &[]));
     let verify = |further: &[&str]| {
         let (vault, key) = (site.text("site.vault"), site.text("key"));
-        let output = site.layers(&[&["verify", &vault, "--key-file", &key], further].concat());
+        let output = site.layers(&[&["verify", &vault, "--key", &key], further].concat());
         String::from_utf8(output.stderr).unwrap()
     };
     assert_eq!(verify(&[]), "");

@@ -215,7 +215,11 @@ impl Server {
 /// # Errors
 /// There is none, or several.
 pub fn own_bundle(dir: &Path) -> Result<DomainBundle, AgentServeError> {
-    trust::only(&dir.join("trust"))?.ok_or_else(|| AgentServeError::NoDomain(dir.to_owned()))
+    match trust::only(&dir.join("trust")) {
+        Ok(None) | Err(TrustError::Empty(_)) => Err(AgentServeError::NoDomain(dir.to_owned())),
+        Ok(Some(bundle)) => Ok(bundle),
+        Err(error) => Err(error.into()),
+    }
 }
 
 impl ConnectionHandler for Server {

@@ -24,6 +24,14 @@ pub struct TrustConditions<'a> {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
+    /// There is no manifest, or no signature.
+    #[error("{}: there is no such file; make manifest and signature: bakeoff layer integrity seal DIR --key KEY --out {}", .path.display(), .manifest.display())]
+    Missing {
+        /// Path of the file.
+        path: PathBuf,
+        /// Path of the manifest.
+        manifest: PathBuf,
+    },
     /// A file cannot be read.
     #[error("{}: {source}; a manifest and its signature, of the same name with .minisig behind it, are needed", .path.display())]
     File {
@@ -61,8 +69,14 @@ pub fn load(path: &Path, trust: &TrustConditions<'_>) -> Result<Manifest, LoadEr
 /// As [`load`].
 pub fn load_signed(path: &Path, trust: &TrustConditions<'_>) -> Result<(Manifest, String), LoadError> {
     let beside = signature_path(path);
-    let signature = read(&beside, MAX_SIGNATURE_BYTES)?;
-    let bytes = read(path, u64::from(u32::MAX) + 1)?;
+    let missing = |error| match error {
+        LoadError::File { path: missing, source } if source.kind() == io::ErrorKind::NotFound => {
+            LoadError::Missing { path: missing, manifest: path.to_owned() }
+        }
+        error => error,
+    };
+    let signature = read(&beside, MAX_SIGNATURE_BYTES).map_err(missing)?;
+    let bytes = read(path, u64::from(u32::MAX) + 1).map_err(missing)?;
     let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
     let signature =
         String::from_utf8(signature).map_err(|_| refused(ManifestRefusal::UnreadableSignature))?;

@@ -2,6 +2,7 @@
 
 use super::ManifestRefusal;
 use crate::key::{KeyError, SecretKey};
+use std::io::ErrorKind;
 use std::path::Path;
 
 /// The public half of an administrator's key.
@@ -18,10 +19,9 @@ impl AdminPublicKey {
     /// # Errors
     /// It cannot be read, or is no key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let text = std::fs::read_to_string(path).map_err(|source| KeyError::File {
-            path: path.to_owned(),
-            what: "read",
-            source,
+        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
+            ErrorKind::NotFound => KeyError::NoPublic(path.to_owned()),
+            _ => KeyError::File { path: path.to_owned(), what: "read", source },
         })?;
         Self::parse(&text).ok_or_else(|| KeyError::NoPublicKey(path.to_owned()))
     }

@@ -249,7 +249,7 @@ pub enum ReleaseRefusal {
     Unmeasured,
     /// Locked, and only the admin that the key is bound to can unlock it.
     #[error(
-        "the store's key is bound to an admin, and it is for him to unlock it: give his secret key with --key FILE, and take it off this machine again"
+        "the store's key is bound to an admin, and it is for him to unlock it: give his secret key with --admin-key FILE, and take it off this machine again"
     )]
     NotTheAdmin,
     /// Another admin's manifest.
@@ -280,8 +280,11 @@ pub enum ReleaseRefusal {
     #[error("{} can be read by others than its owner; chmod 600 it, and think about who has read it", .0.display())]
     OpenKeyFile(PathBuf),
     /// The file is no key file.
-    #[error("{} is no key file: 64 hexadecimal digits and a line end. Make one: bakeoff layer store keygen", .0.display())]
+    #[error("{} is no key file: 64 hexadecimal digits and a line end. Make one: bakeoff layer store keygen --key FILE", .0.display())]
     NoKeyFile(PathBuf),
+    /// There is no key file.
+    #[error("{}: there is no such file; make one: bakeoff layer store keygen --key {}", .0.display(), .0.display())]
+    MissingKeyFile(PathBuf),
     /// Reading or writing failed.
     #[error("{}: {error}", path.display())]
     Io {

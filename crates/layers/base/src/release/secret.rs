@@ -61,7 +61,10 @@ impl Secret {
     /// It cannot be read, others can read it, or it is no key file.
     pub fn key_file(path: &Path) -> Result<Self, ReleaseRefusal> {
         let failed = |error| ReleaseRefusal::Io { path: path.to_owned(), error };
-        let file = File::open(path).map_err(failed)?;
+        let file = File::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => ReleaseRefusal::MissingKeyFile(path.to_owned()),
+            _ => failed(error),
+        })?;
         if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
             return Err(ReleaseRefusal::OpenKeyFile(path.to_owned()));
         }

@@ -152,7 +152,14 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
     let made = args.new_key.as_ref().map(|_| SecretKey::generate()).transpose().map_err(Failure::failed)?;
     let key = match (&args.public, &made) {
         (_, Some(made)) => made.public(),
-        (Some(public), None) => read_public_key(public).map_err(Failure::failed)?,
+        (Some(public), None) => read_public_key(public).map_err(|error| {
+            let secret = public.with_extension("key");
+            Failure::failed(error.or_make(format!(
+                "openssl pkey -in {} -pubout -out {}",
+                secret.display(),
+                public.display()
+            )))
+        })?,
         (None, None) => return Err(Failure::usage("whose key is it? Say --pub FILE or --new-key FILE")),
     };
     let Certified { identity, line } = authority::certify(

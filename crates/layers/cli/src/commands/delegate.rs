@@ -4,7 +4,7 @@ use super::login::{SessionArgs, of_file, read};
 use super::moment;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_agent::session::AgentSession;
+use bakeoff_layers_agent::session::{AgentSession, SessionOf};
 use bakeoff_layers_agent::{read_public_key, trust};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::bundle::Bundles;
@@ -70,7 +70,7 @@ fn audience(text: &str) -> Result<Audience, String> {
 }
 
 pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
-    let session = args.session.open()?;
+    let session = args.session.open(SessionOf::Person)?;
     let (receiver, key) = receiver(&args.to, &trust::read(session.trust()).map_err(Failure::failed)?)?;
     let wish = TransferRequest {
         receiver,
@@ -101,7 +101,8 @@ pub(super) fn hand_on(session: &AgentSession, wish: &TransferRequest) -> Result<
 
 /// Name and key of the receiver: from an identity that is valid here, or a bare key.
 fn receiver(path: &Path, bundles: &Bundles) -> Result<(Option<PrincipalName>, PublicKey), Failure> {
-    let bytes = read(path)?;
+    let make = format!("bakeoff layer ca certify NAME --pub FILE --out {}", path.display());
+    let bytes = read(path, make)?;
     if bytes.starts_with(b"-----BEGIN") {
         return read_public_key(path).map(|key| (None, key)).map_err(Failure::failed);
     }

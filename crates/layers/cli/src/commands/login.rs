@@ -5,8 +5,8 @@ use super::passphrase::{PassphraseArgs, secret};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
-use bakeoff_layers_agent::session::{self, AgentSession, NewSession, SessionError};
-use bakeoff_layers_agent::{read_secret_key, role, trust};
+use bakeoff_layers_agent::session::{self, AgentSession, NewSession, SessionError, SessionOf};
+use bakeoff_layers_agent::{read as read_file, read_secret_key, role, trust};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::name::PrincipalName;
@@ -48,18 +48,18 @@ pub(crate) struct LoginArgs {
 #[derive(Args, Debug)]
 pub(crate) struct SessionArgs {
     /// Whose session: alice@home.example, node:files@home.example; or its directory [default: the only one below
-    /// $XDG_RUNTIME_DIR/bakeoff]
+    /// $XDG_RUNTIME_DIR/bakeoff; of several, but not to log out, the only one that is no node's]
     #[arg(long, value_name = "NAME|DIR")]
     pub(super) session: Option<PathBuf>,
 }
 
 impl SessionArgs {
-    pub(super) fn dir(&self) -> Result<PathBuf, Failure> {
-        session::find(self.session.as_deref()).map_err(of_session)
+    fn dir(&self, whose: SessionOf) -> Result<PathBuf, Failure> {
+        session::find(self.session.as_deref(), whose).map_err(of_session)
     }
 
-    pub(super) fn open(&self) -> Result<AgentSession, Failure> {
-        AgentSession::open(&self.dir()?).map_err(of_session)
+    pub(super) fn open(&self, whose: SessionOf) -> Result<AgentSession, Failure> {
+        AgentSession::open(&self.dir(whose)?).map_err(of_session)
     }
 }
 
@@ -70,8 +70,8 @@ pub(crate) fn login(args: &LoginArgs) -> Result<Exit, Failure> {
         Some(dir) if session::named(dir).as_ref() != Some(&args.name) => dir.clone(),
         _ => session::place(&args.name).map_err(of_session)?,
     };
+    let bundles = trust::read(&args.trust).map_err(Failure::failed)?;
     let trusted = fs::canonicalize(&args.trust).map_err(|error| of_file(&args.trust, error))?;
-    let bundles = trust::read(&trusted).map_err(Failure::failed)?;
     let domain = args.name.domain();
     let bundle =
         bundles.get(domain).ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
@@ -97,8 +97,12 @@ fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure
     let (Some(key), Some(path)) = (&args.key, &args.identity) else {
         return Err(Failure::usage("by which key? Say --key FILE and --identity FILE, or --role DIR"));
     };
-    let key = read_secret_key(key).map_err(Failure::failed)?;
-    let statement = read(path)?;
+    let key = read_secret_key(key).map_err(|error| {
+        let make = format!("openssl genpkey -algorithm ed25519 -out {}", key.display());
+        Failure::failed(error.or_make(make))
+    })?;
+    let certify = format!("bakeoff layer ca certify {} --pub FILE --out {}", args.name, path.display());
+    let statement = read(path, certify)?;
     let (name, _) = IdentityContent::peek(&statement).map_err(|why| of_file(path, why))?;
     if name != args.name {
         return Err(Failure::usage(format!(
@@ -112,7 +116,7 @@ fn papers(args: &LoginArgs) -> Result<(SecretKey, Hello, Option<Hello>), Failure
 }
 
 pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {
-    let dir = args.dir()?;
+    let dir = args.dir(SessionOf::Anybody)?;
     AgentSession::end(&dir).map_err(of_session)?;
     terminal::say(&format!("logged out: {} is gone", dir.display()));
     Ok(Exit::Done)
@@ -120,12 +124,14 @@ pub(crate) fn logout(args: &SessionArgs) -> Result<Exit, Failure> {
 
 /// The file that `delegate` wrote.
 pub(super) fn delegated(path: &Path) -> Result<Hello, Failure> {
-    let shown = Hello::read(&read(path)?).map_err(|why| of_file(path, why))?;
+    let make = format!("bakeoff layer delegate --to IDENTITY --out {}", path.display());
+    let shown = Hello::read(&read(path, make)?).map_err(|why| of_file(path, why))?;
     if shown.chain.is_empty() { Err(of_file(path, "nothing is delegated by it")) } else { Ok(shown) }
 }
 
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    fs::read(path).map_err(|error| of_file(path, error))
+/// The bytes of a file which that command makes.
+pub(super) fn read(path: &Path, make: String) -> Result<Vec<u8>, Failure> {
+    read_file(path).map_err(|error| Failure::failed(error.or_make(make)))
 }
 
 pub(super) fn of_file(path: &Path, why: impl std::fmt::Display) -> Failure {

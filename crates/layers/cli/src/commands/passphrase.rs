@@ -4,7 +4,7 @@ use crate::exit::Failure;
 use bakeoff_layers_base::release::Secret;
 use clap::Args;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
 
@@ -27,7 +27,13 @@ impl PassphraseArgs {
         let mut text = Zeroizing::new(String::with_capacity(MOST_BYTES));
         let file = File::open(path).map(|file| file.take(MOST_BYTES as u64));
         file.and_then(|mut file| file.read_to_string(&mut text)).map_err(|error| {
-            Failure::failed(format!("{}: {error}; give a file that can be read", path.display()))
+            let why = match error.kind() {
+                ErrorKind::NotFound => {
+                    "there is no such file; put the passphrase into its first line".to_owned()
+                }
+                _ => format!("{error}; give a file that can be read"),
+            };
+            Failure::failed(format!("{}: {why}", path.display()))
         })?;
         match text.lines().next() {
             Some(line) if !line.is_empty() => Ok(Some(line.to_owned())),

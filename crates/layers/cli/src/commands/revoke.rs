@@ -6,6 +6,7 @@ use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
 use bakeoff_layers_agent::message::RevocationTarget;
 use bakeoff_layers_agent::server::own_bundle;
+use bakeoff_layers_agent::session::SessionOf;
 use bakeoff_layers_agent::{item, read_secret_key, trust};
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use clap::Args;
@@ -28,11 +29,12 @@ pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
     let (what, whose) = what(&args.what)?;
     let epoch = match &args.ola {
         Some(dir) => {
+            let bundle = own_bundle(dir).map_err(Failure::failed)?;
             let key = read_secret_key(&dir.join("agent.key")).map_err(Failure::failed)?;
-            client::revoke(&key, &own_bundle(dir).map_err(Failure::failed)?, what)
+            client::revoke(&key, &bundle, what)
         }
         None => {
-            let session = args.session.open()?;
+            let session = args.session.open(SessionOf::Person)?;
             let domain = whose.unwrap_or_else(|| session.name().domain().clone());
             let bundles = trust::read(session.trust()).map_err(Failure::failed)?;
             let bundle = bundles

@@ -6,6 +6,7 @@ use super::passphrase::{PassphraseArgs, secret};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::role;
+use bakeoff_layers_agent::session::SessionOf;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_credentials::name::{PrincipalKind, PrincipalName};
 use bakeoff_layers_credentials::statement::TransferRequest;
@@ -41,7 +42,7 @@ pub(crate) struct CreateArgs {
 /// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     let Command::Create(args) = command;
-    let (session, now) = (args.session.open()?, now_unix_s());
+    let (session, now) = (args.session.open(SessionOf::Person)?, now_unix_s());
     let owner = session.name();
     if owner.kind() != PrincipalKind::User {
         return Err(Failure::usage(format!("a role is a user's, and this is the session of {owner}")));

@@ -134,7 +134,9 @@ fn the_examples_of_the_documentation_are_right() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../docs/layers/mac.md");
     let text = std::fs::read_to_string(path).unwrap();
     let blocks = text.split("\n    [types]\n").skip(1).map(|after| {
-        let block = after.lines().take_while(|line| line.starts_with("    ") || line.is_empty());
+        let block = after
+            .lines()
+            .take_while(|line| *line != "    END" && (line.starts_with("    ") || line.is_empty()));
         block.fold("[types]\n".to_owned(), |text, line| text + line.trim_start() + "\n")
     });
     let lets = ["dir=/run/web", "port=8080"];

@@ -40,11 +40,11 @@ impl Server {
     /// # Errors
     /// There is no such process, or it may not be inspected.
     pub fn of(pid: u32) -> Result<Self, ListenerError> {
-        let found = || {
-            let end = process::end_of(pid)?;
-            Ok(Self { stat: process::stat(pid)?, program: Program::of(pid)?, end })
-        };
-        found().map_err(|source| ListenerError::NoServer { pid, source })
+        let gone = |source| ListenerError::NoServer { pid, source };
+        let end = process::end_of(pid).map_err(gone)?;
+        let stat = process::stat(pid).map_err(gone)?;
+        let program = Program::of(pid).map_err(|source| ListenerError::Closed { pid, source })?;
+        Ok(Self { stat, program, end })
     }
 
     /// Its first process.
@@ -128,6 +128,20 @@ mod tests {
     use super::super::listening;
     use super::*;
     use std::net::TcpListener;
+
+    #[test]
+    fn who_is_there_without_a_program_to_see_is_not_called_absent() {
+        let mut child = std::process::Command::new("/bin/true").spawn().unwrap();
+        let pid = child.id();
+        // Dead and not waited for, it is there, and has no program any more.
+        while process::stat(pid).unwrap().state != 'Z' {
+            std::thread::yield_now();
+        }
+        let refused = Server::of(pid);
+        child.wait().unwrap();
+        assert!(matches!(refused, Err(ListenerError::Closed { .. })), "{refused:?}");
+        assert!(matches!(Server::of(pid), Err(ListenerError::NoServer { .. })));
+    }
 
     #[test]
     fn who_is_gone_is_known() {

@@ -9,6 +9,7 @@ use super::login::{SessionArgs, of_agent};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
+use bakeoff_layers_agent::session::SessionOf;
 use bakeoff_layers_agent::trust;
 use bakeoff_layers_base::plain;
 use bakeoff_layers_credentials::audit::{
@@ -65,7 +66,7 @@ impl VerifyArgs {
     fn bundles(&self) -> Result<Bundles, Failure> {
         let trust = match &self.trust {
             Some(trust) => trust.clone(),
-            None => SessionArgs { session: self.session.clone() }.open()?.trust().to_owned(),
+            None => SessionArgs { session: self.session.clone() }.open(SessionOf::Person)?.trust().to_owned(),
         };
         trust::read(&trust).map_err(Failure::failed)
     }
@@ -180,11 +181,8 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
     let mut text = format!("good: {} records of {}\n", found.end.size, log.keys.server);
     match log.checkpoints.iter().map(|checkpoint| checkpoint.0.size).max() {
         Some(size) => {
-            let _ = writeln!(
-                text,
-                "The first {size} are those of a checkpoint that is signed by a key in {}:",
-                args.dir.dir.join("keys").display()
-            );
+            let keys = args.dir.dir.join("keys");
+            let _ = writeln!(text, "{} is signed by a key in {}:", checked(size), keys.display());
             text.push_str(&log.keys.to_string());
         }
         None => {
@@ -196,6 +194,15 @@ fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
     }
     terminal::say(&text);
     Ok(Exit::Done)
+}
+
+/// Records that the newest checkpoint covers, as the beginning of a sentence.
+fn checked(size: u64) -> String {
+    match size {
+        0 => "None is checked yet: the newest checkpoint is from before the first of them, and".to_owned(),
+        1 => "The first is that of a checkpoint that".to_owned(),
+        size => format!("The first {size} are those of a checkpoint that"),
+    }
 }
 
 fn replay(dir: &Path) -> Result<Exit, Failure> {

@@ -7,6 +7,7 @@ use bakeoff_layers_base::digest::Digest;
 use bakeoff_layers_credentials::audit::{AuditOutcome, DecisionRecord, DecisionSubject, ObjectPath};
 use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_credentials::name::PrincipalName;
+use bakeoff_layers_credentials::operation::Operations;
 use clap::Args;
 use serde_json::{Value, json};
 
@@ -38,10 +39,16 @@ fn to_line(record: &DecisionRecord) -> String {
         DecisionSubject::Object { paths, asked, rights, outcome } => {
             let paths: Vec<String> = paths.iter().map(to_text).collect();
             let outcome = match outcome {
+                // Whoever has any right there or below is told of a name.
+                AuditOutcome::Allowed { line: 0 } => "allowed by any right there or below".to_owned(),
                 AuditOutcome::Allowed { line } => format!("allowed by line {line}"),
                 AuditOutcome::Refused { refusal } => format!("refused: {refusal}"),
             };
-            format!("{} of {} {outcome} (may {})", asked, paths.join(" and "), rights.operations)
+            let asked = match *asked {
+                Operations::NONE => "to be told".to_owned(),
+                some => some.to_string(),
+            };
+            format!("{asked} of {} {outcome} (may {})", paths.join(" and "), rights.operations)
         }
     };
     let unwritten = match record.unwritten {

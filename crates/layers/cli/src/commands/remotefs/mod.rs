@@ -10,7 +10,7 @@ mod why;
 use super::login::SessionArgs;
 use super::mounted::{KeeperArgs, keeper};
 use crate::exit::{Exit, Failure};
-use bakeoff_layers_agent::session::AgentSession;
+use bakeoff_layers_agent::session::{AgentSession, SessionOf};
 use bakeoff_layers_agent::trust;
 use bakeoff_layers_credentials::bundle::Bundles;
 use clap::{Args, Subcommand};
@@ -33,7 +33,8 @@ pub(crate) enum Command {
 /// As whom it is done; that there are no credentials is said by whoever starts it.
 #[derive(Args, Debug)]
 pub(crate) struct AsArgs {
-    /// The session, as `login` began it: whose, or its directory [default: the only one that there is]
+    /// The session, as `login` began it: whose, or its directory [default: the only one of a node
+    /// for `serve`, of a user or role for `mount`]
     #[arg(long, value_name = "NAME|DIR", conflicts_with = "plain")]
     session: Option<PathBuf>,
     /// The trust bundles [default: those that the session was begun with]
@@ -54,8 +55,8 @@ struct As {
 
 impl AsArgs {
     /// Opens the session; key and leaf are read again whenever they are shown.
-    fn open(&self) -> Result<As, Failure> {
-        let session = SessionArgs { session: self.session.clone() }.open()?;
+    fn open(&self, whose: SessionOf) -> Result<As, Failure> {
+        let session = SessionArgs { session: self.session.clone() }.open(whose)?;
         let trust = self.trust.clone().unwrap_or_else(|| session.trust().to_owned());
         let bundles = Arc::new(trust::read(&trust).map_err(Failure::failed)?);
         Ok(As { session, trust, bundles })

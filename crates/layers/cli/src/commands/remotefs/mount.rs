@@ -5,7 +5,7 @@ use crate::commands::mounted::{ended, keeper_command, warn};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{AgentError, endorse};
-use bakeoff_layers_agent::session::AgentSession;
+use bakeoff_layers_agent::session::{AgentSession, SessionOf};
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::mount::MountFacts;
 use bakeoff_layers_base::locks::lock;
@@ -47,7 +47,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     let credentials = match (args.by.plain, args.as_server) {
         (true, _) => None,
         (false, Some(server)) => {
-            let by = args.by.open()?;
+            let by = args.by.open(SessionOf::Person)?;
             session = Some(by.session.dir().to_owned());
             Some(shown(by, server))
         }

@@ -4,7 +4,7 @@ use super::{As, AsArgs, missing};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError, subscribe};
-use bakeoff_layers_agent::session::AgentSession;
+use bakeoff_layers_agent::session::{AgentSession, SessionOf};
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_remotefs::server::audit::{Keep, NotKept};
 use bakeoff_layers_remotefs::server::{self, Credentials, ServeError, ServerOptions};
@@ -43,7 +43,7 @@ pub(crate) struct ServeArgs {
 pub(super) fn serve(args: ServeArgs) -> Result<Exit, Failure> {
     let credentials = match (args.by.plain, args.acl) {
         (true, _) => None,
-        (false, Some(acl)) => Some(credentials(args.by.open()?, acl, args.audit)?),
+        (false, Some(acl)) => Some(credentials(args.by.open(SessionOf::Node)?, acl, args.audit)?),
         (false, None) => return Err(missing("by which access list: --acl FILE")),
     };
     let options = ServerOptions {

@@ -22,15 +22,15 @@ use std::path::{Path, PathBuf};
 #[derive(Args, Debug)]
 pub(super) struct SecretArgs {
     /// Key file that the store's key is sealed under: `store keygen` makes one
-    #[arg(long, value_name = "FILE", conflicts_with = "passphrase_file")]
-    key_file: Option<PathBuf>,
+    #[arg(long, alias = "key-file", value_name = "FILE", conflicts_with = "passphrase_file")]
+    key: Option<PathBuf>,
     #[command(flatten)]
     passphrase: PassphraseArgs,
 }
 
 impl SecretArgs {
     pub(super) fn read(&self) -> Result<Option<Secret>, Failure> {
-        if let Some(path) = &self.key_file {
+        if let Some(path) = &self.key {
             return Secret::key_file(path).map(Some).map_err(Failure::failed);
         }
         let words = self.passphrase.read()?;
@@ -40,7 +40,7 @@ impl SecretArgs {
     pub(super) fn need(&self) -> Result<Secret, Failure> {
         self.read()?.ok_or_else(|| {
             Failure::usage(
-                "what opens the store's key? Give --key-file FILE (`bakeoff layer store keygen` makes one) or \
+                "what opens the store's key? Give --key FILE (`bakeoff layer store keygen` makes one) or \
                  --passphrase-file FILE",
             )
         })
@@ -169,15 +169,15 @@ pub(super) fn sealed_beside(vault: &Path, sealed: Option<&Path>) -> PathBuf {
 #[derive(Args, Debug)]
 pub(crate) struct KeygenArgs {
     /// File for the new key; only its owner can read it
-    #[arg(long, value_name = "FILE")]
-    out: PathBuf,
+    #[arg(long, alias = "out", value_name = "FILE")]
+    key: PathBuf,
 }
 
 pub(super) fn keygen(args: &KeygenArgs) -> Result<Exit, Failure> {
-    make_key_file(&args.out).map_err(Failure::failed)?;
+    make_key_file(&args.key).map_err(Failure::failed)?;
     terminal::say(&format!(
         "key file: {}\nKeep it off the disk that the vault lies on, and keep a copy: without it nobody reads the vault.",
-        args.out.display()
+        args.key.display()
     ));
     Ok(Exit::Done)
 }
@@ -214,17 +214,17 @@ pub(crate) struct UnlockArgs {
     secret: SecretArgs,
     /// The admin's secret key, for a store that was sealed with his manifest
     #[arg(long, value_name = "FILE")]
-    key: Option<PathBuf>,
+    admin_key: Option<PathBuf>,
     /// File with the passphrase of the admin's key in its first line; `/dev/stdin` reads it from there
-    #[arg(long, value_name = "FILE", requires = "key")]
-    key_passphrase_file: Option<PathBuf>,
+    #[arg(long, alias = "key-passphrase-file", value_name = "FILE", requires = "admin_key")]
+    admin_key_passphrase_file: Option<PathBuf>,
 }
 
 impl UnlockArgs {
     /// Public half of the admin's key, once its secret half was shown.
     fn admin(&self) -> Result<Option<AdminKey>, Failure> {
-        let Some(path) = &self.key else { return Ok(None) };
-        let words = PassphraseArgs { passphrase_file: self.key_passphrase_file.clone() }.read()?;
+        let Some(path) = &self.admin_key else { return Ok(None) };
+        let words = PassphraseArgs { passphrase_file: self.admin_key_passphrase_file.clone() }.read()?;
         let secret = read_secret(path, words).map_err(Failure::failed)?;
         let public = proven_public(&secret);
         public.map(Some).ok_or_else(|| {

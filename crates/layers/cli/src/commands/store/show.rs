@@ -29,9 +29,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
     );
     if args.vault.secret.read()?.is_none() {
         if args.files {
-            return Err(Failure::usage(
-                "--files needs the store's key: give --key-file or --passphrase-file",
-            ));
+            return Err(Failure::usage("--files needs the store's key: give --key or --passphrase-file"));
         }
         text.push_str("Nothing of this is proved without the store's key.\n");
         terminal::say(&text);
