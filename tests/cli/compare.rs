@@ -97,6 +97,65 @@ fn two_urls_with_their_pids() {
     assert!(contract::row(&results, &names[1])["effect"].as_f64().unwrap() > 1.0);
 }
 
+/// Each reply over HTTP/2 has a head that HPACK makes shorter than HTTP/1.1 can.
+#[test]
+fn http2_is_asked_for_over_tls() {
+    let yard = Yard::new();
+    let origins = [&["--tls"][..], &["--tls", "--burn", "2ms"]].map(|more| Origin::start(&yard, more));
+    let [one, two] = [0, 1].map(|at| format!("{}/bytes/500", origins[at].url));
+    let args = [
+        "compare",
+        &one,
+        &two,
+        "--pid",
+        &origins[0].pid(),
+        "--pid",
+        &origins[1].pid(),
+        "--insecure",
+        "--robots",
+        "4",
+    ];
+    let few = ["--budget", "60s", "--margin", "60%", "--quiet", "--http2", "--streams", "2"];
+    yard.start(yard.bakeoff(&[&args[..], &few, &["--out", "both"]].concat())).wait().exits(0);
+    drop(origins);
+    assert!(yard.read("both/plan.toml").contains("http2 = { streams = 2 }"));
+    let results = yard.results("both");
+    for (name, arm) in results["arms"].as_object().unwrap() {
+        assert_eq!(arm["errors"], serde_json::json!({}), "{name}");
+        let bytes = arm["bytes"].as_f64().unwrap() / arm["replies"].as_f64().unwrap();
+        assert!((500.0..560.0).contains(&bytes), "{name}: {bytes} bytes a reply");
+    }
+}
+
+#[test]
+fn a_server_that_has_no_http2_is_told() {
+    if !has("nginx", "a_server_that_has_no_http2_is_told") {
+        return;
+    }
+    let yard = Yard::new();
+    yard.write("one.conf", config("", "{host}:{port}"));
+    yard.write("two.conf", config("add_header A b;", "{host}:{port}"));
+    let nginx = [
+        "compare", "--server", "nginx", "one.conf", "two.conf", "--http2", "--budget", "60s", "--out", "none",
+    ];
+    let said = yard.run(&nginx);
+    assert!(matches!(said.code(), Some(3 | 4)), "{said:?}");
+    said.says(&["HTTP/2", "switched on"]);
+}
+
+#[test]
+fn http2_is_refused_where_nothing_speaks_it() {
+    let yard = Yard::new();
+    let fronts = ["compare", "--front", "none", "--front", "haproxy", "--http2"];
+    yard.run(&fronts).exits(2).says(&["--http2 and --front", "HTTP/1.1", "take one of both out"]);
+    yard.run(&["compare", "--http2", "--", "true", "--", "false"])
+        .exits(2)
+        .says(&["--http2", "cannot be used with"]);
+    yard.run(&["compare", "http://127.0.0.1:1", "http://127.0.0.1:2", "--streams", "2"])
+        .exits(2)
+        .says(&["--http2"]);
+}
+
 #[test]
 fn a_configuration_without_port_is_refused_with_the_line_to_write() {
     if !has("nginx", "a_configuration_without_port_is_refused_with_the_line_to_write") {

@@ -311,7 +311,7 @@ pub(crate) struct CompareArgs {
     #[arg(
         last = true,
         value_name = "COMMAND",
-        conflicts_with_all = ["sides", "fronts", "server", "log", "paths", "robots", "at", "pids", "cacert", "insecure"]
+        conflicts_with_all = ["sides", "fronts", "server", "log", "paths", "http2", "robots", "at", "pids", "cacert", "insecure"]
     )]
     pub(crate) commands: Vec<String>,
     #[command(flatten)]
@@ -384,6 +384,12 @@ pub(crate) struct WorkArgs {
     /// asked for: to URLs as browsers do, to servers started here `gzip`, which is unpacked and checked
     #[arg(long = "header", short = 'H', value_name = "LINE")]
     pub(crate) headers: Vec<String>,
+    /// Ask over HTTP/2: in TLS the servers must agree to it, without TLS they must expect it (h2c)
+    #[arg(long)]
+    pub(crate) http2: bool,
+    /// With --http2: requests in flight on one connection
+    #[arg(long, value_name = "N", requires = "http2", default_value = "1")]
+    pub(crate) streams: NonZeroU16,
     /// Name of an arm in place of the one made from its file, URL or command; given once for each, in their order
     #[arg(long = "name", value_name = "NAME")]
     pub(crate) names: Vec<String>,

@@ -68,7 +68,7 @@ impl Sides<'_> {
 
     /// `[workload]` without a clock; more keys may follow.
     pub(super) fn workload(&self) -> Result<String, Failure> {
-        let headers = format!("headers = {}\n", list(&self.headers()?));
+        let headers = format!("headers = {}\n{}", list(&self.headers()?), self.http2()?);
         if let Some(log) = &self.work.log {
             let log = quoted_path(log);
             let format = self.work.format.as_ref();
@@ -93,6 +93,20 @@ impl Sides<'_> {
         }
         let expect = self.work.expect.map_or(String::new(), |status| format!("expect = {status}\n"));
         Ok(format!("[workload]\nkind = \"get\"\nurls = {}\n{expect}{headers}", list(&paths)))
+    }
+
+    /// The key of HTTP/2, where it is asked for.
+    fn http2(&self) -> Result<String, Failure> {
+        if !self.work.http2 {
+            return Ok(String::new());
+        }
+        if !self.fronts.is_empty() {
+            return Err(Failure::usage(
+                "--http2 and --front exclude each other: what stands before a server is asked over HTTP/1.1; take one of both \
+                 out, or compare two URLs with --http2",
+            ));
+        }
+        Ok(format!("http2 = {{ streams = {} }}\n", self.work.streams))
     }
 
     /// Lines of every request's head. Replies of servers that we start are checked, and gzip is what can be unpacked here.
