@@ -3,7 +3,7 @@
 use bakeoff_meter::catalogue::SUBJECT_CPU;
 use bakeoff_results::{Comparison, DesignSetup};
 use bakeoff_results::{Standing, StudyRow};
-use bakeoff_stats::{Amounts, change_in_words, points_in_words};
+use bakeoff_stats::{Amounts, Interval, change_in_words, points_in_words};
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
 
 /// Shown where there is no figure.
@@ -23,6 +23,11 @@ pub(crate) fn value(unit: &str, x: f64) -> String {
         _ if x.fract() == 0.0 => count(x as u64),
         _ => plain(x),
     }
+}
+
+/// Whether an interval is known and clear of no change.
+pub(crate) fn is_clear(low: Option<f64>, high: Option<f64>) -> bool {
+    low.zip(high).is_some_and(|(low, high)| Interval { low, high }.side().is_ne())
 }
 
 /// `97 %`

@@ -6,8 +6,7 @@ use crate::figures::Change;
 use crate::reading::Reading;
 use crate::studies::stated;
 use crate::{ReportInput, words};
-use bakeoff_results::StudySection;
-use bakeoff_results::{Comparison, Results};
+use bakeoff_results::{Comparison, Results, StudySection};
 use serde::Serialize;
 
 /// The `schema` of a suite's `results.json`.
@@ -146,10 +145,14 @@ fn overview_row(part: &str, reading: &Reading<'_>, found: &Comparison) -> [Strin
 }
 
 impl SuiteBundle {
+    /// Parts that are experiments and have results.
+    fn measured(&self) -> impl Iterator<Item = (&PartBundle, Reading<'_>)> {
+        self.parts.iter().filter_map(|part| Some((part, Reading::of(part.experiment()?))))
+    }
+
     /// All verdicts in one table; the page alone has room for it.
     fn overview(&self) -> Section {
-        let rows = self.parts.iter().filter_map(|part| Some((part, Reading::of(part.experiment()?))));
-        let rows = rows.flat_map(|(part, reading)| {
+        let rows = self.measured().flat_map(|(part, reading)| {
             let found = reading.compared().filter_map(|arm| reading.primary(arm));
             found.map(|found| overview_row(&part.name, &reading, found)).collect::<Vec<_>>()
         });
@@ -159,18 +162,17 @@ impl SuiteBundle {
 
     /// Warnings of all parts, each once with the parts that have it.
     fn warnings(&self) -> Vec<String> {
-        let measured: Vec<_> =
-            self.parts.iter().filter_map(|part| Some((part, Reading::of(part.experiment()?)))).collect();
         let mut all: Vec<(String, Vec<&str>)> = Vec::new();
-        for (part, reading) in &measured {
-            for sentence in reasons_to_doubt(reading) {
+        for (part, reading) in self.measured() {
+            for sentence in reasons_to_doubt(&reading) {
                 match all.iter_mut().find(|(known, _)| *known == sentence) {
                     Some((_, parts)) => parts.push(&part.name),
                     None => all.push((sentence, vec![&part.name])),
                 }
             }
         }
-        let named = |parts: &[&str]| match parts.len() == measured.len() && parts.len() > 1 {
+        let measured = self.measured().count();
+        let named = |parts: &[&str]| match parts.len() == measured && parts.len() > 1 {
             true => "all parts".to_owned(),
             false => parts.join(", "),
         };

@@ -19,9 +19,11 @@ pub(crate) fn verdict(verdict: Verdict) -> String {
 /// The verdict of a row. A figure that the verdict does not stand on gets none from fewer rounds than a first look has,
 /// however clear it is.
 pub(crate) fn verdict_of(c: &Comparison) -> String {
-    let is_clear = c.low.zip(c.high).is_some_and(|(low, high)| low > 0.0 || high < 0.0);
+    let is_clear = || figures::is_clear(c.low, c.high);
     match c.verdict {
-        Verdict::NotResolved if is_clear && !c.primary && c.rounds < LOOKS[0] => "too few rounds".to_owned(),
+        Verdict::NotResolved if is_clear() && !c.primary && c.rounds < LOOKS[0] => {
+            "too few rounds".to_owned()
+        }
         other => verdict(other),
     }
 }

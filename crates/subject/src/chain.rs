@@ -67,12 +67,7 @@ fn start_front(
     upstream: SocketAddr,
     around: &Context<'_>,
 ) -> Result<Running, SubjectError> {
-    let mut context = around.clone();
-    context.arm = format!("{}.{}", around.arm, front.name);
-    // These settings belong to the server.
-    (context.layers, context.wraps) = (Vec::new(), Vec::new());
-    (context.prepare, context.directives, context.http_directives) = (Vec::new(), None, None);
-    (context.http2, context.padding) = (false, 0);
+    let mut context = around.beside_the_server(&front.name);
     let values = [
         ("upstream", upstream.to_string()),
         ("upstream_host", upstream.ip().to_string()),

@@ -99,6 +99,21 @@ pub struct Network {
 }
 
 impl<'a> Context<'a> {
+    /// Surroundings of another program of the arm, which has none of the settings that belong to the server.
+    pub(crate) fn beside_the_server(&self, name: &str) -> Self {
+        Self {
+            arm: format!("{}.{name}", self.arm),
+            layers: Vec::new(),
+            wraps: Vec::new(),
+            prepare: Vec::new(),
+            directives: None,
+            http_directives: None,
+            http2: false,
+            padding: 0,
+            ..self.clone()
+        }
+    }
+
     /// The defaults.
     pub fn new(arm: &str, base: &Path, root: &Path, interrupted: &'a AtomicBool) -> Self {
         Self {

@@ -26,12 +26,8 @@ pub(crate) fn start_for(
     let entrance = configuration.entrance(Some(*tls), context.asked_host.as_deref()).map_err(wrong)?;
     let setting = Setting { allowed: &context.allowed_upstreams, ..Setting::unreal(entrance.port) };
     let needed = configuration.adopt(&setting).map_err(wrong)?.stand_ins;
-    let mut around = context.clone();
-    around.arm = format!("{}.stand-in", context.arm);
-    (around.layers, around.wraps) = (Vec::new(), Vec::new());
-    (around.prepare, around.directives, around.http_directives) = (Vec::new(), None, None);
-    (around.http2, around.padding, around.max_age) = (false, 0, None);
-    (around.port, around.limits) = (None, crate::Limits::default());
+    let mut around = context.beside_the_server("stand-in");
+    (around.port, around.limits, around.max_age) = (None, crate::Limits::default(), None);
     let mut all = Vec::new();
     let mut start = |needed: bool, stand_in| -> Result<Option<SocketAddr>, SubjectError> {
         if !needed {

@@ -2,7 +2,7 @@
 
 use crate::args::ConformanceArgs;
 use crate::exit::Exit;
-use crate::kinds::conformance::{alone, exit, gone, text};
+use crate::kinds::conformance::{alone, exit, gone};
 use crate::kinds::{self, Watcher};
 use crate::terminal::{self, Console};
 use crate::{Failure, signals};
@@ -57,7 +57,8 @@ fn conclude(
         let file = dir.path().join(FILE);
         terminal::say(&std::fs::read_to_string(file).map_err(Failure::failed)?);
     } else if args.output.words() {
-        terminal::say(&text(&of_directory(dir.path())?));
+        let document = bakeoff_report::conformance(&of_directory(dir.path())?);
+        terminal::document(&document, args.output.verbose);
     }
     if args.into.is_some() {
         kinds::rewrite(dir)?;

@@ -5,9 +5,8 @@
 use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, shell};
 use crate::Failure;
 use crate::exit::Exit;
-use crate::terminal;
 use bakeoff_caches::conformance::{
-    self, CONFORMANCE, Conformance as Said, FILE, ProductOutcome, StoredRecord, SuiteRecord, shown,
+    self, CONFORMANCE, FILE, ProductOutcome, StoredRecord, SuiteRecord, shown,
 };
 use bakeoff_plan::PlanSource;
 use bakeoff_results::directory::{Layout, ResultsDir};
@@ -56,11 +55,6 @@ impl RunKind for Conformance {
     fn verified(&self, dir: &Path) -> Result<Checked, Failure> {
         Err(Failure::usage(format!("{}: {} has no chain of checks", dir.display(), self.noun())))
     }
-}
-
-/// The report for a terminal.
-pub(crate) fn text(said: &Said) -> String {
-    bakeoff_report::conformance(said).text(terminal::width(), terminal::colour())
 }
 
 /// What the suite said in a directory of its own.

@@ -51,9 +51,7 @@ pub(crate) fn remake(kind: &dyn RunKind, path: &Path, asked: &ReportRequest<'_>)
     let outputs = again(kind, path, asked)?;
     terminal::document(&outputs.document, asked.verbose);
     complain_of(&outputs);
-    if !asked.verbose {
-        terminal::note(&format!("more: {}", all_tables(path)));
-    }
+    note_more(path, &outputs, asked);
     say_where(path, false);
     Ok(worst.or_worse(outputs.exit))
 }
@@ -91,7 +89,8 @@ fn conclude(kind: &dyn RunKind, dir: &ResultsDir, ended: Ended, around: &Around<
         _ if interrupted => {
             terminal::note(&match dir.has_begun() {
                 true => format!(
-                    "interrupted; what was measured is kept and can be gone on with: bakeoff run --resume {}",
+                    "interrupted; what was measured is kept and can be gone on with: {} run --resume {}",
+                    program(),
                     dir.path().display()
                 ),
                 false => "interrupted; nothing was measured".to_owned(),
@@ -144,17 +143,22 @@ fn show(
         let plan = Some(of(PLAN)).filter(|plan| plan.is_file());
         let plan = plan.map_or_else(String::new, |plan| format!(", of the plan {}", plan.display()));
         terminal::note(&format!("report: {}{plan}", of("report.html").display()));
-        if !asked.verbose {
-            terminal::note(&format!("more: {}", all_tables(dir.path())));
-        }
+        note_more(dir.path(), &outputs, asked);
     }
     complain_of(&outputs);
     Ok(outputs.exit)
 }
 
-/// The command that prints what the brief report leaves out.
-fn all_tables(dir: &Path) -> String {
-    format!("bakeoff report {} --verbose", dir.display())
+/// This program as it was called: a command to copy runs also where no `bakeoff` is installed.
+fn program() -> String {
+    std::env::args().next().unwrap_or_else(|| "bakeoff".to_owned())
+}
+
+/// The command that prints what the brief report left out, where it left out anything.
+fn note_more(dir: &Path, outputs: &Outputs, asked: &ReportRequest<'_>) {
+    if !asked.verbose && outputs.document.has_more() {
+        terminal::note(&format!("more: {} report {} --verbose", program(), dir.display()));
+    }
 }
 
 /// Writes every output of a directory that is locked again, and says nothing.

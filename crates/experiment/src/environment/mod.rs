@@ -23,7 +23,7 @@ mod vulnerabilities;
 
 pub use bakeoff_results::digest::sha256_of;
 pub use cgroup::CpuGroup;
-pub use check::{Finding, Level, Need, findings, warnings};
+pub use check::{Finding, Level, Need, findings, is_check, warnings};
 pub use claim::{MachineClaim, claim};
 pub use cores::{core_list, siblings};
 pub use descriptors::{EnvironmentError, descriptors_for, ensure_descriptors};

@@ -165,11 +165,7 @@ pub fn certify(
 
 /// The bundle of the only domain of a directory.
 fn domain(dir: &Path) -> Result<DomainBundle, AuthorityError> {
-    match trust::only(&dir.join("trust")) {
-        Ok(None) | Err(TrustError::Empty(_)) => Err(AuthorityError::NoDomain(dir.to_owned())),
-        Ok(Some(bundle)) => Ok(bundle),
-        Err(error) => Err(error.into()),
-    }
+    trust::only(&dir.join("trust"))?.ok_or_else(|| AuthorityError::NoDomain(dir.to_owned()))
 }
 
 /// Signs a bundle, and imports it where others and the agent find it.

@@ -97,12 +97,15 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
     }
 }
 
-/// The bundle of a directory that has one; `None` where it has several.
+/// The bundle of a directory that has one; `None` where it has none or several.
 ///
 /// # Errors
 /// As for [`read`].
 pub fn only(dir: &Path) -> Result<Option<DomainBundle>, TrustError> {
-    let bundles = read(dir)?;
+    let bundles = match read(dir) {
+        Err(TrustError::Empty(_)) => return Ok(None),
+        read => read?,
+    };
     let mut each = bundles.each();
     Ok(each.next().filter(|_| each.next().is_none()).cloned())
 }

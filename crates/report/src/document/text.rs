@@ -20,6 +20,11 @@ impl Document {
         self.printed(Page::new(width, colour).brief())
     }
 
+    /// Whether [`brief`](Self::brief) leaves anything out.
+    pub fn has_more(&self) -> bool {
+        self.sections.iter().any(Section::has_more)
+    }
+
     fn printed(&self, mut page: Page) -> String {
         self.head.print(&mut page);
         self.sections.iter().for_each(|section| section.print(&mut page));
@@ -46,6 +51,11 @@ impl Alarm {
 }
 
 impl Section {
+    fn has_more(&self) -> bool {
+        let is_cut = |block: &Block| matches!(block, Block::Warnings(lines) if lines.len() > SHOWN_AT_ONCE);
+        self.shown != Shown::Page && (self.detail || self.shown(Shown::Terminal).any(is_cut))
+    }
+
     /// Below what stands there already.
     pub(crate) fn print(&self, page: &mut Page) {
         if self.shown == Shown::Page || (self.detail && page.is_brief()) {

@@ -24,29 +24,11 @@ pub(crate) use tables::{machine, plan, workload};
 use crate::document::{Alarm, Block, Card, Document, Entry, Head, Section, Shown, State};
 use crate::reading::Reading;
 use crate::{ReportInput, figures, studies, words};
+use bakeoff_experiment::environment;
 use bakeoff_results::Comparison;
 use bakeoff_stats::Verdict;
 use curves::Curves;
 use plots::Data;
-
-/// Warnings of the machine as it was before the run. They stand behind those of the run itself, as few are read.
-const OF_MACHINE: [&str; 15] = [
-    "one-core",
-    "cores-shared",
-    "siblings-split",
-    "cpu-quota",
-    "load-average",
-    "steal",
-    "swap",
-    "governor",
-    "clocksource",
-    "descriptors",
-    "file-table",
-    "ports",
-    "time-wait",
-    "conntrack",
-    "proc-hidden",
-];
 
 /// The document of an experiment that is no search for peaks.
 pub(crate) fn document(bundle: &ReportInput) -> Document {
@@ -133,11 +115,11 @@ pub(crate) fn warnings(reading: &Reading<'_>) -> [Section; 2] {
     Section::warnings("Before you believe it", &reasons_to_doubt(reading))
 }
 
-/// Warnings, those of the run before those of its machine.
+/// Warnings, those of the run before those of its machine, as few are read.
 pub(crate) fn reasons_to_doubt(reading: &Reading<'_>) -> Vec<String> {
     let warnings = &reading.bundle.results.warnings;
     let (of_machine, of_run): (Vec<_>, Vec<_>) =
-        warnings.iter().partition(|warning| OF_MACHINE.contains(&warning.label.as_str()));
+        warnings.iter().partition(|warning| environment::is_check(&warning.label));
     of_run.into_iter().chain(of_machine).map(|warning| warning.sentence.clone()).collect()
 }
 

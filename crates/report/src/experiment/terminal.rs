@@ -7,7 +7,7 @@ use crate::reading::Reading;
 use crate::words;
 use bakeoff_meter::catalogue::{BYTES_PER_REPLY, makes_operations};
 use bakeoff_results::{ArmResult, Comparison};
-use bakeoff_stats::{Interval, Verdict, per_second};
+use bakeoff_stats::{Verdict, per_second};
 
 /// Exploratory figures worth a line in the terminal; the page has them all.
 const ALSO: [&str; 9] = [
@@ -82,10 +82,7 @@ fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str) -> Row {
 
 /// Whether the interval of the share is clear of no change, and that of the amount is not.
 fn is_opposed(c: &Comparison) -> bool {
-    let is_clear = |low: Option<f64>, high: Option<f64>| {
-        low.zip(high).is_some_and(|(low, high)| Interval { low, high }.side().is_ne())
-    };
-    is_clear(c.low, c.high) && !is_clear(c.amount_low, c.amount_high)
+    figures::is_clear(c.low, c.high) && !figures::is_clear(c.amount_low, c.amount_high)
 }
 
 /// Speed, times and counts of every arm.

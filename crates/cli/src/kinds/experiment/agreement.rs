@@ -103,7 +103,8 @@ fn run(of: usize, arms: &[Drawn], rounds: u32) -> StoredExperiment {
 
 /// Claim of the sentence's beginning.
 fn claimed(sentence: &str) -> Option<&'static str> {
-    let all = ["costs", "saves", "has the same", "is not worse", "not resolved", "no verdict", "invalid"];
+    let all =
+        ["costs no more than", "costs", "saves", "is not worse", "not resolved", "no verdict", "invalid"];
     all.into_iter().find(|claim| sentence.starts_with(claim))
 }
 
@@ -112,7 +113,7 @@ fn claims(verdict: Verdict) -> &'static [&'static str] {
     match verdict {
         Verdict::Costs => &["costs"],
         Verdict::Saves => &["saves"],
-        Verdict::NoCost => &["has the same", "is not worse", "costs", "saves"],
+        Verdict::NoCost => &["costs no more than"],
         Verdict::NotWorse => &["is not worse"],
         Verdict::NotResolved => &["not resolved", "costs", "saves"],
         Verdict::NoVerdict => &["no verdict"],
@@ -198,7 +199,7 @@ fn table(text: &str, results: &Results, c: &Comparison) {
         .lines()
         .take_while(|line| !line.is_empty())
         .find(|line| line.trim_start().starts_with(&format!("{} ", c.arm)));
-    let Some(row) = row else { return };
+    let row = row.unwrap_or_else(|| panic!("no row of {}:\n{table}", c.arm));
     let word = match c.verdict {
         Verdict::Invalid => "INVALID",
         Verdict::Costs => "costs",

@@ -129,6 +129,11 @@ const TABLE: [Check; 33] = [
     check("audit", None, security::audit),
 ];
 
+/// Whether it is the label of a check of the machine.
+pub fn is_check(label: &str) -> bool {
+    TABLE.iter().any(|check| check.name == label)
+}
+
 /// The findings of all checks.
 pub fn findings(seen: &MachineState, placement: &Placement, need: &Need) -> Vec<Finding> {
     judged(seen, placement, need).map(|(_, finding)| finding).collect()

@@ -215,11 +215,7 @@ impl Server {
 /// # Errors
 /// There is none, or several.
 pub fn own_bundle(dir: &Path) -> Result<DomainBundle, AgentServeError> {
-    match trust::only(&dir.join("trust")) {
-        Ok(None) | Err(TrustError::Empty(_)) => Err(AgentServeError::NoDomain(dir.to_owned())),
-        Ok(Some(bundle)) => Ok(bundle),
-        Err(error) => Err(error.into()),
-    }
+    trust::only(&dir.join("trust"))?.ok_or_else(|| AgentServeError::NoDomain(dir.to_owned()))
 }
 
 impl ConnectionHandler for Server {
