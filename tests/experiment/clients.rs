@@ -94,7 +94,7 @@ fn no_session_resumed_against_all_is_what_the_server_saw() {
     );
     assert!(short > 0.0 && short < full, "{short} ns of a resumed handshake, {full} of a full one");
     assert_eq!(results["arms"]["resumed"]["subject"]["client"]["resume"], 1.0);
-    let text = yard.run(&["report", "out"]).exits(0).stdout;
+    let text = yard.run(&["report", "out", "--verbose"]).exits(0).stdout;
     assert!(text.contains("TLS handshakes") && text.contains("accepted"), "{text}");
 }
 

@@ -15,7 +15,7 @@ const CPU: &str = "subject_cpu_per_request";
 fn report(name: &str) -> (String, Value) {
     let yard = Yard::new();
     unpack(&yard, name);
-    let said = yard.run(&["report", name]).exits(0);
+    let said = yard.run(&["report", name, "--verbose"]).exits(0);
     let page = yard.read(&format!("{name}/report.html"));
     assert!(page.contains("open loop, poisson"), "its head tells the load that the verdict stands on");
     (said.stdout.clone(), yard.results(name))

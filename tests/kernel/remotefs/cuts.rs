@@ -183,6 +183,10 @@ fn a_server_killed_at_any_frame_keeps_what_it_acknowledged() {
     for frame in 1..MOST_FRAMES {
         let name = frame.to_string();
         fs::create_dir(site.export(&name)).unwrap();
+        // A change that goes out on the connection of the killed server fails, and no frame is counted.
+        let absent = mount.path(&format!("before-{name}"));
+        let is_asked = || fs::metadata(&absent).is_err_and(|error| error.kind() == io::ErrorKind::NotFound);
+        until("the mount has found the new server", is_asked);
         cutter.arm(frame, &server.process);
         let acknowledged = thread::scope(|scope| {
             let working = scope.spawn(|| work(&mount.path(&name)));
