@@ -234,6 +234,66 @@ fn a_configuration_of_a_running_server_is_compared_without_an_edit_and_nothing_o
     }
 }
 
+/// A front controller, as of WordPress: the server finds no file for a page, and asks the application by the path that was asked
+/// for. In the second configuration it asks for another one.
+#[test]
+fn pages_without_a_file_are_asked_of_the_application_by_their_paths() {
+    if !has("nginx", "pages_without_a_file_are_asked_of_the_application_by_their_paths") {
+        return;
+    }
+    let yard = Yard::new();
+    let decoys = Decoys::new(&yard);
+    for name in ["asked", "astray"] {
+        decoys.layout(&yard, name, "location / { try_files $uri $uri/ /index.php?$args; }");
+        let shop = yard.read(&format!("{name}/sites-enabled/shop"));
+        let checked =
+            shop.replace("include fastcgi.conf;", "try_files $uri =404;\n\t\tinclude fastcgi.conf;");
+        yard.write(&format!("{name}/sites-enabled/shop"), checked);
+    }
+    let parameters = yard.read("astray/fastcgi.conf");
+    yard.write("astray/fastcgi.conf", parameters.replace("$request_uri", "/some/other/"));
+    let line = |path: &str, size: u32| {
+        format!("1.2.3.4 - - [10/Oct/2026:13:55:36 +0000] \"GET {path} HTTP/1.1\" 200 {size} \"-\" \"-\"\n")
+    };
+    let log =
+        [line("/", 3000), line("/some/permalink/", 5000), line("/some/caf%C3%A9", 400), line("/a.css", 900)];
+    yard.write("access.log", log.concat().repeat(25));
+    let mut compared = vec!["compare", "--server", "nginx", "asked/nginx.conf", "astray/nginx.conf"];
+    compared.extend([
+        "--log",
+        "access.log",
+        "--robots",
+        "2",
+        "--budget",
+        "30s",
+        "--margin",
+        "60%",
+        "--out",
+        "out",
+    ]);
+    let shop = yard.path("asked/sites-enabled/shop").display().to_string();
+    let beforehand = format!(
+        "pages without an ending in their names are made by a stand-in, not read from files: {shop}:19"
+    );
+    yard.run(&compared).exits(4).says(&[
+        &beforehand,
+        "astray-nginx is invalid",
+        "404 where 200 was expected",
+    ]);
+    decoys.are_untouched(&yard);
+    let results = yard.results("out");
+    let said = results["workload"]["description"].as_str().unwrap();
+    assert!(said.ends_with("; 3 of 4 paths have no file, and a stand-in answers for them"), "{said}");
+    let statuses = |arm: &str| {
+        let of = |status: &str| results["arms"][arm]["statuses"][status].as_u64().unwrap_or(0);
+        (of("200"), of("404"))
+    };
+    let ((found, none), (file, lost)) = (statuses("asked-nginx"), statuses("astray-nginx"));
+    assert_eq!(none, 0, "each page is found by its path");
+    assert_eq!(results["arms"]["asked-nginx"]["errors"], serde_json::json!({}));
+    assert!(found > 0 && file > 0 && lost > file, "all but the file were asked of it: {file} and {lost}");
+}
+
 #[test]
 fn apaches_configuration_is_compared_without_an_edit_and_nothing_of_it_is_touched() {
     if !has("apache2", "apaches_configuration_is_compared_without_an_edit_and_nothing_of_it_is_touched") {

@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod apache;
+mod application;
 mod caddy;
 mod copies;
 mod error;
@@ -14,6 +15,7 @@ mod nginx;
 mod setting;
 mod text;
 
+pub use application::{Application, made_pages};
 pub use copies::{Change, Copies};
 pub use error::{AdoptError, Reason, Refused};
 pub use setting::{Entrance, Setting, StandIns, TREE};

@@ -2,6 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
+use crate::application::Application;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 
@@ -91,4 +92,6 @@ pub struct Entrance {
     pub host: Option<String>,
     /// `FILE:LINE` of its block.
     pub place: String,
+    /// What makes the pages that it has no file for; none: nothing.
+    pub application: Option<Application>,
 }

@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
-use bakeoff_adopt::{AdoptError, Adoptable, Copies, Entrance, Language, Reason, Setting, StandIns, read};
+use bakeoff_adopt::{
+    AdoptError, Adoptable, Copies, Entrance, Language, Reason, Setting, StandIns, made_pages, read,
+};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -193,7 +195,7 @@ fn lines_of_copies_are_those_of_the_originals() {
 fn the_host_that_serves_something_is_asked_and_by_its_name() {
     let yard = Yard::new(&DEBIAN);
     let configuration = yard.read();
-    let Entrance { port, tls, host, place } = configuration.entrance(None, None).unwrap();
+    let Entrance { port, tls, host, place, .. } = configuration.entrance(None, None).unwrap();
     assert_eq!((port, tls, host.as_deref()), (443, true, Some("shop.example")));
     assert!(place.ends_with("shop.conf:5"), "not the redirection at line 1: {place}");
     let plain = configuration.entrance(Some(false), None).unwrap();
@@ -382,4 +384,49 @@ fn a_copied_main_file_finds_the_files_beside_it() {
         ("no-such.d/a.conf", "KeepAlive Off\n"),
     ]);
     has(&moved.text(), &["KeepAlive Off"]);
+}
+
+#[test]
+fn what_no_file_has_is_passed_to_the_application() {
+    let php =
+        "<FilesMatch \\.php$>\nSetHandler \"proxy:unix:/run/php.sock|fcgi://localhost\"\n</FilesMatch>\n";
+    let all = ["/index.html", "/some/permalink/index.html", "/blog/post"];
+    let made = |inner: &str, php: &str| {
+        let text = format!(
+            "Listen 80\n<VirtualHost *:80>\nDocumentRoot /var/www/shop\n{inner}</VirtualHost>\n\
+             <VirtualHost *:80>\nServerName other\nFallbackResource /other.php\n</VirtualHost>\n{php}"
+        );
+        let application = alone(&text).read().entrance(None, None).unwrap().application?;
+        let paths = [&all[..], &["/app.css"]].concat();
+        let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_bytes()).collect();
+        assert!(application.scripts().all(|script| script == "/index.php"), "{application:?}");
+        let made = made_pages(std::slice::from_ref(&application), &paths);
+        Some(made.into_iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect::<Vec<_>>())
+    };
+    let index = "DirectoryIndex index.php index.html\n";
+    let rule = "RewriteEngine On\nRewriteCond %{REQUEST_FILENAME} !-f\nRewriteCond %{REQUEST_FILENAME} !-d\nRewriteRule . /index.php [L]\n";
+    for (inner, passed) in [
+        (format!("{index}FallbackResource /index.php\n"), &all[..]),
+        ("FallbackResource /index.php\n".to_owned(), &all[1..]),
+        (format!("{index}<Directory /var/www>\n{rule}</Directory>\n"), &all),
+        (
+            format!("<Directory /var/www/shop/blog>\n{}</Directory>\n", rule.replace(" /index", " index")),
+            &all[2..],
+        ),
+        (format!("{index}FallbackResource /index.php\nAlias /blog/ /srv/blog/\n"), &all[..2]),
+    ] {
+        let passed: Vec<String> = passed.iter().map(|path| (*path).to_owned()).collect();
+        assert_eq!(made(&inner, php), Some(passed), "{inner}");
+        assert_eq!(made(&inner, ""), None, "a script that nothing runs: {inner}");
+    }
+    for inner in [
+        "",
+        "FallbackResource disabled\n",
+        "FallbackResource /index.html\n",
+        "RewriteRule . /index.php [L]\n",
+        "RewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule ^/old/ /index.php [L]\n",
+        "RewriteCond %{REQUEST_FILENAME} !-f\nRewriteRule . https://shop.example/index.php [R=301,L]\n",
+    ] {
+        assert_eq!(made(inner, php), None, "{inner}");
+    }
 }

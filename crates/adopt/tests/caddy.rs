@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // a test's panic is its message
 
-use bakeoff_adopt::{AdoptError, Adoptable, Copies, Entrance, Language, Reason, Setting, StandIns, read};
+use bakeoff_adopt::{
+    AdoptError, Adoptable, Copies, Entrance, Language, Reason, Setting, StandIns, made_pages, read,
+};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -185,7 +187,7 @@ fn a_configuration_without_options_gets_them_before_its_first_line() {
 #[test]
 fn the_site_that_serves_something_is_asked_and_by_its_name() {
     let configuration = Yard::new(&MACHINE).read();
-    let Entrance { port, tls, host, place } = configuration.entrance(None, None).unwrap();
+    let Entrance { port, tls, host, place, .. } = configuration.entrance(None, None).unwrap();
     assert_eq!((port, tls, host.as_deref()), (443, true, Some("shop.example")));
     assert!(place.ends_with("shop.caddy:1"), "not a redirection: {place}");
     let plain = configuration.entrance(Some(false), None).unwrap();
@@ -316,4 +318,43 @@ fn a_caddyfile_for_bakeoff_has_its_port_in_an_address() {
     assert!(is_ours("http://:{port}\nbind {host}\n"));
     assert!(!is_ours("a.example {\n\tredir https://{host}:{port}{uri}\n\troot {dir}\n}\n"));
     assert!(!is_ours("") && !is_ours("a {\n"));
+}
+
+#[test]
+fn what_no_file_has_is_passed_to_the_application() {
+    let all = ["/index.html", "/some/permalink/index.html", "/blog/post"];
+    let made = |inner: &str| {
+        let configuration = alone(&format!(":80 {{\n\troot * /srv\n\t{inner}\n\tfile_server\n}}\n")).read();
+        let application = configuration.entrance(None, None).unwrap().application?;
+        let paths = [&all[..], &["/app.css"]].concat();
+        let paths: Vec<&[u8]> = paths.iter().map(|path| path.as_bytes()).collect();
+        let made = made_pages(std::slice::from_ref(&application), &paths);
+        let made: Vec<_> = made.into_iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+        Some((made, application.scripts().map(str::to_owned).collect::<Vec<_>>()))
+    };
+    let php = "php_fastcgi unix//run/php.sock";
+    for (inner, passed, script) in [
+        (php.to_owned(), &all[..], "/index.php"),
+        (format!("{php} {{\n\t\tindex app.php\n\t}}"), &all, "/app.php"),
+        ("php_fastcgi /blog/* unix//run/php.sock".to_owned(), &all[2..], "/index.php"),
+        (
+            format!("handle /blog/* {{\n\t\tfile_server\n\t}}\n\thandle {{\n\t\t{php}\n\t}}"),
+            &all[..2],
+            "/index.php",
+        ),
+        (format!("handle_path /blog/* {{\n\t\treverse_proxy a:1\n\t}}\n\t{php}"), &all[..2], "/index.php"),
+        (format!("try_files {{path}} /index.php\n\t{php}"), &all, "/index.php"),
+    ] {
+        let passed: Vec<String> = passed.iter().map(|path| (*path).to_owned()).collect();
+        assert_eq!(made(&inner), Some((passed, vec![script.to_owned()])), "{inner}");
+    }
+    for inner in [
+        "",
+        "reverse_proxy /api/* a:1",
+        "php_fastcgi @php unix//run/php.sock",
+        "php_fastcgi unix//run/php.sock {\n\t\tindex off\n\t}",
+        "try_files {path} /index.html\n\tphp_fastcgi unix//run/php.sock",
+    ] {
+        assert_eq!(made(inner), None, "{inner}");
+    }
 }

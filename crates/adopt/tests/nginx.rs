@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests are tests too
 
-use bakeoff_adopt::{AdoptError, Adoptable, Copies, Entrance, Language, Reason, Setting, StandIns, read};
+use bakeoff_adopt::{
+    AdoptError, Adoptable, Copies, Entrance, Language, Reason, Setting, StandIns, made_pages, read,
+};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -164,7 +166,7 @@ fn what_lies_beside_the_configuration_is_linked() {
 fn the_server_that_serves_something_is_asked_and_by_its_name() {
     let yard = Yard::new(&DEBIAN);
     let configuration = yard.read();
-    let Entrance { port, tls, host, place } = configuration.entrance(None, None).unwrap();
+    let Entrance { port, tls, host, place, .. } = configuration.entrance(None, None).unwrap();
     assert_eq!((port, tls, host.as_deref()), (443, true, Some("shop.example")));
     assert!(place.ends_with("shop:6"), "not the redirection at line 1: {place}");
     let plain = configuration.entrance(Some(false), None).unwrap();
@@ -298,4 +300,84 @@ fn lists_of_words_are_no_directives() {
     let text =
         alone("http { map $uri $x { user 1; root 2; } types { a/b pid; } server { root /own; } }").text();
     has(&text, &["map $uri $x { user 1; root 2; }", "types { a/b pid; }", "root \"/site\";"]);
+}
+
+/// Pages that the application makes of a site with these paths, its scripts, and where it begins.
+fn application(text: &str) -> Option<(Vec<String>, Vec<String>, String)> {
+    let application = alone(text).read().entrance(None, None).unwrap().application?;
+    let paths = ["/index.html", "/some/permalink/index.html", "/blog/post", "/app.css"].map(str::as_bytes);
+    let made = made_pages(std::slice::from_ref(&application), &paths);
+    let made = made.into_iter().map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+    let place = application.place().rsplit(':').next().unwrap_or_default().to_owned();
+    Some((made, application.scripts().map(str::to_owned).collect(), place))
+}
+
+#[test]
+fn what_no_file_has_is_passed_to_the_application() {
+    let php = "location ~ \\.php$ { try_files $uri =404; fastcgi_pass unix:/run/php.sock; }";
+    let all = ["/index.html", "/some/permalink/index.html", "/blog/post"];
+    for (inner, made, scripts) in [
+        // WordPress
+        (
+            "index index.php; location / { try_files $uri $uri/ /index.php?$args; }",
+            &all[..],
+            &["/index.php"][..],
+        ),
+        // Laravel, its page of `/` not among those of directories: it falls through only where none are looked for.
+        (
+            "index index.html; location / { try_files $uri $uri/ /index.php?$query_string; }",
+            &all[1..],
+            &["/index.php"],
+        ),
+        ("location / { try_files $uri /index.php$is_args$args; }", &all, &["/index.php"]),
+        // Nextcloud
+        ("index index.php; try_files $uri $uri/ /index.php$request_uri;", &all, &["/index.php"]),
+        (
+            "location / { try_files $uri @app; } location @app { proxy_pass http://127.0.0.1:3000; }",
+            &all,
+            &[],
+        ),
+        (
+            "error_page 404 = @app; location @app { proxy_pass http://127.0.0.1:3000; } location / { expires 1h; }",
+            &all[1..],
+            &[],
+        ),
+        // Drupal
+        (
+            "index index.php; location / { try_files $uri @rewrite; } location @rewrite { rewrite ^ /index.php; }",
+            &all,
+            &["/index.php"],
+        ),
+        (
+            "index index.php; location / { if (!-e $request_filename) { rewrite ^(.*)$ /index.php?q=$1 last; } }",
+            &all,
+            &["/index.php"],
+        ),
+        // An application below a path, beside files.
+        ("location /blog/ { try_files $uri /blog/index.php?$args; }", &all[2..], &["/blog/index.php"]),
+        (
+            "index index.php; location / { try_files $uri $uri/ /index.php; } location /blog/ { expires 1h; }",
+            &all[..2],
+            &["/index.php"],
+        ),
+    ] {
+        let text = format!("http {{\nserver {{\n{inner}\n{php} }} }}");
+        let found = application(&text).unwrap_or_else(|| panic!("none in {inner}"));
+        assert_eq!((found.0, found.1, found.2.as_str()), (to_owned(made), to_owned(scripts), "3"), "{inner}");
+    }
+    for inner in [
+        "location / { try_files $uri $uri/ =404; }",
+        "location / { try_files $uri /index.html; }",
+        "error_page 404 /index.php;",
+        "location / { try_files $uri @app; } location @app { return 503; }",
+        "location /api/ { proxy_pass http://127.0.0.1:3000; }",
+    ] {
+        assert_eq!(application(&format!("http {{ server {{ {inner} {php} }} }}")), None, "{inner}");
+    }
+    let without_php = "http { server { location / { try_files $uri $uri/ /index.php; } } }";
+    assert_eq!(application(without_php), None, "a script that nothing runs");
+}
+
+fn to_owned(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
 }

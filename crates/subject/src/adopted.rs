@@ -5,9 +5,13 @@
 
 use crate::SubjectError;
 use crate::certificate::Certificate;
+use crate::context::Context;
 use crate::product::Product;
 use crate::program::StartSite;
-use bakeoff_adopt::{Copies, Language, Setting, StandIns, is_caddyfile_for_bakeoff};
+use crate::spec::Spec;
+use bakeoff_adopt::{
+    Adoptable, Application, Copies, Entrance, Language, Setting, StandIns, is_caddyfile_for_bakeoff,
+};
 use std::fs;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -33,6 +37,31 @@ fn is_in(text: &str, name: &str) -> bool {
     text.match_indices(name).any(|(at, _)| !text[..at].ends_with(['$', '%']))
 }
 
+/// A running server's configuration, and the server that is asked in it.
+type Adopted = (Box<dyn Adoptable>, Entrance);
+
+/// The running server's configuration of an arm; none: it has no such.
+pub(crate) fn configuration(spec: &Spec, context: &Context<'_>) -> Result<Option<Adopted>, SubjectError> {
+    let Spec::Product { product, config: Some(path), tls } = spec else { return Ok(None) };
+    let Some(language) = language(*product, &context.read(path, &context.arm)?) else { return Ok(None) };
+    let wrong = |source| SubjectError::Adopt { arm: context.arm.clone(), source };
+    let configuration = bakeoff_adopt::read(language, &context.at_home(path)).map_err(wrong)?;
+    let entrance = configuration.entrance(Some(*tls), context.asked_host.as_deref()).map_err(wrong)?;
+    Ok(Some((configuration, entrance)))
+}
+
+/// The application behind an arm's server that a stand-in plays. One that may be asked itself does not know the log's
+/// pages, so that they stay files.
+///
+/// # Errors
+/// The configuration cannot be read.
+pub fn application(spec: &Spec, context: &Context<'_>) -> Result<Option<Application>, SubjectError> {
+    if !context.allowed_upstreams.is_empty() {
+        return Ok(None);
+    }
+    Ok(configuration(spec, context)?.and_then(|(_, entrance)| entrance.application))
+}
+
 /// Writes the copies for one start. `prefix`: where the program itself begins relative paths; `lines`: directives that the
 /// copy gets besides.
 pub(crate) fn copies(
@@ -51,7 +80,10 @@ pub(crate) fn copies(
     let further: Vec<u16> = place.further_ports.iter().map(|(_, port)| *port).collect();
     let known = place.context.stand_ins;
     let unused = SocketAddr::from((place.context.host(), place.port)); // asked by none of its lines
-    let has_site = fs::read_dir(&place.root).is_ok_and(|mut site| site.next().is_some());
+    // Its files may be none, where an application makes all of its pages.
+    let objects = place.context.catalogue.as_ref().and_then(|catalogue| fs::metadata(catalogue).ok());
+    let has_site = objects.is_some_and(|objects| objects.len() > 0)
+        || fs::read_dir(&place.root).is_ok_and(|mut site| site.next().is_some());
     let setting = Setting {
         address: place.context.host(),
         entrance: entrance.port,

@@ -53,8 +53,9 @@ mod words;
 mod wrap;
 mod written;
 
-pub use adopted::language;
+pub use adopted::{application, language};
 pub use again::{Killed, Starting};
+pub use bakeoff_adopt::{Application, made_pages};
 pub use certificate::{Certificate, NAMES as CERTIFICATE_NAMES};
 pub use cgroup::LimitsHit;
 pub use chain::{Chain, start_chain};

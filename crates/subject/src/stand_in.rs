@@ -4,7 +4,7 @@
 //! counts neither as the arm's server nor as its front.
 
 use crate::SubjectError;
-use crate::adopted::language;
+use crate::adopted::configuration;
 use crate::context::Context;
 use crate::origin::StandIn;
 use crate::running::Running;
@@ -19,11 +19,8 @@ pub(crate) fn start_for(
     context: &Context<'_>,
 ) -> Result<(Vec<Running>, StandIns<Option<SocketAddr>>), SubjectError> {
     let none = (Vec::new(), StandIns::default());
-    let Spec::Product { product, config: Some(path), tls } = spec else { return Ok(none) };
-    let Some(language) = language(*product, &context.read(path, &context.arm)?) else { return Ok(none) };
+    let Some((configuration, entrance)) = configuration(spec, context)? else { return Ok(none) };
     let wrong = |source| SubjectError::Adopt { arm: context.arm.clone(), source };
-    let configuration = bakeoff_adopt::read(language, &context.at_home(path)).map_err(wrong)?;
-    let entrance = configuration.entrance(Some(*tls), context.asked_host.as_deref()).map_err(wrong)?;
     let setting = Setting { allowed: &context.allowed_upstreams, ..Setting::unreal(entrance.port) };
     let needed = configuration.adopt(&setting).map_err(wrong)?.stand_ins;
     let mut around = context.beside_the_server("stand-in");

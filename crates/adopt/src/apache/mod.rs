@@ -1,10 +1,12 @@
 //! Apache's configuration: read without Apache, and copied so that nothing of the running server is touched.
 //!
-//! Measuring side, cold. `words`, `variables` and `tree` read, `vhost` finds the host that is asked, `rewrite` changes.
+//! Measuring side, cold. `words`, `variables` and `tree` read, `vhost` finds the host that is asked, `application` what
+//! makes its pages, `rewrite` changes.
 //! `directives` has its tables, `site` its paths, `upstream` the addresses behind it. Ports, logs, caches, certificates,
 //! upstreams and the site's root become private; all else, and each line's number, stays. Directives in conditions
 //! (`IfModule`, `IfDefine`) are changed whether they hold or not.
 
+mod application;
 mod directives;
 mod rewrite;
 mod site;

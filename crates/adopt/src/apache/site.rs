@@ -48,6 +48,18 @@ impl Mapping {
         })
     }
 
+    /// Beginning of the paths below a directory of a section; `None`: it is none of a document root.
+    pub(super) fn beginning(&self, dir: &str) -> Option<String> {
+        let site = self.mapped(dir, Path::new("/"))?;
+        let site = site.to_str()?.trim_end_matches('/');
+        Some(format!("{site}/"))
+    }
+
+    /// URL paths of the aliases, which have files of their own.
+    pub(super) fn aliases(&self) -> impl Iterator<Item = &str> {
+        self.aliases.iter().map(|(_, url)| url.as_str())
+    }
+
     /// Whether a section's directory holds a whole document root.
     pub(super) fn covers_a_root(&self, dir: &str) -> bool {
         dir != "/" && self.roots.iter().any(|root| root.starts_with(dir))

@@ -2,6 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
+use super::application;
 use super::tree::{Statement, Tree, each, flat};
 use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::Entrance;
@@ -105,6 +106,7 @@ pub(super) fn entrance(
         tls: host.tls,
         host: if name.is_some() { None } else { host.names.iter().find_map(|name| usable_host(name)) },
         place: host.place.clone(),
+        application: application::of(tree, &host.place),
     })
 }
 

@@ -1,11 +1,11 @@
 //! Caddyfiles: read without Caddy, and copied so that nothing of the running server is touched.
 //!
-//! Measuring side, cold. `lexer` and `tree` read, `site` finds the site that is asked, `rewrite` and
-//! `proxy` change. Addresses,
-//! logs, certificates, upstreams and the sites' roots become private; all else, and each line's number, stays.
+//! Measuring side, cold. `lexer` and `tree` read, `site` finds the site that is asked, `application` what makes its
+//! pages, `rewrite` and `proxy` change. Addresses, logs, certificates, upstreams and the sites' roots become private; all else, and each line's number, stays.
 //!
 //! A line cannot hold two directives, so what a copy has besides is in private files, imported on the line of a `{`.
 
+mod application;
 mod lexer;
 mod proxy;
 mod rewrite;

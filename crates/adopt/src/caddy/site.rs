@@ -2,6 +2,7 @@
 //!
 //! Measuring side, cold, pure.
 
+use super::application;
 use super::tree::{Placed, Statement, Tree, with_arguments};
 use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::Entrance;
@@ -186,6 +187,7 @@ pub(super) fn entrance(
         tls: address.tls,
         host: if host.is_some() { None } else { usable(&address.host) },
         place: tree.place(site.placed.one),
+        application: application::of(tree, &site.placed),
     })
 }
 

@@ -1,8 +1,10 @@
 //! nginx' configuration: read without nginx, and copied so that nothing of the running server is touched.
 //!
-//! Measuring side, cold. `lexer` and `tree` read, `server` finds the server that is asked, `rewrite` changes. Ports, logs, temporary files, caches, certificates, upstreams and the site's root become private; all else,
-//! and each line's number, stays.
+//! Measuring side, cold. `lexer` and `tree` read, `server` finds the server that is asked, `application` what makes its
+//! pages, `rewrite` changes. Ports, logs, temporary files, caches, certificates, upstreams and the site's root become
+//! private; all else, and each line's number, stays.
 
+mod application;
 mod lexer;
 mod rewrite;
 mod server;

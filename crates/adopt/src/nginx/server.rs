@@ -2,7 +2,9 @@
 //!
 //! Measuring side, cold, pure.
 
+use super::application;
 use super::tree::{Statement, Tree, flat};
+use crate::application::Application;
 use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::Entrance;
 use crate::text::usable_host;
@@ -20,6 +22,7 @@ pub(super) struct ServerBlock {
     names: Vec<String>,
     /// It answers every request by itself: a redirection, mostly.
     answers_all: bool,
+    application: Option<Application>,
 }
 
 /// A `listen` line.
@@ -83,6 +86,7 @@ fn of(tree: &Tree, server: &Statement) -> ServerBlock {
         listens: named("listen").filter_map(Listen::of).collect(),
         names: names.collect(),
         answers_all,
+        application: application::of(tree, server),
     }
 }
 
@@ -117,6 +121,7 @@ pub(super) fn entrance(
         tls: door.ssl,
         host: if host.is_some() { None } else { server.names.iter().find_map(|name| usable_host(name)) },
         place: server.place.clone(),
+        application: server.application.clone(),
     })
 }
 

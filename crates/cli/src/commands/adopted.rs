@@ -4,7 +4,7 @@
 
 use super::words::whole_path;
 use crate::Failure;
-use bakeoff_adopt::{Change, Copies, Entrance, Setting};
+use bakeoff_adopt::{Application, Change, Copies, Entrance, Setting};
 use bakeoff_subject::{Product, language};
 use std::path::PathBuf;
 
@@ -14,6 +14,8 @@ pub(super) struct Adopted {
     files: usize,
     entrance: Entrance,
     copies: Copies,
+    /// What makes its pages in the measurement.
+    application: Option<Application>,
 }
 
 impl Adopted {
@@ -32,7 +34,9 @@ impl Adopted {
         let entrance = configuration.entrance(None, host).map_err(Failure::usage)?;
         let setting = Setting { allowed, ..Setting::unreal(entrance.port) };
         let copies = configuration.adopt(&setting).map_err(Failure::usage)?;
-        Ok(Some(Self { path, files: configuration.files(), entrance, copies }))
+        // As a run decides it.
+        let application = entrance.application.clone().filter(|_| allowed.is_empty());
+        Ok(Some(Self { path, files: configuration.files(), entrance, copies, application }))
     }
 
     /// Whether it is asked over TLS.
@@ -63,6 +67,12 @@ impl Adopted {
             lines.push(format!(
                 "  stand-ins answer for {}, with the paths and sizes that the site has; --allow-upstream HOST:PORT asks one itself",
                 played(&self.copies.played)
+            ));
+        }
+        if let Some(application) = &self.application {
+            lines.push(format!(
+                "  pages without an ending in their names are made by a stand-in, not read from files: {} passes them on",
+                application.place()
             ));
         }
         let scheme = if self.entrance.tls { "https" } else { "http" };

@@ -1,5 +1,6 @@
 //! Site, catalogue and certificates of a run, as far as some arm needs them.
 
+use super::pages::{DiskSite, reading};
 use crate::run::scratch::Scratch;
 use crate::run::{RunError, RunProgress};
 use bakeoff_plan::{Arm, ArmKind};
@@ -22,12 +23,12 @@ pub(super) struct Files {
 pub(super) fn prepare(
     scratch: &Scratch,
     arms: &[Arm],
-    workload: &dyn Workload,
+    (workload, disk): (&dyn Workload, &DiskSite),
     progress: &mut dyn RunProgress,
 ) -> Result<Files, RunError> {
     let root = scratch.subdirectory("site")?;
-    let writes = arms.iter().any(|arm| arm.serves_site && spec(arm).is_some_and(needs_files));
-    if let Some(site) = workload.site().filter(|_| writes) {
+    let writes = arms.iter().any(|arm| reading(arm).is_some());
+    if let Some(site) = disk.site.as_ref().filter(|_| writes) {
         let need = site.disk_need();
         scratch.demand_room(need.bytes.get())?;
         progress.stage(&format!("writing the site: {} files, {}", need.files, need.bytes));
@@ -47,10 +48,6 @@ fn spec(arm: &Arm) -> Option<&Spec> {
         ArmKind::Server(spec) => Some(spec),
         ArmKind::Command(_) | ArmKind::Files(_) | ArmKind::Calls(_) => None,
     }
-}
-
-const fn needs_files(spec: &Spec) -> bool {
-    !matches!(spec, Spec::Origin { .. } | Spec::Proxy(_) | Spec::Url { .. })
 }
 
 /// Whether bakeoff starts the TLS side of the arm.

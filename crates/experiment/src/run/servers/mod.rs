@@ -4,6 +4,7 @@ mod arm;
 mod files;
 mod hits;
 mod jobs;
+mod pages;
 mod populations;
 mod trees;
 pub(crate) mod trial;
@@ -108,8 +109,12 @@ impl<'a> ServerBench<'a> {
         progress.stage("reading the workload");
         // Replies can be judged only if every arm holds the site that the workload knows.
         let expect = plan.arms.iter().all(|arm| arm.serves_site);
-        let (workload, description) = workloads::build(work, plan.seed, expect)?;
-        let mut files = files::prepare(&scratch, &plan.arms, workload.as_ref(), progress)?;
+        let (workload, mut description) = workloads::build(work, plan.seed, expect)?;
+        let disk = pages::on_disk(run, &scratch, workload.as_ref())?;
+        if let Some((made, all)) = disk.made {
+            description += &format!("; {made} of {all} paths have no file, and a stand-in answers for them");
+        }
+        let mut files = files::prepare(&scratch, &plan.arms, (workload.as_ref(), &disk), progress)?;
         let (planted, altered) = match &plan.violations {
             Some(violations) => Planted::new(violations, workload.as_ref(), plan.seed)?,
             None => (None, Vec::new()),
@@ -121,7 +126,7 @@ impl<'a> ServerBench<'a> {
             }
             _ => (None, Vec::new()),
         };
-        trees::write(plan, &scratch, workload.as_ref(), &mut files, (&altered, &unsigned), progress)?;
+        trees::write(plan, &scratch, disk.site.as_ref(), &mut files, (&altered, &unsigned), progress)?;
         let _ = bakeoff_subject::supervisor::adopt_orphans();
         let used = placement.generator.iter().chain(&placement.subject).copied().collect();
         let refused = violations::statuses(plan.violations.as_ref());

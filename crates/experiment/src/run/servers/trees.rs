@@ -10,7 +10,7 @@ use super::files::Files;
 use crate::run::scratch::{Scratch, on_disk};
 use crate::run::{RunError, RunProgress};
 use bakeoff_plan::{Arm, ArmKind, Plan};
-use bakeoff_workload::{Site, Workload};
+use bakeoff_workload::Site;
 use std::path::PathBuf;
 
 /// Writes the trees. `altered`: files that are changed in every tree that is served; `unsigned`: files that differ in
@@ -18,13 +18,13 @@ use std::path::PathBuf;
 pub(super) fn write(
     plan: &Plan,
     scratch: &Scratch,
-    workload: &dyn Workload,
+    site: Option<&Site>,
     files: &mut Files,
     (altered, unsigned): (&[PathBuf], &[PathBuf]),
     progress: &mut dyn RunProgress,
 ) -> Result<(), RunError> {
     super::violations::alter(&files.root, altered)?;
-    let Some(site) = workload.site() else { return Ok(()) };
+    let Some(site) = site else { return Ok(()) };
     let layered = plan.arms.iter().any(|arm| !arm.layers.is_empty());
     if layered && !(unsigned.is_empty() && altered.is_empty()) {
         progress.stage("writing the tree that its owner signs");
