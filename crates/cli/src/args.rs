@@ -381,7 +381,7 @@ pub(crate) struct WorkArgs {
     #[arg(long = "allow-upstream", value_name = "HOST:PORT")]
     pub(crate) allowed_upstreams: Vec<String>,
     /// Header line of every request, `Name: value`; may be given more than once. `Accept-Encoding` is sent without being
-    /// asked for: to URLs as browsers do, to servers started here `gzip`, which is unpacked and checked
+    /// asked for: to URLs as browsers do, to servers started here `gzip, br, zstd`, which are unpacked and checked
     #[arg(long = "header", short = 'H', value_name = "LINE")]
     pub(crate) headers: Vec<String>,
     /// Ask over HTTP/2: in TLS the servers must agree to it, without TLS they must expect it (h2c)

@@ -15,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// What current browsers send, over TLS and without it.
 const BROWSERS_ACCEPT: [&str; 2] = ["gzip, deflate, br, zstd", "gzip, deflate"];
+/// What is unpacked here.
+const CHECKED: &str = "gzip, br, zstd";
 
 /// What was typed.
 pub(super) struct Sides<'a> {
@@ -109,7 +111,7 @@ impl Sides<'_> {
         Ok(format!("http2 = {{ streams = {} }}\n", self.work.streams))
     }
 
-    /// Lines of every request's head. Replies of servers that we start are checked, and gzip is what can be unpacked here.
+    /// Lines of every request's head. Replies of servers that we start are checked, so that only what can be unpacked here is asked for.
     fn headers(&self) -> Result<Vec<String>, Failure> {
         let mut lines = self.work.headers.clone();
         lines.extend(self.work.host.iter().map(|host| format!("Host: {host}")));
@@ -122,7 +124,7 @@ impl Sides<'_> {
         if !is_said {
             let ours = self.sides.is_empty() || !self.sides.iter().all(|side| is_url(side));
             let over_tls = self.sides.iter().all(|side| side.starts_with("https://"));
-            let accepted = if ours { "gzip" } else { BROWSERS_ACCEPT[usize::from(!over_tls)] };
+            let accepted = if ours { CHECKED } else { BROWSERS_ACCEPT[usize::from(!over_tls)] };
             lines.push(format!("Accept-Encoding: {accepted}"));
         }
         Ok(lines)

@@ -78,7 +78,7 @@ struct Rare {
     sends: Option<Body>,
     /// [`Ask::stop_after`]; the largest number where there is none.
     stop_after: u64,
-    /// The body of its reply, where that comes in gzip.
+    /// The body of its reply, where that comes in a coding.
     coded: Option<Coded>,
 }
 
@@ -207,11 +207,17 @@ impl Exchange {
     #[cold]
     fn coded_body(&mut self, bytes: &[u8]) {
         let Some((expected, _)) = self.expected() else { return };
-        if self.head.is_some_and(|head| head.status == 200 && head.coding == ContentCoding::Gzip) {
-            let rare = self.rare.get_or_insert_default();
-            rare.coded.get_or_insert_with(|| Coded::new(expected)).take(bytes);
-        } else {
+        let Some(Head { status: 200, coding, .. }) = self.head else {
             self.wrong_body = true;
+            return;
+        };
+        let rare = self.rare.get_or_insert_default();
+        if rare.coded.is_none() {
+            rare.coded = Coded::new(coding, expected);
+        }
+        match &mut rare.coded {
+            Some(coded) => coded.take(bytes),
+            None => self.wrong_body = true,
         }
     }
 
@@ -251,6 +257,9 @@ impl Exchange {
             (Some(came), Some(right)) if !right.contains(&came) => {
                 let right: Vec<String> = right.iter().map(u16::to_string).collect();
                 format!("{asked}: {came} where {} was expected", right.join(" or "))
+            }
+            (Some(came), _) if self.head.is_some_and(|head| head.coding == ContentCoding::Other) => {
+                format!("{asked}: {came} in a coding that is not unpacked here; gzip, br and zstd are")
             }
             (Some(came), _) => format!("{asked}: {came}"),
             (None, _) => asked,
@@ -398,9 +407,10 @@ mod tests {
     }
 
     #[test]
-    fn a_reply_in_gzip_is_judged_by_what_it_holds() {
+    fn a_coded_reply_is_judged_by_what_it_holds() {
         let body = Body::compressible(ObjectId::of_name(b"/a"), 2_000, 60);
         let packed = GzipPacker::default().pack(&body).unwrap();
+        let zstd = zstd::encode_all(body.from(0), 3).unwrap();
         let (gzip, other) = (ContentCoding::Gzip, ContentCoding::Other);
         let (plain, right) = (body.from(0), Expect::Body(body));
         let selected = Expect::Selected { body, first: 50, len: 10 };
@@ -409,6 +419,9 @@ mod tests {
             (selected, 200, gzip, &packed, "good"),
             (right, 200, gzip, plain, "wrong-body"),
             (right, 200, gzip, b"", "wrong-body"),
+            (right, 200, ContentCoding::Zstd, &zstd[..], "good"),
+            (right, 200, ContentCoding::Zstd, &packed, "wrong-body"),
+            (right, 200, ContentCoding::Brotli, &zstd[..], "wrong-body"),
             (right, 200, ContentCoding::Identity, &packed, "wrong-length"),
             (right, 200, other, &packed, "wrong-body"),
             (right, 200, other, plain, "wrong-body"),

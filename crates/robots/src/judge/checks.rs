@@ -61,13 +61,13 @@ pub(super) fn conditional(kind: RequestKind) -> bool {
     matches!(kind, RequestKind::Ims200 | RequestKind::Ims304 | RequestKind::Etag200 | RequestKind::Etag304)
 }
 
-/// Whether the body is in a coding that the request did not accept, or in one that robots cannot read. A 304 has
+/// Whether the body is in a coding that the request did not accept, or in one that robots do not ask for. A 304 has
 /// none.
 fn unaccepted(asked: &JudgedRequest<'_>, status: u16, coding: ContentCoding) -> bool {
     let accepted = match coding {
         ContentCoding::Identity => true,
         ContentCoding::Gzip => asked.accepts != Accepts::Identity,
-        ContentCoding::Other => false,
+        ContentCoding::Brotli | ContentCoding::Zstd | ContentCoding::Other => false,
     };
     !accepted && matches!(status, 200 | 206)
 }

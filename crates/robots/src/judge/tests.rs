@@ -166,7 +166,8 @@ fn what_a_coded_body_holds_is_said_by_who_unpacked_it() {
     };
     assert_eq!(came("gzip", ErrorClass::WrongBody), [ReplyFault::WrongBytes]);
     assert_eq!(came("gzip", ErrorClass::WrongLength), [ReplyFault::WrongLength]);
-    assert_eq!(came("br", ErrorClass::WrongBody), [ReplyFault::UnacceptedCoding]);
+    assert_eq!(came("br", ErrorClass::WrongBody), [ReplyFault::WrongBytes, ReplyFault::UnacceptedCoding]);
+    assert_eq!(came("deflate", ErrorClass::WrongBody), [ReplyFault::UnacceptedCoding]);
 }
 
 #[test]

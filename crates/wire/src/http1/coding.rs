@@ -13,6 +13,10 @@ pub enum ContentCoding {
     Identity,
     /// `gzip`, once; or `x-gzip`, which is the same.
     Gzip,
+    /// `br`, once.
+    Brotli,
+    /// `zstd`, once.
+    Zstd,
     /// Any other one, or several.
     Other,
 }
@@ -24,6 +28,8 @@ impl ContentCoding {
             *self = match *self {
                 known if coding.eq_ignore_ascii_case(b"identity") => known,
                 Self::Identity if is_gzip(coding) => Self::Gzip,
+                Self::Identity if coding.eq_ignore_ascii_case(b"br") => Self::Brotli,
+                Self::Identity if coding.eq_ignore_ascii_case(b"zstd") => Self::Zstd,
                 _ => Self::Other,
             };
         }
@@ -80,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_gzip_is_gzip_and_anything_else_is_not() {
+    fn one_coding_is_known_by_its_name_and_several_are_not() {
         let of = |lines: &[&str]| {
             let mut coding = ContentCoding::default();
             lines.iter().for_each(|line| coding.read(line.as_bytes()));
@@ -92,7 +98,16 @@ mod tests {
         for lines in [&["gzip"][..], &["X-GZip"], &["identity, gzip"], &["gzip", "identity"], &[" gzip ,"]] {
             assert_eq!(of(lines), ContentCoding::Gzip, "{lines:?}");
         }
-        for lines in [&["br"][..], &["gzip, gzip"], &["gzip", "br"], &["br", "gzip"], &["gzipped"]] {
+        assert_eq!([of(&["BR"]), of(&["zstd, identity"])], [ContentCoding::Brotli, ContentCoding::Zstd]);
+        for lines in [
+            &["deflate"][..],
+            &["gzip, gzip"],
+            &["br, br"],
+            &["zstd", "gzip"],
+            &["gzip", "br"],
+            &["br", "gzip"],
+            &["gzipped"],
+        ] {
             assert_eq!(of(lines), ContentCoding::Other, "{lines:?}");
         }
     }

@@ -131,6 +131,8 @@ fn coding(lines: &[httparse::Header<'_>]) -> ContentCoding {
     match codings.collect::<Vec<_>>().as_slice() {
         [] => ContentCoding::Identity,
         [one] if *one == b"gzip" || *one == b"x-gzip" => ContentCoding::Gzip,
+        [one] if *one == b"br" => ContentCoding::Brotli,
+        [one] if *one == b"zstd" => ContentCoding::Zstd,
         _ => ContentCoding::Other,
     }
 }
