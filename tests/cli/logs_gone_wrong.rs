@@ -1,6 +1,7 @@
 //! Logs that cannot be replayed, and their messages: the cause, the line, the remedy.
 
-use crate::support::{Ended, ORIGINS, Origin, Yard, plan};
+use crate::support::{Ended, ORIGINS, Yard, plan};
+use serde_json::Value;
 
 fn replay(yard: &Yard, content: &str) -> Ended {
     yard.write("access.log", content);
@@ -37,30 +38,73 @@ fn a_log_of_garbage() {
     replay(&Yard::new(), "what is this\nand this\n").says(&said);
 }
 
+/// The part of the results that says what was asked for.
+fn replayed(yard: &Yard, out: &str, format: &str) -> Value {
+    let workload = format!("kind = \"replay\"\nlog = \"access.log\"\nrobots = 2\n{format}");
+    yard.write("plan.toml", plan("", &workload, ORIGINS));
+    let said = yard.run(&["run", "plan.toml", "--out", out]).exits(0);
+    let results = yard.results(out);
+    let words: Vec<&str> = said.stdout.split_whitespace().collect();
+    for warning in results["warnings"].as_array().unwrap() {
+        if warning["label"] == "log-not-replayed" {
+            assert!(words.join(" ").contains(warning["sentence"].as_str().unwrap()), "{}", said.stdout);
+        }
+    }
+    results
+}
+
 #[test]
-fn json_of_nobodys_kind_is_read_when_it_is_said_where_things_stand() {
+fn logs_of_nobodys_kind_are_read_when_it_is_said_where_things_stand() {
     let yard = Yard::new();
-    let (a, b) = (Origin::start(&yard, &[]), Origin::start(&yard, &[]));
-    yard.write("access.log", "{\"req\":{\"u\":\"/bytes/500\"},\"code\":200}\n".repeat(9));
-    let args = [
-        "compare",
-        &a.url,
-        &b.url,
-        "--log",
-        "access.log",
-        "--robots",
-        "2",
-        "--budget",
-        "120s",
-        "--margin",
-        "60%",
-    ];
+    let args = ["compare", "http://127.0.0.1:9", "http://127.0.0.1:8", "--log", "access.log"];
     let run = |more: &[&str]| yard.start(yard.bakeoff(&[&args[..], more].concat())).wait();
-    run(&["--out", "told"]).exits(3).says(&["the first is `{\"req\":{\"u\"", "json:path=KEY"]);
-    run(&["--format", "json:paht=req.u"]).exits(2).says(&["json:paht=req.u", "json:path=request.uri"]);
-    run(&["--format", "json:path=req.u,status=code", "--out", "out"]).exits(0);
-    assert!(yard.read("out/plan.toml").contains("format = \"json:path=req.u,status=code\""));
-    assert!(yard.results("out")["workload"]["description"].as_str().unwrap().contains("9 lines (json)"));
+    let json = ["{\"req\":{\"u\":", "\"/a\"},\"code\":200}\n"];
+    let bars = ["200|-|", "/a|x\n"];
+    for (line, wrong, hints, right, name) in [
+        (
+            json,
+            "json:paht=req.u",
+            ["json:path=KEY", "json:path=request.uri"],
+            "json:path=req.u,status=code",
+            "json",
+        ),
+        (
+            bars,
+            "nginx:$status $x",
+            ["--format 'nginx:", "neither $request"],
+            "nginx:$status|$user|$request_uri|$x",
+            "nginx",
+        ),
+    ] {
+        yard.write("access.log", line.concat().repeat(9));
+        run(&[]).exits(3).says(&["the first is `", line[0], hints[0]]);
+        run(&["--format", wrong]).exits(2).says(&[wrong, hints[1]]);
+        let results = replayed(&yard, name, &format!("format = '{right}'\n"));
+        let said = results["workload"]["description"].as_str().unwrap();
+        assert!(said.contains(&format!("9 lines ({name}), 9 requests")), "{said}");
+    }
+}
+
+#[test]
+fn a_w3c_log_says_itself_where_things_stand_and_what_is_left_out_is_a_warning() {
+    let yard = Yard::new();
+    let header = "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query sc-status sc-bytes\n";
+    let line = |method: &str| format!("2015-05-17 10:05:03 ::1 {method} /a b=1 200 620\n");
+    let other = "#Fields: date time cs-uri-stem sc-status\n2015-05-17 10:05:03 /b 200\n";
+    let lines =
+        ["#Software: IIS\n", header, &line("GET").repeat(95), &line("POST").repeat(4), other].concat();
+    yard.write("access.log", lines);
+    let results = replayed(&yard, "out", "");
+    let workload = &results["workload"];
+    assert_eq!(workload["log_lines"], 100);
+    assert_eq!(workload["skipped"], serde_json::json!({ "method-not-replayed": 4, "other-fields": 1 }));
+    assert!(workload["description"].as_str().unwrap().contains("100 lines (w3c), 95 requests"), "{workload}");
+    let warnings = results["warnings"].as_array().unwrap();
+    let said = warnings.iter().find(|warning| warning["label"] == "log-not-replayed").unwrap();
+    assert!(
+        said["sentence"].as_str().unwrap().starts_with("5 of the log's 100 lines are not replayed"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -64,6 +64,11 @@ pub(crate) enum Command {
     Meters(MetersArgs),
     /// Print completions for a shell, such as `bakeoff completions bash > /etc/bash_completion.d/bakeoff`
     Completions(CompletionsArgs),
+    /// Write the manual pages, one a command, such as `bakeoff manual /usr/local/share/man/man1`
+    Manual(ManualArgs),
+    /// Print the version, as --version does
+    #[command(hide = true)]
+    Version,
     /// Not for people: keeps the processes of one subject
     #[command(hide = true)]
     Supervisor,
@@ -363,7 +368,8 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
     /// Format of the log, such as combined, caddy or traefik; of other JSON lines where things stand in them, as in
-    /// json:path=request.uri,method=request.method,status=status,size=size,time=ts [default: told from the log]
+    /// json:path=request.uri,method=request.method,status=status,size=size,time=ts; of other text what nginx' log_format
+    /// would be, as in 'nginx:$remote_addr [$time_local] "$request" $status' [default: told from the log]
     #[arg(long, value_name = "FORMAT", requires = "log")]
     pub(crate) format: Option<String>,
     /// Path to ask for when there is no log; may be given more than once [default: /]
@@ -839,4 +845,11 @@ pub(crate) struct CompletionsArgs {
     /// Which shell
     #[arg(value_name = "SHELL")]
     pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ManualArgs {
+    /// Directory of the pages; made if there is none
+    #[arg(value_name = "DIR")]
+    pub(crate) dir: PathBuf,
 }

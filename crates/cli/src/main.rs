@@ -51,6 +51,8 @@ fn main() -> ExitCode {
         Command::Schema(args) => commands::docs::schema(&args),
         Command::Meters(args) => commands::docs::meters(&args),
         Command::Completions(args) => commands::docs::completions(&args),
+        Command::Manual(args) => commands::docs::manual(&args),
+        Command::Version => Ok(commands::docs::version()),
         Command::Supervisor => return bakeoff_subject::supervisor::main(),
         Command::Emulator => return bakeoff_link::emulator_main(),
     };

@@ -64,7 +64,7 @@ const TICK: Duration = Duration::from_secs(1);
 /// A living line on standard error, where that is a terminal.
 fn bar(template: &str) -> Option<ProgressBar> {
     std::io::stderr().is_terminal().then(|| {
-        let bar = ProgressBar::new_spinner();
+        let bar = ProgressBar::new(1);
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -77,7 +77,7 @@ const LINE_GAP: Nanos = Nanos::from_secs(5);
 
 impl Console {
     pub(crate) fn new(name: &str, quiet: bool) -> Self {
-        let bar = if quiet { None } else { bar("{spinner} {wide_msg}") };
+        let bar = if quiet { None } else { bar("{spinner} {bar:16} {wide_msg}") };
         Self { name: name.to_owned(), bar, quiet, told: None }
     }
 
@@ -124,13 +124,61 @@ impl RunProgress for Console {
             .iter()
             .map(|standing| format!("{} {}", standing.arm, standing.so_far.as_deref().unwrap_or("...")))
             .collect();
+        if let Some(bar) = &self.bar {
+            bar.set_length((report.elapsed + report.left).get());
+            bar.set_position(report.elapsed.get());
+        }
         self.tell(format!(
-            "{}: round {} of at most {}, {} left: {}",
+            "{}: round {} of at most {}, {}: {}",
             self.name,
             report.rounds,
             report.max_rounds,
-            report.left,
+            time_to_come(report.to_look, report.left),
             arms.join(", ")
         ));
+    }
+}
+
+/// `judged in about 25 s, at most 4 min 56 s left`.
+fn time_to_come(to_look: Option<Nanos>, left: Nanos) -> String {
+    let at_most = format!("at most {} left", in_seconds(left));
+    // Behind the end of the budget there is no look.
+    match to_look.filter(|look| *look < left) {
+        Some(look) => format!("judged in about {}, {at_most}", in_seconds(look)),
+        None => at_most,
+    }
+}
+
+/// `25 s`, `4 min 56 s`; a moment is a second.
+fn in_seconds(time: Nanos) -> String {
+    let seconds = time.as_secs_f64().ceil() as u64;
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_to_come_is_that_of_the_next_look_and_of_the_budget() {
+        let s = Nanos::from_secs;
+        let looks = [
+            (Some(s(25)), s(296)),
+            (None, s(60)),
+            (Some(s(30)), s(12)),
+            (Some(Nanos::from_millis(1)), s(3600)),
+        ];
+        let said = looks.map(|(look, left)| time_to_come(look, left));
+        let expected = [
+            "judged in about 25 s, at most 4 min 56 s left",
+            "at most 1 min left",
+            "at most 12 s left",
+            "judged in about 1 s, at most 60 min left",
+        ];
+        assert_eq!(said, expected);
     }
 }

@@ -109,6 +109,9 @@ pub struct WorkloadResult {
     pub requests_of: BTreeMap<String, u64>,
     /// Log lines that are not replayed, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// Lines of the log, skipped ones included and blank ones not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_lines: Option<u64>,
 }
 
 /// Sums and distributions of one arm.

@@ -107,6 +107,9 @@ pub struct WorkloadSetup {
     pub total_requests: Option<u64>,
     /// Log lines that are not replayed, by reason.
     pub skipped: BTreeMap<String, u64>,
+    /// Lines of the log, skipped ones included and blank ones not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_lines: Option<u64>,
     /// Robots of a closed loop.
     pub robots: Option<u64>,
     /// SHA-256 of the log file: a run can be gone on with only while it is the same.

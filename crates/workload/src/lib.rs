@@ -49,6 +49,11 @@ pub trait Workload: Send {
     /// Counts of skipped requests, by the label of the reason.
     fn skipped(&self) -> BTreeMap<String, u64>;
 
+    /// Lines of the log that is replayed, skipped ones included and blank ones not.
+    fn log_lines(&self) -> Option<u64> {
+        None
+    }
+
     /// The objects that the requests expect, for an origin that serves without files.
     fn catalogue(&self) -> Option<&Catalogue>;
 

@@ -6,6 +6,7 @@ use bakeoff_wire::access_log::{Format, LogEntry, detect, parse, unescape};
 use bakeoff_workload::replay::Classifier;
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::sync::LazyLock;
 
 fn escaped(target: &[u8], json: bool) -> String {
     let escape = |&b: &u8| match b {
@@ -44,7 +45,23 @@ fn rendered(format: Format, target: &[u8], status: u16, bytes: Option<u64>, day:
             let text = String::from_utf8_lossy(target).replace(' ', "%20");
             format!("1701480599.000    1 h TCP_HIT/{status:03} {} GET {text} - NONE/- -", bytes.unwrap_or(0))
         }
+        Format::Pattern(_) => format!("{time}|GET|a|b|{status:03}|\"{plain}\"|{size}; tail"),
+        Format::W3c(_) => unreachable!("it has no escapes"),
     }
+}
+
+/// A form of the administrator's, and what a `#Fields:` tells.
+fn described() -> [Format; 2] {
+    static FORMATS: LazyLock<[Format; 2]> = LazyLock::new(|| {
+        let own = r#"nginx:$time_local|$request_method|$x|$z|$status|"${request_uri}"|$body_bytes_sent; $y"#;
+        let header = b"#Fields: date time cs-method cs-uri-stem sc-status cs-uri-query sc-bytes cs-host";
+        [own.parse().unwrap(), detect([&header[..]]).unwrap()]
+    });
+    *FORMATS
+}
+
+fn all() -> impl Iterator<Item = Format> {
+    Format::ALL.into_iter().chain(described())
 }
 
 proptest! {
@@ -52,7 +69,7 @@ proptest! {
 
     #[test]
     fn no_bytes_make_it_panic(line in vec(any::<u8>(), 0..300)) {
-        for format in Format::ALL {
+        for format in all() {
             if let Ok(entry) = parse(format, &line) {
                 let _ = Classifier::default().classify(&entry);
             }
@@ -64,8 +81,8 @@ proptest! {
     /// Bytes that lines are made of, so that the parsers get further than their first field.
     #[test]
     fn no_likely_bytes_make_it_panic(line in r#"[a/0-9 :+.,"\\\[\]{}ux%#?-]{0,120}"#) {
-        for format in Format::ALL {
-            for start in ["", "h - - [17/May/2015:10:05:03 +0000] \"GET /", r#"{"request":"GET /"#, "1.5 1 h T/200 1 GET /"] {
+        for format in all() {
+            for start in ["", "1|2|3|4|200|\"/", "2015-05-17\t10:05:03\tGET\t/", "h - - [17/May/2015:10:05:03 +0000] \"GET /", r#"{"request":"GET /"#, "1.5 1 h T/200 1 GET /"] {
                 let line = format!("{start}{line}");
                 if let Ok(entry) = parse(format, line.as_bytes()) {
                     let _ = Classifier::default().classify(&entry);
@@ -79,7 +96,8 @@ proptest! {
         rest in vec(any::<u8>(), 0..60), status in 0..1000_u16, bytes in any::<Option<u64>>(), day in 1..32_u32,
     ) {
         let target = [b"/".to_vec(), rest].concat();
-        for format in Format::ALL.into_iter().filter(|format| *format != Format::Squid) {
+        let own = described()[0];
+        for format in Format::ALL.into_iter().chain([own]).filter(|format| *format != Format::Squid) {
             let line = rendered(format, &target, status, bytes, day);
             let entry = parse(format, line.as_bytes()).unwrap();
             let mut plain = Vec::new();
@@ -91,13 +109,28 @@ proptest! {
         }
     }
 
+    /// No text of a format makes its reading panic, nor what is read with it.
+    #[test]
+    fn no_described_format_panics(
+        text in r#"[$]?(request|status|uri|x|\{msec\}|time_local|args)?[ |"\[\]]{0,2}[$](request|request_uri|status|is_args)[ |"]{0,3}([$]status)?"#,
+        fields in "(date|time|cs-uri-stem|sc-status|sc-bytes| |\t|#){0,12}",
+        line in r#"[a/0-9 :|.,"\\\[\]\t#?-]{0,80}"#,
+    ) {
+        if let Ok(format) = format!("nginx:{text}").parse::<Format>() {
+            let _ = parse(format, line.as_bytes());
+        }
+        if let Ok(format) = detect([format!("#Fields: {fields}").as_bytes()]) {
+            let _ = parse(format, line.as_bytes());
+        }
+    }
+
     /// A target that passes the classifier can be sent and names a place inside the site.
     #[test]
     fn what_is_kept_is_safe(rest in vec(prop_oneof![
         any::<u8>(), Just(b'/'), Just(b'.'), Just(b'%'), Just(b'2'), Just(b'e'), Just(b'f'),
     ], 0..40)) {
         let target = [b"/".to_vec(), rest].concat();
-        let entry = LogEntry { at: None, method: b"GET", target: &target, escaped: false, status: 200, bytes: None, vhost: None };
+        let entry = LogEntry { at: None, method: b"GET", target: &target, query: None, escaped: false, status: 200, bytes: None, vhost: None };
         let mut classifier = Classifier::default();
         let Ok(request) = classifier.classify(&entry) else { return Ok(()) };
         prop_assert!(request.target.starts_with(b"/") && request.target.iter().all(u8::is_ascii_graphic));

@@ -43,6 +43,8 @@ pub struct InterimState {
     pub rounds: u32,
     /// Most rounds that are planned, those included.
     pub max_rounds: u32,
+    /// Rounds to the next look, at which a verdict may come; `None` behind the last one, or once all have theirs.
+    pub to_look: Option<u32>,
     /// The next step.
     pub next: Next,
     /// Per arm, without the two processes of a baseline.
@@ -116,6 +118,7 @@ pub fn analyse(stored: &StoredExperiment) -> Result<Results, AnalyseError> {
             slice_requests: setup.workload.slice_requests,
             requests_of: setup.workload.requests_of.clone(),
             skipped: setup.workload.skipped.clone(),
+            log_lines: setup.workload.log_lines,
         },
         order: setup.arms.clone(),
         curve: curve::result(setup, &table, &comparisons),
@@ -197,7 +200,10 @@ pub fn standing(stored: &StoredExperiment) -> Result<InterimState, AnalyseError>
     }
     let max_rounds = table.looks.last() + stored.setup.design.after.rounds();
     let next = next(&stored.setup, &table, &decided);
-    Ok(InterimState { rounds: table.rounds() as u32, max_rounds, next, arms })
+    let main = table.main().rounds() as u32;
+    let is_open = decided.is_empty() || decided.iter().any(|arm| !arm.is_final);
+    let to_look = table.looks.next_after(main).filter(|_| is_open).map(|look| look - main);
+    Ok(InterimState { rounds: table.rounds() as u32, max_rounds, to_look, next, arms })
 }
 
 /// First the rounds of the design, until every arm is decided or all are run; then rounds in turn, alternating between

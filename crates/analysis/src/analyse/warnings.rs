@@ -2,7 +2,7 @@
 
 use super::series::{Series, Table};
 use super::{handshakes, link};
-use bakeoff_results::{Comparison, Setup, Warning};
+use bakeoff_results::{Comparison, Setup, Warning, WorkloadSetup};
 use bakeoff_stats::{STARTS_FOR_LUCK, Verdict};
 use std::collections::BTreeSet;
 
@@ -10,6 +10,8 @@ use std::collections::BTreeSet;
 const IDLE_LIMIT: f64 = 0.005;
 /// Highest correlation allowed between neighbouring rounds.
 const LAG_LIMIT: f64 = 0.3;
+/// Share of a log's lines that may be left out without a word beside the verdict.
+const SKIPPED_LIMIT: f64 = 0.01;
 /// Steal above which a slice is named.
 pub(super) const STEAL_LIMIT: f64 = 0.05;
 /// Difference that two processes of one program are known to show.
@@ -26,6 +28,7 @@ pub(super) fn all(setup: &Setup, table: &Table, comparisons: &[Comparison]) -> V
     idle_arms(setup, table.timed(), &mut add);
     steal(setup, table, &mut add);
     statuses_differ(setup, series, &mut add);
+    found.extend(not_replayed(&setup.workload));
     found.extend(handshakes::warnings(setup, series));
     found.extend(link::warnings(setup, series));
     found
@@ -100,6 +103,20 @@ fn steal(setup: &Setup, table: &Table, add: &mut impl FnMut(&str, String)) {
     if let Some(warning) = stolen(&slices, "slices") {
         add(&warning.label, warning.sentence);
     }
+}
+
+/// The part of a log that is not asked for.
+pub(super) fn not_replayed(workload: &WorkloadSetup) -> Option<Warning> {
+    let lines = workload.log_lines?;
+    let count: u64 = workload.skipped.values().sum();
+    let reasons: Vec<String> =
+        workload.skipped.iter().map(|(reason, count)| format!("{reason} {count}")).collect();
+    let sentence = format!(
+        "{count} of the log's {lines} lines are not replayed ({}): what these requests cost is in no figure",
+        reasons.join(", ")
+    );
+    (count as f64 > SKIPPED_LIMIT * lines as f64)
+        .then(|| Warning { label: "log-not-replayed".to_owned(), sentence })
 }
 
 /// CPU time that the hypervisor gave to others: its share in each of the `what`.

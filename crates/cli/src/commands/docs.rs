@@ -1,6 +1,6 @@
-//! `bakeoff schema`, `bakeoff meters` and completions: documents that the program makes of itself.
+//! `bakeoff schema`, `bakeoff meters`, completions and manual: documents that the program makes of itself.
 
-use crate::args::{Cli, CompletionsArgs, MetersArgs, SchemaArgs};
+use crate::args::{Cli, CompletionsArgs, ManualArgs, MetersArgs, SchemaArgs};
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_meter::{CATALOGUE, catalogue};
@@ -35,4 +35,21 @@ pub(crate) fn completions(args: &CompletionsArgs) -> Result<Exit, Failure> {
     clap_complete::generate(args.shell, &mut Cli::command(), "bakeoff", &mut script);
     terminal::say(&String::from_utf8_lossy(&script));
     Ok(Exit::Verdicts)
+}
+
+/// Writes a page of the manual for each command.
+pub(crate) fn manual(args: &ManualArgs) -> Result<Exit, Failure> {
+    let dir = &args.dir;
+    std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir)).map_err(
+        |error| {
+            Failure::failed(format!("{}: {error}; name a directory that can be written to", dir.display()))
+        },
+    )?;
+    Ok(Exit::Verdicts)
+}
+
+/// Prints the version.
+pub(crate) fn version() -> Exit {
+    terminal::say(&Cli::command().render_version());
+    Exit::Verdicts
 }

@@ -87,8 +87,7 @@ impl Run<'_> {
             return peak::start(self, quest, progress);
         }
         self.with_bench(progress, |run, bench, environment, progress| {
-            progress.stage("sizing the slice");
-            let course = run.course(bench, &environment)?;
+            let course = run.course(bench, &environment, progress)?;
             let setup = run.setup(bench, course, environment)?;
             run.dir.write_setup(&setup)?;
             rounds::run(run, bench, setup, Vec::new(), progress)
@@ -215,9 +214,16 @@ impl Run<'_> {
     }
 
     /// The pilot, and the schedule that follows from it.
-    fn course(&self, bench: &mut dyn Bench, environment: &Environment) -> Result<RoundSchedule, RunError> {
+    fn course(
+        &self,
+        bench: &mut dyn Bench,
+        environment: &Environment,
+        progress: &mut dyn RunProgress,
+    ) -> Result<RoundSchedule, RunError> {
+        progress.stage("sizing the slice: each arm is tried, every byte looked at");
         let pilot = pilot::try_arms(self, bench)?;
         let restarts = design::restarts(self.plan, bench.start_time());
+        progress.stage("sizing the slice: what else a round takes");
         let restart = pilot::rehearse_start(self, bench, &restarts)?;
         let facts = design::Facts {
             plan: self.plan,

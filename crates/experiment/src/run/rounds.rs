@@ -37,6 +37,8 @@ pub struct RoundReport<'a> {
     pub elapsed: Nanos,
     /// Time left of the budget.
     pub left: Nanos,
+    /// Time to the next look at the speed of the rounds so far; `None` if no verdict is to come.
+    pub to_look: Option<Nanos>,
     /// Effects and intervals so far, unless nothing was judged in this round.
     pub standing: &'a InterimState,
 }
@@ -105,6 +107,7 @@ impl<'a> Rounds<'a> {
             }
             longest = longest.max(self.run.elapsed().since(began));
             round += 1;
+            let each = self.run.elapsed().since(self.resumed_at).times(1.0 / f64::from(round - first));
             self.just_started = false;
             standing = analyse::standing(&self.stored)?;
             progress.round(&RoundReport {
@@ -112,6 +115,7 @@ impl<'a> Rounds<'a> {
                 max_rounds: standing.max_rounds,
                 elapsed: self.run.elapsed(),
                 left: self.left(),
+                to_look: standing.to_look.map(|rounds| each.times(f64::from(rounds))),
                 standing: &standing,
             });
         }

@@ -112,8 +112,8 @@ pub struct ReplaySection {
     /// replay: the access log, plain, .gz or .zst; `builtin:weblog` is the bundled one.
     pub log: Option<Spanned<String>>,
     /// replay: `common`, `combined`, `vhost-combined`, `nginx-json`, `caddy`, `traefik` or `squid`, or where things stand in
-    /// lines of JSON, as in `json:path=request.uri,method=request.method,status=status,size=size,time=ts`. Default: told from
-    /// the log.
+    /// lines of JSON, as in `json:path=request.uri,method=request.method,status=status,size=size,time=ts`, or what nginx'
+    /// `log_format` would be, as in `nginx:$time_local|$request_method|$request_uri`. Default: told from the log.
     pub format: Option<Spanned<String>>,
     /// replay: ask for a logged 304 with `If-Modified-Since` and for a logged 206 with `Range`.
     pub conditional: Option<Spanned<bool>>,

@@ -44,7 +44,8 @@ pub(super) fn parts(line: &[u8]) -> Result<Parts<'_>, LineError> {
     let end = memchr(b' ', rest).unwrap_or(rest.len());
     let bytes = size(&rest[..end])?;
     let at = stamp::common(time);
-    let entry = LogEntry { at, method, target, escaped: request.escaped, status, bytes, vhost: None };
+    let entry =
+        LogEntry { at, method, target, query: None, escaped: request.escaped, status, bytes, vhost: None };
     Ok(Parts { entry, lead, tail: &rest[end..] })
 }
 

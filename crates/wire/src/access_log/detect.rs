@@ -4,7 +4,7 @@
 //! of a log, or a user name with a space, does not.
 
 use super::fields::skip_spaces;
-use super::{Format, apache, json, parse, squid};
+use super::{Format, LogFields, apache, json, parse, squid};
 use std::fmt;
 
 /// No line looks like a known format.
@@ -30,12 +30,16 @@ impl fmt::Display for DetectError {
             "none of the first {} lines looks like an access log ({known}); the first is `{}`",
             self.lines, self.first
         )?;
-        if self.first.starts_with('{') {
-            f.write_str(
-                "; of JSON say which keys tell what: json:path=KEY,method=KEY,status=KEY,size=KEY,time=KEY",
-            )?;
-        }
-        Ok(())
+        f.write_str(match self.first.as_bytes().first() {
+            Some(b'{') => {
+                "; of JSON say which keys tell what: json:path=KEY,method=KEY,status=KEY,size=KEY,time=KEY"
+            }
+            Some(b'#') => "; a W3C log needs cs-uri-stem and sc-status in its `#Fields:`",
+            _ => {
+                "; other lines are described as nginx' log_format does, --format 'nginx:$remote_addr [$time_local] \
+                 \"$request\" $status $body_bytes_sent'"
+            }
+        })
     }
 }
 
@@ -46,6 +50,10 @@ impl std::error::Error for DetectError {}
 /// # Errors
 /// No line has any known format.
 pub fn detect<'a>(lines: impl IntoIterator<Item = &'a [u8]>) -> Result<Format, DetectError> {
+    let lines: Vec<&[u8]> = lines.into_iter().collect();
+    if let Some(fields) = lines.iter().find_map(|line| LogFields::of_header(line)) {
+        return Ok(Format::W3c(fields));
+    }
     let mut votes = [0_usize; Format::ALL.len()];
     let mut none = DetectError { lines: 0, first: String::new() };
     for line in lines.into_iter().filter(|line| !line.trim_ascii().is_empty()) {
@@ -114,7 +122,11 @@ mod tests {
         assert_eq!(detect([b"# comment", COMBINED, VHOST, COMBINED, b""]), Ok(Format::Combined));
         let refused = detect([&b"hello"[..], b"world"]).unwrap_err();
         assert_eq!(refused, DetectError { lines: 2, first: "hello".to_owned() });
-        assert!(refused.to_string().ends_with("the first is `hello`"), "{refused}");
+        let said = refused.to_string();
+        assert!(
+            said.contains("the first is `hello`") && said.contains("--format 'nginx:$remote_addr"),
+            "{said}"
+        );
         let refused = detect([&br#"{"msg":"hello","u":"/"}"#[..]]).unwrap_err().to_string();
         assert!(refused.contains("json:path=KEY"), "{refused}");
         assert_eq!(detect([&b""[..]]).unwrap_err().to_string(), "there is no line in it");

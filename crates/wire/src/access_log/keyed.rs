@@ -11,7 +11,7 @@ use crate::digits::decimal;
 
 /// The field that a key fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+pub(super) enum Key {
     Request,
     Method,
     Target,
@@ -25,7 +25,7 @@ enum Key {
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub struct LogKeys {
     pub(super) name: &'static str,
-    of: &'static [(&'static [u8], Key)],
+    pub(super) of: &'static [(&'static [u8], Key)],
 }
 
 /// `msec` comes first among the times as it is the finest, `uri` last among the targets as nginx has rewritten it and
@@ -116,7 +116,7 @@ impl LogKeys {
 }
 
 /// The best value for each field so far, with the rank of its name.
-type Found<'a> = [Option<(usize, Value<'a>)>; 7];
+pub(super) type Found<'a> = [Option<(usize, Value<'a>)>; 7];
 
 pub(super) fn parse<'a>(keys: &LogKeys, line: &'a [u8]) -> Result<LogEntry<'a>, LineError> {
     if line.trim_ascii().is_empty() {
@@ -147,7 +147,7 @@ fn gather<'a>(keys: &LogKeys, prefix: &[u8], members_of: Members<'a>, found: &mu
     }
 }
 
-fn entry<'a>(keys: &LogKeys, found: &Found<'a>) -> Result<LogEntry<'a>, LineError> {
+pub(super) fn entry<'a>(keys: &LogKeys, found: &Found<'a>) -> Result<LogEntry<'a>, LineError> {
     let value = |key: Key| found[key as usize].map(|(_, value)| value);
     let or_unmapped = |key: Key, else_it_is: &'static [u8]| {
         value(key).and_then(Value::text).or_else(|| (!keys.tell(key)).then_some(else_it_is))
@@ -161,7 +161,7 @@ fn entry<'a>(keys: &LogKeys, found: &Found<'a>) -> Result<LogEntry<'a>, LineErro
     };
     let text = |key: Key| value(key).and_then(Value::text);
     let at: Option<Stamp> = text(Key::Time).and_then(stamp::any);
-    Ok(LogEntry { at, method, target, escaped, status, bytes, vhost: text(Key::Vhost) })
+    Ok(LogEntry { at, method, target, query: None, escaped, status, bytes, vhost: text(Key::Vhost) })
 }
 
 /// From the whole request line, or else from method and target apart.

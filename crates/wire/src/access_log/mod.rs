@@ -13,13 +13,17 @@ mod detect;
 mod fields;
 mod json;
 mod keyed;
+mod pattern;
 mod squid;
 mod stamp;
+mod w3c;
 
 pub use detect::{DetectError, detect};
 pub use fields::unescape;
 pub use keyed::LogKeys;
+pub use pattern::LogPattern;
 pub use stamp::Stamp;
+pub use w3c::LogFields;
 
 use std::fmt;
 use std::str::FromStr;
@@ -53,6 +57,12 @@ pub enum Format {
     /// Squid's native format: `time elapsed client code/status bytes method URL ...`. The stamp,
     /// in milliseconds, is the end of the request; sizes include the reply's header section.
     Squid,
+    /// The administrator's own, told in the words of nginx' `log_format`, from `nginx:$remote_addr ... "$request"`. Times
+    /// are those of [`Format::NGINX_JSON`].
+    Pattern(&'static LogPattern),
+    /// W3C extended, told by the log's `#Fields:`, as IIS and CloudFront write it. The stamp is the end of the request;
+    /// sizes include the reply's header section.
+    W3c(&'static LogFields),
 }
 
 impl Format {
@@ -82,6 +92,16 @@ impl Format {
             Self::VhostCombined => "vhost-combined",
             Self::Json(keys) => keys.name,
             Self::Squid => "squid",
+            Self::Pattern(_) => "nginx",
+            Self::W3c(_) => "w3c",
+        }
+    }
+
+    /// Whether this line of a log names its fields, and if so whether they are those of this format.
+    pub fn is_named_by(self, line: &[u8]) -> Option<bool> {
+        match self {
+            Self::W3c(fields) => fields.is_named_by(line),
+            _ => None,
         }
     }
 }
@@ -94,30 +114,54 @@ impl fmt::Display for Format {
 
 /// The text names no format.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseFormatError(String);
+pub enum ParseFormatError {
+    /// No name, and no map of keys.
+    Unknown(String),
+    /// A `log_format` that cannot be read back.
+    Pattern {
+        /// As it was given.
+        text: String,
+        /// The fault, and what to write.
+        why: String,
+    },
+}
 
 impl fmt::Display for ParseFormatError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = Format::ALL.map(Format::as_str).join(", ");
-        write!(
-            f,
-            "`{}` is no log format; known are {known}, and JSON with keys of its own as in \
-             json:path=request.uri,method=request.method,status=status,size=size,time=ts",
-            self.0
-        )
+        match self {
+            Self::Unknown(text) => {
+                let known = Format::ALL.map(Format::as_str).join(", ");
+                write!(
+                    f,
+                    "`{text}` is no log format; known are {known}, JSON with keys of its own as in \
+                     json:path=request.uri,method=request.method,status=status,size=size,time=ts, and any text described as \
+                     nginx' log_format does, {PATTERN}"
+                )
+            }
+            Self::Pattern { text, why } => {
+                write!(f, "`{text}` cannot be read back: {why}; such as {PATTERN}")
+            }
+        }
     }
 }
 
 impl std::error::Error for ParseFormatError {}
 
+/// A format that describes lines, for messages.
+const PATTERN: &str = r#"nginx:$remote_addr [$time_local] "$request" $status $body_bytes_sent"#;
+
 impl FromStr for Format {
     type Err = ParseFormatError;
     fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if let Some(pattern) = text.strip_prefix("nginx:") {
+            let wrong = |why| ParseFormatError::Pattern { text: text.to_owned(), why };
+            return LogPattern::of_text(pattern).map(Self::Pattern).map_err(wrong);
+        }
         let named = match text.strip_prefix("json:") {
             Some(map) => LogKeys::of_map(map).map(Self::Json),
             None => Self::ALL.into_iter().find(|format| format.as_str() == text),
         };
-        named.ok_or_else(|| ParseFormatError(text.to_owned()))
+        named.ok_or_else(|| ParseFormatError::Unknown(text.to_owned()))
     }
 }
 
@@ -131,6 +175,8 @@ pub struct LogEntry<'a> {
     pub method: &'a [u8],
     /// The request target as it was logged, in any form, escapes still in it.
     pub target: &'a [u8],
+    /// The query, where the log has it apart from the target: without the `?`, not escaped.
+    pub query: Option<&'a [u8]>,
     /// Whether the target holds escapes of the log, for [`unescape`].
     pub escaped: bool,
     /// The status of the reply, 0 to 999.
@@ -161,6 +207,8 @@ pub enum LineError {
     NotJson,
     /// Fewer fields than the format has.
     TooFewFields,
+    /// Behind a `#Fields:` that is not that of the log's beginning.
+    OtherFields,
 }
 
 impl LineError {
@@ -175,6 +223,7 @@ impl LineError {
             Self::Size => "bad-size",
             Self::NotJson => "not-json",
             Self::TooFewFields => "too-few-fields",
+            Self::OtherFields => "other-fields",
         }
     }
 }
@@ -200,6 +249,8 @@ pub fn parse(format: Format, line: &[u8]) -> Result<LogEntry<'_>, LineError> {
         Format::VhostCombined => apache::parse(line, true),
         Format::Json(keys) => keyed::parse(keys, line),
         Format::Squid => squid::parse(line),
+        Format::Pattern(pattern) => pattern::parse(pattern, line),
+        Format::W3c(fields) => w3c::parse(fields, line),
     }
 }
 

@@ -26,7 +26,16 @@ pub(super) fn parse(line: &[u8]) -> Result<LogEntry<'_>, LineError> {
     let status = status(&code[slash + 1..])?;
     let bytes = Some(decimal(bytes).ok_or(LineError::Size)?);
     let method = if is_method(method) { method } else { &[] };
-    Ok(LogEntry { at: stamp::epoch(time), method, target, escaped: false, status, bytes, vhost: None })
+    Ok(LogEntry {
+        at: stamp::epoch(time),
+        method,
+        target,
+        query: None,
+        escaped: false,
+        status,
+        bytes,
+        vhost: None,
+    })
 }
 
 #[cfg(test)]

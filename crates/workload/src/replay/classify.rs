@@ -66,6 +66,9 @@ impl Classifier {
         let plain = if entry.escaped {
             unescape(entry.target, &mut self.plain);
             &self.plain
+        } else if let Some(query) = entry.query {
+            [entry.target, b"?", query].iter().for_each(|part| self.plain.extend_from_slice(part));
+            &self.plain
         } else {
             entry.target
         };
@@ -116,6 +119,14 @@ mod tests {
     use memchr::memchr;
 
     #[test]
+    fn a_query_of_its_own_is_asked_for_and_names_no_file() {
+        let mut classifier = Classifier::default();
+        let entry = LogEntry { query: Some(b"x=1"), ..entry(b"/a") };
+        let request = classifier.classify(&entry).unwrap();
+        assert_eq!((request.target, request.path), (&b"/a?x=1"[..], &b"/a"[..]));
+    }
+
+    #[test]
     fn the_logged_host_is_asked_for_where_it_is_one() {
         let mut classifier = Classifier::default();
         for (vhost, host) in [
@@ -134,7 +145,16 @@ mod tests {
 
     fn entry(target: &[u8]) -> LogEntry<'_> {
         let escaped = memchr(b'\\', target).is_some();
-        LogEntry { at: None, method: b"GET", target, escaped, status: 200, bytes: None, vhost: None }
+        LogEntry {
+            at: None,
+            method: b"GET",
+            target,
+            query: None,
+            escaped,
+            status: 200,
+            bytes: None,
+            vhost: None,
+        }
     }
 
     fn reason(target: &[u8]) -> SkipReason {

@@ -163,6 +163,10 @@ impl Workload for InOrder {
         self.summary.skips.by_label()
     }
 
+    fn log_lines(&self) -> Option<u64> {
+        Some(self.summary.lines)
+    }
+
     fn catalogue(&self) -> Option<&Catalogue> {
         self.site.as_ref().map(Site::catalogue)
     }

@@ -130,8 +130,16 @@ fn resolve(
 
 /// The path of a target that has been classified before: then as good as now.
 fn path_of<'c>(classifier: &'c mut Classifier, target: &[u8]) -> &'c [u8] {
-    let entry =
-        LogEntry { at: None, method: b"GET", target, escaped: false, status: 0, bytes: None, vhost: None };
+    let entry = LogEntry {
+        at: None,
+        method: b"GET",
+        target,
+        query: None,
+        escaped: false,
+        status: 0,
+        bytes: None,
+        vhost: None,
+    };
     classifier.classify(&entry).map_or(b"/", |request| request.path)
 }
 

@@ -15,7 +15,7 @@ const DETECT_LINES: usize = 200;
 pub struct Summary {
     /// Its format, told or given.
     pub format: Format,
-    /// Lines.
+    /// Lines that are not blank.
     pub lines: u64,
     /// Requests that can be replayed.
     pub requests: u64,
@@ -37,6 +37,8 @@ pub(super) struct Pass {
     skips: Skips,
     lines: u64,
     requests: u64,
+    /// Whether the lines have other fields than those of the log's beginning.
+    has_other_fields: bool,
     current: (Method, u16, Option<u64>, Option<Stamp>),
 }
 
@@ -52,17 +54,35 @@ impl Pass {
         };
         let (classifier, skips) = (Classifier::default(), Skips::default());
         let current = (Method::Get, 0, None, None);
-        Ok(Self { reader, classifier, format, skips, lines: 0, requests: 0, current })
+        Ok(Self {
+            reader,
+            classifier,
+            format,
+            skips,
+            lines: 0,
+            requests: 0,
+            has_other_fields: false,
+            current,
+        })
     }
 
     /// Goes on to the next request; false at the end.
     pub(super) fn advance(&mut self) -> Result<bool, WorkloadError> {
         while let Some(line) = self.reader.next_line()? {
-            self.lines += 1;
+            if let Some(are_the_same) = self.format.is_named_by(line.text) {
+                self.has_other_fields = !are_the_same;
+            }
             let entry = match line.too_long {
                 true => Err(SkipReason::LineTooLong),
+                false if self.has_other_fields && !line.text.starts_with(b"#") => {
+                    Err(SkipReason::Line(LineError::OtherFields))
+                }
                 false => parse(self.format, line.text).map_err(SkipReason::Line),
             };
+            if entry == Err(SkipReason::Line(LineError::Empty)) {
+                continue;
+            }
+            self.lines += 1;
             let request = entry.and_then(|entry| {
                 let method = self.classifier.clean(&entry)?;
                 Ok((method, entry.status, entry.bytes, entry.at))
@@ -93,14 +113,13 @@ impl Pass {
     ) -> Result<Summary, WorkloadError> {
         let Self { format, skips, lines, requests, .. } = self;
         let (log, bad) = (source.name(), skips.unparsable());
-        let filled = lines - skips.count(SkipReason::Line(LineError::Empty));
-        if filled == 0 {
+        if lines == 0 {
             return Err(WorkloadError::LogEmpty { log });
         }
         let samples = skips.samples().to_vec();
-        if bad as f64 / filled as f64 > options.max_unparsable.get() {
+        if bad as f64 / lines as f64 > options.max_unparsable.get() {
             let (limit, format) = (options.max_unparsable, format.as_str());
-            return Err(WorkloadError::TooManyBadLines { log, format, bad, lines: filled, limit, samples });
+            return Err(WorkloadError::TooManyBadLines { log, format, bad, lines, limit, samples });
         }
         if requests == 0 {
             let reasons: Vec<String> =

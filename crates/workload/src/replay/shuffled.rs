@@ -125,6 +125,10 @@ impl Workload for Shuffled {
         self.index.summary().map_or_else(BTreeMap::new, |summary| summary.skips.by_label())
     }
 
+    fn log_lines(&self) -> Option<u64> {
+        self.index.summary().map(|summary| summary.lines)
+    }
+
     fn catalogue(&self) -> Option<&Catalogue> {
         self.site().map(Site::catalogue)
     }

@@ -70,13 +70,8 @@ impl SkipReason {
     }
 
     /// Whether the line is not in its format, as opposed to a request that is not replayed.
-    /// Blank lines are neither.
     pub const fn is_unparsable(self) -> bool {
-        match self {
-            Self::Line(LineError::Empty) => false,
-            Self::Line(_) | Self::LineTooLong => true,
-            _ => false,
-        }
+        matches!(self, Self::Line(_) | Self::LineTooLong)
     }
 }
 

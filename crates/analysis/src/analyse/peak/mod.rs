@@ -208,6 +208,7 @@ fn head(stored: &StoredExperiment, arms: BTreeMap<String, ArmResult>) -> Results
             slice_requests: 0,
             requests_of: BTreeMap::new(),
             skipped: setup.workload.skipped,
+            log_lines: setup.workload.log_lines,
         },
         order: setup.arms,
         arms,
@@ -241,6 +242,7 @@ fn warnings(stored: &StoredExperiment) -> Vec<Warning> {
     let stolen: Vec<f64> = stored.trials.iter().map(|trial| trial.counters.host.steal).collect();
     let mut all = stored.setup.environment.warnings.clone();
     all.extend(super::warnings::stolen(&stolen, "trials"));
+    all.extend(super::warnings::not_replayed(&stored.setup.workload));
     for arm in &stored.setup.arms {
         let own = stored.trials.iter().filter(|trial| trial.arm == *arm).map(|trial| &trial.counters);
         let off = super::handshakes::off(&stored.setup, arm, own);

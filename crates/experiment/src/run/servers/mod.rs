@@ -500,6 +500,7 @@ impl Bench for ServerBench<'_> {
             description: self.description.clone(),
             total_requests: self.workloads.all[0].total(),
             skipped: self.workloads.all[0].skipped(),
+            log_lines: self.workloads.all[0].log_lines(),
             robots: work.clock.robots().filter(|_| alike).map(|robots| robots as u64),
             populations: work.populations.iter().enumerate().map(population).collect(),
             log_sha256: log_hash(work),

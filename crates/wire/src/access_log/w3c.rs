@@ -124,9 +124,10 @@ fn moment(date: &[u8], time: &[u8]) -> Option<Stamp> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Format, LineError, detect, parse};
+    use super::super::{LineError, detect, parse};
 
-    const IIS: &[u8] = b"#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port sc-status sc-bytes time-taken\r";
+    const IIS: &[u8] =
+        b"#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query s-port sc-status sc-bytes time-taken\r";
     const CLOUDFRONT: &[u8] = b"#Fields: date time x-edge-location sc-bytes c-ip cs-method cs(Host) cs-uri-stem sc-status cs(Referer) cs-uri-query x-host-header";
 
     #[test]
@@ -150,7 +151,11 @@ mod tests {
         assert_eq!(parse(format, b"#Date: 2015-05-17 10:05:03"), Err(LineError::Empty));
         assert_eq!(parse(format, b"2015-05-17 10:05:03 ::1 GET /a - 80"), Err(LineError::TooFewFields));
         assert_eq!(parse(format, b"2015-05-17 10:05:03 ::1 GET /a - 80 20x 1 1"), Err(LineError::Status));
-        assert_eq!(parse(format, b"2015-05-17 10:05:03 ::1 GET /a - 80 200").unwrap().bytes, None, "cut behind the status");
+        assert_eq!(
+            parse(format, b"2015-05-17 10:05:03 ::1 GET /a - 80 200").unwrap().bytes,
+            None,
+            "cut behind the status"
+        );
     }
 
     #[test]

@@ -59,10 +59,12 @@ impl LogPattern {
         let start = pieces.next().unwrap_or_default().as_bytes().to_vec();
         let mut named: Vec<(&str, Field)> = Vec::new();
         for piece in pieces {
-            let (name, end) = variable(piece)
-                .ok_or_else(|| format!("`${piece}` is no variable: a name stands behind each `$`, as in $status"))?;
+            let (name, end) = variable(piece).ok_or_else(|| {
+                format!("`${piece}` is no variable: a name stands behind each `$`, as in $status")
+            })?;
             if let Some((before, last)) = named.last_mut().filter(|(_, last)| last.end.is_empty()) {
-                let is_of_target = last.what.is_some_and(|(_, key)| key == Key::Target) && OF_TARGETS.contains(&name);
+                let is_of_target =
+                    last.what.is_some_and(|(_, key)| key == Key::Target) && OF_TARGETS.contains(&name);
                 if !is_of_target {
                     return Err(format!("nothing between ${before} and ${name} says where one ends"));
                 }
@@ -71,20 +73,29 @@ impl LogPattern {
             }
             named.push((name, Field::of(name, end)));
         }
-        if let Some((name, _)) = named.iter().find(|(name, field)| *name == "request" && field.end.starts_with(b" ")) {
-            return Err(format!("${name} holds spaces itself, so that a space cannot end it; write it in quotes, or describe \
-                                its parts: $request_method $request_uri $server_protocol"));
+        if let Some((name, _)) =
+            named.iter().find(|(name, field)| *name == "request" && field.end.starts_with(b" "))
+        {
+            return Err(format!(
+                "${name} holds spaces itself, so that a space cannot end it; write it in quotes, or describe \
+                                its parts: $request_method $request_uri $server_protocol"
+            ));
         }
         let mut fields: Vec<Field> = named.into_iter().map(|(_, field)| field).collect();
-        if !fields.iter().any(|field| field.what.is_some_and(|(_, key)| matches!(key, Key::Target | Key::Request))) {
+        if !fields
+            .iter()
+            .any(|field| field.what.is_some_and(|(_, key)| matches!(key, Key::Target | Key::Request)))
+        {
             return Err("it has neither $request nor $request_uri ($uri), one of which is needed; $status, $body_bytes_sent and \
                         $time_local or $msec say more".to_owned());
         }
         let needed = fields.iter().rposition(|field| field.what.is_some()).map_or(0, |last| last + 1);
         fields.truncate(needed);
-        let of: Vec<_> = VARIABLES.iter().map(|(name, key)| (name.as_bytes(), *key)).filter(|(_, key)| {
-            fields.iter().any(|field| field.what.is_some_and(|(_, known)| known == *key))
-        }).collect();
+        let of: Vec<_> = VARIABLES
+            .iter()
+            .map(|(name, key)| (name.as_bytes(), *key))
+            .filter(|(_, key)| fields.iter().any(|field| field.what.is_some_and(|(_, known)| known == *key)))
+            .collect();
         let keys = LogKeys { name: "nginx", of: of.leak() };
         Ok(Box::leak(Box::new(Self { start, fields, keys })))
     }
@@ -92,7 +103,8 @@ impl LogPattern {
 
 impl Field {
     fn of(name: &str, end: &str) -> Self {
-        let what = VARIABLES.iter().position(|(known, _)| *known == name).map(|rank| (rank, VARIABLES[rank].1));
+        let what =
+            VARIABLES.iter().position(|(known, _)| *known == name).map(|rank| (rank, VARIABLES[rank].1));
         let spaces = usize::from(name == "time_local");
         Self { what, spaces, end: end.as_bytes().to_vec() }
     }
@@ -163,12 +175,17 @@ mod tests {
         format!("nginx:{text}").parse().unwrap()
     }
 
-    const COMBINED: &str = r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer""#;
+    const COMBINED: &str =
+        r#"$remote_addr - $remote_user [$time_local] "$request" $status $body_bytes_sent "$http_referer""#;
 
     #[test]
     fn nginx_s_own_format_and_lines_cut_behind_what_is_needed() {
         let line = br#"1.2.3.4 - jo [17/May/2015:10:05:03 +0000] "GET /a\x22?b HTTP/1.1" 200 700 "-" "x""#;
-        for line in [&line[..], &line[..line.len() - 8], b"1.2.3.4 - jo [17/May/2015:10:05:03 +0000] \"GET /a\\x22?b HTTP/1.1\" 200 700\r"] {
+        for line in [
+            &line[..],
+            &line[..line.len() - 8],
+            b"1.2.3.4 - jo [17/May/2015:10:05:03 +0000] \"GET /a\\x22?b HTTP/1.1\" 200 700\r",
+        ] {
             let entry = parse(format(COMBINED), line).unwrap();
             assert_eq!((entry.method, entry.target, entry.escaped), (&b"GET"[..], &br"/a\x22?b"[..], true));
             assert_eq!((entry.status, entry.bytes), (200, Some(700)));
@@ -180,11 +197,18 @@ mod tests {
 
     #[test]
     fn fields_between_bars_and_those_of_haproxy() {
-        let entry = parse(format("$msec|$request_method|$host|$uri$is_args$args|$status|$request_time|$bytes_sent"),
-            b"1431857103.250|HEAD|h|/a b?c|304|0.001|90").unwrap();
-        assert_eq!((entry.method, entry.target, entry.vhost), (&b"HEAD"[..], &b"/a b?c"[..], Some(&b"h"[..])));
+        let entry = parse(
+            format("$msec|$request_method|$host|$uri$is_args$args|$status|$request_time|$bytes_sent"),
+            b"1431857103.250|HEAD|h|/a b?c|304|0.001|90",
+        )
+        .unwrap();
+        assert_eq!(
+            (entry.method, entry.target, entry.vhost),
+            (&b"HEAD"[..], &b"/a b?c"[..], Some(&b"h"[..]))
+        );
         assert_eq!((entry.status, entry.bytes, entry.at.unwrap().fine), (304, Some(90), true));
-        let haproxy = r#"$a: $client [$time_local] $front $back $timers $status $bytes_sent $c $d $e $f $g "$request""#;
+        let haproxy =
+            r#"$a: $client [$time_local] $front $back $timers $status $bytes_sent $c $d $e $f $g "$request""#;
         let entry = parse(format(haproxy), br#"haproxy[1]: 10.0.1.2:33317 [06/Feb/2009:12:14:14.655] in st/srv1 10/0/30/69/109 200 2750 - - ---- 1/1/1/1/0 0/0 "GET /i.html HTTP/1.1""#).unwrap();
         assert_eq!((entry.target, entry.status, entry.bytes), (&b"/i.html"[..], 200, Some(2750)));
         assert_eq!(entry.at.unwrap().nanos, 1_233_922_454_655_000_000);
@@ -192,8 +216,12 @@ mod tests {
 
     #[test]
     fn what_is_not_in_it_is_as_usual_and_a_time_may_hold_a_space() {
-        let entry = parse(format("$time_local ${request_uri} $x"), b"17/May/2015:10:05:03 +0000 /a 1").unwrap();
-        assert_eq!((entry.method, entry.target, entry.status, entry.bytes), (&b"GET"[..], &b"/a"[..], 200, None));
+        let entry =
+            parse(format("$time_local ${request_uri} $x"), b"17/May/2015:10:05:03 +0000 /a 1").unwrap();
+        assert_eq!(
+            (entry.method, entry.target, entry.status, entry.bytes),
+            (&b"GET"[..], &b"/a"[..], 200, None)
+        );
         assert_eq!(entry.at.unwrap().nanos, 1_431_857_103_000_000_000);
     }
 
