@@ -21,6 +21,7 @@ mod environment_gone_wrong;
 mod files;
 mod fronts;
 mod guest;
+mod guide;
 mod honest;
 mod layers;
 mod links;

@@ -18,7 +18,16 @@
   const trim = (x, digits) => String(Number(x.toPrecision(digits)));
   const minus = (text) => text.replace("-", "\u2212");
   const percent = (x) => (x == null ? "" : minus((x > 0 ? "+" : "") + (Math.abs(x) < 10 ? x.toFixed(2) : x.toFixed(1)) + " %"));
+  // From twice as much on changes are factors, as in the sentences above; the labels of an axis are of one kind.
+  const isFactor = (x) => x >= 100;
+  const factor = (x) => trim(1 + x / 100, 3) + " x";
+  const change = (x) => (x != null && isFactor(x) ? factor(x) : percent(x));
+  const interval = ({ effect, low, high }) => {
+    const of = isFactor(effect) ? factor : percent;
+    return `${of(effect)} (${of(low).replace(/ [%x]$/, "")} to ${of(high)})`;
+  };
   const tickPercent = (x) => minus((x > 0 ? "+" : "") + trim(x, 6) + " %");
+  const tickChanges = (u, splits) => splits.map(splits.some(isFactor) ? factor : tickPercent);
   const share = (x) => (x == null ? "" : x.toFixed(1) + " %");
   const time = (ns) => {
     if (ns == null) return "";
@@ -131,10 +140,10 @@
     const colour = () => css(one.key);
     const known = one.effect != null && one.low != null && one.high != null;
     const dots = (label, values, fill) => ({
-      label, stroke: colour, paths: () => null, value: (u, y) => percent(y),
+      label, stroke: colour, paths: () => null, value: (u, y) => change(y),
       points: { show: true, size: rounds.length > 300 ? 2.5 : 6, width: 1.4, stroke: colour, fill },
     });
-    const note = known ? `${percent(one.effect)} (${percent(one.low).replace(" %", "")} to ${percent(one.high)})` : "no estimate";
+    const note = known ? interval(one) : "no estimate";
     const under = (u) => {
       band(u, -data.margin, data.margin, css("band"));
       if (known) band(u, one.low, one.high, faded(colour(), 0.16));
@@ -146,7 +155,7 @@
       scales: { x: { ...xScale, range: () => [0.3, rounds.length + 0.7] }, y: { range: (u, low, high) => padded(u, Math.min(low, ...within), Math.max(high, ...within)) } },
       axes: [
         axis({ values: spaced((u, s) => s.map((n) => (Number.isInteger(n) ? String(n) : ""))), grid: { show: false }, size: 28 }),
-        axis({ values: (u, s) => s.map(tickPercent), size: 62 }),
+        axis({ values: tickChanges, size: 62 }),
       ],
       series: [
         { label: "round" },
@@ -218,7 +227,7 @@
     const x = one.quantile.map(tail);
     const colour = () => css(one.key);
     const middle = one.quantile.indexOf(0.5);
-    const note = middle < 0 ? "" : `${percent(one.effect[middle])} at the median`;
+    const note = middle < 0 ? "" : `${change(one.effect[middle])} at the median`;
     const under = (u) => {
       band(u, -data.margin, data.margin, css("band"));
       horizontal(u, 0, css("ink-2"), 1);
@@ -239,11 +248,11 @@
       scales: { x: { ...xScale, range: () => [0, x[x.length - 1] + 0.08] }, y: { range: (u) => padded(u, Math.min(0, ...one.low), Math.max(0, ...one.high)) } },
       axes: [
         axis({ splits: () => tailSplits(x[x.length - 1]).slice(1), values: spaced((u, s) => s.map(quantileName)), size: 30 }),
-        axis({ values: (u, s) => s.map(tickPercent), size: 62 }),
+        axis({ values: tickChanges, size: 62 }),
       ],
       series: [
         { label: "quantile", value: (u, v) => (v == null ? "" : quantileName(v)) },
-        { label: "change", stroke: colour, width: 1.8, points: { show: true, size: 5, fill: colour, stroke: colour }, value: (u, y) => percent(y) },
+        { label: "change", stroke: colour, width: 1.8, points: { show: true, size: 5, fill: colour, stroke: colour }, value: (u, y) => change(y) },
       ],
       legend: { markers: { stroke: () => `var(--${one.key})`, fill: () => `var(--${one.key})` } },
       cursor: { y: false },

@@ -63,7 +63,9 @@ pub use groups::{groups, letters};
 pub use interval::{Interval, Level};
 pub use judge::{Cost, Judgement, Margin, Question, Rounds, judge, judge_null};
 pub use looks::{LOOKS, LookPlan, level};
-pub use numbers::{Amounts, InWords, change_in_words, decimals, per_second, points_in_words, signed};
+pub use numbers::{
+    Amounts, FACTOR_FROM, InWords, change_in_words, decimals, per_second, points_in_words, signed,
+};
 pub use price::{BENT, LineFit, Price, PriceRefusal, price};
 pub use quantile::{
     CountsByRound, Quantile, QuantileEffect, QuantileRefusal, SHIFT, quantile_ratio, shift_function,

@@ -3,7 +3,7 @@
 use crate::Effect;
 
 /// From this effect on (twice as much) a factor reads better than a percentage, everywhere.
-const FACTOR_FROM: f64 = 1.0;
+pub const FACTOR_FROM: f64 = 1.0;
 
 /// A relative change in words: the estimate, and both ends of its interval.
 #[derive(Clone, Debug, PartialEq, Eq)]

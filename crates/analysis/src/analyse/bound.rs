@@ -63,9 +63,10 @@ fn disk(slices: &[SliceCounters]) -> Option<FullResource> {
         return found(busy, format!("disk {} {} busy", busiest(slices), percent(busy)));
     }
     match typical(slices, |c| c.host.pressure_io) {
-        Some(waited) if waited >= IO_PRESSURE => {
-            found(waited, format!("some task waited for storage in {} of the time", percent(waited)))
-        }
+        Some(waited) if waited >= IO_PRESSURE => found(
+            waited,
+            format!("some task of the machine waited for storage in {} of the time", percent(waited)),
+        ),
         Some(_) => None,
         None => {
             let waited = typical(slices, |c| Some(c.host.iowait)).filter(|share| *share >= IO_WAIT)?;
@@ -101,7 +102,7 @@ fn memory(slices: &[SliceCounters]) -> Option<FullResource> {
         return Some(FullResource { resource: Resource::Memory, share: None, words });
     }
     let waited = typical(slices, |c| c.host.pressure_memory).filter(|share| *share >= MEMORY_PRESSURE)?;
-    let words = format!("some task waited for memory in {} of the time", percent(waited));
+    let words = format!("some task of the machine waited for memory in {} of the time", percent(waited));
     Some(FullResource { resource: Resource::Memory, share: Some(waited), words })
 }
 
@@ -210,7 +211,10 @@ mod tests {
             let host = HostShare { pressure_io, iowait, ..HostShare::default() };
             [SliceCounters { host, usage: usage(1), ..SliceCounters::default() }]
         };
-        assert_eq!(words(&host(Some(0.6), 0.9)), ["some task waited for storage in 60 % of the time"]);
+        assert_eq!(
+            words(&host(Some(0.6), 0.9)),
+            ["some task of the machine waited for storage in 60 % of the time"]
+        );
         assert!(of(&host(Some(0.4), 0.9)).is_empty(), "pressure is the better figure");
         assert_eq!(words(&host(None, 0.3)), ["cores idle because of storage in 30 % of their time"]);
         let limit =
@@ -227,7 +231,7 @@ mod tests {
         assert_eq!(words(&hits), ["memory limit met 40 times a slice"]);
         let host = HostShare { pressure_memory: Some(0.2), ..HostShare::default() };
         let waited = [SliceCounters { host, ..SliceCounters::default() }];
-        assert_eq!(words(&waited), ["some task waited for memory in 20 % of the time"]);
+        assert_eq!(words(&waited), ["some task of the machine waited for memory in 20 % of the time"]);
         let link = LinkCounts { busy: Some(0.96), ..LinkCounts::default() };
         let wire = [SliceCounters { link: Some(link), ..SliceCounters::default() }];
         assert_eq!(words(&wire), ["link 96 % full"]);

@@ -7,8 +7,11 @@
 use super::chart::Tick;
 use crate::document::{Cell, Drawing, State};
 use crate::figures;
+use bakeoff_stats::FACTOR_FROM;
 use serde_json::json;
 
+/// A step that ends the scale is inside it.
+const ROUNDING: f64 = 1e-9;
 /// Below this share of the width the margin is not seen.
 const MARGIN_SEEN: f64 = 0.04;
 /// From so many times the least on, a scale of equal steps would flatten all but the dearest.
@@ -149,10 +152,14 @@ fn ticks(scale: Scale) -> Vec<Tick> {
         return factors(scale);
     }
     let step = round_step(scale.width() / 5.0);
-    let (first, last) = ((scale.low / step).ceil() as i64, (scale.high / step).floor() as i64);
+    let (first, last) =
+        ((scale.low / step - ROUNDING).ceil() as i64, (scale.high / step + ROUNDING).floor() as i64);
+    // Labels of one axis are of one kind, that of its far end.
+    let far = last as f64 * step;
     let tick = |n: i64| {
         let x = n as f64 * step;
-        Tick { at: scale.at(x), label: figures::percent(x) }
+        let label = if far < FACTOR_FROM { figures::percent(x) } else { times(1.0 + x) };
+        Tick { at: scale.at(x), label }
     };
     (first..=last).map(tick).collect()
 }
@@ -164,7 +171,12 @@ fn factors(scale: Scale) -> Vec<Tick> {
     let inside: Vec<f64> = all.filter(|x| (scale.low..=scale.high).contains(&(x - 1.0))).collect();
     let is_tenfold = |x: f64| (x.log10() - x.log10().round()).abs() < 1e-9;
     let kept = inside.iter().filter(|x| inside.len() <= MOST_TICKS || is_tenfold(**x));
-    kept.map(|x| Tick { at: scale.at(x - 1.0), label: format!("{x} x") }).collect()
+    kept.map(|x| Tick { at: scale.at(x - 1.0), label: times(*x) }).collect()
+}
+
+/// `2 x`, `1.5 x`, of a grid's round numbers.
+fn times(factor: f64) -> String {
+    format!("{} x", (factor * 1e3).round() / 1e3)
 }
 
 /// 1, 2 or 5 times a power of ten, at least `rough`.
@@ -182,7 +194,10 @@ mod tests {
     fn ticks_are_round_numbers_inside_the_scale() {
         let labels: Vec<String> =
             ticks(Scale::linear(-0.06, 1.6)).into_iter().map(|tick| tick.label).collect();
-        assert_eq!(labels, ["0 %", "+50 %", "+100 %", "+150 %"]);
+        assert_eq!(labels, ["1 x", "1.5 x", "2 x", "2.5 x"]);
+        let labels: Vec<String> =
+            ticks(Scale::linear(-0.06, 0.6)).into_iter().map(|tick| tick.label).collect();
+        assert_eq!(labels, ["0 %", "+20 %", "+40 %", "+60 %"]);
         assert_eq!(round_step(0.004), 0.005);
     }
 
