@@ -86,6 +86,19 @@ fn logs_of_nobodys_kind_are_read_when_it_is_said_where_things_stand() {
 }
 
 #[test]
+fn what_can_be_read_only_once_is_refused_before_anything_starts() {
+    let yard = Yard::new();
+    let servers = ["http://127.0.0.1:9", "http://127.0.0.1:8"];
+    yard.run(&["compare", servers[0], servers[1], "--log", "-"])
+        .exits(2)
+        .says(&["-: standard input", "to a file"]);
+    yard.write("a.conf", "events {}\n");
+    let line = "mkfifo b.conf && exec \"$@\"";
+    let args = ["compare", "--server", "nginx", "a.conf", "b.conf"];
+    yard.ended(yard.start(yard.shell(line, &args))).exits(2).says(&["b.conf: a pipe", "to a file"]);
+}
+
+#[test]
 fn a_w3c_log_says_itself_where_things_stand_and_what_is_left_out_is_a_warning() {
     let yard = Yard::new();
     let header = "#Fields: date time s-ip cs-method cs-uri-stem cs-uri-query sc-status sc-bytes\n";

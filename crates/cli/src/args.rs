@@ -345,6 +345,10 @@ pub(crate) struct CompareArgs {
     /// sharply, then rounds in turn for times and rates; pairs: one after the other
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) design: String,
+    /// The meter that the verdict stands on, such as response_p50 or elapsed; `bakeoff meters` lists them [default: CPU per
+    /// request where it can be read, else the median response time]
+    #[arg(long, value_name = "METER")]
+    pub(crate) decide: Option<String>,
     /// The rate at which a cost is also told in cores
     #[arg(long, value_name = "RATE", default_value = "1000/s")]
     pub(crate) at: String,

@@ -22,7 +22,7 @@ pub enum PlanError {
 
 /// Origin of a plan that is made from a command line.
 pub const COMMAND_LINE: &str = "the plan made from the command line";
-/// Its keys that are named as the flags that they are from.
+/// Its keys that are named as the flags that they are from; `primary` is from `--decide`.
 const FLAGS: [&str; 14] = [
     "at",
     "budget",
@@ -119,9 +119,10 @@ impl PlanError {
 /// An error of a plan that nobody has seen: it names the flag that the value is from, where it is from one.
 fn of_flag(before: &str, what: &str, help: Option<&str>) -> String {
     let key = before.lines().last().and_then(|line| Some(line.split_once('=')?.0.trim())).unwrap_or_default();
-    let flag = match FLAGS.contains(&key) {
-        true => format!("--{}: ", key.replace('_', "-")),
-        false => String::new(),
+    let flag = match key {
+        "primary" => "--decide: ".to_owned(),
+        key if FLAGS.contains(&key) => format!("--{}: ", key.replace('_', "-")),
+        _ => String::new(),
     };
     let help = help.map(|help| format!("; {help}")).unwrap_or_default();
     format!("error: {flag}{what}{help}")

@@ -20,8 +20,10 @@ fn plan_text(args: &CompareArgs) -> Result<String, Failure> {
     let experiment = |baseline: &str| {
         let loads: String =
             args.loads.keys().iter().map(|key| format!("{}\n", key.replacen('=', " = ", 1))).collect();
+        let decide =
+            args.decide.as_ref().map_or(String::new(), |meter| format!("primary = {}\n", quoted(meter)));
         format!(
-            "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n{loads}",
+            "[experiment]\nseed = {}\nbaseline = {}\nmargin = {}\nbudget = {}\ndesign = {}\n{decide}{loads}",
             args.seed,
             quoted(baseline),
             quoted(&args.margin),

@@ -4,7 +4,7 @@
 
 use super::adopted::Adopted;
 use super::names::named;
-use super::words::{config_lines, is_url, list, path_of, quoted, quoted_path, whole_path};
+use super::words::{can_be_read_again, config_lines, is_url, list, path_of, quoted, quoted_path, whole_path};
 use super::{fronts, names};
 use crate::Failure;
 use crate::args::{UrlArgs, WorkArgs};
@@ -51,6 +51,9 @@ impl Sides<'_> {
 
     /// `[arm.NAME]` of each.
     pub(super) fn arms(&self) -> Result<String, Failure> {
+        let configs = self.sides.iter().filter(|side| !is_url(side)).map(Path::new);
+        let of_fronts = self.fronts.iter().filter_map(|front| Some(Path::new(front.split_once('=')?.1)));
+        configs.chain(of_fronts).chain(self.work.log.as_deref()).try_for_each(can_be_read_again)?;
         if !self.fronts.is_empty() {
             return self.arms_behind_fronts();
         }

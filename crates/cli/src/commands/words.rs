@@ -24,6 +24,21 @@ pub(super) fn whole_path(path: impl AsRef<Path>) -> PathBuf {
     }
 }
 
+/// Refuses what can be read only once, as `<(sed ...)` or standard input: a run reads its files more than once, and so does
+/// one that goes on with it. A file that is not there is said elsewhere.
+pub(super) fn can_be_read_again(path: &Path) -> Result<(), Failure> {
+    let is_input = path == Path::new("-") && !path.exists();
+    let is_passing = path.metadata().is_ok_and(|there| !there.is_file() && !there.is_dir());
+    if !is_input && !is_passing {
+        return Ok(());
+    }
+    let what = if is_input { "standard input" } else { "a pipe" };
+    Err(Failure::usage(format!(
+        "{}: {what} can be read only once, and a run reads it more than once: write it to a file, and name that",
+        path.display()
+    )))
+}
+
 pub(super) fn quoted_path(path: &Path) -> String {
     quoted(&whole_path(path).display().to_string())
 }

@@ -81,15 +81,14 @@ pub(crate) struct Rounds {
 /// The arms take turns.
 pub(crate) fn pairs(given: &Given<'_>) -> Rounds {
     let usable = given.left.get() as f64 * USABLE;
-    let mut warnings = Vec::new();
     let sized = given.slice(usable, ROUNDS, given.restarts);
-    if let Some(wanted) = sized.wanted {
-        warnings.push(small_slices(sized.requests, wanted));
-    }
     let time = given.time_of_pairs(sized.requests);
     let fit = time.fitting(usable, 0, given.plan.max_rounds, given.restarts);
     let looks = planned(fit, given.plan.max_rounds);
-    warnings.extend(few_rounds(fit, given.plan.max_rounds, looks.last(), time));
+    // Slices were made small so that rounds fit; where few do all the same, that alone is to be said.
+    let few = few_rounds(fit, given.plan.max_rounds, looks.last(), time);
+    let small = || sized.wanted.map(|wanted| small_slices(sized.requests, wanted));
+    let warnings = few.or_else(small).into_iter().collect();
     let parts = given.parts(sized.requests);
     Rounds {
         requests: sized.requests,
@@ -319,8 +318,8 @@ fn few_rounds(fit: u32, max_rounds: u32, planned: u32, time: RoundTime) -> Optio
     (fit < LOOKS[0].min(max_rounds)).then(|| Warning {
         label: "few-rounds".to_owned(),
         sentence: format!(
-            "a round takes {}: only about {planned} fit the budget, judged once at the end; a larger budget allows \
-             sharper intervals",
+            "a round of the pilot took {}: only about {planned} fit the budget, judged once at the end; a larger budget \
+             allows sharper intervals",
             Nanos::new((time.round + time.restart) as u64)
         ),
     })
