@@ -234,6 +234,46 @@ fn a_configuration_of_a_running_server_is_compared_without_an_edit_and_nothing_o
     }
 }
 
+/// A handshake with RSA costs the server several times one with ECDSA.
+#[test]
+fn the_throw_away_certificate_is_of_the_kind_of_the_server_s_own() {
+    let test = "the_throw_away_certificate_is_of_the_kind_of_the_server_s_own";
+    if !has("nginx", test) || !has("openssl", test) {
+        return;
+    }
+    let yard = Yard::new();
+    let own = |name: &str, kind: &[&str]| {
+        let (cert, key) = (yard.path(&format!("{name}.pem")), yard.path(&format!("{name}.key")));
+        let mut openssl = std::process::Command::new("openssl");
+        openssl
+            .args(["req", "-x509", "-nodes", "-days", "2", "-subj", "/CN=shop.example", "-newkey"])
+            .args(kind);
+        assert!(openssl.arg("-out").arg(&cert).arg("-keyout").arg(&key).output().unwrap().status.success());
+        // A key is never read.
+        std::fs::remove_file(key).unwrap();
+        let conf = format!(
+            "events {{}}\nhttp {{\n\tserver {{\n\t\tlisten 443 ssl;\n\t\tserver_name shop.example;\n\t\tssl_certificate {};\n\
+             \t\tssl_certificate_key {name}.key;\n\t\tssl_protocols TLSv1.2;\n\t\troot /var/www;\n\t}}\n}}\n",
+            cert.display()
+        );
+        yard.write(&format!("{name}.conf"), conf);
+    };
+    own("rsa", &["rsa:3072"]);
+    own("ecdsa", &["ec", "-pkeyopt", "ec_paramgen_curve:P-384"]);
+    yard.write("access.log", log());
+    let args = ["compare", "--server", "nginx", "rsa.conf", "ecdsa.conf", "--log", "access.log"];
+    let said = yard.run(&[&args[..], &["--budget", "10s", "--margin", "60%", "--out", "out"]].concat());
+    assert!(matches!(said.code(), Some(0 | 4)), "{said:?}");
+    said.says(&["throw-away, RSA 3072 as in", "throw-away, ECDSA P-384 as in"]);
+    let arms = &yard.results("out")["arms"];
+    // In the names of suites of TLS 1.2 is the kind of the certificate.
+    for (arm, suite) in [("rsa", "ECDHE_RSA"), ("ecdsa", "ECDHE_ECDSA")] {
+        let arm = &arms[arm];
+        assert!(arm["replies"].as_u64() > Some(0), "{arm}");
+        assert!(arm["subject"]["tls"].as_str().unwrap().contains(suite), "{arm}");
+    }
+}
+
 /// A front controller, as of WordPress: the server finds no file for a page, and asks the application by the path that was asked
 /// for. In the second configuration it asks for another one.
 #[test]

@@ -92,6 +92,8 @@ pub struct Entrance {
     pub host: Option<String>,
     /// `FILE:LINE` of its block.
     pub place: String,
+    /// Files of its certificates, as far as they are named; none: it has none, or gets them by itself.
+    pub certificates: Vec<PathBuf>,
     /// What makes the pages that it has no file for; none: nothing.
     pub application: Option<Application>,
 }

@@ -6,6 +6,7 @@
 use crate::SubjectError;
 use crate::certificate::Certificate;
 use crate::context::Context;
+use crate::key_kind::{KeyKind, key_kind_of};
 use crate::product::Product;
 use crate::program::StartSite;
 use crate::spec::Spec;
@@ -60,6 +61,15 @@ pub fn application(spec: &Spec, context: &Context<'_>) -> Result<Option<Applicat
         return Ok(None);
     }
     Ok(configuration(spec, context)?.and_then(|(_, entrance)| entrance.application))
+}
+
+/// The kind of the key that an arm's server has where it runs, as far as its certificate's file says it.
+///
+/// # Errors
+/// The configuration cannot be read.
+pub fn key_kind(spec: &Spec, context: &Context<'_>) -> Result<Option<KeyKind>, SubjectError> {
+    let entrance = configuration(spec, context)?.map(|(_, entrance)| entrance);
+    Ok(entrance.and_then(|entrance| key_kind_of(&entrance.certificates)?.ok()))
 }
 
 /// Writes the copies for one start. `prefix`: where the program itself begins relative paths; `lines`: directives that the

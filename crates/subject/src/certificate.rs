@@ -1,13 +1,15 @@
-//! A throw-away certificate authority and one certificate for the servers of a run.
+//! A throw-away certificate authority, and certificates for the servers of a run.
 //!
-//! Measuring side, cold path. ECDSA P-256, the usual choice, so that handshakes cost what they
-//! cost elsewhere. Nothing is installed anywhere: clients are given the authority's file.
+//! Measuring side, cold path. ECDSA P-256, the usual choice, or of the kind that a running server has, so that handshakes
+//! cost what they cost elsewhere. Nothing is installed anywhere: clients are given the authority's file.
 
 use crate::SubjectError;
+use crate::key_kind::KeyKind;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
     KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, date_time_ymd,
 };
+use std::collections::BTreeSet;
 use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
@@ -26,28 +28,53 @@ pub struct Certificate {
     pub cert: PathBuf,
     /// The server's key, mode 0600.
     pub key: PathBuf,
+    /// The same for keys of other kinds.
+    others: Vec<(KeyKind, PathBuf, PathBuf)>,
 }
 
 impl Certificate {
     /// Makes them in `dir` (which must exist), valid from yesterday for a week.
     pub fn create(dir: &Path) -> Result<Self, SubjectError> {
-        Self::create_for(dir, &[])
+        Self::create_for(dir, &[], &BTreeSet::new())
     }
 
-    /// The same for further names.
-    pub fn create_for(dir: &Path, names: &[&str]) -> Result<Self, SubjectError> {
+    /// The same for further names, and besides for keys of these kinds.
+    pub fn create_for(dir: &Path, names: &[&str], kinds: &BTreeSet<KeyKind>) -> Result<Self, SubjectError> {
         let failed = |reason: String| SubjectError::Certificate { dir: dir.to_owned(), reason };
-        let (ca, cert, key) = issue(names).map_err(|error| failed(error.to_string()))?;
+        let issued = || -> Result<_, rcgen::Error> {
+            let (ca, authority) = authority()?;
+            let usual = leaf(&authority, names, KeyKind::P256)?;
+            let others = kinds.iter().filter(|kind| **kind != KeyKind::P256);
+            let others: Result<Vec<_>, _> =
+                others.map(|kind| Ok((*kind, leaf(&authority, names, *kind)?))).collect();
+            Ok((ca, usual, others?))
+        };
+        let (ca, (cert, key), others) = issued().map_err(|error| failed(error.to_string()))?;
         let written = |name: &str, text: &str, mode| {
             let path = dir.join(name);
             write(&path, text, mode).map_err(|error| failed(format!("{name}: {error}")))?;
             Ok(path)
         };
+        let write_other = |(kind, (cert, key)): (KeyKind, (String, String))| {
+            let name = kind.file_name();
+            let cert = written(&format!("cert-{name}.pem"), &cert, 0o644)?;
+            Ok((kind, cert, written(&format!("key-{name}.pem"), &key, 0o600)?))
+        };
         Ok(Self {
             ca: written("ca.pem", &ca, 0o644)?,
             cert: written("cert.pem", &cert, 0o644)?,
             key: written("key.pem", &key, 0o600)?,
+            others: others.into_iter().map(write_other).collect::<Result<_, SubjectError>>()?,
         })
+    }
+
+    /// The one of this kind, if it was made; else the usual one.
+    #[must_use]
+    pub fn of_kind(mut self, kind: KeyKind) -> Self {
+        if let Some((_, cert, key)) = self.others.iter().find(|(known, ..)| *known == kind) {
+            (self.cert, self.key) = (cert.clone(), key.clone());
+        }
+        self
     }
 
     /// A copy of certificate and key for one server, which may run as another user.
@@ -55,7 +82,7 @@ impl Certificate {
         let (cert, key) = (dir.join("cert.pem"), dir.join("key.pem"));
         write(&cert, &fs::read_to_string(&self.cert)?, 0o644)?;
         write(&key, &fs::read_to_string(&self.key)?, 0o600)?;
-        Ok(Self { ca: self.ca.clone(), cert, key })
+        Ok(Self { ca: self.ca.clone(), cert, key, others: Vec::new() })
     }
 
     /// Certificate and key in one file of that directory, mode 0600, for programs that need them together.
@@ -67,21 +94,31 @@ impl Certificate {
     }
 }
 
-/// PEM of authority, certificate and key.
-fn issue(further: &[&str]) -> Result<(String, String, String), rcgen::Error> {
+/// PEM of the authority, and what issues.
+fn authority() -> Result<(String, Issuer<'static, KeyPair>), rcgen::Error> {
     let mut authority = params(&[], "bakeoff throw-away authority")?;
     authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
     authority.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
-    let authority_key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let ca = authority.self_signed(&authority_key)?;
+    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+    let pem = authority.self_signed(&key)?.pem();
+    Ok((pem, Issuer::new(authority, key)))
+}
 
+/// PEM of certificate and key.
+fn leaf(
+    authority: &Issuer<'static, KeyPair>,
+    further: &[&str],
+    kind: KeyKind,
+) -> Result<(String, String), rcgen::Error> {
     let mut leaf = params(&[&NAMES, further].concat(), "localhost")?;
     leaf.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    if kind.is_rsa() {
+        leaf.key_usages.push(KeyUsagePurpose::KeyEncipherment); // suites without Diffie-Hellman
+    }
     leaf.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
     leaf.use_authority_key_identifier_extension = true;
-    let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
-    let cert = leaf.signed_by(&key, &Issuer::new(authority, authority_key))?;
-    Ok((ca.pem(), cert.pem(), key.serialize_pem()))
+    let key = kind.generate()?;
+    Ok((leaf.signed_by(&key, authority)?.pem(), key.serialize_pem()))
 }
 
 fn params(names: &[&str], common_name: &str) -> Result<CertificateParams, rcgen::Error> {
@@ -130,6 +167,20 @@ mod tests {
         assert_eq!(civil(-1), (1969, 12, 31));
         assert_eq!(civil(47_540), (2100, 2, 28));
         assert_eq!(civil(47_541), (2100, 3, 1)); // 2100 is no leap year
+    }
+
+    #[test]
+    fn certificates_are_of_the_kinds_that_are_asked_for() {
+        let dir = tempfile::tempdir().unwrap();
+        let kinds = KeyKind::ALL.into_iter().collect();
+        let made = Certificate::create_for(dir.path(), &[], &kinds).unwrap();
+        for kind in KeyKind::ALL {
+            let own = made.clone().of_kind(kind);
+            assert_eq!(KeyKind::of_file(&own.cert).unwrap(), kind);
+            assert_eq!(fs::metadata(&own.key).unwrap().permissions().mode() & 0o777, 0o600, "{kind}");
+        }
+        let usual = Certificate::create(dir.path()).unwrap();
+        assert_eq!(usual.clone().of_kind(KeyKind::Rsa4096), usual, "one that was not made");
     }
 
     #[test]

@@ -8,6 +8,7 @@ use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::Entrance;
 use crate::text::usable_host;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// The port of TLS: Apache speaks it there where nothing else is said.
 pub(super) const TLS_PORT: u16 = 443;
@@ -25,6 +26,8 @@ pub(super) struct VirtualHost {
     redirects: bool,
     /// It stands in a condition that does not hold.
     is_idle: bool,
+    /// As they are written.
+    certificates: Vec<String>,
 }
 
 /// Port of an address as `Listen` and `VirtualHost` take it.
@@ -54,6 +57,7 @@ pub(super) fn hosts(tree: &Tree) -> Vec<VirtualHost> {
                 names: names_of(one.inner()),
                 redirects: redirects_all(one.inner()),
                 is_idle,
+                certificates: certificates_of(one.inner()),
             };
             all.push(host);
         }
@@ -68,6 +72,7 @@ pub(super) fn hosts(tree: &Tree) -> Vec<VirtualHost> {
             names: names_of(flat(&tree.statements)),
             redirects: redirects_all(flat(&tree.statements)),
             is_idle: false,
+            certificates: Vec::new(),
         });
     }
     all
@@ -106,8 +111,21 @@ pub(super) fn entrance(
         tls: host.tls,
         host: if name.is_some() { None } else { host.names.iter().find_map(|name| usable_host(name)) },
         place: host.place.clone(),
+        certificates: certificates(tree, host),
         application: application::of(tree, &host.place),
     })
+}
+
+/// Files of the host's certificates, else of the main server's.
+fn certificates(tree: &Tree, host: &VirtualHost) -> Vec<PathBuf> {
+    let own = Some(host.certificates.clone()).filter(|own| !own.is_empty());
+    let all = own.unwrap_or_else(|| certificates_of(flat(&tree.statements)));
+    all.into_iter().map(|path| tree.homes.find(&path).unwrap_or_else(|| PathBuf::from(path))).collect()
+}
+
+fn certificates_of<'t>(statements: impl Iterator<Item = &'t Statement>) -> Vec<String> {
+    let lines = statements.filter(|one| one.key == "sslcertificatefile");
+    lines.filter_map(|one| one.argument(0).map(str::to_owned)).collect()
 }
 
 impl VirtualHost {

@@ -6,6 +6,7 @@ use super::application;
 use super::tree::{Placed, Statement, Tree, with_arguments};
 use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::Entrance;
+use std::path::{Path, PathBuf};
 
 /// An address of a site.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,8 +188,19 @@ pub(super) fn entrance(
         tls: address.tls,
         host: if host.is_some() { None } else { usable(&address.host) },
         place: tree.place(site.placed.one),
+        certificates: certificates(tree, &site.placed),
         application: application::of(tree, &site.placed),
     })
+}
+
+/// Files of `tls CERTIFICATE KEY`; others Caddy gets by itself.
+fn certificates(tree: &Tree, site: &Placed<'_>) -> Vec<PathBuf> {
+    let home = tree.sources[0].path.parent().unwrap_or(Path::new("/"));
+    let inner = tree.flat(site.one.inner(), &site.arguments);
+    let files = inner.iter().filter(|placed| placed.one.name() == "tls" && placed.one.arguments().len() == 2);
+    files
+        .map(|placed| home.join(with_arguments(&placed.one.arguments()[0].text, &placed.arguments)))
+        .collect()
 }
 
 fn is_for(name: &str, host: &str) -> bool {

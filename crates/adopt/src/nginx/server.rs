@@ -9,6 +9,7 @@ use crate::error::{AdoptError, Reason, Refused};
 use crate::setting::Entrance;
 use crate::text::usable_host;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 /// A `server` block.
 #[derive(Debug)]
@@ -23,6 +24,7 @@ pub(super) struct ServerBlock {
     /// It answers every request by itself: a redirection, mostly.
     answers_all: bool,
     application: Option<Application>,
+    certificates: Vec<PathBuf>,
 }
 
 /// A `listen` line.
@@ -87,7 +89,19 @@ fn of(tree: &Tree, server: &Statement) -> ServerBlock {
         names: names.collect(),
         answers_all,
         application: application::of(tree, server),
+        certificates: certificates(tree, server),
     }
+}
+
+/// Files of the server's certificates, else of all servers'. One that a variable names is known to nginx alone.
+fn certificates(tree: &Tree, server: &Statement) -> Vec<PathBuf> {
+    let home = tree.sources[0].path.parent().unwrap_or(Path::new("/"));
+    let of = |block: &Statement| -> Vec<PathBuf> {
+        let lines = block.inner().filter(|one| one.name() == "ssl_certificate");
+        lines.filter_map(|one| one.argument(0)).map(|path| home.join(path)).collect()
+    };
+    let everywhere = || flat(&tree.statements).filter(|one| one.name() == "http").flat_map(of).collect();
+    Some(of(server)).filter(|own| !own.is_empty()).unwrap_or_else(everywhere)
 }
 
 /// The server for `host`, or the first that does not answer all by itself, one with TLS before others.
@@ -121,6 +135,7 @@ pub(super) fn entrance(
         tls: door.ssl,
         host: if host.is_some() { None } else { server.names.iter().find_map(|name| usable_host(name)) },
         place: server.place.clone(),
+        certificates: server.certificates.clone(),
         application: server.application.clone(),
     })
 }

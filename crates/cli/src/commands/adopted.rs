@@ -5,7 +5,7 @@
 use super::words::whole_path;
 use crate::Failure;
 use bakeoff_adopt::{Application, Change, Copies, Entrance, Setting};
-use bakeoff_subject::{Product, language};
+use bakeoff_subject::{Product, key_kind_of, language};
 use std::path::PathBuf;
 
 /// A configuration that will be adopted.
@@ -75,11 +75,21 @@ impl Adopted {
                 application.place()
             ));
         }
+        lines.extend(self.certificate());
         let scheme = if self.entrance.tls { "https" } else { "http" };
         let named = host.or(self.host()).map_or_else(String::new, |host| format!(" as {host}"));
         lines
             .push(format!("  asked over {scheme}{named}: {}; --host NAME asks another", self.entrance.place));
         lines
+    }
+
+    /// What its throw-away certificate is like.
+    fn certificate(&self) -> Option<String> {
+        let own = self.entrance.certificates.first().filter(|_| self.entrance.tls)?.display();
+        Some(match key_kind_of(&self.entrance.certificates)? {
+            Ok(kind) => format!("  certificate: throw-away, {kind} as in {own}; the key is not read"),
+            Err(why) => format!("  certificate: throw-away, ECDSA P-256, as {own} cannot be read: {why}"),
+        })
     }
 }
 

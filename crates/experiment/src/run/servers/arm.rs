@@ -133,7 +133,7 @@ impl Starter<'_> {
         let root = self.files.own.get(name).unwrap_or(&self.files.root);
         Context {
             home: Some(self.run.plan.base_dir.clone()),
-            certificate: self.files.certificate.clone(),
+            certificate: self.files.certificate_of(arm),
             cpus: self.placement.subject.clone(),
             catalogue: self.files.catalogue.clone(),
             start_timeout: arm.start_timeout,

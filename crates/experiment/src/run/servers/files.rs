@@ -1,10 +1,10 @@
 //! Site, catalogue and certificates of a run, as far as some arm needs them.
 
-use super::pages::{DiskSite, reading};
+use super::pages::{DiskSite, context, reading};
 use crate::run::scratch::Scratch;
-use crate::run::{RunError, RunProgress};
+use crate::run::{Run, RunError, RunProgress};
 use bakeoff_plan::{Arm, ArmKind};
-use bakeoff_subject::{Certificate, Spec};
+use bakeoff_subject::{Certificate, KeyKind, Spec, key_kind};
 use bakeoff_workload::Workload;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -18,14 +18,25 @@ pub(super) struct Files {
     pub(super) own: BTreeMap<String, PathBuf>,
     pub(super) catalogue: Option<PathBuf>,
     pub(super) certificate: Option<Certificate>,
+    /// Kinds of the keys of running servers, by arm.
+    kinds: BTreeMap<String, KeyKind>,
+}
+
+impl Files {
+    /// The certificate of an arm's parts.
+    pub(super) fn certificate_of(&self, arm: &Arm) -> Option<Certificate> {
+        let made = self.certificate.clone()?;
+        Some(self.kinds.get(&arm.name).map_or_else(|| made.clone(), |kind| made.clone().of_kind(*kind)))
+    }
 }
 
 pub(super) fn prepare(
+    run: &Run<'_>,
     scratch: &Scratch,
-    arms: &[Arm],
     (workload, disk): (&dyn Workload, &DiskSite),
     progress: &mut dyn RunProgress,
 ) -> Result<Files, RunError> {
+    let arms = &run.plan.arms;
     let root = scratch.subdirectory("site")?;
     let writes = arms.iter().any(|arm| reading(arm).is_some());
     if let Some(site) = disk.site.as_ref().filter(|_| writes) {
@@ -39,8 +50,15 @@ pub(super) fn prepare(
     let names: BTreeSet<&str> = arms.iter().filter_map(|arm| arm.client.name_in_tls()).collect();
     let names: Vec<&str> = names.into_iter().collect();
     let makes_tls = arms.iter().any(makes_tls);
-    let certificate = makes_tls.then(|| Certificate::create_for(scratch.path(), &names)).transpose()?;
-    Ok(Files { reference: root.clone(), root, own: BTreeMap::new(), catalogue, certificate })
+    let mut kinds = BTreeMap::new();
+    for arm in arms {
+        let kind = spec(arm).map(|spec| key_kind(spec, &context(run, scratch, arm))).transpose()?.flatten();
+        kinds.extend(kind.map(|kind| (arm.name.clone(), kind)));
+    }
+    let needed = kinds.values().copied().collect();
+    let create = || Certificate::create_for(scratch.path(), &names, &needed);
+    let certificate = makes_tls.then(create).transpose()?;
+    Ok(Files { reference: root.clone(), root, own: BTreeMap::new(), catalogue, certificate, kinds })
 }
 
 fn spec(arm: &Arm) -> Option<&Spec> {

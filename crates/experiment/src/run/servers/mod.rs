@@ -114,7 +114,7 @@ impl<'a> ServerBench<'a> {
         if let Some((made, all)) = disk.made {
             description += &format!("; {made} of {all} paths have no file, and a stand-in answers for them");
         }
-        let mut files = files::prepare(&scratch, &plan.arms, (workload.as_ref(), &disk), progress)?;
+        let mut files = files::prepare(run, &scratch, (workload.as_ref(), &disk), progress)?;
         let (planted, altered) = match &plan.violations {
             Some(violations) => Planted::new(violations, workload.as_ref(), plan.seed)?,
             None => (None, Vec::new()),

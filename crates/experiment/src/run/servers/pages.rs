@@ -58,17 +58,21 @@ fn applications(run: &Run<'_>, scratch: &Scratch) -> Result<Option<Vec<Applicati
     let mut all = Vec::new();
     for arm in &run.plan.arms {
         let Some(spec) = reading(arm) else { continue };
-        let context = Context {
-            home: Some(run.plan.base_dir.clone()),
-            allowed_upstreams: arm.allowed_upstreams.clone(),
-            asked_host: arm.client.name_in_tls().map(str::to_owned),
-            files: run.plan.written.clone(),
-            ..Context::new(&arm.name, scratch.path(), scratch.path(), run.interrupted)
-        };
-        let Some(own) = application(spec, &context)? else { return Ok(None) };
+        let Some(own) = application(spec, &context(run, scratch, arm))? else { return Ok(None) };
         all.push(own);
     }
     Ok(Some(all))
+}
+
+/// What it takes to read an arm's configuration.
+pub(super) fn context<'a>(run: &'a Run<'_>, scratch: &'a Scratch, arm: &Arm) -> Context<'a> {
+    Context {
+        home: Some(run.plan.base_dir.clone()),
+        allowed_upstreams: arm.allowed_upstreams.clone(),
+        asked_host: arm.client.name_in_tls().map(str::to_owned),
+        files: run.plan.written.clone(),
+        ..Context::new(&arm.name, scratch.path(), scratch.path(), run.interrupted)
+    }
 }
 
 /// The server of an arm that reads the site's files.
