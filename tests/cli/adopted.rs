@@ -220,8 +220,8 @@ fn a_configuration_of_a_running_server_is_compared_without_an_edit_and_nothing_o
         "listen (4)",
     ]);
     assert!(!said.stderr.contains("/tmp/private"), "{}", said.stderr);
-    let results = contract::kept(&yard, "out", &["old-nginx", "new-nginx"], "subject_cpu_per_request");
-    for arm in ["old-nginx", "new-nginx"] {
+    let results = contract::kept(&yard, "out", &["old", "new"], "subject_cpu_per_request");
+    for arm in ["old", "new"] {
         let arm = &results["arms"][arm];
         assert_eq!(arm["errors"], serde_json::json!({}), "{arm}");
         let statuses: Vec<&String> = arm["statuses"].as_object().unwrap().keys().collect();
@@ -328,9 +328,9 @@ fn pages_without_a_file_are_asked_of_the_application_by_their_paths() {
         let of = |status: &str| results["arms"][arm]["statuses"][status].as_u64().unwrap_or(0);
         (of("200"), of("404"))
     };
-    let ((found, none), (file, lost)) = (statuses("asked-nginx"), statuses("astray-nginx"));
+    let ((found, none), (file, lost)) = (statuses("asked"), statuses("astray"));
     assert_eq!(none, 0, "each page is found by its path");
-    assert_eq!(results["arms"]["asked-nginx"]["errors"], serde_json::json!({}));
+    assert_eq!(results["arms"]["asked"]["errors"], serde_json::json!({}));
     assert!(found > 0 && file > 0 && lost > file, "all but the file were asked of it: {file} and {lost}");
 }
 
@@ -375,8 +375,8 @@ fn apaches_configuration_is_compared_without_an_edit_and_nothing_of_it_is_touche
         "Listen (2)",
     ]);
     assert!(!said.stderr.contains("/tmp/private"), "{}", said.stderr);
-    let results = contract::kept(&yard, "out", &["old-apache2", "new-apache2"], "subject_cpu_per_request");
-    for arm in ["old-apache2", "new-apache2"] {
+    let results = contract::kept(&yard, "out", &["old", "new"], "subject_cpu_per_request");
+    for arm in ["old", "new"] {
         let arm = &results["arms"][arm];
         assert_eq!(arm["errors"], serde_json::json!({}), "{arm}");
         let statuses: Vec<&String> = arm["statuses"].as_object().unwrap().keys().collect();

@@ -4,17 +4,31 @@ use super::words::{is_url, whole_path};
 use crate::Failure;
 use std::path::Path;
 
-/// A name for each side: the file's stem or the authority; equal ones with their directories before them, and where those
-/// are equal too, numbers behind them.
+/// A name for each side: the file's stem or the authority. Equal stems tell nothing: where all are equal, as of
+/// `/etc/nginx/nginx.conf` and `new/nginx.conf`, the directories are the names; else they stand before the equal ones. What
+/// is equal all the same has numbers behind it.
 pub(super) fn of_sides(sides: &[String]) -> Vec<String> {
     let plain: Vec<String> = sides.iter().map(|side| plain(side)).collect();
-    let below = |(name, side): (&String, &String)| match whole_path(side).parent().and_then(Path::file_name) {
-        Some(parent) if !is_once(&plain, name) && !is_url(side) => {
-            format!("{}-{name}", fitting(&parent.to_string_lossy()))
-        }
+    let parents: Vec<Option<String>> = sides.iter().map(|side| parent(side)).collect();
+    let all_equal = plain.len() > 1 && plain.iter().all(|name| *name == plain[0]);
+    if let Some(parents) = parents.iter().cloned().collect::<Option<Vec<String>>>()
+        && all_equal
+        && parents.iter().all(|name| is_once(&parents, name))
+    {
+        return parents;
+    }
+    let below = |(name, parent): (&String, &Option<String>)| match parent {
+        Some(parent) if !is_once(&plain, name) => format!("{parent}-{name}"),
         _ => name.clone(),
     };
-    numbered(&plain.iter().zip(sides).map(below).collect::<Vec<_>>())
+    numbered(&plain.iter().zip(&parents).map(below).collect::<Vec<_>>())
+}
+
+/// The directory of a file.
+fn parent(side: &str) -> Option<String> {
+    let path = whole_path(side);
+    let name = path.parent().and_then(Path::file_name).filter(|_| !is_url(side))?;
+    Some(fitting(&name.to_string_lossy())).filter(|name| !name.is_empty())
 }
 
 /// A name for each program: that of its file.
@@ -72,7 +86,8 @@ mod tests {
     #[test]
     fn sides_get_names_that_differ() {
         assert_eq!(of_sides(&strings(&["a.conf", "b.conf"])), ["a", "b"]);
-        assert_eq!(of_sides(&strings(&["x/site.conf", "y/site.conf"])), ["x-site", "y-site"]);
+        assert_eq!(of_sides(&strings(&["x/site.conf", "y/site.conf"])), ["x", "y"]);
+        assert_eq!(of_sides(&strings(&["x/site.conf", "y/site.conf", "b.conf"])), ["x-site", "y-site", "b"]);
         assert_eq!(of_sides(&strings(&["x/../x/site.conf", "x/site.conf"])), ["x-site1", "x-site2"]);
         assert_eq!(of_sides(&strings(&["http://127.0.0.1:80/a", "https://h/"])), ["127.0.0.1-80", "h"]);
     }
