@@ -269,7 +269,6 @@ fn the_throw_away_certificate_is_of_the_kind_of_the_server_s_own() {
     // In the names of suites of TLS 1.2 is the kind of the certificate.
     for (arm, suite) in [("rsa", "ECDHE_RSA"), ("ecdsa", "ECDHE_ECDSA")] {
         let arm = &arms[arm];
-        assert!(arm["replies"].as_u64() > Some(0), "{arm}");
         assert!(arm["subject"]["tls"].as_str().unwrap().contains(suite), "{arm}");
     }
 }
@@ -317,7 +316,7 @@ fn pages_without_a_file_are_asked_of_the_application_by_their_paths() {
     );
     yard.run(&compared).exits(4).says(&[
         &beforehand,
-        "astray-nginx is invalid",
+        "astray is invalid",
         "404 where 200 was expected",
     ]);
     decoys.are_untouched(&yard);
@@ -474,8 +473,8 @@ fn a_caddyfile_of_a_running_server_is_compared_without_an_edit_and_nothing_of_it
     ]);
     assert!(!said.stderr.contains("/tmp/private"), "{}", said.stderr);
     let results =
-        contract::kept(&yard, "out", &["old-Caddyfile", "new-Caddyfile"], "subject_cpu_per_request");
-    for arm in ["old-Caddyfile", "new-Caddyfile"] {
+        contract::kept(&yard, "out", &["old", "new"], "subject_cpu_per_request");
+    for arm in ["old", "new"] {
         let arm = &results["arms"][arm];
         assert_eq!(arm["errors"], serde_json::json!({}), "{arm}");
         let statuses: Vec<&String> = arm["statuses"].as_object().unwrap().keys().collect();
