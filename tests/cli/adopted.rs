@@ -314,11 +314,7 @@ fn pages_without_a_file_are_asked_of_the_application_by_their_paths() {
     let beforehand = format!(
         "pages without an ending in their names are made by a stand-in, not read from files: {shop}:19"
     );
-    yard.run(&compared).exits(4).says(&[
-        &beforehand,
-        "astray is invalid",
-        "404 where 200 was expected",
-    ]);
+    yard.run(&compared).exits(4).says(&[&beforehand, "astray is invalid", "404 where 200 was expected"]);
     decoys.are_untouched(&yard);
     let results = yard.results("out");
     let said = results["workload"]["description"].as_str().unwrap();
@@ -472,8 +468,7 @@ fn a_caddyfile_of_a_running_server_is_compared_without_an_edit_and_nothing_of_it
         "address (2)",
     ]);
     assert!(!said.stderr.contains("/tmp/private"), "{}", said.stderr);
-    let results =
-        contract::kept(&yard, "out", &["old", "new"], "subject_cpu_per_request");
+    let results = contract::kept(&yard, "out", &["old", "new"], "subject_cpu_per_request");
     for arm in ["old", "new"] {
         let arm = &results["arms"][arm];
         assert_eq!(arm["errors"], serde_json::json!({}), "{arm}");

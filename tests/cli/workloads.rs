@@ -187,6 +187,29 @@ fn nginx_serves_the_rebuilt_site_over_http_and_https() {
     }
 }
 
+/// Suites of TLS 1.2 have the kind of the certificate in their names.
+#[test]
+fn arms_have_certificates_of_the_kinds_that_the_plan_names() {
+    if !has("nginx", "arms_have_certificates_of_the_kinds_that_the_plan_names") {
+        return;
+    }
+    let arm = |name: &str, kind: &str| {
+        format!(
+            "[arm.{name}]\nserver = \"nginx\"\ntls = true\ncertificate = \"{kind}\"\n\
+             tls_client = {{ version = \"1.2\" }}\n\n"
+        )
+    };
+    let yard = Yard::new();
+    yard.write("access.log", include_str!("access.log"));
+    let workload = "kind = \"replay\"\nlog = \"access.log\"\nrobots = 2";
+    let plan = plan("", workload, &(arm("plain", "p-384") + &arm("rsa", "rsa-4096")));
+    let results = run_in(&yard, &plan, &[0], CPU);
+    for (name, suite) in [("plain", "ECDHE_ECDSA"), ("rsa", "ECDHE_RSA")] {
+        let tls = results["arms"][name]["subject"]["tls"].as_str().unwrap();
+        assert!(tls.contains(suite), "{name}: {tls}");
+    }
+}
+
 #[test]
 fn apache_serves_the_rebuilt_site_over_http_and_https() {
     if has("apache2", "apache_serves_the_rebuilt_site_over_http_and_https") {

@@ -2,7 +2,7 @@
 
 use super::{ArmCalls, ArmFiles, ClientPlan, Fresh, LimitsPlan, RequestWork};
 use bakeoff_loadgen::{LocalAddresses, Trust};
-use bakeoff_subject::{FrontSpec, LayerSpec, Spec, WrapSpec};
+use bakeoff_subject::{FrontSpec, KeyKind, LayerSpec, Spec, WrapSpec};
 use bakeoff_units::Nanos;
 use bakeoff_workload::GetUrl;
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct Arm {
     pub serves_site: bool,
     /// Authority that the generator trusts; `None`: the throw-away authority.
     pub trust: Option<Trust>,
+    /// Kind of its throw-away certificate, where the plan names one.
+    pub certificate: Option<KeyKind>,
     /// Time to get ready.
     pub start_timeout: Nanos,
     /// Level of each factor of the plan.
@@ -116,6 +118,7 @@ impl Arm {
         // A configuration may hold any of the values.
         self.what == other.what
             && self.trust == other.trust
+            && self.certificate == other.certificate
             && self.values == other.values
             && self.prepare == other.prepare
             && self.layers == other.layers

@@ -119,13 +119,21 @@ impl PlanError {
 /// An error of a plan that nobody has seen: it names the flag that the value is from, where it is from one.
 fn of_flag(before: &str, what: &str, help: Option<&str>) -> String {
     let key = before.lines().last().and_then(|line| Some(line.split_once('=')?.0.trim())).unwrap_or_default();
-    let flag = match key {
+    let from = match key {
         "primary" => "--decide: ".to_owned(),
-        key if FLAGS.contains(&key) => format!("--{}: ", key.replace('_', "-")),
+        key if FLAGS.contains(&key) => format!("{}: ", flag(key)),
         _ => String::new(),
     };
-    let help = help.map(|help| format!("; {help}")).unwrap_or_default();
-    format!("error: {flag}{what}{help}")
+    // Other keys that the help names are flags, too.
+    let named = |help: &str| {
+        FLAGS.iter().fold(help.to_owned(), |help, key| help.replace(&format!("`{key}`"), &flag(key)))
+    };
+    let help = help.map(|help| format!("; {}", named(help))).unwrap_or_default();
+    format!("error: {from}{what}{help}")
+}
+
+fn flag(key: &str) -> String {
+    format!("--{}", key.replace('_', "-"))
 }
 
 /// Where a key's value stands, in whichever table has the key first.

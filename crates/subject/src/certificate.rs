@@ -56,7 +56,7 @@ impl Certificate {
             Ok(path)
         };
         let write_other = |(kind, (cert, key)): (KeyKind, (String, String))| {
-            let name = kind.file_name();
+            let name = kind.label();
             let cert = written(&format!("cert-{name}.pem"), &cert, 0o644)?;
             Ok((kind, cert, written(&format!("key-{name}.pem"), &key, 0o600)?))
         };

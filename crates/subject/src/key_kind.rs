@@ -63,14 +63,15 @@ impl KeyKind {
         matches!(self, Self::Rsa2048 | Self::Rsa3072 | Self::Rsa4096)
     }
 
-    pub(crate) const fn file_name(self) -> &'static str {
+    /// The word in plans and names of files.
+    pub const fn label(self) -> &'static str {
         match self {
-            Self::P256 => "p256",
-            Self::P384 => "p384",
+            Self::P256 => "p-256",
+            Self::P384 => "p-384",
             Self::Ed25519 => "ed25519",
-            Self::Rsa2048 => "rsa2048",
-            Self::Rsa3072 => "rsa3072",
-            Self::Rsa4096 => "rsa4096",
+            Self::Rsa2048 => "rsa-2048",
+            Self::Rsa3072 => "rsa-3072",
+            Self::Rsa4096 => "rsa-4096",
         }
     }
 

@@ -32,6 +32,7 @@ impl Context<'_> {
             name: name.as_ref().clone(),
             serves_site: self.serves_site(&what),
             trust,
+            certificate: self.certificate(&has.stand, &what, &fronts)?,
             start_timeout: self.quantity(&has.stand.start_timeout, "10s")?,
             levels: cell.levels.clone(),
             values: cell.values.clone(),

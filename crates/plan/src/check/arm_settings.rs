@@ -1,12 +1,13 @@
 //! Check of an arm's own settings beside the server: limits, freshness, requests.
 
+use super::super::arm::is_asked_over_tls;
 use super::super::error::suggestion;
-use super::super::file::{ArmSection, ArmWhat, AskedSection, LimitsSection};
-use super::super::{Fresh, LimitsPlan, LoadClock, RequestSource, RequestWork, Work};
+use super::super::file::{ArmSection, ArmWhat, AskedSection, LimitsSection, StandSection};
+use super::super::{ArmKind, Fresh, LimitsPlan, LoadClock, RequestSource, RequestWork, Work};
 use super::named::text;
 use super::{Checked, Context, Typed};
 use crate::file::Spanned;
-use bakeoff_subject::Product;
+use bakeoff_subject::{FrontSpec, KeyKind, Product};
 use bakeoff_workload::GetUrl;
 
 impl Context<'_> {
@@ -41,6 +42,20 @@ impl Context<'_> {
         self.refuse(foreign, what, "write the lines into `directives`")?;
         self.one_configuration("arm", ("http_directives", &own.http_directives), &own.config)?;
         Ok(text(&own.http_directives))
+    }
+
+    /// The kind of an arm's throw-away certificate.
+    pub(super) fn certificate(
+        &self,
+        stand: &StandSection,
+        what: &ArmKind,
+        fronts: &[FrontSpec],
+    ) -> Checked<Option<KeyKind>> {
+        let Some(named) = &stand.certificate else { return Ok(None) };
+        let speaks = matches!(what, ArmKind::Server(server) if is_asked_over_tls(server, fronts));
+        let idle = named.when(!speaks);
+        self.refuse(idle, "`certificate` is of TLS, and this arm does without", "add tls = true")?;
+        self.one_of(named, "kind of certificate", &KeyKind::ALL, KeyKind::label).map(Some)
     }
 
     /// Addresses that an adopted configuration may ask.

@@ -59,7 +59,7 @@ impl Context<'_> {
         if confirming > budget.times(CONFIRMING) {
             let what =
                 format!("the last trials of all arms alone take {confirming} of the budget of {budget}");
-            return self.wrong(span, what, "give a larger budget, or a shorter `confirm` (--confirm)");
+            return self.wrong(span, what, "give a larger budget, or a shorter `confirm`");
         }
         let Some(slo) = peak.slo else { return Ok(()) };
         let least = peak.least_time(slo).times(arms as f64);

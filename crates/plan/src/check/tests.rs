@@ -524,6 +524,12 @@ fn wrong_factors_and_method_keys_are_named() {
             "server = \"apache\"\nhttp_directives = \"Header x\"",
             &["`http_directives` are for nginx, and Apache httpd has no `http` block", "into `directives`"],
         ),
+        ("tls = true", "certificate = \"rsa-2048\"", &["`certificate` is of TLS", "add tls = true"]),
+        (
+            "tls = true",
+            "tls = true\ncertificate = \"rsa-2084\"",
+            &["kind of certificate", "did you mean `rsa-2048`"],
+        ),
         ("tls = true", "first_use_of = \"http.rules-1\"", &["no arm `http.rules-1`", "did you mean"]),
         ("[level", "[violations]\nshare = \"1%\"\nfiles = 3\n\n[level", &["no file to alter"]),
         ("[level", "[violations]\nshare = \"60%\"\nurls = [\"/x\"]\n\n[level", &["more than half"]),
@@ -833,7 +839,7 @@ fn what_has_no_meaning_for_a_peak_is_named() {
         (
             "budget = \"10min\"",
             "budget = \"90s\"",
-            &["alone take 60 s of the budget of 90 s", "`confirm` in [peak]"],
+            &["alone take 60 s of the budget of 90 s", "shorter `confirm`"],
         ),
         (
             "slo = \"20ms\"",

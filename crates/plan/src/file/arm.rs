@@ -170,6 +170,9 @@ pub(crate) struct StartSection {
 pub(crate) struct StandSection {
     /// Whether the server speaks TLS. Default false.
     pub tls: Option<Spanned<bool>>,
+    /// Kind of the key of its throw-away certificate: "p-256" (default), "p-384", "ed25519", "rsa-2048", "rsa-3072" or
+    /// "rsa-4096".
+    pub certificate: Option<Spanned<String>>,
     /// Servers: run before each start. command workload: instead of the workload's.
     pub prepare: Option<Spanned<OneOrMany>>,
     /// Time to get ready. Default "10s".

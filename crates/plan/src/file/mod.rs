@@ -17,7 +17,7 @@ mod wrap;
 
 pub(super) use arm::{
     ArmGroups, ArmSection, ArmWhat, AskedSection, DirectorySection, LayerSection, LimitsSection, RunSection,
-    StartSection, ToldSection, UnderSection,
+    StandSection, StartSection, ToldSection, UnderSection,
 };
 pub(super) use client::{Http2Entry, Http2Section, TlsClientSection, Words};
 pub(super) use clock::{BurstSection, ClockSection, RateSection, RobotsSection, SearchedSection, Whole};

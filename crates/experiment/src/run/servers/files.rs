@@ -18,7 +18,7 @@ pub(super) struct Files {
     pub(super) own: BTreeMap<String, PathBuf>,
     pub(super) catalogue: Option<PathBuf>,
     pub(super) certificate: Option<Certificate>,
-    /// Kinds of the keys of running servers, by arm.
+    /// Kinds of keys that the plan names or running servers have, by arm.
     kinds: BTreeMap<String, KeyKind>,
 }
 
@@ -52,7 +52,8 @@ pub(super) fn prepare(
     let makes_tls = arms.iter().any(makes_tls);
     let mut kinds = BTreeMap::new();
     for arm in arms {
-        let kind = spec(arm).map(|spec| key_kind(spec, &context(run, scratch, arm))).transpose()?.flatten();
+        let running = || spec(arm).map_or(Ok(None), |spec| key_kind(spec, &context(run, scratch, arm)));
+        let kind = arm.certificate.map_or_else(running, |kind| Ok(Some(kind)))?;
         kinds.extend(kind.map(|kind| (arm.name.clone(), kind)));
     }
     let needed = kinds.values().copied().collect();
