@@ -96,6 +96,28 @@ fn a_command_is_judged_by_its_elapsed_time() {
     assert!(user.as_f64().unwrap() > 1e6, "{user}");
 }
 
+/// Sleeping takes time and no CPU: the verdict stands on what the plan names, and the other figure beside it.
+#[test]
+fn a_command_may_be_judged_by_its_cpu() {
+    let command =
+        |name: &str, text: &str| format!("[arm.{name}]\ncommand = [\"sh\", \"-c\", \"{text}\"]\n\n");
+    let work = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+    let arms = command("plain", "sleep 0.3") + &command("loop", work);
+    let experiment = "max_rounds = 10\nprimary = \"command_cpu\"";
+    let results = run_in(&Yard::new(), &plan(experiment, "kind = \"command\"", &arms), &[0], "command_cpu");
+    let row = row(&results, "loop");
+    assert!(row["value"].as_f64() > row["baseline_value"].as_f64(), "{row}");
+    let meters = |arm: &str| &results["arms"][arm]["meters"];
+    for arm in ["plain", "loop"] {
+        let [cpu, user, system] =
+            ["command_cpu", "user_cpu", "system_cpu"].map(|meter| meters(arm)[meter].as_f64().unwrap());
+        assert!((cpu - user - system).abs() <= 0.5 * cpu, "medians of parts: {cpu}, {user}, {system}");
+    }
+    assert!(meters("plain")["elapsed"].as_f64().unwrap() >= 0.3e9);
+    let beside = results["comparisons"].as_array().unwrap().iter().filter(|row| row["primary"] == false);
+    assert!(beside.into_iter().all(|row| row["meter"] != "command_cpu"));
+}
+
 #[test]
 fn hooks_of_commands_run_when_they_should() {
     let yard = Yard::new();

@@ -138,8 +138,9 @@ pub fn makes_operations(workload: &str) -> bool {
 }
 
 /// Figures of a slice as a whole: they grow with its requests.
-const OF_WHOLE_SLICES: [&str; 9] = [
+const OF_WHOLE_SLICES: [&str; 10] = [
     ELAPSED,
+    "command_cpu",
     "user_cpu",
     "system_cpu",
     "memory_limit_hits",

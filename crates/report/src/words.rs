@@ -124,6 +124,7 @@ pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {
         "replies_per_second" => "replies/s",
         "bytes_per_second" => "bytes/s",
         "elapsed" => "elapsed",
+        "command_cpu" => "CPU",
         "user_cpu" => "user CPU",
         "system_cpu" => "system CPU",
         "response_p50" => "response p50",

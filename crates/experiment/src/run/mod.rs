@@ -220,7 +220,7 @@ impl Run<'_> {
         environment: &Environment,
         progress: &mut dyn RunProgress,
     ) -> Result<RoundSchedule, RunError> {
-        progress.stage("sizing the slice: each arm is tried, every byte looked at");
+        progress.stage("sizing the slice: each arm is tried");
         let pilot = pilot::try_arms(self, bench)?;
         let restarts = design::restarts(self.plan, bench.start_time());
         progress.stage("sizing the slice: what else a round takes");

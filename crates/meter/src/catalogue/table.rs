@@ -106,6 +106,15 @@ pub const CATALOGUE: &[Meter] = &[
         |c| (!c.operations.is_empty()).then(|| c.per_request(c.wall_ns))?,
     ),
     meter(
+        "command_cpu",
+        "CPU",
+        Unit::Nanoseconds,
+        Aggregation::Counter,
+        Side::Subject,
+        "command workload: user-mode and kernel CPU of the whole process tree",
+        |c| Some((c.user_ns? + c.system_ns?) as f64),
+    ),
+    meter(
         "user_cpu",
         "user CPU",
         Unit::Nanoseconds,

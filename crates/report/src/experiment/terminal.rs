@@ -22,7 +22,7 @@ const ALSO: [&str; 9] = [
     "program_ns",
 ];
 /// The same for the `command` workload.
-const ALSO_OF_COMMANDS: [&str; 3] = ["user_cpu", "system_cpu", "errors"];
+const ALSO_OF_COMMANDS: [&str; 5] = ["elapsed", "command_cpu", "user_cpu", "system_cpu", "errors"];
 
 /// The same for the `files` workload.
 const ALSO_OF_OPERATIONS: [&str; 5] =

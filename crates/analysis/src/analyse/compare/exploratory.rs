@@ -14,9 +14,10 @@ use bakeoff_stats::{
     quantile_ratio,
 };
 
-/// User and system CPU of commands.
+/// Time of commands, and their CPU, as a whole and in its parts.
 pub(super) fn commands_other(of: &Of<'_>) -> Vec<Comparison> {
-    let meters = ["user_cpu", "system_cpu"].into_iter().filter_map(catalogue::find);
+    let meters = [ELAPSED, "command_cpu", "user_cpu", "system_cpu"].into_iter().filter_map(catalogue::find);
+    let meters = meters.filter(|meter| meter.name != of.setup.primary);
     let names: Vec<&str> = of.setup.judged().collect();
     meters.flat_map(|meter| names.iter().filter_map(move |arm| per_slice(of, arm, meter))).collect()
 }
