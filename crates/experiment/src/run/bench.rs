@@ -72,7 +72,8 @@ pub(crate) struct Tried {
     /// CPU of the subject, and of the generator for it.
     pub(crate) subject_cpu: Option<Nanos>,
     pub(crate) generator_cpu: Nanos,
-    /// Share of the machine's time that waited for storage, or in which some task did.
+    /// Share of the machine's time that waited for storage, or in which some task did; 0 where the subject read nothing from
+    /// it, so that others waited.
     pub(crate) io_wait: f64,
 }
 
@@ -84,7 +85,10 @@ impl Tried {
             wall: scaled(counters.wall_ns),
             subject_cpu: counters.subject_cpu_ns.map(scaled),
             generator_cpu: scaled(counters.generator_cpu_ns),
-            io_wait: counters.host.iowait.max(counters.host.pressure_io.unwrap_or(0.0)),
+            io_wait: match counters.usage.disk_read_bytes {
+                Some(0) => 0.0,
+                Some(_) | None => counters.host.iowait.max(counters.host.pressure_io.unwrap_or(0.0)),
+            },
         }
     }
 }
@@ -191,4 +195,19 @@ pub(crate) enum Sizing {
     Timed(Nanos),
     /// This many: the plan says so, or the work is what it is.
     Fixed(usize),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_reads_nothing_from_storage_does_not_wait_for_it() {
+        let mut counters = SliceCounters::default();
+        counters.host.pressure_io = Some(0.9);
+        for (read, wait) in [(Some(0), 0.0), (Some(4096), 0.9), (None, 0.9)] {
+            counters.usage.disk_read_bytes = read;
+            assert_eq!(Tried::of(&counters, 1).io_wait, wait, "{read:?}");
+        }
+    }
 }
