@@ -134,7 +134,8 @@ impl Bench<'_, '_> {
             None if !self.interrupted.load(Ordering::Relaxed) => {
                 let outside = entrant.is_cache && entrant.running().is_none();
                 let there = || if outside { demand_there(&record, entrant.address) } else { Ok(()) };
-                demand_replies(&record).and_then(|()| there()).err()
+                let lives = || if entrant.is_cache { demand_life(&record) } else { Ok(()) };
+                demand_replies(&record).and_then(|()| there()).and_then(|()| lives()).err()
             }
             other => other,
         };
@@ -167,6 +168,7 @@ impl Bench<'_, '_> {
         Load {
             spec: work.spec,
             model: work.model,
+            think: self.plan.think.as_ref(),
             way: Way::new(self.origin.address, proxy, self.origin.tls.as_ref()),
             connections: self.connections,
             from: &self.plan.from,
@@ -327,6 +329,19 @@ pub(crate) fn demand_there(record: &RunRecord, address: SocketAddr) -> Result<()
     match TcpStream::connect_timeout(&address, KNOCK) {
         Err(why) if why.kind() == ErrorKind::ConnectionRefused => Err(CachesError::Gone { address }),
         _ => Ok(()),
+    }
+}
+
+/// Requests without a reply from which on a cache that answers nothing more has stopped.
+const UNANSWERED: u64 = 10;
+
+/// A cache that leaves all requests unanswered from some phase on, while it takes connections, has stopped.
+pub(crate) fn demand_life(record: &RunRecord) -> Result<(), CachesError> {
+    let silent = record.phases.iter().rev().take_while(|line| line.phase.sums.good == 0);
+    let unanswered: u64 = silent.map(|line| line.phase.sums.unanswered()).sum();
+    match unanswered {
+        few if few < UNANSWERED => Ok(()),
+        _ => Err(CachesError::Stopped { entrant: record.entrant.name.clone(), unanswered }),
     }
 }
 
