@@ -53,7 +53,8 @@ fn an_honest_cache_is_accused_of_nothing() {
 #[track_caller]
 fn is_caught(mode: &str, label: &str) {
     let (entrant, labels) = judged(mode, 8);
-    assert_eq!(labels[0], label, "{entrant:#}");
+    // A leak that follows from it is the greater harm, and comes before it.
+    assert!(labels.iter().any(|named| named == label), "{entrant:#}");
     let sentence = entrant["sentence"].as_str().unwrap();
     assert!(sentence.starts_with("what it gave and what the origin sent do not agree ("), "{sentence}");
     assert!(sentence.contains(label) && !sentence.contains("no faults"), "{sentence}");

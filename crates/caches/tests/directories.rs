@@ -88,6 +88,7 @@ fn run(hits: u64) -> RunRecord {
         store_unreadable: None,
         ended: "its time was over".to_owned(),
         hits_before_fetch: 0,
+        slow_hits: 0,
         failed: None,
         lateness_p99_ns: 1_000,
         robots_busy: 0.1,
@@ -258,6 +259,17 @@ fn posts_that_come_twice_are_named_beside_failures_of_other_requests() {
     let entrant = results_of("polymix-1", &[run]).entrants.remove(0);
     let found: Vec<_> = entrant.faults.iter().map(|fault| (fault.label.as_str(), fault.count)).collect();
     assert_eq!(found, [("post-repeated", 4)]);
+}
+
+#[test]
+fn hits_out_of_all_proportion_are_counted_from_one_in_a_thousand_on() {
+    let found = |slow_hits| {
+        let entrant = results_of("polymix-1", &[RunRecord { slow_hits, ..run(3_300) }]).entrants.remove(0);
+        let slow = entrant.faults.iter().find(|fault| fault.label == "slow-hits").map(|fault| fault.count);
+        assert_eq!((entrant.accusations(), entrant.verdict), (0, EntrantVerdict::Passes));
+        slow
+    };
+    assert_eq!([found(0), found(4), found(5), found(33)], [None, None, Some(5), Some(33)]);
 }
 
 /// A reply that is cut short or wrong was answered: nothing piles up.

@@ -13,6 +13,7 @@ mod peak;
 mod point;
 mod posts;
 mod sentences;
+mod slow;
 mod tails;
 mod verdict;
 mod words;
@@ -28,6 +29,7 @@ use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
 pub use sentences::{CLOCKS_AGREE_S, clock_in_words};
+pub use verdict::worst_of;
 
 /// The results of a stored bake-off.
 ///
@@ -135,7 +137,11 @@ fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)
         cost: if is_cache { cost::of(stored, runs, &points) } else { None },
         // Without a cache everything is a miss, and no cache's fault.
         faults: faults::sorted(
-            cheats.chain(faults::of(runs)).chain(repeated).filter(|fault| is_cache || !fault.only_counted),
+            cheats
+                .chain(faults::of(runs))
+                .chain(repeated)
+                .chain(slow::of(runs))
+                .filter(|fault| is_cache || !fault.only_counted),
         ),
         errors: faults::errors(runs),
         failed: runs.iter().rev().find_map(|(_, run)| why_failed(run)),

@@ -2,7 +2,8 @@
 //!
 //! Measuring side, cold, pure.
 
-use super::books::is_cheat;
+use super::books::{cheats, is_cheat};
+use crate::records::RunRecord;
 use crate::results::{CutShort, EntrantResults, Point};
 use bakeoff_results::entrant::EntrantVerdict;
 use bakeoff_robots::judge::Harm;
@@ -24,6 +25,21 @@ pub(super) fn of(entrant: &EntrantResults) -> EntrantVerdict {
             EntrantVerdict::Passes if accusations().next().is_some() => EntrantVerdict::PassesWithFaults,
             verdict => verdict,
         }
+    }
+}
+
+/// The worst of one run by itself, where that alone decides: a cheat, a leak, wrong content. Of a part of a run the
+/// origin's counts say nothing, as it counts for all parts.
+pub fn worst_of(run: &RunRecord, is_part: bool) -> Option<EntrantVerdict> {
+    let counts = run.phases.iter().flat_map(|line| &line.phase.sums.faults);
+    if !is_part && !cheats(run).is_empty() {
+        return Some(EntrantVerdict::Cheat);
+    }
+    let worst = counts.filter(|(_, count)| **count > 0).map(|(fault, _)| fault.row().harm).min();
+    match worst? {
+        Harm::Leak => Some(EntrantVerdict::Leak),
+        Harm::WrongContent => Some(EntrantVerdict::WrongContent),
+        _ => None,
     }
 }
 

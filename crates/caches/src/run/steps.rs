@@ -15,7 +15,7 @@ use crate::records::{EntrantRecord, INTERRUPTED, NOBODY, PhaseLine, RunPurpose, 
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_meter::ErrorClass;
-use bakeoff_robots::stream::hits_before_fetch;
+use bakeoff_robots::stream::{hits_before_fetch, slow_hits};
 use bakeoff_robots::{Spec, Worker};
 use bakeoff_subject::StoreReading;
 use bakeoff_units::{Nanos, PerSecond};
@@ -223,6 +223,7 @@ impl Bench<'_, '_> {
         achievable::put(&mut ended.phases, &ended.stream, entrant.capacity_bytes);
         RunRecord {
             hits_before_fetch: hits_before_fetch(&ended.stream),
+            slow_hits: slow_hits(&ended.stream),
             store,
             store_unreadable: learnt.unreadable.or(unreadable),
             ended: match failed {

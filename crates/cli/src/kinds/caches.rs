@@ -65,6 +65,8 @@ impl RunKind for BakeOff {
 
     fn resume(&self, dir: &ResultsDir, around: &Around<'_>) -> Result<Option<Ended>, Failure> {
         let stored = directory::load(dir.path()).map_err(Failure::failed)?;
+        let results = analyse(&stored).map_err(Failure::failed)?;
+        rules::fit_entrants(around.rules, &known(&stored, &results))?;
         if stored.ended == Some(End::Complete) {
             return Ok(None);
         }
@@ -78,7 +80,6 @@ impl RunKind for BakeOff {
                 dir.path().display()
             )));
         }
-        rules::fit_entrants(around.rules, &names(&plan))?;
         let planned =
             BakeOffPlan { plan, flags: stored.setup.flags.clone(), transactions: None, lines: None };
         Ok(Some(planned.ended(around, |bakeoff, watcher| {
@@ -204,8 +205,15 @@ fn names(plan: &CachePlan) -> Vec<&str> {
     plan.entrants.iter().map(|entrant| entrant.name.as_str()).collect()
 }
 
+/// Names of those that took part or were to, as rules know them.
+fn known<'s>(stored: &'s StoredBakeoff, results: &'s BakeoffResults) -> Vec<&'s str> {
+    let measured = results.entrants.iter().map(|entrant| entrant.name.as_str());
+    measured.chain(stored.setup.entrants.iter().map(String::as_str)).collect()
+}
+
 fn print(stored: &StoredBakeoff, asked: &RuleArgs) -> Result<Outputs, Failure> {
     let results = analyse(stored).map_err(Failure::failed)?;
+    rules::fit_entrants(asked, &known(stored, &results))?;
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     let document = bakeoff_report::caches(&results, &stored.plan, &stored.runs, &stored.intervals);
     let (exit, mut lines) = exit(&results);

@@ -114,15 +114,17 @@ pub enum RunFault {
     Prefetch,
     /// POSTs that came to the origin more often than they were sent.
     PostRepeated,
+    /// Hits that took out of all proportion.
+    SlowHits,
 }
 
 impl RunFault {
     /// Number of them.
-    pub const COUNT: usize = 4;
+    pub const COUNT: usize = 5;
 
     /// All of them, in the order of the table.
     pub const ALL: [Self; Self::COUNT] =
-        [Self::Fabricated, Self::UnexplainedHit, Self::Prefetch, Self::PostRepeated];
+        [Self::Fabricated, Self::UnexplainedHit, Self::Prefetch, Self::PostRepeated, Self::SlowHits];
 
     /// Its row in the table of labels.
     pub const fn row(self) -> &'static LabelRow {
@@ -139,7 +141,7 @@ impl RunFault {
                 "they are no refreshes in the background: those were due, or came back as hits, and are taken off",
             ),
             Self::Prefetch => Some("they are no retries of the robots, which are taken off"),
-            Self::PostRepeated => None,
+            Self::PostRepeated | Self::SlowHits => None,
         }
     }
 }
@@ -335,6 +337,11 @@ pub static LABELS: [LabelRow; ReplyFault::COUNT + RunFault::COUNT] = [
         "9110 9.2.2",
         "POSTs that came to the origin once more than they were sent: what is posted may be taken twice",
     ),
+    counted(
+        "slow-hits",
+        "",
+        "hits that took over a hundred times the median and 0.1 s, while no fetch of their object was under way",
+    ),
 ];
 
 /// The table as docs/caches.md has it, faults first and the worst of each class before the others.
@@ -376,7 +383,7 @@ mod tests {
     #[test]
     fn runs_have_their_rows_behind_those_of_replies() {
         let names = RunFault::ALL.map(|fault| fault.row().name);
-        assert_eq!(names, ["fabricated", "unexplained-hit", "prefetch", "post-repeated"]);
+        assert_eq!(names, ["fabricated", "unexplained-hit", "prefetch", "post-repeated", "slow-hits"]);
         for fault in RunFault::ALL {
             assert_eq!(fault.excludes().is_some(), fault.row().harm == Harm::MadeUp);
         }

@@ -132,7 +132,7 @@ impl Breakage {
                 reply.set("cache-control", "public, max-age=31536000");
             }
             Self::RetagsNotModified if is_304 => reply.set("etag", "\"0123456789abcdef\""),
-            Self::StrengthensTags if reply.get("content-encoding").is_some() => {
+            Self::StrengthensTags if whole && reply.get("content-encoding").is_some() => {
                 let tag = reply.get("etag")?.strip_prefix("W/")?.to_owned();
                 reply.set("etag", tag);
             }
