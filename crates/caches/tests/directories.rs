@@ -294,6 +294,20 @@ fn a_cache_that_answers_badly_is_not_overloaded_and_one_that_does_not_answer_is(
     }
 }
 
+/// A phase that begins from rest has its last replies in the next; of an origin that thinks 3 s those are 300 at 100/s.
+#[test]
+fn what_the_origin_still_thinks_about_is_in_no_line() {
+    let with_in_flight = |last: i64| {
+        let mut run = run(3_300);
+        let sums = &mut run.phases[0].phase.sums;
+        (sums.good, sums.finished) = (sums.good - last as u64, sums.finished - last as u64);
+        (sums.in_flight.started, sums.in_flight.finished, sums.in_flight.last) = (6_000, sums.finished, last);
+        results_of("polymix-1", &[run]).entrants.remove(0).sentence
+    };
+    assert!(!with_in_flight(500).contains("overloaded"), "{}", with_in_flight(500));
+    assert!(with_in_flight(700).contains("overloaded at 100/s, where 93 %"), "{}", with_in_flight(700));
+}
+
 /// What is within chance is no accusation, and is not hidden behind "no faults".
 #[test]
 fn below_one_in_a_hundred_what_does_not_agree_is_counted() {

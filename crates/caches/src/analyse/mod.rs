@@ -15,6 +15,7 @@ mod posts;
 mod sentences;
 mod slow;
 mod tails;
+mod trend;
 mod verdict;
 mod words;
 

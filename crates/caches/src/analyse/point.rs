@@ -8,7 +8,7 @@ use crate::plan::CachePlan;
 use crate::records::{Achievable, PhaseLine, PhaseUsage, RunRecord};
 use crate::results::{CutShort, Gzip, PageResults, PassRule, Point, Tail};
 use bakeoff_robots::judge::Weight;
-use bakeoff_robots::ledger::{self, Aggregate, LedgerRecord, RecordScope, Sums, TimedTraffic};
+use bakeoff_robots::ledger::{self, Aggregate, LedgerRecord, LevelSum, RecordScope, Sums, TimedTraffic};
 use bakeoff_robots::phases::{EndReason, mean_loads};
 use bakeoff_stats::{Level, OfBatches, of_batches};
 use bakeoff_units::Nanos;
@@ -82,7 +82,12 @@ pub(super) fn telling(points: &[Point]) -> Option<&Point> {
     passed.or_else(whole).or_else(|| points.iter().min_by(by_rate))
 }
 
-fn intervals<'s>(stored: &'s StoredBakeoff, number: usize, line: &PhaseLine) -> Vec<&'s LedgerRecord> {
+/// Intervals of a phase of the run of this number.
+pub(super) fn intervals<'s>(
+    stored: &'s StoredBakeoff,
+    number: usize,
+    line: &PhaseLine,
+) -> Vec<&'s LedgerRecord> {
     let of_run = stored.intervals.iter().filter(|interval| interval.run as usize == number);
     let records = of_run.map(|interval| &interval.interval);
     records
@@ -155,7 +160,7 @@ impl Measured<'_> {
             request_rate_per_s: seen.request_rate,
             reply_rate_per_s: seen.reply_rate,
             replies: sums.good,
-            answered: sums.finished.saturating_sub(sums.unanswered()),
+            answered: sums.finished.saturating_sub(sums.unanswered()) + thought_about(self, sums.in_flight),
             error_share: failed_share(self.run, self.line, self.asked_per_s),
             mean_ns: seen.mean_ns,
             mean_low_ns,
@@ -209,6 +214,15 @@ impl Measured<'_> {
             content: self.content,
         })
     }
+}
+
+/// Requests by which more were in flight at a phase's end than at its begin, as far as the origin's think time explains
+/// them: they stand in no line, and their replies come in the next phase.
+fn thought_about(measured: &Measured<'_>, in_flight: LevelSum) -> u64 {
+    let begun = in_flight.last - (in_flight.started as i64 - in_flight.finished as i64);
+    let more = u64::try_from(in_flight.last - begun.max(0)).unwrap_or(0);
+    let thinking = measured.asked_per_s.unwrap_or(0.0) * measured.plan.think_mean.as_secs_f64();
+    more.min(thinking as u64)
 }
 
 /// Figures for the rule.

@@ -1,8 +1,8 @@
 //! Results in sentences, and warnings of what spoils figures.
 
-use super::point::telling;
+use super::point::{intervals, telling};
 use super::words::{named, of_pass, place, rate};
-use super::{books, bypass, overload, tails};
+use super::{books, bypass, overload, tails, trend};
 use crate::directory::StoredBakeoff;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
@@ -207,6 +207,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &StoredBakeoff, entrants: &[Ent
     let mut warnings: Vec<String> = overload::warnings(entrants).collect();
     warnings.extend(stored.runs.iter().flat_map(of_run));
     warnings.extend(stored.runs.iter().enumerate().filter_map(dropped));
+    warnings.extend(stored.standing().flat_map(|(number, run)| trends(stored, number, run)));
     for entrant in entrants {
         warnings.extend(entrant.runs().filter_map(|point| cut_short(entrant, point)));
         warnings.extend(entrant.runs().filter_map(|point| too_short(plan, entrant, point)));
@@ -260,6 +261,13 @@ fn of_run(run: &RunRecord) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Warnings of a cache's measured phases whose end is unlike their begin.
+fn trends(stored: &StoredBakeoff, number: usize, run: &RunRecord) -> Vec<String> {
+    let is_result = run.purpose.measured().is_some() && !run.is_direct();
+    let measured = run.phases.iter().filter(|line| line.measured && is_result);
+    measured.flat_map(|line| trend::of(run, &intervals(stored, number, line))).collect()
 }
 
 /// A warning of a run whose log of transactions is incomplete.

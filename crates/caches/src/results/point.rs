@@ -27,7 +27,8 @@ pub struct Point {
     pub reply_rate_per_s: f64,
     /// Good replies, in all passes together.
     pub replies: u64,
-    /// Requests that ended in it otherwise than by waiting in vain: good, wrong and broken replies, in all passes
+    /// Requests that ended in it otherwise than by waiting in vain: good, wrong and broken replies; and those by which more
+    /// were in flight at its end than at its begin, as far as the origin's think time explains them. In all passes
     /// together.
     #[serde(default)]
     pub answered: u64,
