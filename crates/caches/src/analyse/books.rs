@@ -39,6 +39,8 @@ struct Books {
     asks: u64,
     /// of these, answered with 304,
     validations: u64,
+    /// of which robots saw so many,
+    confirmed: u64,
     /// and requests of no robot.
     unasked: u64,
 }
@@ -83,6 +85,7 @@ impl Books {
             books.from_store += sums.from_store;
             books.refreshed += sums.refreshed;
             books.asks += asks;
+            books.confirmed += sums.confirmed;
             books.validations += line.used.origin_validations;
             books.unasked += unasked;
         }
@@ -99,11 +102,19 @@ impl Books {
         let found = [
             (RunFault::Fabricated, fabricated),
             (RunFault::UnexplainedHit, heard.max(self.before_fetch)),
-            (RunFault::Prefetch, self.unasked.saturating_sub(self.resent)),
+            (RunFault::Prefetch, self.unasked.saturating_sub(self.resent + self.asked_anew())),
         ];
         let few = FEW.max((FEW_SHARE * self.asked as f64) as u64);
         let disagreement = |count| Disagreement { count, is_cheat: count > few };
         found.into_iter().filter(|(_, count)| *count > 0).map(|(fault, n)| (fault, disagreement(n))).collect()
+    }
+}
+
+impl Books {
+    /// Requests that a cache may have made again for the same robot, because the origin's 304 to its own condition was of
+    /// no use: it has thrown the object out, or answers a range. The robot then sees the second answer alone.
+    const fn asked_anew(&self) -> u64 {
+        self.validations.saturating_sub(self.confirmed)
     }
 }
 
@@ -121,6 +132,7 @@ mod tests {
         before_fetch: 0,
         asks: 500,
         validations: 40,
+        confirmed: 40,
         unasked: 3,
     };
 
@@ -156,5 +168,8 @@ mod tests {
         assert_eq!(count(background), Some(300));
         assert_eq!(count(Books { refreshed: 300, ..background }), None);
         assert_eq!(count(Books { refreshed: 100, ..background }), Some(200), "the others are made up");
+        // Confirmed by a 304 that was of no use, and then asked for without a condition.
+        let anew = Books { unasked: 43, confirmed: 0, ..HONEST };
+        assert_eq!((anew.found(), Books { unasked: 44, ..anew }.found().len()), (BTreeMap::new(), 1));
     }
 }

@@ -33,6 +33,8 @@ pub(super) fn faults(
             faults.add(fault);
             return faults;
         }
+        // The old version had not changed since that date: what is wrong is that it is old.
+        Some(ReplyFault::Wrong304) if asked.kind == RequestKind::Ims200 && is_old(asked, fields) => {}
         Some(fault) => faults.add(fault),
         None => {}
     }
@@ -131,11 +133,15 @@ fn caching(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> FaultSet
     faults.add_if(hit.from_cache() && !cachable && !posted, ReplyFault::HitOnUncachable);
     faults.add_if(hit.from_cache() && cachable && !posted && !asked.repeat, ReplyFault::FalseHit);
     faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, ReplyFault::HitOnReload);
-    // The version before the request was sent is the oldest that may come, whatever happened since.
-    let old = fields.stamp.is_some_and(|stamp| stamp.version < asked.truth.at_sent.version);
-    faults.add_if(hit == Hit::Hit && old, ReplyFault::StaleHit);
+    faults.add_if(hit == Hit::Hit && is_old(asked, fields), ReplyFault::StaleHit);
     faults.add_if(hit == Hit::Miss && asked.offered(), ReplyFault::FalseMiss);
     faults
+}
+
+/// Whether the version is older than any that may come: the one before the request was sent is the oldest, whatever
+/// happened since.
+fn is_old(asked: &JudgedRequest<'_>, fields: &Fields<'_>) -> bool {
+    fields.stamp.is_some_and(|stamp| stamp.version < asked.truth.at_sent.version)
 }
 
 /// Whether the product says hit for a miss, or miss for a hit.

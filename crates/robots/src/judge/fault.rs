@@ -3,7 +3,7 @@
 //! Measuring side, hot. Labels, meanings and classes are in the table of [`labels`](super::labels). Decides nothing:
 //! `judge` does.
 
-use super::labels::{Class, LABELS, LabelRow};
+use super::labels::{Class, LABELS, LabelRow, OF_REPLIES};
 use serde::{Deserialize, Serialize};
 
 /// One fault of a reply, or an event worth counting.
@@ -95,7 +95,7 @@ pub enum Weight {
 
 impl ReplyFault {
     /// Number of faults.
-    pub const COUNT: usize = 34;
+    pub const COUNT: usize = OF_REPLIES;
 
     /// Every fault, in the order of their places in sets and in the table of labels.
     pub const ALL: [Self; Self::COUNT] = [

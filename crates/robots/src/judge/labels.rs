@@ -1,9 +1,8 @@
 //! Table of labels: everything that is said of a cache, one row a label, with its class, its harm and the text it stands on.
 //!
 //! Measuring side. Counters, reports, exit codes and the table of docs/caches.md come from here. Faults of a reply come
-//! first, in the order of [`ReplyFault::ALL`]; faults that only a whole run shows follow, in that of [`RunFault::ALL`].
+//! first, in the order of their enum; faults that only a whole run shows follow, in that of [`RunFault::ALL`].
 
-use super::fault::ReplyFault;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 
@@ -75,6 +74,9 @@ impl Harm {
     }
 }
 
+/// Number of labels of a single reply.
+pub(super) const OF_REPLIES: usize = 34;
+
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LabelRow {
@@ -128,7 +130,7 @@ impl RunFault {
 
     /// Its row in the table of labels.
     pub const fn row(self) -> &'static LabelRow {
-        &LABELS[ReplyFault::COUNT + self as usize]
+        &LABELS[OF_REPLIES + self as usize]
     }
 
     /// Whether it is a cheat, and which honest readings of the counts it excludes.
@@ -140,7 +142,9 @@ impl RunFault {
             Self::UnexplainedHit => Some(
                 "they are no refreshes in the background: those were due, or came back as hits, and are taken off",
             ),
-            Self::Prefetch => Some("they are no retries of the robots, which are taken off"),
+            Self::Prefetch => Some(
+                "they are no retries of the robots and follow no validation in vain, which are taken off",
+            ),
             Self::PostRepeated | Self::SlowHits => None,
         }
     }
@@ -159,7 +163,7 @@ const fn counted(name: &'static str, text: &'static str, meaning: &'static str) 
 }
 
 /// The table.
-pub static LABELS: [LabelRow; ReplyFault::COUNT + RunFault::COUNT] = [
+pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
     fault(
         "hit-on-uncachable",
         Harm::Leak,

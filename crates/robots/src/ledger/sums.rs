@@ -43,6 +43,10 @@ pub struct Sums {
     /// Replies of any kind, good or not, with the stamp of another: the origin need not have heard of these requests.
     #[serde(default)]
     pub from_store: u64,
+    /// Of the replies with the stamp of their own request those by which the origin confirmed what is stored. Records of
+    /// earlier versions have none.
+    #[serde(default)]
+    pub confirmed: u64,
     /// Fetches by requests that were answered from the store, which later replies show to be refreshes in the background,
     /// or which a lifetime that was over may have begun. Records of earlier versions have none.
     #[serde(default)]
@@ -129,6 +133,8 @@ impl Sums {
         }
         self.resent += u64::from(entry.resent);
         self.refreshed += entry.refreshed;
+        let passed_on = judged.hit == Hit::Miss && entry.status == Some(304);
+        self.confirmed += u64::from(passed_on || judged.hit == Hit::Revalidated);
         *self.posts_failed.get_or_insert(0) += u64::from(judged.failed() && judged.kind == RequestKind::Post);
         match judged.hit {
             Hit::Miss | Hit::Revalidated => self.from_origin += 1,
@@ -198,6 +204,7 @@ impl Sums {
         self.from_origin += other.from_origin;
         self.from_store += other.from_store;
         self.refreshed += other.refreshed;
+        self.confirmed += other.confirmed;
         if let Some(more) = other.posts_failed {
             *self.posts_failed.get_or_insert(0) += more;
         }

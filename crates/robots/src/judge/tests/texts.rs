@@ -161,6 +161,19 @@ fn directives_and_fields_that_the_origin_did_not_send_are_named() {
     assert_eq!(Reply::hit().with("Server: a\r\nX-Varnish: 7 5\r\nConnection: close").faults(&basic()), []);
 }
 
+/// RFC 9111 section 4.3.2: a cache evaluates conditions "with respect to the corresponding validators contained within
+/// the stored response". A stored reply that is too old is stale; that it had not changed since the date is true.
+#[test]
+fn a_304_by_an_old_version_is_stale_and_answers_the_date() {
+    let old = || Reply::new("made=0000000000000001; object=w1; version=4").status(304);
+    let judged = old().judged(&asked(RequestKind::Ims200));
+    assert_eq!(judged.faults.iter().collect::<Vec<_>>(), [ReplyFault::StaleHit]);
+    assert_eq!(judged.outcome, RequestOutcome::Good);
+    // No version ever had the tag of this one.
+    let tagged = old().faults(&asked(RequestKind::Etag200));
+    assert_eq!(tagged, [ReplyFault::StaleHit, ReplyFault::Wrong304]);
+}
+
 /// RFC 5861 section 3 lets a cache give a reply whose lifetime is over "while attempting to revalidate it without
 /// blocking"; without such a word RFC 9111 section 4.2.4 wants a configuration that was agreed on.
 #[test]
