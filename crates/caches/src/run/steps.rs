@@ -356,3 +356,42 @@ impl From<StoreReading> for Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bakeoff_robots::ledger::{LedgerRecord, RecordScope, Sums};
+
+    /// A run of phases with so many good replies and requests that timed out.
+    fn run(phases: &[(u64, u64)]) -> RunRecord {
+        let line = |(good, timed_out): &(u64, u64)| {
+            let errors = [(ErrorClass::Timeout.as_str().to_owned(), *timed_out)].into();
+            let sums = Sums { good: *good, finished: good + timed_out, errors, ..Sums::default() };
+            let (scope, phase) = (RecordScope::Phase, "any".to_owned());
+            let phase = LedgerRecord {
+                worker: 0,
+                scope,
+                phase,
+                number: 0,
+                began_ns: 0,
+                ended_ns: 0,
+                progress: 0,
+                sums,
+            };
+            let used = crate::records::PhaseUsage::default();
+            PhaseLine { phase, measured: true, ended: None, used, achievable: None }
+        };
+        let entrant = EntrantRecord { name: "mine".to_owned(), version: None, config: None };
+        let phases = phases.iter().map(line).collect();
+        RunRecord { phases, ..RunRecord::of(entrant, RunPurpose::BestEffort) }
+    }
+
+    #[test]
+    fn a_cache_that_answers_nothing_more_has_stopped_and_one_with_a_bad_time_has_not() {
+        let said = demand_life(&run(&[(500, 0), (300, 40), (0, 7), (0, 5)])).unwrap_err().to_string();
+        assert!(said.starts_with("mine stopped answering: its last 12 requests got no reply"), "{said}");
+        for alive in [&[(500, 0), (0, 9)][..], &[(500, 0), (0, 200), (1, 0)], &[(500, 20)], &[]] {
+            assert!(demand_life(&run(alive)).is_ok(), "{alive:?}");
+        }
+    }
+}

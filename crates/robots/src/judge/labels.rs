@@ -170,36 +170,26 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "9111 5.2.2.7",
         "a private object came from the cache: one user saw another's reply",
     ),
-    breach("false-hit", Harm::MadeUp, "", "a hit on an object that nobody had asked for before"),
+    breach("false-hit", Harm::MadeUp, "", "a hit on an object that nobody had asked for"),
     fault(
         "stale-hit",
         Harm::Stale,
         "9111 4.2.4",
-        "the cache gave a version older than the origin's when the request was sent; it may only where its own configuration (grace, use_stale) was agreed with the origin",
+        "an older version than the origin's; lawful only where the cache's configuration for that (grace, use_stale) was agreed on",
     ),
     counted(
         "hit-on-reload",
         "9111 5.2.1",
-        "the request said no-cache, and the cache answered without asking the origin: advice it may ignore",
+        "no-cache in a request, answered without the origin: advice that may be ignored",
     ),
     fault(
         "cachability-changed",
         Harm::Metadata,
         "9111 5.2",
-        "public, private or max-age of Cache-Control, or Expires, are gone or not those of the origin",
+        "public, private, max-age or Expires are not those of the origin",
     ),
-    fault(
-        "lost-validators",
-        Harm::Metadata,
-        "9111 3.1",
-        "the origin gave Last-Modified or ETag, and the reply has it no more",
-    ),
-    fault(
-        "post-kept",
-        Harm::WrongContent,
-        "9111 4",
-        "the reply to a POST came from a store, be it to another POST or to a GET",
-    ),
+    fault("lost-validators", Harm::Metadata, "9111 3.1", "Last-Modified or ETag of the origin is gone"),
+    fault("post-kept", Harm::WrongContent, "9111 4", "a reply to a POST came from a store"),
     breach(
         "validators-changed",
         Harm::Metadata,
@@ -211,19 +201,14 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "vary-lost",
         Harm::Metadata,
         "9111 3.1",
-        "the object exists in two forms, and Vary does not say so any more",
+        "the object has two forms, and Vary does not say so any more",
     ),
-    breach(
-        "cookie-added",
-        Harm::Metadata,
-        "",
-        "the reply sets a cookie; our origin sets none, and another robot may get the same",
-    ),
+    breach("cookie-added", Harm::Metadata, "", "the reply sets a cookie, which our origin never does"),
     fault(
         "age-wrong",
         Harm::Metadata,
         "9111 4.2.3",
-        "Age is less than the time since Date, missing on an old reply, or more than time in store and fetch can make it",
+        "Age is missing, or less or more than store and fetch can make it",
     ),
     fault("date-missing", Harm::Metadata, "9110 6.6.1", "the reply has no Date that can be read"),
     breach(
@@ -253,14 +238,10 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "wrong304",
         Harm::WrongAnswer,
         "9110 15.4.5",
-        "304 Not Modified, but the object had changed or the request had no condition",
+        "304, but the object had changed or nothing was asked about",
     )
     .fails(),
-    counted(
-        "wrong200",
-        "9111 4.3.2, 9110 13.1.3",
-        "the whole object, although it had not changed since the date or was the tag in the request: it should have been 304",
-    ),
+    counted("wrong200", "9111 4.3.2, 9110 13.1.3", "the whole object, where 304 would have done"),
     breach("unexpected-status", Harm::WrongAnswer, "", "a status that no request of this kind should get")
         .fails(),
     fault(
@@ -274,16 +255,12 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "unaccepted-coding",
         Harm::WrongContent,
         "9111 4.1",
-        "in a content coding that the request did not accept, as if it were another one's reply",
+        "in a content coding that the request did not accept",
     )
     .fails(),
     fault("loop", Harm::WrongAnswer, "9110 7.6", "508 Loop Detected, or as many Via entries as a loop makes")
         .fails(),
-    counted(
-        "false-miss",
-        "",
-        "a repeated, cachable object came from the origin: an ideal cache would have had it",
-    ),
+    counted("false-miss", "", "from the origin, where an ideal cache would have had it"),
     counted(
         "product-disagrees",
         "",
@@ -294,40 +271,31 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "directive-added",
         Harm::Metadata,
         "9110 7.7",
-        "a directive of Cache-Control, or a field like it for some caches, that the origin did not send",
+        "a directive for caches that the origin did not send",
     ),
     fault(
         "field-doubled",
         Harm::Metadata,
         "9110 5.3",
-        "a field that may come once (ETag, Date, Content-Type and such) came more than once",
+        "a field that may come once, such as ETag, came twice",
     ),
     fault(
         "tag-of-two-codings",
         Harm::Metadata,
         "9110 8.8.3.3",
-        "the object in a content coding has the strong entity tag of the object as it is",
+        "in a content coding, with the strong entity tag of the object as it is",
     ),
-    counted(
-        "tag-made-strong",
-        "9110 8.8.1",
-        "a strong entity tag on a coded reply whose tag at the origin is weak",
-    ),
+    counted("tag-made-strong", "9110 8.8.1", "a strong entity tag where the origin's is weak"),
     counted("vary-added", "9110 12.5.5", "Vary names fields that the origin did not name"),
     counted("field-added", "9110 7.7", "a field that the origin did not send, and no list knows"),
     fault("head-length", Harm::Metadata, "9110 8.6", "Content-Length for HEAD is not that of the object")
         .fails(),
-    breach(
-        "fabricated",
-        Harm::MadeUp,
-        "",
-        "the reply says that the origin made it for this request, and the origin never did",
-    ),
+    breach("fabricated", Harm::MadeUp, "", "said to be made by the origin, which never did"),
     breach(
         "unexplained-hit",
         Harm::MadeUp,
         "",
-        "the reply says that it came from a store, but the origin had sent the object for this very request, or no fetch of it had ended yet",
+        "said to be from a store, but the origin had sent it for this very request, or no fetch had ended yet",
     ),
     breach(
         "prefetch",
@@ -339,12 +307,12 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "post-repeated",
         Harm::WrongAnswer,
         "9110 9.2.2",
-        "POSTs that came to the origin once more than they were sent: what is posted may be taken twice",
+        "POSTs that the origin got once more than they were sent",
     ),
     counted(
         "slow-hits",
         "",
-        "hits that took over a hundred times the median and 0.1 s, while no fetch of their object was under way",
+        "hits over a hundred times the median and 0.1 s, no fetch of their object being under way",
     ),
 ];
 
