@@ -48,6 +48,7 @@ pub fn heads(data: &[u8]) {
         begun_unix: Nanos::from_secs(NOW - 60),
         sent_unix: Nanos::from_secs(NOW),
         done_unix: Nanos::from_secs(NOW + 1),
+        fetch: None,
     };
     let judged = judge(&asked, &ReceivedReply { head, body_bytes: 100, ..ReceivedReply::default() });
     assert_eq!(judged.outcome == RequestOutcome::Wrong, judged.faults.weight() == Weight::Fails);

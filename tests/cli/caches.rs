@@ -165,7 +165,8 @@ fn what_cannot_be_run_exits_2_and_says_why() {
         (&["tiny.toml", "--product", "squidd"], &["squidd", "squid", "varnish"]),
         (&["tiny.toml", "--reverse", "127.0.0.1:1"], &["--origin-port"]),
         (&["key.toml"], &["key.toml", "rait"]),
-        (&["tiny.toml", "--fail-if", "cost > 2%"], &["--fail-if is for experiments", "take it out"]),
+        (&["tiny.toml", "--fail-if", "cost > 2%"], &["it is for experiments", "`faults > 0`"]),
+        (&["tiny.toml", "--fail-if", "squid: faults > 0"], &["no `squid` takes part"]),
         (&["tiny.toml", "--loads", "10%,50%"], &["--loads is for experiments"]),
         (&["tiny.toml", "--full"], &["--full is for experiments", "take it out"]),
         (&["tiny.toml", "--proxy", "nonsense"], &["nonsense", "HOST:PORT"]),
@@ -188,13 +189,17 @@ fn what_is_for_experiments_says_of_a_bake_off_what_to_do() {
             &["compare-results", "out", "out"][..],
             &["out: a bake-off of caches is not an experiment", "bakeoff report"][..],
         ),
-        (&["report", "out", "--fail-if", "cost > 2%"], &["--fail-if is for experiments"]),
-        (&["run", "--resume", "out", "--fail-if", "cost > 2%"], &["--fail-if is for experiments"]),
+        (&["report", "out", "--fail-if", "cost > 2%"], &["it is for experiments", "`faults > 0`"]),
+        (&["run", "--resume", "out", "--fail-if", "cost > 2%"], &["it is for experiments"]),
     ] {
         let said = yard.run(args).exits(2).says(words);
         assert_eq!(said.stdout, "", "{args:?}");
     }
     assert_eq!(yard.read("out/results.json"), before);
+    let rules = ["--fail-if", "faults > 0", "--fail-if", "verdict = cheat"];
+    let held = yard.run(&[&["report", "out"][..], &rules].concat()).exits(0);
+    held.says(&["fail-if: faults > 0: held: none has 0", "fail-if: verdict = cheat: held: none "]);
+    yard.run(&["report", "out", "--fail-if", "verdict = measured"]).exits(5).says(&["BROKEN"]);
 }
 
 #[test]

@@ -9,8 +9,8 @@ use std::process::{Command, Stdio};
 const WORLD: &str = "[[content]]\nname = \"any\"\nsize = \"exp:2KB\"\ncachable = \"80%\"\n\
                      life = { length = \"const:2year\", expires = \"nmt+0s\" }\n";
 
-/// Results of a proxy of `cheating_cache.py`.
-fn judged(mode: &str) -> (Value, Vec<String>) {
+/// Results of a proxy of `cheating_cache.py`, after a run that ended so.
+fn judged(mode: &str, exit: i32) -> (Value, Vec<String>) {
     // Leftovers of a run in its own yard are counted.
     let (yard, aside) = (Yard::new(), Yard::new());
     yard.write(
@@ -31,7 +31,7 @@ fn judged(mode: &str) -> (Value, Vec<String>) {
     let mut line = String::new();
     BufReader::new(proxy.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
     let address = format!("127.0.0.1:{}", line.trim_start_matches("listening: ").trim());
-    yard.run(&["run", "plan.toml", "--proxy", &address, "--out", "out"]).exits(0);
+    yard.run(&["run", "plan.toml", "--proxy", &address, "--out", "out"]).exits(exit);
     let entrants = yard.results("out")["entrants"].take();
     let entrant = entrants.as_array().unwrap().iter().find(|entrant| entrant["name"] == address.as_str());
     let entrant = entrant.unwrap().clone();
@@ -43,7 +43,7 @@ fn judged(mode: &str) -> (Value, Vec<String>) {
 
 #[test]
 fn an_honest_cache_is_accused_of_nothing() {
-    let (entrant, labels) = judged("honest");
+    let (entrant, labels) = judged("honest", 0);
     assert_eq!(labels, [""; 0], "{entrant:#}");
     assert!(entrant["points"][0]["hit_ratio"].as_f64().unwrap() > 0.0, "{entrant:#}");
     assert!(entrant["sentence"].as_str().unwrap().contains("no faults"), "{entrant:#}");
@@ -52,12 +52,16 @@ fn an_honest_cache_is_accused_of_nothing() {
 
 #[track_caller]
 fn is_caught(mode: &str, label: &str) {
-    let (entrant, labels) = judged(mode);
-    assert_eq!(labels[0], label, "{entrant:#}");
+    let (entrant, labels) = judged(mode, 8);
+    // A leak that follows from it is the greater harm, and comes before it.
+    assert!(labels.iter().any(|named| named == label), "{entrant:#}");
     let sentence = entrant["sentence"].as_str().unwrap();
     assert!(sentence.starts_with("what it gave and what the origin sent do not agree ("), "{sentence}");
     assert!(sentence.contains(label) && !sentence.contains("no faults"), "{sentence}");
-    assert_eq!(entrant["points"][0]["rule"]["books"], false);
+    assert_eq!(
+        (&entrant["points"][0]["rule"]["books"], &entrant["verdict"]),
+        (&Value::from(false), &Value::from("cheat"))
+    );
     assert_eq!(entrant["passed_up_to_per_s"], Value::Null);
 }
 

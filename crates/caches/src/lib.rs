@@ -22,7 +22,7 @@ pub mod shipped;
 mod standalone;
 pub mod transactions;
 
-pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words};
+pub use analyse::{CLOCKS_AGREE_S, analyse, clock_in_words, worst_of};
 pub use choose::{Chosen, Headline, NothingChosen, Selection, choose};
 pub use run::{Bakeoff, BakeoffProgress, CachesError, PartsError, Takes};
 pub use scale::{FEWEST_REPLIES, NoScale, SHORTEST, TimeScale, TooShort};

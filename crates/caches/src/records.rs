@@ -137,6 +137,9 @@ pub struct RunRecord {
     /// Hits that ended before any fetch of their object had, if requests were kept.
     #[serde(default)]
     pub hits_before_fetch: u64,
+    /// Hits that took out of all proportion while no fetch of their object was under way, if requests were kept.
+    #[serde(default)]
+    pub slow_hits: u64,
     /// Reason why it was broken off or says nothing, if so. Its phases are those measured until then, the last of them
     /// cut short.
     pub failed: Option<String>,
@@ -286,6 +289,7 @@ impl RunRecord {
             store_unreadable: None,
             ended: String::new(),
             hits_before_fetch: 0,
+            slow_hits: 0,
             failed: None,
             lateness_p99_ns: 0,
             robots_busy: 0.0,

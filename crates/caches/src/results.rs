@@ -16,6 +16,8 @@ use crate::records::{NOBODY, TrialVerdict};
 use crate::transactions::Logged;
 use bakeoff_results::Fact;
 use bakeoff_results::directory::End;
+use bakeoff_results::entrant::EntrantVerdict;
+pub use bakeoff_robots::judge::{Class, Harm};
 use serde::{Deserialize, Serialize};
 
 /// Version of the form.
@@ -98,6 +100,8 @@ pub struct EntrantResults {
     /// Name of the baseline that it is the second start of, if it is.
     #[serde(default)]
     pub second_of: Option<String>,
+    /// Its verdict, in a word.
+    pub verdict: EntrantVerdict,
     /// Its result, in a sentence.
     pub sentence: String,
     /// The version that the program reports.
@@ -126,7 +130,7 @@ pub struct EntrantResults {
     pub downtime: Vec<Downtime>,
     /// CPU cost of its requests.
     pub cost: Option<CacheCost>,
-    /// Its faults, most frequent first.
+    /// Its faults, the most harmful first.
     pub faults: Vec<FaultCount>,
     /// Requests that failed, most frequent first.
     pub errors: Vec<FaultCount>,
@@ -144,6 +148,11 @@ impl EntrantResults {
     /// Whether the origin itself was asked, without any cache.
     pub fn is_direct(&self) -> bool {
         self.second_of.as_deref().unwrap_or(&self.name) == NOBODY
+    }
+
+    /// Number of faults and breaches, of all labels together.
+    pub fn accusations(&self) -> u64 {
+        self.faults.iter().filter(|fault| !fault.only_counted).map(|fault| fault.count).sum()
     }
 
     /// The points of each pass; the points themselves if there was but one.
@@ -225,7 +234,13 @@ pub struct FaultCount {
     pub label: String,
     /// Its meaning, in a line.
     pub meaning: String,
-    /// Whether it is counted and nothing more: no rule is broken.
+    /// Its class, the text it stands on and its harm.
+    pub class: Class,
+    /// Sections of RFC 9110 to 9112, such as `9111 4.2.4`; empty where none speaks of it.
+    pub rfc: String,
+    /// The harm that it stands for.
+    pub harm: Harm,
+    /// Whether it is counted and nothing more: a lawful choice, or too few to accuse anybody.
     pub only_counted: bool,
     /// Number of occurrences.
     pub count: u64,

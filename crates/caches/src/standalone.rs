@@ -183,6 +183,7 @@ impl Standalone<'_> {
     /// It was such a run.
     pub fn demand_replies(&self, record: &RunRecord) -> Result<(), CachesError> {
         steps::demand_replies(record)?;
+        self.cache.map_or(Ok(()), |_| steps::demand_life(record))?;
         self.cache.map_or(Ok(()), |(address, _)| steps::demand_there(record, address))
     }
 
@@ -235,6 +236,7 @@ impl Standalone<'_> {
         Load {
             spec,
             model: &self.plan.model,
+            think: self.plan.think.as_ref(),
             way: Way::new(fixed.origin.address, self.cache, fixed.origin.tls.as_ref()),
             connections: fixed.connections,
             from: &self.plan.from,

@@ -25,8 +25,8 @@ const RATE: f64 = 100.0;
 const KNOWN: &str = "\
 polymix-1 robots 100000 a90973d16063681c
 polymix-1 fill 100000 7f2ce6f728154dbe
-polymix-4 robots 100000 96eb004c29f91159
-webaxe-4 robots 100000 ee25f2fd7239bd8a
+polymix-4 robots 100000 1e66780abe09f807
+webaxe-4 robots 100000 803b3a674bb4ae48
 polyfill robots 100000 4ee90adebe5ed1cc
 downtime-2 robots 7215 a8f5c98ca1ceaa53
 cache-bakeoff robots 100000 54bfb31c077e84e1

@@ -296,8 +296,8 @@ impl SetArgs {
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct RuleArgs {
     /// End with exit code 5 when this is so: of a change, `cost > 2%`, `cost > 1.5us`, `https: response_p99 > 10%`; of a
-    /// figure itself, `response_p99 > 20ms`, `errors > 0`; `verdict = costs`. May be given more than once. Figures
-    /// are judged by the careful end of their interval
+    /// figure itself, `response_p99 > 20ms`, `errors > 0`; `verdict = costs`; of a bake-off of caches `faults > 0`,
+    /// `squid: verdict = cheat`. May be given more than once. Figures are judged by the careful end of their interval
     #[arg(long, value_name = "RULE")]
     pub(crate) fail_if: Vec<Rule>,
     /// With --fail-if: end with exit code 6 also when the interval leaves a rule open

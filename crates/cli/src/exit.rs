@@ -19,18 +19,24 @@ pub(crate) enum Exit {
     NotJudged,
     /// `verify`: something is not as it was written.
     Altered,
+    /// An entrant of a bake-off gave what was private to others, or other bytes or objects than were asked for.
+    Harmful,
+    /// An entrant of a bake-off cheated.
+    Cheat,
     /// Ctrl-C; partial results are kept.
     Interrupted,
 }
 
 impl Exit {
     /// Of two that ended the one that says more: what was broken off, then what failed, what was altered, what a rule
-    /// forbids, what is invalid, what a rule leaves open.
+    /// forbids, who cheats, what is harmful, what is invalid, what a rule leaves open.
     pub(crate) fn or_worse(self, other: Self) -> Self {
-        const ORDER: [Exit; 8] = [
+        const ORDER: [Exit; 10] = [
             Exit::Verdicts,
             Exit::NotJudged,
             Exit::Invalid,
+            Exit::Harmful,
+            Exit::Cheat,
             Exit::Broken,
             Exit::Altered,
             Exit::Usage,
@@ -52,6 +58,8 @@ impl From<Exit> for ExitCode {
             Exit::Broken => 5,
             Exit::NotJudged => 6,
             Exit::Altered => 7,
+            Exit::Cheat => 8,
+            Exit::Harmful => 9,
             Exit::Interrupted => 130,
         })
     }

@@ -11,6 +11,7 @@ mod curve;
 mod design;
 pub mod digest;
 pub mod directory;
+pub mod entrant;
 mod figures;
 mod link;
 mod peak;

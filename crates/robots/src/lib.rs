@@ -14,6 +14,7 @@ pub mod ledger;
 pub mod phases;
 pub mod popularity;
 pub mod population;
+mod refreshes;
 pub mod robots;
 pub mod spec;
 pub mod stream;

@@ -5,15 +5,16 @@
 
 use crate::judge::status_of;
 use crate::judge::{
-    FaultSet, Fields, JudgedRequest, ReceivedReply, ReplyFault, ReplyJudgement, RequestKind, RequestOutcome,
-    Truth, judge,
+    FaultSet, FetchTime, Fields, Hit, JudgedRequest, ReceivedReply, ReplyFault, ReplyJudgement, RequestKind,
+    RequestOutcome, Truth, judge,
 };
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::population::{Flight, FlightEnd, Population};
+use crate::refreshes::Refreshes;
+use bakeoff_content::Distribution;
 use bakeoff_content::world::Object;
 use bakeoff_loadgen::{Continuation, RequestEnd, RequestListener, Reuse, Target};
 use bakeoff_units::Nanos;
-use bakeoff_wire::stamp::OriginAction;
 use bakeoff_workload::{Ask, Source};
 
 /// One worker's robots.
@@ -30,6 +31,11 @@ pub struct Robots {
     on_ended: OnEnded,
     /// Longest wait for replies after the last phase; `None`: as long as requests may take.
     last_replies: Option<Nanos>,
+    /// Think time of the origin, of kinds that have none of their own.
+    think: Option<Distribution>,
+    /// Most that a reply of the origin took beyond its think time.
+    path: Nanos,
+    refreshes: Refreshes,
 }
 
 /// A request that has ended, as a listener besides the ledger is told of it.
@@ -65,7 +71,17 @@ impl Robots {
             id: Vec::with_capacity(64),
             on_ended: None,
             last_replies: None,
+            think: None,
+            path: Nanos::ZERO,
+            refreshes: Refreshes::default(),
         }
+    }
+
+    /// The same before an origin that thinks: what a stored reply's age has in it of its fetch follows from that.
+    #[must_use]
+    pub fn thinking(mut self, think: Option<Distribution>) -> Self {
+        self.think = think;
+        self
     }
 
     /// The same, but requests without a reply so long after the last phase are cut off. A server that has stopped would
@@ -139,6 +155,12 @@ impl Robots {
             truth: Truth::of(object, sent_unix, done_unix),
             sent_unix,
             done_unix,
+            fetch: Some(FetchTime {
+                model: self.population.model(),
+                think: self.think.as_ref(),
+                kind: flight.name.kind,
+                path: self.path,
+            }),
         };
         let mut judged = judge(&asked, came);
         if judged.faults.has(ReplyFault::FalseHit) && self.was_overtaken(flight.stamp, ended.head) {
@@ -150,13 +172,18 @@ impl Robots {
 
     /// Whether the first request for an object was answered with a reply that a later one had fetched: two requests
     /// under way at once may change places, and caches join them. A reply validated for the first request may be
-    /// either, and is not held against the cache. Neither is a 304 without a stamp: caches may leave it out, and then
-    /// its origin cannot be known. Cold.
+    /// either, and is not held against the cache. Cold.
     fn was_overtaken(&self, stamp: u64, head: &[u8]) -> bool {
         let told = Fields::read(head, stamp).stamp.map(|stamp| stamp.told);
-        match told {
-            Some(OriginAction::Made(of) | OriginAction::Valid(of)) => self.population.has_sent(of),
-            None => status_of(head) == Some(304),
+        told.is_some_and(|told| self.population.has_sent(told.stamp()))
+    }
+
+    /// Notes how long the origin's own replies take beyond their think time.
+    fn note_path(&mut self, flight: &Flight, judged: &ReplyJudgement, took: Nanos) {
+        if judged.hit == Hit::Miss && took > self.path {
+            let think =
+                self.population.model().think_time(self.think.as_ref(), flight.name.kind, flight.stamp);
+            self.path = self.path.max(took.since(think));
         }
     }
 }
@@ -185,6 +212,7 @@ impl RequestListener for Robots {
         object.name.write_id(&mut self.id);
         let came = came(ended);
         let judged = self.judged(&flight, &object, ended, &came);
+        self.note_path(&flight, &judged, ended.done.since(ended.sent));
         let entry = LedgerEntry {
             judged,
             status: came.status,
@@ -196,6 +224,7 @@ impl RequestListener for Robots {
             reply_bytes: ended.result.map_or(0, |reply| reply.head_bytes + reply.body_bytes),
             reused: ended.reused,
             resent: ended.resent,
+            refreshed: self.refreshes.tell(flight.stamp, &judged),
             id: &self.id,
             head: ended.head,
         };

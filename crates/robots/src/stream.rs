@@ -28,6 +28,36 @@ pub fn hits_before_fetch(stream: &[StreamRequest]) -> u64 {
     stream.iter().filter(|request| request.hit).filter(is_early).count() as u64
 }
 
+/// A hit that took so many times the median of all, and so long, has waited for something.
+const SLOW_TIMES: u64 = 100;
+const SLOW_AT_LEAST: Nanos = Nanos::from_millis(100);
+
+/// Hits that took out of all proportion while no fetch of their object was under way: a request that joins a fetch waits
+/// for it, and is right to.
+pub fn slow_hits(stream: &[StreamRequest]) -> u64 {
+    let hits = || stream.iter().filter(|request| request.hit && request.counts);
+    let mut times: Vec<Nanos> = hits().map(StreamRequest::took).collect();
+    let middle = times.len() / 2;
+    if times.is_empty() {
+        return 0;
+    }
+    let (_, median, _) = times.select_nth_unstable(middle);
+    let limit = SLOW_AT_LEAST.max(Nanos::new(median.get().saturating_mul(SLOW_TIMES)));
+    let slow: Vec<&StreamRequest> = hits().filter(|hit| hit.took() > limit).collect();
+    let mut fetches: HashMap<u64, Vec<&StreamRequest>> =
+        slow.iter().map(|hit| (hit.object, Vec::new())).collect();
+    for fetch in stream.iter().filter(|request| !request.hit) {
+        if let Some(known) = fetches.get_mut(&fetch.object) {
+            known.push(fetch);
+        }
+    }
+    let is_alone = |hit: &&StreamRequest| {
+        let of_it = fetches.get(&hit.object).map_or(&[][..], Vec::as_slice);
+        of_it.iter().all(|fetch| fetch.end < hit.start || hit.end < fetch.start)
+    };
+    slow.into_iter().filter(is_alone).count() as u64
+}
+
 /// One request by which a cache may have come to know an object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamRequest {
@@ -48,6 +78,10 @@ pub struct StreamRequest {
 }
 
 impl StreamRequest {
+    const fn took(&self) -> Nanos {
+        self.end.since(self.start)
+    }
+
     /// A request that has ended; `None` if no cache could have got anything from it: failed requests, POSTs, and
     /// uncachable ones that are in no ratio. Any other may have a cache fetch the whole object, as some do for HEAD,
     /// for a range, and for an aborted request.
@@ -76,6 +110,20 @@ mod tests {
     fn request(object: u64, start_ms: u64, end_ms: u64, hit: bool) -> StreamRequest {
         let (start, end) = (Nanos::from_millis(start_ms), Nanos::from_millis(end_ms));
         StreamRequest { object, bytes: 1, start, end, cachable: true, hit, counts: true }
+    }
+
+    #[test]
+    fn a_hit_is_slow_out_of_all_proportion_unless_it_waits_for_a_fetch() {
+        let quick: Vec<_> = (0..100).map(|n| request(n, 5_000, 5_002, true)).collect();
+        let slow = |more: &[StreamRequest]| slow_hits(&[&quick[..], more].concat());
+        assert_eq!(slow(&[request(1, 5_000, 5_200, true)]), 0, "a hundred times the median");
+        let hit = request(1, 5_000, 5_201, true);
+        assert_eq!(slow(&[hit]), 1);
+        assert_eq!(slow(&[hit, request(1, 1_000, 4_000, false)]), 1, "that was long over");
+        assert_eq!(slow(&[hit, request(1, 3_000, 5_190, false)]), 0, "it joined the fetch");
+        assert_eq!(slow(&[hit, request(2, 3_000, 5_190, false)]), 1, "another object's");
+        assert_eq!(slow(&[request(1, 5_000, 5_201, false)]), 0, "a miss");
+        assert_eq!(slow_hits(&[]), 0);
     }
 
     #[test]

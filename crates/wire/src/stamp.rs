@@ -60,6 +60,15 @@ pub enum OriginAction {
     Valid(u64),
 }
 
+impl OriginAction {
+    /// The stamp of the request.
+    pub const fn stamp(self) -> u64 {
+        match self {
+            Self::Made(stamp) | Self::Valid(stamp) => stamp,
+        }
+    }
+}
+
 /// The stamp of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyStamp<'a> {

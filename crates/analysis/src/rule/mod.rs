@@ -4,11 +4,13 @@
 //! nearer to keeping it, so that noise never breaks it: `cost > 2%` is broken when even the low end lies above 2 %. A
 //! rule that cannot be judged is reported as such, and is never taken for kept.
 
+mod entrant;
 mod parse;
 
 pub use parse::RuleError;
 
 use bakeoff_meter::catalogue;
+use bakeoff_results::entrant::EntrantVerdict;
 use bakeoff_results::{ArmResult, Comparison, OwnFigure, Results};
 use bakeoff_stats::{Amounts, Verdict, per_second};
 use std::fmt;
@@ -44,6 +46,14 @@ enum Test {
         equal: bool,
         verdict: Verdict,
     },
+    /// Of an entrant of a bake-off: its verdict.
+    Entrant {
+        /// `=`, and not `!=`.
+        equal: bool,
+        verdict: EntrantVerdict,
+    },
+    /// Of an entrant of a bake-off: the number of its faults and breaches.
+    Faults { order: Order, bound: f64 },
 }
 
 /// Value that a figure's change is compared with.
@@ -123,6 +133,12 @@ impl Rule {
     /// # Errors
     /// There is none; with the near miss.
     pub fn fits(&self, compared: &[&str], baselines: &[&str]) -> Result<(), RuleError> {
+        if self.is_of_entrants() {
+            return Err(RuleError::only_for(
+                &self.text,
+                "bake-offs of caches; write for example `cost > 2%`",
+            ));
+        }
         let baselines: &[&str] = if self.is_absolute() { baselines } else { &[] };
         let known = [compared, baselines].concat();
         match &self.arm {
@@ -146,6 +162,11 @@ impl Rule {
             }
             _ => self.judge_changes(results),
         };
+        self.ruling(&judged, "no arm was compared")
+    }
+
+    /// The worst of all arms, and its line.
+    fn ruling(&self, judged: &[(&str, (Ruled, String))], nobody: &str) -> Ruling {
         let ruled = judged.iter().map(|(_, (ruled, _))| *ruled).max().unwrap_or(Ruled::NotJudged);
         let mut of_it = judged.iter().filter(|(_, (other, _))| *other == ruled);
         let mut named: Vec<String> =
@@ -155,7 +176,7 @@ impl Rule {
             named.push(format!("and {more} more"));
         }
         if named.is_empty() {
-            named.push("no arm was compared".to_owned());
+            named.push(nobody.to_owned());
         }
         Ruling { ruled, line: format!("{}: {}: {}", self.text, ruled.as_str(), named.join("; ")) }
     }
@@ -177,6 +198,9 @@ impl Rule {
     fn judge_arm(&self, primary: &Comparison, results: &Results) -> (Ruled, String) {
         match &self.test {
             Test::Verdict { equal, verdict } => by_verdict(primary, *equal, *verdict),
+            Test::Entrant { .. } | Test::Faults { .. } => {
+                (Ruled::NotJudged, "has no faults that could be counted".to_owned())
+            }
             Test::Figure { at: Some(at), end, order, bound, .. } => match at_load(results, primary, at) {
                 Some(row) => {
                     let (ruled, said) = by_figure(row, *end, *order, *bound);

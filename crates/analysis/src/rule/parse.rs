@@ -4,6 +4,7 @@
 use super::{Bound, End, Order, Rule, Test};
 use bakeoff_meter::{CATALOGUE, Meter, Unit, catalogue};
 use bakeoff_plan::suggestion;
+use bakeoff_results::entrant::EntrantVerdict;
 use bakeoff_stats::Verdict;
 use bakeoff_units::{Bytes, BytesPerSecond, Nanos, PerSecond};
 use std::str::FromStr;
@@ -22,7 +23,19 @@ impl RuleError {
         let what = format!("no arm `{arm}` is {what}; {}", suggestion(arm, known));
         Self { rule: rule.to_owned(), what }
     }
+
+    pub(super) fn no_entrant(rule: &str, name: &str, known: &[&str]) -> Self {
+        let what = format!("no `{name}` takes part; {}", suggestion(name, known));
+        Self { rule: rule.to_owned(), what }
+    }
+
+    pub(super) fn only_for(rule: &str, whom: &str) -> Self {
+        Self { rule: rule.to_owned(), what: format!("it is for {whom}") }
+    }
 }
+
+/// Name of the number of faults and breaches of an entrant.
+const FAULTS: &str = "faults";
 
 /// All ways to compare, longer ones first.
 const ORDERS: [(&str, Order); 4] =
@@ -55,6 +68,10 @@ fn test(condition: &str) -> Result<Test, String> {
     else {
         return Err(format!("a figure is compared with `>`, `>=`, `<` or `<=`, not with `{rest}`"));
     };
+    if figure == FAULTS {
+        let bound = number(bound).ok_or_else(|| format!("`{}` is no number of faults", bound.trim()))?;
+        return Ok(Test::Faults { order, bound });
+    }
     let (figure, at) = match figure.split_once('@') {
         Some((figure, at)) => (figure.trim(), Some(at.trim())),
         None => (figure, None),
@@ -79,8 +96,12 @@ fn verdict(rest: &str) -> Result<Test, String> {
         _ => return Err("a verdict is compared with `=` or `!=`".to_owned()),
     };
     let word = word.trim();
+    if let Some(verdict) = EntrantVerdict::of(word) {
+        return Ok(Test::Entrant { equal, verdict });
+    }
     let verdict = word.parse().map_err(|_| {
-        let known: Vec<&str> = Verdict::ALL.iter().map(|verdict| verdict.as_str()).collect();
+        let known = Verdict::ALL.iter().map(|verdict| verdict.as_str());
+        let known: Vec<&str> = known.chain(EntrantVerdict::ALL.map(EntrantVerdict::as_str)).collect();
         format!("`{word}` is no verdict; {}", suggestion(word, &known))
     })?;
     Ok(Test::Verdict { equal, verdict })
@@ -101,7 +122,7 @@ fn meter(name: &str) -> Result<Option<&'static Meter>, String> {
     }
     catalogue::find(name).map(Some).ok_or_else(|| {
         let known: Vec<&str> =
-            ["cost", "verdict"].into_iter().chain(CATALOGUE.iter().map(|meter| meter.name)).collect();
+            ["cost", "verdict", FAULTS].into_iter().chain(CATALOGUE.iter().map(|meter| meter.name)).collect();
         format!("`{name}` is no figure; {}", near(name, &known))
     })
 }

@@ -3,10 +3,10 @@
 use crate::records::RunRecord;
 use crate::results::FaultCount;
 use bakeoff_meter::ErrorClass;
-use bakeoff_robots::judge::Weight;
+use bakeoff_robots::judge::{Class, Harm, LabelRow, ReplyFault, RunFault};
 use std::collections::BTreeMap;
 
-/// Faults of replies, most frequent first.
+/// Faults of replies.
 pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
     let mut counts = BTreeMap::new();
     let mut firsts = BTreeMap::new();
@@ -20,15 +20,11 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
         }
     }
     let all = finished(runs);
-    let fault = |(fault, count): (bakeoff_robots::judge::ReplyFault, u64)| FaultCount {
-        label: fault.label().to_owned(),
-        meaning: fault.meaning().to_owned(),
-        only_counted: fault.weight() == Weight::Counted,
-        count,
-        share: count as f64 / all,
+    let fault = |(fault, count): (ReplyFault, u64)| FaultCount {
         first: firsts.get(&fault).cloned(),
+        ..counted(fault.row(), count, all)
     };
-    sorted(counts.into_iter().map(fault).collect())
+    counts.into_iter().map(fault).collect()
 }
 
 /// Requests that failed, most frequent first.
@@ -47,27 +43,34 @@ pub(super) fn errors(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
     let error = |(label, count): (&str, u64)| FaultCount {
         label: label.to_owned(),
         meaning: meaning(label),
+        class: Class::Breach,
+        rfc: String::new(),
+        harm: Harm::WrongAnswer,
         only_counted: false,
         count,
         share: count as f64 / all,
         first: firsts.get(label).map(|reply| (*reply).to_owned()),
     };
-    sorted(counts.into_iter().map(error).collect())
+    let mut errors: Vec<FaultCount> = counts.into_iter().map(error).collect();
+    errors.sort_by_key(|error| std::cmp::Reverse(error.count));
+    errors
 }
 
 /// A fault that no single reply shows, but both ends together do.
-pub(super) fn of_both_ends(
-    label: &str,
-    meaning: &str,
-    count: u64,
-    runs: &[(usize, &RunRecord)],
-) -> FaultCount {
+pub(super) fn of_both_ends(fault: RunFault, count: u64, runs: &[(usize, &RunRecord)]) -> FaultCount {
+    counted(fault.row(), count, finished(runs))
+}
+
+fn counted(row: &LabelRow, count: u64, all: f64) -> FaultCount {
     FaultCount {
-        label: label.to_owned(),
-        meaning: meaning.to_owned(),
-        only_counted: false,
+        label: row.name.to_owned(),
+        meaning: row.meaning.to_owned(),
+        class: row.class,
+        rfc: row.text.to_owned(),
+        harm: row.harm,
+        only_counted: !row.class.accuses(),
         count,
-        share: count as f64 / finished(runs),
+        share: count as f64 / all,
         first: None,
     }
 }
@@ -82,7 +85,9 @@ fn finished(runs: &[(usize, &RunRecord)]) -> f64 {
     lines.map(|line| line.phase.sums.finished).sum::<u64>().max(1) as f64
 }
 
-fn sorted(mut faults: Vec<FaultCount>) -> Vec<FaultCount> {
-    faults.sort_by_key(|fault| std::cmp::Reverse(fault.count));
+/// The most harmful first, then the most frequent; what is only counted last.
+pub(super) fn sorted(faults: impl Iterator<Item = FaultCount>) -> Vec<FaultCount> {
+    let mut faults: Vec<FaultCount> = faults.collect();
+    faults.sort_by_key(|fault| (fault.only_counted, fault.harm, std::cmp::Reverse(fault.count)));
     faults
 }

@@ -13,7 +13,10 @@ mod peak;
 mod point;
 mod posts;
 mod sentences;
+mod slow;
 mod tails;
+mod trend;
+mod verdict;
 mod words;
 
 use crate::conformance::shown;
@@ -22,10 +25,12 @@ use crate::plan::{CachePlan, PlanChanges, PlanError, TUNNELS};
 use crate::records::{End, EntrantRecord, RunPurpose, RunRecord};
 use crate::results::{BakeoffResults, CutShort, DirectPath, EntrantResults, FORMAT, FillResults, Point};
 use crate::transactions::Logged;
+use bakeoff_results::entrant::EntrantVerdict;
 use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_subject::ProxyMode as Mode;
 use bakeoff_units::{PerSecond, Ratio};
 pub use sentences::{CLOCKS_AGREE_S, clock_in_words};
+pub use verdict::worst_of;
 
 /// The results of a stored bake-off.
 ///
@@ -119,6 +124,7 @@ fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)
     let mut entrant = EntrantResults {
         name: first.name.clone(),
         second_of: run.second_of.clone(),
+        verdict: EntrantVerdict::NoRate,
         sentence: String::new(),
         version: first.version.clone(),
         config: first.config.clone(),
@@ -131,17 +137,20 @@ fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
         cost: if is_cache { cost::of(stored, runs, &points) } else { None },
         // Without a cache everything is a miss, and no cache's fault.
-        faults: cheats
-            .chain(faults::of(runs))
-            .chain(repeated)
-            .filter(|fault| is_cache || !fault.only_counted)
-            .collect(),
+        faults: faults::sorted(
+            cheats
+                .chain(faults::of(runs))
+                .chain(repeated)
+                .chain(slow::of(runs))
+                .filter(|fault| is_cache || !fault.only_counted),
+        ),
         errors: faults::errors(runs),
         failed: runs.iter().rev().find_map(|(_, run)| why_failed(run)),
         store_unreadable: runs.iter().find_map(|(_, run)| run.store_unreadable.clone()),
         transactions: runs.iter().filter_map(|(_, run)| run.transactions).reduce(Logged::with),
         points,
     };
+    entrant.verdict = verdict::of(&entrant);
     entrant.sentence = sentences::sentence(plan, &entrant);
     entrant
 }

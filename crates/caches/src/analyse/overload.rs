@@ -7,7 +7,7 @@ use super::words::{place, rate};
 use crate::chance;
 use crate::results::{CutShort, EntrantResults, Point};
 
-/// Share of due requests that must be answered; less means overload. Replies come later than requests are due: in a
+/// Share of due requests that must be answered, well or badly; less means overload. Replies come later than requests are due: in a
 /// phase of ten times the response time that begins at a lower rate, two or three per cent of them come in the next.
 pub(super) const KEEPS_UP: f64 = 0.95;
 
@@ -53,7 +53,7 @@ fn overloaded(point: &Point) -> Option<f64> {
     if point.cut_short.is_some() {
         return None;
     }
-    short_of(point.asked_rate_per_s? * point.seconds, point.replies as f64)
+    short_of(point.asked_rate_per_s? * point.seconds, point.answered as f64)
 }
 
 /// Share of due requests that were answered, if that is too little.

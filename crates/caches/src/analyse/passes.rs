@@ -69,6 +69,7 @@ fn mean_of(points: &[&Point]) -> Point {
         request_rate_per_s: number(|point| point.request_rate_per_s),
         reply_rate_per_s: number(|point| point.reply_rate_per_s),
         replies: points.iter().map(|point| point.replies).sum(),
+        answered: points.iter().map(|point| point.answered).sum(),
         error_share: number(|point| point.error_share),
         mean_ns: response.mean_ns.unwrap_or(0),
         mean_low_ns: response.low_ns,
@@ -223,6 +224,7 @@ fn rule(points: &[&Point]) -> Option<PassRule> {
         hit_ratio: a.hit_ratio.zip(b.hit_ratio).map(|(a, b)| a && b),
         request_rate: a.request_rate && b.request_rate,
         reply_rate: a.reply_rate && b.reply_rate,
+        content: a.content && b.content,
         books: a.books && b.books,
     })
 }

@@ -8,7 +8,7 @@ use crate::plan::CachePlan;
 use crate::records::{Achievable, PhaseLine, PhaseUsage, RunRecord};
 use crate::results::{CutShort, Gzip, PageResults, PassRule, Point, Tail};
 use bakeoff_robots::judge::Weight;
-use bakeoff_robots::ledger::{self, Aggregate, LedgerRecord, RecordScope, Sums, TimedTraffic};
+use bakeoff_robots::ledger::{self, Aggregate, LedgerRecord, LevelSum, RecordScope, Sums, TimedTraffic};
 use bakeoff_robots::phases::{EndReason, mean_loads};
 use bakeoff_stats::{Level, OfBatches, of_batches};
 use bakeoff_units::Nanos;
@@ -16,7 +16,7 @@ use bakeoff_units::Nanos;
 /// Allowed error of a rate by the rule. An hour at 250/s knows it to 0.1 %; if the run is so short that chance alone
 /// makes more, chance counts.
 const RATE_TOLERANCE: f64 = 0.01;
-/// Allowed error of the hit ratio by the rule: a point. Chance counts as with rates.
+/// Allowed error of the hit ratio by the rule, against what was offered: a point. Chance counts as with rates.
 const HIT_TOLERANCE: f64 = 0.01;
 
 /// The points of a run, one a measured phase; none for a run without a rate, or if nothing was measured.
@@ -37,6 +37,7 @@ pub(super) fn of(
     // Replies of the origin to other parts of the run cannot be told apart, and were not read when all was killed.
     let is_whole = stored.setup.part.is_none() && !run.of_intervals;
     let books = !is_whole || cheats(run).is_empty();
+    let content = content(stored, run);
     let measured = lines.map(|line| Measured {
         plan,
         run,
@@ -44,11 +45,20 @@ pub(super) fn of(
         is_cache,
         is_whole,
         books,
+        content,
         order,
         rate_per_s,
         asked_per_s: asked(line),
     });
     measured.filter_map(|measured| measured.point(&intervals(stored, number, measured.line))).collect()
+}
+
+/// Whether none of its entrant's runs had a reply that is too bad at any count: a cache that leaked while it was filled
+/// leaks.
+fn content(stored: &StoredBakeoff, run: &RunRecord) -> bool {
+    let own = stored.standing().filter(|(_, other)| other.entrant.name == run.entrant.name);
+    let mut faults = own.flat_map(|(_, run)| &run.phases).flat_map(|line| &line.phase.sums.faults);
+    !faults.any(|(fault, count)| *count > 0 && fault.row().harm.at_any_count())
 }
 
 /// The mean share of the rate in each phase of a run, by the phase's name.
@@ -72,7 +82,12 @@ pub(super) fn telling(points: &[Point]) -> Option<&Point> {
     passed.or_else(whole).or_else(|| points.iter().min_by(by_rate))
 }
 
-fn intervals<'s>(stored: &'s StoredBakeoff, number: usize, line: &PhaseLine) -> Vec<&'s LedgerRecord> {
+/// Intervals of a phase of the run of this number.
+pub(super) fn intervals<'s>(
+    stored: &'s StoredBakeoff,
+    number: usize,
+    line: &PhaseLine,
+) -> Vec<&'s LedgerRecord> {
     let of_run = stored.intervals.iter().filter(|interval| interval.run as usize == number);
     let records = of_run.map(|interval| &interval.interval);
     records
@@ -113,6 +128,8 @@ struct Measured<'a> {
     is_whole: bool,
     /// Whether the counts of robots and origin in its run agree.
     books: bool,
+    /// Whether no reply of its entrant was private to others, or of other bytes.
+    content: bool,
     order: u32,
     rate_per_s: Option<f64>,
     /// The rate of this phase.
@@ -143,6 +160,7 @@ impl Measured<'_> {
             request_rate_per_s: seen.request_rate,
             reply_rate_per_s: seen.reply_rate,
             replies: sums.good,
+            answered: sums.finished.saturating_sub(sums.unanswered()) + thought_about(self, sums.in_flight),
             error_share: failed_share(self.run, self.line, self.asked_per_s),
             mean_ns: seen.mean_ns,
             mean_low_ns,
@@ -175,7 +193,7 @@ impl Measured<'_> {
             robots_cpu_per_request_ns: per_request(used.robots_cpu_ns).unwrap_or(0),
             lateness_p99_ns: self.run.lateness_p99_ns,
             tls: self.run.tls.clone(),
-            rule: rule(self.plan, self.asked_per_s, &seen),
+            rule: if self.is_cache { rule(self.plan, self.asked_per_s, &seen) } else { None },
             passes: Vec::new(),
         })
     }
@@ -188,12 +206,23 @@ impl Measured<'_> {
             reply_rate: phase.replies_per_second()?,
             mean_ns: sums.replies.traffic.response_ns.mean()? as u64,
             hit_ratio: sums.document_hit_ratio().filter(|_| self.is_cache),
+            offered: sums.offered_document_hit_ratio(),
             endless: achievable(self.run, self.line).map(|best| best.when_fetched.0),
             requests: sums.asked,
             basic: sums.basic.count(),
             books: self.books,
+            content: self.content,
         })
     }
+}
+
+/// Requests by which more were in flight at a phase's end than at its begin, as far as the origin's think time explains
+/// them: they stand in no line, and their replies come in the next phase.
+fn thought_about(measured: &Measured<'_>, in_flight: LevelSum) -> u64 {
+    let begun = in_flight.last - (in_flight.started as i64 - in_flight.finished as i64);
+    let more = u64::try_from(in_flight.last - begun.max(0)).unwrap_or(0);
+    let thinking = measured.asked_per_s.unwrap_or(0.0) * measured.plan.think_mean.as_secs_f64();
+    more.min(thinking as u64)
 }
 
 /// Figures for the rule.
@@ -203,31 +232,39 @@ struct RuleFigures {
     reply_rate: f64,
     mean_ns: u64,
     hit_ratio: Option<f64>,
+    /// Hit ratio that the workload offered.
+    offered: Option<f64>,
     /// Hit ratio of an endless cache for the same requests.
     endless: Option<f64>,
     requests: u64,
     basic: u64,
     books: bool,
+    content: bool,
 }
 
-/// The rule of 1999, if the plan's runs are judged by it; `asked`: the phase's rate, per second.
+/// The rule of 1999, if a cache's runs are judged by it; `asked`: the phase's rate, per second. At a smaller scale of so
+/// much that is asked for again the first fetch is still under way that no cache could pass.
 fn rule(plan: &CachePlan, asked: Option<f64>, seen: &RuleFigures) -> Option<PassRule> {
     // Over TLS no reply can be a hit.
-    let (ratio, asked) = (plan.hit_ratio.filter(|_| !plan.tls)?.get(), asked?);
+    plan.hit_ratio.filter(|_| !plan.tls && plan.scale.get() >= 1.0)?;
+    let asked = asked?;
     let chance = |count: u64, deviation: f64| CHANCE * deviation / (count.max(1) as f64).sqrt();
     // The number of a Poisson process varies as its root.
     let rate = RATE_TOLERANCE.max(chance(seen.requests, 1.0));
     let near = |per_second: f64| (per_second / asked - 1.0).abs() <= rate;
-    let hits = HIT_TOLERANCE.max(chance(seen.basic, (ratio * (1.0 - ratio)).sqrt()));
-    // Short of it an endless cache would fail as well, as below scale 1: hits say nothing of a cache then.
-    let is_reachable = seen.endless.is_none_or(|best| best + hits >= ratio);
+    let hits =
+        |offered: f64| HIT_TOLERANCE.max(chance(seen.basic, (offered * (1.0 - offered)).max(0.0).sqrt()));
+    // Short of it an endless cache would fail as well, as in short phases: hits say nothing of a cache then.
+    let is_reachable = |offered: &f64| seen.endless.is_none_or(|best| best + hits(*offered) >= *offered);
+    let both = seen.hit_ratio.zip(seen.offered.filter(is_reachable));
     Some(PassRule {
         whole: seen.whole,
         mean: seen.mean_ns < plan.mean_bound.get(),
-        hit_ratio: seen.hit_ratio.filter(|_| is_reachable).map(|seen| (seen - ratio).abs() <= hits),
+        hit_ratio: both.map(|(seen, offered)| (seen - offered).abs() <= hits(offered)),
         request_rate: near(seen.request_rate),
         reply_rate: near(seen.reply_rate),
         books: seen.books,
+        content: seen.content,
     })
 }
 

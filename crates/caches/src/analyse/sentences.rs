@@ -1,8 +1,8 @@
 //! Results in sentences, and warnings of what spoils figures.
 
-use super::point::telling;
+use super::point::{intervals, telling};
 use super::words::{named, of_pass, place, rate};
-use super::{books, bypass, overload, tails};
+use super::{books, bypass, overload, tails, trend};
 use crate::directory::StoredBakeoff;
 use crate::plan::CachePlan;
 use crate::records::RunRecord;
@@ -10,6 +10,7 @@ use crate::results::{CutShort, Downtime, EntrantResults, FaultCount, Point};
 use crate::scale::{FEWEST_REPLIES, SHORTEST};
 use crate::transactions::DROPPED;
 use bakeoff_meter::ErrorClass;
+use bakeoff_robots::judge::RunFault;
 use bakeoff_units::Nanos;
 use bakeoff_wire::parts::PartSet;
 
@@ -42,8 +43,8 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &EntrantResults) -> String {
         faults.partition(|fault| books::is_cheat(&fault.label));
     // First of all: a cache that cheats has no other figure; and every other figure of an overloaded rate is that of a
     // growing queue.
-    let mut parts: Vec<String> =
-        disagreement(&cheats).into_iter().chain(overload::first_words(entrant)).collect();
+    let mut parts: Vec<String> = disagreement(&cheats).into_iter().chain(harm(&faults)).collect();
+    parts.extend(overload::first_words(entrant));
     match entrant.downtime.as_slice() {
         [] => parts.extend(at_a_rate(plan, entrant, point)),
         outages => parts.extend(outages.iter().map(back)),
@@ -51,10 +52,10 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &EntrantResults) -> String {
     parts.extend(bypass::words(entrant));
     let failures = failures(entrant);
     parts.extend(match faults.as_slice() {
-        [] if failures.is_some() || !cheats.is_empty() => None,
-        [] => Some("no faults".to_owned()),
+        [] if failures.is_some() || !cheats.is_empty() => within_chance(entrant),
+        [] => within_chance(entrant).or_else(|| Some("no faults".to_owned())),
         [one] => Some(format!("one kind of fault, {}", one.label)),
-        [worst, ..] => Some(format!("{} kinds of faults, most often {}", faults.len(), worst.label)),
+        [worst, ..] => Some(format!("{} kinds of faults, the worst {}", faults.len(), worst.label)),
     });
     parts.extend(failures);
     parts.join("; ")
@@ -63,12 +64,31 @@ pub(super) fn sentence(plan: &CachePlan, entrant: &EntrantResults) -> String {
 /// The sentence that the counts of robots and origin do not agree.
 fn disagreement(cheats: &[&FaultCount]) -> Option<String> {
     let named: Vec<String> = cheats.iter().map(|fault| format!("{} {}", fault.count, fault.label)).collect();
+    let excluded = RunFault::ALL.into_iter().filter(|of| cheats.iter().any(|one| one.label == of.row().name));
+    let excluded: Vec<&str> = excluded.filter_map(RunFault::excludes).collect();
     (!named.is_empty()).then(|| {
         format!(
-            "what it gave and what the origin sent do not agree ({}): no figure of it counts",
-            named.join(", ")
+            "what it gave and what the origin sent do not agree ({}; {}): no figure of it counts",
+            named.join(", "),
+            excluded.join("; ")
         )
     })
+}
+
+/// Replies that are too bad at any count, with what the worst kind means.
+fn harm(faults: &[&FaultCount]) -> Option<String> {
+    let harmful: Vec<&&FaultCount> = faults.iter().filter(|fault| fault.harm.at_any_count()).collect();
+    let worst = harmful.first()?;
+    let named: Vec<String> = harmful.iter().map(|fault| format!("{} {}", fault.count, fault.label)).collect();
+    Some(format!("not to be used: {} ({})", named.join(", "), worst.meaning))
+}
+
+/// What of the counts of both ends does not agree, and is too little to accuse anybody.
+fn within_chance(entrant: &EntrantResults) -> Option<String> {
+    let few = entrant.faults.iter().filter(|fault| fault.only_counted && books::is_cheat(&fault.label));
+    let few: Vec<String> = few.map(|fault| format!("{} {}", fault.count, fault.label)).collect();
+    (!few.is_empty())
+        .then(|| format!("no faults beyond 1 % of the requests, and counted: {}", few.join(", ")))
 }
 
 /// The requests that failed. Those under way when a run was broken off do not count; those cut off long after the last
@@ -86,8 +106,7 @@ fn failures(entrant: &EntrantResults) -> Option<String> {
 
 /// Its verdict, and its figures at the telling rate.
 fn at_a_rate(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Vec<String> {
-    let not_judged = plan.hit_ratio.filter(|_| plan.tls).map(|_| NOT_JUDGED.to_owned());
-    let mut parts: Vec<String> = not_judged.or_else(|| standing(entrant)).into_iter().collect();
+    let mut parts: Vec<String> = not_judged(plan).or_else(|| standing(entrant)).into_iter().collect();
     let (place, mean) = (place(entrant, point), Nanos::new(point.mean_ns));
     parts.push(match point.rate_per_s {
         Some(_) => format!("{place} the mean response time is {mean}"),
@@ -103,16 +122,17 @@ fn at_a_rate(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Vec<S
             format!(", of {:.1} % that an endless cache would have had", best.when_fetched.0 * 100.0)
         });
         let is_void = point.rule.is_some_and(|rule| rule.hit_ratio.is_none());
-        let asked = plan.hit_ratio.map(|asked| match (asked.get() * 100.0, is_void) {
-            (asked, false) => format!(" ({asked:.0} % asked)"),
-            (asked, true) => format!(" (not judged: the rule of 1999 wants {asked:.0} %)"),
+        let offered = point.offered_hit_ratio.map(|offered| match (offered * 100.0, is_void) {
+            (offered, false) => format!(" ({offered:.1} % offered)"),
+            (offered, true) => {
+                format!(" ({offered:.1} % offered: not judged, as no cache could have had them)")
+            }
         });
-        let offered = point.offered_hit_ratio.map(|offered| format!(" ({:.1} % offered)", offered * 100.0));
         parts.push(format!(
             "{:.1} % of the replies are hits{}{}",
             hits * 100.0,
             possible.unwrap_or_default(),
-            asked.or(offered).unwrap_or_default()
+            offered.unwrap_or_default()
         ));
     }
     if plan.tls && !entrant.is_direct() {
@@ -124,8 +144,17 @@ fn at_a_rate(plan: &CachePlan, entrant: &EntrantResults, point: &Point) -> Vec<S
     parts
 }
 
-/// Replaces the rates that passed.
-const NOT_JUDGED: &str = "over TLS the rule of 1999 is not judged";
+/// Replaces the rates that passed, where a plan's rule of 1999 is not judged.
+fn not_judged(plan: &CachePlan) -> Option<String> {
+    plan.hit_ratio?;
+    match plan.tls {
+        true => Some("over TLS the rule of 1999 is not judged".to_owned()),
+        false if plan.scale.get() < 1.0 => {
+            Some(format!("at scale {} the rule of 1999 is not judged", plan.scale))
+        }
+        false => None,
+    }
+}
 
 /// The time when it was back.
 fn back(downtime: &Downtime) -> String {
@@ -178,6 +207,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &StoredBakeoff, entrants: &[Ent
     let mut warnings: Vec<String> = overload::warnings(entrants).collect();
     warnings.extend(stored.runs.iter().flat_map(of_run));
     warnings.extend(stored.runs.iter().enumerate().filter_map(dropped));
+    warnings.extend(stored.standing().flat_map(|(number, run)| trends(stored, number, run)));
     for entrant in entrants {
         warnings.extend(entrant.runs().filter_map(|point| cut_short(entrant, point)));
         warnings.extend(entrant.runs().filter_map(|point| too_short(plan, entrant, point)));
@@ -231,6 +261,13 @@ fn of_run(run: &RunRecord) -> Vec<String> {
         ));
     }
     warnings
+}
+
+/// Warnings of a cache's measured phases whose end is unlike their begin.
+fn trends(stored: &StoredBakeoff, number: usize, run: &RunRecord) -> Vec<String> {
+    let is_result = run.purpose.measured().is_some() && !run.is_direct();
+    let measured = run.phases.iter().filter(|line| line.measured && is_result);
+    measured.flat_map(|line| trend::of(run, &intervals(stored, number, line))).collect()
 }
 
 /// A warning of a run whose log of transactions is incomplete.

@@ -75,6 +75,7 @@ pub(super) fn check(
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
     let entrants = entrants(&reader, section, changes)?;
     let several = entrants.len() > 1;
+    let think = think(&reader, &file.origin)?;
     let plan = CachePlan {
         name: name.to_owned(),
         text: text.to_owned(),
@@ -107,7 +108,8 @@ pub(super) fn check(
         model,
         world,
         tls,
-        think_mean: think_mean(&reader, &file.origin)?,
+        think_mean: think.as_ref().map_or(Nanos::ZERO, |think| Nanos::from_secs_f64(think.mean())),
+        think,
     };
     plan.without_reverse_over_tls(&reader)
 }
@@ -296,8 +298,8 @@ fn fillers(reader: &Reader<'_>, section: &FillSection) -> Result<Spec, PlanError
     Spec::from_toml(&text).map_err(|why| reader.whole(why))
 }
 
-fn think_mean(reader: &Reader<'_>, origin: &toml::Table) -> Result<Nanos, PlanError> {
-    let Some(text) = origin.get("think").and_then(toml::Value::as_str) else { return Ok(Nanos::ZERO) };
-    let think = Distribution::parse_seconds(text).map_err(|why| reader.wrong("think", why))?;
-    Ok(Nanos::from_secs_f64(think.mean()))
+/// The origin's think time.
+fn think(reader: &Reader<'_>, origin: &toml::Table) -> Result<Option<Distribution>, PlanError> {
+    let Some(text) = origin.get("think").and_then(toml::Value::as_str) else { return Ok(None) };
+    Distribution::parse_seconds(text).map(Some).map_err(|why| reader.wrong("think", why))
 }

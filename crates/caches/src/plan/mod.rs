@@ -21,6 +21,7 @@ pub use turns::{EntrantTurn, TurnOrder};
 
 use crate::not_scaled::{self, Grows};
 use crate::scale::{TimeScale, TooShort};
+use bakeoff_content::Distribution;
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts};
 pub use bakeoff_plan::PlanError;
@@ -99,7 +100,9 @@ pub struct CachePlan {
     pub world: String,
     /// Whether robots use TLS with the origin: through proxies in tunnels opened by CONNECT.
     pub tls: bool,
-    /// Mean of the origin's think time.
+    /// The origin's think time, of kinds that have none of their own.
+    pub think: Option<Distribution>,
+    /// Its mean.
     pub think_mean: Nanos,
 }
 

@@ -27,6 +27,11 @@ pub struct Point {
     pub reply_rate_per_s: f64,
     /// Good replies, in all passes together.
     pub replies: u64,
+    /// Requests that ended in it otherwise than by waiting in vain: good, wrong and broken replies; and those by which more
+    /// were in flight at its end than at its begin, as far as the origin's think time explains them. In all passes
+    /// together.
+    #[serde(default)]
+    pub answered: u64,
     /// Requests that failed, at any time, as a share of those that were due in it.
     pub error_share: f64,
     /// Response time: mean, from when a request was due.
@@ -201,13 +206,17 @@ pub struct PassRule {
     pub whole: bool,
     /// The mean response time is under its bound.
     pub mean: bool,
-    /// The hit ratio is within a point of what the workload is set to, or as near as chance allows in so short a run;
-    /// `None` without a cache, and where an endless cache would have fallen short of it.
+    /// The hit ratio is within a point of what was offered, or as near as chance allows in so short a run; `None` where an
+    /// endless cache would have fallen short of it.
     pub hit_ratio: Option<bool>,
     /// The request rate is within 1 % of the phase's rate, or as near as chance allows in so short a run.
     pub request_rate: bool,
     /// The reply rate is.
     pub reply_rate: bool,
+    /// No reply was private to another client, and none had other bytes or another object; true in older files, where that
+    /// was not checked.
+    #[serde(default = "agrees")]
+    pub content: bool,
     /// The counts of robots and origin agree; true in older files, where that was not checked.
     #[serde(default = "agrees")]
     pub books: bool,
@@ -225,6 +234,7 @@ impl PassRule {
             && self.hit_ratio != Some(false)
             && self.request_rate
             && self.reply_rate
+            && self.content
             && self.books
     }
 }

@@ -99,6 +99,17 @@ pub enum CachesError {
         /// Its address.
         address: SocketAddr,
     },
+    /// A cache that takes connections and answers nothing.
+    #[error(
+        "{entrant} stopped answering: its last {unanswered} requests got no reply within their time; its own log may say \
+         why"
+    )]
+    Stopped {
+        /// The entrant.
+        entrant: String,
+        /// Requests without a reply.
+        unanswered: u64,
+    },
     /// A cache that was killed, as the plan wants, and did not get ready again.
     #[error("after its outage it did not come back: {0}")]
     NotBack(#[source] SubjectError),

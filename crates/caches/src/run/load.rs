@@ -8,6 +8,7 @@ use super::listeners::{Keeps, Kept, with_listeners};
 use super::outage::Trace;
 use crate::records::{PhaseLine, Tls};
 use crate::transactions::{Batcher, Fate, Log, Logged, RunContext, Writer};
+use bakeoff_content::Distribution;
 use bakeoff_content::world::Model;
 use bakeoff_loadgen::{
     BodyCheck, LocalAddresses, LocalPorts, Pace, Pools, Recording, Station, StationJob, Target, TlsSettings,
@@ -35,6 +36,8 @@ const LOOK: Duration = Duration::from_millis(250);
 pub(crate) struct Load<'a> {
     pub(crate) spec: &'a Spec,
     pub(crate) model: &'a Model,
+    /// The origin's think time, of kinds that have none of their own.
+    pub(crate) think: Option<&'a Distribution>,
     pub(crate) way: Way,
     pub(crate) connections: usize,
     /// Local addresses of connections.
@@ -180,6 +183,7 @@ impl Load<'_> {
         let kept = Arc::new(Mutex::new(Kept::default()));
         let keeps = Keeps { stream: self.keeps_stream, trace: self.keeps_trace };
         let robots = Robots::new(population, ledger, &target).waiting_at_most(self.last_replies);
+        let robots = robots.thinking(self.think.cloned());
         let robots = with_listeners(robots, keeps, kept.clone(), batcher);
         let fate = writer.as_ref().map(Writer::fate);
         let mut phases: Vec<PhaseLine> = Vec::new();

@@ -15,7 +15,7 @@ use crate::records::{EntrantRecord, INTERRUPTED, NOBODY, PhaseLine, RunPurpose, 
 use bakeoff_content::mix64;
 use bakeoff_content::world::Model;
 use bakeoff_meter::ErrorClass;
-use bakeoff_robots::stream::hits_before_fetch;
+use bakeoff_robots::stream::{hits_before_fetch, slow_hits};
 use bakeoff_robots::{Spec, Worker};
 use bakeoff_subject::StoreReading;
 use bakeoff_units::{Nanos, PerSecond};
@@ -134,7 +134,8 @@ impl Bench<'_, '_> {
             None if !self.interrupted.load(Ordering::Relaxed) => {
                 let outside = entrant.is_cache && entrant.running().is_none();
                 let there = || if outside { demand_there(&record, entrant.address) } else { Ok(()) };
-                demand_replies(&record).and_then(|()| there()).err()
+                let lives = || if entrant.is_cache { demand_life(&record) } else { Ok(()) };
+                demand_replies(&record).and_then(|()| there()).and_then(|()| lives()).err()
             }
             other => other,
         };
@@ -167,6 +168,7 @@ impl Bench<'_, '_> {
         Load {
             spec: work.spec,
             model: work.model,
+            think: self.plan.think.as_ref(),
             way: Way::new(self.origin.address, proxy, self.origin.tls.as_ref()),
             connections: self.connections,
             from: &self.plan.from,
@@ -221,6 +223,7 @@ impl Bench<'_, '_> {
         achievable::put(&mut ended.phases, &ended.stream, entrant.capacity_bytes);
         RunRecord {
             hits_before_fetch: hits_before_fetch(&ended.stream),
+            slow_hits: slow_hits(&ended.stream),
             store,
             store_unreadable: learnt.unreadable.or(unreadable),
             ended: match failed {
@@ -330,6 +333,19 @@ pub(crate) fn demand_there(record: &RunRecord, address: SocketAddr) -> Result<()
     }
 }
 
+/// Requests without a reply from which on a cache that answers nothing more has stopped.
+const UNANSWERED: u64 = 10;
+
+/// A cache that leaves all requests unanswered from some phase on, while it takes connections, has stopped.
+pub(crate) fn demand_life(record: &RunRecord) -> Result<(), CachesError> {
+    let silent = record.phases.iter().rev().take_while(|line| line.phase.sums.good == 0);
+    let unanswered: u64 = silent.map(|line| line.phase.sums.unanswered()).sum();
+    match unanswered {
+        few if few < UNANSWERED => Ok(()),
+        _ => Err(CachesError::Stopped { entrant: record.entrant.name.clone(), unanswered }),
+    }
+}
+
 impl From<StoreReading> for Store {
     fn from(reading: StoreReading) -> Self {
         Self {
@@ -337,6 +353,45 @@ impl From<StoreReading> for Store {
             capacity_bytes: reading.capacity_bytes,
             evictions: reading.evictions,
             source: reading.source.to_owned(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bakeoff_robots::ledger::{LedgerRecord, RecordScope, Sums};
+
+    /// A run of phases with so many good replies and requests that timed out.
+    fn run(phases: &[(u64, u64)]) -> RunRecord {
+        let line = |(good, timed_out): &(u64, u64)| {
+            let errors = [(ErrorClass::Timeout.as_str().to_owned(), *timed_out)].into();
+            let sums = Sums { good: *good, finished: good + timed_out, errors, ..Sums::default() };
+            let (scope, phase) = (RecordScope::Phase, "any".to_owned());
+            let phase = LedgerRecord {
+                worker: 0,
+                scope,
+                phase,
+                number: 0,
+                began_ns: 0,
+                ended_ns: 0,
+                progress: 0,
+                sums,
+            };
+            let used = crate::records::PhaseUsage::default();
+            PhaseLine { phase, measured: true, ended: None, used, achievable: None }
+        };
+        let entrant = EntrantRecord { name: "mine".to_owned(), version: None, config: None };
+        let phases = phases.iter().map(line).collect();
+        RunRecord { phases, ..RunRecord::of(entrant, RunPurpose::BestEffort) }
+    }
+
+    #[test]
+    fn a_cache_that_answers_nothing_more_has_stopped_and_one_with_a_bad_time_has_not() {
+        let said = demand_life(&run(&[(500, 0), (300, 40), (0, 7), (0, 5)])).unwrap_err().to_string();
+        assert!(said.starts_with("mine stopped answering: its last 12 requests got no reply"), "{said}");
+        for alive in [&[(500, 0), (0, 9)][..], &[(500, 0), (0, 200), (1, 0)], &[(500, 20)], &[]] {
+            assert!(demand_life(&run(alive)).is_ok(), "{alive:?}");
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::Failure;
 use crate::args::{CachesArgs, RuleArgs, SetArgs};
 use crate::commands::resolve;
 use crate::exit::Exit;
+use crate::rules;
 use crate::terminal::{self, Console};
 use bakeoff_caches::directory::{self, BAKEOFF, StoredBakeoff};
 use bakeoff_caches::plan::{CachePlan, Entrant, KEY, PlanChanges};
@@ -19,6 +20,7 @@ use bakeoff_loadgen::LocalAddresses;
 use bakeoff_plan::PlanSource;
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
+use bakeoff_results::entrant::{EntrantFigures, EntrantVerdict};
 use bakeoff_robots::console::{ConsoleLine, Generation};
 use bakeoff_robots::ledger::LedgerRecord;
 use bakeoff_subject::ProxyMode;
@@ -62,8 +64,9 @@ impl RunKind for BakeOff {
     }
 
     fn resume(&self, dir: &ResultsDir, around: &Around<'_>) -> Result<Option<Ended>, Failure> {
-        shell::demand_no_rules(around.rules, self.noun())?;
         let stored = directory::load(dir.path()).map_err(Failure::failed)?;
+        let results = analyse(&stored).map_err(Failure::failed)?;
+        rules::fit_entrants(around.rules, &known(&stored, &results))?;
         if stored.ended == Some(End::Complete) {
             return Ok(None);
         }
@@ -85,14 +88,14 @@ impl RunKind for BakeOff {
     }
 
     fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
-        shell::demand_plain(asked, self.noun())?;
-        print(&directory::load(dir.path()).map_err(Failure::failed)?)
+        shell::demand_no_slices(asked, self.noun())?;
+        print(&directory::load(dir.path()).map_err(Failure::failed)?, asked.rules)
     }
 
     fn verified(&self, dir: &Path) -> Result<Checked, Failure> {
         shell::verified(dir, &BAKEOFF, directory::load(dir), |stored| {
             let read = format!("{} runs, {} intervals", stored.runs.len(), stored.intervals.len());
-            Ok((read, stored.setup.bakeoff.clone(), print(&stored)?))
+            Ok((read, stored.setup.bakeoff.clone(), print(&stored, &RuleArgs::default())?))
         })
     }
 }
@@ -133,7 +136,7 @@ impl Planned for BakeOffPlan {
     }
 
     fn fit(&self, rules: &RuleArgs) -> Result<(), Failure> {
-        shell::demand_no_rules(rules, BakeOff.noun())
+        rules::fit_entrants(rules, &names(&self.plan))
     }
 
     fn run(&self, dir: &ResultsDir, around: &Around<'_>) -> Ended {
@@ -197,11 +200,26 @@ fn changes(args: &CachesArgs) -> Result<PlanChanges, Failure> {
     })
 }
 
-fn print(stored: &StoredBakeoff) -> Result<Outputs, Failure> {
+/// Names of those that take part, as rules know them.
+fn names(plan: &CachePlan) -> Vec<&str> {
+    plan.entrants.iter().map(|entrant| entrant.name.as_str()).collect()
+}
+
+/// Names of those that took part or were to, as rules know them.
+fn known<'s>(stored: &'s StoredBakeoff, results: &'s BakeoffResults) -> Vec<&'s str> {
+    let measured = results.entrants.iter().map(|entrant| entrant.name.as_str());
+    measured.chain(stored.setup.entrants.iter().map(String::as_str)).collect()
+}
+
+fn print(stored: &StoredBakeoff, asked: &RuleArgs) -> Result<Outputs, Failure> {
     let results = analyse(stored).map_err(Failure::failed)?;
+    rules::fit_entrants(asked, &known(stored, &results))?;
     let json = serde_json::to_string_pretty(&results).map_err(Failure::failed)? + "\n";
     let document = bakeoff_report::caches(&results, &stored.plan, &stored.runs, &stored.intervals);
-    let (exit, lines) = exit(&results);
+    let (exit, mut lines) = exit(&results);
+    let figures: Vec<EntrantFigures> = results.entrants.iter().map(figures).collect();
+    let (rulings, exit) = rules::judge_entrants(asked, &figures, exit);
+    lines.extend(rulings);
     Ok(Outputs {
         exit,
         lines,
@@ -210,9 +228,37 @@ fn print(stored: &StoredBakeoff) -> Result<Outputs, Failure> {
     })
 }
 
+fn figures(entrant: &EntrantResults) -> EntrantFigures {
+    EntrantFigures {
+        name: entrant.name.clone(),
+        verdict: entrant.verdict,
+        faults: entrant.accusations(),
+        sentence: entrant.sentence.clone(),
+    }
+}
+
+/// Exit 8 if an entrant cheated, 9 if it gave what it must not at any count, with a line that says which. Else as far as
+/// they came.
+fn exit(results: &BakeoffResults) -> (Exit, Vec<String>) {
+    let (mut ended, mut lines) = finished(results);
+    for (verdict, exit, what) in [
+        (EntrantVerdict::Cheat, Exit::Cheat, "cheated"),
+        (EntrantVerdict::Leak, Exit::Harmful, "gave what was private to others"),
+        (EntrantVerdict::WrongContent, Exit::Harmful, "gave other bytes or objects than were asked for"),
+    ] {
+        let of_it = results.entrants.iter().filter(|entrant| entrant.verdict == verdict);
+        let names: Vec<&str> = of_it.map(|entrant| entrant.name.as_str()).collect();
+        if !names.is_empty() {
+            lines.push(format!("bakeoff: {what}: {}", names.join(", ")));
+            ended = ended.or_worse(exit);
+        }
+    }
+    (ended, lines)
+}
+
 /// Exit 4 if an entrant has no result, 3 if none has, with a line that says so. A bake-off that was broken off ends as it
 /// was broken off.
-fn exit(results: &BakeoffResults) -> (Exit, Vec<String>) {
+fn finished(results: &BakeoffResults) -> (Exit, Vec<String>) {
     if results.ended != End::Complete {
         return (Exit::Verdicts, Vec::new());
     }
@@ -260,3 +306,6 @@ impl BakeoffProgress for Watcher {
         terminal::say(&ConsoleLine::of(record, Nanos::new(began.get()), open).text(generation));
     }
 }
+
+#[cfg(test)]
+mod tests;

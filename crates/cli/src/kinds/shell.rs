@@ -304,15 +304,20 @@ fn first_free(path: &Path, layout: &'static Layout) -> Result<ResultsDir, Direct
 pub(super) fn demand_no_rules(rules: &RuleArgs, noun: &str) -> Result<(), Failure> {
     match rules.fail_if.is_empty() {
         true => Ok(()),
-        false => {
-            Err(Failure::usage(format!("--fail-if is for experiments, which {noun} is not; take it out")))
-        }
+        false => Err(Failure::usage(format!(
+            "--fail-if is for experiments and bake-offs, and this is {noun}; take it out"
+        ))),
     }
 }
 
 /// Refuses what of a report only experiments have.
 pub(super) fn demand_plain(asked: &ReportRequest<'_>, noun: &str) -> Result<(), Failure> {
     demand_no_rules(asked.rules, noun)?;
+    demand_no_slices(asked, noun)
+}
+
+/// Refuses slices as Parquet where there are none.
+pub(super) fn demand_no_slices(asked: &ReportRequest<'_>, noun: &str) -> Result<(), Failure> {
     match asked.parquet {
         false => Ok(()),
         true => {

@@ -13,6 +13,7 @@ mod name;
 mod object;
 mod purpose;
 mod shares;
+mod think;
 mod typed;
 
 pub use model::{Base, ContentKind, Embeds, Expiry, LifeCycle, Model};

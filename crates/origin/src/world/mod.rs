@@ -29,9 +29,7 @@ use head::{DateClock, Form, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Purpose of the random bits seeded by a stamp. Changing it changes the think time of each request.
-const THINKING: u64 = 0x7418;
-/// The same for draws made once for a connection, and for requests without a stamp.
+/// Purpose of random draws made once for a connection, and for requests without a stamp.
 const CONNECTIONS: u64 = 0xC099;
 
 /// The settings of a world's origin.
@@ -50,12 +48,9 @@ pub struct World {
 }
 
 impl World {
-    /// Think time of the reply to a request for an object of this kind with this stamp: a pure function, so that the
-    /// client can know it.
+    /// Think time of the reply to a request for an object of this kind with this stamp.
     pub fn think_time(&self, kind: u8, ask: u64) -> Nanos {
-        let own = self.model.kinds().get(usize::from(kind)).and_then(|kind| kind.think.as_ref());
-        let Some(think) = own.or(self.think.as_ref()) else { return Nanos::ZERO };
-        Nanos::from_secs_f64(think.draw(&mut SplitMix64::for_purpose(ask, THINKING)))
+        self.model.think_time(self.think.as_ref(), kind, ask)
     }
 
     /// Number of requests that the next connection serves.

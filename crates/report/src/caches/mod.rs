@@ -12,8 +12,9 @@ mod together;
 use crate::document::{Alarm, Block, Card, Cell, Document, Head, Link, Section, State, Table};
 use crate::{conformance, studies, words};
 use bakeoff_caches::records::{End, IntervalLine, RunRecord};
-use bakeoff_caches::results::{BakeoffResults, CutShort, EntrantResults, FaultCount, Point};
+use bakeoff_caches::results::{BakeoffResults, EntrantResults, FaultCount};
 use bakeoff_plan::study::{self, Study};
+use bakeoff_results::entrant::EntrantVerdict;
 use points::is_judged;
 
 /// Of the published tables, those of products, each with a point a row: rate, response time and hit ratio.
@@ -21,7 +22,7 @@ const PRODUCTS: [&str; 3] = ["tasksmart", "squid", "dynacache"];
 /// The others that are set beside ours.
 const TABLES: [&str; 2] = ["order", "rule"];
 /// How a filled point differs from a hollow one.
-const FILLED: &str = "A filled point passed by the rule of 1999: mean response time under its bound, hit ratio within a point of what the workload is set to, request and reply rate within 1 % of what was asked. A hollow one did not.";
+const FILLED: &str = "A filled point passed by the rule of 1999: mean response time under its bound, hit ratio within a point of what was offered, request and reply rate within 1 % of what was asked. A hollow one did not.";
 
 /// Report of a bake-off. `plan` is as it was run; `runs` and `intervals` are drawn over time.
 pub fn caches(
@@ -115,20 +116,25 @@ fn over_time(results: &BakeoffResults, runs: &[RunRecord], intervals: &[Interval
 }
 
 fn card(at: usize, entrant: &EntrantResults) -> Card {
-    let broken_off = |point: &Point| point.cut_short == Some(CutShort::BrokenOff);
-    let look = match (&entrant.failed, entrant.passed_up_to_per_s) {
-        (Some(_), _) => (State::Invalid, "?", "not finished"),
-        (None, _) if entrant.came_back() == Some(true) => (State::Fine, "\u{25b2}", "came back"),
-        (None, _) if entrant.came_back() == Some(false) => (State::Costs, "\u{2715}", "not back"),
-        (None, Some(_)) => (State::Fine, "\u{25b2}", "passes"),
-        (None, None) if entrant.points.is_empty() => (State::Open, "\u{25cb}", "no rate"),
-        (None, None) if !is_judged(entrant.points.iter()) && !entrant.points.iter().all(broken_off) => {
-            (State::Open, "\u{25cb}", "measured")
-        }
-        (None, None) if entrant.failed_from_per_s.is_none() => (State::Open, "\u{25cb}", "broken off"),
-        (None, None) => (State::Costs, "\u{2715}", "fails"),
-    };
-    Card::new((&entrant.name, words::key(at)), look, &entrant.sentence)
+    Card::new((&entrant.name, words::key(at)), look(entrant.verdict), &entrant.sentence)
+}
+
+/// The colour, sign and words of a verdict. Green is for those that are sound, and for no other.
+const fn look(verdict: EntrantVerdict) -> (State, &'static str, &'static str) {
+    match verdict {
+        EntrantVerdict::Cheat => (State::Costs, "\u{2715}", "cheats"),
+        EntrantVerdict::Leak => (State::Costs, "\u{2715}", "leaks"),
+        EntrantVerdict::WrongContent => (State::Costs, "\u{2715}", "wrong replies"),
+        EntrantVerdict::NotFinished => (State::Invalid, "?", "not finished"),
+        EntrantVerdict::NotBack => (State::Costs, "\u{2715}", "not back"),
+        EntrantVerdict::Fails => (State::Costs, "\u{2715}", "fails"),
+        EntrantVerdict::BrokenOff => (State::Open, "\u{25cb}", "broken off"),
+        EntrantVerdict::NoRate => (State::Open, "\u{25cb}", "no rate"),
+        EntrantVerdict::Measured => (State::Open, "\u{25cb}", "measured"),
+        EntrantVerdict::PassesWithFaults => (State::Open, "\u{25b2}", "passes, with faults"),
+        EntrantVerdict::CameBack => (State::Fine, "\u{25b2}", "came back"),
+        EntrantVerdict::Passes => (State::Fine, "\u{25b2}", "passes"),
+    }
 }
 
 /// How it was prepared, its tables, and the first fault of each kind.
@@ -191,4 +197,16 @@ fn twice(results: &BakeoffResults) -> Section {
     let section = Section::new("The baseline, twice").id("twice").nav("The baseline, twice");
     let Some(noise) = passes::noise(results) else { return section };
     section.note(passes::TWICE).note(noise).table(passes::baselines(results))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn green_is_for_what_is_sound_and_for_nothing_else() {
+        for verdict in EntrantVerdict::ALL {
+            assert_eq!(look(verdict).0 == State::Fine, verdict.is_sound(), "{verdict:?}");
+        }
+    }
 }

@@ -34,6 +34,7 @@ fn rule(rule: &PassRule) -> String {
         (rule.hit_ratio != Some(false), "hits"),
         (rule.request_rate, "requests"),
         (rule.reply_rate, "replies"),
+        (rule.content, "content"),
         (rule.books, "books"),
     ];
     let broken: Vec<&str> = broken.iter().filter(|(holds, _)| !holds).map(|(_, word)| *word).collect();

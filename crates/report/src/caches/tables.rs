@@ -5,7 +5,9 @@ use super::points::{by_rate, failures, is_judged, mean, named, passed, passed_he
 use crate::document::{Section, Table};
 use crate::figures;
 use bakeoff_caches::clock_in_words;
-use bakeoff_caches::results::{DirectPath, EntrantResults, FillResults, PageResults, Point, Tail};
+use bakeoff_caches::results::{
+    DirectPath, EntrantResults, FaultCount, FillResults, PageResults, Point, Tail,
+};
 use bakeoff_caches::transactions::DROPPED;
 
 /// Rates that differ by less, as a share, are shown alike: three digits are.
@@ -170,23 +172,28 @@ pub(super) fn handshakes(entrant: &EntrantResults) -> Table {
 }
 
 /// Above [`faults`].
-const FAULTS: &str = "Of all requests that ended in any phase, fill, warm-up and trials among them: faults, failures, and what is \
-    counted and breaks no rule";
+const FAULTS: &str = "Of all requests that ended in any phase, fill, warm-up and trials among them, the most harmful first: faults \
+    against an RFC, breaches of the procedure, what is counted and accuses nobody, and failures";
 
 /// Faults, failures and what is only counted, with what they mean.
 pub(super) fn faults(entrant: &EntrantResults) -> Table {
-    let row = |(kind, fault): (&str, &bakeoff_caches::results::FaultCount)| {
+    let text = |fault: &FaultCount| match fault.rfc.as_str() {
+        "" => figures::NONE.to_owned(),
+        rfc => rfc.to_owned(),
+    };
+    let row = |(kind, fault): (&str, &FaultCount)| {
         vec![
             fault.label.clone(),
             figures::count(fault.count),
             format!("{:.3} %", fault.share * 100.0),
             if fault.only_counted { "counted" } else { kind }.to_owned(),
+            text(fault),
             fault.meaning.clone(),
         ]
     };
-    let faults = entrant.faults.iter().map(|fault| ("fault", fault));
+    let faults = entrant.faults.iter().map(|fault| (fault.class.word(), fault));
     let all = faults.chain(entrant.errors.iter().map(|error| ("failure", error)));
-    let head = ["what", "count", "share", "kind", "meaning"];
+    let head = ["what", "count", "share", "kind", "RFC", "meaning"];
     Table::new(head, all.map(row)).figures(2).captioned(FAULTS)
 }
 

@@ -3,11 +3,12 @@
 use bakeoff_caches::conformance::{Conformance, Conforms, FailedTest, TestCounts};
 use bakeoff_caches::records::{End, EntrantRecord, IntervalLine, RunPurpose, RunRecord, Tls};
 use bakeoff_caches::results::{
-    Apart, BakeoffResults, BaselinePair, CacheCost, CutShort, Downtime, EntrantResults, FORMAT, FaultCount,
-    Gzip, PageResults, PassRule, Peak, Point, Spread,
+    Apart, BakeoffResults, BaselinePair, CacheCost, Class, CutShort, Downtime, EntrantResults, FORMAT,
+    FaultCount, Gzip, Harm, PageResults, PassRule, Peak, Point, Spread,
 };
 use bakeoff_caches::transactions::Logged;
 use bakeoff_report::{caches, conformance};
+use bakeoff_results::entrant::EntrantVerdict;
 
 /// All of it holds.
 const RULE: PassRule = PassRule {
@@ -16,6 +17,7 @@ const RULE: PassRule = PassRule {
     hit_ratio: Some(true),
     request_rate: true,
     reply_rate: true,
+    content: true,
     books: true,
 };
 
@@ -31,6 +33,7 @@ fn point(order: u32, phase: &str) -> Point {
         request_rate_per_s: 50.0,
         reply_rate_per_s: 50.0,
         replies: 2_700,
+        answered: 2_700,
         error_share: 0.0,
         mean_ns: 1_500_000_000,
         mean_low_ns: None,
@@ -72,6 +75,7 @@ fn results(points: Vec<Point>) -> BakeoffResults {
     let entrant = EntrantResults {
         name: "squid".to_owned(),
         second_of: None,
+        verdict: EntrantVerdict::Passes,
         sentence: "passes".to_owned(),
         version: None,
         config: None,
@@ -189,6 +193,7 @@ fn a_workload_that_the_rule_of_1999_is_not_for_is_not_judged_by_it() {
     let mut results = results(vec![Point { rule: None, ..point(1, "top1") }]);
     (results.hit_ratio_asked, results.study) = (None, None);
     results.entrants[0].passed_up_to_per_s = None;
+    results.entrants[0].verdict = EntrantVerdict::Measured;
     shows(&results, &["50/s"], &["1999", "cut short"]);
     assert!(caches(&results, "", &[], &[]).html().contains("</span> measured</p>"));
     // What came of it is told all the same.
@@ -228,6 +233,7 @@ fn robots_without_a_rate_are_shown_by_what_they_reached() {
 fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
     let mut away = results(vec![point(1, "meas")]);
     shows(&away, &[], &["known to", "still there", "came back"]);
+    away.entrants[0].verdict = EntrantVerdict::CameBack;
     away.entrants[0].downtime = vec![Downtime {
         order: 1,
         pass: None,
@@ -259,7 +265,7 @@ fn an_outage_has_its_tables_and_says_how_exactly_it_is_known() {
     ];
     shows(&away, &there, &[]);
     assert!(caches(&away, "", &[], &[]).html().contains("came back"));
-    away.entrants[0].downtime[0].first_good_ns = None;
+    away.entrants[0].verdict = EntrantVerdict::NotBack;
     assert!(caches(&away, "", &[], &[]).html().contains("not back"));
 }
 
@@ -524,6 +530,9 @@ fn what_is_only_counted_is_no_fault_and_a_version_has_its_name_once() {
     let fault = |label: &str, only_counted| FaultCount {
         label: label.to_owned(),
         meaning: "it means".to_owned(),
+        class: if only_counted { Class::Counted } else { Class::Fault },
+        rfc: "9111 4.2.4".to_owned(),
+        harm: Harm::Stale,
         only_counted,
         count: 275,
         share: 0.0046,
@@ -538,7 +547,7 @@ fn what_is_only_counted_is_no_fault_and_a_version_has_its_name_once() {
     assert!(row("false-miss").contains(" counted ") && text.contains("squid (5.7)"), "{text}");
     shows(
         &results,
-        &["breaks no rule", "fill, warm-up and trials among them"],
+        &["accuses nobody", "fill, warm-up and trials among them"],
         &["squid/5.7", "Faults and failures"],
     );
     assert!(caches(&results, "", &[], &[]).html().contains("squid 5.7"));

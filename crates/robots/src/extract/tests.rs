@@ -20,6 +20,8 @@ fn record(change: impl Fn(&mut ReplyJudgement)) -> LedgerRecord {
             repeat: turn < 2,
             offered: turn < 2,
             in_gzip: InGzip::NotAsked,
+            fetched_for: None,
+            is_due: false,
             faults: FaultSet::NONE,
         };
         change(&mut judged);
@@ -37,6 +39,7 @@ fn record(change: impl Fn(&mut ReplyJudgement)) -> LedgerRecord {
             reply_bytes: 1000,
             reused: turn > 0,
             resent: turn == 1,
+            refreshed: 0,
             id: b"",
             head: b"",
         };

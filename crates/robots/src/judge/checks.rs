@@ -33,6 +33,8 @@ pub(super) fn faults(
             faults.add(fault);
             return faults;
         }
+        // The old version had not changed since that date: what is wrong is that it is old.
+        Some(ReplyFault::Wrong304) if asked.kind == RequestKind::Ims200 && is_old(asked, fields) => {}
         Some(fault) => faults.add(fault),
         None => {}
     }
@@ -45,7 +47,8 @@ pub(super) fn faults(
     let looked_at = came.error.filter(|_| coding != ContentCoding::Other);
     faults.add_if(looked_at == Some(ErrorClass::WrongBody), ReplyFault::WrongBytes);
     match fields.stamp {
-        None if hit == Hit::Unknown => faults.add(ReplyFault::ForeignReply),
+        // The origin stamps every 304. A cache that makes its own may leave the stamp out.
+        None if status != 304 || !conditional(asked.kind) => faults.add(ReplyFault::ForeignReply),
         Some(stamp) if stamp.object != asked.id => faults.add(ReplyFault::WrongObject),
         _ => {
             faults = faults.with(length(asked, came, status, fields)).with(caching(asked, fields, hit));
@@ -98,27 +101,26 @@ fn length(asked: &JudgedRequest<'_>, came: &ReceivedReply<'_>, status: u16, fiel
     let mut faults = FaultSet::NONE;
     let whole = asked.truth.body_bytes;
     let right = match (asked.kind, status) {
-        (RequestKind::Head, _) | (_, 304) => Some(0),
+        (RequestKind::Head, _) | (_, 304) => 0,
         (RequestKind::Range { first, last }, 206) => {
             let last = last.min(whole.saturating_sub(1));
             let part = ContentRange { first, last, whole: Some(whole) };
             let says =
                 fields.content_range.map(|says| ContentRange { whole: says.whole.or(part.whole), ..says });
             faults.add_if(says != Some(part), ReplyFault::RangeWrong);
-            Some((last + 1).saturating_sub(first))
+            (last + 1).saturating_sub(first)
         }
-        // The reply to a POST is not the object.
-        (RequestKind::Post, _) => None,
-        _ => Some(whole),
+        _ => whole,
     };
     let wrong = match came.error {
         // The true length of a coded body is unknown: the unpacker says when the object's length is another.
         None if fields.coding != ContentCoding::Identity => false,
-        None => right.is_some_and(|right| right != came.body_bytes),
+        None => right != came.body_bytes,
         // A reader that gave up on a reply may not have counted to its end.
         Some(class) => class == ErrorClass::WrongLength,
     };
-    faults.add_if(wrong, ReplyFault::WrongLength);
+    let is_head = asked.kind == RequestKind::Head && came.body_bytes == 0;
+    faults.add_if(wrong, if is_head { ReplyFault::HeadLength } else { ReplyFault::WrongLength });
     faults
 }
 
@@ -131,11 +133,15 @@ fn caching(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> FaultSet
     faults.add_if(hit.from_cache() && !cachable && !posted, ReplyFault::HitOnUncachable);
     faults.add_if(hit.from_cache() && cachable && !posted && !asked.repeat, ReplyFault::FalseHit);
     faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, ReplyFault::HitOnReload);
-    // The version before the request was sent is the oldest that may come, whatever happened since.
-    let old = fields.stamp.is_some_and(|stamp| stamp.version < asked.truth.at_sent.version);
-    faults.add_if(hit == Hit::Hit && old, ReplyFault::StaleHit);
+    faults.add_if(hit == Hit::Hit && is_old(asked, fields), ReplyFault::StaleHit);
     faults.add_if(hit == Hit::Miss && asked.offered(), ReplyFault::FalseMiss);
     faults
+}
+
+/// Whether the version is older than any that may come: the one before the request was sent is the oldest, whatever
+/// happened since.
+fn is_old(asked: &JudgedRequest<'_>, fields: &Fields<'_>) -> bool {
+    fields.stamp.is_some_and(|stamp| stamp.version < asked.truth.at_sent.version)
 }
 
 /// Whether the product says hit for a miss, or miss for a hit.

@@ -1,7 +1,9 @@
-//! Faults of a reply: the closed list, each with its label, meaning and weight.
+//! Faults of a reply: the closed list, and small sets of it.
 //!
-//! Measuring side. Owns the list and small sets of it. Decides nothing: `judge` does.
+//! Measuring side, hot. Labels, meanings and classes are in the table of [`labels`](super::labels). Decides nothing:
+//! `judge` does.
 
+use super::labels::{Class, LABELS, LabelRow, OF_REPLIES};
 use serde::{Deserialize, Serialize};
 
 /// One fault of a reply, or an event worth counting.
@@ -63,6 +65,20 @@ pub enum ReplyFault {
     ProductDisagrees,
     /// The whole object for a range.
     RangeIgnored,
+    /// A directive of Cache-Control that the origin did not send.
+    DirectiveAdded,
+    /// A field of which a message has one at most, more than once.
+    FieldDoubled,
+    /// One strong entity tag for the object as it is and for it in a content coding.
+    TagOfTwoCodings,
+    /// A strong entity tag where the origin's is weak.
+    TagMadeStrong,
+    /// Fields in Vary that the origin did not name.
+    VaryAdded,
+    /// A field that the origin did not send and no list knows.
+    FieldAdded,
+    /// Another Content-Length for HEAD than the object has.
+    HeadLength,
 }
 
 /// The effect of a fault on its request.
@@ -78,8 +94,11 @@ pub enum Weight {
 }
 
 impl ReplyFault {
-    /// Every fault, in the order of their places in sets.
-    pub const ALL: [Self; 27] = [
+    /// Number of faults.
+    pub const COUNT: usize = OF_REPLIES;
+
+    /// Every fault, in the order of their places in sets and in the table of labels.
+    pub const ALL: [Self; Self::COUNT] = [
         Self::HitOnUncachable,
         Self::FalseHit,
         Self::StaleHit,
@@ -107,131 +126,47 @@ impl ReplyFault {
         Self::FalseMiss,
         Self::ProductDisagrees,
         Self::RangeIgnored,
+        Self::DirectiveAdded,
+        Self::FieldDoubled,
+        Self::TagOfTwoCodings,
+        Self::TagMadeStrong,
+        Self::VaryAdded,
+        Self::FieldAdded,
+        Self::HeadLength,
     ];
+
+    /// Its row in the table of labels.
+    pub const fn row(self) -> &'static LabelRow {
+        &LABELS[self as usize]
+    }
 
     /// The word in counters.
     pub const fn label(self) -> &'static str {
-        match self {
-            Self::HitOnUncachable => "hit-on-uncachable",
-            Self::FalseHit => "false-hit",
-            Self::StaleHit => "stale-hit",
-            Self::HitOnReload => "hit-on-reload",
-            Self::CachabilityChanged => "cachability-changed",
-            Self::LostValidators => "lost-validators",
-            Self::PostKept => "post-kept",
-            Self::ValidatorsChanged => "validators-changed",
-            Self::ContentTypeChanged => "content-type-changed",
-            Self::VaryLost => "vary-lost",
-            Self::CookieAdded => "cookie-added",
-            Self::AgeWrong => "age-wrong",
-            Self::DateMissing => "date-missing",
-            Self::DateOff => "date-off",
-            Self::WrongObject => "wrong-object",
-            Self::WrongBytes => "wrong-bytes",
-            Self::WrongLength => "wrong-length",
-            Self::ForeignReply => "foreign-reply",
-            Self::Wrong304 => "wrong304",
-            Self::Wrong200 => "wrong200",
-            Self::UnexpectedStatus => "unexpected-status",
-            Self::RangeWrong => "range-wrong",
-            Self::UnacceptedCoding => "unaccepted-coding",
-            Self::Loop => "loop",
-            Self::FalseMiss => "false-miss",
-            Self::ProductDisagrees => "product-disagrees",
-            Self::RangeIgnored => "range-ignored",
-        }
+        self.row().name
     }
 
     /// Its meaning, in a line.
     pub const fn meaning(self) -> &'static str {
-        match self {
-            Self::HitOnUncachable => "a private object came from the cache: one user saw another's reply",
-            Self::FalseHit => "a hit on an object that nobody had asked for before",
-            Self::StaleHit => {
-                "the cache gave a version that was older than the origin's when the request was sent"
-            }
-            Self::HitOnReload => {
-                "the request said no-cache, and the cache answered without asking the origin"
-            }
-            Self::CachabilityChanged => "Cache-Control, its max-age or Expires are not those of the origin",
-            Self::LostValidators => "the origin gave Last-Modified or ETag, and the reply has it no more",
-            Self::PostKept => "the reply to a POST came from a store, be it to another POST or to a GET",
-            Self::ValidatorsChanged => "ETag or Last-Modified are not those of the object's version",
-            Self::ContentTypeChanged => "Content-Type is not that of the origin",
-            Self::VaryLost => "the object exists in two forms, and Vary does not say so any more",
-            Self::CookieAdded => {
-                "the reply sets a cookie; our origin sets none, and another robot may get the same"
-            }
-            Self::AgeWrong => {
-                "Age is less than the time since Date, missing on an old reply, or more than can be"
-            }
-            Self::DateMissing => "the reply has no Date that can be read",
-            Self::DateOff => "the reply's Date is more than a minute off",
-            Self::WrongObject => "the reply holds another object than the one asked for",
-            Self::WrongBytes => "the body has other bytes than the object",
-            Self::WrongLength => "the body is longer or shorter than the object",
-            Self::ForeignReply => "the reply has no stamp of our origin: something else made it",
-            Self::Wrong304 => "304 Not Modified, but the object had changed or the request had no condition",
-            Self::Wrong200 => "the whole object, although it had not changed since the time in the request",
-            Self::UnexpectedStatus => "a status that no request of this kind should get",
-            Self::RangeWrong => "another part of the object than the one asked for",
-            Self::UnacceptedCoding => {
-                "in a content coding that the request did not accept, as if it were another one's reply"
-            }
-            Self::Loop => "508 Loop Detected, or as many Via entries as a loop makes",
-            Self::FalseMiss => {
-                "a repeated, cachable object came from the origin: an ideal cache would have had it"
-            }
-            Self::ProductDisagrees => {
-                "Cache-Status, X-Cache or Age say hit where the stamp says miss, or miss for hit"
-            }
-            Self::RangeIgnored => "the whole object where a range was asked for, which is allowed",
-        }
+        self.row().meaning
     }
 
     /// Its effect on its request.
     pub const fn weight(self) -> Weight {
-        match self {
-            // Storing and lifetime in caches.
-            Self::HitOnUncachable
-            | Self::FalseHit
-            | Self::StaleHit
-            | Self::HitOnReload
-            | Self::Wrong200
-            // Header fields that a cache must leave alone.
-            | Self::CachabilityChanged
-            | Self::LostValidators
-            | Self::PostKept
-            | Self::ValidatorsChanged
-            | Self::ContentTypeChanged
-            | Self::VaryLost
-            | Self::CookieAdded
-            | Self::AgeWrong
-            | Self::DateMissing
-            | Self::DateOff => Weight::Reported,
-            // Not the requested object.
-            Self::WrongObject
-            | Self::WrongBytes
-            | Self::WrongLength
-            | Self::ForeignReply
-            | Self::Wrong304
-            | Self::UnexpectedStatus
-            | Self::RangeWrong
-            | Self::UnacceptedCoding
-            | Self::Loop => Weight::Fails,
-            // No rule is broken.
-            Self::FalseMiss | Self::ProductDisagrees | Self::RangeIgnored => Weight::Counted,
+        match (self.row().class, self.row().fails) {
+            (_, true) => Weight::Fails,
+            (Class::Counted, false) => Weight::Counted,
+            (Class::Fault | Class::Breach, false) => Weight::Reported,
         }
     }
 
-    const fn bit(self) -> u32 {
-        1 << self as u32
+    const fn bit(self) -> u64 {
+        1 << self as u64
     }
 }
 
 /// A set of faults; a word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct FaultSet(u32);
+pub struct FaultSet(u64);
 
 impl FaultSet {
     /// None at all.
@@ -271,7 +206,12 @@ impl FaultSet {
 
     /// One after the other, in the order of [`ReplyFault::ALL`].
     pub fn iter(self) -> impl Iterator<Item = ReplyFault> {
-        ReplyFault::ALL.into_iter().filter(move |fault| self.has(*fault))
+        let mut left = self.0;
+        std::iter::from_fn(move || {
+            let fault = ReplyFault::ALL.get(left.trailing_zeros() as usize).copied()?;
+            left &= left - 1;
+            Some(fault)
+        })
     }
 
     /// The heaviest weight among them; `Counted` where there is none.

@@ -12,7 +12,12 @@ use bakeoff_wire::stamp::{self, ReplyStamp};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeaderTime<'a>(Option<&'a [u8]>);
 
-impl HeaderTime<'_> {
+impl<'a> HeaderTime<'a> {
+    /// Takes a line's value in. Returns whether there was one before.
+    fn take(&mut self, value: &'a [u8]) -> bool {
+        self.0.replace(value).is_some()
+    }
+
     /// Whether the field is there, whatever its value; `Expires: 0` is common.
     pub const fn is_there(self) -> bool {
         self.0.is_some()
@@ -37,6 +42,12 @@ pub struct CacheControl {
     pub no_store: bool,
     /// `max-age` in seconds.
     pub max_age: Option<u64>,
+    /// Whether `max-age` came again with another value, of which recipients may take either.
+    pub contradicts: bool,
+    /// Any other directive, none of which our origin sends.
+    pub other: bool,
+    /// Whether there is such a field at all.
+    pub is_there: bool,
 }
 
 impl CacheControl {
@@ -46,6 +57,7 @@ impl CacheControl {
     }
 
     fn read(&mut self, value: &[u8]) {
+        self.is_there = true;
         for item in items(value) {
             let (name, argument) = parameter(item);
             if name.eq_ignore_ascii_case(b"public") {
@@ -57,7 +69,11 @@ impl CacheControl {
             } else if name.eq_ignore_ascii_case(b"no-store") {
                 self.no_store = true;
             } else if name.eq_ignore_ascii_case(b"max-age") {
-                self.max_age = count(argument);
+                let said = count(argument);
+                self.contradicts |= self.max_age.is_some() && self.max_age != said;
+                self.max_age = said;
+            } else {
+                self.other = true;
             }
         }
     }
@@ -101,6 +117,14 @@ pub struct Fields<'a> {
     pub media_type: &'a [u8],
     /// Whether `Vary` names Accept-Encoding.
     pub varies: bool,
+    /// Whether `Vary` names anything else.
+    pub varies_more: bool,
+    /// Whether a field of which a message has one at most came again.
+    pub doubled: bool,
+    /// Whether there is a field that neither our origin sends nor a proxy is known to add.
+    pub unknown: bool,
+    /// Whether there is a field of the family of Cache-Control that is meant for some caches alone.
+    pub targeted: bool,
     /// Whether there is a `Set-Cookie`.
     pub cookie: bool,
     /// `Cache-Control`, all lines together.
@@ -140,22 +164,41 @@ impl<'a> Fields<'a> {
     fn take(&mut self, name: &[u8], value: &'a [u8], ask: u64, x_cache: &mut CacheClaim) {
         let is = |known: &str| name.eq_ignore_ascii_case(known.as_bytes());
         match name.len() {
+            0 => {} // no field
             3 if is("age") => self.age = count(value).or(self.age),
             3 if is("via") => self.via = self.via.saturating_add(items(value).count() as u32),
-            4 if is("date") => self.date = HeaderTime(Some(value)),
-            4 if is("etag") => self.etag = value,
-            4 if is("vary") => self.varies |= items(value).any(is_coding),
-            7 if is("expires") => self.expires = HeaderTime(Some(value)),
+            4 if is("date") => self.doubled |= self.date.take(value),
+            4 if is("etag") => {
+                self.doubled |= !self.etag.is_empty();
+                self.etag = value;
+            }
+            4 if is("vary") => self.take_vary(value),
+            7 if is("expires") => self.doubled |= self.expires.take(value),
             7 if is("x-cache") => *x_cache = x_cache.or(CacheClaim::of_x_cache(value)),
             9 if is(stamp::NAME) => self.take_stamp(value, ask),
             10 if is("set-cookie") => self.cookie = true,
-            12 if is("content-type") => self.media_type = value,
+            12 if is("content-type") => {
+                self.doubled |= !self.media_type.is_empty();
+                self.media_type = value;
+            }
             12 if is("cache-status") => self.claim = self.claim.or(CacheClaim::of_cache_status(value)),
-            13 if is("last-modified") => self.last_modified = HeaderTime(Some(value)),
+            13 if is("last-modified") => self.doubled |= self.last_modified.take(value),
             13 if is("cache-control") => self.cache_control.read(value),
             16 if is("content-encoding") => self.coding.read(value),
-            13 if is("content-range") => self.content_range = ContentRange::read(value),
-            _ => {}
+            13 if is("content-range") => {
+                self.doubled |= self.content_range.is_some();
+                self.content_range = ContentRange::read(value);
+            }
+            17 if is("cdn-cache-control") || is("surrogate-control") => self.targeted = true,
+            _ => self.unknown |= !KNOWN_FIELDS.iter().any(|known| is(known)),
+        }
+    }
+
+    fn take_vary(&mut self, value: &[u8]) {
+        for name in items(value) {
+            let is_coding = name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding");
+            self.varies |= is_coding;
+            self.varies_more |= !is_coding;
         }
     }
 
@@ -172,10 +215,34 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Whether this member of `Vary` has Accept-Encoding in it.
-fn is_coding(name: &[u8]) -> bool {
-    name == b"*" || name.eq_ignore_ascii_case(b"accept-encoding")
-}
+/// Fields that nothing is read of, and that our origin sends or a proxy may add: of the connection, on itself, on the
+/// way.
+const KNOWN_FIELDS: [&str; 24] = [
+    "server",
+    "connection",
+    "keep-alive",
+    "proxy-connection",
+    "transfer-encoding",
+    "content-length",
+    "accept-ranges",
+    "trailer",
+    "te",
+    "upgrade",
+    "allow",
+    "warning",
+    "alt-svc",
+    "proxy-status",
+    "proxy-authenticate",
+    "strict-transport-security",
+    "x-varnish",
+    "x-cache-lookup",
+    "x-cache-status",
+    "x-cache-hits",
+    "x-cache-key",
+    "x-served-by",
+    "x-timer",
+    "x-squid-error",
+];
 
 #[cfg(test)]
 mod tests {
@@ -201,7 +268,10 @@ mod tests {
         let control = fields.cache_control;
         assert!(control.public && control.private && !control.no_store);
         assert_eq!((control.max_age, fields.media_type), (Some(30), &b"Text/plain"[..]));
-        assert!(fields.varies && fields.cookie);
+        assert!(fields.varies && fields.varies_more && fields.cookie);
+        assert!(
+            control.other && !control.contradicts && !fields.doubled && !fields.unknown && !fields.targeted
+        );
         assert_eq!(fields.content_range, Some(ContentRange { first: 2, last: 5, whole: Some(10) }));
         assert_eq!(
             fields.stamp.map(|stamp| (stamp.told, stamp.version)),
@@ -219,6 +289,26 @@ mod tests {
         assert_eq!(told(2), Some(OriginAction::Valid(2)));
         assert_eq!(told(3), Some(OriginAction::Made(3)));
         assert_eq!(told(9), Some(OriginAction::Made(1)));
+    }
+
+    #[test]
+    fn what_comes_twice_and_what_nobody_knows_is_seen() {
+        let has = |lines: &str, seen: fn(&Fields<'_>) -> bool| {
+            seen(&Fields::read(format!("HTTP/1.1 200 OK\r\n{lines}\r\n\r\n").as_bytes(), 1))
+        };
+        for line in ["ETag: \"a\"", "Date: x", "Content-Type: a/b", "Expires: 0", "Last-Modified: 0"] {
+            assert!(!has(line, |fields| fields.doubled), "{line}");
+            assert!(has(&format!("{line}\r\n{line}"), |fields| fields.doubled), "{line}");
+        }
+        let two = |second: &str| format!("Cache-Control: max-age=9\r\nCache-Control: {second}");
+        assert!(has(&two("max-age=8"), |fields| fields.cache_control.contradicts));
+        assert!(!has(&two("max-age=9"), |fields| fields.cache_control.contradicts));
+        assert!(has("Cache-Control: public, stale-if-error=9", |fields| fields.cache_control.other));
+        assert!(!has("Cache-Control: public, no-store", |fields| fields.cache_control.other));
+        assert!(has("Surrogate-Control: a", |fields| fields.targeted));
+        assert!(has("CDN-Cache-Control: a", |fields| fields.targeted));
+        assert!(has("X-Client: 127.0.0.1", |fields| fields.unknown));
+        assert!(!has("server: a\r\nKeep-Alive: b", |fields| fields.unknown));
     }
 
     #[test]

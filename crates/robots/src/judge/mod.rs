@@ -4,10 +4,12 @@
 //! stamp that the origin put in, by the origin's truth (`JudgedRequest::truth`) and by the message itself. The product's own
 //! statement on hits is only compared with that. Counts nothing: `ledger` does.
 
+mod age;
 mod checks;
 mod claim;
 mod fault;
 mod head;
+mod labels;
 mod message;
 mod request;
 mod value;
@@ -15,7 +17,8 @@ mod value;
 pub use claim::CacheClaim;
 pub use fault::{FaultSet, ReplyFault, Weight};
 pub use head::{CacheControl, ContentRange, Fields, HeaderTime};
-pub use request::{Accepts, Freshness, JudgedRequest, Known, RequestKind, Truth};
+pub use labels::{Class, Harm, LABELS, LabelRow, RunFault, markdown};
+pub use request::{Accepts, FetchTime, Freshness, JudgedRequest, Known, RequestKind, Truth};
 
 use bakeoff_meter::ErrorClass;
 use bakeoff_wire::http1::ContentCoding;
@@ -49,7 +52,7 @@ pub enum Hit {
     Miss,
     /// From the cache, after the origin confirmed it for this request.
     Revalidated,
-    /// No stamp tells.
+    /// No stamp tells: the cache may have made a 304 itself, after it had asked the origin or without that.
     #[default]
     Unknown,
 }
@@ -103,6 +106,10 @@ pub struct ReplyJudgement {
     pub offered: bool,
     /// The form in which it was requested and came.
     pub in_gzip: InGzip,
+    /// Of a hit: the request for which the origin made the reply or confirmed it last.
+    pub fetched_for: Option<u64>,
+    /// Of a hit: whether its lifetime was over, or nearly, so that it may be fetched anew in the background.
+    pub is_due: bool,
     /// Faults, and events worth counting.
     pub faults: FaultSet,
 }
@@ -134,6 +141,8 @@ pub fn judge(asked: &JudgedRequest<'_>, came: &ReceivedReply<'_>) -> ReplyJudgem
         repeat: asked.repeat,
         offered: asked.offered(),
         in_gzip: asked.in_gzip(),
+        fetched_for: None,
+        is_due: false,
         faults: FaultSet::NONE,
     };
     let status = came.status.or_else(|| status_of(came.head));
@@ -150,6 +159,10 @@ pub fn judge(asked: &JudgedRequest<'_>, came: &ReceivedReply<'_>) -> ReplyJudgem
     }
     let fields = Fields::read(came.head, asked.stamp);
     judged.hit = origin_of(asked, &fields, status);
+    if judged.hit == Hit::Hit {
+        judged.fetched_for = fields.stamp.map(|stamp| stamp.told.stamp());
+        judged.is_due = age::is_due(asked, &fields);
+    }
     if judged.in_gzip == InGzip::Asked && fields.coding == ContentCoding::Gzip {
         judged.in_gzip = InGzip::Came;
     }
@@ -193,8 +206,6 @@ fn origin_of(asked: &JudgedRequest<'_>, fields: &Fields<'_>, status: Option<u16>
         }
         Some(OriginAction::Valid(stamp)) if stamp == asked.stamp => Hit::Revalidated,
         Some(_) => Hit::Hit,
-        // The origin stamps every 304. A cache that makes its own may leave the stamp out.
-        None if status == Some(304) && checks::conditional(asked.kind) => Hit::Hit,
         None => Hit::Unknown,
     }
 }

@@ -4,7 +4,8 @@
 //! bytes of a reply.
 
 use super::{GRACE_SECS, InGzip};
-use bakeoff_content::world::Object;
+use bakeoff_content::Distribution;
+use bakeoff_content::world::{Model, Object};
 use bakeoff_units::Nanos;
 use serde::{Deserialize, Serialize};
 
@@ -16,7 +17,7 @@ pub enum RequestKind {
     Basic,
     /// If-Modified-Since one second before the last change: 200 is right.
     Ims200,
-    /// If-Modified-Since after the last change: 304 is right.
+    /// If-Modified-Since with the date of the last change: 304 is right.
     Ims304,
     /// `Cache-Control: no-cache`: a cache must ask the origin.
     Reload,
@@ -80,8 +81,28 @@ pub enum Accepts {
     Gzip,
 }
 
+/// How long a fetch from the origin can have taken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct FetchTime<'a> {
+    /// The kinds of objects, of which one may have a think time of its own.
+    pub model: &'a Model,
+    /// Think time of the others.
+    pub think: Option<&'a Distribution>,
+    /// The object's kind.
+    pub kind: u8,
+    /// Most that a reply of the origin took beyond its think time, so far in the run.
+    pub path: Nanos,
+}
+
+impl FetchTime<'_> {
+    /// Longest time of the fetch by the request with this stamp.
+    pub fn longest(&self, stamp: u64) -> Nanos {
+        self.model.think_time(self.think, self.kind, stamp) + self.path
+    }
+}
+
 /// One request, and the truth about its object. To be filled when the request has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct JudgedRequest<'a> {
     /// The stamp in the request's `X-Bakeoff: ask=`. Never 0.
     pub stamp: u64,
@@ -104,6 +125,8 @@ pub struct JudgedRequest<'a> {
     pub sent_unix: Nanos,
     /// When its reply was complete, since 1970.
     pub done_unix: Nanos,
+    /// How long a fetch of the object can have taken; `None`: no time.
+    pub fetch: Option<FetchTime<'a>>,
 }
 
 /// The state of an object at the origin.
@@ -140,9 +163,14 @@ impl Truth {
         }
     }
 
+    /// The versions that may have been given.
+    pub(super) fn versions(&self) -> impl Iterator<Item = &Known> {
+        [&self.at_sent, &self.between, &self.at_done].into_iter()
+    }
+
     /// The version with this number, if it is one that may have been given.
     pub(super) fn of_version(&self, number: u64) -> Option<&Known> {
-        [&self.at_sent, &self.between, &self.at_done].into_iter().find(|known| known.version == number)
+        self.versions().find(|known| known.version == number)
     }
 }
 

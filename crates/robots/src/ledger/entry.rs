@@ -33,6 +33,8 @@ pub struct LedgerEntry<'a> {
     pub reused: bool,
     /// Whether it was sent twice, as its first connection turned out to be closed.
     pub resent: bool,
+    /// Fetches from the origin that it shows to be refreshes in the background.
+    pub refreshed: u64,
     /// The object's id, for examples.
     pub id: &'a [u8],
     /// The reply's head, for examples.

@@ -8,7 +8,7 @@ use super::aggregate::{Aggregate, LevelSum};
 use super::encoded;
 use super::entry::{Example, FirstFailure, LedgerEntry, Pages, TimedTraffic, Traffic};
 use crate::judge::{Hit, InGzip, ReplyFault, RequestKind, RequestOutcome};
-use bakeoff_meter::Histogram;
+use bakeoff_meter::{ErrorClass, Histogram};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -43,6 +43,17 @@ pub struct Sums {
     /// Replies of any kind, good or not, with the stamp of another: the origin need not have heard of these requests.
     #[serde(default)]
     pub from_store: u64,
+    /// Of the replies with the stamp of their own request those by which the origin confirmed what is stored. Records of
+    /// earlier versions have none.
+    #[serde(default)]
+    pub confirmed: u64,
+    /// Fetches by requests that were answered from the store, which later replies show to be refreshes in the background,
+    /// or which a lifetime that was over may have begun. Records of earlier versions have none.
+    #[serde(default)]
+    pub refreshed: u64,
+    /// POSTs that failed; `None` in records of earlier versions.
+    #[serde(default)]
+    pub posts_failed: Option<u64>,
     /// Good replies.
     pub replies: TimedTraffic,
     /// Service times of good replies.
@@ -121,6 +132,10 @@ impl Sums {
             }
         }
         self.resent += u64::from(entry.resent);
+        self.refreshed += entry.refreshed;
+        let passed_on = judged.hit == Hit::Miss && entry.status == Some(304);
+        self.confirmed += u64::from(passed_on || judged.hit == Hit::Revalidated);
+        *self.posts_failed.get_or_insert(0) += u64::from(judged.failed() && judged.kind == RequestKind::Post);
         match judged.hit {
             Hit::Miss | Hit::Revalidated => self.from_origin += 1,
             Hit::Hit => self.from_store += 1,
@@ -188,6 +203,11 @@ impl Sums {
         self.resent += other.resent;
         self.from_origin += other.from_origin;
         self.from_store += other.from_store;
+        self.refreshed += other.refreshed;
+        self.confirmed += other.confirmed;
+        if let Some(more) = other.posts_failed {
+            *self.posts_failed.get_or_insert(0) += more;
+        }
         self.connections_opened += other.connections_opened;
         self.connections_reused += other.connections_reused;
         self.merge_replies(other);
@@ -263,6 +283,13 @@ impl Sums {
     /// Share of their bytes, 0 to 1.
     pub fn offered_byte_hit_ratio(&self) -> Option<f64> {
         share(self.offered_hit_bytes.sum, self.basic.bytes.sum)
+    }
+
+    /// Requests that waited in vain: in line, for a connection, or for a reply.
+    pub fn unanswered(&self) -> u64 {
+        let in_vain =
+            [ErrorClass::NotSent, ErrorClass::ConnectTimeout, ErrorClass::Timeout, ErrorClass::CutOff];
+        in_vain.iter().filter_map(|class| self.errors.get(class.as_str())).sum()
     }
 
     /// Share of the ended requests that failed, 0 to 1.

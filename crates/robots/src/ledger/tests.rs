@@ -13,6 +13,8 @@ const GOOD: ReplyJudgement = ReplyJudgement {
     repeat: false,
     offered: false,
     in_gzip: InGzip::NotAsked,
+    fetched_for: None,
+    is_due: false,
     faults: FaultSet::NONE,
 };
 
@@ -33,6 +35,7 @@ fn entry(judged: ReplyJudgement, due: u64, took: u64) -> LedgerEntry<'static> {
         reply_bytes: 1000,
         reused: false,
         resent: false,
+        refreshed: 0,
         id: b"w1",
         head: b"HTTP/1.1 200 OK\r\n\r\n",
     }

@@ -68,7 +68,7 @@ impl RequestText {
         let changed = || object.at(unix_secs).last_modified.unwrap_or(unix_secs);
         match kind {
             RequestKind::Ims200 => since(changed().saturating_sub(1), out),
-            RequestKind::Ims304 => since(changed() + 1, out),
+            RequestKind::Ims304 => since(changed(), out),
             RequestKind::Etag200 => none_match(object.at(unix_secs).etag.wrapping_add(1), out),
             RequestKind::Etag304 => none_match(object.at(unix_secs).etag, out),
             RequestKind::Reload => out.extend_from_slice(b"Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
@@ -105,11 +105,13 @@ pub(super) const fn method(kind: RequestKind) -> Method {
 pub(super) fn expect(object: &Object, kind: RequestKind) -> Expect {
     let body = object.body;
     match kind {
-        RequestKind::Basic | RequestKind::Reload | RequestKind::Head => Expect::Body(body),
+        RequestKind::Basic | RequestKind::Reload | RequestKind::Head | RequestKind::Post => {
+            Expect::Body(body)
+        }
         RequestKind::Ims200 | RequestKind::Ims304 | RequestKind::Etag200 | RequestKind::Etag304 => {
             Expect::Selected { body, first: 0, len: body.len() }
         }
         RequestKind::Range { first, last } => Expect::Selected { body, first, len: last - first + 1 },
-        RequestKind::Post | RequestKind::Abort => Expect::Anything,
+        RequestKind::Abort => Expect::Anything,
     }
 }

@@ -53,6 +53,17 @@ pub(crate) enum Breakage {
     DatesAhead,
     ClaimsHits,
     Refuses,
+    DoublesEtags,
+    ContradictsMaxAge,
+    AddsDirectives,
+    AddsVary,
+    AddsFields,
+    ChangesPosts,
+    LengthensNotModified,
+    RetagsNotModified,
+    StrengthensTags,
+    DatesBeforeTheRun,
+    ChangesHeadLength,
 }
 
 /// The way in which a reply leaves.
@@ -66,8 +77,15 @@ pub(crate) enum Leaving {
 
 impl Breakage {
     /// Spoils a reply that left the cache whole. `None`: it is of a kind that this does not touch.
-    pub(crate) fn spoil(self, reply: &mut Message, hit: bool, now_secs: u64) -> Option<Leaving> {
+    pub(crate) fn spoil(
+        self,
+        method: &str,
+        reply: &mut Message,
+        hit: bool,
+        now_secs: u64,
+    ) -> Option<Leaving> {
         let whole = reply.word(1) == "200" && !reply.body.is_empty();
+        let (is_304, is_post, is_head) = (reply.word(1) == "304", method == "POST", method == "HEAD");
         match self {
             Self::CutsBodies if whole => return Some(Leaving::Short(reply.body.len().div_ceil(2))),
             Self::ClosesEarly => return Some(Leaving::Nothing),
@@ -102,6 +120,30 @@ impl Breakage {
             Self::DropsDates => reply.remove("date"),
             Self::DatesAhead => reply.set("date", http_date(now_secs + 3600)),
             Self::ClaimsHits if is_miss(reply, hit) => reply.set("x-cache", "HIT from the.test"),
+            Self::DoublesEtags if whole => reply.put_first("etag", "\"0123456789abcdef\""),
+            Self::ContradictsMaxAge if reply.get("expires").is_some() => {
+                reply.put_first("cache-control", "max-age=31536000");
+            }
+            Self::AddsDirectives => reply.put_first("cache-control", "s-maxage=60"),
+            Self::AddsVary => reply.set("vary", "Cookie, User-Agent"),
+            Self::AddsFields => reply.set("x-client", "127.0.0.1"),
+            Self::ChangesPosts if is_post && whole => *reply.body.first_mut()? ^= 1,
+            Self::LengthensNotModified if is_304 && reply.get("expires").is_some() => {
+                reply.set("cache-control", "public, max-age=31536000");
+            }
+            Self::RetagsNotModified if is_304 => reply.set("etag", "\"0123456789abcdef\""),
+            Self::StrengthensTags if whole && reply.get("content-encoding").is_some() => {
+                let tag = reply.get("etag")?.strip_prefix("W/")?.to_owned();
+                reply.set("etag", tag);
+            }
+            Self::DatesBeforeTheRun if hit => {
+                reply.set("date", http_date(now_secs - 3_600));
+                reply.set("age", "3600");
+            }
+            Self::ChangesHeadLength if is_head => {
+                let length: u64 = reply.get("content-length")?.parse().ok()?;
+                reply.set("content-length", (length + 1).to_string());
+            }
             _ => return None,
         }
         Some(Leaving::Whole)

@@ -50,6 +50,16 @@ fn forms(seen: &Seen) -> (usize, usize) {
     (came, came + forms().filter(|form| *form == InGzip::Asked).count())
 }
 
+/// RFC 9110 section 8.8.3.3: it is the plain object's, too.
+#[test]
+fn a_strong_tag_of_two_codings_is_named() {
+    let (seen, account, _) = through(Breakage::StrengthensTags, &PLAN.replace(", abort = '3%'", ""), WORLD);
+    let wronged = account.wronged.len() as u64;
+    let expected = BTreeMap::from([(ReplyFault::TagOfTwoCodings.label().to_owned(), wronged)]);
+    assert_eq!(wrong(&seen), expected, "{:#?}", seen.sums.examples);
+    assert!(wronged > 5, "{wronged}");
+}
+
 #[test]
 fn a_cache_that_obeys_vary_is_found_right_and_has_what_an_ideal_one_has() {
     let (seen, account, origins) = through(Breakage::Nothing, PLAN, WORLD);

@@ -274,6 +274,36 @@ fn header_fields_that_are_lost_or_changed_are_named() {
     assert_fault(Breakage::ClaimsHits, PLAIN, ReplyFault::ProductDisagrees);
 }
 
+/// Each by its own label, and by no other.
+#[test]
+fn what_the_origin_never_said_is_named() {
+    assert_fault(Breakage::DoublesEtags, PLAIN, ReplyFault::FieldDoubled);
+    assert_fault(Breakage::ContradictsMaxAge, PLAIN, ReplyFault::CachabilityChanged);
+    assert_fault(Breakage::AddsDirectives, PLAIN, ReplyFault::DirectiveAdded);
+    assert_fault(Breakage::AddsVary, PLAIN, ReplyFault::VaryAdded);
+    assert_fault(Breakage::AddsFields, PLAIN, ReplyFault::FieldAdded);
+    assert_fault(Breakage::DatesBeforeTheRun, PLAIN, ReplyFault::DateOff);
+}
+
+/// Those who get a 304 put what it says into the reply that they keep.
+#[test]
+fn what_a_304_says_of_another_version_is_named() {
+    assert_fault(Breakage::LengthensNotModified, TAGGED, ReplyFault::CachabilityChanged);
+    assert_fault(Breakage::RetagsNotModified, TAGGED, ReplyFault::ValidatorsChanged);
+}
+
+#[test]
+fn replies_to_posts_and_lengths_for_head_are_looked_at() {
+    let posting = PLAIN.replace("recurrence = '60%'", "recurrence = '60%'\nspecial = { post = '40%' }");
+    let (seen, account, _) = through(Breakage::ChangesPosts, &posting, WORLD);
+    let wronged = account.wronged.len() as u64;
+    // A POST throws the object out of this cache.
+    assert!(seen.wrong().keys().all(|name| ["wrong-bytes", "false-miss"].contains(&name.as_str())));
+    assert!(wronged > 5 && seen.faults(ReplyFault::WrongBytes) == wronged, "{:?} {wronged}", seen.wrong());
+    let heading = PLAIN.replace("recurrence = '60%'", "recurrence = '60%'\nspecial = { head = '40%' }");
+    assert_fault(Breakage::ChangesHeadLength, &heading, ReplyFault::HeadLength);
+}
+
 #[test]
 fn another_expires_is_named_where_it_does_not_move_with_the_clock() {
     let lasting = WORLD.split("[[content]]").nth(1).unwrap();

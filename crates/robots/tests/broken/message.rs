@@ -55,6 +55,11 @@ impl Message {
         self.fields.push((name.to_owned(), value.into()));
     }
 
+    /// Puts a line before all others, beside those of its name.
+    pub(crate) fn put_first(&mut self, name: &str, value: &str) {
+        self.fields.insert(0, (name.to_owned(), value.to_owned()));
+    }
+
     pub(crate) fn remove(&mut self, name: &str) {
         self.fields.retain(|field| field.0 != name);
     }

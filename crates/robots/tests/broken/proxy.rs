@@ -297,7 +297,7 @@ impl Shared {
         if !strikes(request) {
             return Leaving::Whole;
         }
-        let leaving = self.breakage.spoil(reply, hit, now_secs());
+        let leaving = self.breakage.spoil(request.word(0), reply, hit, now_secs());
         if leaving.is_some() {
             self.wrong(request);
         }

@@ -124,7 +124,6 @@ impl Store {
                 let (first, last) = (first.parse().unwrap(), last.parse::<u64>().unwrap().min(len - 1));
                 reply("206 Partial Content", &object, told, now, Some((first, last)))
             }
-            None if posted => reply("200 OK", &object, told, now, Some((0, len.min(1).wrapping_sub(1)))),
             None if request.method == "HEAD" => reply("200 OK", &object, told, now, None),
             None => reply("200 OK", &object, told, now, Some((0, len.wrapping_sub(1)))),
         }
