@@ -22,10 +22,10 @@ fn handed_on() -> (Site, World, Served, Mounted, [Item; 2]) {
     fs::write(site.export("file"), "text").unwrap();
     let served = world.serve_for(&site, LIST, TERM_S);
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
-    let (given, serial) = world.give(&alice, &bob, &[("/", "read,list,write,create", None)], SERVER);
+    let (given, transfer) = world.give(&alice, &bob, &[("/", "read,list,write,create", None)], SERVER);
     let key: Hash = bob.key().public().thumbprint();
     let mount = world.mount(&site, &served, "b", &given);
-    (site, world, served, mount, [Item::Serial(serial), Item::Key(key)])
+    (site, world, served, mount, [transfer, Item::Key(key)])
 }
 
 fn is_refused(mount: &Mounted, name: &str) {
@@ -139,13 +139,13 @@ fn what_was_taken_back_stays_so_when_the_server_starts_anew() {
     served.revokes(items[0]);
     is_refused(&mount, "revoked");
     until("it is kept", || {
-        fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" serial "))
+        fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" transfer "))
     });
     let next = world.serve(&site, LIST);
     let person = mount.who.lock().unwrap().clone();
     assert_eq!(next.greets(&world, &person).1, Heard::Refused("revoked".to_owned()));
     // With an unreadable list of revocations nobody is admitted.
-    fs::write(site.path("revoked"), "home.example serial ?\n").unwrap();
+    fs::write(site.path("revoked"), "home.example transfer ?\n").unwrap();
     let unread = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.serve(&site, LIST)));
     assert!(unread.is_err(), "it does not start");
 }

@@ -404,7 +404,7 @@ impl Link {
     fn told(&self) -> Result<ShownCredentials, Lost> {
         let Some(shown) = &self.shown else { return Ok(ShownCredentials::default()) };
         let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
-        let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
+        let config = tls::client(&holder, (shown.bundles)(), &shown.server);
         let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
         let leaf_until_unix_s = until_unix_s(&holder.leaf);
         let (tls, credentials) = (Some(Arc::new(config)), hello.write());
