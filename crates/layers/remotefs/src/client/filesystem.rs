@@ -243,7 +243,6 @@ impl fuser::Filesystem for Filesystem {
             return;
         }
         self.tally.add(Count::Forgotten, 1);
-        self.kernel.forgot(object.0, count);
         self.link.forgot(object.0, count);
     }
 
