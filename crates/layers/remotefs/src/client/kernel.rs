@@ -2,8 +2,8 @@
 //!
 //! Measured side, client process. Answers and breaks can cross: a break may come for an answer on its way to the
 //! kernel. So each question notes the time at which it was asked, and an answer about an object broken since gets no
-//! time for which the kernel may keep it. An answer on its way also counts as told before it goes, so that a break
-//! waits for it.
+//! time for which the kernel may keep it. An answer on its way counts as told before it goes, and a break waits until
+//! it has arrived ([`Telling`]): before that the kernel may not know what to forget.
 //!
 //! A break must not wait for anything that may wait for another client, or two of them wait for each other.
 //! Attributes are dropped without a lock: from then on every `read` asks first. Names are dropped all at once
@@ -20,8 +20,7 @@ use std::io::{self, ErrorKind, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, OnceLock};
-use std::thread;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Number of the export, which is also FUSE's number of the root.
@@ -32,8 +31,6 @@ const NEXT_EPOCH: i32 = 8;
 /// Longest wait for a locked page: one is locked while it is read or written. A longer lock waits for a change, which
 /// may wait for us.
 const PAGES: Duration = Duration::from_millis(100);
-/// Number and length of waits for an inode that is on its way to the kernel.
-const ARRIVING: (u32, Duration) = (50, Duration::from_micros(200));
 /// Limit on breaks that are remembered one by one.
 const MOST_BROKEN: usize = 10_000;
 /// Longest wait at the end, for all pages to be dropped; a page locked longer waits for an answer that does not come.
@@ -53,6 +50,8 @@ struct SeenVersion {
     now: u64,
     /// Time at which the last session was lost.
     lost: u64,
+    /// Answers on their way to the kernel: object, and the time of the question.
+    telling: Vec<(u64, BreakCount)>,
 }
 
 /// Number of times that the kernel was told of an object: the kernel forgets them all at once, and each session only
@@ -69,6 +68,8 @@ pub(super) struct Kernel {
     device: Arc<OnceLock<File>>,
     keeps_names: AtomicBool,
     seen: Mutex<SeenVersion>,
+    /// Signals that an answer has arrived.
+    arrived: Condvar,
     droppers: PageDroppers,
     /// Number of writes in progress, by object.
     writing: Mutex<HashMap<u64, u32>>,
@@ -83,6 +84,7 @@ impl Kernel {
             device,
             keeps_names: AtomicBool::new(false),
             seen: Mutex::default(),
+            arrived: Condvar::new(),
             droppers: PageDroppers::new(Box::new(drop_pages)),
             writing: Mutex::default(),
         }
@@ -111,8 +113,9 @@ impl Kernel {
         lock(&self.seen).holds(object, since)
     }
 
-    /// Counts that the kernel is told of an object once more. Result as of [`holds`](Self::holds).
-    pub(super) fn tell(&self, object: u64, since: BreakCount) -> bool {
+    /// Counts that the kernel is told of an object once more: the answer is on its way until the result is dropped.
+    /// Whether it is still valid is as of [`holds`](Self::holds).
+    pub(super) fn tell(&self, object: u64, since: BreakCount) -> (bool, Telling<'_>) {
         let mut seen = lock(&self.seen);
         // Who asked before a loss may have the answer of either session. Counted for the one before, the server
         // remembers an object too long; for the other one it would forget an object that the kernel knows.
@@ -122,7 +125,8 @@ impl Kernel {
             true => lookups.by_lost_sessions += 1,
             false => lookups.by_this_session += 1,
         }
-        seen.holds(object, since)
+        seen.telling.push((object, since));
+        (seen.holds(object, since), Telling { kernel: self, object, since })
     }
 
     /// Counts that the kernel has forgotten so many mentions of an object, the oldest first; returns how many of them
@@ -164,13 +168,16 @@ impl Kernel {
         let is_known = {
             let mut seen = lock(&self.seen);
             seen.is_broken(object);
+            let now = BreakCount(seen.now);
+            // Whoever writes an answer waits for nobody.
+            seen = self.wait_while(seen, |(told, since)| told == object && since < now);
             object == ROOT || seen.told.contains_key(&object)
         };
         if what.names {
             let _ = self.drop_names();
         }
         if is_known {
-            self.drop_attributes(object, ARRIVING.0);
+            self.drop_attributes(object);
         }
         if what.contents || what.names {
             let done = self.drop_pages(object);
@@ -189,10 +196,12 @@ impl Kernel {
             seen.now += 1;
             seen.floor = seen.now;
             seen.broken.clear();
+            let now = BreakCount(seen.now);
+            seen = self.wait_while(seen, |(_, since)| since < now);
             seen.told.keys().copied().chain([ROOT]).collect()
         };
         let _ = self.drop_names();
-        known.iter().for_each(|object| self.drop_attributes(*object, 3));
+        known.iter().for_each(|object| self.drop_attributes(*object));
         known.iter().map(|object| self.drop_pages(*object)).collect()
     }
 
@@ -213,14 +222,19 @@ impl Kernel {
         notify(&self.device, NEXT_EPOCH, &[])
     }
 
-    /// A missing inode may not exist yet: the answer that makes it is on its way.
-    fn drop_attributes(&self, object: u64, tries: u32) {
-        for _ in 0..tries {
-            match invalidate(&self.device, object, -1) {
-                Err(error) if error.kind() == ErrorKind::NotFound => thread::sleep(ARRIVING.1),
-                _ => return,
-            }
-        }
+    /// A missing inode is one that the kernel has forgotten.
+    fn drop_attributes(&self, object: u64) {
+        let _ = invalidate(&self.device, object, -1);
+    }
+
+    /// Waits while such an answer is on its way.
+    fn wait_while<'k>(
+        &'k self,
+        seen: MutexGuard<'k, SeenVersion>,
+        is_old: impl Fn((u64, BreakCount)) -> bool,
+    ) -> MutexGuard<'k, SeenVersion> {
+        let waited = self.arrived.wait_while(seen, |seen| seen.telling.iter().any(|one| is_old(*one)));
+        waited.unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -258,6 +272,25 @@ impl SeenVersion {
     }
 }
 
+/// An answer on its way to the kernel.
+#[derive(Debug)]
+pub(super) struct Telling<'k> {
+    kernel: &'k Kernel,
+    object: u64,
+    since: BreakCount,
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        let mut seen = lock(&self.kernel.seen);
+        if let Some(at) = seen.telling.iter().position(|one| *one == (self.object, self.since)) {
+            seen.telling.swap_remove(at);
+        }
+        drop(seen);
+        self.kernel.arrived.notify_all();
+    }
+}
+
 /// A write in progress.
 #[derive(Debug)]
 pub(super) struct Writing<'k> {
@@ -280,6 +313,7 @@ impl Drop for Writing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
 
     /// A server that was told of more than it told itself would forget a file that the kernel has, and break no lease.
     #[test]
@@ -302,11 +336,36 @@ mod tests {
         assert_eq!(kernel.forgot(7, 1), 0);
     }
 
+    /// The kernel cannot forget an object that it is still being told of.
+    #[test]
+    fn a_break_waits_for_answers_on_their_way() {
+        let kernel = Kernel::new();
+        let (since, order) = (kernel.now(), Mutex::new(Vec::new()));
+        let (_, first) = kernel.tell(7, since);
+        let (_, _other) = kernel.tell(8, since);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                kernel.break_it(7, BreakScope::default());
+                lock(&order).push("broken");
+            });
+            while kernel.holds(7, since) {
+                thread::yield_now();
+            }
+            // Time for a break that does not wait; and an answer to a later question, which is valid.
+            let (holds, _later) = kernel.tell(7, kernel.now());
+            (0..1000).for_each(|_| thread::yield_now());
+            lock(&order).push("arrived");
+            drop(first);
+            assert!(holds);
+        });
+        assert_eq!(*lock(&order), ["arrived", "broken"]);
+    }
+
     #[test]
     fn what_was_broken_since_does_not_hold() {
         let kernel = Kernel::new();
         let before = kernel.now();
-        assert!(kernel.tell(7, before));
+        assert!(kernel.tell(7, before).0);
         kernel.break_it(8, BreakScope::default());
         assert!(kernel.holds(7, before) && !kernel.holds(8, before) && kernel.holds(8, kernel.now()));
         kernel.break_all();
