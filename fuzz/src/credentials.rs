@@ -54,7 +54,7 @@ fn transfer(claims: &[u8]) {
 
 fn status(claims: &[u8]) {
     let domain: Domain = "home.example".parse().expect("a domain");
-    let statement = signed("bakeoff-status/1", claims);
+    let statement = signed("bakeoff-status/2", claims);
     if let Ok(status) = StatusContent::open(&statement, &domain, &[KEY.public()]) {
         assert_eq!(status.seal(&KEY), Ok(statement));
     }

@@ -41,7 +41,7 @@ fn delegated(yard: &Yard) {
     let more =
         ["--at", "node:files@site.example", "--out", "x.transfer", "--session", "alice@home.example.session"];
     let said = yard.good(&[&words[..], &more].concat());
-    assert!(said.starts_with("x.transfer: for user:bob@home.example, serial "), "{said}");
+    assert!(said.starts_with("x.transfer: for user:bob@home.example, transfer "), "{said}");
     yard.logged_in("user", "bob@home.example", &["--with", "x.transfer"]);
 }
 
@@ -74,7 +74,7 @@ fn what_was_delegated_is_endorsed_and_when_it_is_taken_back_listeners_hear_of_it
     assert_eq!((grant.subject.local(), grant.acts_as.local()), ("alice", "bob"));
     yard.counts(HOME, "endorsements", 1);
     let (sender, notices) = channel();
-    client::subscribe(&bundles, &sender).unwrap();
+    yard.subscribe(sender);
     for _ in 0..2 {
         assert_eq!(next(&notices).what, News::Revoked(Vec::new()), "what there is, at once");
     }
@@ -84,8 +84,8 @@ fn what_was_delegated_is_endorsed_and_when_it_is_taken_back_listeners_hear_of_it
     assert_eq!(said, "taken back: x.transfer; epoch 1\n");
     let Notice { domain, what: News::Revoked(items) } = next(&notices) else { panic!("no news") };
     assert_eq!(domain.as_str(), HOME);
-    let serial = items.first().copied().unwrap();
-    assert!(items.len() == 1 && grant.stands_on.contains(&(domain, serial)), "{items:?}");
+    let transfer = items.first().copied().unwrap();
+    assert!(items.len() == 1 && grant.stands_on.contains(&(domain, transfer)), "{items:?}");
     let session = yard.session("bob@home.example");
     let why = client::endorse(&session, &bundles).unwrap_err().to_string();
     assert!(why.contains("refuses (revoked)"), "{why}");
@@ -97,7 +97,7 @@ fn an_agent_that_was_killed_remembers_and_those_who_listen_hear_that_it_is_silen
     yard.certify("user", "alice@home.example");
     yard.logged_in("user", "alice@home.example", &[]);
     let (sender, notices) = channel();
-    client::subscribe(&yard.bundles(), &sender).unwrap();
+    yard.subscribe(sender);
     assert_eq!(next(&notices).what, News::Revoked(Vec::new()));
     yard.good(&["revoke", "user:alice@home.example", "--ola", "home.example/ola"]);
     let thumbprint = yard.session("alice@home.example").key().public().thumbprint();
@@ -141,12 +141,12 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
     // An expired identity, and one that another domain's CA signed.
     let key = read_secret_key(&yard.path("kept")).unwrap().public();
     let name: PrincipalName = "user:alice@home.example".parse().unwrap();
-    let over = authority::certify(&yard.path(HOME), &name, key, (1, 2)).unwrap();
+    let over = authority::certify(&yard.path(HOME), (&name, &[]), key, (1, 2)).unwrap();
     std::fs::write(yard.path("alice@home.example.identity"), over.identity).unwrap();
     let over = yard.login("user", "alice@home.example", &[]);
     assert!(over.0 == 7 && over.2.contains("refuses (expired)"), "{over:?}");
     yard.good(&["ca", "init", HOME, "--out", "false", "--ola", "127.0.0.1:1"]);
-    let forged = authority::certify(&yard.path("false"), &name, key, (1, now_unix_s() + 99)).unwrap();
+    let forged = authority::certify(&yard.path("false"), (&name, &[]), key, (1, now_unix_s() + 99)).unwrap();
     std::fs::write(yard.path("alice@home.example.identity"), forged.identity).unwrap();
     let forged = yard.login("user", "alice@home.example", &[]);
     assert!(forged.0 == 7 && forged.2.contains("refuses (bad-signature)"), "{forged:?}");
@@ -159,6 +159,25 @@ fn who_shows_something_wrong_gets_no_leaf_and_is_counted() {
     yard.good(&["ca", "import", "home.example/trust/home.example.trust", "--trust", "trust"]);
     let stranger = yard.login("user", "alice@home.example", &[]);
     assert!(stranger.0 == 3 && stranger.2.contains("is not reached at"), "{stranger:?}");
+}
+
+#[test]
+fn an_agent_takes_its_new_key_while_it_runs() {
+    let yard = Yard::new(&[HOME]);
+    yard.certify("user", "alice@home.example");
+    let old = yard.bundles().get(&HOME.parse().unwrap()).unwrap().clone();
+    yard.good(&["ola", "rotate", "--ca", HOME, "--stolen"]);
+    yard.good(&["ca", "import", "home.example/trust/home.example.trust", "--trust", "trust"]);
+    let before = yard.login("user", "alice@home.example", &[]);
+    assert!(before.0 == 3 && before.2.contains("is not reached at"), "it has the old key yet: {before:?}");
+    nix::sys::signal::kill(yard.pid(HOME), nix::sys::signal::Signal::SIGHUP).unwrap();
+    let until = Instant::now() + Duration::from_secs(120);
+    while yard.login("user", "alice@home.example", &[]).0 != 0 {
+        assert!(Instant::now() < until, "{:?}", yard.login("user", "alice@home.example", &[]));
+    }
+    let session = yard.session("alice@home.example");
+    let refused = client::login(session.key(), &old, session.identity().clone(), 60).unwrap_err();
+    assert!(refused.to_string().contains("is not reached at"), "{refused}");
 }
 
 #[test]

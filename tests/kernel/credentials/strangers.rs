@@ -1,8 +1,8 @@
 //! Strangers that connect to an agent: without a key, with another protocol, half a message, too long a one, or too
 //! often.
 
+use super::HOME;
 use super::support::Yard;
-use super::{HOME, client};
 use bakeoff_layers_agent::message::{AgentReply, MOST_BYTES};
 use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::tls::agent_client;
@@ -134,6 +134,6 @@ fn the_sixty_fifth_connection_is_closed_and_a_place_comes_back() {
     yard.counts(HOME, "refused.too-many-connections", 1);
     drop(all);
     let (sender, notices) = channel();
-    client::subscribe(&yard.bundles(), &sender).unwrap();
+    yard.subscribe(sender);
     notices.recv_timeout(Duration::from_secs(120)).unwrap();
 }

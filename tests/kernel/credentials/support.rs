@@ -1,11 +1,15 @@
 //! Test yard: domains, their agents, and their members.
 
+use bakeoff_layers_agent::client::Subscriptions;
 use bakeoff_layers_agent::session::AgentSession;
-use bakeoff_layers_agent::trust;
+use bakeoff_layers_agent::trust::{self, LiveBundles};
 use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_credentials::notice::Notice;
+use nix::unistd::Pid;
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 /// A directory, and the agents that were started in it.
@@ -115,6 +119,18 @@ impl Yard {
 
     pub(crate) fn bundles(&self) -> Bundles {
         trust::read(&self.path("trust")).unwrap()
+    }
+
+    /// Process of an agent.
+    pub(crate) fn pid(&self, domain: &str) -> Pid {
+        let agent = self.agents.iter().find(|agent| agent.domain == domain).unwrap();
+        Pid::from_raw(agent.child.id().try_into().unwrap())
+    }
+
+    /// Sends the notices of all agents.
+    pub(crate) fn subscribe(&self, sender: Sender<Notice>) {
+        let bundles = LiveBundles::open(&self.path("trust")).unwrap();
+        Subscriptions::begin(&bundles, sender).unwrap();
     }
 
     pub(crate) fn address(&self, domain: &str) -> String {

@@ -4,9 +4,12 @@ use crate::daemon::{can_mount, until};
 use crate::hosts::Hosts;
 use crate::support::{Below, Reader, Site, TERM_S, bytes, command, count};
 use crate::world::code;
-use bakeoff_layers_agent::authority::{self, Terms};
+use bakeoff_layers_agent::authority::{self, NextKeys, Terms};
+use bakeoff_layers_agent::read_secret_key;
 use nix::errno::Errno;
 use nix::mount::{MsFlags, mount};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -137,8 +140,49 @@ fn a_bundle_that_is_rolled_back_or_over_is_refused_by_name() {
     // One that expires soon, and then has.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
     let terms = Terms { agents: &[address], until_unix_s: now + 8, passphrase: None };
-    authority::renew(&hosts.yard.path("home.example"), terms, now).unwrap();
+    authority::renew(&hosts.yard.path("home.example"), NextKeys::Same, terms, now).unwrap();
     hosts.yard.good(&import);
     sleep(Duration::from_secs(10));
     all_say(&hosts, &["the trust bundle of home.example", "over", "expired"]);
+}
+
+/// Agent, server and mount go on; what the stolen key certified ends.
+#[test]
+fn a_stolen_key_of_the_ca_is_replaced_while_agent_server_and_mount_run() {
+    if !can_mount("a_stolen_key_of_the_ca_is_replaced_while_agent_server_and_mount_run") {
+        return;
+    }
+    let mut hosts = Hosts::serving(&["alice"], LIST, "8h");
+    let mount = hosts.mount("alice", "a");
+    assert_eq!(mount.read("file"), "text");
+    let rotate = ["ca", "rotate", "--ca", "home.example", "--stolen"];
+    hosts.yard.good(&rotate);
+    hosts.yard.good(&["ca", "import", "home.example/trust/home.example.trust", "--trust", "trust"]);
+    let server = Pid::from_raw(hosts.server().id().try_into().unwrap());
+    for running in [server, hosts.yard.pid("home.example")] {
+        kill(running, Signal::SIGHUP).unwrap();
+    }
+    until("alice's session has ended", || {
+        hosts.server_says().contains("\nrefused.credentials.bad-signature ")
+    });
+    // Nor does the mount take the server, whose identity is of the old key, too.
+    until("nothing is read any more", || fs::read(mount.path("file")).is_err());
+    until("the agent takes no identity of the old key", || {
+        hosts.yard.login("user", "alice@home.example", &[]).2.contains("refuses (bad-signature)")
+    });
+    // The same keys are certified anew.
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+    for name in ["user:alice@home.example", "node:files@home.example"] {
+        let file = name.split_once(':').unwrap().1;
+        let key = read_secret_key(&hosts.yard.path(&format!("{file}.key"))).unwrap().public();
+        let certified = (&name.parse().unwrap(), &[][..]);
+        let made =
+            authority::certify(&hosts.yard.path("home.example"), certified, key, (now - 60, now + 9000));
+        fs::write(hosts.yard.path(&format!("{file}.identity")), made.unwrap().identity).unwrap();
+    }
+    hosts.yard.logged_in("node", "files@home.example", &[]);
+    hosts.login("alice", &[]);
+    until("the mount is one again", || {
+        fs::read_to_string(mount.path("file")).is_ok_and(|text| text == "text")
+    });
 }

@@ -10,6 +10,8 @@ use nix::sys::signal::{Signal, raise};
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 fn refused(refusal: Refusal) -> Heard {
     Heard::Error(refusal.errno() as u32, refusal.number())
@@ -257,6 +259,49 @@ fn a_directory_that_leaves_what_was_handed_on_is_closed_while_it_is_open() {
     until("what he has open is closed to him", || read() == Some(Errno::EACCES));
     fs::rename(hers.path("out"), hers.path("x/again")).unwrap();
     assert_eq!(fs::read_to_string(his.path("x/again/file")).unwrap(), "text");
+}
+
+/// A change waits for whoever holds what it changes, and the directory is elsewhere by then.
+#[test]
+fn a_right_is_asked_for_again_where_a_change_had_to_wait() {
+    if !can_mount("a_right_is_asked_for_again_where_a_change_had_to_wait") {
+        return;
+    }
+    let (site, world) = (Site::new(), World::new());
+    for directory in ["open/p/d", "closed"] {
+        fs::create_dir_all(site.export(directory)).unwrap();
+    }
+    let list = "/ allow any@home.example read,list\n/open allow user:bob@home.example all\n/closed only user:alice@home.example all\n";
+    let served = world.serve_for(&site, list, 3);
+    let bob = world.person("user:bob@home.example");
+    let [(mut first, mut asks), (mut second, mut holds)] = [0; 2].map(|_| served.session(&world, &bob));
+    let walk =
+        |raw: &mut Raw| ["open", "p", "d"].iter().fold(ROOT, |at, name| raw.number(at, name.as_bytes()));
+    let directory = walk(&mut asks);
+    assert_eq!(walk(&mut holds), directory);
+    let making = thread::spawn(move || {
+        let name = name("made");
+        asks.ask(&ClientRequest::MakeDirectory { directory, name, mode: 0o700 })
+    });
+    let mut is_moved = false;
+    // Both sessions live, and acknowledge what they are told; the second one not before the directory was moved.
+    while !making.is_finished() {
+        for (raw, holds) in [(&mut first, false), (&mut second, true)] {
+            let heard = raw.ask(&ClientRequest::Ping { stamp: 1 });
+            let Heard::Break(number) = heard else { continue };
+            if holds && !is_moved {
+                fs::rename(site.export("open/p"), site.export("closed/p")).unwrap();
+                is_moved = true;
+            }
+            let mut out = Vec::new();
+            ClientRequest::Ack { number }.put(&mut out);
+            raw.say(&out);
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+    let made = making.join().unwrap();
+    assert!(is_moved && matches!(made, Heard::Error(..)), "{made:?}");
+    assert_eq!(fs::read_dir(site.export("closed/p/d")).unwrap().count(), 0, "it was made all the same");
 }
 
 #[test]

@@ -8,7 +8,13 @@ use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_credentials::notice::News;
 use nix::errno::Errno;
 use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
 use std::time::{Duration, Instant};
 
 const LIST: &str = "/ allow user:alice@home.example all\n";
@@ -22,10 +28,10 @@ fn handed_on() -> (Site, World, Served, Mounted, [Item; 2]) {
     fs::write(site.export("file"), "text").unwrap();
     let served = world.serve_for(&site, LIST, TERM_S);
     let (alice, bob) = (world.person("user:alice@home.example"), world.person("user:bob@home.example"));
-    let (given, serial) = world.give(&alice, &bob, &[("/", "read,list,write,create", None)], SERVER);
+    let (given, transfer) = world.give(&alice, &bob, &[("/", "read,list,write,create", None)], SERVER);
     let key: Hash = bob.key().public().thumbprint();
     let mount = world.mount(&site, &served, "b", &given);
-    (site, world, served, mount, [Item::Serial(serial), Item::Key(key)])
+    (site, world, served, mount, [transfer, Item::Key(key)])
 }
 
 fn is_refused(mount: &Mounted, name: &str) {
@@ -64,6 +70,73 @@ fn what_is_cached_open_or_written_is_refused_at_once() {
         let (_callback, heard) = served.greets(&world, &world.person("user:alice@home.example"));
         assert!(matches!(heard, Heard::Welcome { .. }));
     }
+}
+
+/// Passes bytes on between a client and a server, until what the server says is held back for ever, on all
+/// connections that there are but the first.
+#[derive(Default)]
+struct Stalling {
+    stalls: AtomicBool,
+    held_back: AtomicUsize,
+}
+
+impl Stalling {
+    /// Starts it; returns also the address for the client.
+    fn start(server: SocketAddr) -> (Arc<Self>, SocketAddr) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, relay) = (listener.local_addr().unwrap(), Arc::new(Self::default()));
+        let own = relay.clone();
+        thread::spawn(move || {
+            for (number, client) in listener.incoming().map_while(Result::ok).enumerate() {
+                let server = TcpStream::connect(server).unwrap();
+                let may_stall = number > 0 && !own.stalls.load(Ordering::SeqCst);
+                for (from, to, may_stall) in [(&client, &server, false), (&server, &client, may_stall)] {
+                    let (own, from, to) = (own.clone(), from.try_clone().unwrap(), to.try_clone().unwrap());
+                    thread::spawn(move || own.pass(from, to, may_stall));
+                }
+            }
+        });
+        (relay, address)
+    }
+
+    fn pass(&self, mut from: TcpStream, mut to: TcpStream, may_stall: bool) {
+        let mut bytes = [0; 4096];
+        while let Ok(length @ 1..) = from.read(&mut bytes) {
+            if may_stall && self.stalls.load(Ordering::SeqCst) {
+                self.held_back.fetch_add(length, Ordering::SeqCst);
+            } else if to.write_all(&bytes[..length]).is_err() {
+                break;
+            }
+        }
+        let _ = to.shutdown(Shutdown::Both);
+    }
+}
+
+/// A page that is being read is locked: nobody may wait for an answer that does not come, and nothing of the file
+/// can be dropped until then.
+#[test]
+fn what_is_being_read_on_a_stalled_wire_is_refused_and_not_waited_for() {
+    if !can_mount("what_is_being_read_on_a_stalled_wire_is_refused_and_not_waited_for") {
+        return;
+    }
+    const PIECE: usize = 1 << 20;
+    let (site, world) = (Site::new(), World::new());
+    fs::write(site.export("file"), vec![b'x'; 8 * PIECE]).unwrap();
+    let mut served = world.serve_for(&site, LIST, TERM_S);
+    let (relay, address) = Stalling::start(served.address);
+    served.address = address;
+    let alice = world.person("user:alice@home.example");
+    let mount = world.mount(&site, &served, "a", &alice);
+    let open = File::open(mount.path("file")).unwrap();
+    open.read_exact_at(&mut [0; 4096], 0).unwrap();
+    relay.stalls.store(true, Ordering::SeqCst);
+    let (told, result) = channel();
+    thread::spawn(move || told.send(code(open.read_at(&mut [0; 4096], 6 * PIECE as u64))).unwrap());
+    until("an answer is held back", || relay.held_back.load(Ordering::SeqCst) > 0);
+    assert!(result.try_recv().is_err(), "it was answered all the same");
+    served.revokes(Item::Key(alice.key().public().thumbprint()));
+    assert_eq!(result.recv_timeout(AT_ONCE), Ok(Some(Errno::EACCES)));
+    is_refused(&mount, "revoked");
 }
 
 #[test]
@@ -122,7 +195,7 @@ fn a_leaf_that_is_renewed_in_time_ends_nothing() {
     *mount.who.lock().unwrap() = world.again(&alice, 3600);
     served.counts("renewals", 1);
     while Instant::now() < ends {
-        std::thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(50));
         assert_eq!(bytes(&open), "text");
     }
     assert_eq!(count(&served.status, "sessions"), 1);
@@ -139,13 +212,13 @@ fn what_was_taken_back_stays_so_when_the_server_starts_anew() {
     served.revokes(items[0]);
     is_refused(&mount, "revoked");
     until("it is kept", || {
-        fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" serial "))
+        fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" transfer "))
     });
     let next = world.serve(&site, LIST);
     let person = mount.who.lock().unwrap().clone();
     assert_eq!(next.greets(&world, &person).1, Heard::Refused("revoked".to_owned()));
     // With an unreadable list of revocations nobody is admitted.
-    fs::write(site.path("revoked"), "home.example serial ?\n").unwrap();
+    fs::write(site.path("revoked"), "home.example transfer ?\n").unwrap();
     let unread = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.serve(&site, LIST)));
     assert!(unread.is_err(), "it does not start");
 }

@@ -7,7 +7,7 @@ use bakeoff_layers_base::daemon::mount::MountEnd;
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle, Draft};
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::key::{SecretKey, Serial};
+use bakeoff_layers_credentials::key::{SecretKey, Serial, hash};
 use bakeoff_layers_credentials::leaf::{NewLeaf, make, make_root};
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::notice::{News, Notice};
@@ -47,6 +47,8 @@ pub(crate) struct World {
     ca: SecretKey,
     agent: SecretKey,
     pub(crate) bundles: Arc<Bundles>,
+    /// Those that a server finds when it reads them again.
+    pub(crate) next_bundles: Arc<Mutex<Arc<Bundles>>>,
 }
 
 /// A person with a key and credentials.
@@ -83,7 +85,8 @@ impl World {
             addresses: &[],
         };
         let bundle = DomainBundle::read_unverified(draft.text().unwrap().as_bytes()).unwrap();
-        Self { ca, agent, bundles: Arc::new([bundle].into_iter().collect()) }
+        let bundles: Arc<Bundles> = Arc::new([bundle].into_iter().collect());
+        Self { ca, agent, next_bundles: Arc::new(Mutex::new(bundles.clone())), bundles }
     }
 
     /// A person whose leaf is valid for this time.
@@ -93,6 +96,7 @@ impl World {
         let identity = IdentityContent {
             name: name.clone(),
             key: key.public(),
+            groups: Vec::new(),
             serial: Serial::random().unwrap(),
             from_unix_s: now - 60,
             until_unix_s: now + DAY_S,
@@ -127,7 +131,7 @@ impl World {
         receiver: &Person,
         grants: &[(&str, &str, Option<u64>)],
         audience: &str,
-    ) -> (Person, Serial) {
+    ) -> (Person, Item) {
         let now = now_unix_s();
         let scope = |(path, words, most_bytes): &(&str, &str, Option<u64>)| DelegationScope {
             path: PathPrefix::parse(path).unwrap(),
@@ -149,15 +153,16 @@ impl World {
             domain: domain(),
             made_unix_s: now,
             until_unix_s: now + 3600,
-            good: vec![serial],
+            good: vec![hash(&made)],
             epoch: 0,
         };
+        let item = Item::Transfer(hash(&made));
         let hello = Hello {
             identities: vec![(giver.name.clone(), giver.identity.clone())],
             chain: vec![(giver.name.clone(), made)],
             statuses: vec![(domain(), status.seal(&self.agent).unwrap())],
         };
-        (Person { hello, ..receiver.clone() }, serial)
+        (Person { hello, ..receiver.clone() }, item)
     }
 
     /// Serves the site's export by an access list.
@@ -170,6 +175,7 @@ impl World {
         let (file, status) = (site.path("acl"), site.path("server.status"));
         fs::write(&file, acl).unwrap();
         let (own, (notices, hears), (told, ready)) = (self.person(SERVER), channel(), channel());
+        let bundles = self.next_bundles.clone();
         let options = server::ServerOptions {
             export: site.path("export"),
             listen: "127.0.0.1:0".parse().unwrap(),
@@ -179,6 +185,7 @@ impl World {
                 name: own.name.clone(),
                 holder: Box::new(move || Some(own.holder())),
                 bundles: self.bundles.clone(),
+                read_bundles: Box::new(move || Some(bundles.lock().unwrap().clone())),
                 acl: file,
                 notices: hears,
                 // Each has a log of its own.
@@ -223,7 +230,8 @@ impl World {
             let person = shows.lock().unwrap();
             Ok((person.holder(), person.hello.clone()))
         };
-        let (server, bundles) = (server.parse().unwrap(), self.bundles.clone());
+        let (server, its) = (server.parse().unwrap(), self.bundles.clone());
+        let bundles = Box::new(move || its.clone());
         let options = client::ClientOptions {
             server: served.address,
             read_only: false,

@@ -20,7 +20,7 @@ use bakeoff_layers_base::manifest::load::signature_path;
 use bakeoff_layers_base::manifest::signature::{AdminPublicKey, sign};
 use bakeoff_layers_base::plain::FileAudience;
 use bakeoff_layers_credentials::CredentialRefusal;
-use bakeoff_layers_credentials::bundle::{DomainBundle, Draft};
+use bakeoff_layers_credentials::bundle::{DomainBundle, Draft, MOST_KEYS};
 use bakeoff_layers_credentials::key::{NoKey, PublicKey as Key, SecretKey, Serial};
 use bakeoff_layers_credentials::leaf::make_root;
 use bakeoff_layers_credentials::name::{Domain, PrincipalKind, PrincipalName};
@@ -107,24 +107,101 @@ pub fn init(domain: &Domain, dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> R
     publish(dir, &draft, terms.passphrase, now_unix_s)
 }
 
-/// Writes a newer bundle of the same keys, for a new address of the agent or a new expiry.
+/// Keys of a new bundle, compared with the one before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextKeys {
+    /// The same.
+    Same,
+    /// Of each kind the newest alone: the end of a rotation.
+    Newest,
+    /// A new key of the CA.
+    NewCa(KeyBefore),
+    /// A new key of the agent.
+    NewAgent(KeyBefore),
+}
+
+/// Fate of the key that a new one replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum KeyBefore {
+    /// Counts until the end of the rotation.
+    Counts,
+    /// Counts no more: it was stolen.
+    IsOut,
+}
+
+/// Writes a newer bundle: for another key, address of the agent, or expiry.
 ///
 /// # Errors
-/// A key cannot be read, or the bundle cannot be written.
-pub fn renew(dir: &Path, terms: Terms<'_>, now_unix_s: u64) -> Result<DomainBundle, AuthorityError> {
+/// A key cannot be read, or the bundle cannot be written; then the keys are those of before.
+pub fn renew(
+    dir: &Path,
+    keys: NextKeys,
+    terms: Terms<'_>,
+    now_unix_s: u64,
+) -> Result<DomainBundle, AuthorityError> {
     let known = domain(dir)?;
-    let roots: Vec<Vec<u8>> = known.roots().iter().map(|root| root.to_vec()).collect();
+    let mut roots: Vec<Vec<u8>> = known.roots().iter().map(|root| root.to_vec()).collect();
+    let mut ca = known.ca.clone();
+    let made = match keys {
+        NextKeys::Same => None,
+        NextKeys::Newest => {
+            ca.truncate(1);
+            roots.truncate(1);
+            None
+        }
+        NextKeys::NewCa(before) => {
+            let key = SecretKey::generate()?;
+            replace(&mut ca, key.public(), before);
+            Some(NewKey::write(dir.join("ca.key"), &key)?)
+        }
+        NextKeys::NewAgent(before) => {
+            let key = SecretKey::generate()?;
+            let root = make_root(&known.domain, &key, now_unix_s, now_unix_s.saturating_add(ROOT_LIFE_S))?;
+            replace(&mut roots, root, before);
+            Some(NewKey::write(dir.join("ola/agent.key"), &key)?)
+        }
+    };
     let draft = Draft {
         domain: &known.domain,
         // Two bundles of one second get different versions.
         version: now_unix_s.max(known.version.saturating_add(1)),
         not_after_unix_s: terms.until_unix_s,
-        ca: &known.ca,
+        ca: &ca,
         roots: &roots,
         addresses: if terms.agents.is_empty() { &known.addresses } else { terms.agents },
     };
     publish(dir, &draft, terms.passphrase, now_unix_s)?;
+    made.map_or(Ok(()), NewKey::put)?;
     domain(dir)
+}
+
+/// Puts a key before the others, of which as many count as a bundle may have.
+fn replace<T>(keys: &mut Vec<T>, new: T, before: KeyBefore) {
+    keys.insert(0, new);
+    keys.truncate(match before {
+        KeyBefore::Counts => MOST_KEYS,
+        KeyBefore::IsOut => 1,
+    });
+}
+
+/// A new key beside the file of the one before, which it replaces once a bundle has it.
+struct NewKey {
+    beside: PathBuf,
+    path: PathBuf,
+}
+
+impl NewKey {
+    fn write(path: PathBuf, key: &SecretKey) -> Result<Self, FileError> {
+        let new = Self { beside: path.with_extension("key.new"), path };
+        // One that is left of an attempt that failed was in no bundle.
+        let _ = fs::remove_file(&new.beside);
+        files::write_secret_key(&new.beside, key).map(|()| new)
+    }
+
+    fn put(self) -> Result<(), FileError> {
+        let failed = |error| FileError::Io { path: self.path.clone(), what: "written", error };
+        fs::rename(&self.beside, &self.path).map_err(failed)
+    }
 }
 
 /// A certified name.
@@ -136,13 +213,14 @@ pub struct Certified {
     pub line: String,
 }
 
-/// Makes an identity: the domain's statement that this key belongs to this name.
+/// Makes an identity: the domain's statement that this key belongs to this name, which is in these groups as far as
+/// the agent says so, too.
 ///
 /// # Errors
 /// The name is not the domain's, or every verifier would refuse the result.
 pub fn certify(
     dir: &Path,
-    name: &PrincipalName,
+    (name, groups): (&PrincipalName, &[PrincipalName]),
     key: Key,
     (from_unix_s, until_unix_s): (u64, u64),
 ) -> Result<Certified, AuthorityError> {
@@ -151,8 +229,14 @@ pub fn certify(
         return Err(AuthorityError::NotOurs { name: name.clone(), domain: bundle.domain });
     }
     let ca = files::read_secret_key(&dir.join("ca.key"))?;
-    let identity =
-        IdentityContent { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
+    let identity = IdentityContent {
+        name: name.clone(),
+        key,
+        groups: groups.to_vec(),
+        serial: Serial::random()?,
+        from_unix_s,
+        until_unix_s,
+    };
     let statement = identity.seal(&ca)?;
     // By the key in the published bundle, which may differ from the key file here.
     IdentityContent::open(&statement, name, &bundle.ca)?;
@@ -209,7 +293,7 @@ mod tests {
         let ca = dir.path().join("ca");
         init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).unwrap();
         let key = SecretKey::generate().unwrap().public();
-        let certify = |name: &str| certify(&ca, &name.parse().unwrap(), key, (NOW, NOW + 60));
+        let certify = |name: &str| certify(&ca, (&name.parse().unwrap(), &[]), key, (NOW, NOW + 60));
         let made = certify("user:alice@home.example").unwrap();
         assert_eq!(
             IdentityContent::peek(&made.identity).unwrap(),
@@ -250,7 +334,7 @@ mod tests {
         for end in ["", ".minisig"] {
             fs::copy(format!("{}{end}", file.display()), format!("{}{end}", old.display())).unwrap();
         }
-        let newer = renew(&ca, terms(60), NOW).unwrap();
+        let newer = renew(&ca, NextKeys::Same, terms(60), NOW).unwrap();
         assert_eq!(take(&file, None).unwrap().version, newer.version);
         let again = take(&old, None);
         assert!(matches!(
@@ -268,5 +352,36 @@ mod tests {
             trust::read(&mine),
             Err(TrustError::Refused { refusal: ManifestRefusal::RolledBack { .. }, .. })
         ));
+    }
+
+    #[test]
+    fn a_key_is_replaced_with_or_without_the_one_before() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ca, name) = (dir.path().join("ca"), "user:alice@home.example".parse().unwrap());
+        init(&"home.example".parse().unwrap(), &ca, terms(30), NOW).unwrap();
+        let key = SecretKey::generate().unwrap().public();
+        let certified = || certify(&ca, (&name, &[]), key, (NOW, NOW + 60)).unwrap().identity;
+        let next = |keys| renew(&ca, keys, terms(30), NOW).unwrap();
+        let counts = |identity: &[u8], bundle: &DomainBundle| {
+            IdentityContent::open(identity, &name, &bundle.ca).is_ok()
+        };
+        let first = certified();
+        let bundle = next(NextKeys::NewCa(KeyBefore::Counts));
+        let second = certified();
+        assert!(bundle.ca.len() == 2 && counts(&first, &bundle) && counts(&second, &bundle));
+        let bundle = next(NextKeys::Newest);
+        assert!(!counts(&first, &bundle) && counts(&second, &bundle));
+        let stolen = next(NextKeys::NewCa(KeyBefore::IsOut));
+        assert!(!counts(&second, &stolen) && counts(&certified(), &stolen));
+        let agent = || files::read_secret_key(&ca.join("ola/agent.key")).unwrap().public();
+        let (before, bundle) = (agent(), next(NextKeys::NewAgent(KeyBefore::Counts)));
+        assert!(agent() != before && bundle.roots().len() == 2 && bundle.ca == stolen.ca);
+        assert_eq!(next(NextKeys::NewAgent(KeyBefore::IsOut)).roots().len(), 1);
+        assert!(!ca.join("ca.key.new").exists() && !ca.join("ola/agent.key.new").exists());
+        // What cannot be signed replaces nothing.
+        let before = agent();
+        fs::remove_file(ca.join("admin.key")).unwrap();
+        assert!(renew(&ca, NextKeys::NewAgent(KeyBefore::IsOut), terms(30), NOW).is_err());
+        assert_eq!(agent(), before);
     }
 }

@@ -6,7 +6,9 @@
 use crate::channel::{Channel, Cut};
 use crate::message::{AgentReply, AgentRequest, RevocationTarget};
 use crate::session::AgentSession;
+use crate::trust::LiveBundles;
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle};
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
@@ -15,10 +17,11 @@ use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::tls::{TlsError, agent_client};
 use rustls::{ClientConfig, ClientConnection};
 use rustls_pki_types::ServerName;
+use std::collections::HashSet;
 use std::io::{self, ErrorKind};
 use std::net::{TcpStream, ToSocketAddrs};
-use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -114,12 +117,18 @@ pub fn endorse(session: &AgentSession, bundles: &Bundles) -> Result<Vec<(Domain,
     domains.into_iter().map(status).collect()
 }
 
-/// Revokes an item; returns the number of revocations ever made.
+/// Revokes an item, as the holder of the last of these identities or of the agent's key, who shows none; returns the
+/// number of revocations ever made.
 ///
 /// # Errors
 /// It is not revoked.
-pub fn revoke(key: &SecretKey, bundle: &DomainBundle, what: RevocationTarget) -> Result<u64, AgentError> {
-    match ask(key, bundle, &AgentRequest::Revoke(what))? {
+pub fn revoke(
+    key: &SecretKey,
+    bundle: &DomainBundle,
+    shown: Hello,
+    what: RevocationTarget,
+) -> Result<u64, AgentError> {
+    match ask(key, bundle, &AgentRequest::Revoke { shown, what })? {
         AgentReply::Done(epoch) => Ok(epoch),
         _ => Err(AgentError::Odd(bundle.domain.clone())),
     }
@@ -148,17 +157,41 @@ pub fn kept(bundle: &DomainBundle, server: &PrincipalName) -> Result<Option<Stri
     }
 }
 
-/// Subscribes to the agents of these domains, a thread each, and sends their notices until the receiver is gone.
-///
-/// # Errors
-/// No thread can be started, or no key can be made to connect with.
-pub fn subscribe(bundles: &Bundles, sender: &Sender<Notice>) -> io::Result<()> {
-    for bundle in bundles.each().filter(|bundle| !bundle.addresses.is_empty()) {
-        let key = SecretKey::generate().map_err(io::Error::other)?;
-        let listener = Listener { bundle: bundle.clone(), key, sender: sender.clone() };
-        thread::Builder::new().name("agent".to_owned()).spawn(move || listener.listen())?;
+/// Subscriptions to the agents of all domains of a directory.
+#[derive(Debug)]
+pub struct Subscriptions {
+    bundles: LiveBundles,
+    sender: Sender<Notice>,
+    followed: Mutex<HashSet<Domain>>,
+}
+
+impl Subscriptions {
+    /// Subscribes to each agent, in a thread, and sends its notices until the receiver is gone.
+    ///
+    /// # Errors
+    /// No thread can be started, or no key can be made to connect with.
+    pub fn begin(bundles: &LiveBundles, sender: Sender<Notice>) -> io::Result<Self> {
+        let new = Self { bundles: bundles.clone(), sender, followed: Mutex::default() };
+        new.follow().map(|()| new)
     }
-    Ok(())
+
+    /// Subscribes to the agents of domains that came since. The others' threads find newer bundles by themselves.
+    ///
+    /// # Errors
+    /// As for [`begin`](Self::begin).
+    pub fn follow(&self) -> io::Result<()> {
+        let bundles = self.bundles.now();
+        for bundle in bundles.each().filter(|bundle| !bundle.addresses.is_empty()) {
+            if !lock(&self.followed).insert(bundle.domain.clone()) {
+                continue;
+            }
+            let key = SecretKey::generate().map_err(io::Error::other)?;
+            let (bundles, sender) = (self.bundles.clone(), self.sender.clone());
+            let listener = Listener { domain: bundle.domain.clone(), bundles, key, sender };
+            thread::Builder::new().name("agent".to_owned()).spawn(move || listener.listen())?;
+        }
+        Ok(())
+    }
 }
 
 /// Asks one question and returns the answer.
@@ -223,7 +256,8 @@ fn why(cut: Cut) -> io::Error {
 
 /// Subscription to one agent, and the receiver of its notices.
 struct Listener {
-    bundle: DomainBundle,
+    domain: Domain,
+    bundles: LiveBundles,
     key: SecretKey,
     sender: Sender<Notice>,
 }
@@ -250,13 +284,22 @@ impl Listener {
 
     /// Follows the agent as long as it is alive.
     fn follow(&self, heard: &mut Instant) -> Result<(), Unwanted> {
-        let Ok((mut channel, _)) = connect(&self.key, &self.bundle, SILENCE) else { return Ok(()) };
+        let bundles = self.bundles.now();
+        let Some(bundle) = bundles.get(&self.domain) else { return Ok(()) };
+        let Ok((mut channel, _)) = connect(&self.key, bundle, SILENCE) else { return Ok(()) };
         if channel.write(&AgentRequest::Subscribe.write(), SILENCE).is_err() {
             return Ok(());
         }
+        let mut revoked = Vec::new();
         while let Ok(said) = channel.read(SILENCE) {
             let news = match AgentReply::read(&said) {
-                Ok(AgentReply::Epoch(_, items)) => News::Revoked(items),
+                Ok(AgentReply::Epoch { items, last, .. }) => {
+                    revoked.extend(items);
+                    if !last {
+                        continue;
+                    }
+                    News::Revoked(std::mem::take(&mut revoked))
+                }
                 Ok(AgentReply::Alive(_, now_unix_s)) => News::Alive(now_unix_s),
                 _ => return Ok(()),
             };
@@ -267,6 +310,6 @@ impl Listener {
     }
 
     fn tell(&self, what: News) -> Result<(), Unwanted> {
-        self.sender.send(Notice { domain: self.bundle.domain.clone(), what }).map_err(|_| Unwanted)
+        self.sender.send(Notice { domain: self.domain.clone(), what }).map_err(|_| Unwanted)
     }
 }

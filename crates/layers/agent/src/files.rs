@@ -1,11 +1,11 @@
-//! Key files in openssl's formats, and serial numbers and thumbprints as hexadecimal text.
+//! Key files in openssl's formats, and hashes as hexadecimal text.
 //!
 //! Measured side, cold. A secret key is read only from a file that nobody but its owner may read.
 
 use bakeoff_layers_base::hex::from_hex;
 use bakeoff_layers_base::plain::{FileAudience, FileLocation};
 use bakeoff_layers_credentials::Item;
-use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey, Serial};
+use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::pem::PemObject;
@@ -162,9 +162,10 @@ pub fn read_public_key(path: &Path) -> Result<PublicKey, FileError> {
     info.and_then(|info| PublicKey::of_spki(&info)).ok_or_else(|| FileError::NoPublicKey(path.to_owned()))
 }
 
-/// The item with this serial number of 32 digits, or key thumbprint of 64.
+/// The item `identity:HASH`, `transfer:HASH` or `key:THUMBPRINT`, of 64 digits.
 pub fn item(text: &str) -> Option<Item> {
-    of_hex(text).map(Serial).map(Item::Serial).or_else(|| of_hex(text).map(Item::Key))
+    let (kind, hash) = text.split_once(':')?;
+    Item::of_parts(kind, of_hex(hash)?)
 }
 
 /// Exactly `N` bytes, from hexadecimal digits as people type them.

@@ -7,7 +7,7 @@ use crate::refusal::No;
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::cbor::write;
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::key::Serial;
+use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_credentials::name::PrincipalName;
 use ciborium::Value;
 
@@ -29,7 +29,12 @@ pub enum AgentRequest {
     /// Asks for a status of those links of this chain that the agent's domain gave.
     Endorse(Hello),
     /// Asks to revoke something.
-    Revoke(RevocationTarget),
+    Revoke {
+        /// The asker's identities, as for a leaf; none by the agent's own key.
+        shown: Hello,
+        /// The object.
+        what: RevocationTarget,
+    },
     /// Subscribes to the domain's revocations, from now on.
     Subscribe,
     /// Asks to keep the last checkpoint of the audit log of the server with the key of the last of these identities.
@@ -48,7 +53,7 @@ pub enum AgentRequest {
 pub enum RevocationTarget {
     /// A statement or a key.
     Item(Item),
-    /// A transfer, shown by its giver.
+    /// A transfer that may not have been endorsed yet.
     Transfer(Vec<u8>),
     /// All keys that logged in under a name.
     Name(PrincipalName),
@@ -63,8 +68,15 @@ pub enum AgentReply {
     Status(Vec<u8>),
     /// Revoked; with the number of revocations ever made.
     Done(u64),
-    /// Number of revocations ever made, and all revoked items.
-    Epoch(u64, Vec<Item>),
+    /// Number of revocations ever made, and some of the items that matter; the last page says so.
+    Epoch {
+        /// The number.
+        epoch: u64,
+        /// The items.
+        items: Vec<Item>,
+        /// Whether there are no more.
+        last: bool,
+    },
     /// The agent is alive: number of revocations ever made, and its clock in seconds since 1970.
     Alive(u64, u64),
     /// Refused: the name of the reason, and a sentence.
@@ -85,7 +97,10 @@ impl AgentRequest {
                 Self::Login { shown: Hello::read(shown)?, seconds: uint(seconds).ok_or(No::Malformed)? }
             }
             (2, [Value::Bytes(shown)]) => Self::Endorse(Hello::read(shown)?),
-            (3, [kind, what]) => Self::Revoke(RevocationTarget::of(kind, what).ok_or(No::Malformed)?),
+            (3, [Value::Bytes(shown), kind, what]) => {
+                let what = RevocationTarget::of(kind, what).ok_or(No::Malformed)?;
+                Self::Revoke { shown: Hello::read(shown)?, what }
+            }
             (4, []) => Self::Subscribe,
             (5, [Value::Bytes(shown), Value::Text(note)]) => {
                 Self::Keep { shown: Hello::read(shown)?, note: note.clone() }
@@ -102,7 +117,9 @@ impl AgentRequest {
         let items = match self {
             Self::Login { shown, seconds } => vec![1.into(), Value::Bytes(shown.write()), (*seconds).into()],
             Self::Endorse(shown) => vec![2.into(), Value::Bytes(shown.write())],
-            Self::Revoke(what) => [vec![3.into()], what.items()].concat(),
+            Self::Revoke { shown, what } => {
+                [vec![3.into(), Value::Bytes(shown.write())], what.items()].concat()
+            }
             Self::Subscribe => vec![4.into()],
             Self::Keep { shown, note } => {
                 vec![5.into(), Value::Bytes(shown.write()), Value::Text(note.clone())]
@@ -116,8 +133,8 @@ impl AgentRequest {
 impl RevocationTarget {
     fn of(kind: &Value, what: &Value) -> Option<Self> {
         match uint(kind)? {
-            2 => Some(Self::Transfer(what.as_bytes()?.clone())),
-            3 => what.as_text()?.parse().ok().map(Self::Name),
+            3 => Some(Self::Transfer(what.as_bytes()?.clone())),
+            4 => what.as_text()?.parse().ok().map(Self::Name),
             _ => item(kind, what).map(Self::Item),
         }
     }
@@ -125,8 +142,8 @@ impl RevocationTarget {
     fn items(&self) -> Vec<Value> {
         match self {
             Self::Item(item) => pair(item),
-            Self::Transfer(bytes) => vec![2.into(), Value::Bytes(bytes.clone())],
-            Self::Name(name) => vec![3.into(), Value::Text(name.to_string())],
+            Self::Transfer(bytes) => vec![3.into(), Value::Bytes(bytes.clone())],
+            Self::Name(name) => vec![4.into(), Value::Text(name.to_string())],
         }
     }
 }
@@ -142,13 +159,13 @@ impl AgentReply {
             (1, [Value::Bytes(leaf)]) => Some(Self::Leaf(leaf.clone())),
             (2, [Value::Bytes(status)]) => Some(Self::Status(status.clone())),
             (3, [epoch]) => uint(epoch).map(Self::Done),
-            (4, [epoch, Value::Array(pairs)]) => {
+            (4, [epoch, Value::Array(pairs), Value::Bool(last)]) => {
                 let one = |value: &Value| match value.as_array()?.as_slice() {
                     [kind, what] => item(kind, what),
                     _ => None,
                 };
                 let items: Option<Vec<Item>> = pairs.iter().map(one).collect();
-                uint(epoch).zip(items).map(|(epoch, items)| Self::Epoch(epoch, items))
+                uint(epoch).zip(items).map(|(epoch, items)| Self::Epoch { epoch, items, last: *last })
             }
             (5, [epoch, now]) => uint(epoch).zip(uint(now)).map(|(epoch, now)| Self::Alive(epoch, now)),
             (6, [Value::Text(name), Value::Text(sentence)]) => Some(Self::No(name.clone(), sentence.clone())),
@@ -164,9 +181,9 @@ impl AgentReply {
             Self::Leaf(leaf) => vec![1.into(), Value::Bytes(leaf.clone())],
             Self::Status(status) => vec![2.into(), Value::Bytes(status.clone())],
             Self::Done(epoch) => vec![3.into(), (*epoch).into()],
-            Self::Epoch(epoch, items) => {
+            Self::Epoch { epoch, items, last } => {
                 let items = items.iter().map(|item| Value::Array(pair(item))).collect();
-                vec![4.into(), (*epoch).into(), Value::Array(items)]
+                vec![4.into(), (*epoch).into(), Value::Array(items), (*last).into()]
             }
             Self::Alive(epoch, now) => vec![5.into(), (*epoch).into(), (*now).into()],
             Self::No(name, sentence) => {
@@ -200,19 +217,22 @@ fn uint(value: &Value) -> Option<u64> {
 }
 
 fn item(kind: &Value, what: &Value) -> Option<Item> {
-    let bytes = what.as_bytes()?.as_slice();
+    let hash: Hash = what.as_bytes()?.as_slice().try_into().ok()?;
     match uint(kind)? {
-        0 => bytes.try_into().ok().map(Serial).map(Item::Serial),
-        1 => bytes.try_into().ok().map(Item::Key),
+        0 => Some(Item::Identity(hash)),
+        1 => Some(Item::Transfer(hash)),
+        2 => Some(Item::Key(hash)),
         _ => None,
     }
 }
 
 fn pair(item: &Item) -> Vec<Value> {
-    match item {
-        Item::Serial(serial) => vec![0.into(), Value::Bytes(serial.0.to_vec())],
-        Item::Key(thumbprint) => vec![1.into(), Value::Bytes(thumbprint.to_vec())],
-    }
+    let (kind, hash) = match item {
+        Item::Identity(hash) => (0, hash),
+        Item::Transfer(hash) => (1, hash),
+        Item::Key(hash) => (2, hash),
+    };
+    vec![kind.into(), Value::Bytes(hash.to_vec())]
 }
 
 #[cfg(test)]
@@ -223,16 +243,18 @@ mod tests {
     fn what_is_written_is_read_again() {
         let name: PrincipalName = "user:alice@home.example".parse().unwrap();
         let shown = Hello { identities: vec![(name.clone(), vec![1, 2])], ..Hello::default() };
-        let serial = Item::Serial(Serial([7; 16]));
+        let items = [Item::Identity([7; 32]), Item::Transfer([8; 32]), Item::Key([9; 32])];
+        let revoke = |what| AgentRequest::Revoke { shown: shown.clone(), what };
         for question in [
             AgentRequest::Login { shown: shown.clone(), seconds: 900 },
             AgentRequest::Endorse(shown.clone()),
-            AgentRequest::Keep { shown, note: "x\n".to_owned() },
+            AgentRequest::Keep { shown: shown.clone(), note: "x\n".to_owned() },
             AgentRequest::Kept(name.clone()),
-            AgentRequest::Revoke(RevocationTarget::Item(serial)),
-            AgentRequest::Revoke(RevocationTarget::Item(Item::Key([9; 32]))),
-            AgentRequest::Revoke(RevocationTarget::Transfer(vec![3])),
-            AgentRequest::Revoke(RevocationTarget::Name(name)),
+            revoke(RevocationTarget::Item(items[0])),
+            revoke(RevocationTarget::Item(items[1])),
+            revoke(RevocationTarget::Item(items[2])),
+            revoke(RevocationTarget::Transfer(vec![3])),
+            revoke(RevocationTarget::Name(name)),
             AgentRequest::Subscribe,
         ] {
             assert_eq!(AgentRequest::read(&question.write()).unwrap(), question);
@@ -241,7 +263,7 @@ mod tests {
             AgentReply::Leaf(vec![1]),
             AgentReply::Status(vec![2]),
             AgentReply::Done(3),
-            AgentReply::Epoch(u64::MAX, vec![serial, Item::Key([9; 32])]),
+            AgentReply::Epoch { epoch: u64::MAX, items: items.to_vec(), last: false },
             AgentReply::Alive(4, 1_764_000_000),
             AgentReply::No("expired".to_owned(), "its time is over".to_owned()),
             AgentReply::Kept("x\n".to_owned()),
@@ -258,14 +280,15 @@ mod tests {
             &[][..],
             &[4],
             &[0x80],
-            &[0x81, 0x18, 4],          // 4 in two bytes
-            &[0x9f, 4, 0xff],          // a length left open
-            &[0x81, 4, 0],             // something behind it
-            &[0x82, 4, 0],             // one item too many
-            &[0x82, 1, 0x40],          // no seconds
-            &[0x83, 3, 0, 0x40],       // an empty serial
-            &[0x83, 3, 4, 0x40],       // an unknown kind of thing
-            &[0x83, 3, 3, 0x61, b'x'], // no name
+            &[0x81, 0x18, 4],                                        // 4 in two bytes
+            &[0x9f, 4, 0xff],                                        // a length left open
+            &[0x81, 4, 0],                                           // something behind it
+            &[0x82, 4, 0],                                           // one item too many
+            &[0x82, 1, 0x40],                                        // no seconds
+            &[0x83, 3, 0, 0x40],                                     // nothing shown
+            &[0x84, 3, 0x44, 0x83, 0x80, 0x80, 0x80, 0, 0x40],       // an empty hash
+            &[0x84, 3, 0x44, 0x83, 0x80, 0x80, 0x80, 5, 0x40],       // an unknown kind of thing
+            &[0x84, 3, 0x44, 0x83, 0x80, 0x80, 0x80, 4, 0x61, b'x'], // no name
             &[0x82, 6, 0x61, b'x'],
             &[0x82, 5, 0x40], // no note
             &[0x81; 64],

@@ -15,10 +15,10 @@ refusals! {
         /// Something that was shown.
         Shown(CredentialRefusal),
         NoHandshake "no-handshake" "TLS 1.3 did not come about; is it a client of agents?",
-        OtherProtocol "other-protocol" "the protocol bakeoff-agent/1 was not asked for; is it a client of agents?",
+        OtherProtocol "other-protocol" "the protocol bakeoff-agent/2 was not asked for; is it a client of agents?",
         HalfMessage "half-message" "no whole question came within 10 s; ask again",
         TooLarge "too-large" "a message has at most 64 KiB; show less",
-        Malformed "malformed" "not a message of bakeoff-agent/1; use the same version here and there",
+        Malformed "malformed" "not a message of bakeoff-agent/2; use the same version here and there",
         UnknownQuestion "unknown-question" "an unknown question; use the same version here and there",
         TooManyConnections "too-many-connections" "64 connections are there already; try again later",
         TooManySubscribers "too-many-subscribers" "48 subscribers are there already; look who they are",
@@ -27,7 +27,7 @@ refusals! {
             "this key of {0} is not on the agent's roll; have the administrator add the line that `ca certify` printed",
         NoLink "no-link" "no link of the chain was given by this domain; ask the agent of the giver's domain",
         NotYours "not-yours"
-            "only who gave it, who has that key, or who has the agent's own key may take it back; ask one of them",
+            "only its giver, the holder of that key, or who has the agent's own key may take it back, and of a hash the agent must know whose it is; ask one of them, or show the transfer itself",
         NeverSeen "never-seen" "no key has logged in under this name; name its key, or have its identity run out",
         NotItsCheckpoint(NoCheckpoint) "not-its-checkpoint" "what shall be kept: {0}",
         CheckpointWentBack { kept: u64, said: u64 } "checkpoint-went-back"
@@ -36,7 +36,9 @@ refusals! {
             "another checkpoint of {0} records is kept: records were changed, and all links made anew; look at the log",
         CheckpointDisputed "checkpoint-disputed"
             "a checkpoint of this server was refused, and none is taken until somebody has looked why, and moved both away from the agent's checkpoints",
-        Full "full" "as much is kept as can be told; what has ended is forgotten at the next start",
+        Full "full" "as many entries are kept as there is room for; ask the administrator, who has room of his own",
+        QuotaReached(usize) "quota-reached"
+            "{0} entries of this key are kept, its roles' included, and no more are taken; wait until some have ended",
         NotKept "not-kept" "it cannot be kept on the agent's disk, so it is not done; look at that disk",
     }
 }

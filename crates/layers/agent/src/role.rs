@@ -84,8 +84,14 @@ pub fn certify(
     (from_unix_s, until_unix_s): (u64, u64),
 ) -> Result<(), RoleError> {
     let refused = |refusal| RoleError::Refused { path: dir.to_owned(), refusal };
-    let identity =
-        IdentityContent { name: name.clone(), key, serial: Serial::random()?, from_unix_s, until_unix_s };
+    let identity = IdentityContent {
+        name: name.clone(),
+        key,
+        groups: Vec::new(),
+        serial: Serial::random()?,
+        from_unix_s,
+        until_unix_s,
+    };
     let made = identity.seal(owner).map_err(refused)?;
     let mut identities = transfer.identities.clone();
     identities.push((name.clone(), made));

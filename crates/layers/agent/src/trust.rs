@@ -6,6 +6,7 @@
 
 use crate::files::{self, FileError};
 use bakeoff_layers_base::key::KeyError;
+use bakeoff_layers_base::locks;
 use bakeoff_layers_base::manifest::ManifestRefusal;
 use bakeoff_layers_base::manifest::load::{TrustConditions, signature_path};
 use bakeoff_layers_base::manifest::signature::AdminPublicKey;
@@ -16,6 +17,7 @@ use bakeoff_layers_credentials::name::{Domain, NoName};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, RwLock};
 use thiserror::Error;
 
 /// Reasons for refusing a directory or bundle.
@@ -94,6 +96,39 @@ pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
         Err(TrustError::Empty(dir.to_owned()))
     } else {
         Ok(bundles.into_iter().collect())
+    }
+}
+
+/// Bundles of a directory that can be read again while they are in use.
+#[derive(Clone, Debug)]
+pub struct LiveBundles {
+    dir: PathBuf,
+    now: Arc<RwLock<Arc<Bundles>>>,
+}
+
+impl LiveBundles {
+    /// Reads a directory.
+    ///
+    /// # Errors
+    /// As for [`read`].
+    pub fn open(dir: &Path) -> Result<Self, TrustError> {
+        let now = Arc::new(RwLock::new(Arc::new(read(dir)?)));
+        Ok(Self { dir: dir.to_owned(), now })
+    }
+
+    /// The bundles that were read last.
+    pub fn now(&self) -> Arc<Bundles> {
+        locks::read(&self.now).clone()
+    }
+
+    /// Reads the directory again; with faults there the previous ones stay.
+    ///
+    /// # Errors
+    /// As for [`read`].
+    pub fn read_again(&self) -> Result<Arc<Bundles>, TrustError> {
+        let bundles = Arc::new(read(&self.dir)?);
+        *locks::write(&self.now) = bundles.clone();
+        Ok(bundles)
     }
 }
 

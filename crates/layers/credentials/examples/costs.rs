@@ -41,8 +41,8 @@ fn main() {
     show("make a leaf", 500, || {
         drop(black_box(world.home.leaf(&world.alice, &["group:staff@home.example"])))
     });
-    let serials = [world.alice.gives(&world.bob, None, |_| {}).serial; 8];
-    show("sign a status of 8 serials", 2_000, || drop(black_box(world.home.status(&serials, |_| {}))));
+    let given = [world.alice.gives(&world.bob, None, |_| {}).hash; 8];
+    show("sign a status of 8 transfers", 2_000, || drop(black_box(world.home.status(&given, |_| {}))));
 }
 
 /// Three names, four levels down, in a list of `entries` lines.

@@ -34,7 +34,7 @@ use webpki::EndEntityCert;
 /// Longest bundle.
 const MOST_BYTES: usize = 64 * 1024;
 /// Limit on keys of a kind: verifiers have to try each.
-pub(crate) const MOST_KEYS: usize = 2;
+pub const MOST_KEYS: usize = 2;
 /// Limit on addresses of agents.
 const MOST_ADDRESSES: usize = 4;
 

@@ -3,11 +3,11 @@
 //! Measured side, pure, hot: called for each object without a cached verdict.
 
 use crate::acl::{Acl, names};
-use crate::key::Serial;
+use crate::key::Hash;
 use crate::name::{Domain, PrincipalName};
 use crate::operation::{Operation, Operations};
 use crate::revoked::Item;
-use crate::statement::{DelegationScope, Transfer, left};
+use crate::statement::{DelegationScope, Shown, Transfer, left};
 use bakeoff_layers_base::verdict::Verdicts;
 
 /// Verified grant of a session: whose rights, used by whom, and within which scopes.
@@ -34,7 +34,7 @@ pub struct SessionGrant {
 #[derive(Clone, Debug)]
 struct Link {
     giver: PrincipalName,
-    serial: Serial,
+    hash: Hash,
     until_unix_s: u64,
     scopes: Vec<DelegationScope>,
 }
@@ -42,8 +42,8 @@ struct Link {
 /// Byte limit of a link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ByteLimit {
-    /// Serial number of the link.
-    pub serial: Serial,
+    /// SHA-256 of the link's transfer.
+    pub transfer: Hash,
     /// The limit, in bytes.
     pub most_bytes: u64,
     /// End of the link, in seconds since 1970.
@@ -72,15 +72,15 @@ impl SessionGrant {
     pub(crate) fn new(
         acts_as: PrincipalName,
         groups: Vec<PrincipalName>,
-        links: Vec<Transfer>,
+        links: Vec<Shown<Transfer>>,
         expires_unix_s: u64,
         stands_on: Vec<(Domain, Item)>,
     ) -> Self {
-        let subject = links.first().map_or_else(|| acts_as.clone(), |first| first.giver.clone());
+        let subject = links.first().map_or_else(|| acts_as.clone(), |first| first.content.giver.clone());
         let who = names(&subject, &groups);
-        let link = |link: Transfer| Link {
+        let link = |Shown { content: link, hash }: Shown<Transfer>| Link {
             giver: link.giver,
-            serial: link.serial,
+            hash,
             until_unix_s: link.wish.until_unix_s,
             scopes: link.wish.grants,
         };
@@ -102,7 +102,7 @@ impl SessionGrant {
     pub fn limits(&self, path: &[impl AsRef<[u8]>]) -> Vec<ByteLimit> {
         let limit = |link: &Link| {
             let most_bytes = left(&link.scopes, path).1?;
-            Some(ByteLimit { serial: link.serial, most_bytes, until_unix_s: link.until_unix_s })
+            Some(ByteLimit { transfer: link.hash, most_bytes, until_unix_s: link.until_unix_s })
         };
         self.links.iter().filter_map(limit).collect()
     }

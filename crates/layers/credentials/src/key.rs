@@ -153,7 +153,7 @@ impl fmt::Debug for SecretKey {
     }
 }
 
-/// The number of a statement, by which it is endorsed and revoked.
+/// A random number in a statement: two that say the same differ. Nothing is found by it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Serial(pub [u8; 16]);
 

@@ -12,7 +12,7 @@ use crate::der;
 use crate::key::{PublicKey, SecretKey, Serial, key_of};
 use crate::name::{Domain, PrincipalKind, PrincipalName};
 use crate::refusal::{CredentialRefusal, Piece};
-use crate::statement::{IdentityContent, within};
+use crate::statement::{IdentityContent, MOST_GROUPS, within};
 use rcgen::{
     BasicConstraints, CertificateParams, CustomExtension, DistinguishedName, DnType, ExtendedKeyUsagePurpose,
     IsCa, Issuer, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber, SignatureAlgorithm, SigningKey,
@@ -25,8 +25,6 @@ use webpki::{EndEntityCert, Error, KeyUsage};
 pub(crate) const MOST_LIFE_S: u64 = 24 * 60 * 60;
 /// Longest certificate.
 const MOST_BYTES: usize = 16 * 1024;
-/// Limit on groups in a leaf.
-const MOST_GROUPS: usize = 32;
 /// End of the year 9999, the last time of X.509, in seconds since 1970.
 const LAST_UNIX_S: u64 = 253_402_300_799;
 

@@ -71,6 +71,8 @@ refusals! {
             "{0}: hands on more paths, operations, bytes or hops than its giver holds; ask for less",
         LongerLived(String) "longer-lived"
             "{0}: lives longer than what it hangs on, or than the 24 hours of a leaf or status; end it sooner",
+        NotMember(String) "not-member"
+            "{0}: names a group that the identity in it does not; both the CA and the agent must say who is in a group, so have the CA certify it, too",
         TooDeep(String) "too-deep" "{0}: handed on more than 8 times; ask somebody nearer to its first giver",
         RoleLoop(String) "role-loop" "{0}: comes back to a key that gave before; leave the way round out",
         NotEndorsed(String) "not-endorsed"

@@ -31,7 +31,7 @@ use webpki::EndEntityCert;
 /// The protocol between a file server and its clients.
 pub const REMOTEFS: &[u8] = b"bakeoff-remotefs/1";
 /// The protocol between an agent and its clients.
-pub const AGENT: &[u8] = b"bakeoff-agent/1";
+pub const AGENT: &[u8] = b"bakeoff-agent/2";
 
 static ED25519: WebPkiSupportedAlgorithms = WebPkiSupportedAlgorithms {
     all: &[webpki::aws_lc_rs::ED25519],

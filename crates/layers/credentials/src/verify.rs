@@ -6,12 +6,12 @@
 use crate::bundle::{Bundles, DomainBundle};
 use crate::grant::SessionGrant;
 use crate::hello::Hello;
-use crate::key::{PublicKey, hash};
+use crate::key::PublicKey;
 use crate::leaf::{Leaf, MOST_LIFE_S, domain_of};
 use crate::name::{Domain, PrincipalName};
 use crate::refusal::{CredentialRefusal, Piece};
 use crate::revoked::{Item, Revoked};
-use crate::statement::{IdentityContent, StatusContent, Transfer, within};
+use crate::statement::{IdentityContent, Shown, StatusContent, Transfer, within};
 use rustls_pki_types::CertificateDer;
 
 /// Largest difference between an agent's clock and ours, in seconds.
@@ -37,8 +37,11 @@ pub fn verify(
     let leaf = Leaf::read(&der, known.bundle(&domain, &of)?, now_unix_s, &of)?;
     let identities = known.identities(hello)?;
     let own = known.own(&leaf, &identities)?;
+    if !leaf.groups.iter().all(|group| own.content.groups.contains(group)) {
+        return Err(of.refuse(CredentialRefusal::NotMember));
+    }
     let links = known.links(hello, &identities)?;
-    if let Some(last) = links.last() {
+    if let Some(Shown { content: last, .. }) = links.last() {
         let named = last.wish.receiver.as_ref().is_none_or(|receiver| *receiver == leaf.name);
         if last.wish.key != leaf.key || !named {
             return Err(Piece::nth("link", links.len() - 1)
@@ -51,11 +54,11 @@ pub fn verify(
     if let Some((name, _)) = stands_on.iter().find(|(name, item)| revoked.holds(name.domain(), item)) {
         return Err(Piece::of("a statement or key").by(name).refuse(CredentialRefusal::Revoked));
     }
-    let ends = identities.iter().map(|identity| identity.until_unix_s);
-    let ends = ends.chain(links.iter().map(|link| link.wish.until_unix_s)).chain(endorsed_until);
+    let ends = identities.iter().map(|identity| identity.content.until_unix_s);
+    let ends = ends.chain(links.iter().map(|link| link.content.wish.until_unix_s)).chain(endorsed_until);
     let of_bundles = stands_on.iter().filter_map(|(name, _)| bundles.get(name.domain()));
     let ends = ends.chain(of_bundles.map(DomainBundle::until_unix_s));
-    let expires_unix_s = ends.fold(leaf.until_unix_s.min(own.until_unix_s), u64::min);
+    let expires_unix_s = ends.fold(leaf.until_unix_s.min(own.content.until_unix_s), u64::min);
     let stands_on = stands_on.into_iter().map(|(name, item)| (name.domain().clone(), item)).collect();
     Ok(SessionGrant::new(leaf.name, leaf.groups, links, expires_unix_s, stands_on))
 }
@@ -79,7 +82,7 @@ pub fn verify_node(
         return Err(of.refuse(CredentialRefusal::WrongHolder));
     }
     let own = known.own(&leaf, &[])?;
-    Ok(leaf.until_unix_s.min(own.until_unix_s).min(bundle.until_unix_s()))
+    Ok(leaf.until_unix_s.min(own.content.until_unix_s).min(bundle.until_unix_s()))
 }
 
 /// Verifier's own knowledge.
@@ -103,69 +106,79 @@ impl<'a> Known<'a> {
     fn certifiers(
         &self,
         name: &PrincipalName,
-        shown: &[IdentityContent],
+        shown: &[Shown<IdentityContent>],
         of: &Piece<'_>,
     ) -> Result<Vec<PublicKey>, CredentialRefusal> {
         match name.owner() {
             None => self.bundle(name.domain(), of).map(|bundle| bundle.ca.clone()),
             Some(owner) => {
-                let owner = shown.iter().find(|identity| identity.name == owner);
-                owner.map(|owner| vec![owner.key]).ok_or_else(|| of.refuse(CredentialRefusal::Spliced))
+                let owner = shown.iter().find(|identity| identity.content.name == owner);
+                owner
+                    .map(|owner| vec![owner.content.key])
+                    .ok_or_else(|| of.refuse(CredentialRefusal::Spliced))
             }
         }
     }
 
-    fn identities(&self, hello: &Hello) -> Result<Vec<IdentityContent>, CredentialRefusal> {
+    fn identities(&self, hello: &Hello) -> Result<Vec<Shown<IdentityContent>>, CredentialRefusal> {
         let mut shown = Vec::with_capacity(hello.identities.len());
         for (index, (name, statement)) in hello.identities.iter().enumerate() {
             let of = Piece::nth("identity", index).by(name);
             let identity = IdentityContent::read(statement, name, &self.certifiers(name, &shown, &of)?, of)?;
             within(identity.from_unix_s, identity.until_unix_s, self.now_unix_s, &of)?;
-            shown.push(identity);
+            shown.push(Shown::of(statement, identity));
         }
         Ok(shown)
     }
 
     /// The identity in the leaf, which must have the same name and key.
-    fn own(&self, leaf: &Leaf<'_>, shown: &[IdentityContent]) -> Result<IdentityContent, CredentialRefusal> {
+    fn own(
+        &self,
+        leaf: &Leaf<'_>,
+        shown: &[Shown<IdentityContent>],
+    ) -> Result<Shown<IdentityContent>, CredentialRefusal> {
         let of = Piece::of("the identity in the leaf").by(&leaf.name);
         let own =
             IdentityContent::read(leaf.identity, &leaf.name, &self.certifiers(&leaf.name, shown, &of)?, of)?;
         within(own.from_unix_s, own.until_unix_s, self.now_unix_s, &of)?;
-        if own.key == leaf.key { Ok(own) } else { Err(of.refuse(CredentialRefusal::WrongHolder)) }
+        let own = Shown::of(leaf.identity, own);
+        if own.content.key == leaf.key { Ok(own) } else { Err(of.refuse(CredentialRefusal::WrongHolder)) }
     }
 
-    fn links(&self, hello: &Hello, shown: &[IdentityContent]) -> Result<Vec<Transfer>, CredentialRefusal> {
-        let mut links: Vec<Transfer> = Vec::with_capacity(hello.chain.len());
-        let mut before = None;
+    fn links(
+        &self,
+        hello: &Hello,
+        shown: &[Shown<IdentityContent>],
+    ) -> Result<Vec<Shown<Transfer>>, CredentialRefusal> {
+        let mut links: Vec<Shown<Transfer>> = Vec::with_capacity(hello.chain.len());
         let mut givers = Vec::new();
         for (index, (giver, statement)) in hello.chain.iter().enumerate() {
             let of = Piece::nth("link", index).by(giver);
-            let key =
-                giver_key(giver, links.last(), shown).ok_or_else(|| of.refuse(CredentialRefusal::Spliced))?;
+            let held = links.last();
+            let key = giver_key(giver, held.map(|held| &held.content), shown)
+                .ok_or_else(|| of.refuse(CredentialRefusal::Spliced))?;
             let link = Transfer::read(statement, giver, key, of)?;
-            if link.parent != before {
+            if link.parent != held.map(|held| held.hash) {
                 return Err(of.refuse(CredentialRefusal::Spliced));
             }
             if !link.is_for(self.server) {
                 return Err(of.refuse(CredentialRefusal::WrongAudience));
             }
             within(link.wish.from_unix_s, link.wish.until_unix_s, self.now_unix_s, &of)?;
-            if let Some(held) = links.last() {
-                link.is_narrower(held, &of)?;
+            if let Some(held) = held {
+                link.is_narrower(&held.content, &of)?;
             }
             givers.push(key);
             if givers.contains(&link.wish.key) {
                 return Err(of.refuse(CredentialRefusal::RoleLoop));
             }
-            before = Some(hash(statement));
-            links.push(link);
+            links.push(Shown::of(statement, link));
         }
         Ok(links)
     }
 
     /// Times until which statuses endorse each link.
-    fn endorsed(&self, hello: &Hello, links: &[Transfer]) -> Result<Vec<u64>, CredentialRefusal> {
+    fn endorsed(&self, hello: &Hello, links: &[Shown<Transfer>]) -> Result<Vec<u64>, CredentialRefusal> {
         let mut statuses = Vec::with_capacity(hello.statuses.len());
         for (index, (domain, statement)) in hello.statuses.iter().enumerate() {
             let of = Piece::nth("status", index).by(domain);
@@ -178,11 +191,10 @@ impl<'a> Known<'a> {
             }
             statuses.push(status);
         }
-        let until = |(index, link): (usize, &Transfer)| {
+        let until = |(index, Shown { content: link, hash }): (usize, &Shown<Transfer>)| {
             let of = Piece::nth("link", index).by(&link.giver);
-            let names = |status: &&StatusContent| {
-                status.domain == *link.giver.domain() && status.good.contains(&link.serial)
-            };
+            let names =
+                |status: &&StatusContent| status.domain == *link.giver.domain() && status.good.contains(hash);
             match statuses.iter().filter(names).map(|status| status.until_unix_s).max() {
                 None => Err(of.refuse(CredentialRefusal::NotEndorsed)),
                 Some(until) if until <= self.now_unix_s => {
@@ -199,9 +211,12 @@ impl<'a> Known<'a> {
 fn giver_key(
     giver: &PrincipalName,
     before: Option<&Transfer>,
-    shown: &[IdentityContent],
+    shown: &[Shown<IdentityContent>],
 ) -> Option<PublicKey> {
-    let shown = || shown.iter().find(|identity| identity.name == *giver).map(|identity| identity.key);
+    let shown = || {
+        let found = shown.iter().find(|identity| identity.content.name == *giver);
+        found.map(|identity| identity.content.key)
+    };
     let Some(before) = before else { return shown() };
     let named = match &before.wish.receiver {
         Some(receiver) => receiver == giver,
@@ -212,16 +227,17 @@ fn giver_key(
 
 /// Everything that could be revoked, each with the name whose domain may do so.
 fn stands_on<'a>(
-    own: &'a IdentityContent,
-    shown: &'a [IdentityContent],
-    links: &'a [Transfer],
+    own: &'a Shown<IdentityContent>,
+    shown: &'a [Shown<IdentityContent>],
+    links: &'a [Shown<Transfer>],
 ) -> Vec<(&'a PrincipalName, Item)> {
     let identities = [own].into_iter().chain(shown).flat_map(|identity| {
-        let key = Item::Key(identity.key.thumbprint());
-        [(&identity.name, Item::Serial(identity.serial)), (&identity.name, key)]
+        let IdentityContent { name, key, .. } = &identity.content;
+        [(name, Item::Identity(identity.hash)), (name, Item::Key(key.thumbprint()))]
     });
     let links = links.iter().flat_map(|link| {
-        [(&link.giver, Item::Serial(link.serial)), (&link.giver, Item::Key(link.giver_key))]
+        let Transfer { giver, giver_key, .. } = &link.content;
+        [(giver, Item::Transfer(link.hash)), (giver, Item::Key(*giver_key))]
     });
     identities.chain(links).collect()
 }

@@ -23,9 +23,11 @@ impl Groups {
             let names = names.map_err(|error| fault(&error.to_string()))?;
             let Some((group, members)) = names.split_first() else { continue };
             if group.kind() != PrincipalKind::Group
-                || members.iter().any(|member| member.kind() == PrincipalKind::Group)
+                || members
+                    .iter()
+                    .any(|member| matches!(member.kind(), PrincipalKind::Group | PrincipalKind::Role))
             {
-                return Err(fault("a line is a group and then its members, which are no groups"));
+                return Err(fault("a line is a group and then its members, which are users and nodes"));
             }
             if names.iter().any(|name| name.domain() != domain) {
                 return Err(fault(&format!("groups and members here are those of {domain}")));
@@ -71,6 +73,7 @@ mod tests {
             ("group:a@a.b user:al@c.d", 1),
             ("group:a@c.d user:al@a.b", 1),
             ("group:a@a.b al", 1),
+            ("group:a@a.b role:editor.al@a.b", 1),
         ] {
             let why = Groups::read(bad, &domain).unwrap_err();
             assert!(why.starts_with(&format!("line {line}: ")), "{bad:?}: {why}");

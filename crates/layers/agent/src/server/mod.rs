@@ -20,12 +20,12 @@ use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::daemon::door::{self, ConnectionHandler, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::STATUS_DELAY;
 use bakeoff_layers_base::daemon::status::{StatusError, StatusFile};
-use bakeoff_layers_base::locks::lock;
+use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_credentials::bundle::DomainBundle;
-use bakeoff_layers_credentials::key::PublicKey;
+use bakeoff_layers_credentials::key::{PublicKey, SecretKey};
 use bakeoff_layers_credentials::name::Domain;
 use bakeoff_layers_credentials::tls::{self, TlsError, peer_key};
-use book::Book;
+use book::{Book, Limits};
 use checkpoints::Checkpoints;
 use decide::Agent;
 use groups::Groups;
@@ -40,7 +40,7 @@ use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, RwLock};
 use std::thread;
 use std::time::Duration;
 use thiserror::Error;
@@ -113,7 +113,7 @@ pub enum AgentServeError {
 /// State shared by all threads.
 struct Server {
     agent: Agent,
-    config: Arc<ServerConfig>,
+    config: RwLock<Arc<ServerConfig>>,
     connections: AtomicUsize,
     subscribers: AtomicUsize,
     counts: Mutex<BTreeMap<String, u64>>,
@@ -140,12 +140,9 @@ pub fn serve(
     ready(address);
     loop {
         match events.recv_timeout(STATUS_DELAY) {
-            Ok(SIGHUP) => match groups(&options.dir, &server.agent.domain) {
-                Ok(groups) => {
-                    server.agent.regroup(groups);
-                    note("the groups were read again");
-                }
-                Err(why) => note(&format!("{why}; the groups are as they were")),
+            Ok(SIGHUP) => match server.read_again(&options.dir) {
+                Ok(()) => note("groups, bundle and key were read again"),
+                Err(why) => note(&format!("{why}; groups, bundle and key are as they were")),
             },
             Ok(_) | Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {}
@@ -165,25 +162,31 @@ fn groups(dir: &Path, domain: &Domain) -> Result<Groups, AgentServeError> {
 
 impl Server {
     fn open(dir: &Path) -> Result<Self, AgentServeError> {
-        let bundle = own_bundle(dir)?;
-        let key = files::read_secret_key(&dir.join("agent.key"))?;
-        let pinned = bundle
-            .roots()
-            .iter()
-            .find(|root| peer_key(Some(std::slice::from_ref(*root))) == Some(key.public()));
-        let config =
-            tls::agent_server(&key, pinned.ok_or_else(|| AgentServeError::NotPinned(dir.to_owned()))?)?;
+        let (bundle, key, config) = keys(dir)?;
         let path = dir.join("book");
-        let book = Book::open(&path, now_unix_s()).map_err(|error| AgentServeError::Book { path, error })?;
+        let book = Book::open(&path, Limits::SERVING, now_unix_s())
+            .map_err(|error| AgentServeError::Book { path, error })?;
         let groups = groups(dir, &bundle.domain)?;
         let checkpoints = Checkpoints::below(dir)?;
         Ok(Self {
             agent: Agent::new(bundle, key, Roll::of(dir), groups, (book, checkpoints)),
-            config: Arc::new(config),
+            config: RwLock::new(Arc::new(config)),
             connections: AtomicUsize::new(0),
             subscribers: AtomicUsize::new(0),
             counts: Mutex::default(),
         })
+    }
+
+    /// Takes groups, bundle and key that are there now, or none of them.
+    fn read_again(&self, dir: &Path) -> Result<(), AgentServeError> {
+        let (bundle, key, config) = keys(dir)?;
+        if bundle.domain != self.agent.domain {
+            return Err(AgentServeError::NoDomain(dir.to_owned()));
+        }
+        self.agent.regroup(groups(dir, &bundle.domain)?);
+        self.agent.rekey(bundle.ca, key);
+        *write(&self.config) = Arc::new(config);
+        Ok(())
     }
 
     fn count(&self, name: &str) {
@@ -208,6 +211,16 @@ impl Server {
         }
         text
     }
+}
+
+/// Bundle and key of an agent, which the bundle pins, and what it shows in TLS.
+fn keys(dir: &Path) -> Result<(DomainBundle, SecretKey, ServerConfig), AgentServeError> {
+    let bundle = own_bundle(dir)?;
+    let key = files::read_secret_key(&dir.join("agent.key"))?;
+    let is_own = |root: &&_| peer_key(Some(std::slice::from_ref(*root))) == Some(key.public());
+    let pinned = bundle.roots().iter().find(is_own);
+    let config = tls::agent_server(&key, pinned.ok_or_else(|| AgentServeError::NotPinned(dir.to_owned()))?)?;
+    Ok((bundle, key, config))
 }
 
 /// The bundle of the agent's own domain, which is the only one in its directory.
@@ -241,7 +254,8 @@ impl ConnectionHandler for Server {
 fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
     // A client that vanished silently holds no thread for long.
     let _ = setsockopt(&stream, sockopt::TcpUserTimeout, &10_000);
-    let mut channel = Channel::serving(stream, server.config.clone(), WITHIN).map_err(|_| No::NoHandshake)?;
+    let mut channel =
+        Channel::serving(stream, read(&server.config).clone(), WITHIN).map_err(|_| No::NoHandshake)?;
     if channel.tls().alpn_protocol() != Some(tls::AGENT) {
         return Err(No::OtherProtocol);
     }
@@ -257,7 +271,7 @@ fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
         };
         asked = true;
         match answer(server, peer, &message) {
-            Ok((AgentRequest::Subscribe, first)) => return subscribed(server, &mut channel, &first),
+            Ok((AgentRequest::Subscribe, _)) => return subscribed(server, &mut channel),
             Ok((_, answer)) => {
                 if channel.write(&answer.write(), WITHIN).is_err() {
                     return Ok(());
@@ -279,7 +293,7 @@ fn answer(server: &Server, peer: PublicKey, message: &[u8]) -> Result<(AgentRequ
     server.count(match question {
         AgentRequest::Login { .. } => "logins",
         AgentRequest::Endorse(_) => "endorsements",
-        AgentRequest::Revoke(_) => "revocations",
+        AgentRequest::Revoke { .. } => "revocations",
         AgentRequest::Subscribe => "subscriptions",
         AgentRequest::Keep { .. } => "checkpoints",
         AgentRequest::Kept(_) => "checkpoints-asked",
@@ -297,24 +311,20 @@ fn say_no(channel: &mut Channel<ServerConnection>, no: No) -> Result<(), No> {
 }
 
 /// Sends notices to a subscriber until it is gone.
-fn subscribed(
-    server: &Server,
-    channel: &mut Channel<ServerConnection>,
-    first: &AgentReply,
-) -> Result<(), No> {
+fn subscribed(server: &Server, channel: &mut Channel<ServerConnection>) -> Result<(), No> {
     if server.subscribers.fetch_add(1, Ordering::Relaxed) >= MOST_SUBSCRIBERS {
         server.subscribers.fetch_sub(1, Ordering::Relaxed);
         return say_no(channel, No::TooManySubscribers);
     }
-    let mut told = 0;
-    let mut next = first.clone();
-    while channel.write(&next.write(), WITHIN).is_ok() {
-        if let AgentReply::Epoch(epoch, _) = next {
-            told = epoch;
-        }
+    let (mut told, mut next) = server.agent.told(now_unix_s());
+    while next.iter().all(|reply| channel.write(&reply.write(), WITHIN).is_ok()) {
         next = match server.agent.wait(told, HEARTBEAT) {
-            epoch if epoch == told => AgentReply::Alive(epoch, now_unix_s()),
-            _ => server.agent.epoch(),
+            epoch if epoch == told => vec![AgentReply::Alive(epoch, now_unix_s())],
+            _ => {
+                let news = server.agent.told(now_unix_s());
+                told = news.0;
+                news.1
+            }
         };
     }
     server.subscribers.fetch_sub(1, Ordering::Relaxed);

@@ -6,7 +6,7 @@ use super::delegate::SKEW_S;
 use super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_agent::authority::{self, AuthorityError, Certified, Terms};
+use bakeoff_layers_agent::authority::{self, AuthorityError, Certified, KeyBefore, NextKeys, Terms};
 use bakeoff_layers_agent::{read_public_key, trust, write_secret_key};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::manifest::signature::AdminPublicKey;
@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Certify(CertifyArgs),
     /// Write a newer bundle, where the agent is elsewhere or the old one is nearly over
     Bundle(BundleArgs),
+    /// Make a new key for the CA, and a bundle that names it
+    Rotate(RotateArgs),
     /// Take a domain's bundle into a directory of those that are trusted
     Import(ImportArgs),
 }
@@ -82,6 +84,10 @@ pub(crate) struct CertifyArgs {
     /// Make a key, and put it there: for who cannot make one
     #[arg(long, value_name = "FILE", conflicts_with = "public")]
     new_key: Option<PathBuf>,
+    /// A group that it is in, group:staff@home.example, if the agent's file of groups says so, too; may be given up to 32
+    /// times
+    #[arg(long = "group", value_name = "GROUP")]
+    groups: Vec<PrincipalName>,
     /// Days for which it is good
     #[arg(long, value_name = "N", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=3650))]
     days: u64,
@@ -94,6 +100,20 @@ pub(crate) struct CertifyArgs {
 pub(crate) struct BundleArgs {
     #[command(flatten)]
     ca: CaArgs,
+    /// End rotations: of each kind the newest key alone counts
+    #[arg(long)]
+    drop_old: bool,
+    #[command(flatten)]
+    terms: TermsArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RotateArgs {
+    #[command(flatten)]
+    ca: CaArgs,
+    /// The key before counts no more. Otherwise it does until `ca bundle --drop-old`
+    #[arg(long)]
+    stolen: bool,
     #[command(flatten)]
     terms: TermsArgs,
 }
@@ -117,7 +137,11 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
     match command {
         Command::Init(args) => init(&args),
         Command::Certify(args) => certify(&args),
-        Command::Bundle(args) => bundle(&args),
+        Command::Bundle(args) => {
+            let keys = if args.drop_old { NextKeys::Newest } else { NextKeys::Same };
+            bundle(&args.ca, keys, &args.terms)
+        }
+        Command::Rotate(args) => rotate(&args, NextKeys::NewCa),
         Command::Import(args) => import(&args),
     }
 }
@@ -164,7 +188,7 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
     };
     let Certified { identity, line } = authority::certify(
         &args.ca.ca,
-        &args.name,
+        (&args.name, &args.groups),
         key,
         (now.saturating_sub(SKEW_S), now + args.days * DAY_S),
     )
@@ -190,10 +214,21 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-fn bundle(args: &BundleArgs) -> Result<Exit, Failure> {
+fn bundle(ca: &CaArgs, keys: NextKeys, terms: &TermsArgs) -> Result<Exit, Failure> {
     let now = now_unix_s();
-    let bundle = authority::renew(&args.ca.ca, args.terms.read(now)?, now).map_err(failure)?;
-    terminal::say(&format!("{}/trust/{}.trust: {}", args.ca.ca.display(), bundle.domain, about(&bundle)));
+    let bundle = authority::renew(&ca.ca, keys, terms.read(now)?, now).map_err(failure)?;
+    terminal::say(&format!("{}/trust/{}.trust: {}", ca.ca.display(), bundle.domain, about(&bundle)));
+    Ok(Exit::Done)
+}
+
+/// Makes a new key of one kind.
+pub(super) fn rotate(args: &RotateArgs, kind: fn(KeyBefore) -> NextKeys) -> Result<Exit, Failure> {
+    let before = if args.stolen { KeyBefore::IsOut } else { KeyBefore::Counts };
+    bundle(&args.ca, kind(before), &args.terms)?;
+    terminal::say(
+        "Take this bundle in wherever the domain is known, and send SIGHUP to the file servers there; the agent needs it in its \
+         trust, a new agent.key if it is that one, and SIGHUP.",
+    );
     Ok(Exit::Done)
 }
 

@@ -7,9 +7,10 @@ use crate::terminal;
 use bakeoff_layers_agent::session::{AgentSession, SessionOf};
 use bakeoff_layers_agent::{read_public_key, trust};
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::key::{PublicKey, Serial};
+use bakeoff_layers_credentials::key::{PublicKey, Serial, hash};
 use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_credentials::path::PathPrefix;
@@ -81,22 +82,23 @@ pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
         until_unix_s: args.until,
         hops: args.what.hops,
     };
-    let (shown, serial) = hand_on(&session, &wish)?;
+    let (shown, made) = hand_on(&session, &wish)?;
     fs::write(&args.out, shown.write()).map_err(|error| of_file(&args.out, error))?;
     let whom = wish.receiver.map_or_else(|| "who has that key".to_owned(), |name| name.to_string());
-    terminal::say(&format!("{}: for {whom}, serial {serial}", args.out.display()));
+    terminal::say(&format!("{}: for {whom}, {made}", args.out.display()));
     Ok(Exit::Done)
 }
 
-/// Everything that the receiver has to show, and the number of the new transfer.
-pub(super) fn hand_on(session: &AgentSession, wish: &TransferRequest) -> Result<(Hello, Serial), Failure> {
+/// Everything that the receiver has to show, and the new transfer, as it can be taken back.
+pub(super) fn hand_on(session: &AgentSession, wish: &TransferRequest) -> Result<(Hello, Item), Failure> {
     let serial = Serial::random().map_err(Failure::failed)?;
     let mut shown = session.handing_on();
     let held = shown.chain.last().map(|(_, held)| held.as_slice());
     let made = Transfer::give(wish, session.name(), session.key(), held, serial).map_err(Failure::usage)?;
+    let item = Item::Transfer(hash(&made));
     shown.chain.push((session.name().clone(), made));
     // Read back as by its receiver: too long a chain is found here.
-    Hello::read(&shown.write()).map(|shown| (shown, serial)).map_err(Failure::usage)
+    Hello::read(&shown.write()).map(|shown| (shown, item)).map_err(Failure::usage)
 }
 
 /// Name and key of the receiver: from an identity that is valid here, or a bare key.

@@ -1,7 +1,9 @@
 //! `bakeoff layer ola ...`: the on-line agent of a domain.
 
+use super::ca::{RotateArgs, rotate};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+use bakeoff_layers_agent::authority::NextKeys;
 use bakeoff_layers_agent::server::{self, AgentOptions};
 use clap::{Args, Subcommand};
 use std::net::SocketAddr;
@@ -9,9 +11,11 @@ use std::path::PathBuf;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Counter-sign identities, endorse transfers and say what was taken back, until Ctrl-C or SIGTERM; SIGHUP reads the
-    /// groups again
+    /// Counter-sign identities, endorse transfers and say what was taken back, until Ctrl-C or SIGTERM; SIGHUP reads
+    /// groups, bundle and key again
     Serve(ServeArgs),
+    /// Make a new key for the agent, in the domain's directory, and a bundle that names it
+    Rotate(RotateArgs),
 }
 
 #[derive(Args, Debug)]
@@ -29,7 +33,10 @@ pub(crate) struct ServeArgs {
 
 /// Runs the command.
 pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
-    let Command::Serve(ServeArgs { dir, listen, status }) = command;
+    let ServeArgs { dir, listen, status } = match command {
+        Command::Serve(args) => args,
+        Command::Rotate(args) => return rotate(&args, NextKeys::NewAgent),
+    };
     let options = AgentOptions { dir, listen, status };
     let ready =
         |address| terminal::say(&format!("listening on {address}: the agent of {}", options.dir.display()));

@@ -7,15 +7,19 @@ use bakeoff_layers_agent::client::{self, AgentError};
 use bakeoff_layers_agent::message::RevocationTarget;
 use bakeoff_layers_agent::server::own_bundle;
 use bakeoff_layers_agent::session::SessionOf;
-use bakeoff_layers_agent::{item, read_secret_key, trust};
+use bakeoff_layers_agent::{item, read as agent_read, read_secret_key, trust};
+use bakeoff_layers_credentials::Item;
+use bakeoff_layers_credentials::hello::Hello;
+use bakeoff_layers_credentials::key::hash;
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
+use bakeoff_layers_credentials::statement::IdentityContent;
 use clap::Args;
 use std::path::{Path, PathBuf};
 
 #[derive(Args, Debug)]
 pub(crate) struct RevokeArgs {
-    /// What: the file that `delegate` wrote; a serial in 32 digits; a key's thumbprint in 64; or a name, with all keys that
-    /// logged in under it
+    /// What: the file that `delegate` wrote; transfer:HASH, identity:HASH or key:THUMBPRINT; a name, with all keys that
+    /// logged in under it; or an identity's file
     #[arg(value_name = "WHAT")]
     what: String,
     #[command(flatten)]
@@ -31,7 +35,7 @@ pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
         Some(dir) => {
             let bundle = own_bundle(dir).map_err(Failure::failed)?;
             let key = read_secret_key(&dir.join("agent.key")).map_err(Failure::failed)?;
-            client::revoke(&key, &bundle, what)
+            client::revoke(&key, &bundle, Hello::default(), what)
         }
         None => {
             let session = args.session.open(SessionOf::Person)?;
@@ -40,7 +44,7 @@ pub(crate) fn revoke(args: &RevokeArgs) -> Result<Exit, Failure> {
             let bundle = bundles
                 .get(&domain)
                 .ok_or_else(|| Failure::failed(AgentError::UnknownDomain(domain.clone())))?;
-            client::revoke(session.key(), bundle, what)
+            client::revoke(session.key(), bundle, session.identity().clone(), what)
         }
     };
     let epoch = epoch.map_err(of_agent)?;
@@ -57,7 +61,14 @@ fn what(text: &str) -> Result<(RevocationTarget, Option<Domain>), Failure> {
         let domain = name.domain().clone();
         return Ok((RevocationTarget::Name(name), Some(domain)));
     }
-    let mut shown = delegated(Path::new(text))?;
+    let path = Path::new(text);
+    if let Ok(bytes) = agent_read(path)
+        && let Ok((name, _)) = IdentityContent::peek(&bytes)
+    {
+        let identity = RevocationTarget::Item(Item::Identity(hash(&bytes)));
+        return Ok((identity, Some(name.domain().clone())));
+    }
+    let mut shown = delegated(path)?;
     match shown.chain.pop() {
         Some((giver, bytes)) => Ok((RevocationTarget::Transfer(bytes), Some(giver.domain().clone()))),
         None => Err(Failure::usage(format!("{text}: nothing is delegated by it"))),

@@ -60,12 +60,12 @@ pub(crate) fn run(command: Command) -> Result<Exit, Failure> {
         until_unix_s: times.1,
         hops: args.what.hops,
     };
-    let papers = hand_on(&session, &wish).and_then(|(transfer, serial)| {
+    let papers = hand_on(&session, &wish).and_then(|(transfer, given)| {
         let made = role::certify(&args.out, (&name, key), session.key(), &transfer, times);
-        made.map(|()| serial).map_err(Failure::failed)
+        made.map(|()| given).map_err(Failure::failed)
     });
     // Without statements the key is useless, and in the way of the next attempt.
-    let serial = papers.inspect_err(|_| drop(fs::remove_dir_all(&args.out)))?;
-    terminal::say(&format!("{}: {name}, serial {serial}", args.out.display()));
+    let given = papers.inspect_err(|_| drop(fs::remove_dir_all(&args.out)))?;
+    terminal::say(&format!("{}: {name}, {given}", args.out.display()));
     Ok(Exit::Done)
 }

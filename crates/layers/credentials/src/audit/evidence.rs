@@ -6,12 +6,11 @@
 use crate::bundle::{Bundles, DomainBundle};
 use crate::cbor;
 use crate::hello::Hello;
-use crate::key::Serial;
 use crate::leaf::{Leaf, domain_of};
 use crate::name::{Domain, PrincipalName};
 use crate::refusal::{CredentialRefusal, Piece};
 use crate::revoked::{Item, Revoked};
-use bakeoff_layers_base::hex::{from_hex, to_hex};
+use bakeoff_layers_base::hex::from_hex;
 use ciborium::Value;
 use rustls_pki_types::CertificateDer;
 
@@ -66,12 +65,9 @@ pub fn peer(leaf: &[u8], bundles: &Bundles, now_unix_s: u64) -> Option<Principal
 }
 
 impl Revoked {
-    /// As sorted lines, such as `home.example serial 0123...`.
+    /// As sorted lines, such as `home.example transfer 0123...`.
     pub fn text(&self) -> String {
-        let line = |(domain, item): (&Domain, &Item)| match item {
-            Item::Serial(serial) => format!("{domain} serial {serial}\n"),
-            Item::Key(thumbprint) => format!("{domain} key {}\n", to_hex(thumbprint)),
-        };
+        let line = |(domain, item): (&Domain, &Item)| format!("{domain} {item}\n");
         let mut lines: Vec<String> = self.each().map(line).collect();
         lines.sort();
         lines.concat()
@@ -82,12 +78,7 @@ impl Revoked {
         let mut revoked = Self::default();
         for line in text.lines() {
             let [domain, kind, hex] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
-            let item = match kind {
-                "serial" => Item::Serial(Serial(from_hex(hex)?)),
-                "key" => Item::Key(from_hex(hex)?),
-                _ => return None,
-            };
-            revoked.add(&domain.parse().ok()?, item);
+            revoked.add(&domain.parse().ok()?, Item::of_parts(kind, from_hex(hex)?)?);
         }
         Some(revoked)
     }

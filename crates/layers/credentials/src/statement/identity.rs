@@ -2,13 +2,15 @@
 //!
 //! Measured side, pure.
 
-use super::{Piece, bytes, confirmation, confirmed, name, open, peek, seal, text, uint};
+use super::{MOST_GROUPS, Piece, bytes, confirmation, confirmed, name, open, peek, seal, text, uint};
 use crate::key::{PublicKey, SecretKey, Serial};
 use crate::name::{PrincipalKind, PrincipalName};
 use crate::refusal::CredentialRefusal;
 use ciborium::Value;
 
 const LABEL: &[u8] = b"bakeoff-identity/1";
+/// Our private claim.
+const GROUPS: i64 = -70020;
 
 /// Content of an identity.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +19,8 @@ pub struct IdentityContent {
     pub name: PrincipalName,
     /// The key that it certifies.
     pub key: PublicKey,
+    /// Groups of the name, of its domain: it is in those of them that the agent names, too. A role has none.
+    pub groups: Vec<PrincipalName>,
     /// Its number.
     pub serial: Serial,
     /// Start of its validity, in seconds since 1970.
@@ -31,7 +35,7 @@ impl IdentityContent {
     /// # Errors
     /// It would be refused.
     pub fn seal(&self, key: &SecretKey) -> Result<Vec<u8>, CredentialRefusal> {
-        let claims = vec![
+        let mut claims = vec![
             (1, Value::Text(signer(&self.name))),
             (2, text(&self.name)),
             (4, self.until_unix_s.into()),
@@ -39,6 +43,9 @@ impl IdentityContent {
             (7, Value::Bytes(self.serial.0.to_vec())),
             (8, confirmation(self.key)),
         ];
+        if !self.groups.is_empty() {
+            claims.push((GROUPS, Value::Array(self.groups.iter().map(text).collect())));
+        }
         let of = Piece::of("the identity").by(&self.name);
         let made = seal(LABEL, claims, key, &of)?;
         Self::read(&made, &self.name, &[key.public()], of).map(|_| made)
@@ -75,6 +82,7 @@ impl IdentityContent {
             from_unix_s: claims.take(5, uint)?,
             serial: claims.take(7, bytes).map(Serial)?,
             key: claims.take(8, confirmed)?,
+            groups: if claims.has(GROUPS) { claims.list(GROUPS, MOST_GROUPS, name)? } else { Vec::new() },
         };
         claims.end()?;
         if signed_by != signer(&found.name) || found.name.domain() != expected.domain() {
@@ -83,8 +91,15 @@ impl IdentityContent {
         if found.name != *expected {
             return Err(of.refuse(CredentialRefusal::WrongHolder));
         }
+        let foreign = |group: &PrincipalName| group.domain() != found.name.domain();
+        if found.groups.iter().any(foreign) {
+            return Err(of.refuse(CredentialRefusal::NotItsDomain));
+        }
+        let no_group = |group: &PrincipalName| group.kind() != PrincipalKind::Group;
+        // A role's owner, who signs this, has no say in who is in a group.
+        let of_role = found.name.kind() == PrincipalKind::Role && !found.groups.is_empty();
         // A group signs nothing: its members do.
-        if found.name.kind() == PrincipalKind::Group {
+        if found.name.kind() == PrincipalKind::Group || of_role || found.groups.iter().any(no_group) {
             Err(of.refuse(CredentialRefusal::Malformed))
         } else {
             Ok(found)

@@ -15,7 +15,7 @@ pub(crate) use transfer::left;
 pub use transfer::{Audience, DelegationScope, Transfer, TransferRequest};
 
 use crate::cbor;
-use crate::key::{PublicKey, SecretKey};
+use crate::key::{Hash, PublicKey, SecretKey, hash};
 use crate::name::PrincipalName;
 use crate::refusal::{CredentialRefusal, Piece};
 use ciborium::Value;
@@ -24,8 +24,24 @@ use coset::{AsCborValue, CoseSign1, CoseSign1Builder, HeaderBuilder, TaggedCborS
 /// Longest statement.
 pub(crate) const MOST_BYTES: usize = 4096;
 
+/// Limit on groups of a name.
+pub(crate) const MOST_GROUPS: usize = 32;
+
 /// The one protected header: `{1: -8}`, algorithm EdDSA.
 const HEADER: [u8; 3] = [0xa1, 0x01, 0x27];
+
+/// Content of an opened statement, with the SHA-256 of its bytes.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown<T> {
+    pub(crate) content: T,
+    pub(crate) hash: Hash,
+}
+
+impl<T> Shown<T> {
+    pub(crate) fn of(statement: &[u8], content: T) -> Self {
+        Self { content, hash: hash(statement) }
+    }
+}
 
 /// Opens a statement that one of `keys` must have signed.
 fn open<'a>(
@@ -104,6 +120,11 @@ impl<'a> Claims<'a> {
         let at = self.left.iter().position(|(key, _)| *key == Value::from(label));
         let value = at.map(|at| self.left.remove(at).1);
         value.and_then(read).ok_or_else(|| self.of.refuse(CredentialRefusal::Malformed))
+    }
+
+    /// Whether a claim is there.
+    fn has(&self, label: i64) -> bool {
+        self.left.iter().any(|(key, _)| *key == Value::from(label))
     }
 
     /// The same for a list of 1 to `most`.

@@ -3,12 +3,12 @@
 //! Measured side, pure. One signature endorses all links of a chain that the agent's domain gave.
 
 use super::{Piece, bytes, open, seal, text, uint};
-use crate::key::{PublicKey, SecretKey, Serial};
+use crate::key::{Hash, PublicKey, SecretKey};
 use crate::name::Domain;
 use crate::refusal::CredentialRefusal;
 use ciborium::Value;
 
-const LABEL: &[u8] = b"bakeoff-status/1";
+const LABEL: &[u8] = b"bakeoff-status/2";
 /// Limit on transfers that one status names.
 const MOST_GOOD: usize = 64;
 /// Our private claims.
@@ -24,8 +24,8 @@ pub struct StatusContent {
     pub made_unix_s: u64,
     /// End of its validity, in seconds since 1970.
     pub until_unix_s: u64,
-    /// The good transfers.
-    pub good: Vec<Serial>,
+    /// The good transfers, each by the SHA-256 of its bytes.
+    pub good: Vec<Hash>,
     /// Number of revocations known to the agent.
     pub epoch: u64,
 }
@@ -40,7 +40,7 @@ impl StatusContent {
             (1, text(&self.domain)),
             (4, self.until_unix_s.into()),
             (6, self.made_unix_s.into()),
-            (GOOD, Value::Array(self.good.iter().map(|serial| Value::Bytes(serial.0.to_vec())).collect())),
+            (GOOD, Value::Array(self.good.iter().map(|hash| Value::Bytes(hash.to_vec())).collect())),
             (EPOCH, self.epoch.into()),
         ];
         let of = Piece::of("the status").by(&self.domain);
@@ -67,7 +67,7 @@ impl StatusContent {
             domain: claims.take(1, |value| value.as_text()?.parse().ok())?,
             until_unix_s: claims.take(4, uint)?,
             made_unix_s: claims.take(6, uint)?,
-            good: claims.list(GOOD, MOST_GOOD, |value| bytes(value).map(Serial))?,
+            good: claims.list(GOOD, MOST_GOOD, bytes)?,
             epoch: claims.take(EPOCH, uint)?,
         };
         claims.end()?;

@@ -5,7 +5,7 @@ use bakeoff_layers_credentials::audit::{
     AuditOutcome, DecisionRecord, DecisionSubject, Evidence, LoggedDecision, ObjectPath, Replay,
     ReplayDifference, SegmentReader,
 };
-use bakeoff_layers_credentials::key::Hash;
+use bakeoff_layers_credentials::key::{Hash, hash};
 use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_credentials::{Item, Revoked};
 use std::collections::HashSet;
@@ -266,9 +266,9 @@ fn evidence_is_the_text_that_an_administrator_has() {
     let mut revoked = Revoked::default();
     for person in &world.people {
         revoked.add(person.name.domain(), Item::Key(person.key.public().thumbprint()));
-        revoked.add(person.name.domain(), Item::Serial(person.identity.serial));
+        revoked.add(person.name.domain(), Item::Identity(hash(&person.statement)));
     }
     let lines = String::from_utf8(Evidence::Revoked(&revoked).bytes()).unwrap();
     assert_eq!(lines.lines().count(), 8);
-    assert!(lines.lines().is_sorted() && lines.starts_with("home.example key "));
+    assert!(lines.lines().is_sorted() && lines.starts_with("home.example identity "));
 }

@@ -27,7 +27,7 @@ pub(crate) struct Person {
     pub(crate) name: PrincipalName,
     pub(crate) key: SecretKey,
     pub(crate) identity: IdentityContent,
-    statement: Vec<u8>,
+    pub(crate) statement: Vec<u8>,
 }
 
 pub(crate) struct World {
@@ -67,6 +67,7 @@ impl World {
             let identity = IdentityContent {
                 name: format!("user:{name}@home.example").parse().unwrap(),
                 key: key.public(),
+                groups: vec!["group:staff@home.example".parse().unwrap()],
                 serial: Serial::random().unwrap(),
                 from_unix_s: NOW - 1000,
                 until_unix_s: NOW + 500_000,
@@ -132,8 +133,8 @@ impl World {
             let serial = Serial::random().unwrap();
             let held = hello.chain.last().map(|(_, statement)| statement.clone());
             let link = Transfer::give(&wish, &giver.name, &giver.key, held.as_deref(), serial).unwrap();
+            good.push(hash(&link));
             hello.chain.push((giver.name.clone(), link));
-            good.push(serial);
         }
         if handed.endorsed {
             let status = StatusContent {

@@ -6,7 +6,7 @@ use ciborium::Value;
 
 pub(crate) const IDENTITY: &str = "bakeoff-identity/1";
 pub(crate) const TRANSFER: &str = "bakeoff-transfer/1";
-pub(crate) const STATUS: &str = "bakeoff-status/1";
+pub(crate) const STATUS: &str = "bakeoff-status/2";
 /// `{1: -8}`.
 pub(crate) const HEADER: &[u8] = &[0xa1, 0x01, 0x27];
 

@@ -5,6 +5,7 @@ use crate::world::{DAY, Link, MINUTE, NOW, Person, Shown, World, scope};
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::bundle::DomainBundle;
 use bakeoff_layers_credentials::grant::SessionGrant;
+use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::name::PrincipalName;
 use bakeoff_layers_credentials::operation::Operation;
 use bakeoff_layers_credentials::statement::{IdentityContent, StatusContent, Transfer};
@@ -73,7 +74,7 @@ fn each_domain_endorses_and_takes_back_what_its_own_gave() {
     let second = world.carol.gives(&world.bob, Some(&first), |_| {});
     let shown = world.shows(&world.home, &world.bob, &[&first, &second]);
     assert_eq!(shown.verify().map_err(|refusal| refusal.name()).err(), Some("not-endorsed"));
-    let partner = world.partner.status(&[second.serial], |_| {});
+    let partner = world.partner.status(&[second.hash], |_| {});
     let shown = shown.with(|shown| shown.hello.statuses.push(partner));
     let grant = shown.verify().unwrap();
     for domain in [&world.home.domain, &world.partner.domain] {
@@ -81,9 +82,9 @@ fn each_domain_endorses_and_takes_back_what_its_own_gave() {
         assert_eq!(theirs, if *domain == world.home.domain { 6 } else { 2 }, "{:?}", grant.stands_on);
     }
     let foreign =
-        shown.clone().with(|shown| shown.revoked.add(&world.partner.domain, Item::Serial(first.serial)));
+        shown.clone().with(|shown| shown.revoked.add(&world.partner.domain, Item::Transfer(first.hash)));
     foreign.verify().unwrap();
-    let own = shown.with(|shown| shown.revoked.add(&world.partner.domain, Item::Serial(second.serial)));
+    let own = shown.with(|shown| shown.revoked.add(&world.partner.domain, Item::Transfer(second.hash)));
     assert_eq!(own.verify().map_err(|refusal| refusal.name()).err(), Some("revoked"));
 }
 
@@ -162,8 +163,7 @@ fn a_grant_ends_with_the_first_that_it_stands_on() {
     let ends = |change: &dyn Fn(&mut Shown)| world.handed().with(change).verify().unwrap().expires_unix_s;
     assert_eq!(ends(&|_| {}), NOW + 15 * MINUTE, "the leaf");
     let status = |shown: &mut Shown| {
-        shown.hello.statuses =
-            vec![world.home.status(&shown.serials, |status| status.until_unix_s = NOW + 1)];
+        shown.hello.statuses = vec![world.home.status(&shown.given, |status| status.until_unix_s = NOW + 1)];
     };
     assert_eq!(ends(&status), NOW + 1);
     // Of two statuses the later one counts.
@@ -223,10 +223,24 @@ fn statements_are_opened_by_who_knows_whose_they_are() {
     assert!(other.to_string().starts_with("the transfer of user:alice@home.example: "), "{other}");
     let identity = IdentityContent::open(&alice.statement, &alice.name, &[world.partner.ca.public(), ca]);
     assert_eq!(identity, Ok(alice.identity.clone()), "any of a domain's keys");
-    let (domain, status) = world.home.status(&[first.serial], |_| {});
+    let (domain, status) = world.home.status(&[first.hash], |_| {});
     let status = StatusContent::open(&status, &domain, &[world.home.agent.public()]).unwrap();
-    assert_eq!((status.good, status.epoch), (vec![first.serial], 7));
+    assert_eq!((status.good, status.epoch), (vec![first.hash], 7));
     let group =
         IdentityContent { name: "group:staff@home.example".parse().unwrap(), ..alice.identity.clone() };
     assert_eq!(group.seal(&world.home.ca).unwrap_err().name(), "malformed", "a group has no key");
+    let staff: PrincipalName = "group:staff@home.example".parse().unwrap();
+    let of = |identity: &IdentityContent, group: &PrincipalName, by: &SecretKey| {
+        let identity = IdentityContent { groups: vec![group.clone()], ..identity.clone() };
+        identity.seal(by).map(|_| ()).map_err(|refusal| refusal.name())
+    };
+    assert_eq!(of(&alice.identity, &staff, &world.home.ca), Ok(()));
+    assert_eq!(of(&alice.identity, &world.bob.name, &world.home.ca), Err("malformed"), "no group");
+    let foreign = "group:staff@partner.example".parse().unwrap();
+    assert_eq!(of(&alice.identity, &foreign, &world.home.ca), Err("not-its-domain"));
+    assert_eq!(
+        of(&world.editor.identity, &staff, &alice.key),
+        Err("malformed"),
+        "an owner says who is in a group"
+    );
 }

@@ -26,7 +26,7 @@ fn the_ca_s_key_alone_lets_nobody_in() {
     let given = thief.gives(&world.mallory, None, |_| {});
     let hands = world.shows(&world.partner, &world.mallory, &[&given]).with(|shown| {
         shown.hello.identities = vec![thief.shown()];
-        shown.hello.statuses = vec![agent.status(&[given.serial], |_| {})];
+        shown.hello.statuses = vec![agent.status(&[given.hash], |_| {})];
     });
     assert_eq!(refused(&hands), "bad-signature");
     assert_eq!(refused(&hands.with(|shown| shown.hello.statuses.clear())), "not-endorsed");

@@ -96,7 +96,7 @@ fn statements(world: &World) -> [(&'static str, Vec<u8>, PublicKey); 3] {
     let link = world.alice.gives(&world.bob, None, |wish| {
         wish.grants = vec![scope("/", "list", None), scope("/p/q", "read,write", Some(5))];
     });
-    let (_, status) = world.home.status(&[link.serial], |_| {});
+    let (_, status) = world.home.status(&[link.hash], |_| {});
     [
         (IDENTITY, world.alice.statement.clone(), world.home.ca.public()),
         (TRANSFER, link.statement, world.alice.key.public()),
@@ -168,7 +168,12 @@ fn pycose_reads_what_each_statement_says() {
             _ => format!(
                 "1: 'home.example'\n4: {}\n6: {NOW}\n-70010: ['{}']\n-70011: 7\n",
                 NOW + 30 * MINUTE,
-                StatusContent::open(&statement, &world.home.domain, &[key]).unwrap().good[0],
+                StatusContent::open(&statement, &world.home.domain, &[key])
+                    .unwrap()
+                    .good
+                    .first()
+                    .map(|hash| hex(hash))
+                    .unwrap(),
             ),
         };
         let path = yard.write("statement", &statement);

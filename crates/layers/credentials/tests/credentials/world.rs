@@ -4,7 +4,7 @@
 use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle, Draft};
 use bakeoff_layers_credentials::grant::SessionGrant;
 use bakeoff_layers_credentials::hello::Hello;
-use bakeoff_layers_credentials::key::{SecretKey, Serial};
+use bakeoff_layers_credentials::key::{Hash, SecretKey, Serial, hash};
 use bakeoff_layers_credentials::leaf::{self, NewLeaf};
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::operation::Operations;
@@ -48,9 +48,14 @@ impl House {
         Person::new(name, &self.ca)
     }
 
-    /// A leaf valid for a quarter of an hour, since a minute ago.
+    /// A leaf valid for a quarter of an hour, since a minute ago; its groups are in its identity, too.
     pub(crate) fn leaf(&self, person: &Person, groups: &[&str]) -> Vec<u8> {
-        self.leaf_over(person, &person.statement, groups)
+        if groups.is_empty() {
+            return self.leaf_over(person, &person.statement, groups);
+        }
+        let groups_too = groups.iter().map(|group| group.parse().unwrap()).collect();
+        let identity = IdentityContent { groups: groups_too, ..person.identity.clone() };
+        self.leaf_over(person, &identity.seal(&self.ca).unwrap(), groups)
     }
 
     /// The same over a person's key, with any bytes for an identity.
@@ -63,11 +68,7 @@ impl House {
     }
 
     /// Its agent's status of transfers, for half an hour.
-    pub(crate) fn status(
-        &self,
-        good: &[Serial],
-        change: impl FnOnce(&mut StatusContent),
-    ) -> (Domain, Vec<u8>) {
+    pub(crate) fn status(&self, good: &[Hash], change: impl FnOnce(&mut StatusContent)) -> (Domain, Vec<u8>) {
         let mut status = StatusContent {
             domain: self.domain.clone(),
             made_unix_s: NOW,
@@ -113,6 +114,7 @@ impl Person {
         let identity = IdentityContent {
             name: name.clone(),
             key: key.public(),
+            groups: Vec::new(),
             serial: Serial::random().unwrap(),
             from_unix_s: NOW - DAY,
             until_unix_s: NOW + 60 * DAY,
@@ -148,7 +150,7 @@ impl Person {
         let serial = Serial::random().unwrap();
         let held = held.map(|held| held.statement.as_slice());
         let statement = Transfer::give(&wish, &self.name, &self.key, held, serial).unwrap();
-        Link { giver: self.name.clone(), wish, serial, statement }
+        Link { giver: self.name.clone(), wish, serial, hash: hash(&statement), statement }
     }
 }
 
@@ -157,6 +159,7 @@ pub(crate) struct Link {
     pub(crate) giver: PrincipalName,
     pub(crate) wish: TransferRequest,
     pub(crate) serial: Serial,
+    pub(crate) hash: Hash,
     pub(crate) statement: Vec<u8>,
 }
 
@@ -198,8 +201,8 @@ impl World {
 
     /// A member of a domain shows a leaf and a chain, which alice began and her agent endorsed.
     pub(crate) fn shows(&self, house: &House, holder: &Person, links: &[&Link]) -> Shown {
-        let serials: Vec<Serial> = links.iter().map(|link| link.serial).collect();
-        let endorsed = (!serials.is_empty()).then(|| self.home.status(&serials, |_| {}));
+        let given: Vec<Hash> = links.iter().map(|link| link.hash).collect();
+        let endorsed = (!given.is_empty()).then(|| self.home.status(&given, |_| {}));
         Shown {
             leaf: house.leaf(holder, &[]),
             hello: Hello {
@@ -211,7 +214,7 @@ impl World {
             revoked: Revoked::default(),
             server: self.files.name.clone(),
             now_unix_s: NOW,
-            serials,
+            given,
         }
     }
 
@@ -245,8 +248,8 @@ pub(crate) struct Shown {
     pub(crate) revoked: Revoked,
     pub(crate) server: PrincipalName,
     pub(crate) now_unix_s: u64,
-    /// Serial numbers of the links, in their order.
-    pub(crate) serials: Vec<Serial>,
+    /// Hashes of the links, in their order.
+    pub(crate) given: Vec<Hash>,
 }
 
 impl Shown {

@@ -10,7 +10,7 @@
 
 use super::contents::Contents;
 use super::counters::{ClientCounters, Count};
-use super::kernel::{BreakCount, Kernel};
+use super::kernel::{BreakCount, Kernel, Telling};
 use super::link::Link;
 use super::why::{self, Answers};
 use crate::frame::{
@@ -64,6 +64,10 @@ pub(super) struct Filesystem {
     over: Sender<MountEvent>,
 }
 
+/// Time for which the kernel may keep attributes, and a name, with these attributes: they are on their way until the
+/// last part is dropped, after the reply.
+type Told<'k> = (Duration, Duration, FileAttr, Option<Telling<'k>>);
+
 impl Filesystem {
     pub(super) fn new(
         link: Arc<Link>,
@@ -92,21 +96,16 @@ impl Filesystem {
     }
 
     /// Looks up, or makes, an object by name. Returns how long the kernel may keep its attributes, and its name.
-    fn told(&self, question: &ClientRequest<'_>) -> Result<(Duration, Duration, FileAttr), Errno> {
+    fn told(&self, question: &ClientRequest<'_>) -> Result<Told<'_>, Errno> {
         let since = self.kernel.now();
         let (attributes, leased) = self.attributes(question)?;
         Ok(self.tell(&attributes, leased, since))
     }
 
-    fn tell(
-        &self,
-        attributes: &Attributes,
-        leased: bool,
-        since: BreakCount,
-    ) -> (Duration, Duration, FileAttr) {
-        let is_fresh = self.kernel.tell(attributes.object, since);
+    fn tell(&self, attributes: &Attributes, leased: bool, since: BreakCount) -> Told<'_> {
+        let (is_fresh, telling) = self.kernel.tell(attributes.object, since);
         let holds = leased && is_fresh;
-        (self.believed(holds), self.named(holds), self.attr(attributes))
+        (self.believed(holds), self.named(holds), self.attr(attributes), Some(telling))
     }
 
     fn believed(&self, holds: bool) -> Duration {
@@ -141,7 +140,9 @@ impl Filesystem {
     fn make(&self, question: Result<ClientRequest<'_>, Errno>, reply: ReplyEntry) {
         self.tally.add(Count::Changes, 1);
         match question.and_then(|question| self.told(&question)) {
-            Ok((believed, named, attr)) => reply.entry_with_ttls(&believed, &named, &attr, GENERATION),
+            Ok((believed, named, attr, _telling)) => {
+                reply.entry_with_ttls(&believed, &named, &attr, GENERATION)
+            }
             Err(error) => reply.error(error),
         }
     }
@@ -227,13 +228,15 @@ impl fuser::Filesystem for Filesystem {
                     Ok(self.tell(&attributes, leased, since))
                 }
                 ServerReply::Absent { leased } => {
-                    Ok((Duration::ZERO, self.named(leased), self.attr(&ABSENT)))
+                    Ok((Duration::ZERO, self.named(leased), self.attr(&ABSENT), None))
                 }
                 _ => Err(Errno::EIO),
             })
         });
         match found {
-            Ok((believed, named, attr)) => reply.entry_with_ttls(&believed, &named, &attr, GENERATION),
+            Ok((believed, named, attr, _telling)) => {
+                reply.entry_with_ttls(&believed, &named, &attr, GENERATION)
+            }
             Err(error) => reply.error(error),
         }
     }
@@ -243,7 +246,6 @@ impl fuser::Filesystem for Filesystem {
             return;
         }
         self.tally.add(Count::Forgotten, 1);
-        self.kernel.forgot(object.0, count);
         self.link.forgot(object.0, count);
     }
 
@@ -415,12 +417,12 @@ impl fuser::Filesystem for Filesystem {
                 truncate: flags & libc::O_TRUNC != 0,
             })
         });
-        if let Ok((_, _, attr)) = &made {
+        if let Ok((_, _, attr, _)) = &made {
             self.contents.changed(attr.ino.0);
         }
         match made {
             // FUSE has a single time for both here.
-            Ok((believed, named, attr)) => reply.created(
+            Ok((believed, named, attr, _telling)) => reply.created(
                 &believed.min(named),
                 &attr,
                 GENERATION,

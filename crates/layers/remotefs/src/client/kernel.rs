@@ -2,15 +2,16 @@
 //!
 //! Measured side, client process. Answers and breaks can cross: a break may come for an answer on its way to the
 //! kernel. So each question notes the time at which it was asked, and an answer about an object broken since gets no
-//! time for which the kernel may keep it. An answer on its way also counts as told before it goes, so that a break
-//! waits for it.
+//! time for which the kernel may keep it. An answer on its way counts as told before it goes, and a break waits until
+//! it has arrived ([`Telling`]): before that the kernel may not know what to forget.
 //!
 //! A break must not wait for anything that may wait for another client, or two of them wait for each other.
 //! Attributes are dropped without a lock: from then on every `read` asks first. Names are dropped all at once
 //! (`FUSE_NOTIFY_INC_EPOCH`, Linux 6.16), as dropping a single one would wait for the holder of its directory. Pages
-//! may be locked: a thread of its own drops them, and a break waits for it only shortly. On an older kernel names are
+//! may be locked: threads of their own drop them ([`PageDroppers`]), and a break waits for its object's only shortly. On an older kernel names are
 //! not kept at all.
 
+use super::pages::PageDroppers;
 use crate::frame::BreakScope;
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
@@ -18,10 +19,9 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::thread;
-use std::time::Duration;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Number of the export, which is also FUSE's number of the root.
 const ROOT: u64 = 1;
@@ -31,8 +31,6 @@ const NEXT_EPOCH: i32 = 8;
 /// Longest wait for a locked page: one is locked while it is read or written. A longer lock waits for a change, which
 /// may wait for us.
 const PAGES: Duration = Duration::from_millis(100);
-/// Number and length of waits for an inode that is on its way to the kernel.
-const ARRIVING: (u32, Duration) = (50, Duration::from_micros(200));
 /// Limit on breaks that are remembered one by one.
 const MOST_BROKEN: usize = 10_000;
 /// Longest wait at the end, for all pages to be dropped; a page locked longer waits for an answer that does not come.
@@ -44,56 +42,59 @@ pub(super) struct BreakCount(u64);
 
 #[derive(Debug, Default)]
 struct SeenVersion {
-    /// Number of times that the kernel was told of each object.
-    told: HashMap<u64, u64>,
+    told: HashMap<u64, Lookups>,
     /// Time at which each was last broken.
     broken: HashMap<u64, u64>,
     /// Latest time at which any other object was broken.
     floor: u64,
     now: u64,
+    /// Time at which the last session was lost.
+    lost: u64,
+    /// Answers on their way to the kernel: object, and the time of the question.
+    telling: Vec<(u64, BreakCount)>,
 }
 
-/// Object whose pages are to be dropped; the sender is dropped afterwards.
-type Job = (u64, Sender<()>);
+/// Number of times that the kernel was told of an object: the kernel forgets them all at once, and each session only
+/// knows of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lookups {
+    by_lost_sessions: u64,
+    by_this_session: u64,
+}
 
 /// The kernel's side of the mount.
 #[derive(Debug)]
 pub(super) struct Kernel {
-    device: OnceLock<File>,
+    device: Arc<OnceLock<File>>,
     keeps_names: AtomicBool,
     seen: Mutex<SeenVersion>,
-    dropper: Sender<Job>,
-    jobs: Mutex<Option<Receiver<Job>>>,
+    /// Signals that an answer has arrived.
+    arrived: Condvar,
+    droppers: PageDroppers,
     /// Number of writes in progress, by object.
     writing: Mutex<HashMap<u64, u32>>,
 }
 
 impl Kernel {
     pub(super) fn new() -> Self {
-        let (dropper, jobs) = channel();
+        let device = Arc::new(OnceLock::new());
+        let its = device.clone();
+        let drop_pages = move |object| drop(invalidate(&its, object, 0));
         Self {
-            device: OnceLock::new(),
+            device,
             keeps_names: AtomicBool::new(false),
             seen: Mutex::default(),
-            dropper,
-            jobs: Mutex::new(Some(jobs)),
+            arrived: Condvar::new(),
+            droppers: PageDroppers::new(Box::new(drop_pages)),
             writing: Mutex::default(),
         }
     }
 
     /// Opens the mount's device for invalidations. Called before anything is asked.
-    pub(super) fn is_there(self: &Arc<Self>, device: BorrowedFd<'_>) -> io::Result<()> {
+    pub(super) fn is_there(&self, device: BorrowedFd<'_>) -> io::Result<()> {
         let device = File::from(device.try_clone_to_owned()?);
         let _ = self.device.set(device);
         self.keeps_names.store(self.drop_names().is_ok(), Ordering::Relaxed);
-        let Some(jobs) = lock(&self.jobs).take() else { return Ok(()) };
-        let own = Arc::downgrade(self);
-        thread::Builder::new().name("pages".to_owned()).spawn(move || {
-            for (object, _done) in jobs {
-                let Some(kernel) = own.upgrade() else { return };
-                let _ = kernel.invalidate(object, 0);
-            }
-        })?;
         Ok(())
     }
 
@@ -112,22 +113,48 @@ impl Kernel {
         lock(&self.seen).holds(object, since)
     }
 
-    /// Counts that the kernel is told of an object once more. Result as of [`holds`](Self::holds).
-    pub(super) fn tell(&self, object: u64, since: BreakCount) -> bool {
+    /// Counts that the kernel is told of an object once more: the answer is on its way until the result is dropped.
+    /// Whether it is still valid is as of [`holds`](Self::holds).
+    pub(super) fn tell(&self, object: u64, since: BreakCount) -> (bool, Telling<'_>) {
         let mut seen = lock(&self.seen);
-        *seen.told.entry(object).or_insert(0) += 1;
-        seen.holds(object, since)
+        // Who asked before a loss may have the answer of either session. Counted for the one before, the server
+        // remembers an object too long; for the other one it would forget an object that the kernel knows.
+        let is_lost = since.0 < seen.lost;
+        let lookups = seen.told.entry(object).or_default();
+        match is_lost {
+            true => lookups.by_lost_sessions += 1,
+            false => lookups.by_this_session += 1,
+        }
+        seen.telling.push((object, since));
+        (seen.holds(object, since), Telling { kernel: self, object, since })
     }
 
-    /// Counts that the kernel has forgotten an object.
-    pub(super) fn forgot(&self, object: u64, count: u64) {
+    /// Counts that the kernel has forgotten so many mentions of an object, the oldest first; returns how many of them
+    /// this session's server made.
+    pub(super) fn forgot(&self, object: u64, count: u64) -> u64 {
         let mut seen = lock(&self.seen);
-        if let Some(told) = seen.told.get_mut(&object) {
-            *told = told.saturating_sub(count);
-            if *told == 0 {
-                seen.told.remove(&object);
+        let Some(told) = seen.told.get_mut(&object) else { return 0 };
+        let lost = told.by_lost_sessions.min(count);
+        told.by_lost_sessions -= lost;
+        let own = told.by_this_session.min(count - lost);
+        told.by_this_session -= own;
+        if *told == Lookups::default() {
+            seen.told.remove(&object);
+        }
+        own
+    }
+
+    /// Makes the kernel forget everything after the loss of a session, before the next one begins.
+    pub(super) fn lost(&self) {
+        {
+            let mut seen = lock(&self.seen);
+            seen.now += 1;
+            seen.lost = seen.now;
+            for told in seen.told.values_mut() {
+                told.by_lost_sessions += std::mem::take(&mut told.by_this_session);
             }
         }
+        self.break_all();
     }
 
     /// Counts a write of an object, until the result is dropped.
@@ -141,13 +168,16 @@ impl Kernel {
         let is_known = {
             let mut seen = lock(&self.seen);
             seen.is_broken(object);
+            let now = BreakCount(seen.now);
+            // Whoever writes an answer waits for nobody.
+            seen = self.wait_while(seen, |(told, since)| told == object && since < now);
             object == ROOT || seen.told.contains_key(&object)
         };
         if what.names {
             let _ = self.drop_names();
         }
         if is_known {
-            self.drop_attributes(object, ARRIVING.0);
+            self.drop_attributes(object);
         }
         if what.contents || what.names {
             let done = self.drop_pages(object);
@@ -158,66 +188,73 @@ impl Kernel {
         }
     }
 
-    /// Makes the kernel forget everything: nobody will announce changes any more.
-    pub(super) fn break_all(&self) {
+    /// Makes the kernel forget everything: nobody will announce changes any more. The receivers end when the pages of
+    /// an object are dropped.
+    pub(super) fn break_all(&self) -> Vec<Receiver<()>> {
         let known: Vec<u64> = {
             let mut seen = lock(&self.seen);
             seen.now += 1;
             seen.floor = seen.now;
             seen.broken.clear();
+            let now = BreakCount(seen.now);
+            seen = self.wait_while(seen, |(_, since)| since < now);
             seen.told.keys().copied().chain([ROOT]).collect()
         };
         let _ = self.drop_names();
-        known.iter().for_each(|object| self.drop_attributes(*object, 3));
-        known.iter().for_each(|object| drop(self.drop_pages(*object)));
+        known.iter().for_each(|object| self.drop_attributes(*object));
+        known.iter().map(|object| self.drop_pages(*object)).collect()
     }
 
     /// The same at the end: waits until all pages are dropped.
     pub(super) fn empty(&self) {
-        self.break_all();
-        // Jobs are done in order.
-        let _ = self.drop_pages(ROOT).recv_timeout(EMPTYING);
+        let until = Instant::now() + EMPTYING;
+        for done in self.break_all() {
+            let _ = done.recv_timeout(until.saturating_duration_since(Instant::now()));
+        }
     }
 
     /// Has an object's pages dropped; the receiver gets nothing, and ends when that is done.
     pub(super) fn drop_pages(&self, object: u64) -> Receiver<()> {
-        let (done, ends) = channel();
-        let _ = self.dropper.send((object, done));
-        ends
+        self.droppers.drop_pages(object)
     }
 
     fn drop_names(&self) -> io::Result<()> {
-        self.notify(NEXT_EPOCH, &[])
+        notify(&self.device, NEXT_EPOCH, &[])
     }
 
-    /// A missing inode may not exist yet: the answer that makes it is on its way.
-    fn drop_attributes(&self, object: u64, tries: u32) {
-        for _ in 0..tries {
-            match self.invalidate(object, -1) {
-                Err(error) if error.kind() == ErrorKind::NotFound => thread::sleep(ARRIVING.1),
-                _ => return,
-            }
-        }
+    /// A missing inode is one that the kernel has forgotten.
+    fn drop_attributes(&self, object: u64) {
+        let _ = invalidate(&self.device, object, -1);
     }
 
-    /// Invalidates attributes, and pages from `offset` on; no pages if it is negative.
-    fn invalidate(&self, object: u64, offset: i64) -> io::Result<()> {
-        let mut body = [0; 24];
-        body[..8].copy_from_slice(&object.to_ne_bytes());
-        body[8..16].copy_from_slice(&offset.to_ne_bytes());
-        self.notify(INVALIDATE_INODE, &body)
+    /// Waits while such an answer is on its way.
+    fn wait_while<'k>(
+        &'k self,
+        seen: MutexGuard<'k, SeenVersion>,
+        is_old: impl Fn((u64, BreakCount)) -> bool,
+    ) -> MutexGuard<'k, SeenVersion> {
+        let waited = self.arrived.wait_while(seen, |seen| seen.telling.iter().any(|one| is_old(*one)));
+        waited.unwrap_or_else(PoisonError::into_inner)
     }
+}
 
-    /// Sends `struct fuse_out_header` without a request number, and a body.
-    fn notify(&self, code: i32, body: &[u8]) -> io::Result<()> {
-        let Some(mut device) = self.device.get() else { return Err(ErrorKind::NotConnected.into()) };
-        let mut message = Vec::with_capacity(16 + body.len());
-        message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
-        message.extend_from_slice(&code.to_ne_bytes());
-        message.extend_from_slice(&0_u64.to_ne_bytes());
-        message.extend_from_slice(body);
-        device.write(&message).map(drop)
-    }
+/// Invalidates attributes, and pages from `offset` on; no pages if it is negative.
+fn invalidate(device: &OnceLock<File>, object: u64, offset: i64) -> io::Result<()> {
+    let mut body = [0; 24];
+    body[..8].copy_from_slice(&object.to_ne_bytes());
+    body[8..16].copy_from_slice(&offset.to_ne_bytes());
+    notify(device, INVALIDATE_INODE, &body)
+}
+
+/// Sends `struct fuse_out_header` without a request number, and a body.
+fn notify(device: &OnceLock<File>, code: i32, body: &[u8]) -> io::Result<()> {
+    let Some(mut device) = device.get() else { return Err(ErrorKind::NotConnected.into()) };
+    let mut message = Vec::with_capacity(16 + body.len());
+    message.extend_from_slice(&(16 + body.len() as u32).to_ne_bytes());
+    message.extend_from_slice(&code.to_ne_bytes());
+    message.extend_from_slice(&0_u64.to_ne_bytes());
+    message.extend_from_slice(body);
+    device.write(&message).map(drop)
 }
 
 impl SeenVersion {
@@ -232,6 +269,25 @@ impl SeenVersion {
             self.floor = self.now;
         }
         self.broken.insert(object, self.now);
+    }
+}
+
+/// An answer on its way to the kernel.
+#[derive(Debug)]
+pub(super) struct Telling<'k> {
+    kernel: &'k Kernel,
+    object: u64,
+    since: BreakCount,
+}
+
+impl Drop for Telling<'_> {
+    fn drop(&mut self) {
+        let mut seen = lock(&self.kernel.seen);
+        if let Some(at) = seen.telling.iter().position(|one| *one == (self.object, self.since)) {
+            seen.telling.swap_remove(at);
+        }
+        drop(seen);
+        self.kernel.arrived.notify_all();
     }
 }
 
@@ -257,12 +313,59 @@ impl Drop for Writing<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::thread;
+
+    /// A server that was told of more than it told itself would forget a file that the kernel has, and break no lease.
+    #[test]
+    fn a_server_hears_that_its_own_mentions_alone_were_forgotten() {
+        let kernel = Kernel::new();
+        let tell = |since| {
+            kernel.tell(7, since);
+        };
+        let before = kernel.now();
+        tell(before);
+        tell(before);
+        kernel.lost();
+        tell(kernel.now());
+        tell(before);
+        assert_eq!(kernel.forgot(7, 2), 0, "those of the lost session are the oldest");
+        assert_eq!(kernel.forgot(7, 9), 1);
+        assert_eq!((kernel.forgot(7, 1), kernel.forgot(8, 1)), (0, 0));
+        tell(kernel.now());
+        kernel.lost();
+        assert_eq!(kernel.forgot(7, 1), 0);
+    }
+
+    /// The kernel cannot forget an object that it is still being told of.
+    #[test]
+    fn a_break_waits_for_answers_on_their_way() {
+        let kernel = Kernel::new();
+        let (since, order) = (kernel.now(), Mutex::new(Vec::new()));
+        let (_, first) = kernel.tell(7, since);
+        let (_, _other) = kernel.tell(8, since);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                kernel.break_it(7, BreakScope::default());
+                lock(&order).push("broken");
+            });
+            while kernel.holds(7, since) {
+                thread::yield_now();
+            }
+            // Time for a break that does not wait; and an answer to a later question, which is valid.
+            let (holds, _later) = kernel.tell(7, kernel.now());
+            (0..1000).for_each(|_| thread::yield_now());
+            lock(&order).push("arrived");
+            drop(first);
+            assert!(holds);
+        });
+        assert_eq!(*lock(&order), ["arrived", "broken"]);
+    }
 
     #[test]
     fn what_was_broken_since_does_not_hold() {
         let kernel = Kernel::new();
         let before = kernel.now();
-        assert!(kernel.tell(7, before));
+        assert!(kernel.tell(7, before).0);
         kernel.break_it(8, BreakScope::default());
         assert!(kernel.holds(7, before) && !kernel.holds(8, before) && kernel.holds(8, kernel.now()));
         kernel.break_all();

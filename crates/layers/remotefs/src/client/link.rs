@@ -23,8 +23,9 @@ use bakeoff_layers_credentials::{CredentialRefusal, tls};
 use fuser::Errno;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection};
+use std::collections::HashMap;
 use std::io;
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -176,6 +177,9 @@ enum Start {
 struct State {
     live: Option<Live>,
     idle: Vec<Connection>,
+    /// Questions under way, by number.
+    asking: HashMap<u64, Underway>,
+    asked: u64,
     sessions: u64,
     start: Start,
     ride: Option<Ride>,
@@ -285,7 +289,7 @@ impl Link {
             let (head, body) = beside.recv_timeout(ANSWER).map_err(|_| Unheard::Cut)?;
             return Ok(ReplyWait::Beside(head, body));
         }
-        let (mut connection, limit, is_asked) = self.connection(request, deadline)?;
+        let (mut connection, limit, is_asked, _asking) = self.connection(request, deadline)?;
         if !is_asked {
             connection.say(request)?;
         }
@@ -352,10 +356,12 @@ impl Link {
         self.changed.notify_all();
     }
 
-    /// Tells the server that the kernel has forgotten an object.
+    /// Tells the server that the kernel has forgotten an object, as far as this session's server mentioned it.
     pub(super) fn forgot(&self, object: u64, count: u64) {
+        // The session comes first: if it is lost meanwhile, the next one must not hear of this.
         let live = self.lock().live.clone();
-        if let Some(live) = live {
+        let count = self.kernel.forgot(object, count);
+        if let Some(live) = live.filter(|_| count > 0) {
             live.say(&ClientRequest::Forget { object, count });
         }
     }
@@ -367,8 +373,9 @@ impl Link {
         if let Some(live) = state.live.take() {
             live.say(&ClientRequest::Bye);
         }
-        state.idle.clear();
-        state.ride = None;
+        let now = Instant::now();
+        state.abort(now);
+        state.cut_overdue(now);
         self.changed.notify_all();
     }
 
@@ -404,7 +411,7 @@ impl Link {
     fn told(&self) -> Result<ShownCredentials, Lost> {
         let Some(shown) = &self.shown else { return Ok(ShownCredentials::default()) };
         let (holder, hello) = (shown.show)().map_err(Lost::NothingToShow)?;
-        let config = tls::client(&holder, shown.bundles.clone(), &shown.server);
+        let config = tls::client(&holder, (shown.bundles)(), &shown.server);
         let config = config.map_err(|error| Lost::NothingToShow(error.to_string()))?;
         let leaf_until_unix_s = until_unix_s(&holder.leaf);
         let (tls, credentials) = (Some(Arc::new(config)), hello.write());
@@ -587,12 +594,11 @@ impl Link {
     fn lose(&self) {
         let mut state = self.lock();
         state.live = None;
-        state.idle.clear();
-        state.ride = None;
+        state.abort(Instant::now() + PATIENCE);
         self.until_ms.store(0, Ordering::Relaxed);
         drop(state);
         self.tally.add(Count::Lost, 1);
-        self.kernel.break_all();
+        self.kernel.lost();
     }
 
     fn hear_once(&self, receiver: &mut Receiver, live: &Live) -> Result<(), Cut> {
@@ -605,7 +611,7 @@ impl Link {
                 self.kernel.break_it(object, what);
                 live.say(&ClientRequest::Ack { number });
             }
-            ServerReply::Changed => self.kernel.break_all(),
+            ServerReply::Changed => drop(self.kernel.break_all()),
             ServerReply::Refused { name, .. } => {
                 self.lock().ended_as = Some(name.to_owned());
                 return Err(Cut::Closed);
@@ -635,6 +641,7 @@ impl Link {
             if state.is_over {
                 return;
             }
+            state.cut_overdue(Instant::now());
             if let Some(live) = state.live.clone() {
                 drop(state);
                 live.say(&ClientRequest::Ping { stamp: self.now_ms() });
@@ -648,7 +655,7 @@ impl Link {
         &self,
         request: &ClientRequest<'_>,
         deadline: Instant,
-    ) -> Result<(Connection, Duration, bool), Unheard> {
+    ) -> Result<(Connection, Duration, bool, Asking<'_>), Unheard> {
         let mut state = self.lock();
         loop {
             if state.is_over || Instant::now() >= deadline {
@@ -663,7 +670,8 @@ impl Link {
             };
             let limit = PATIENCE + Duration::from_millis(3 * live.term_ms);
             if let Some(connection) = state.idle.pop() {
-                return Ok((connection, limit, false));
+                let asking = self.asking(&mut state, &connection, request);
+                return Ok((connection, limit, false, asking));
             }
             drop(state);
             let (session, boot) = (live.session, live.boot);
@@ -673,12 +681,31 @@ impl Link {
             match self.tls(&live.told).and_then(|tls| self.hello(&hello, with, tls)) {
                 Ok((receiver, _)) => {
                     let connection = Connection { receiver, out: Vec::new(), ours: live.ours };
-                    return Ok((connection, limit, with.is_some()));
+                    state = self.lock();
+                    if state.live.as_ref().is_some_and(|now| now.ours == live.ours) {
+                        let asking = self.asking(&mut state, &connection, request);
+                        return Ok((connection, limit, with.is_some(), asking));
+                    }
                 }
-                Err(_) => thread::sleep(PAUSE),
+                Err(_) => {
+                    thread::sleep(PAUSE);
+                    state = self.lock();
+                }
             }
-            state = self.lock();
         }
+    }
+
+    /// Notes that a connection has a question under way, until the result is dropped.
+    fn asking<'l>(
+        &'l self,
+        state: &mut State,
+        connection: &Connection,
+        request: &ClientRequest<'_>,
+    ) -> Asking<'l> {
+        let (stream, may_be_repeated) = (connection.receiver.stream().clone(), request.may_be_repeated());
+        state.asked += 1;
+        state.asking.insert(state.asked, Underway { stream, may_be_repeated, until: None });
+        Asking { link: self, number: state.asked }
     }
 
     fn give_back(&self, connection: Connection) {
@@ -708,11 +735,57 @@ impl Live {
 }
 
 impl State {
+    /// Ends all connections. Whoever may ask again hears at once: a page that is being read is locked, and nothing can
+    /// be dropped or unmounted that waits for it. The server may still say whether it did what may not be repeated.
+    fn abort(&mut self, until: Instant) {
+        self.idle.clear();
+        self.ride = None;
+        for question in self.asking.values_mut() {
+            question.until = Some(until);
+            if question.may_be_repeated {
+                question.cut();
+            }
+        }
+    }
+
+    /// Ends what was left when the session was lost, and has had its time.
+    fn cut_overdue(&self, now: Instant) {
+        let is_overdue = |question: &&Underway| question.until.is_some_and(|until| until <= now);
+        self.asking.values().filter(is_overdue).for_each(Underway::cut);
+    }
+
     /// Receiver for the next answer on the callback connection.
     fn rides(&mut self) -> Rides {
         let (ride, rides) = mpsc::channel();
         self.ride = Some(ride);
         rides
+    }
+}
+
+/// A question under way on a connection.
+#[derive(Debug)]
+struct Underway {
+    stream: Stream,
+    may_be_repeated: bool,
+    /// Time limit of its answer, if its session is lost.
+    until: Option<Instant>,
+}
+
+impl Underway {
+    fn cut(&self) {
+        let _ = self.stream.socket().shutdown(Shutdown::Both);
+    }
+}
+
+/// Entry of a question under way, until this is dropped.
+struct Asking<'l> {
+    link: &'l Link,
+    number: u64,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.link.lock().asking.remove(&self.number);
     }
 }
 

@@ -9,6 +9,7 @@ mod counters;
 mod filesystem;
 mod kernel;
 mod link;
+mod pages;
 mod shown;
 mod why;
 

@@ -12,8 +12,8 @@ use std::sync::Arc;
 pub struct Shown {
     /// Name of the server.
     pub server: PrincipalName,
-    /// Bundles of the trusted domains.
-    pub bundles: Arc<Bundles>,
+    /// Bundles of the trusted domains as they are now, asked for each connection.
+    pub bundles: Box<dyn Fn() -> Arc<Bundles> + Send + Sync>,
     /// Gives the credentials to show, anew for each session: leafs live for minutes.
     pub show: Box<dyn Fn() -> Result<(Holder, Hello), String> + Send + Sync>,
     /// Whether the user has logged out: then the mount ends, and the kernel's caches of it.

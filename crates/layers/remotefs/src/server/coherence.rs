@@ -163,7 +163,7 @@ impl Coherence {
 
     /// Handles a change that no session made: revokes all leases, and answers no question about it until then.
     pub(super) fn has_changed(&self, keys: Vec<Key>) {
-        if let Ok(change) = self.settle(NOBODY, &distinct(keys)) {
+        if let Ok((change, _)) = self.settle(NOBODY, &distinct(keys)) {
             drop(Under { coherence: self, change });
         }
     }
@@ -181,24 +181,28 @@ impl Coherence {
         }
     }
 
-    /// Makes a change once nobody holds its objects. They may differ after the wait: `keys` is asked again while
-    /// nobody else can change them.
+    /// Makes a change once nobody holds its objects; tells it whether it had to wait. They may differ after the wait:
+    /// `keys` is asked again while nobody else can change them.
     pub(super) fn change<T>(
         &self,
         session: SessionNumber,
         keys: impl Fn() -> Result<Vec<Key>, No>,
-        make: impl FnOnce() -> Result<T, No>,
+        make: impl FnOnce(bool) -> Result<T, No>,
     ) -> Result<T, No> {
+        let mut has_waited = false;
         loop {
             let wanted = distinct(keys()?);
-            let _finished = Under { coherence: self, change: self.settle(session, &wanted)? };
+            let (change, waits) = self.settle(session, &wanted)?;
+            let _finished = Under { coherence: self, change };
+            has_waited |= waits;
             // A client that reconnected meanwhile may have repeated its request, and gone on from there: the first
             // must not come late.
             self.ask(session, &[])?;
             if distinct(keys()?) == wanted {
                 self.tally.add(Count::Changes, 1);
-                return make();
+                return make(has_waited);
             }
+            has_waited = true;
         }
     }
 
@@ -209,16 +213,20 @@ impl Coherence {
         inner.table.sessions()
     }
 
-    /// Revokes the leases of all others, and waits until they have none.
-    fn settle(&self, session: SessionNumber, keys: &[Key]) -> Result<ChangeNumber, No> {
-        let mut inner = self.lock();
+    /// Revokes the leases of all others, and waits until they have none; returns whether there was a wait.
+    fn settle(&self, session: SessionNumber, keys: &[Key]) -> Result<(ChangeNumber, bool), No> {
+        let (mut inner, mut has_waited) = (self.lock(), false);
         let (change, breaks) = loop {
             match inner.table.begin(self.now_ms(), session, keys) {
                 ChangeStart::Change(change, breaks) => break (change, breaks),
                 ChangeStart::Over => return Err(Refusal::SessionOver.into()),
-                ChangeStart::Wait => inner = self.wait(inner),
+                ChangeStart::Wait => {
+                    has_waited = true;
+                    inner = self.wait(inner);
+                }
             }
         };
+        has_waited |= !breaks.is_empty();
         if !breaks.is_empty() {
             let told = |told: &Break| Some((inner.seats.get(&told.session)?.callback.clone(), *told));
             let told: Vec<_> = breaks.iter().filter_map(told).collect();
@@ -232,7 +240,7 @@ impl Coherence {
                 inner = self.wait(inner);
             }
         }
-        Ok(change)
+        Ok((change, has_waited))
     }
 
     fn wait<'c>(&self, inner: MutexGuard<'c, Inner>) -> MutexGuard<'c, Inner> {

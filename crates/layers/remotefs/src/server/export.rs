@@ -48,6 +48,9 @@ pub(super) struct Export {
     guard: Option<Guard>,
 }
 
+/// A session, and its request.
+type Asked<'r> = (SessionNumber, &'r ClientRequest<'r>);
+
 /// Object that a request made or looked up.
 type FoundObject = (Attributes, bool);
 
@@ -88,36 +91,38 @@ impl Export {
             }
             ClientRequest::Lookup { directory, name } => return self.lookup(session, (directory, name), out),
             ClientRequest::Attributes { object } => told(self.attributes(session, object)?),
-            ClientRequest::SetAttributes { object, new } => told(self.set_attributes(session, object, &new)?),
+            ClientRequest::SetAttributes { object, new } => {
+                told(self.set_attributes((session, request), object, &new)?)
+            }
             ClientRequest::Space => ServerReply::Space(self.space()?),
             ClientRequest::Write { object, offset, append, bytes } => {
-                self.write(session, object, (!append).then_some(offset), bytes)?
+                self.write((session, request), object, (!append).then_some(offset), bytes)?
             }
             ClientRequest::Commit { object } => self.commit(object)?,
             ClientRequest::Create { directory, name, mode, exclusive, truncate } => {
-                told(self.create(session, (directory, name), mode, (exclusive, truncate))?)
+                told(self.create((session, request), (directory, name), mode, (exclusive, truncate))?)
             }
             ClientRequest::MakeDirectory { directory, name, mode } => {
-                told(self.make(session, (directory, name), |parent| {
+                told(self.make((session, request), (directory, name), |parent| {
                     Ok(mkdirat(parent, name.os(), permissions(mode))?)
                 })?)
             }
             ClientRequest::SymLink { directory, name, target } => {
-                told(self.make(session, (directory, name), |parent| {
+                told(self.make((session, request), (directory, name), |parent| {
                     Ok(symlinkat(OsStr::from_bytes(target), parent, name.os())?)
                 })?)
             }
             ClientRequest::Link { object, directory, name } => {
-                told(self.link(session, object, (directory, name))?)
+                told(self.link((session, request), object, (directory, name))?)
             }
             ClientRequest::Remove { directory, name } => {
-                self.remove(session, (directory, name), UnlinkatFlags::NoRemoveDir)?
+                self.remove((session, request), (directory, name), UnlinkatFlags::NoRemoveDir)?
             }
             ClientRequest::RemoveDirectory { directory, name } => {
-                self.remove(session, (directory, name), UnlinkatFlags::RemoveDir)?
+                self.remove((session, request), (directory, name), UnlinkatFlags::RemoveDir)?
             }
             ClientRequest::Rename { from, name, to, new_name, way } => {
-                self.rename(session, (from, name), (to, new_name), way)?
+                self.rename((session, request), (from, name), (to, new_name), way)?
             }
             ClientRequest::Hello { .. }
             | ClientRequest::Ping { .. }
@@ -129,6 +134,22 @@ impl Export {
         };
         answer.put(out);
         Ok(())
+    }
+
+    /// Makes a change that the session was allowed. If it had to wait for others the rights are asked again: they may
+    /// have moved what it is about, or the list may be another by now.
+    fn change<T>(
+        &self,
+        (session, request): Asked<'_>,
+        keys: impl Fn() -> Result<Vec<Key>, No>,
+        make: impl FnOnce() -> Result<T, No>,
+    ) -> Result<T, No> {
+        self.coherence.change(session, keys, |has_waited| {
+            if let Some(guard) = self.guard.as_ref().filter(|_| has_waited) {
+                guard.allows_still(session, request)?;
+            }
+            make()
+        })
     }
 
     fn allow(&self, session: SessionNumber, request: &ClientRequest<'_>) -> Result<(), No> {
@@ -220,14 +241,14 @@ impl Export {
 
     fn set_attributes(
         &self,
-        session: SessionNumber,
+        (session, request): Asked<'_>,
         number: ObjectNumber,
         new: &New,
     ) -> Result<FoundObject, No> {
         let object = self.objects.find(number)?;
         let what = if new.size.is_some() { CONTENTS } else { ATTRIBUTES };
-        self.coherence.change(
-            session,
+        self.change(
+            (session, request),
             || Ok(vec![(number, what)]),
             || {
                 self.set(&object, new)?;
@@ -302,7 +323,7 @@ impl Export {
 
     fn write(
         &self,
-        session: SessionNumber,
+        (session, request): Asked<'_>,
         number: ObjectNumber,
         offset: Option<u64>,
         bytes: &[u8],
@@ -326,7 +347,7 @@ impl Export {
             self.tally.add(Count::BytesWritten, written.0 as u64);
             Ok(ServerReply::Written { length: u32::try_from(written.0).unwrap_or(u32::MAX), end: written.1 })
         };
-        self.coherence.change(session, || Ok(vec![(number, CONTENTS)]), write)
+        self.change((session, request), || Ok(vec![(number, CONTENTS)]), write)
     }
 
     fn commit(&self, number: ObjectNumber) -> Result<ServerReply<'static>, No> {
@@ -350,28 +371,30 @@ impl Export {
 
     fn create(
         &self,
-        session: SessionNumber,
+        (session, request): Asked<'_>,
         place: (ObjectNumber, FileName<'_>),
         mode: u16,
         (exclusive, truncate): (bool, bool),
     ) -> Result<FoundObject, No> {
         let flags = by_name(OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL).mode(permissions(mode));
         let mut was_there = false;
-        let told = self.make(session, place, |parent| match openat2(parent, place.1.os(), flags) {
-            Ok(_) => Ok(()),
-            Err(Errno::EEXIST) if !exclusive => {
-                was_there = true;
-                Ok(())
-            }
-            Err(error) => Err(error.into()),
-        })?;
+        let told =
+            self.make((session, request), place, |parent| match openat2(parent, place.1.os(), flags) {
+                Ok(_) => Ok(()),
+                Err(Errno::EEXIST) if !exclusive => {
+                    was_there = true;
+                    Ok(())
+                }
+                Err(error) => Err(error.into()),
+            })?;
         let number = told.0.object;
         if was_there && truncate && told.0.kind == FileType::File {
             // Under another of its names fewer rights may hold.
             let new = New { size: Some(0), ..New::default() };
+            let emptying = ClientRequest::SetAttributes { object: number, new };
             let emptied = self
-                .allow(session, &ClientRequest::SetAttributes { object: number, new })
-                .and_then(|()| self.set_attributes(session, number, &new));
+                .allow(session, &emptying)
+                .and_then(|()| self.set_attributes((session, &emptying), number, &new));
             return emptied.inspect_err(|_| self.forget(session, number, 1));
         }
         if !was_there && let Ok(object) = self.objects.find(number) {
@@ -383,13 +406,13 @@ impl Export {
     /// Makes an object in a directory by `make`; then tells of it.
     fn make(
         &self,
-        session: SessionNumber,
+        (session, request): Asked<'_>,
         (directory, name): (ObjectNumber, FileName<'_>),
         make: impl FnOnce(&File) -> Result<(), No>,
     ) -> Result<FoundObject, No> {
         let parent = self.objects.find(directory)?;
-        self.coherence.change(
-            session,
+        self.change(
+            (session, request),
             || Ok(vec![(directory, NAMES)]),
             || {
                 let opened = self.objects.opened(&parent)?;
@@ -404,13 +427,13 @@ impl Export {
 
     fn link(
         &self,
-        session: SessionNumber,
+        (session, request): Asked<'_>,
         number: ObjectNumber,
         (directory, name): (ObjectNumber, FileName<'_>),
     ) -> Result<FoundObject, No> {
         let (object, parent) = (self.objects.find(number)?, self.objects.find(directory)?);
-        self.coherence.change(
-            session,
+        self.change(
+            (session, request),
             || Ok(vec![(directory, NAMES), (number, self.of_moved())]),
             || {
                 let (opened, its) = (self.objects.opened(&parent)?, self.objects.opened(&object)?);
@@ -434,13 +457,13 @@ impl Export {
 
     fn remove(
         &self,
-        session: SessionNumber,
+        (session, request): Asked<'_>,
         place: (ObjectNumber, FileName<'_>),
         flag: UnlinkatFlags,
     ) -> Result<ServerReply<'static>, No> {
         let parent = self.objects.find(place.0)?;
-        self.coherence.change(
-            session,
+        self.change(
+            (session, request),
             || Ok(with([(place.0, NAMES)], [self.named(place)?.as_deref()], ATTRIBUTES)),
             || {
                 let object = self.named(place)?;
@@ -455,7 +478,7 @@ impl Export {
 
     fn rename(
         &self,
-        session: SessionNumber,
+        (session, request): Asked<'_>,
         from: (ObjectNumber, FileName<'_>),
         to: (ObjectNumber, FileName<'_>),
         way: Way,
@@ -470,8 +493,8 @@ impl Export {
             Way::NoReplace => RenameFlags::RENAME_NOREPLACE,
             Way::Exchange => RenameFlags::RENAME_EXCHANGE,
         };
-        self.coherence.change(
-            session,
+        self.change(
+            (session, request),
             || {
                 let (moved, replaced) = (self.named(from)?, replaced()?);
                 let objects = [moved.as_deref(), replaced.as_deref()];

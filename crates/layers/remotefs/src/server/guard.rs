@@ -82,6 +82,17 @@ impl Guard {
         }
     }
 
+    /// The same for a request that was allowed, and has waited: its bytes are counted already.
+    pub(super) fn allows_still(&self, session: SessionNumber, request: &ClientRequest<'_>) -> Result<(), No> {
+        match *request {
+            ClientRequest::Write { object, .. } => {
+                let write = |_| Operations::of(&[Operation::Write]);
+                self.needs(&*self.principals.of(session)?, object, write).map(drop)
+            }
+            _ => self.allow(session, request),
+        }
+    }
+
     /// Checks the right to replace the object that has the new name. Asked while nobody else can change the name.
     pub(super) fn may_replace(
         &self,

@@ -37,6 +37,8 @@ pub struct Credentials {
     pub holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
     /// Bundles of the trusted domains.
     pub bundles: Arc<Bundles>,
+    /// Reads them again, at SIGHUP; `None` if there are faults in them.
+    pub read_bundles: Box<dyn Fn() -> Option<Arc<Bundles>> + Send + Sync>,
     /// The access list; read again at SIGHUP.
     pub acl: PathBuf,
     /// Notices from agents.

@@ -52,6 +52,8 @@ pub(super) struct Principal {
     pub(super) session: SessionNumber,
     pub(super) key: PublicKey,
     pub(super) grant: SessionGrant,
+    /// Leaf and HELLO, for a judgement by newer bundles.
+    papers: (Vec<u8>, Vec<u8>),
     /// Hash of its credentials as evidence.
     shown: Option<Hash>,
     /// End of the grant by the monotonic clock; `None` if that is too far away.
@@ -84,6 +86,8 @@ pub(super) struct Rules {
     /// The access list.
     pub(super) acl: Arc<Acl>,
     text: Arc<str>,
+    /// Bundles of the trusted domains.
+    bundles: Arc<Bundles>,
     /// Their name in the log; `None` without a log, or if its disk is full.
     force: Option<Arc<InForce>>,
     epoch: u64,
@@ -91,11 +95,17 @@ pub(super) struct Rules {
     faults: u64,
 }
 
+/// Rules that were read again at SIGHUP.
+struct ReadAgain {
+    list: (Arc<Acl>, Arc<str>),
+    bundles: Arc<Bundles>,
+}
+
 /// Principals of all sessions, and the rules for them.
 pub(super) struct Principals {
     name: PrincipalName,
     holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
-    bundles: Arc<Bundles>,
+    read_bundles: Box<dyn Fn() -> Option<Arc<Bundles>> + Send + Sync>,
     acl_file: PathBuf,
     revoked_file: Option<PathBuf>,
     own: RwLock<Option<Own>>,
@@ -119,8 +129,8 @@ pub(super) struct Principals {
 impl Principals {
     /// For a server that starts, with the notices that are to be heard.
     fn open(credentials: Credentials) -> Result<(Arc<Self>, Receiver<Notice>), ServeError> {
-        let Credentials { name, holder, bundles, acl: acl_file, notices, audit, keep, revoked: revoked_file } =
-            credentials;
+        let Credentials { name, holder, bundles, read_bundles, .. } = credentials;
+        let Credentials { acl: acl_file, notices, audit, keep, revoked: revoked_file, .. } = credentials;
         let (acl, text) = read_acl(&acl_file)?;
         let own = holder().ok_or_else(|| ServeError::NoLeaf(name.to_string()))?;
         let proven = verify_node(&own.leaf, &bundles, &name, now_unix_s());
@@ -135,11 +145,11 @@ impl Principals {
         let principals = Arc::new(Self {
             name,
             holder,
-            bundles,
+            read_bundles,
             acl_file,
             revoked_file,
             own: RwLock::new(None),
-            rules: RwLock::new(Rules { acl, text, force: None, epoch: 0, faults: 0 }),
+            rules: RwLock::new(Rules { acl, text, bundles, force: None, epoch: 0, faults: 0 }),
             revoked: RwLock::new(revoked),
             sessions: RwLock::default(),
             seats: Mutex::default(),
@@ -188,12 +198,12 @@ impl Principals {
     ) -> Result<SessionNumber, NotAdmitted> {
         let (revoked, now_unix_s) = (read(&self.revoked), now_unix_s());
         let rules = self.rules();
-        let verified = |hello| verify(&peer.leaf, &hello, &self.bundles, &revoked, &self.name, now_unix_s);
+        let verified = |hello| verify(&peer.leaf, &hello, &rules.bundles, &revoked, &self.name, now_unix_s);
         let found = Hello::read(credentials).and_then(verified).and_then(|grant| self.in_step(grant));
         // Strangers' credentials are not kept: they could fill the disk.
         let peer_name = match &found {
             Ok(grant) => Some(grant.acts_as.clone()),
-            Err(_) => peer_of(&peer.leaf, &self.bundles, now_unix_s),
+            Err(_) => peer_of(&peer.leaf, &rules.bundles, now_unix_s),
         };
         let evidence = Evidence::Shown { leaf: &peer.leaf, hello: credentials };
         let kept = self.audit.as_ref().filter(|_| peer_name.is_some());
@@ -214,7 +224,8 @@ impl Principals {
         self.log(who, &rules, now_unix_s, about).map_err(NotAdmitted::Here)?;
         let left = Duration::from_secs(grant.expires_unix_s.saturating_sub(now_unix_s));
         let ends = Instant::now().checked_add(left);
-        let principal = Principal { session, key: peer.key, grant, shown, ends };
+        let papers = (peer.leaf.clone(), credentials.to_vec());
+        let principal = Principal { session, key: peer.key, grant, papers, shown, ends };
         write(&self.sessions).insert(session, Arc::new(principal));
         Ok(session)
     }
@@ -266,13 +277,13 @@ impl Principals {
     }
 
     /// Puts rules in force, and into the log. If its disk is full nothing is decided until it accepts them.
-    fn in_force(&self, revoked: &Revoked, list: Option<(Arc<Acl>, Arc<str>)>) {
+    fn in_force(&self, revoked: &Revoked, read_again: Option<ReadAgain>) {
         let mut rules = write(&self.rules);
-        if let Some((acl, text)) = list {
-            (rules.acl, rules.text) = (acl, text);
+        if let Some(ReadAgain { list: (acl, text), bundles }) = read_again {
+            (rules.acl, rules.text, rules.bundles) = (acl, text, bundles);
         }
         rules.epoch += 1;
-        let named = |log: &AuditLog| log.in_force(rules.epoch, &rules.text, &self.bundles, revoked).ok();
+        let named = |log: &AuditLog| log.in_force(rules.epoch, &rules.text, &rules.bundles, revoked).ok();
         rules.force = self.audit.as_ref().and_then(named);
     }
 

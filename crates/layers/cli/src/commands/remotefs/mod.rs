@@ -11,11 +11,9 @@ use super::login::SessionArgs;
 use super::mounted::{KeeperArgs, keeper};
 use crate::exit::{Exit, Failure};
 use bakeoff_layers_agent::session::{AgentSession, SessionOf};
-use bakeoff_layers_agent::trust;
-use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_agent::trust::LiveBundles;
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
-use std::sync::Arc;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -50,7 +48,7 @@ pub(crate) struct AsArgs {
 struct As {
     session: AgentSession,
     trust: PathBuf,
-    bundles: Arc<Bundles>,
+    bundles: LiveBundles,
 }
 
 impl AsArgs {
@@ -58,7 +56,7 @@ impl AsArgs {
     fn open(&self, whose: SessionOf) -> Result<As, Failure> {
         let session = SessionArgs { session: self.session.clone() }.open(whose)?;
         let trust = self.trust.clone().unwrap_or_else(|| session.trust().to_owned());
-        let bundles = Arc::new(trust::read(&trust).map_err(Failure::failed)?);
+        let bundles = LiveBundles::open(&trust).map_err(Failure::failed)?;
         Ok(As { session, trust, bundles })
     }
 }

@@ -93,13 +93,13 @@ fn address(text: &str) -> Result<SocketAddr, Failure> {
 /// Credentials from the session's present state, with fresh statuses. While an agent is away the previous ones are
 /// shown: the server knows how long they are valid.
 fn shown(by: As, server: PrincipalName) -> Shown {
-    let its = by.session.dir().to_owned();
+    let (its, live) = (by.session.dir().to_owned(), by.bundles.clone());
     let (dir, bundles, last) = (by.session.dir().to_owned(), by.bundles.clone(), Mutex::new(Vec::new()));
     let show = move || -> Result<(Holder, Hello), String> {
         let session = AgentSession::open(&dir).map_err(|error| error.to_string())?;
         let mut hello = session.hello();
         let mut last = lock(&last);
-        match endorse(&session, &bundles) {
+        match endorse(&session, &bundles.now()) {
             Ok(statuses) => *last = statuses,
             Err(AgentError::Unreached { .. }) if !last.is_empty() => {}
             Err(error) => return Err(error.to_string()),
@@ -109,7 +109,8 @@ fn shown(by: As, server: PrincipalName) -> Shown {
     };
     Shown {
         server,
-        bundles: by.bundles,
+        // With faults in the directory the previous ones count.
+        bundles: Box::new(move || live.read_again().unwrap_or_else(|_| live.now())),
         show: Box::new(show),
         is_over: Box::new(move || AgentSession::is_over(&its)),
     }

@@ -3,15 +3,14 @@
 use super::{As, AsArgs, missing};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_agent::client::{self, AgentError, subscribe};
+use bakeoff_layers_agent::client::{self, AgentError, Subscriptions};
 use bakeoff_layers_agent::session::{AgentSession, SessionOf};
-use bakeoff_layers_credentials::bundle::Bundles;
+use bakeoff_layers_agent::trust::LiveBundles;
 use bakeoff_layers_remotefs::server::audit::{Keep, NotKept};
 use bakeoff_layers_remotefs::server::{self, Credentials, ServeError, ServerOptions};
 use clap::Args;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -20,7 +19,7 @@ pub(crate) struct ServeArgs {
     /// The directory
     #[arg(value_name = "DIR")]
     export: PathBuf,
-    /// The access list: who may do what, below which directory. Read again at SIGHUP
+    /// The access list: who may do what, below which directory. Read again at SIGHUP, as the trust bundles are
     #[arg(long, value_name = "FILE", conflicts_with = "plain")]
     acl: Option<PathBuf>,
     #[command(flatten)]
@@ -63,13 +62,18 @@ pub(super) fn serve(args: ServeArgs) -> Result<Exit, Failure> {
 /// Credentials of the server; subscribes to agents before the server is confined to its export.
 fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentials, Failure> {
     let (sender, notices) = channel();
-    subscribe(&by.bundles, &sender).map_err(Failure::failed)?;
+    let (live, subscriptions) = (by.bundles.clone(), Subscriptions::begin(&by.bundles, sender));
+    let subscriptions = subscriptions.map_err(Failure::failed)?;
     let dir = by.session.dir().to_owned();
     let keep = keep(&dir, by.bundles.clone());
     Ok(Credentials {
         name: by.session.name().clone(),
         holder: Box::new(move || AgentSession::open(&dir).ok().map(AgentSession::holder)),
-        bundles: by.bundles,
+        bundles: by.bundles.now(),
+        read_bundles: Box::new(move || {
+            let bundles = live.read_again().ok()?;
+            subscriptions.follow().ok().map(|()| bundles)
+        }),
         acl,
         notices,
         audit,
@@ -79,10 +83,11 @@ fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentia
 }
 
 /// Keeps checkpoints with the agent of the server's domain, under the server's present identity.
-fn keep(dir: &Path, bundles: Arc<Bundles>) -> Keep {
+fn keep(dir: &Path, bundles: LiveBundles) -> Keep {
     let dir = dir.to_owned();
     Box::new(move |note| {
         let session = AgentSession::open(&dir).map_err(|_| NotKept::Away)?;
+        let bundles = bundles.now();
         let bundle = bundles.get(session.name().domain()).ok_or(NotKept::Away)?;
         client::keep(&session, bundle, note).map_err(|error| match error {
             AgentError::Refused { name, .. } => NotKept::Refused(name),

@@ -5,6 +5,7 @@ use crate::forger::{Claims, IDENTITY, STATUS, TRANSFER, lie, set};
 use crate::world::{DAY, Link, MINUTE, NOW, Person, Shown, World};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::{SecretKey, hash};
+use bakeoff_layers_credentials::statement::Transfer;
 use ciborium::Value;
 
 const GRANTS: i64 = -70001;
@@ -177,16 +178,26 @@ pub(super) const CHAINS: &[Attack] = &[
     ("no status", "not-endorsed", |world| world.handed().with(|shown| shown.hello.statuses.clear())),
     ("a status of the first link alone", "not-endorsed", |world| {
         world.handed().with(|shown| {
-            shown.hello.statuses = vec![world.home.status(&shown.serials[..1], |_| {})];
+            shown.hello.statuses = vec![world.home.status(&shown.given[..1], |_| {})];
         })
     }),
-    ("a status of another serial", "not-endorsed", |world| {
+    ("a status of another transfer", "not-endorsed", |world| {
         let other = world.alice.gives(&world.bob, None, |_| {});
-        world.handed().with(|shown| shown.hello.statuses = vec![world.home.status(&[other.serial], |_| {})])
+        world.handed().with(|shown| shown.hello.statuses = vec![world.home.status(&[other.hash], |_| {})])
+    }),
+    ("a status of another transfer with the same number", "not-endorsed", |world| {
+        let [given, other] = [&world.bob, &world.carol].map(|to| world.alice.gives(to, None, |_| {}));
+        let same = Transfer::give(&given.wish, &given.giver, &world.alice.key, None, other.serial).unwrap();
+        let chain = vec![(given.giver.clone(), same)];
+        world.shows(&world.home, &world.bob, &[&other]).with(|shown| shown.hello.chain = chain)
+    }),
+    ("a group by the agent's word alone", "not-member", |world| {
+        let leaf = world.home.leaf_over(&world.bob, &world.bob.statement, &["group:staff@home.example"]);
+        world.shows(&world.home, &world.bob, &[]).with(|shown| shown.leaf = leaf)
     }),
     ("a status by another domain's agent", "not-endorsed", |world| {
         let first = world.alice.gives(&world.bob, None, |_| {});
-        let status = world.partner.status(&[first.serial], |_| {});
+        let status = world.partner.status(&[first.hash], |_| {});
         world.shows(&world.home, &world.bob, &[&first]).with(|shown| shown.hello.statuses = vec![status])
     }),
     ("the same under the giver's domain", "bad-signature", |world| {
@@ -213,19 +224,19 @@ pub(super) const CHAINS: &[Attack] = &[
     ("a status for more than a day", "longer-lived", |world| {
         status_lies(world, &world.home.agent, |claims| set(claims, 4, NOW + DAY + 1))
     }),
-    ("65 serials", "too-large", |world| {
-        let many = vec![Value::Bytes(vec![7; 16]); 65];
+    ("65 transfers", "too-large", |world| {
+        let many = vec![Value::Bytes(vec![7; 32]); 65];
         status_lies(world, &world.home.agent, |claims| set(claims, -70010, many))
     }),
     ("a link that was taken back", "revoked", |world| {
-        world.handed().with(|shown| shown.revoked.add(&world.home.domain, Item::Serial(shown.serials[0])))
+        world.handed().with(|shown| shown.revoked.add(&world.home.domain, Item::Transfer(shown.given[0])))
     }),
     ("a key on the way that was taken back", "revoked", |world| {
         let key = Item::Key(world.bob.key.public().thumbprint());
         world.handed().with(|shown| shown.revoked.add(&world.home.domain, key))
     }),
     ("an identity that was taken back", "revoked", |world| {
-        let identity = Item::Serial(world.alice.identity.serial);
+        let identity = Item::Identity(hash(&world.alice.statement));
         world.handed().with(|shown| shown.revoked.add(&world.home.domain, identity))
     }),
     ("the holder's key was taken back", "revoked", |world| {

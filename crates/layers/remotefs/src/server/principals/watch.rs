@@ -7,14 +7,15 @@ use super::super::coherence::Coherence;
 use super::super::error::ServeError;
 use super::super::options::Credentials;
 use super::files::read_acl;
-use super::{NotLetIn, Principal, Principals};
+use super::{NotLetIn, Principal, Principals, ReadAgain};
 use crate::frame::ServerReply;
 use crate::lease::SessionNumber;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::plain::{FileAudience, FileLocation};
+use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::notice::{News, Notice};
-use bakeoff_layers_credentials::{Item, MOST_SKEW_S};
+use bakeoff_layers_credentials::{Item, MOST_SKEW_S, verify};
 use signal_hook::consts::SIGHUP;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -138,14 +139,30 @@ impl Principals {
         }
     }
 
-    /// Reads the access list; with faults the previous one stays.
+    /// Reads access list and trust bundles; with faults in one of them the previous ones of both stay.
     fn read_rules(&self, coherence: &Coherence) {
-        match read_acl(&self.acl_file) {
-            Ok(list) => {
-                self.in_force(&read(&self.revoked), Some(list));
-                self.rules_changed(coherence);
-            }
-            Err(_) => write(&self.rules).faults += 1,
+        let Some((list, bundles)) = read_acl(&self.acl_file).ok().zip((self.read_bundles)()) else {
+            write(&self.rules).faults += 1;
+            return;
+        };
+        self.in_force(&read(&self.revoked), Some(ReadAgain { list, bundles }));
+        self.judge_again(coherence);
+        self.rules_changed(coherence);
+    }
+
+    /// Ends the sessions that the bundles in force would not begin: a key that they stand on is out.
+    fn judge_again(&self, coherence: &Coherence) {
+        let (bundles, now_unix_s) = (self.rules().bundles, now_unix_s());
+        let fault = |principal: &Principal| {
+            let (leaf, hello) = &principal.papers;
+            let revoked = read(&self.revoked);
+            let judged = Hello::read(hello)
+                .and_then(|hello| verify(leaf, &hello, &bundles, &revoked, &self.name, now_unix_s));
+            judged.err().map(|why| (principal.session, why))
+        };
+        let all: Vec<_> = read(&self.sessions).values().cloned().collect();
+        for (session, why) in all.iter().filter_map(|principal| fault(principal)) {
+            self.end(coherence, &why, |principal| principal.session == session);
         }
     }
 

@@ -2,16 +2,16 @@
 //!
 //! Measured side, server process. Counting is hot where there is a limit, and takes one lock. The thread that
 //! maintains principals writes the file, at most once a second, and at the end: a killed server loses the count of
-//! its last second. A line for each transfer, as long as that lasts: its serial, the bytes, and its end in seconds
+//! its last second. A line for each transfer, as long as that lasts: its SHA-256, the bytes, and its end in seconds
 //! since 1970.
 
 use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::hex::from_hex;
+use bakeoff_layers_base::hex::{from_hex, to_hex};
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
 use bakeoff_layers_credentials::grant::ByteLimit;
-use bakeoff_layers_credentials::key::Serial;
+use bakeoff_layers_credentials::key::Hash;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -37,7 +37,7 @@ pub(super) struct Written {
 
 #[derive(Debug)]
 struct Counts {
-    each: HashMap<Serial, Count>,
+    each: HashMap<Hash, Count>,
     /// Number of changes, and how many of them are in the file.
     changes: u64,
     saved: u64,
@@ -70,17 +70,17 @@ impl Written {
     pub(super) fn count(&self, limits: &[ByteLimit], bytes: u64) -> Result<(), Refusal> {
         let mut counts = lock(&self.counts);
         let above = |limit: &ByteLimit| {
-            let before = counts.each.get(&limit.serial).map_or(0, |count| count.bytes);
+            let before = counts.each.get(&limit.transfer).map_or(0, |count| count.bytes);
             before.saturating_add(bytes) > limit.most_bytes
         };
         if limits.iter().any(above) {
             return Err(Refusal::OverLimit);
         }
-        for (index, ByteLimit { serial, until_unix_s, .. }) in limits.iter().enumerate() {
+        for (index, ByteLimit { transfer, until_unix_s, .. }) in limits.iter().enumerate() {
             // A file with several names lists a link's limit once a name; it counts once.
-            if limits.iter().take(index).all(|before| before.serial != *serial) {
+            if limits.iter().take(index).all(|before| before.transfer != *transfer) {
                 let new = Count { bytes: 0, until_unix_s: *until_unix_s };
-                counts.each.entry(*serial).or_insert(new).bytes += bytes;
+                counts.each.entry(*transfer).or_insert(new).bytes += bytes;
             }
         }
         counts.changes += 1;
@@ -126,19 +126,19 @@ impl Written {
 impl Counts {
     fn text(&self) -> String {
         let mut text = String::new();
-        for (serial, Count { bytes, until_unix_s }) in &self.each {
+        for (transfer, Count { bytes, until_unix_s }) in &self.each {
             // Writing to a string cannot fail.
-            let _ = writeln!(text, "{serial} {bytes} {until_unix_s}");
+            let _ = writeln!(text, "{} {bytes} {until_unix_s}", to_hex(transfer));
         }
         text
     }
 }
 
 impl Count {
-    fn of_line(line: &str) -> Option<(Serial, Self)> {
-        let [serial, bytes, until] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
+    fn of_line(line: &str) -> Option<(Hash, Self)> {
+        let [transfer, bytes, until] = line.split(' ').collect::<Vec<_>>().try_into().ok()?;
         let count = Self { bytes: bytes.parse().ok()?, until_unix_s: until.parse().ok()? };
-        Some((Serial(from_hex(serial)?), count))
+        Some((from_hex(transfer)?, count))
     }
 }
 
@@ -149,7 +149,7 @@ mod tests {
     use std::thread;
 
     fn limit(number: u8, most_bytes: u64) -> ByteLimit {
-        ByteLimit { serial: Serial([number; 16]), most_bytes, until_unix_s: now_unix_s() + 900 }
+        ByteLimit { transfer: [number; 32], most_bytes, until_unix_s: now_unix_s() + 900 }
     }
 
     #[test]
