@@ -13,4 +13,5 @@ mod packets;
 mod rates;
 mod server;
 mod stage;
+mod streams;
 mod tables;

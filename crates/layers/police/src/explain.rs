@@ -66,7 +66,7 @@ pub fn request(rules: &Rules, text: &str) -> ExplainedDecision {
     let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let port = table.ports.first().copied().unwrap_or(0);
     let flow = Flow { source: any, source_port: 0, destination: any, port };
-    let segment = TcpSegment { flow, sequence: 0, payload: whole.as_bytes(), first: true };
+    let segment = TcpSegment { flow, sequence: 0, payload: whole.as_bytes(), next: Some(0) };
     let decision = Police::new(table).segment(0, &segment);
     let rule = decision.rule.and_then(|id| Some((id, table.rule(id)?)));
     let what = match head(whole.as_bytes()).plain {
