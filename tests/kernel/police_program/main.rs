@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod against_reference;
+mod clients;
 mod cost;
 mod link;
 mod live;
