@@ -4,6 +4,7 @@ use crate::packets::{ACK, PUSH, RST, SYN, Segment, Wrapping, frame, seen};
 use crate::stage::namespace;
 use crate::tables::{CLIENTS, PATHS, PORTS, SERVERS, address, table};
 use bakeoff_layers_police::kernel::{KernelCounters, PoliceMode, Programs, ServerListener, TrialProgram};
+use bakeoff_layers_police::reference::head::Unread;
 use bakeoff_layers_police::reference::{
     self, Flow, Fragment, PacketDecision, PacketKind, PacketOutcome, Police, Reason, Syn,
 };
@@ -27,8 +28,19 @@ enum Step {
     Bounds([u32; 3]),
     /// A SYN; with data if so, or as the first fragment of one that may have some.
     Syn(Ends, Fragment, bool),
-    /// A payload, at this distance from the end of the connection's last one.
-    Says(Ends, i32, Vec<u8>),
+    /// A payload, at this distance from the end of the connection's last one, and what of it the server has taken.
+    Says(Ends, i32, Vec<u8>, Taken),
+}
+
+/// What the server's kernel has taken of a connection when a segment comes.
+#[derive(Clone, Copy, Debug)]
+enum Taken {
+    /// All before the segment, and so much more or less.
+    Before(i32),
+    /// No more than when the segment before came.
+    NoMore,
+    /// There is no such connection.
+    Nothing,
 }
 
 /// A connection: indices into `CLIENTS`, `SERVERS` and `PORTS`, a port of the client's, and the wrapping of its
@@ -88,6 +100,40 @@ fn clean() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// A head that is longer than what is read of it at once, or a part of one.
+fn long() -> impl Strategy<Value = Vec<u8>> {
+    let line = prop::sample::select(vec![
+        "GET /a HTTP/1.1\r\n",
+        "GET /noaccess HTTP/1.0\r\n",
+        "POST /a HTTP/1.1\r\n",
+        "",
+    ]);
+    let field = prop::sample::select(vec![
+        "Cookie: ",
+        "Content-Length: 7",
+        "Content-Length: ",
+        "Upgrade: websocket",
+        "upgrade:",
+        "Transfer-Encoding: chunked",
+        "content-",
+        "T",
+        " folded",
+        "X: y\n",
+    ]);
+    let field =
+        (field, prop_oneof![2 => 0..20_usize, 2 => 200..260_usize, 1 => 500..900_usize], any::<bool>())
+            .prop_map(|(field, more, spaces)| {
+                format!("{field}{}\r\n", if spaces { " " } else { "x" }.repeat(more))
+            });
+    let end = prop::sample::select(vec!["\r\n", "\r\n", "\r\n", "\r\n1234567", "\r", "\n", ""]);
+    let cut = prop_oneof![2 => Just(None), 1 => any::<prop::sample::Index>().prop_map(Some)];
+    (line, prop::collection::vec(field, 0..6), end, cut).prop_map(|(line, fields, end, cut)| {
+        let mut bytes = format!("{line}{}{end}", fields.concat()).into_bytes();
+        bytes.truncate(cut.map_or(1_300, |cut| cut.index(bytes.len() + 1)));
+        bytes
+    })
+}
+
 /// As clients write it, possibly with a mutation.
 fn payload() -> impl Strategy<Value = Vec<u8>> {
     let method = prop_oneof![
@@ -142,13 +188,18 @@ fn step() -> impl Strategy<Value = Step> {
     let fragment =
         prop_oneof![6 => Just(Fragment::Whole), 1 => Just(Fragment::CutHead), 1 => Just(Fragment::Later)];
     let garbage = prop::collection::vec(prop::sample::select(b"GET /a\r\n.x:5\0".to_vec()), 0..40);
-    let said = prop_oneof![8 => clean(), 5 => payload(), 1 => garbage, 1 => Just(b"12345".to_vec())];
+    let record =
+        prop::sample::select(vec![&b"\x16\x03\x01ab"[..], b"\x17\x03", b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"]);
+    let said = prop_oneof![8 => clean(), 5 => payload(), 3 => long(), 1 => garbage, 1 => Just(b"12345".to_vec()), 1 => record.prop_map(<[u8]>::to_vec)];
+    let taken = prop_oneof![
+        9 => Just(Taken::Before(0)), 1 => (-300..300_i32).prop_map(Taken::Before), 4 => Just(Taken::NoMore), 1 => Just(Taken::Nothing),
+    ];
     let ahead = prop_oneof![8 => Just(0), 1 => -300..300_i32, 1 => any::<i32>()];
     prop_oneof![
         2 => prop_oneof![0..3_000_000_u64, 0..200_000_000_u64].prop_map(Step::Later),
         1 => prop::array::uniform3(0..6_u32).prop_map(Step::Bounds),
         3 => (ends(), fragment, prop::bool::weighted(0.2)).prop_map(|(ends, fragment, data)| Step::Syn(ends, fragment, data)),
-        6 => (ends(), ahead, said).prop_map(|(ends, ahead, payload)| Step::Says(ends, ahead, payload)),
+        6 => (ends(), ahead, said, taken).prop_map(|(ends, ahead, payload, taken)| Step::Says(ends, ahead, payload, taken)),
     ]
 }
 
@@ -160,7 +211,10 @@ struct Both<'k> {
     base: u16,
     /// Next sequence number of each connection.
     ends: HashMap<Flow, u32>,
+    /// What the server waited for when its last segment came.
+    waits: HashMap<Flow, u32>,
     before: KernelCounters,
+    table: RuleTable,
     /// Results that occurred, over all cases.
     met: &'k mut BTreeSet<String>,
 }
@@ -188,12 +242,19 @@ impl Both<'_> {
                 let packet = fragmented(&said, &wrapping, *fragment);
                 self.compare(&said, packet, &decision)?;
             }
-            Step::Says(ends, ahead, payload) => {
+            Step::Says(ends, ahead, payload, taken) => {
                 let flow = ends.flow(self.base);
                 let next = self.ends.entry(flow).or_insert(0xffff_ff00);
                 let sequence = next.wrapping_add_signed(*ahead);
                 *next = sequence.wrapping_add(payload.len() as u32);
-                let whole = reference::TcpSegment { flow, sequence, payload, first: false };
+                let next = match taken {
+                    Taken::Before(more) => Some(sequence.wrapping_add_signed(*more)),
+                    Taken::NoMore => Some(self.waits.get(&flow).copied().unwrap_or(sequence)),
+                    Taken::Nothing => None,
+                };
+                self.waits.extend(next.map(|next| (flow, next)));
+                self.kernel.set_standing(next).unwrap();
+                let whole = reference::TcpSegment { flow, sequence, payload, next };
                 let decision = self.oracle.segment(self.now_ns, &whole);
                 let said = segment(&flow, PUSH | ACK, sequence, payload);
                 let packet = frame(&said, &ends.wrapping);
@@ -203,25 +264,27 @@ impl Both<'_> {
         Ok(())
     }
 
+    fn flow_of(&self, said: &Segment<'_>) -> Flow {
+        Flow { source: said.from.0, source_port: said.from.1, destination: said.to.0, port: said.to.1 }
+    }
+
     /// The kernel's result for a packet equals the oracle's decision, and it is counted.
     fn compare(&mut self, said: &Segment<'_>, packet: Vec<u8>, decision: &PacketDecision) -> TestCaseResult {
-        let reason = match decision.outcome {
-            PacketOutcome::Pass => "passed",
-            PacketOutcome::Refuse { reason, .. } => reason.name(),
-        };
+        let reason = decision.refusal().map_or("passed", |(reason, _)| reason.name());
         self.met.extend([format!("{:?}", decision.seen), reason.to_owned()]);
+        self.met.extend(decision.unread.map(|kind| format!("unread {}", kind.name())));
         let trial = self.kernel.run_on(TrialProgram::Police, &packet, 1).unwrap();
-        match decision.outcome {
-            PacketOutcome::Pass => {
+        match decision.refusal() {
+            None => {
                 prop_assert_eq!((trial.verdict, &trial.packet), (NEXT, &packet), "passes: {:?}", decision)
             }
-            PacketOutcome::Refuse { how: Refuse::Drop, .. } => {
+            Some((_, Refuse::Drop)) => {
                 prop_assert_eq!(trial.verdict, DROPPED, "{:?}", decision)
             }
-            PacketOutcome::Refuse { .. } if said.flags == SYN => {
+            Some(_) if said.flags == SYN => {
                 prop_assert_eq!(trial.verdict, DROPPED, "{:?}", decision)
             }
-            PacketOutcome::Refuse { .. } => {
+            Some(_) => {
                 prop_assert_eq!(
                     trial.verdict,
                     NEXT,
@@ -230,11 +293,17 @@ impl Both<'_> {
                 );
                 let reset = seen(&trial.packet);
                 prop_assert_eq!((reset.from, reset.to, reset.flags), (said.from, said.to, RST | ACK));
-                prop_assert_eq!((reset.sequence, reset.payload.len()), (said.sequence, 0));
+                let next = self.waits.get(&self.flow_of(said)).copied();
+                prop_assert_eq!(
+                    (Some(reset.sequence), reset.payload.len()),
+                    (next, 0),
+                    "at what the server waits for"
+                );
             }
         }
         let after = self.kernel.counters().unwrap();
-        let expected = counted(&self.before, decision, said.payload.is_empty() && said.flags != SYN);
+        let expected =
+            counted(&self.table, &self.before, decision, said.payload.is_empty() && said.flags != SYN);
         prop_assert_eq!(&after, &expected, "{:?}", decision);
         self.before = after;
         Ok(())
@@ -263,21 +332,31 @@ fn fragmented(said: &Segment<'_>, wrapping: &Wrapping, fragment: Fragment) -> Ve
     packet
 }
 
-fn counted(before: &KernelCounters, decision: &PacketDecision, without_payload: bool) -> KernelCounters {
+fn counted(
+    table: &RuleTable,
+    before: &KernelCounters,
+    decision: &PacketDecision,
+    without_payload: bool,
+) -> KernelCounters {
     let mut after = before.clone();
     let (seen, outcome) = (decision.seen, decision.outcome);
     after.packets += u64::from(seen != PacketKind::Other && !without_payload);
     after.heads += u64::from(matches!(seen, PacketKind::Plain | PacketKind::Odd));
     after.odd += u64::from(seen == PacketKind::Odd);
     after.bodies += u64::from(seen == PacketKind::Body);
-    after.unseen += u64::from(decision.unseen);
-    let rule = decision.rule.map(|id| &mut after.rules[usize::from(id.0)]);
-    match outcome {
-        PacketOutcome::Pass => rule.into_iter().for_each(|rule| rule.passed += 1),
-        PacketOutcome::Refuse { reason, .. } => {
-            let place = Reason::ALL.iter().position(|known| *known == reason).unwrap();
-            after.refused[place] += 1;
-            rule.into_iter().for_each(|rule| rule.by_reason[place] += 1);
+    if let Some(kind) = decision.unread {
+        after.unread[Unread::ALL.iter().position(|known| *known == kind).unwrap()] += 1;
+    }
+    let unread = decision.unread_outcome.map(|outcome| (table.unread, outcome));
+    for (rule, outcome) in [(decision.rule, outcome)].into_iter().chain(unread) {
+        let rule = rule.map(|id| &mut after.rules[usize::from(id.0)]);
+        match outcome {
+            PacketOutcome::Pass => rule.into_iter().for_each(|rule| rule.passed += 1),
+            PacketOutcome::Refuse { reason, .. } => {
+                let place = Reason::ALL.iter().position(|known| *known == reason).unwrap();
+                after.refused[place] += 1;
+                rule.into_iter().for_each(|rule| rule.by_reason[place] += 1);
+            }
         }
     }
     after
@@ -305,10 +384,13 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) -> BTreeSet<S
         oracle.load.queues = queues.to_vec();
         let before = kernel.counters().unwrap();
         let ends = HashMap::new();
-        let mut both = Both { kernel, oracle, now_ns: *began_ns, base: *base, ends, before, met };
+        let (waits, table) = (HashMap::new(), first.clone());
+        let mut both =
+            Both { kernel, oracle, now_ns: *began_ns, base: *base, ends, waits, before, table, met };
         steps.iter().try_for_each(|step| both.step(step))?;
         both.kernel.swap(&second).unwrap();
         both.oracle.swap(&second);
+        both.table = second.clone();
         let counters = both.kernel.counters().unwrap();
         for rule in &counters.rules {
             // Counters stay with the name.
@@ -325,7 +407,9 @@ fn hold(classes: u8, cases: u32, kernel: Programs, queues: &[u32]) -> BTreeSet<S
 /// All possible decisions occurred.
 fn assert_met(met: &BTreeSet<String>, reasons: &[&str]) {
     let kinds = ["Other", "Syn", "Plain", "Odd", "Body", "Rest", "passed"];
-    let missing: Vec<&&str> = kinds.iter().chain(reasons).filter(|kind| !met.contains(**kind)).collect();
+    let kinds = kinds.into_iter().chain(["unread tls", "unread http2", "unread upgrade", "unread body"]);
+    let missing: Vec<&str> =
+        kinds.chain(reasons.iter().copied()).filter(|kind| !met.contains(*kind)).collect();
     assert!(missing.is_empty(), "no case had {missing:?}, only {met:?}");
 }
 

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod against_reference;
+mod clients;
 mod cost;
 mod link;
 mod live;
@@ -13,4 +14,5 @@ mod packets;
 mod rates;
 mod server;
 mod stage;
+mod streams;
 mod tables;

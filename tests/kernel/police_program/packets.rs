@@ -132,7 +132,7 @@ pub(crate) fn seen(frame: &[u8]) -> Seen {
     }
 }
 
-fn pseudo(from: IpAddr, to: IpAddr, length: usize) -> Vec<u8> {
+pub(crate) fn pseudo(from: IpAddr, to: IpAddr, length: usize) -> Vec<u8> {
     let octets = |address| match address {
         IpAddr::V4(v4) => v4.octets().to_vec(),
         IpAddr::V6(v6) => v6.octets().to_vec(),
@@ -140,7 +140,7 @@ fn pseudo(from: IpAddr, to: IpAddr, length: usize) -> Vec<u8> {
     [octets(from), octets(to), vec![0, 6, (length >> 8) as u8, length as u8]].concat()
 }
 
-fn checksum(parts: &[&[u8]]) -> u16 {
+pub(crate) fn checksum(parts: &[&[u8]]) -> u16 {
     let words = parts.iter().flat_map(|part| part.chunks(2));
     let mut sum: u32 =
         words.map(|word| u32::from(word[0]) << 8 | word.get(1).map_or(0, |byte| u32::from(*byte))).sum();

@@ -68,6 +68,7 @@ enum About {
     Beginning(&'static str),
     Part(&'static str),
     Odd,
+    Unread,
 }
 
 fn about() -> impl Strategy<Value = About> {
@@ -84,6 +85,7 @@ fn about() -> impl Strategy<Value = About> {
         2 => prop::sample::select(&BEGINNINGS[..]).prop_map(About::Beginning),
         1 => prop::sample::select(&PARTS[..]).prop_map(About::Part),
         1 => Just(About::Odd),
+        1 => Just(About::Unread),
     ]
 }
 
@@ -122,6 +124,7 @@ fn add(table: &mut RuleTable, (about, action, class, how, per): Drawn) {
     let id = RuleId(table.rules.len() as u16);
     let of_syn = matches!(about, About::Source(..));
     let refuse = match (of_syn, how) {
+        _ if matches!(about, About::Unread) => Refuse::Reset,
         (true, true) => Refuse::Drop,
         (false, true) => Refuse::Status503,
         (true, false) => Refuse::Reset,
@@ -140,6 +143,7 @@ fn add(table: &mut RuleTable, (about, action, class, how, per): Drawn) {
         About::Beginning(path) => table.prefixes.push((path.into(), id)),
         About::Part(part) => table.contains.push((part.into(), id)),
         About::Odd => table.odd = Some(id),
+        About::Unread => table.unread = Some(id),
     }
     let per = per.filter(|_| of_syn);
     table.rules.push(StageRule { name: format!("rule{}", id.0), line: 1, action, class, refuse, per });

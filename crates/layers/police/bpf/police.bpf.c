@@ -16,11 +16,12 @@
 
 enum { RULES = 16384, CLASSES = 8, SOCKETS = 16 }; /* RULES, CLASSES: as rules/table.rs; most sockets of one class */
 enum { ENFORCE, LOG, OFF };
-enum { NEXT = -1, DROPPED = 2 };                                   /* TCX_NEXT, TCX_DROP */
+enum { NEXT = -1, DROPPED = 2, ANSWERED = 3 };                     /* TCX_NEXT, TCX_DROP; ANSWERED: within this file only */
 enum { PASS, POLICE, REFUSE };                                     /* actions */
 enum { DROP, RESET, STATUS_503, STATUS_429 };                      /* how it is refused */
 enum { NONE, RATE, RATE_PER, REFUSED, QUEUE, FRAGMENT, LOST_RACE, SYN_DATA, REASONS };
-enum { PACKETS, HEADS, ODD, BODIES, UNSEEN, WOULD, REFUSALS, EVENTS = 16 }; /* REFUSALS + reason - 1 */
+enum { PACKETS, HEADS, ODD, BODIES, WOULD, URGENT, UNREAD, REFUSALS = UNREAD + 4, EVENTS = 32 }; /* UNREAD + kind - 1, REFUSALS + reason - 1 */
+enum { TLS = 1, HTTP2, UPGRADE, LENGTHLESS };                      /* kinds of what is passed unread */
 enum { HAS_EXACT = 1, HAS_PREFIX = 2, HAS_CONTAINS = 4, HAS_TO4 = 8, HAS_TO6 = 16, BOUNDED = 32, ON_OVERLOAD = 64 };
 enum { NO_CLASS = 0xff, DESTINATIONS = 0xff, NO_RULE = 0xffffffffU }; /* DESTINATIONS: where tables are looked up */
 
@@ -30,12 +31,13 @@ struct rule {
     u32 bucket, counter, per_id;                                   /* per_id: never used for another rule */
     u8 action, class, refuse, per_length;                          /* per_length 0: none */
 };
-struct side { u64 seed[2]; u32 flags, odd; u8 lowest, pad[7]; };   /* of one table */
+struct side { u64 seed[2]; u32 flags, odd, unread; u8 lowest, pad[3]; }; /* of one table */
 struct control {
     u64 clock;                                                     /* ns; 0: the kernel's */
-    u32 slot, mode, sockets, pad;                                  /* sockets: most of any class */
+    u32 slot, mode, sockets, stands;                               /* sockets: most of any class; stands: as `standing` */
     u32 bounds[CLASSES];                                           /* 0: none */
     struct side side[2];
+    u32 next, pad;                                                 /* of a connection that `stands` in a test */
 };
 struct tally { u64 passed, refused[7]; };                          /* by reason - 1; a cache line */
 struct bucket { u64 tat, pad[7]; };                                /* a cache line, since CPUs share it */
@@ -44,14 +46,28 @@ struct key6 { u32 bits; u8 slot, table; u16 pad; u8 address[16]; } __attribute__
 struct own { u32 id, pad; u8 prefix[16]; };
 struct exact { u64 hash[2]; };
 struct flow { u8 source[16], destination[16]; u16 source_port, port; };
-struct within { u32 from, until, after; };                         /* after: HEAD_BODY, with sequence numbers; HEAD_UNSEEN; HEAD_ODD */
+/* What comes in a connection from the sequence number `from` on. sure: the server has taken all before. leaned: before that something
+ * was passed on the strength of it. */
+struct within { u32 from, until; u8 after, carry, sure, leaned; };
 struct row { u16 next[128]; u32 first, pad; };                     /* first: order << 16 | rule of what ends here */
 enum { NONE_ENDS = 0xffffffffU };
 enum { READ = 252, BEFORE = 16, KEY = 8 + 248 };
+struct head {
+    u64 hash[2];
+    u32 path, path_length, body_end;                               /* body_end: from the segment's beginning */
+    u8 plain, after, carry, unread;                                /* carry: of HEAD_LONG, as `carried`; unread: its kind, or 0 */
+    u8 body, longer;                                               /* body: its method brings one; longer: its fields are not read yet */
+};
 struct text {                                                      /* a head, and room before and behind it */
     u8 before[BEFORE], byte[READ], behind[44];
-    u32 length_at, length_end, unclear;                            /* what its fields say of a body */
+    u32 length_at, length_end, unclear, body;                      /* what its fields say of a body */
+    u32 at, end, resume, got;                                      /* the window of a long head, in the packet */
+    u8 inside, upgrade;                                            /* inside: it begins within a line */
     volatile u32 spare;
+    u64 address;
+    struct head head;                                              /* here, as the stack is small */
+    struct flow flow;
+    struct within now;
     struct turn { u32 at, end, slot, state, found; } turn;
 };
 struct path_key { u32 bits; u8 data[KEY]; };
@@ -73,16 +89,17 @@ MAP(prefixes, LPM_TRIE, BPF_F_NO_PREALLOC, 2 * RULES, struct path_key, u32);
 MAP(automaton, ARRAY, 0, 2 * 4096, u32, struct row);               /* 2 * state + slot */
 MAP(flows, LRU_HASH, 0, 65536, struct flow, struct within);
 MAP(listeners, SOCKMAP, 0, CLASSES * SOCKETS, u32, u32);           /* class * SOCKETS + place */
-MAP(texts, PERCPU_ARRAY, 0, 1, u32, struct text);
+MAP(texts, PERCPU_ARRAY, 0, 2, u32, struct text);                  /* a head, and what follows what is read of it */
 
 struct segment {
-    u32 pay, end, seq, ack;                                        /* offsets of its payload and its end; seq, ack in network order */
+    u32 tcp, pay, end, seq, ack;                                   /* offsets of head, payload and end; seq, ack in network order */
+    u32 next;                                                      /* what the server's kernel waits for, in host order */
     u8 source[16], destination[16];                                /* IPv4: the first four bytes */
     u16 source_port, port, doff;                                   /* ports in network order */
     u8 v6, flags, cut;                                             /* cut: the first of a fragmented packet */
 };
 enum { OTHER, OURS, HEADLESS };                                    /* HEADLESS: the first fragment, without a whole TCP head */
-enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16 };
+enum { FIN = 1, SYN = 2, RST = 4, PSH = 8, ACK = 16, URG = 32 };
 
 inline_ void note(u32 event)
 {
@@ -187,6 +204,7 @@ inline_ long load(void *packet, bool xdp, u32 at, void *to, u32 bytes)
 /* Fills in what a TCP head says, where it is to a port of ours. */
 inline_ u32 tcp_head(struct segment *g, const struct tcphdr *tcp, u32 at)
 {
+    g->tcp = at;
     g->source_port = tcp->source;
     g->port = tcp->dest;
     g->seq = tcp->seq;
@@ -359,7 +377,7 @@ once_ int answer(struct __sk_buff *s, const struct segment *g, u32 how)
     u32 length = g->end - g->pay, syn = g->flags & SYN ? 1 : 0;
     if (skb_load(s, 0, h.mac, 12)) return DROPPED;
     /* Some clients drop what comes without a time stamp once there were some. Ours is what the server said last. */
-    if (g->doff >= 32 && !skb_load(s, g->pay - g->doff + 20, old, 12) && *(u32 *)old == be32(0x0101080a)) {
+    if (g->doff >= 32 && !skb_load(s, g->tcp + 20, old, 12) && *(u32 *)old == be32(0x0101080a)) {
         __builtin_memcpy(&h.t.stamps[0], old, 4);
         __builtin_memcpy(&h.t.stamps[1], old + 8, 4);
         __builtin_memcpy(&h.t.stamps[2], old + 4, 4);
@@ -371,7 +389,7 @@ once_ int answer(struct __sk_buff *s, const struct segment *g, u32 how)
     if (body ? make(s, g, &h, true, FIN | PSH | ACK, body) : make(s, g, &h, true, RST | ACK, 0)) return DROPPED;
     clone_redirect(s, s->ifindex, 0);                              /* out again: as what comes in it would be a martian on lo */
     if (syn) return DROPPED;
-    h.t.tcp.seq = g->seq;
+    h.t.tcp.seq = be32(g->next);                                   /* any other would be asked about */
     h.t.tcp.ack_seq = g->ack;
     return make(s, g, &h, false, RST | ACK, 0) ? DROPPED : NEXT;
 }
@@ -395,6 +413,11 @@ inline_ void flow_of(const struct segment *g, struct flow *flow)
     flow->port = g->port;
 }
 
+inline_ bool has_requests(const volatile struct side *side)
+{
+    return side->odd != NO_RULE || side->unread != NO_RULE || side->flags & (HAS_EXACT | HAS_PREFIX | HAS_CONTAINS);
+}
+
 /* `flooded`: the rules that drop were asked in the driver. */
 static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segment *g, u32 flooded)
 {
@@ -405,8 +428,7 @@ static __attribute__((noinline)) int syn_stage(struct __sk_buff *s, struct segme
     u8 class = rule && rule->class != NO_CLASS ? rule->class : side->lowest;
     note(PACKETS);
     /* A request that a SYN brings is read by nobody here. Dropped, its client sends the SYN again without. */
-    bool requests = side->odd != NO_RULE || side->flags & (HAS_EXACT | HAS_PREFIX | HAS_CONTAINS);
-    if (requests && (g->pay < g->end || g->cut) && refused(0, SYN_DATA)) return DROPPED;
+    if (has_requests(side) && (g->pay < g->end || g->cut) && refused(0, SYN_DATA)) return DROPPED;
     if (refused(rule, judge(rule, g, side, class, flooded && rule && rule->refuse == DROP))) {
         return rule && rule->refuse == RESET ? answer(s, g, RESET) : DROPPED;
     }
@@ -436,12 +458,7 @@ inline_ u32 forgotten(struct text *t, u32 number)
     return t->spare;
 }
 
-enum { HEAD_NEXT, HEAD_BODY, HEAD_UNSEEN, HEAD_ODD };             /* what comes after a head, as reference/head.rs */
-struct head {
-    u64 hash[2];
-    u32 path, path_length, body_end;                               /* body_end: from the segment's beginning */
-    u8 begins, plain, after, body;                                 /* body: its method brings one */
-};
+enum { HEAD_NEXT, HEAD_BODY, HEAD_UNREAD, HEAD_ODD, HEAD_LONG };  /* what comes after a head, as reference/head.rs */
 
 /* Two of them, keyed by what nobody outside knows: paths of one pattern's choice meet in one or the other, hardly in both. */
 inline_ void mix(u64 *hash, u64 word)
@@ -550,41 +567,61 @@ inline_ bool is_transfer_encoding(const struct text *t, u32 at)
         && (word_at(t, at + 8) | LOWER) == 0x6e69646f636e652dULL /* -encodin */ && (t->byte[(at + 16) & 0xff] | 0x20) == 'g';
 }
 
-/* Goes through the fields from `*at` on, to the empty line: a turn goes on by eight bytes, or by a line, three at least. WHOLE: `*at`
- * is behind it; CUT: it is not read. */
+enum { NOWHERE = 0xffffffff, UNSAID = 0xffffffff, UNCLEAR = 0xfffffffe };
+
+inline_ bool is_upgrade(const struct text *t, u32 at)
+{
+    return ((word_at(t, at) | LOWER) & 0xffffffffffffffULL) == 0x65646172677075ULL && t->byte[(at + 7) & 0xff] == ':';
+}
+
+/* What a field says that begins at `line`; `end`: where it ends, NOWHERE if that is not read. */
+inline_ void field(struct text *t, u32 line, u32 end)
+{
+    u8 c = t->byte[line & 0xff] | 0x20;
+    if (c == 'c' && is_content_length(t, line)) {
+        if (t->length_at || end == NOWHERE) t->unclear = 1;
+        t->length_at = line + 14;
+        t->length_end = end;
+    } else if (c == 't' && is_transfer_encoding(t, line)) t->unclear = 1;
+    else if (c == 'u' && is_upgrade(t, line)) t->upgrade = 1;
+}
+
+/* Goes through the fields from `*from` on, to the empty line: a turn goes on by eight bytes, or by a line, three at least. WHOLE: `*from`
+ * is behind it; CUT: it is not read, and a next window begins at `resume`. */
 once_ int fields(struct text *t, u32 *from, u32 n)
 {
     if (!t || !from) return ODD_ONE;
-    u32 at = *from, line = at;
-    t->length_at = t->unclear = 0;
+    u32 at = *from, line = t->inside ? NOWHERE : at;
+    t->length_at = 0;
     for (u32 i = 0; i < READ / 3 + READ / 8; i++) {
-        if (at >= n) return CUT;
+        if (at >= n) break;
         u64 word = word_at(t, at), ends = lowest(word, '\r') | lowest(word, '\n');
         if (!ends) {
             at = forgotten(t, at + 8);
             continue;
         }
         at += first(ends);
-        if (at >= n) return CUT;
+        if (at >= n) break;
         u32 got = expect(t, at, n, 0x0a0d, 2);
-        if (got != WHOLE) return got;
+        if (got == ODD_ONE) return ODD_ONE;
+        if (got == CUT) break;
         if (at == line) {
             *from = at + 2;
             return WHOLE;
         }
-        u8 c = t->byte[line & 0xff];
-        if (c == ' ' || c == '\t') return ODD_ONE;
-        if ((c | 0x20) == 'c' && is_content_length(t, line)) {
-            if (t->length_at) t->unclear = 1;
-            t->length_at = line + 14;
-            t->length_end = at;
-        } else if ((c | 0x20) == 't' && is_transfer_encoding(t, line)) t->unclear = 1;
+        if (line != NOWHERE) {
+            u8 c = t->byte[line & 0xff];
+            if (c == ' ' || c == '\t') return ODD_ONE;
+            field(t, line, at);
+        }
         at = line = forgotten(t, at + 2);
     }
+    t->inside = line == NOWHERE || !line;
+    t->resume = t->inside ? n - 1 : line;
+    if (!line && n >= 17) field(t, 0, NOWHERE);                    /* a line that is longer than all that is read at once */
+    *from = line;
     return CUT;
 }
-
-enum { UNSAID = 0xffffffff, UNCLEAR = 0xfffffffe };
 
 static long digits_turn(u32 i, void *context)
 {
@@ -604,16 +641,47 @@ static long digits_turn(u32 i, void *context)
     return 0;
 }
 
-/* What the fields say of a body: its length, below 10^9, or one of the above. */
-inline_ u32 body_length(struct text *t)
+/* Adds what the fields of this window say of a body: its length, below 10^9, or one of the above. */
+inline_ void add_length(struct text *t)
 {
-    if (t->unclear) return UNCLEAR;
-    if (!t->length_at) return UNSAID;
-    if (t->byte[t->length_at & 0xff] != ':') return UNCLEAR;
-    struct turns turns = { t };
-    t->turn = (struct turn){ .at = t->length_at + 1, .end = t->length_end };
-    bpf_loop(READ, digits_turn, &turns, 0);
-    return t->turn.state ? t->turn.found : UNCLEAR;
+    if (t->length_at) {
+        struct turns turns = { t };
+        t->turn = (struct turn){ .at = t->length_at + 1, .end = t->length_end };
+        if (!t->unclear) bpf_loop(READ, digits_turn, &turns, 0);
+        bool clear = t->body == UNSAID && t->byte[t->length_at & 0xff] == ':' && t->turn.state;
+        t->body = clear ? t->turn.found : UNCLEAR;
+    }
+    if (t->unclear) t->body = UNCLEAR;
+}
+
+/* What comes after a head that ends at `end` of a segment of `length` bytes. */
+inline_ void ended(struct head *h, const struct text *t, u32 end, u32 length)
+{
+    u32 body = t->body, more = length - end;
+    u8 plain = h->plain;
+    h->plain = h->longer = 0;
+    h->after = HEAD_ODD;
+    if (body == UNSAID) body = 0;
+    else if (!h->body) return;
+    if (body != UNCLEAR && more > body) return;
+    h->plain = plain;
+    h->after = more == body ? HEAD_NEXT : HEAD_BODY;
+    h->body_end = end + body;
+    h->unread = body == UNCLEAR ? LENGTHLESS : t->upgrade ? UPGRADE : 0;
+    if (h->unread) h->after = HEAD_UNREAD;
+}
+
+/* TLS records and HTTP/2 are read by nobody here; a server of HTTP/1 ends a connection that begins like them. */
+inline_ u8 unreadable(const struct text *t, u32 n)
+{
+    if (n >= 2 && t->byte[0] >= 0x14 && t->byte[0] <= 0x17 && t->byte[1] == 3) return TLS;
+    return n >= 16 && word_at(t, 0) == 0x5448202a20495250ULL && word_at(t, 8) == 0x0a0d302e322f5054ULL ? HTTP2 : 0; /* PRI * HTTP/2.0 */
+}
+
+/* The characters of a method, RFC 9110's token. */
+inline_ bool is_token(u8 c)
+{
+    return c < 128 && (c < 64 ? 0x03ff6cfa00000000ULL >> c : 0x57ffffffc7fffffeULL >> (c - 64)) & 1;
 }
 
 /* Reads what begins a segment of `length` bytes, `n` of which are in `t`: `reference/head.rs`, step by step. */
@@ -624,64 +692,138 @@ once_ int read_head(struct text *t, struct head *h, u32 n, u32 length)
     u32 at = 0;
     u64 word = word_at(t, 0);
     h->after = HEAD_ODD;
+    t->unclear = t->upgrade = t->inside = t->resume = 0;
+    t->body = UNSAID;
     if ((u32)word == 0x20544547) at = 4;                           /* GET, space */
     else {
         for (; at < 16; at++) {
-            u8 c = t->byte[at];
-            if (at >= n || c < 'A' || c > 'Z') break;
+            if (at >= n || !is_token(t->byte[at])) break;
         }
         at = forgotten(t, at);
-        if (!at) h->begins = t->byte[0] == '\r' || t->byte[0] == '\n';
-        else h->begins = at <= 15 && (at >= n || t->byte[at & 15] == ' ' || t->byte[at & 15] == '\t');
-        if (!h->begins || !at || t->byte[at & 15] != ' ') return 0;
+        if (!at || at > 15 || at >= n || t->byte[at & 15] != ' ') {
+            h->unread = unreadable(t, n);
+            if (h->unread) h->after = HEAD_UNREAD;
+            return 0;
+        }
         h->body = (at == 4 && (u32)word == 0x54534f50) || (at == 3 && (word & 0xffffff) == 0x545550)
             || (at == 5 && (word & 0xffffffffffULL) == 0x4843544150ULL); /* POST, PUT, PATCH */
+        if (at == 3 && unreadable(t, n)) {
+            h->unread = HTTP2;
+            h->after = HEAD_UNREAD;
+            return 0;
+        }
         at++;
     }
-    h->begins = 1;
     h->path = at;
-    u8 cut = length <= READ ? HEAD_ODD : h->body ? HEAD_UNSEEN : HEAD_NEXT;
+    t->inside = 1;                                                 /* where its first line is longer than what is read */
+    t->resume = n - 1;
     u32 end = path(t, h, at, n);
     if (end < n && t->byte[end & 0xff] == '?') end = end_of_target(t, end, n);
     u8 plain = h->plain;
     h->plain = 0;
-    if (end >= n) {
-        h->after = cut;
-        return 0;
-    }
+    h->longer = length > READ;
+    if (end >= n) return 0;
     u32 got = expect(t, end, n, 0x2e312f5054544820ULL, 8);         /* space, HTTP/1. */
-    if (got != WHOLE) {
-        h->after = got == CUT ? cut : HEAD_ODD;
-        return 0;
+    if (got == CUT) return 0;
+    if (got == WHOLE) {
+        end += 8;
+        if (end < n) {
+            u8 minor = t->byte[end & 0xff];
+            got = minor == '0' || minor == '1' ? expect(t, end + 1, n, 0x0a0d, 2) : ODD_ONE;
+        } else got = CUT;
     }
-    end += 8;
-    if (end < n) {
-        u8 minor = t->byte[end & 0xff];
-        if (minor != '0' && minor != '1') return 0;
-        got = expect(t, end + 1, n, 0x0a0d, 2);
-    } else got = CUT;
     if (got == WHOLE) {
         end += 3;
+        t->inside = 0;
         got = fields(t, &end, n);
+        add_length(t);
     }
-    if (got == ODD_ONE) return 0;
-    if (got == CUT) {                                              /* a head that the segment does not hold whole is split */
-        h->plain = plain && length > READ;
-        h->after = cut;
+    if (got == ODD_ONE) {
+        h->longer = 0;
         return 0;
     }
-    u32 body = body_length(t), more = length - end;
-    if (body == UNSAID) body = 0;
-    else if (!h->body) return 0;
-    else if (body == UNCLEAR) {
+    h->plain = plain && (got == WHOLE || h->longer);               /* a head that a short segment does not hold whole is split */
+    if (got == WHOLE) ended(h, t, end, length);
+    return 0;
+}
+
+struct windows { struct __sk_buff *s; struct text *t; };
+
+static long window_turn(u32 i, void *context)
+{
+    struct windows *w = context;
+    struct text *t = w->t;
+    u32 left = t->end - t->at, n = (left < READ ? left : READ) & 0xff, from = 0;
+    t->got = ODD_ONE;
+    if (left > 0xffffff || !n || skb_load(w->s, t->at, t->byte, n)) return 1;
+    *(u64 *)(t->byte + n) = 0;
+    t->got = fields(t, &from, n);
+    add_length(t);
+    if (t->got == CUT && left > READ) {
+        t->at += t->resume;
+        return 0;
+    }
+    t->resume = from;                                              /* where its last line begins, or what is behind the empty one */
+    if (t->got == WHOLE) t->at += from;
+    return 1;
+}
+
+enum { IN_LINE, AFTER_CR, LINE_BEGINS, LINE_CR, HAS_UPGRADE = 4 };
+
+/* Where a head is broken off by the end of its segment, whose last window is in `t`. A name that is broken off may be that of a length. */
+inline_ u8 carried(struct text *t)
+{
+    u32 n = (t->end - t->at) & 0xff, bytes = n - t->resume;
+    u8 carry = n && t->byte[(n - 1) & 0xff] == '\r' ? AFTER_CR : IN_LINE;
+    if (t->resume == NOWHERE) return carry;
+    if (!bytes) return LINE_BEGINS;
+    if (bytes == 1 && carry == AFTER_CR) return LINE_CR;
+    u64 mask = bytes < 8 ? (1ULL << (bytes & 7) * 8) - 1 : ~0ULL, word = word_at(t, t->resume) | LOWER;
+    if (bytes >= 17) field(t, t->resume, NOWHERE);
+    else if (!((word ^ 0x2d746e65746e6f63ULL) & mask) || !((word ^ 0x726566736e617274ULL) & mask)) t->unclear = 1;
+    if (bytes >= 8 && is_upgrade(t, t->resume)) t->upgrade = 1;
+    if (t->unclear) t->body = UNCLEAR;
+    return carry;
+}
+
+/* Reads on in a head behind the first bytes of its segment, or behind those of the segment before. */
+once_ int read_on(struct __sk_buff *s, const struct segment *g, struct head *h, u32 at, u32 carry)
+{
+    u32 one = 1;
+    struct text *t = map_get(&texts, &one);
+    if (!t || !g || !h) return 0;
+    t->at = g->pay + at;
+    t->end = g->end;
+    u8 plain = h->plain, c;
+    h->plain = h->longer = 0;
+    h->after = HEAD_ODD;
+    if (carry & AFTER_CR) {
+        if (skb_load(s, t->at, &c, 1) || c != '\n') return 0;
+        t->at++;
         h->plain = plain;
-        h->after = HEAD_UNSEEN;
+        if ((carry & 3) == LINE_CR) {
+            ended(h, t, t->at - g->pay, g->end - g->pay);
+            return 0;
+        }
+        t->inside = 0;
+    }
+    struct windows windows = { s, t };
+    t->got = CUT;
+    t->resume = 0;
+    if (t->at < t->end) bpf_loop(600, window_turn, &windows, 0);
+    if (t->got == ODD_ONE || (t->got == CUT && t->end - t->at > READ)) {
+        h->plain = 0;
         return 0;
     }
-    if (more > body) return 0;
     h->plain = plain;
-    h->after = more == body ? HEAD_NEXT : HEAD_BODY;
-    h->body_end = end + body;
+    if (t->got == WHOLE) {
+        ended(h, t, t->at - g->pay, g->end - g->pay);
+        return 0;
+    }
+    h->carry = carried(t) | (t->upgrade ? HAS_UPGRADE : 0);
+    if (h->body) h->unread = LENGTHLESS;
+    h->plain = plain && (h->body || t->body == UNSAID);
+    h->after = h->body ? HEAD_UNREAD : t->body == UNSAID ? HEAD_LONG : HEAD_ODD;
     return 0;
 }
 
@@ -732,15 +874,44 @@ inline_ u32 path_rule(struct text *t, const struct head *h, u32 flags, u32 slot)
 }
 
 struct tcp_sock { u32 rcv_nxt; } __attribute__((preserve_access_index));
-enum { UNKNOWN, FIRST, IN_ORDER, BEFORE_IT, AHEAD };
+struct tcp_request_sock { u32 rcv_nxt; } __attribute__((preserve_access_index));
 
-/* Where a segment stands in its connection, by what the server's kernel has taken. FIRST: it has only a request for it. What is
- * sent again, ahead or with a wrong sum is read by nobody: it must not change what is known of the connection. */
-once_ int standing(struct __sk_buff *s, const struct segment *g)
+/* Whether a segment ends a handshake of which the server's kernel keeps nothing. */
+inline_ bool has_cookie(void *listener, const struct segment *g)
 {
-    if (!g) return UNKNOWN;
+    struct tcphdr tcp = { .source = g->source_port, .dest = g->port, .seq = g->seq, .ack_seq = g->ack, .doff = 5, .ack = 1 };
+    if (!(g->flags & ACK)) return false;
+    if (g->v6) {
+        struct ipv6hdr ip = { .version = 6 };
+        __builtin_memcpy(&ip.saddr, g->source, 32);                /* and daddr */
+        return !check_syncookie(listener, &ip, sizeof ip, &tcp, sizeof tcp);
+    }
+    struct iphdr ip = { .version = 4, .ihl = 5 };
+    __builtin_memcpy(&ip.saddr, g->source, 4);
+    __builtin_memcpy(&ip.daddr, g->destination, 4);
+    return !check_syncookie(listener, &ip, sizeof ip, &tcp, sizeof tcp);
+}
+
+/* What the server's kernel waits for in a connection that it has only a request for. Of a listener in a SOCKMAP no helper says it:
+ * the address is made a number, by way of a map, and read at. */
+inline_ bool first_of(void *socket, u32 *next)
+{
+    u32 zero = 0;
+    struct text *t = map_get(&texts, &zero);
+    if (!t) return false;
+    *(volatile u64 *)&t->address = (u64)socket;
+    const struct tcp_request_sock *request = (void *)*(volatile u64 *)&t->address;
+    return !probe_read(next, 4, &request->rcv_nxt);
+}
+
+/* Whether a segment is of a connection that stands; `next` is then what the server's kernel waits for in it. */
+once_ int standing(struct __sk_buff *s, struct segment *g)
+{
+    if (!g) return 0;
+    g->next = control.next;
+    if (unlikely(control.stands)) return control.stands == 1;
     struct bpf_sock_tuple tuple = {};
-    u32 ports = g->source_port | (u32)g->port << 16, at = UNKNOWN;
+    u32 ports = g->source_port | (u32)g->port << 16, stands = 1;
     if (g->v6) {
         __builtin_memcpy(tuple.ipv6.saddr, g->source, 32);         /* and daddr */
         __builtin_memcpy(&tuple.ipv6.sport, &ports, 4);
@@ -750,71 +921,154 @@ once_ int standing(struct __sk_buff *s, const struct segment *g)
         __builtin_memcpy(&tuple.ipv4.sport, &ports, 4);
     }
     struct bpf_sock *socket = skc_lookup_tcp(s, &tuple, g->v6 ? sizeof tuple.ipv6 : sizeof tuple.ipv4, BPF_F_CURRENT_NETNS, 0);
-    if (!socket) return UNKNOWN;
-    struct tcp_sock *tcp = socket->state == BPF_TCP_ESTABLISHED ? skc_to_tcp(socket) : 0;
-    s32 ahead = tcp ? be32(g->seq) - tcp->rcv_nxt : 0;
-    if (tcp) at = ahead < 0 ? BEFORE_IT : ahead ? AHEAD : IN_ORDER;
-    else if (socket->state == BPF_TCP_NEW_SYN_RECV) at = FIRST;
+    if (!socket) return 0;
+    if (socket->state == BPF_TCP_LISTEN) {
+        g->next = be32(g->seq);
+        stands = has_cookie(socket, g);
+    } else if (socket->state == BPF_TCP_NEW_SYN_RECV) {
+        stands = first_of(socket, &g->next);
+    } else {
+        struct tcp_sock *tcp = skc_to_tcp(socket);
+        if (tcp) g->next = tcp->rcv_nxt;
+        else stands = 0;
+    }
     sk_release(socket);
-    return at;
+    return stands;
 }
 
-enum { REST, BODY, IS_ODD, IS_PLAIN };
+enum { REST, BODY, STREAM, IS_ODD, IS_PLAIN };                     /* STREAM: becomes one that is not read, and begins no request */
+
+/* Reads the request that begins a segment, or goes on in it. */
+inline_ u32 request(struct __sk_buff *s, const struct segment *g, struct text *t, struct head *h, const struct within *within)
+{
+    u32 length = g->end - g->pay, n = (length < READ ? length : READ) & 0xff, one = 1;
+    if (within) {
+        struct text *rest = map_get(&texts, &one);
+        if (!rest) return IS_ODD;
+        rest->unclear = 0;
+        rest->body = UNSAID;
+        rest->upgrade = within->carry & HAS_UPGRADE;
+        rest->inside = (within->carry & 3) != LINE_BEGINS;
+        h->plain = 1;
+        read_on(s, g, h, 0, within->carry);
+        return h->plain ? REST : IS_ODD;
+    }
+    h->after = HEAD_ODD;
+    if (!n || skb_load(s, g->pay, t->byte, n)) return IS_ODD;
+    *(u64 *)(t->byte + n) = 0;                                     /* what lies behind is of another packet */
+    read_head(t, h, n, length);
+    if (h->longer) {
+        struct text *rest = map_get(&texts, &one);
+        if (!rest) return IS_ODD;
+        rest->unclear = t->unclear;
+        rest->body = t->body;
+        rest->upgrade = t->upgrade;
+        rest->inside = t->inside;
+        read_on(s, g, h, t->resume, 0);
+    }
+    return h->plain ? IS_PLAIN : h->unread == TLS || h->unread == HTTP2 ? STREAM : IS_ODD;
+}
+
+inline_ s32 after(u32 one, u32 other) { return one - other; }      /* as TCP compares: within 2^31 */
 
 /* What a segment with payload is; afterwards what is known of its connection is as after it. */
-inline_ u32 told(struct __sk_buff *s, const struct segment *g, struct text *t, struct head *h)
+inline_ u32 told(struct __sk_buff *s, struct segment *g, struct text *t, struct head *h)
 {
-    u32 length = g->end - g->pay, n = (length < READ ? length : READ) & 0xff;
-    if (g->cut) return IS_ODD;                                     /* what is put together from fragments is not seen here */
-    if (!n || skb_load(s, g->pay, t->byte, n)) return REST;
-    *(u64 *)(t->byte + n) = 0;                                     /* what lies behind is of another packet */
-    struct flow flow = {};
-    flow_of(g, &flow);
-    u32 seq = be32(g->seq);
-    struct within *within = tracked ? map_get(&flows, &flow) : 0;
-    read_head(t, h, n, length);
-    if (within && within->after == HEAD_ODD) return IS_ODD;
-    if (within && within->after == HEAD_UNSEEN) return h->begins ? IS_ODD : REST;
-    bool body = within && (s32)(seq - within->until) < 0, early = body && (s32)(seq - within->from) < 0;
-    u32 at = (body && !early) || (!within && h->begins && h->after == HEAD_NEXT) ? UNKNOWN : standing(s, g);
-    if (early && at == IN_ORDER) body = false;                     /* the head that brought the body was never taken */
-    struct within after = { .from = seq + length, .until = seq + h->body_end };
-    if (body) {
-        if ((s32)(within->until - (seq + length)) >= 0) return BODY;
-        h->plain = 0;
-        h->after = HEAD_ODD;
-    } else if (!h->begins && at != FIRST) return REST;
-    if (h->after != HEAD_ODD && at == BEFORE_IT) return h->plain ? IS_PLAIN : IS_ODD;
-    after.after = h->after != HEAD_ODD && at == AHEAD ? HEAD_ODD : h->after;
-    if (after.after == HEAD_NEXT) {
-        if (within) map_drop(&flows, &flow);
-    } else {
-        if (after.after == HEAD_UNSEEN) note(UNSEEN);
-        if (!tracked) tracked = 1;
-        map_put(&flows, &flow, &after, BPF_ANY);
+    struct flow *flow = &t->flow;
+    flow_of(g, flow);
+    u32 seq = be32(g->seq), end = seq + (g->end - g->pay);
+    struct within *within = tracked ? map_get(&flows, flow) : 0;
+    if (within && within->sure) {
+        if (within->after == HEAD_UNREAD) return REST;
+        if (within->after == HEAD_BODY && !g->cut && after(seq, within->from) >= 0 && after(within->until, end) >= 0) return BODY;
     }
-    return h->plain ? IS_PLAIN : IS_ODD;
+    if (!standing(s, g)) return REST;                              /* read by nobody */
+    if (after(g->next, seq) > 0 && !g->cut) {                      /* the server has that much of it */
+        if (after(g->next, end) >= 0) return REST;
+        g->pay += g->next - seq;
+        seq = g->next;
+        g->seq = be32(seq);
+    }
+    bool ahead = seq != g->next, unsure = false, anew = false, leaned = false;
+    u32 known = HEAD_NEXT, kind = IS_ODD;
+    if (within) {
+        known = within->after;
+        unsure = !within->sure && after(g->next, within->from) < 0;
+        within->sure = !unsure;
+        /* What was read of it was not taken, and comes again, perhaps as something else. */
+        anew = unsure && known != HEAD_ODD && after(seq, within->from) < 0;
+        leaned = within->leaned;
+        if (anew || (known == HEAD_BODY && after(seq, within->until) >= 0)) known = HEAD_NEXT;
+        if (!anew && unsure) within->leaned = 1;
+    }
+    h->after = HEAD_ODD;
+    if (known == HEAD_UNREAD) return REST;
+    if (!g->cut) {                                                 /* what is put together from fragments is not seen here */
+        if (known == HEAD_BODY && after(within->until, end) >= 0) return BODY;
+        if (known == HEAD_LONG && seq == within->from) kind = request(s, g, t, h, within);
+        if (known == HEAD_NEXT && !ahead) kind = request(s, g, t, h, 0);
+    }
+    struct within *now = &t->now;
+    *now = (struct within){ .from = end, .until = seq + h->body_end, .after = h->after, .carry = h->carry };
+    if (anew && leaned && within) {
+        now->leaned = 1;
+        if (now->after != within->after || (now->after == HEAD_BODY && now->until != within->until) || now->after == HEAD_LONG) {
+            now->after = HEAD_ODD;
+            h->unread = 0;
+            kind = IS_ODD;
+        }
+    }
+    if (now->after != HEAD_NEXT) {
+        if (!tracked) tracked = 1;
+        map_put(&flows, flow, now, BPF_ANY);
+    } else if (within) map_drop(&flows, flow);
+    return kind;
+}
+
+/* Asks a rule; returns what becomes of the packet. `stream`: no reply can be written into it. */
+static __attribute__((noinline)) int ask(struct __sk_buff *s, struct segment *g, u32 id, u32 stream)
+{
+    u32 slot = control.slot & 1;
+    struct rule *rule = rule_of(id, slot);
+    if (!rule || !refused(rule, judge(rule, g, &control.side[slot], rule->class, false))) return NEXT;
+    return answer(s, g, stream ? RESET : rule->refuse) == DROPPED ? DROPPED : ANSWERED;
 }
 
 static __attribute__((noinline)) int head_stage(struct __sk_buff *s, struct segment *g)
 {
-    u32 zero = 0, slot = control.slot & 1, id = NO_RULE;
+    u32 zero = 0, slot = control.slot & 1;
     struct text *t = map_get(&texts, &zero);
     if (!t) return NEXT;
     const volatile struct side *side = &control.side[slot];
-    struct head h = { .hash = { side->seed[0], side->seed[1] } };
+    if (!has_requests(side)) return NEXT;
+    struct head *h = &t->head;
+    *h = (struct head){ .hash = { side->seed[0], side->seed[1] } };
     note(PACKETS);
-    u32 seen = told(s, g, t, &h);
+    u32 seen = told(s, g, t, h);
     if (seen == BODY) note(BODIES);
-    if (seen < IS_ODD) return NEXT;
-    note(HEADS);
-    if (seen == IS_ODD) {
-        note(ODD);
-        id = side->odd;
-    } else id = path_rule(t, &h, side->flags, slot);
-    struct rule *rule = rule_of(id, slot);
-    if (!rule || !refused(rule, judge(rule, g, side, rule->class, false))) return NEXT;
-    return answer(s, g, rule->refuse);
+    int result = NEXT;
+    if (seen >= IS_ODD) {
+        note(HEADS);
+        if (seen == IS_ODD) note(ODD);
+        result = ask(s, g, seen == IS_ODD ? side->odd : path_rule(t, h, side->flags, slot), 0);
+    }
+    if (h->unread) {
+        note(UNREAD + (h->unread - 1 & 3));
+        if (result == NEXT) result = ask(s, g, side->unread, 1);
+    }
+    return result == DROPPED ? DROPPED : NEXT;
+}
+
+/* Takes the urgent mark off a segment: a server leaves an urgent byte out of what it reads. */
+once_ int calm(struct __sk_buff *s, const struct segment *g)
+{
+    if (!g) return 0;
+    u16 flags, calmed;
+    if (skb_load(s, g->tcp + 12, &flags, 2)) return 0;
+    calmed = flags & ~be16(URG);
+    note(URGENT);
+    if (control.mode == ENFORCE && !csum_replace(s, g->tcp + 16, flags, calmed, 2)) skb_store(s, g->tcp + 12, &calmed, 2, 0);
+    return 0;
 }
 
 /* ---- programs ---- */
@@ -840,6 +1094,7 @@ inline_ int whole(struct __sk_buff *s, bool flooded)
         note(PACKETS);
         return refused(0, FRAGMENT) ? DROPPED : NEXT;
     }
+    if (unlikely(g.flags & URG) && has_requests(&control.side[control.slot & 1])) calm(s, &g);
     if ((g.flags & (SYN | ACK)) == SYN) return syn_stage(s, &g, flooded);
     if (g.flags & (SYN | RST) || (g.pay >= g.end && !g.cut)) return NEXT;
     return head_stage(s, &g);

@@ -2,7 +2,7 @@
 //!
 //! Measured side, cold, pure. Asks the reference, so that explanation and enforcement agree.
 
-use crate::reference::head::head;
+use crate::reference::head::{Unread, head};
 use crate::reference::{Flow, Fragment, PacketKind, PacketOutcome, Police, Syn, TcpSegment};
 use crate::rules::table::{ConnectionClass, Rate, Refuse, RuleAction, RuleId, StageRule, When};
 use crate::rules::{Rules, not_plain};
@@ -25,6 +25,8 @@ pub fn connection(
     destination: Option<IpAddr>,
     port: u16,
 ) -> ExplainedDecision {
+    // As servers for both families log IPv4.
+    let source = source.to_canonical();
     let none: IpAddr =
         if source.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let flow = Flow { source, source_port: 0, destination: destination.unwrap_or(none), port };
@@ -66,10 +68,11 @@ pub fn request(rules: &Rules, text: &str) -> ExplainedDecision {
     let any = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
     let port = table.ports.first().copied().unwrap_or(0);
     let flow = Flow { source: any, source_port: 0, destination: any, port };
-    let segment = TcpSegment { flow, sequence: 0, payload: whole.as_bytes(), first: true };
+    let segment = TcpSegment { flow, sequence: 0, payload: whole.as_bytes(), next: Some(0) };
     let decision = Police::new(table).segment(0, &segment);
     let rule = decision.rule.and_then(|id| Some((id, table.rule(id)?)));
-    let what = match head(whole.as_bytes()).plain {
+    let plain = head(whole.as_bytes()).plain;
+    let what = match plain {
         Some(path) => format!("plain, path {}", String::from_utf8_lossy(path)),
         None => format!("odd: {}", odd(text)),
     };
@@ -79,12 +82,23 @@ pub fn request(rules: &Rules, text: &str) -> ExplainedDecision {
             format!("{what}; {how} ({}:{line}); {done}", rules.file)
         }
         Some((_, rule)) => format!("{what}; [odd] ({}:{}); {}", rules.file, rule.line, done(rules, rule)),
-        None if decision.seen == PacketKind::Plain => {
+        None if plain.is_some() => {
             format!("{what}; no [[request]] matches; passes at any rate")
         }
         None => format!("{what}; there is no [odd]; passes at any rate, and is counted"),
     };
-    ExplainedDecision { refused: decision.outcome != PacketOutcome::Pass, reason }
+    let unread = decision.unread.map(|kind| unread(rules, kind)).unwrap_or_default();
+    ExplainedDecision { refused: decision.refusal().is_some(), reason: reason + &unread }
+}
+
+/// Decision on the connection of a request after which nothing is read.
+fn unread(rules: &Rules, kind: Unread) -> String {
+    let rule = rules.table.unread.and_then(|id| rules.table.rule(id));
+    let done = match rule {
+        Some(rule) => format!("[unread] ({}:{}); {}", rules.file, rule.line, done(rules, rule)),
+        None => "there is no [unread]; passes at any rate".to_owned(),
+    };
+    format!("; its connection is not read from there on (counted as unread.{}); {done}", kind.name())
 }
 
 /// Reason why a head is not plain, as far as its first line tells.

@@ -6,15 +6,13 @@ use super::{DaemonError, DaemonSettings};
 use crate::kernel::{KernelCounters, PoliceMode, Runs};
 use crate::listeners::Deferrals;
 use crate::reference::Reason;
+use crate::reference::head::Unread;
 use crate::rules::table::RuleTable;
 use bakeoff_layers_base::daemon::degree::Degree;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_sys::process;
 use bakeoff_units::Nanos;
 use std::fmt::Write as _;
-
-/// Number of packets without a head among them after which a port counts as TLS: several connections' worth.
-const HEADLESS: u64 = 100;
 
 /// Gaps in enforcement, by name; each is a line `gap-NAME VALUE`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,8 +55,8 @@ impl Report<'_> {
             Degree::Partial("listeners".to_owned())
         } else if !self.gaps.interfaces.is_empty() {
             Degree::Partial("interfaces".to_owned())
-        } else if self.is_tls() {
-            Degree::Partial("tls".to_owned())
+        } else if self.is_unread() {
+            Degree::Partial("unread".to_owned())
         } else if !self.table.classes.is_empty() && self.table.overload.is_none() {
             Degree::Partial("fair-share".to_owned())
         } else {
@@ -66,11 +64,9 @@ impl Report<'_> {
         }
     }
 
-    /// Whether there are rules for requests, and packets, but no readable request among them.
-    fn is_tls(&self) -> bool {
-        let KernelCounters { packets, heads, refused, .. } = self.counters;
-        let let_in = packets.saturating_sub(refused.iter().sum());
-        self.table.has_requests() && *heads == 0 && let_in >= HEADLESS
+    /// Whether there are rules for requests, and connections that they did not reach.
+    fn is_unread(&self) -> bool {
+        self.table.has_requests() && self.counters.unread.iter().any(|count| *count > 0)
     }
 
     /// Text of the file.
@@ -96,30 +92,31 @@ impl Report<'_> {
         for name in &self.gaps.interfaces {
             let _ = writeln!(text, "gap-interfaces {name}");
         }
-        if self.is_tls() {
-            text.push_str("gap-tls 1\n");
-        }
-        if self.counters.unseen > 0 {
-            let _ = writeln!(text, "gap-bodies {}", self.counters.unseen);
+        let kinds = Unread::ALL.iter().zip(self.counters.unread).filter(|(_, count)| *count > 0);
+        for (kind, count) in kinds.filter(|_| self.is_unread()) {
+            let _ = writeln!(text, "gap-unread {} {count}", kind.name());
         }
     }
 
     fn counter_lines(&self, text: &mut String) {
-        let KernelCounters { packets, heads, odd, bodies, unseen, would_refuse, refused, rules } =
+        let KernelCounters { packets, heads, odd, bodies, would_refuse, urgent, unread, refused, rules } =
             self.counters;
         let plain = [
             ("packets", packets),
             ("heads", heads),
             ("odd", odd),
             ("bodies", bodies),
-            ("unseen", unseen),
             ("would-refuse", would_refuse),
+            ("urgent", urgent),
             ("restarts", &self.restarts),
             ("reloads", &self.reloads),
             ("reloads-refused", &self.reloads_refused),
         ];
         for (name, value) in plain {
             let _ = writeln!(text, "{name} {value}");
+        }
+        for (kind, value) in Unread::ALL.iter().zip(unread) {
+            let _ = writeln!(text, "unread.{} {value}", kind.name());
         }
         for (reason, value) in Reason::ALL.iter().zip(refused) {
             let _ = writeln!(text, "refused.{} {value}", reason.name());
@@ -186,14 +183,11 @@ mod tests {
         let (none, some) =
             (Gaps::default(), Gaps { listeners: vec![8200], interfaces: vec!["tun0".to_owned()] });
         let still = KernelCounters::default();
-        let unread =
-            KernelCounters { packets: 130, refused: [30, 0, 0, 0, 0, 0, 0], ..KernelCounters::default() };
+        let unread = KernelCounters { unread: [0, 0, 0, 1], ..KernelCounters::default() };
         let degree = |table, counters, gaps| report(table, counters, gaps).degree().to_string();
         assert_eq!(degree(&bounded, &still, &none), "full");
         assert_eq!(degree(&fair, &still, &none), "partial: fair-share");
-        assert_eq!(degree(&bounded, &unread, &none), "partial: tls");
-        let read = KernelCounters { heads: 1, ..unread.clone() };
-        assert_eq!(degree(&bounded, &read, &none), "full");
+        assert_eq!(degree(&bounded, &unread, &none), "partial: unread");
         assert_eq!(degree(&bounded, &unread, &some), "partial: listeners");
         for (mode, word) in [(PoliceMode::Log, "none: mode log"), (PoliceMode::Off, "none: mode off")] {
             let report = Report { mode, ..report(&bounded, &still, &none) };
@@ -210,7 +204,8 @@ mod tests {
             passed: 5,
             by_reason: [1, 0, 0, 2, 0, 0, 0],
         });
-        let counters = KernelCounters { unseen: 9, rules: rules.collect(), ..KernelCounters::default() };
+        let counters =
+            KernelCounters { unread: [9, 0, 0, 0], rules: rules.collect(), ..KernelCounters::default() };
         let runs = Some((Runs { runs: 11, run_ns: 1200 }, Nanos::new(77)));
         let text = Report { runs, ..report(&table, &counters, &gaps) }.text();
         for line in [
@@ -218,13 +213,13 @@ mod tests {
             "degree partial: listeners",
             "gap-listeners 8200",
             "gap-interfaces tun0",
-            "gap-bodies 9",
+            "gap-unread tls 9",
             "mode enforce",
             "rules-count 2",
             "server-pid 7",
             "interfaces eth0 lo",
             "deferral 4711 0",
-            "unseen 9",
+            "unread.tls 9",
             "restarts 1",
             "reloads 2",
             "reloads-refused 3",

@@ -3,6 +3,7 @@
 //! Measured side, cold, pure.
 
 use crate::reference::Reason;
+use crate::reference::head::Unread;
 
 /// Counters since the programs were loaded; they only rise, also over swaps of tables.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -15,10 +16,12 @@ pub struct KernelCounters {
     pub odd: u64,
     /// Segments known to be of a body.
     pub bodies: u64,
-    /// Connections whose further requests go unseen: the length of a body is not known.
-    pub unseen: u64,
     /// Decided refusals that mode `log` let pass.
     pub would_refuse: u64,
+    /// Segments whose urgent mark was taken off.
+    pub urgent: u64,
+    /// Connections that are not read any more, by kind: as [`Unread::ALL`].
+    pub unread: [u64; Unread::ALL.len()],
     /// Refusals by reason, with or without a rule: as [`Reason::ALL`].
     pub refused: [u64; Reason::ALL.len()],
     /// Rules of the table in force, in its order.

@@ -12,8 +12,9 @@ pub(super) const CLASSES: usize = crate::rules::table::CLASSES_MAX;
 pub(super) const SOCKETS: usize = 16;
 /// Number of reasons in a rule's tally.
 pub(super) const REASONS: usize = crate::reference::Reason::ALL.len();
-/// Names of the entries of `events`.
-pub(super) const EVENTS: [&str; 6] = ["packets", "heads", "odd", "bodies", "unseen", "would-refuse"];
+/// Entries of `events`: those of [`super::KernelCounters`] by themselves, then kinds of unread connections, then
+/// reasons.
+pub(super) const EVENTS: usize = 6;
 /// No class, no rule.
 const NO_CLASS: u8 = 0xff;
 pub(super) const NO_RULE: u32 = u32::MAX;
@@ -28,7 +29,7 @@ pub(super) type Key6 = [u8; 20];
 pub(super) type PathKey = [u8; PATH_KEY];
 pub(super) type ExactKey = [u8; 16];
 pub(super) type Row = [u8; 264];
-pub(super) type ControlBytes = [u8; 120];
+pub(super) type ControlBytes = [u8; 128];
 pub(super) type CounterValues = [u64; 8];
 pub(super) type Ports = [u8; 2 * 65_536];
 
@@ -38,6 +39,7 @@ pub(super) struct Side {
     pub(super) seed: [u64; 2],
     pub(super) flags: u32,
     pub(super) odd: u32,
+    pub(super) unread: u32,
     pub(super) lowest: Option<u8>,
 }
 
@@ -61,19 +63,24 @@ pub(super) struct Control {
     pub(super) sockets: u32,
     pub(super) bounds: [u32; CLASSES],
     pub(super) sides: [Side; 2],
+    /// Of all segments, for tests: 1, their connection stands, 2, it does not; 0, the kernel is asked.
+    pub(super) stands: u32,
+    /// Sequence number that the server's kernel waits for there.
+    pub(super) next: u32,
 }
 
 impl Control {
     pub(super) fn bytes(&self) -> ControlBytes {
         let mut bytes = self.clock_ns.to_ne_bytes().to_vec();
-        for word in [self.slot as u32, self.mode, self.sockets, 0].iter().chain(&self.bounds) {
+        for word in [self.slot as u32, self.mode, self.sockets, self.stands].iter().chain(&self.bounds) {
             bytes.extend(word.to_ne_bytes());
         }
         for side in &self.sides {
             bytes.extend(side.seed.map(u64::to_ne_bytes).concat());
-            bytes.extend([side.flags, side.odd].map(u32::to_ne_bytes).concat());
-            bytes.extend([side.lowest.unwrap_or(NO_CLASS), 0, 0, 0, 0, 0, 0, 0]);
+            bytes.extend([side.flags, side.odd, side.unread].map(u32::to_ne_bytes).concat());
+            bytes.extend([side.lowest.unwrap_or(NO_CLASS), 0, 0, 0]);
         }
+        bytes.extend(self.next.to_ne_bytes());
         laid(&[&bytes])
     }
 }

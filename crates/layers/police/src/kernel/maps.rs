@@ -112,8 +112,8 @@ impl Maps {
             | has(overload.is_some(), flag::BOUNDED)
             | has(overload.is_some_and(|overload| overload.when == When::Overload), flag::ON_OVERLOAD)
             | destinations;
-        let odd = table.odd.map_or(NO_RULE, |id| u32::from(id.0));
-        Ok(Side { seed, flags, odd, lowest: table.lowest() })
+        let [odd, unread] = [table.odd, table.unread].map(|rule| rule.map_or(NO_RULE, |id| u32::from(id.0)));
+        Ok(Side { seed, flags, odd, unread, lowest: table.lowest() })
     }
 
     fn fill_rules(&mut self, table: &RuleTable, slot: usize, places: &mut Places) -> Result<(), KernelError> {

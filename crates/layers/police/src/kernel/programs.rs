@@ -218,6 +218,16 @@ impl Programs {
         self.maps.set_control(&self.control)
     }
 
+    /// Decides segments as if each were of a connection whose server's kernel waits for this sequence number, or of
+    /// none; for trials, whose packets are of no connection.
+    ///
+    /// # Errors
+    /// The kernel's error.
+    pub fn set_standing(&mut self, next: Option<u32>) -> Result<(), KernelError> {
+        (self.control.stands, self.control.next) = next.map_or((2, 0), |next| (1, next));
+        self.maps.set_control(&self.control)
+    }
+
     /// The counters.
     ///
     /// # Errors
@@ -239,12 +249,12 @@ impl Programs {
     /// The kernel's error.
     pub fn totals(&self) -> Result<KernelCounters, KernelError> {
         let mut counters = KernelCounters::default();
-        let KernelCounters { packets, heads, odd, bodies, unseen, would_refuse, .. } = &mut counters;
-        for (event, count) in [packets, heads, odd, bodies, unseen, would_refuse].into_iter().enumerate() {
+        let KernelCounters { packets, heads, odd, bodies, would_refuse, urgent, unread, refused, .. } =
+            &mut counters;
+        let single: [_; EVENTS] = [packets, heads, odd, bodies, would_refuse, urgent];
+        let all = single.into_iter().chain(unread).chain(refused);
+        for (event, count) in all.enumerate() {
             *count = self.maps.event(event)?;
-        }
-        for (reason, count) in counters.refused.iter_mut().enumerate() {
-            *count = self.maps.event(EVENTS.len() + reason)?;
         }
         Ok(counters)
     }

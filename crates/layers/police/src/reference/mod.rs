@@ -4,10 +4,10 @@
 //! connection or a prefix, while the kernel's maps drop the least recently used.
 //!
 //! A SYN with data is refused if there are rules for requests, as nothing in it is read. Then come the source's rule,
-//! its `per` bucket, its own bucket, and the queue of its class. A segment with payload: is it of a body, does a
-//! request begin in it, is its head plain? Then comes the rule of its path, or that for odd heads; its bucket; and,
-//! if the rule names a class, that class's queue. A packet that one bucket let pass and a later one refused has still
-//! taken from the first.
+//! its `per` bucket, its own bucket, and the queue of its class. A segment with payload: does its connection stand,
+//! what of it has the server not taken yet, is that of a body, is it a plain head? Then comes the rule of its path, or
+//! that for odd heads; its bucket; if the rule names a class, that class's queue; and the rule for connections that
+//! are not read any more. A packet that one bucket let pass and a later one refused has still taken from the first.
 
 mod bucket;
 pub mod head;
@@ -18,7 +18,7 @@ pub use packet::{Flow, Fragment, Load, PacketDecision, PacketKind, PacketOutcome
 
 use crate::rules::AddressPrefix;
 use crate::rules::table::{Refuse, RuleAction, RuleId, RuleTable, StageRule, When};
-use head::{After, SegmentHead};
+use head::{After, BrokenHead, SegmentHead, Unread};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -30,22 +30,44 @@ pub struct Police {
     pub load: Load,
     own: Vec<Bucket>,
     per: HashMap<(RuleId, AddressPrefix), Bucket>,
-    flows: HashMap<Flow, Within>,
+    flows: HashMap<Flow, Known>,
 }
 
 /// State of a connection; none is kept for one whose next segment begins a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Known {
+    /// The sequence number behind the segment that it was read from.
+    from: u32,
+    within: Within,
+    /// The server has taken all before `from`.
+    sure: bool,
+    /// Something was passed on the strength of it before that.
+    leaned: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Within {
     /// Everything before this sequence number is of a body.
     Body(u32),
-    /// In a body without a known end: data that looks like a request may be one.
-    Unseen,
+    /// Not read any more.
+    Unread,
+    /// In a head.
+    Long(BrokenHead),
     /// Starts of requests are unknown: any segment may hold one.
     Odd,
 }
 
-/// Kind of a segment, and the path of a plain head.
-type SegmentReading<'p> = (PacketKind, Option<&'p [u8]>);
+/// What a segment was read as.
+#[derive(Clone, Copy)]
+struct SegmentReading<'p> {
+    seen: PacketKind,
+    /// The path of a plain head.
+    path: Option<&'p [u8]>,
+    /// Its connection is not read from here on.
+    unread: Option<Unread>,
+}
+
+const ODD: SegmentReading<'static> = SegmentReading { seen: PacketKind::Odd, path: None, unread: None };
 
 impl Police {
     /// With full buckets, no queues and no connections.
@@ -80,7 +102,8 @@ impl Police {
             rule: None,
             class: None,
             outcome: PacketOutcome::Pass,
-            unseen: false,
+            unread: None,
+            unread_outcome: None,
         };
         if !self.ours(syn.flow.port) || syn.fragment == Fragment::Later {
             return PacketDecision { seen: PacketKind::Other, ..pass };
@@ -105,19 +128,23 @@ impl Police {
 
     /// Decides about a segment without SYN.
     pub fn segment(&mut self, now_ns: u64, segment: &TcpSegment<'_>) -> PacketDecision {
-        let known = self.flows.get(&segment.flow).copied();
-        let (seen, path) = self.told(segment);
+        let SegmentReading { seen, path, unread } = self.told(segment);
+        let source = segment.flow.source;
         let rule = match (seen, path) {
             (PacketKind::Plain, Some(path)) => self.path(path),
             (PacketKind::Odd, _) => self.table.odd,
             _ => None,
         };
         let class = rule.and_then(|id| self.table.rule(id)?.class);
-        let reason = self.refusal(rule, now_ns, segment.flow.source).or_else(|| self.queue(class));
-        let unseen = Some(Within::Unseen);
-        let unseen = known != unseen && self.flows.get(&segment.flow).copied() == unseen;
+        let reason = self.refusal(rule, now_ns, source).or_else(|| self.queue(class));
         let outcome = self.outcome(rule, reason, Refuse::Status503);
-        PacketDecision { seen, rule, class, outcome, unseen }
+        let asked = self.table.unread.filter(|_| unread.is_some() && outcome == PacketOutcome::Pass);
+        let unread_outcome = asked.map(|id| {
+            let class = self.table.rule(id).and_then(|rule| rule.class);
+            let reason = self.refusal(Some(id), now_ns, source).or_else(|| self.queue(class));
+            self.outcome(Some(id), reason, Refuse::Reset)
+        });
+        PacketDecision { seen, rule, class, outcome, unread, unread_outcome }
     }
 
     /// The rule of a source: of all matching ones the longest source decides, then the longest destination.
@@ -144,38 +171,77 @@ impl Police {
 
     /// Kind of a segment; updates the state of its connection.
     fn told<'p>(&mut self, segment: &TcpSegment<'p>) -> SegmentReading<'p> {
-        let TcpSegment { flow, sequence, payload, first } = *segment;
-        if !self.ours(flow.port) {
-            return (PacketKind::Other, None);
+        let plainly = |seen| SegmentReading { seen, path: None, unread: None };
+        let TcpSegment { flow, mut sequence, mut payload, next } = *segment;
+        if !self.ours(flow.port) || !self.table.has_requests() {
+            return plainly(PacketKind::Other);
         }
-        if payload.is_empty() {
-            return (PacketKind::Rest, None);
-        }
-        match self.flows.get(&flow) {
-            Some(Within::Odd) => return (PacketKind::Odd, None),
-            Some(Within::Unseen) if head::begins(payload) => return (PacketKind::Odd, None),
-            Some(Within::Unseen) => return (PacketKind::Rest, None),
-            Some(Within::Body(until)) if is_before(sequence, *until) => {
-                let crosses = is_before(*until, sequence.wrapping_add(payload.len() as u32));
-                if crosses {
-                    self.flows.insert(flow, Within::Odd);
-                }
-                return (if crosses { PacketKind::Odd } else { PacketKind::Body }, None);
+        let end = sequence.wrapping_add(payload.len() as u32);
+        let known = self.flows.get(&flow).copied();
+        let of_body = |until| !is_before(until, end);
+        match known {
+            _ if payload.is_empty() => return plainly(PacketKind::Rest),
+            Some(Known { within: Within::Unread, sure: true, .. }) => return plainly(PacketKind::Rest),
+            Some(Known { within: Within::Body(until), sure: true, from, .. })
+                if !is_before(sequence, from) && of_body(until) =>
+            {
+                return plainly(PacketKind::Body);
             }
             _ => {}
         }
-        let SegmentHead { plain, after } = match head::begins(payload) {
-            true => head::head(payload),
-            false if first => SegmentHead { plain: None, after: After::Odd },
-            false => return (PacketKind::Rest, None),
+        let Some(next) = next else { return plainly(PacketKind::Rest) };
+        if is_before(sequence, next) {
+            // The server has that much of it.
+            if !is_before(next, end) {
+                return plainly(PacketKind::Rest);
+            }
+            payload = payload.get(next.wrapping_sub(sequence) as usize..).unwrap_or_default();
+            sequence = next;
+        }
+        let unsure = known.is_some_and(|known| !known.sure && is_before(next, known.from));
+        // What was read of it was not taken, and comes again, perhaps as something else.
+        let anew =
+            known.filter(|known| unsure && known.within != Within::Odd && is_before(sequence, known.from));
+        if let Some(known) = self.flows.get_mut(&flow) {
+            known.sure = !unsure;
+            known.leaned |= unsure && anew.is_none();
+        }
+        let within = known.filter(|_| anew.is_none()).map(|known| (known.within, known.from));
+        let read = match within {
+            Some((Within::Unread, _)) => return plainly(PacketKind::Rest),
+            Some((Within::Body(until), _)) if is_before(sequence, until) => {
+                if of_body(until) {
+                    return plainly(PacketKind::Body);
+                }
+                None
+            }
+            Some((Within::Long(broken), from)) if sequence == from => {
+                Some(read(head::rest(payload, broken), true))
+            }
+            Some((Within::Long(_) | Within::Odd, _)) => None,
+            Some((Within::Body(_), _)) | None => (sequence == next).then(|| read(head::head(payload), false)),
         };
-        match after {
-            After::Head => self.flows.remove(&flow),
-            After::Body(end) => self.flows.insert(flow, Within::Body(sequence.wrapping_add(end))),
-            After::Unseen => self.flows.insert(flow, Within::Unseen),
-            After::Odd => self.flows.insert(flow, Within::Odd),
+        let (mut reading, after) = read.unwrap_or((ODD, After::Odd));
+        let mut now = Known { from: end, within: Within::Odd, sure: false, leaned: false };
+        now.within = match after {
+            After::Head if anew.is_none_or(|before| !before.leaned) => {
+                self.flows.remove(&flow);
+                return reading;
+            }
+            After::Body(end) => Within::Body(sequence.wrapping_add(end)),
+            After::Unread(_) => Within::Unread,
+            After::Long(broken) => Within::Long(broken),
+            After::Odd | After::Head => Within::Odd,
         };
-        (if plain.is_some() { PacketKind::Plain } else { PacketKind::Odd }, plain)
+        if let Some(before) = anew.filter(|before| before.leaned) {
+            now.leaned = true;
+            if now.within != before.within || matches!(now.within, Within::Long(_) | Within::Odd) {
+                now.within = Within::Odd;
+                reading = ODD;
+            }
+        }
+        self.flows.insert(flow, now);
+        reading
     }
 
     /// The refusal of a rule's action, if it refuses.
@@ -218,6 +284,18 @@ impl Police {
         let how = rule.and_then(|id| self.table.rule(id)).map_or(unsaid, |rule| rule.refuse);
         reason.map_or(PacketOutcome::Pass, |reason| PacketOutcome::Refuse { reason, how })
     }
+}
+
+/// What a head is, and what comes after it. `rest`: it began in another segment.
+fn read(head: SegmentHead<'_>, rest: bool) -> (SegmentReading<'_>, After) {
+    let unread = if let After::Unread(kind) = head.after { Some(kind) } else { None };
+    let seen = match head.plain {
+        Some(_) if rest => PacketKind::Rest,
+        Some(_) => PacketKind::Plain,
+        None if unread.is_some_and(|kind| !kind.begins_with_head()) => PacketKind::Rest,
+        None => PacketKind::Odd,
+    };
+    (SegmentReading { seen, path: head.plain.filter(|_| !rest), unread }, head.after)
 }
 
 /// Whether a sequence number is before another: within 2^31, as TCP compares.

@@ -2,6 +2,7 @@
 //!
 //! Measured side, pure.
 
+use super::head::Unread;
 use crate::rules::table::{Refuse, RuleId};
 use bakeoff_layers_base::named;
 use std::net::IpAddr;
@@ -51,9 +52,8 @@ pub struct TcpSegment<'p> {
     pub sequence: u32,
     /// Its whole payload; no more than [`crate::rules::table::READ`] bytes of it are read.
     pub payload: &'p [u8],
-    /// Whether nothing of the connection was seen before: the server's kernel still has only a request for it. False
-    /// if that is unknown.
-    pub first: bool,
+    /// The sequence number that the server's kernel waits for; `None` if no such connection stands there.
+    pub next: Option<u32>,
 }
 
 /// Queues of the server's listeners, a number a class from highest to lowest.
@@ -77,9 +77,21 @@ pub struct PacketDecision {
     pub class: Option<u8>,
     /// The action.
     pub outcome: PacketOutcome,
-    /// Whether a body without a known end begins, so plain heads are not seen in this connection from here on:
-    /// counted as `unseen`.
-    pub unseen: bool,
+    /// The connection is not read from here on.
+    pub unread: Option<Unread>,
+    /// The decision of the rule for such connections, if it was asked.
+    pub unread_outcome: Option<PacketOutcome>,
+}
+
+impl PacketDecision {
+    /// The refusal, if it is refused.
+    pub fn refusal(&self) -> Option<(Reason, Refuse)> {
+        let all = [Some(self.outcome), self.unread_outcome];
+        all.into_iter().flatten().find_map(|outcome| match outcome {
+            PacketOutcome::Refuse { reason, how } => Some((reason, how)),
+            PacketOutcome::Pass => None,
+        })
+    }
 }
 
 /// Kind of a packet.
@@ -95,7 +107,7 @@ pub enum PacketKind {
     Odd,
     /// Known to be of a body: counted as `bodies`.
     Body,
-    /// Any other segment of a connection: continues earlier data, or has no payload.
+    /// Any other: continues a head, is not read, was taken before, is of no connection, or has no payload.
     Rest,
 }
 

@@ -137,7 +137,11 @@ fn rule(entry: &Entry, classes: &[&str], faults: &mut Faults) -> StageRule {
             format!("{source} and {to} are not of one family, so no packet has both: write a rule for each");
         faults.add(line, RuleFaultKind::OtherFamily, said);
     }
-    let unsaid = if entry.section == Section::From { Refuse::Drop } else { Refuse::Status503 };
+    let unsaid = match entry.section {
+        Section::From => Refuse::Drop,
+        Section::Request | Section::Odd => Refuse::Status503,
+        Section::Unread => Refuse::Reset,
+    };
     let action = match rate {
         Some(rate) => RuleAction::Police(rate),
         None if entry.has("refuse") && !entry.has("class") => RuleAction::Refuse,
@@ -196,6 +200,7 @@ fn per(entry: &Entry, rate: Option<Rate>, faults: &mut Faults) -> Option<Per> {
 fn place(table: &mut RuleTable, entry: &Entry, rule: RuleId) {
     match (entry.section, entry.source, &entry.path) {
         (Section::Odd, _, _) => table.odd = Some(rule),
+        (Section::Unread, _, _) => table.unread = Some(rule),
         (Section::From, Some((prefix, _)), _) => {
             table.sources.push(SynSource { prefix, to: entry.to.map(|(to, _)| to), rule });
         }
@@ -262,6 +267,7 @@ impl Entry {
             (Section::From, None) => format!("from-{source}"),
             (Section::Request, _) => format!("request-{path}"),
             (Section::Odd, _) => "odd".to_owned(),
+            (Section::Unread, _) => "unread".to_owned(),
         }
     }
 
@@ -270,7 +276,7 @@ impl Entry {
         match self.section {
             Section::From => self.source.is_some() && self.to.is_some() == self.has("to"),
             Section::Request => self.path.is_some(),
-            Section::Odd => false,
+            Section::Odd | Section::Unread => false,
         }
     }
 }

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 pub(super) struct File {
     pub(super) server: Option<Server>,
     pub(super) overload: Option<Overload>,
-    /// All `[[from]]`, then all `[[request]]`, then `[odd]`, each in the order of the file.
+    /// All `[[from]]`, then all `[[request]]`, then `[odd]` and `[unread]`, each in the order of the file.
     pub(super) entries: Vec<Entry>,
 }
 
@@ -64,6 +64,7 @@ pub(super) enum Section {
     From,
     Request,
     Odd,
+    Unread,
 }
 
 impl Section {
@@ -72,7 +73,7 @@ impl Section {
         match self {
             Self::From => &["source", "to", "class", "rate", "burst", "per", "each", "each-burst", "refuse"],
             Self::Request => &["path", "class", "rate", "burst", "refuse"],
-            Self::Odd => &["rate", "burst", "refuse"],
+            Self::Odd | Self::Unread => &["rate", "burst", "refuse"],
         }
     }
 
@@ -82,6 +83,7 @@ impl Section {
             Self::From => "[[from]]",
             Self::Request => "[[request]]",
             Self::Odd => "[odd]",
+            Self::Unread => "[unread]",
         }
     }
 
@@ -90,6 +92,7 @@ impl Section {
         match self {
             Self::From => &[Refuse::Drop, Refuse::Reset],
             Self::Request | Self::Odd => &[Refuse::Status503, Refuse::Status429, Refuse::Reset],
+            Self::Unread => &[Refuse::Reset],
         }
     }
 }

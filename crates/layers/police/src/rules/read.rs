@@ -25,6 +25,7 @@ impl Language for RuleFaultKind {
         ("from", "a list of tables: write [[from]], and below it source = \"10.0.0.0/8\""),
         ("request", "a list of tables: write [[request]], and below it path = \"/x/*\""),
         ("odd", "a table: write [odd], and below it rate = \"10/s\""),
+        ("unread", "a table: write [unread], and below it rate = \"100/s\""),
         ("source", "a prefix: write source = \"10.0.0.0/8\""),
         ("to", "a prefix: write to = \"192.0.2.1/32\""),
         ("path", "a text: write path = \"/x\", \"/x/*\" or \"*x*\""),
@@ -52,20 +53,22 @@ pub(super) fn read(text: &str, faults: &mut Faults) -> File {
     document::read(text, faults, |form, entries| {
         let mut reader = Reader(form);
         let mut file = File::default();
-        let (mut requests, mut odd) = (Vec::new(), Vec::new());
+        let (mut requests, mut others) = (Vec::new(), Vec::new());
         for (key, line, value) in entries {
             match key {
                 "server" => file.server = Some(reader.server(line, value)),
                 "overload" => file.overload = Some(reader.overload(line, value)),
                 "from" => file.entries.extend(reader.entries(Section::From, "from", value)),
                 "request" => requests.extend(reader.entries(Section::Request, "request", value)),
-                "odd" => odd.extend(reader.entry(Section::Odd, "odd", line, value)),
+                "odd" => others.extend(reader.entry(Section::Odd, "odd", line, value)),
+                "unread" => others.extend(reader.entry(Section::Unread, "unread", line, value)),
                 other => {
-                    reader.0.unknown_key(other, line, &["server", "overload", "from", "request", "odd"]);
+                    let known = ["server", "overload", "from", "request", "odd", "unread"];
+                    reader.0.unknown_key(other, line, &known);
                 }
             }
         }
-        file.entries.extend(requests.into_iter().chain(odd));
+        file.entries.extend(requests.into_iter().chain(others));
         file
     })
 }
@@ -148,7 +151,7 @@ impl Reader<'_> {
         let needed = match section {
             Section::From => "source",
             Section::Request => "path",
-            Section::Odd => return value.get_ref().is_table().then_some(found),
+            Section::Odd | Section::Unread => return value.get_ref().is_table().then_some(found),
         };
         if !found.written.contains(needed) && value.get_ref().is_table() {
             self.0.missing(needed, line);
@@ -186,6 +189,7 @@ impl Reader<'_> {
             let words: Vec<String> = known.iter().map(|(word, _)| format!("\"{word}\"")).collect();
             let why = match section {
                 Section::From => "a SYN has no request that could be answered",
+                Section::Unread => "no reply can be written into what is not read",
                 _ => "a request that is dropped in silence comes again and again",
             };
             let words = words.join(" or ");

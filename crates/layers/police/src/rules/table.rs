@@ -41,6 +41,8 @@ pub struct RuleTable {
     pub contains: Vec<(Vec<u8>, RuleId)>,
     /// Rule for heads that are not plain; without it they pass and are counted.
     pub odd: Option<RuleId>,
+    /// Rule for connections that are not read any more; without it they pass and are counted.
+    pub unread: Option<RuleId>,
     /// Bounds of queues; without it nobody is refused for one.
     pub overload: Option<Overload>,
     /// SHA-256 of the text, in hex.
@@ -63,7 +65,7 @@ pub struct ConnectionClass {
 /// A rule of either stage.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StageRule {
-    /// The label of its counters, unique, without white space: `from-10.0.0.0/8`, `request-/cgi-bin/*`, `odd`.
+    /// The label of its counters, unique, without white space: `from-10.0.0.0/8`, `request-/cgi-bin/*`, `odd`, `unread`.
     pub name: String,
     /// Its line in the file, from 1.
     pub line: u32,
@@ -189,7 +191,8 @@ impl RuleTable {
 
     /// Whether there are rules for requests.
     pub fn has_requests(&self) -> bool {
-        !(self.exact.is_empty() && self.prefixes.is_empty() && self.contains.is_empty()) || self.odd.is_some()
+        let paths = [&self.exact, &self.prefixes, &self.contains];
+        paths.iter().any(|paths| !paths.is_empty()) || self.odd.is_some() || self.unread.is_some()
     }
 
     /// The same rules by destination, so that a lookup of the destination and then one of the source decide. The

@@ -143,7 +143,7 @@ fn whole_paths_come_before_beginnings_before_parts() {
 #[test]
 fn odd_heads_pass_until_they_are_limited() {
     let odd = segment(0, b"GET /%41 HTTP/1.1\r\n\r\n");
-    let free = police("").segment(0, &odd);
+    let free = police("[[request]]\npath = \"/x\"\n").segment(0, &odd);
     assert_eq!((free.seen, free.rule, free.outcome), (PacketKind::Odd, None, PacketOutcome::Pass));
     let mut limited = police("[odd]\nrate = \"1/s\"\nrefuse = \"429\"\n");
     let told = [limited.segment(0, &odd), limited.segment(0, &odd)];

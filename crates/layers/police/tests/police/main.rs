@@ -45,8 +45,9 @@ fn syn(source: &str) -> Syn {
     Syn { flow: flow(source), fragment: Fragment::Whole, data: false }
 }
 
+/// The next one that the server's kernel waits for.
 fn segment(sequence: u32, payload: &[u8]) -> TcpSegment<'_> {
-    TcpSegment { flow: flow("198.51.100.7"), sequence, payload, first: false }
+    TcpSegment { flow: flow("198.51.100.7"), sequence, payload, next: Some(sequence) }
 }
 
 fn police(text: &str) -> Police {
