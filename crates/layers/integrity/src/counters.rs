@@ -115,6 +115,11 @@ impl Counters {
         self.changed.swap(false, Ordering::Relaxed)
     }
 
+    /// Takes the last answer back: nothing came of it.
+    pub(crate) fn set_changed(&self) {
+        self.changed.store(true, Ordering::Relaxed);
+    }
+
     /// Whether a counter changed since [`Self::take_changed`].
     pub(crate) fn is_changed(&self) -> bool {
         self.changed.load(Ordering::Relaxed)

@@ -13,6 +13,7 @@ use crate::settings::EnforcementSettings;
 use crate::slots::Slots;
 use crate::tree::{Listed, Tree};
 use crate::waiting::Waiting;
+use crate::written::WrittenFiles;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_layers_base::verdict::Verdicts;
@@ -41,6 +42,9 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Enforcer {
     pub(crate) settings: EnforcementSettings,
+    pub(crate) files: Arc<WrittenFiles>,
+    /// Whether a thread locks the store.
+    pub(crate) locking: AtomicBool,
     pub(crate) group: Group,
     pub(crate) tree: Tree,
     listed: RwLock<Arc<Listed>>,
@@ -90,7 +94,7 @@ pub(crate) fn threads() -> usize {
 
 impl Enforcer {
     pub(crate) fn new(
-        settings: EnforcementSettings,
+        (settings, files): (EnforcementSettings, Arc<WrittenFiles>),
         group: Group,
         first: Listed,
         supervisor: u32,
@@ -132,7 +136,9 @@ impl Enforcer {
             let_go: Mutex::new(HashSet::new()),
             notes: Mutex::new(Vec::new()),
             listed: RwLock::new(Arc::new(first)),
+            locking: AtomicBool::new(false),
             settings,
+            files,
             group,
             tree,
         })

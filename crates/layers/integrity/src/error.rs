@@ -3,6 +3,7 @@
 use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::HighWaterError;
 use bakeoff_layers_base::manifest::load::LoadError;
+use bakeoff_layers_base::release::ReleaseRefusal;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -54,6 +55,9 @@ pub enum EnforceError {
     /// The high-water mark cannot be used.
     #[error(transparent)]
     HighWater(#[from] HighWaterError),
+    /// The store cannot be locked.
+    #[error("--lock-store: {0}")]
+    Store(#[from] ReleaseRefusal),
     /// A flag that the mode needs is missing.
     #[error("--mode {mode} needs {needs}")]
     Needs {

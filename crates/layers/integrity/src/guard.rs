@@ -6,11 +6,11 @@
 
 use crate::error::EnforceError;
 use crate::leases::Key;
+use crate::tree::open_root;
 use crate::walk::list;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::inode::{self, InodeKind, OpenPurpose};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -95,7 +95,7 @@ impl Guard {
 /// A file cannot be read or changed.
 pub fn thaw(root: &Path) -> Result<u64, EnforceError> {
     let failed = |source| EnforceError::Root { path: root.to_owned(), source };
-    let top = File::open(root).map_err(failed)?;
+    let top = open_root(root).map_err(failed)?;
     let mut rest = vec![PathBuf::new()];
     let mut thawed = 0;
     while let Some(path) = rest.pop() {

@@ -62,6 +62,7 @@ fn leads_to(tree: &Tree) -> io::Result<bool> {
 }
 
 /// Opens it without permission events and without waiting; follows no link.
+#[expect(clippy::disallowed_methods, reason = "the path is the tree's, whatever lies there")]
 pub(crate) fn path_only(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)
 }

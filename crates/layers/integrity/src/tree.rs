@@ -8,8 +8,9 @@ use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::manifest::Manifest;
 use bakeoff_sys::inode::Facts;
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 
@@ -29,10 +30,7 @@ impl Tree {
     pub(crate) fn open(path: &Path) -> Result<Self, EnforceError> {
         let failed = |source| EnforceError::Root { path: path.to_owned(), source };
         let path = path.canonicalize().map_err(failed)?;
-        let root = File::open(&path).map_err(failed)?;
-        if !root.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::ErrorKind::NotADirectory.into()));
-        }
+        let root = open_root(&path).map_err(failed)?;
         Ok(Self { path, root, mounts: RwLock::default(), arming: Mutex::default() })
     }
 
@@ -48,6 +46,15 @@ impl Tree {
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
         lock(&self.arming)
     }
+}
+
+/// Opens the directory that is guarded.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tree, whoever owns the way to it; it is held from here on"
+)]
+pub(crate) fn open_root(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path)
 }
 
 /// A manifest, with the inodes of its files when it was loaded.

@@ -11,10 +11,11 @@ use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::{EnforcementSettings, Links};
 use crate::tree::Listed;
+use crate::written::{StatusWriter, WrittenFiles};
 use crate::{arming, place, reload, respond, rest, rights, status};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_layers_base::manifest::{FaultAction, Manifest};
+use bakeoff_layers_base::plain::{self, FileOwner};
 use bakeoff_sys::fanotify::{Group, Mark, Open};
 use bakeoff_sys::inode;
 use bakeoff_sys::lease::{Breaks, LeaseArrival};
@@ -34,6 +35,8 @@ use std::time::{Duration, Instant, SystemTime};
 pub(crate) struct Inherited {
     /// The group of permission events, which the supervisor holds, too.
     pub(crate) group: Group,
+    /// Places of the files to write.
+    pub(crate) files: Arc<WrittenFiles>,
     /// Socket for our messages to it: a packet for each.
     pub(crate) supervisor: UnixStream,
     /// Its process id.
@@ -65,13 +68,14 @@ pub(crate) fn run(settings: EnforcementSettings, inherited: Inherited) -> i32 {
 fn enforce(settings: EnforcementSettings, inherited: Inherited) -> Result<(), EnforceError> {
     let breaks = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])
         .map_err(EnforceError::system("signals"))?;
-    rights::give_up(&settings, &[])?;
+    rights::give_up(&settings, &inherited.files, &[])?;
     let manifest = Arc::new(reload::read(&settings, inherited.version)?);
     let (restarts, supervisor_pid) = (inherited.restarts, inherited.supervisor_pid);
     let first = Listed::new(manifest.clone());
     let (group, server) = (inherited.group, inherited.server);
     let adopt_since = (restarts > 0).then_some(inherited.began);
-    let enforcer = Enforcer::new(settings, group, first, supervisor_pid, adopt_since, server)?;
+    let enforcer =
+        Enforcer::new((settings, inherited.files), group, first, supervisor_pid, adopt_since, server)?;
     let enforcer = Arc::new(enforcer);
     if restarts > 0 {
         restore(&enforcer, restarts);
@@ -108,9 +112,10 @@ fn wait_for_tick(began: SystemTime) {
 
 /// Restores the counters of the earlier workers.
 fn restore(enforcer: &Enforcer, restarts: u64) {
-    if let Some(path) = &enforcer.settings.status {
-        enforcer.counters.restore(&read_back(path));
-    }
+    let status = enforcer.files.status.as_ref();
+    let left = status
+        .and_then(|place| plain::read_at_most(&place.open(FileOwner::Trusted).ok()?, MOST_STATUS_BYTES).ok());
+    enforcer.counters.restore(&String::from_utf8_lossy(&left.unwrap_or_default()));
     let before = enforcer.counters.get(Count::Restarts);
     enforcer.counters.add_many(Count::Restarts, restarts.saturating_sub(before));
 }
@@ -166,7 +171,7 @@ struct Watch {
     supervised: bool,
     /// Whether SIGHUP came.
     reload: bool,
-    status: StatusFile,
+    status: StatusWriter,
     status_written: Instant,
     /// Time of the last message to the supervisor.
     told: Instant,
@@ -184,6 +189,10 @@ struct Watch {
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Longest age of the status.
 const STATUS_AGE: Duration = Duration::from_millis(200);
+/// Longest wait for a status that is to be written now.
+const STATUS_NOW: Duration = Duration::from_secs(1);
+/// Size limit when an earlier worker's status is read.
+const MOST_STATUS_BYTES: u64 = 64 << 20;
 /// Interval of walks through a tree that is not frozen.
 const LOOK_THROUGH: Duration = Duration::from_secs(10);
 /// Longest time for which a changed location may go unnoticed, if no event reports it.
@@ -199,13 +208,14 @@ const LEASES_END: Duration = Duration::from_secs(50);
 
 impl Watch {
     fn new(enforcer: Arc<Enforcer>, breaks: Breaks, supervisor: UnixStream) -> Result<Self, EnforceError> {
-        let mounts =
-            File::open("/proc/self/mountinfo").map_err(EnforceError::system("/proc/self/mountinfo"))?;
+        let mounts = plain::open_kernels("/proc/self/mountinfo")
+            .map_err(EnforceError::system("/proc/self/mountinfo"))?;
         // Its socket does not show that: both processes share all descriptors.
         let supervisors_end =
             process::end_of(enforcer.supervisor).map_err(EnforceError::system("the supervisor"))?;
-        // Without a directory for it, enforcement goes on all the same.
-        let status = StatusFile::open(enforcer.settings.status.as_deref()).unwrap_or_default();
+        // A copy of the supervisor's, and this worker's own.
+        let status = enforcer.files.status.as_ref().map(|place| place.beside("")).transpose();
+        let status = status.and_then(StatusWriter::start).map_err(EnforceError::system("the status"))?;
         let now = Instant::now();
         Ok(Self {
             enforcer,
@@ -292,7 +302,7 @@ impl Watch {
             enforcer.settings.mode,
             enforcer.gaps.line(enforcer.settings.mode)
         );
-        self.write_status();
+        self.write_status_now();
         self.tell_version();
         self.tell(&line);
     }
@@ -304,7 +314,7 @@ impl Watch {
                 let said = self.beside(reload::reload);
                 self.look_ahead();
                 self.may_rest = true;
-                self.write_status();
+                self.write_status_now();
                 self.tell_version();
                 self.tell(&format!("note {}", said.as_deref().unwrap_or("reloading panicked")));
             }
@@ -472,12 +482,22 @@ impl Watch {
     }
 
     fn write_status(&mut self) {
+        let text = self.status_text();
+        if !self.status.write(text) {
+            self.enforcer.counters.set_changed();
+        }
+    }
+
+    /// Writes it before anything more is said or done, if the disk answers.
+    fn write_status_now(&mut self) {
+        let text = self.status_text();
+        self.status.write_now(&text, STATUS_NOW);
+    }
+
+    fn status_text(&mut self) -> String {
         let _ = (self.enforcer.counters.take_changed(), self.enforcer.gaps.take_changed());
         self.status_written = Instant::now();
-        // What cannot be written now is written the next time; enforcement goes on.
-        let _ = self.status.write(status::text(&self.enforcer));
-        // If it stayed open, the supervisor would take it for the file of an open when this worker dies.
-        self.status.take_over();
+        status::text(&self.enforcer)
     }
 
     fn tell_version(&self) {
@@ -492,14 +512,14 @@ impl Watch {
     fn end(mut self) {
         let began = Instant::now();
         self.enforcer.ended.store(true, Ordering::Relaxed);
-        self.write_status();
+        self.write_status_now();
         self.beside(arming::disarm);
         // Somebody may hold a lease on a file, and was asked to let go.
         while self.enforcer.guard.len() > 0 && began.elapsed() < LEASES_END {
             self.turn(Duration::from_millis(100));
             self.beside(arming::thaw);
         }
-        self.write_status();
+        self.write_status_now();
     }
 }
 

@@ -28,7 +28,12 @@ impl StatusFile {
     /// # Errors
     /// There is no such directory.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(Self { place: path.map(FileLocation::of).transpose()?, written: String::new(), last: None })
+        Ok(Self::at(path.map(FileLocation::of).transpose()?))
+    }
+
+    /// The file at this place, if there is to be one.
+    pub fn at(place: Option<FileLocation>) -> Self {
+        Self { place, written: String::new(), last: None }
     }
 
     /// Opens it and writes it for the first time, so that an unwritable path is found before anything else is done.

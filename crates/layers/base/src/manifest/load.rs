@@ -2,8 +2,8 @@
 
 use super::signature::AdminPublicKey;
 use super::{Manifest, ManifestRefusal, parse};
-use crate::plain::beside;
-use std::io::{self, Read};
+use crate::plain::{self, FileOwner, beside};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Size limit of a signature file; minisign's have about 300 bytes.
@@ -76,7 +76,7 @@ pub fn load_signed(path: &Path, trust: &TrustConditions<'_>) -> Result<(Manifest
         error => error,
     };
     let signature = read(&beside, MAX_SIGNATURE_BYTES).map_err(missing)?;
-    let bytes = read(path, u64::from(u32::MAX) + 1).map_err(missing)?;
+    let bytes = read(path, u64::from(u32::MAX)).map_err(missing)?;
     let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
     let signature =
         String::from_utf8(signature).map_err(|_| refused(ManifestRefusal::UnreadableSignature))?;
@@ -118,9 +118,6 @@ pub fn parse_unverified(bytes: Vec<u8>) -> Result<Manifest, ManifestRefusal> {
 
 fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, LoadError> {
     let failed = |source| LoadError::File { path: path.to_owned(), source };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let size_bytes = file.metadata().map_err(failed)?.len().min(limit_bytes);
-    let mut bytes = Vec::with_capacity(usize::try_from(size_bytes).unwrap_or(0) + 1);
-    file.take(limit_bytes).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    // Whoever owns it: only a signature makes it a manifest.
+    plain::read_regular(path, FileOwner::Anybody, limit_bytes).map_err(failed)
 }

@@ -8,9 +8,9 @@ use super::lines::{AccessVerdict, LineWriter};
 use crate::grant::DomainGrant;
 use crate::status::DomainStatus;
 use bakeoff_layers_base::daemon::status::StatusFile;
-use std::fs::{File, OpenOptions};
+use bakeoff_layers_base::plain::FileLocation;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -132,6 +132,5 @@ impl Book {
 }
 
 fn append(path: &Path) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)
+    FileLocation::of(path)?.keep(true, 0o640)
 }
