@@ -11,6 +11,7 @@ mod a_reused_mount_number;
 mod a_reused_process_id;
 mod a_write_begun_before_arming;
 mod a_write_lease;
+mod by_a_way_of_ones_own;
 mod deep_directories;
 mod files_planted_while_arming;
 mod one_inode_with_two_signed_names;

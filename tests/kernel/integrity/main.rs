@@ -149,8 +149,7 @@ fn what_could_not_be_written_or_locked_is_said_at_the_start() {
     for (flags, words) in [
         (&["--mode", "lock", "--lock-store", &key][..], "mistyped.key is not there, so nothing was locked"),
         (&["--mode", "lock", "--lock-store", &nowhere], "nowhere/file"),
-        (&["--status", &nowhere], "give a path that can be written"),
-        (&["--high-water", &nowhere], "give a path that can be written"),
+        (&["--mode", "deny", "--high-water", &nowhere], "give a path that can be written"),
     ] {
         let said = site.refusal(flags);
         assert!(said.contains(words), "{flags:?}: {said}");

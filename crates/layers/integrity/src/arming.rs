@@ -58,6 +58,11 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
         owned += u64::from(entry.mode & SET_ID != 0);
     }
     enforcer.gaps.set(Gap::Owners, owned);
+    let excluded = dirs.walked.excluded.iter().filter_map(|path| {
+        let file = inode::open_below(&tree.root, path, OpenPurpose::Knowing).ok()?;
+        Some(key(&inode::facts(file).ok()?))
+    });
+    listed.excluded = excluded.collect();
     listed.odd = note_odd(enforcer, manifest, &dirs.walked);
     enforcer.progress.done();
     Ok(listed)

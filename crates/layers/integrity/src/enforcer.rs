@@ -87,9 +87,14 @@ pub(crate) struct Enforcer {
 /// Limit on waiting messages; more are dropped.
 const MAX_NOTES: usize = 100;
 
-/// Number of deciding threads: one a core, and at least two, so that one may wait for a disk.
+/// Number of files hashed at once: one a core, and at least two, so that one may wait for a disk.
 pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
+}
+
+/// Number of deciding threads: one more than may hash at once, for what needs no hash.
+pub(crate) fn deciders() -> usize {
+    threads() + 1
 }
 
 impl Enforcer {
@@ -116,10 +121,10 @@ impl Enforcer {
             // Without leases the number of verdicts is not bound by descriptors.
             verdicts: Verdicts::new(4_000_000, 64),
             leases: Leases::new(leases),
-            waiting: Waiting::new(spare / 2).map_err(EnforceError::system("a pair of sockets"))?,
+            waiting: Waiting::new(spare / 2, threads()).map_err(EnforceError::system("a pair of sockets"))?,
             counters: Counters::default(),
             gaps: Gaps::default(),
-            slots: Slots::new(threads()),
+            slots: Slots::new(deciders()),
             turn: Mutex::new(()),
             queue: Queue::default(),
             orders: Orders::new().map_err(EnforceError::system("a pair of sockets"))?,

@@ -7,7 +7,7 @@ use crate::leases::Key;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::manifest::Manifest;
 use bakeoff_sys::inode::Facts;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
@@ -62,6 +62,8 @@ pub(crate) fn open_root(path: &Path) -> io::Result<File> {
 pub(crate) struct Listed {
     pub(crate) manifest: Arc<Manifest>,
     inodes: HashMap<Key, u32>,
+    /// Inodes of the excluded files in directories that are asked about.
+    pub(crate) excluded: HashSet<Key>,
     /// Further names of the same inode.
     twice: HashMap<Key, Vec<u32>>,
     /// Whether the directories were frozen before the files were looked up, so that inodes and names stay together.
@@ -74,12 +76,25 @@ pub(crate) struct Listed {
 
 impl Listed {
     pub(crate) fn new(manifest: Arc<Manifest>) -> Self {
-        Self { manifest, inodes: HashMap::new(), twice: HashMap::new(), exact: false, missing: 0, odd: None }
+        Self {
+            manifest,
+            inodes: HashMap::new(),
+            excluded: HashSet::new(),
+            twice: HashMap::new(),
+            exact: false,
+            missing: 0,
+            odd: None,
+        }
     }
 
     /// The file with this inode, by the first of its names.
     pub(crate) fn of(&self, key: Key) -> Option<u32> {
         self.inodes.get(&key).copied()
+    }
+
+    /// Whether the name of this inode was excluded when its directory was frozen.
+    pub(crate) fn is_excluded(&self, key: Key) -> bool {
+        self.exact && self.excluded.contains(&key)
     }
 
     /// Whether all names of an inode have equivalent entries: only then may it be opened without asking.

@@ -6,7 +6,7 @@
 
 use crate::counters::Count;
 use crate::deciders::{self, gather};
-use crate::enforcer::{Enforcer, threads};
+use crate::enforcer::{self, Enforcer, threads};
 use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::{EnforcementSettings, Links};
@@ -83,7 +83,7 @@ fn enforce(settings: EnforcementSettings, inherited: Inherited) -> Result<(), En
     let now = Instant::now();
     for open in inherited.orphans {
         enforcer.counters.add(Count::Orphaned);
-        if let Err(open) = enforcer.waiting.put(open, now) {
+        if let Err(open) = enforcer.waiting.put(open, now, None) {
             enforcer.answer(open.number, enforcer.settings.allows_undecided());
         }
     }
@@ -125,7 +125,7 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
         thread.map(drop).map_err(EnforceError::system("a thread"))
     };
-    for slot in 0..threads() {
+    for slot in 0..enforcer::deciders() {
         let enforcer = enforcer.clone();
         start("decide", Box::new(move || deciders::decide(&enforcer, slot)))?;
     }
