@@ -14,6 +14,7 @@ mod a_write_lease;
 mod by_a_way_of_ones_own;
 mod deep_directories;
 mod files_planted_while_arming;
+mod full_is_what_was_looked_at;
 mod one_inode_with_two_signed_names;
 mod opens_that_waited_hardly_at_all;
 mod read_only_that_is_not;

@@ -3,6 +3,8 @@
 //! Every small tree of two directories and a file: whoever owns them, whatever their modes, reached directly or by a
 //! link of anybody's. Of each way that is accepted another user tries to rename every part, and to write to the file.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test, and its SKIP line")]
+
 use bakeoff_layers_base::plain::{FileAudience, FileLocation, FileOwner, read_regular};
 use nix::unistd::{Gid, Uid, geteuid, setfsgid, setfsuid};
 use std::fs;

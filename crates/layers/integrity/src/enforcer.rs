@@ -107,7 +107,7 @@ impl Enforcer {
         server: Option<Stat>,
     ) -> Result<Self, EnforceError> {
         let tree = Tree::open(&settings.root)?;
-        let place = place::look(&tree, &settings.exclude);
+        let place = place::look(&tree, &settings.root, &settings.exclude);
         let place = place.map_err(EnforceError::system("/proc/self/mountinfo"))?;
         let read_only = place.read_only;
         let limit = bakeoff_sys::rlimit::raise_open_files(u64::MAX)
@@ -159,6 +159,11 @@ impl Enforcer {
 
     pub(crate) fn freezes(&self) -> bool {
         self.guard.is_on()
+    }
+
+    /// Whether directories can change although they should be frozen.
+    pub(crate) fn can_change(&self) -> bool {
+        self.gaps.is_open(Gap::NotFrozen) || self.gaps.is_open(Gap::Immutable)
     }
 
     pub(crate) fn is_read_only(&self) -> bool {

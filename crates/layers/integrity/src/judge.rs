@@ -10,7 +10,7 @@ use crate::leases::{Key, NoLease};
 use crate::settings::Unlisted;
 use crate::tree::{Listed, key};
 use bakeoff_layers_base::digest::{Algorithm, Hasher};
-use bakeoff_layers_base::manifest::check::Deviation;
+use bakeoff_layers_base::manifest::check::{self, Deviation};
 use bakeoff_layers_base::manifest::seal::is_below_any;
 use bakeoff_layers_base::manifest::{FaultAction, ManifestEntry};
 use bakeoff_layers_base::verdict::VerdictStored;
@@ -77,13 +77,11 @@ pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts:
     if let Some(below) = below {
         return (by_path(enforcer, listed, below), FoundBy::Path);
     }
+    let named = facts.links == 1 && names_stay(enforcer, listed);
     let which = match (listed.of(key(facts)), enforcer.settings.unlisted) {
         (Some(index), _) if listed.agree(key(facts), index) => Which::Listed(index),
-        (None, Unlisted::Allow) => Which::Excluded,
-        // Its only name cannot have changed since.
-        (None, _) if facts.links == 1 && enforcer.freezes() && listed.is_excluded(key(facts)) => {
-            Which::Excluded
-        }
+        (None, Unlisted::Allow) if named => Which::Excluded,
+        (None, _) if named && listed.excluded.contains(&key(facts)) => Which::Excluded,
         // If two signed names became one inode, either may be meant.
         _ => Which::Unlisted(path.to_string_lossy().into_owned()),
     };
@@ -105,10 +103,17 @@ fn by_path(enforcer: &Enforcer, listed: &Listed, below: &Path) -> Which {
 /// The listed file, if the inode alone decides it. Asking the kernel for a path costs as much as the rest of the
 /// identification.
 fn fixed(enforcer: &Enforcer, listed: &Listed, facts: &Facts) -> Option<u32> {
-    let closed = enforcer.freezes() && listed.exact && enforcer.guard.holds(key(facts));
-    let closed = closed && !enforcer.gaps.is_open(Gap::NotFrozen);
-    let one_name = facts.kind == InodeKind::File && facts.links == 1 && (closed || enforcer.is_read_only());
-    one_name.then(|| listed.of(key(facts)))?
+    // A mount below the root could be moved, and its files with it.
+    if facts.kind != InodeKind::File || facts.links != 1 || !enforcer.tree.is_one_mount() {
+        return None;
+    }
+    let closed = enforcer.guard.holds(key(facts)) && names_stay(enforcer, listed);
+    (closed || enforcer.is_read_only()).then(|| listed.of(key(facts)))?
+}
+
+/// Whether a file with one name still has the name that it had when the tree was armed.
+fn names_stay(enforcer: &Enforcer, listed: &Listed) -> bool {
+    enforcer.freezes() && listed.exact && !enforcer.can_change()
 }
 
 fn path_of(file: &OwnedFd) -> PathBuf {
@@ -251,10 +256,8 @@ fn examine(
     if let Some(wrong) = unlike(&facts, entry) {
         return Some(wrong);
     }
-    match inode::has_capabilities(file) {
-        Ok(false) => {}
-        Ok(true) => return Some(Deviation::Capabilities),
-        Err(_) => return Some(Deviation::Unreadable),
+    if let Err(wrong) = check::more_rights(file) {
+        return Some(wrong);
     }
     let mut hasher = Hasher::new(algorithm);
     match read_all(file, &mut hasher, entry.size_bytes) {

@@ -13,7 +13,7 @@ use crate::preflight;
 use crate::rights;
 use crate::settings::EnforcementSettings;
 use crate::worker::{self, Inherited};
-use crate::written::WrittenFiles;
+use crate::written::{TreeLock, WrittenFiles};
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::plain;
 use bakeoff_sys::fanotify::{FanotifyEvent, Group, Mark, Open, is_answered};
@@ -69,6 +69,7 @@ pub fn run(
     let _ = bakeoff_sys::rlimit::raise_open_files_beyond();
     let group = Group::new().map_err(EnforceError::Fanotify)?;
     let files = Arc::new(WrittenFiles::open(settings)?);
+    let _alone = TreeLock::take(&settings.root)?;
     rights::give_up(settings, &files, &[Capability::SysAdmin])?;
     rights::confine_supervisor()?;
     let mut supervisor = Supervisor {

@@ -69,7 +69,9 @@ fn enforce(settings: EnforcementSettings, inherited: Inherited) -> Result<(), En
     let breaks = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])
         .map_err(EnforceError::system("signals"))?;
     rights::give_up(&settings, &inherited.files, &[])?;
-    let manifest = Arc::new(reload::read(&settings, inherited.version)?);
+    let tree = settings.root.canonicalize();
+    let tree = tree.map_err(|source| EnforceError::Root { path: settings.root.clone(), source })?;
+    let manifest = Arc::new(reload::read(&settings, &tree, inherited.version)?);
     let (restarts, supervisor_pid) = (inherited.restarts, inherited.supervisor_pid);
     let first = Listed::new(manifest.clone());
     let (group, server) = (inherited.group, inherited.server);
@@ -181,6 +183,10 @@ struct Watch {
     may_rest: bool,
     /// Whether marks were restored because of a gap.
     roused: bool,
+    /// Number of mounts over the tree at the last look.
+    over: usize,
+    /// Whether a mount is gone, and what it covered has to be armed.
+    uncovered: bool,
     /// Time of the last look for files released by others.
     looked_again: Instant,
 }
@@ -231,6 +237,8 @@ impl Watch {
             placed: now,
             may_rest: false,
             roused: false,
+            over: 0,
+            uncovered: false,
             looked_again: now,
         })
     }
@@ -379,6 +387,7 @@ impl Watch {
     fn rest_or_rouse(&mut self) {
         let resting = self.enforcer.unasked.load(Ordering::Relaxed) > 0;
         match self.enforcer.gaps.any_open() {
+            _ if std::mem::take(&mut self.uncovered) => self.rouse(),
             true if resting => self.rouse(),
             false if self.may_rest => {
                 if self.roused {
@@ -459,8 +468,20 @@ impl Watch {
         let _ = std::io::Seek::rewind(&mut again);
         let _ = again.read_to_end(&mut Vec::new());
         let enforcer = &self.enforcer;
-        let Ok(place) = place::look(&enforcer.tree, &enforcer.settings.exclude) else { return };
+        let Ok(place) = place::look(&enforcer.tree, &enforcer.settings.root, &enforcer.settings.exclude)
+        else {
+            return;
+        };
         enforcer.gaps.set(Gap::MountedOver, place.over.len() as u64);
+        if let Some(devices) = place.gone {
+            // Another disk may have the numbers of its files; and what it covered has no marks yet.
+            devices.into_iter().for_each(|device| enforcer.guard.forget_device(device));
+            enforcer.forget_let_go();
+            enforcer.void_all();
+            self.uncovered = true;
+        }
+        let over = place.over.len();
+        self.uncovered |= over < std::mem::replace(&mut self.over, over);
         enforcer.gaps.set(Gap::Elsewhere, place.elsewhere);
         enforcer.gaps.set(Gap::Moved, u64::from(place.moved));
         if !place.over.is_empty() {

@@ -1,7 +1,7 @@
 //! Reading a manifest from its file: bytes, then signature, and only then content.
 
 use super::signature::AdminPublicKey;
-use super::{Manifest, ManifestRefusal, parse};
+use super::{Manifest, ManifestRefusal, parse, seal};
 use crate::plain::{self, FileOwner, beside};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -60,14 +60,6 @@ pub fn signature_path(manifest: &Path) -> PathBuf {
 /// # Errors
 /// A file cannot be read, or it is refused, by name.
 pub fn load(path: &Path, trust: &TrustConditions<'_>) -> Result<Manifest, LoadError> {
-    load_signed(path, trust).map(|(manifest, _)| manifest)
-}
-
-/// The same, with the text of its verified signature.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_signed(path: &Path, trust: &TrustConditions<'_>) -> Result<(Manifest, String), LoadError> {
     let beside = signature_path(path);
     let missing = |error| match error {
         LoadError::File { path: missing, source } if source.kind() == io::ErrorKind::NotFound => {
@@ -80,8 +72,7 @@ pub fn load_signed(path: &Path, trust: &TrustConditions<'_>) -> Result<(Manifest
     let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
     let signature =
         String::from_utf8(signature).map_err(|_| refused(ManifestRefusal::UnreadableSignature))?;
-    let manifest = from_bytes(bytes, &signature, trust).map_err(refused)?;
-    Ok((manifest, signature))
+    from_bytes(bytes, &signature, trust).map_err(refused)
 }
 
 /// The same from bytes already read.
@@ -94,7 +85,8 @@ pub fn from_bytes(
     trust: &TrustConditions<'_>,
 ) -> Result<Manifest, ManifestRefusal> {
     trust.key.verify(&bytes, signature)?;
-    let manifest = parse::parse(bytes)?;
+    let mut manifest = parse::parse(bytes)?;
+    manifest.signed = seal::comment_in(signature);
     let header = manifest.header();
     if header.key_id != trust.key.id() {
         return Err(ManifestRefusal::KeyMismatch);
