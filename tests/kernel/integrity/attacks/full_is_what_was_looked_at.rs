@@ -85,8 +85,7 @@ fn a_mount_of_the_tree_that_is_moved_or_exchanged_is_another() {
     }
     let site = Site::new();
     fs::create_dir(site.file("volume")).unwrap();
-    let volume = || Mounted::new(&["-t", "tmpfs", "none"], &site.file("volume"));
-    let first = volume();
+    let first = Mounted::new(&["-t", "tmpfs", "none"], &site.file("volume"));
     site.write("volume/c", "good v");
     site.seal(1, &[]);
     let guard = site.enforce(&["--mode", "deny"]);
@@ -99,8 +98,10 @@ fn a_mount_of_the_tree_that_is_moved_or_exchanged_is_another() {
     }
     drop((moved, first));
     // Another, which may get the numbers of the first and of its file.
-    let _second = volume();
-    site.write("volume/c", "evil v");
+    fs::create_dir(site.path("evil")).unwrap();
+    let _second = Mounted::new(&["-t", "tmpfs", "none"], &site.path("evil"));
+    fs::write(site.path("evil/c"), "evil v").unwrap();
+    let _there = Mounted::bind(&site.path("evil"), &site.file("volume"));
     wait_until("a refusal", || open(&site.file("volume/c")) == Err(EPERM));
     assert_eq!(guard.degree(), "partial");
 }
