@@ -84,7 +84,7 @@ pub fn generate(secret: &Path, public: &Path, passphrase: Option<String>) -> Res
     let public_text = pair.pk.to_box().map_err(making)?.into_string();
     write_new(secret, FileAudience::Owner, &secret_text)?;
     write_new(public, FileAudience::Everybody, &public_text)
-        .inspect_err(|_| drop(FileLocation::of(secret).and_then(|place| place.remove())))
+        .inspect_err(|_| drop(FileLocation::guarded(secret).and_then(|place| place.remove())))
 }
 
 /// Reads a secret key.
@@ -124,7 +124,7 @@ fn write_new(path: &Path, reader: FileAudience, text: &str) -> Result<(), KeyErr
         io::ErrorKind::AlreadyExists => KeyError::Exists(path.to_owned()),
         _ => KeyError::File { path: path.to_owned(), what: "written", source },
     };
-    FileLocation::of(path).and_then(|place| place.put_new(text.as_bytes(), reader)).map_err(failed)
+    FileLocation::guarded(path).and_then(|place| place.put_new(text.as_bytes(), reader)).map_err(failed)
 }
 
 #[cfg(test)]

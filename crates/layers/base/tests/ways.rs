@@ -92,7 +92,7 @@ fn of_an_accepted_way_nobody_else_can_exchange_a_part() {
                 all += 1;
                 let steps = [first, second, file];
                 let read = read_regular(&path, FileOwner::Trusted, 3);
-                let place = FileLocation::of(&path);
+                let place = FileLocation::guarded(&path);
                 let roots = steps.iter().all(|step| step.is_roots());
                 assert!(read.is_ok() || !roots, "{steps:?}: {read:?}");
                 if read.is_err() {
@@ -133,12 +133,15 @@ fn nothing_but_a_short_regular_file_is_read_and_nothing_waits() {
         for owner in [FileOwner::Trusted, FileOwner::Anybody] {
             read.extend(read_regular(&path, owner, 5).map(|bytes| (path.clone(), bytes)));
         }
-        let place = FileLocation::of(&path).unwrap();
+        let place = FileLocation::guarded(&path).unwrap();
         assert!(place.put_new(b"x", FileAudience::Owner).is_err(), "{}: made anew", path.display());
         let kept = place.keep(true, 0o600).is_ok();
         assert_eq!(kept, ["file", "endless"].contains(&path.file_name().unwrap().to_str().unwrap()));
     }
     assert_eq!(read, vec![(at("file"), b"12345".to_vec()); 2]);
     fs::hard_link(at("file"), at("second")).unwrap();
-    assert!(FileLocation::of(&at("second")).unwrap().keep(true, 0o600).is_err(), "another name of a file");
+    assert!(
+        FileLocation::guarded(&at("second")).unwrap().keep(true, 0o600).is_err(),
+        "another name of a file"
+    );
 }

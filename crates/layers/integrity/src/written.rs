@@ -37,7 +37,7 @@ impl WrittenFiles {
             lock.try_locking()?;
         }
         let tried = |path: &Path| {
-            let place = FileLocation::of(path).and_then(|place| place.try_writing().map(|()| place));
+            let place = FileLocation::guarded(path).and_then(|place| place.try_writing().map(|()| place));
             place.map_err(|source| EnforceError::Write { path: path.to_owned(), source })
         };
         let status = settings.status.as_deref().map(tried).transpose()?;
@@ -73,7 +73,7 @@ impl TreeLock {
         let failed = |source| EnforceError::Root { path: root.to_owned(), source };
         let facts = inode::facts(open_root(root).map_err(failed)?).map_err(failed)?;
         let path = Path::new(LOCKS).join(format!("bakeoff-integrity-{:x}-{:x}", facts.device, facts.inode));
-        let place = FileLocation::of(&path);
+        let place = FileLocation::guarded(&path);
         let unwritten = |source| EnforceError::Write { path: path.clone(), source };
         let place = place.map_err(unwritten)?;
         let began = Instant::now();

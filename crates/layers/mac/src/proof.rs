@@ -76,7 +76,7 @@ impl OpenStatusFile {
     /// # Errors
     /// The I/O error.
     pub fn new(path: &Path, lines: String) -> io::Result<Self> {
-        let file = FileLocation::of(path)?
+        let file = FileLocation::guarded(path)?
             .replace_by(text(DomainState::Starting, &lines).as_bytes(), FileAudience::Readers)?;
         Ok(Self { file, lines })
     }

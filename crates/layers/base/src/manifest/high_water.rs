@@ -67,7 +67,7 @@ impl HighWater {
             None => marks.push((key_id, version)),
         }
         let text: String = marks.iter().map(|(key, version)| format!("{key:016X} {version}\n")).collect();
-        let written = FileLocation::of(&self.path)
+        let written = FileLocation::guarded(&self.path)
             .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
         written.map_err(|source| HighWaterError::File { path: self.path.clone(), source })
     }

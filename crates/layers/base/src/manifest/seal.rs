@@ -327,6 +327,6 @@ fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ManifestSealError> {
-    let written = FileLocation::of(path).and_then(|place| place.replace(bytes, FileAudience::Everybody));
+    let written = FileLocation::guarded(path).and_then(|place| place.replace(bytes, FileAudience::Everybody));
     written.map_err(|source| ManifestSealError::Write { path: path.to_owned(), source })
 }

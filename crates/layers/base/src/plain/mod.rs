@@ -9,7 +9,7 @@ mod way;
 
 use bakeoff_sys::inode::{OpenPurpose, open_below};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
 use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::ffi::{OsStr, OsString};
@@ -55,18 +55,29 @@ pub enum FileOwner {
 }
 
 impl FileLocation {
-    /// Opens the directory that contains a file. A link that has the file's own name is not followed.
+    /// Opens the directory that contains a file, by whatever way its path leads there.
     ///
     /// # Errors
-    /// There is no such directory, the path names none of its files, or somebody else could exchange a part of it.
+    /// There is no such directory, or the path names none of its files.
     pub fn of(path: &Path) -> io::Result<Self> {
+        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+        Ok(Self { folder: open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?, name })
+    }
+
+    /// The same by a way that nobody else can exchange. A link that has the file's own name is not followed.
+    ///
+    /// # Errors
+    /// As [`of`](Self::of); or somebody else could exchange a part of the path.
+    pub fn guarded(path: &Path) -> io::Result<Self> {
         walk(path, LastLink::Kept).map(|(folder, name)| Self { folder, name })
     }
 
     /// The same of the file itself: a link that nobody else can exchange leads to it.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// As [`guarded`](Self::guarded).
     pub fn followed(path: &Path) -> io::Result<Self> {
         walk(path, LastLink::Followed).map(|(folder, name)| Self { folder, name })
     }

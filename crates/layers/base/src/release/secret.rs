@@ -144,6 +144,6 @@ pub fn make_key_file(path: &Path) -> Result<(), ReleaseRefusal> {
     rand::fill(key.as_mut_slice()).map_err(|_| ReleaseRefusal::Cipher)?;
     let line = Zeroizing::new(format!("{}\n", crate::hex::to_hex(key.as_slice())));
     let written =
-        FileLocation::of(path).and_then(|place| place.put_new(line.as_bytes(), FileAudience::Owner));
+        FileLocation::guarded(path).and_then(|place| place.put_new(line.as_bytes(), FileAudience::Owner));
     written.map_err(|error| ReleaseRefusal::Io { path: path.to_owned(), error })
 }

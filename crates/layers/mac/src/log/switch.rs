@@ -103,7 +103,7 @@ impl Switch {
                     own.audit.set_backlog_limit(backlog_limit)?;
                 }
             }
-            FileLocation::of(Path::new(MEETING))?.remove()
+            FileLocation::guarded(Path::new(MEETING))?.remove()
         })
     }
 
@@ -125,7 +125,7 @@ impl Switch {
 }
 
 fn open(meeting: &Path) -> io::Result<File> {
-    FileLocation::of(meeting)?.keep(false, 0o600)
+    FileLocation::guarded(meeting)?.keep(false, 0o600)
 }
 
 impl Drop for Switch {

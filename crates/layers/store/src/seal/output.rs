@@ -26,7 +26,7 @@ impl Output {
     /// Creates the file beside the final name and allocates its space on the disk.
     pub(super) fn create(wanted: &Path, bytes: u64) -> Result<Self, SealError> {
         let failed = |error| SealError::Write { path: wanted.to_owned(), error };
-        let place = FileLocation::of(wanted).map_err(failed)?;
+        let place = FileLocation::guarded(wanted).map_err(failed)?;
         let file = place.begin(FileAudience::Owner).map_err(failed)?;
         let direct = past_the_cache(&file, true).ok();
         let output = Self { file, direct, place, wanted: wanted.to_owned(), done: false };
