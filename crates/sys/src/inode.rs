@@ -3,7 +3,7 @@
 //!
 //! Measured side, hot where noted. Owns the calls; decides nothing.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
@@ -147,7 +147,20 @@ const READING: libc::c_int = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOATIME
 ///
 /// What the file system reports, but not that it has no such attributes.
 pub fn has_capabilities(file: impl AsFd) -> io::Result<bool> {
-    let (fd, name) = (file.as_fd().as_raw_fd(), c"security.capability");
+    has_attribute(file.as_fd(), c"security.capability")
+}
+
+/// Whether an access list gives users or groups rights that its permission bits do not show (`setfacl`).
+///
+/// # Errors
+///
+/// As [`has_capabilities`].
+pub fn has_access_list(file: impl AsFd) -> io::Result<bool> {
+    has_attribute(file.as_fd(), c"system.posix_acl_access")
+}
+
+fn has_attribute(file: BorrowedFd<'_>, name: &CStr) -> io::Result<bool> {
+    let fd = file.as_raw_fd();
     // SAFETY: the name is a string with its zero; with a length of 0 nothing is written.
     if unsafe { libc::fgetxattr(fd, name.as_ptr(), std::ptr::null_mut(), 0) } >= 0 {
         return Ok(true);

@@ -217,7 +217,9 @@ fn a_newer_manifest_is_taken_without_a_gap_and_an_older_one_is_not() {
     staged.write("a", "new a");
     staged.write("b", "good b");
     let (tree, key, out) = (staged.text("site"), site.text("key"), site.text("manifest"));
-    let sealed = layers(&["integrity", "seal", &tree, "--key", &key, "--out", &out, "--number", "2"]);
+    let name = site.text("site");
+    let seal = ["seal", &tree, "--key", &key, "--out", &out, "--number", "2", "--name", &name];
+    let sealed = layers(&[&["integrity"], &seal[..]].concat());
     assert!(sealed.status.success());
     guard.signal("-HUP");
     guard.wait_for("reloads", 1);

@@ -123,6 +123,7 @@ fn stop_ends_the_served_processes_and_lock_locks_the_store() {
     });
     let children = bakeoff_sys::process::descendants(server.id()).unwrap();
     let key = site.text("store.key");
+    fs::write(&key, "sealed").unwrap();
     let guard = site.enforce(&["--mode", "lock", "--stop-pid", &pid, "--lock-store", &key]);
     assert_eq!(open(&site.file("a")).unwrap(), "good a");
     assert!(server.try_wait().unwrap().is_none());
@@ -136,6 +137,23 @@ fn stop_ends_the_served_processes_and_lock_locks_the_store() {
     guard.wait_for("locked", 1);
     let reason = fs::read_to_string(site.path("store.key.locked")).unwrap();
     assert_eq!(reason, "b is not as its manifest says\n");
+}
+
+#[test]
+fn what_could_not_be_written_or_locked_is_said_at_the_start() {
+    if !may_run("what_could_not_be_written_or_locked_is_said_at_the_start") {
+        return;
+    }
+    let site = Site::new();
+    let (key, nowhere) = (site.text("mistyped.key"), site.text("nowhere/file"));
+    for (flags, words) in [
+        (&["--mode", "lock", "--lock-store", &key][..], "mistyped.key is not there, so nothing was locked"),
+        (&["--mode", "lock", "--lock-store", &nowhere], "nowhere/file"),
+        (&["--mode", "deny", "--high-water", &nowhere], "give a path that can be written"),
+    ] {
+        let said = site.refusal(flags);
+        assert!(said.contains(words), "{flags:?}: {said}");
+    }
 }
 
 #[test]

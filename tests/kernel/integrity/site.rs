@@ -119,7 +119,12 @@ impl Site {
 
     /// Starts enforcing; returns when it is armed. Other messages go to the file `said`.
     pub(crate) fn enforce(&self, further: &[&str]) -> Guard {
-        let mut command = self.enforcing(further);
+        self.enforce_at(self.root, further)
+    }
+
+    /// The same, by another path of its tree.
+    pub(crate) fn enforce_at(&self, root: &str, further: &[&str]) -> Guard {
+        let mut command = self.enforcing(root, further);
         command.stderr(fs::File::create(self.path("said")).unwrap());
         let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
@@ -130,7 +135,7 @@ impl Site {
 
     /// Message of an enforcing process that does not start; nothing is left frozen then.
     pub(crate) fn refusal(&self, further: &[&str]) -> String {
-        let mut command = self.enforcing(further);
+        let mut command = self.enforcing(self.root, further);
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut armed = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut armed).unwrap();
@@ -148,8 +153,8 @@ impl Site {
         said
     }
 
-    fn enforcing(&self, further: &[&str]) -> Command {
-        let (root, manifest, public) = (self.text(self.root), self.text("manifest"), self.text("pub"));
+    fn enforcing(&self, root: &str, further: &[&str]) -> Command {
+        let (root, manifest, public) = (self.text(root), self.text("manifest"), self.text("pub"));
         let mut command = Command::new(env!("CARGO_BIN_EXE_bakeoff-layers"));
         command.args(["integrity", "enforce", &root, "--manifest", &manifest, "--pub", &public]);
         command.args(["--status", &self.text("status")]).args(further);
@@ -178,6 +183,11 @@ pub(crate) struct Mounted(PathBuf);
 impl Mounted {
     pub(crate) fn bind(what: &Path, at: &Path) -> Self {
         Self::new(&["--bind", what.to_str().unwrap()], at)
+    }
+
+    /// The mount that is there.
+    pub(crate) fn at(point: &Path) -> Self {
+        Self(point.to_owned())
     }
 
     /// `mount` with these arguments.

@@ -103,7 +103,7 @@ impl Domain {
         for name in ["open", "site", "secret"] {
             fs::create_dir(domain.path(name)).unwrap();
         }
-        fs::set_permissions(domain.path("open"), fs::Permissions::from_mode(0o777)).unwrap();
+        fs::set_permissions(domain.path("open"), fs::Permissions::from_mode(0o1777)).unwrap();
         for name in ["key", "od\"d na\nme"] {
             fs::write(domain.path("secret").to_owned() + "/" + name, "secret\n").unwrap();
         }

@@ -5,6 +5,8 @@ use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use std::fs::{self, File};
 use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::process::{Command, Stdio};
 
 #[test]
 fn sigterm_unmounts_and_leaves_nothing() {
@@ -50,6 +52,29 @@ fn the_daemon_keeps_no_rights_and_is_unmounted_all_the_same() {
     mount.signal(Signal::SIGTERM);
     assert_eq!(mount.ended(), Some(3));
     assert!(is_mounted(&mount.at));
+}
+
+#[test]
+fn another_mount_namespace_reads_nothing_after_the_end() {
+    if !can_mount("another_mount_namespace_reads_nothing_after_the_end") {
+        return;
+    }
+    let site = Site::new();
+    let mut mount = site.mount();
+    let mut apart = Command::new("unshare")
+        .args(["-m", "sh", "-c", "echo; sleep 300"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    apart.stdout.as_mut().unwrap().read_exact(&mut [0]).unwrap();
+    let there = format!("/proc/{}/root{}/index.html", apart.id(), mount.at.display());
+    let (before, held) = (fs::read(&there).unwrap(), File::open(&there).unwrap());
+    mount.signal(Signal::SIGTERM);
+    let code = mount.ended();
+    let after = (fs::read(&there).is_ok(), held.read_at(&mut [0], 0).is_ok());
+    apart.kill().unwrap();
+    apart.wait().unwrap();
+    assert_eq!((code, before.is_empty(), after), (Some(0), false, (false, false)));
 }
 
 #[test]

@@ -2,10 +2,35 @@
 
 use crate::support::{Site, assert_done, can_mount, until};
 use nix::errno::Errno;
+use nix::sys::signal::Signal;
 use std::fs;
 
 fn refused(site: &Site) -> String {
     site.refused_mount(&site.key_flags().each_ref().map(String::as_str))
+}
+
+#[test]
+fn a_lock_that_nobody_obeys_is_not_told_as_one() {
+    if !can_mount("a_lock_that_nobody_obeys_is_not_told_as_one") {
+        return;
+    }
+    let site = Site::new();
+    let lock = |words: &[&str]| {
+        let output = site.layers(&[&["lock"], words].concat());
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, said) = lock(&[&site.text("mistyped.vault")]);
+    assert!(code == Some(3) && said.contains("nothing was locked"), "{said}");
+    assert!(!site.path("mistyped.vault.key.locked").exists());
+    // Found by another name of its key.
+    std::os::unix::fs::symlink(site.path("site.vault.key"), site.path("link")).unwrap();
+    let mount = site.mount();
+    mount.signal(Signal::SIGSTOP);
+    let (code, said) = lock(&[&site.text("site.vault"), "--sealed", &site.text("link")]);
+    assert!(code == Some(3) && said.contains("its files are still open"), "{said}");
+    mount.signal(Signal::SIGCONT);
+    until("the daemon notices", || mount.state() == "state locked");
+    until("the daemon lets go", || lock(&[&site.text("site.vault")]).0 == Some(0));
 }
 
 #[test]
@@ -19,7 +44,10 @@ fn a_lock_takes_away_what_was_read_already() {
     let open = fs::File::open(mount.at.join("index.html")).unwrap();
     let vault = site.vault().display().to_string();
     assert_done(&site.layers(&["lock", &vault, "--reason", "index.html was changed"]));
-    until("the daemon notices", || mount.state() == "state locked");
+    // At once, as the lock was answered: a new read is refused, and of an old one nothing is left.
+    assert_eq!(mount.read("img/large.bin").unwrap_err().raw_os_error(), Some(Errno::EIO as i32));
+    let stopped = std::os::unix::fs::FileExt::read_at(&open, &mut [0], 0).unwrap_err();
+    assert_eq!(stopped.raw_os_error(), Some(Errno::EIO as i32));
     until("the kernel has dropped all of it", || mount.dropped() == "names");
     // The page cache is empty: neither a new open nor an old descriptor gives bytes.
     let mut byte = [0];

@@ -4,12 +4,15 @@
 //! sign with them. Reads keys that `minisign -G` made with a passphrase, and `minisign` reads keys made here. Must
 //! not prompt: the caller passes the passphrase.
 
-use crate::plain::{FileAudience, FileLocation};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner};
 use minisign::{KeyPair, SecretKeyBox};
 use std::io;
 use std::path::{Path, PathBuf};
 
 pub use minisign::SecretKey;
+
+/// Size limit of a key file; minisign's have some 300 bytes.
+pub(crate) const MOST_BYTES: u64 = 8 * 1024;
 
 /// Errors of making, reading and writing keys.
 #[derive(Debug, thiserror::Error)]
@@ -81,7 +84,7 @@ pub fn generate(secret: &Path, public: &Path, passphrase: Option<String>) -> Res
     let public_text = pair.pk.to_box().map_err(making)?.into_string();
     write_new(secret, FileAudience::Owner, &secret_text)?;
     write_new(public, FileAudience::Everybody, &public_text)
-        .inspect_err(|_| drop(std::fs::remove_file(secret)))
+        .inspect_err(|_| drop(FileLocation::guarded(secret).and_then(|place| place.remove())))
 }
 
 /// Reads a secret key.
@@ -89,10 +92,11 @@ pub fn generate(secret: &Path, public: &Path, passphrase: Option<String>) -> Res
 /// # Errors
 /// It is no key, or not this passphrase's.
 pub fn read_secret(path: &Path, passphrase: Option<String>) -> Result<SecretKey, KeyError> {
-    let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => KeyError::NoSecret(path.to_owned()),
-        _ => KeyError::File { path: path.to_owned(), what: "read", source },
-    })?;
+    let text =
+        plain::read_text(path, FileOwner::Trusted, MOST_BYTES).map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => KeyError::NoSecret(path.to_owned()),
+            _ => KeyError::File { path: path.to_owned(), what: "read", source },
+        })?;
     let format = |error: minisign::PError| KeyError::Format { path: path.to_owned(), why: error.to_string() };
     let parse = || SecretKeyBox::from_string(&text).map_err(format);
     // Without a passphrase the library would prompt at the terminal.
@@ -120,7 +124,7 @@ fn write_new(path: &Path, reader: FileAudience, text: &str) -> Result<(), KeyErr
         io::ErrorKind::AlreadyExists => KeyError::Exists(path.to_owned()),
         _ => KeyError::File { path: path.to_owned(), what: "written", source },
     };
-    FileLocation::of(path).and_then(|place| place.put_new(text.as_bytes(), reader)).map_err(failed)
+    FileLocation::guarded(path).and_then(|place| place.put_new(text.as_bytes(), reader)).map_err(failed)
 }
 
 #[cfg(test)]

@@ -6,11 +6,13 @@
 use crate::enforcer::Enforcer;
 use crate::error::EnforceError;
 use crate::gap::Gap;
+use crate::guard::Frozen;
 use crate::leases::Key;
 use crate::tree::{Listed, key};
 use crate::walk::Walked;
 use crate::words::plain;
 use bakeoff_layers_base::manifest::Manifest;
+use bakeoff_layers_base::manifest::check::has_signed_links;
 use bakeoff_sys::fanotify::{Mark, set_answered};
 use bakeoff_sys::inode::{self, Facts, InodeKind, OpenPurpose};
 use std::collections::HashSet;
@@ -45,6 +47,7 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
     let unfrozen = u64::from(!enforcer.freezes() && !enforcer.is_read_only());
     enforcer.gaps.set(Gap::Marks, dirs.unmarked);
     enforcer.gaps.set(Gap::NotFrozen, unfrozen + dirs.unfrozen);
+    enforcer.gaps.set(Gap::Immutable, dirs.others);
     let manifest = &manifest;
     let mut listed = Listed::new(manifest.clone());
     listed.exact = enforcer.freezes();
@@ -58,6 +61,12 @@ fn arm_with(enforcer: &Enforcer, manifest: Arc<Manifest>, mounts: Mounts) -> Res
         owned += u64::from(entry.mode & SET_ID != 0);
     }
     enforcer.gaps.set(Gap::Owners, owned);
+    enforcer.gaps.set(Gap::Missing, listed.missing);
+    let excluded = dirs.walked.excluded.iter().filter_map(|path| {
+        let file = inode::open_below(&tree.root, path, OpenPurpose::Knowing).ok()?;
+        Some(key(&inode::facts(file).ok()?))
+    });
+    listed.excluded = excluded.collect();
     listed.odd = note_odd(enforcer, manifest, &dirs.walked);
     enforcer.progress.done();
     Ok(listed)
@@ -69,7 +78,7 @@ const SET_ID: u16 = 0o6000;
 /// Walks a tree that is not frozen: marks directories that came since it was armed, and notes forbidden files.
 pub(crate) fn look_again(enforcer: &Enforcer) {
     let _alone = enforcer.tree.alone();
-    let frozen = enforcer.freezes() && !enforcer.gaps.is_open(Gap::NotFrozen);
+    let frozen = enforcer.freezes() && !enforcer.can_change();
     if frozen || enforcer.is_read_only() || enforcer.ended.load(Ordering::Relaxed) {
         return;
     }
@@ -96,6 +105,8 @@ struct Dirs {
     walked: Walked,
     unmarked: u64,
     unfrozen: u64,
+    /// Immutable already, and not by us.
+    others: u64,
 }
 
 /// Marks and freezes every directory before it is listed: from then on nothing appears in it that is not in the list,
@@ -106,7 +117,7 @@ fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
     let mut known = HashSet::new();
     let mut dirs = Dirs::default();
     for _ in 0..TURNS {
-        let (mut unmarked, mut unfrozen, before) = (0, 0, known.len());
+        let (mut unmarked, mut unfrozen, mut others, before) = (0, 0, 0, known.len());
         let walked = enforcer.tree.walk(&enforcer.settings.exclude, |path, dir| {
             enforcer.progress.at(&path.to_string_lossy());
             let Ok(facts) = inode::facts(dir) else {
@@ -114,18 +125,21 @@ fn arm_dirs(enforcer: &Enforcer, mounts: Mounts) -> Dirs {
                 return false;
             };
             match mounts {
-                Mounts::Taken => enforcer.tree.learn_mount(facts.mount),
+                Mounts::Taken => enforcer.tree.learn_mount(&facts, path, dir),
                 Mounts::Known if enforcer.tree.knows_mount(facts.mount) => {}
                 Mounts::Known => return false,
             }
             known.insert(key(&facts));
             unmarked += u64::from(enforcer.group.add(Mark::Children, dir).is_err());
-            unfrozen += u64::from(freeze(enforcer, dir, key(&facts)).is_err());
+            match freeze(enforcer, dir, key(&facts)) {
+                Ok(frozen) => others += u64::from(frozen == Frozen::ByOthers),
+                Err(_) => unfrozen += 1,
+            }
             true
         });
         unmarked += walked.closed;
-        dirs = Dirs { walked, unmarked, unfrozen };
-        let stays = enforcer.is_read_only() || enforcer.freezes() && dirs.unfrozen == 0;
+        dirs = Dirs { walked, unmarked, unfrozen, others };
+        let stays = enforcer.is_read_only() || enforcer.freezes() && dirs.unfrozen == 0 && dirs.others == 0;
         if stays || known.len() == before {
             break;
         }
@@ -139,6 +153,10 @@ fn note_odd(enforcer: &Enforcer, manifest: &Manifest, walked: &Walked) -> Option
     let special = walked.special.len() as u64;
     enforcer.gaps.set(Gap::Special, special);
     enforcer.gaps.set(Gap::Links, odd.len() as u64 - special);
+    let mut links: Vec<&Path> = walked.links.iter().map(PathBuf::as_path).collect();
+    links.sort_unstable_by_key(|link| link.as_os_str());
+    let signed = has_signed_links(manifest, &enforcer.tree.path, links.iter().copied());
+    enforcer.gaps.set(Gap::LinksUnsigned, if signed { 0 } else { links.len().max(1) as u64 });
     enforcer.gaps.set(Gap::Deep, walked.deep);
     (!odd.is_empty()).then(|| odd.swap_remove(0))
 }
@@ -159,7 +177,11 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
             Some(real) => {
                 facts = regular(&real)?;
                 file = real;
-                frozen = freeze(enforcer, &file, key(&facts)).is_ok();
+                let by = freeze(enforcer, &file, key(&facts));
+                if matches!(by, Ok(Frozen::ByOthers)) {
+                    enforcer.gaps.add(Gap::Immutable);
+                }
+                frozen = by.is_ok();
             }
             // A gap of its own: it is frozen as soon as its holder lets go.
             None => frozen = enforcer.held_by_others().contains(&key(&facts)),
@@ -174,8 +196,8 @@ fn arm_file(enforcer: &Enforcer, name: &str, mounts: Mounts) -> Option<Key> {
     Some(key(&facts))
 }
 
-fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> io::Result<()> {
-    if enforcer.freezes() { enforcer.guard.freeze(file, key) } else { Ok(()) }
+fn freeze(enforcer: &Enforcer, file: impl AsFd, key: Key) -> io::Result<Frozen> {
+    if enforcer.freezes() { enforcer.guard.freeze(file, key) } else { Ok(Frozen::Off) }
 }
 
 /// Removes the marks, and then makes everything changeable again: files put into the tree from now on open, and

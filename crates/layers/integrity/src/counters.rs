@@ -64,6 +64,8 @@ named! {
 
 /// Limit on paths of wrong files listed by name; further ones are counted together.
 const MAX_PATHS: usize = 10_000;
+/// Limit on the bytes of all of them: the status has them each time it is written.
+const MAX_PATHS_BYTES: usize = 1 << 20;
 
 /// All counters.
 #[derive(Debug, Default)]
@@ -78,6 +80,7 @@ pub(crate) struct Counters {
 #[derive(Debug, Default)]
 struct Violations {
     paths: BTreeMap<String, (Deviation, u64)>,
+    bytes: usize,
     unnamed: u64,
 }
 
@@ -102,7 +105,8 @@ impl Counters {
         let mut violations = lock(&self.violations);
         if let Some(known) = violations.paths.get_mut(path) {
             *known = (wrong, known.1 + 1);
-        } else if violations.paths.len() < MAX_PATHS {
+        } else if violations.paths.len() < MAX_PATHS && violations.bytes + path.len() <= MAX_PATHS_BYTES {
+            violations.bytes += path.len();
             violations.paths.insert(path.clone(), (wrong, 1));
         } else {
             violations.unnamed += 1;
@@ -113,6 +117,11 @@ impl Counters {
     /// Whether a counter changed since the last call.
     pub(crate) fn take_changed(&self) -> bool {
         self.changed.swap(false, Ordering::Relaxed)
+    }
+
+    /// Takes the last answer back: nothing came of it.
+    pub(crate) fn set_changed(&self) {
+        self.changed.store(true, Ordering::Relaxed);
     }
 
     /// Whether a counter changed since [`Self::take_changed`].
@@ -156,6 +165,7 @@ impl Counters {
         };
         if let (Ok(number), Some(wrong)) = (number.parse(), Deviation::of_name(name)) {
             let mut violations = lock(&self.violations);
+            violations.bytes += path.len();
             violations.paths.insert(path.to_owned(), (wrong, number));
         }
     }

@@ -9,10 +9,11 @@ use crate::arming::open_listed;
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::gap::Gap;
-use crate::judge::{self, Turn, Which};
+use crate::judge::{self, FoundBy, Turn, Which};
 use crate::queue::Job;
 use crate::respond;
 use crate::tree::{Listed, key};
+use crate::waiting::Hashed;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::check::Deviation;
@@ -30,17 +31,19 @@ pub(crate) fn decide(enforcer: &Enforcer, slot: usize) {
     // Kept from one event to the next: passing it on wakes a thread, which costs more than most answers.
     let mut turn: Turn<'_> = None;
     loop {
-        if turn.is_none() {
-            turn = Some(lock(&enforcer.turn));
-        }
+        // Without the turn, too: whoever has it may wait for an event.
         let decided = enforcer.waiting.is_decided();
         if let Some((open, since)) = enforcer.waiting.next() {
             handle(enforcer, slot, open, since, &mut turn);
             continue;
         }
+        if turn.is_none() {
+            turn = Some(lock(&enforcer.turn));
+            continue;
+        }
         match next(enforcer) {
             Next::Open(open) if decided => handle(enforcer, slot, open, Instant::now(), &mut turn),
-            Next::Open(open) => put_by(enforcer, open),
+            Next::Open(open) => put_by(enforcer, open, Instant::now(), None),
             Next::Seen => {}
             Next::None => wait(enforcer, decided),
         }
@@ -103,9 +106,9 @@ fn unopened(enforcer: &Enforcer, pid: u32, error: &io::Error) {
     }
 }
 
-/// Defers an open, as no thread is free; its time runs.
-fn put_by(enforcer: &Enforcer, open: Open) {
-    if let Err(open) = enforcer.waiting.put(open, Instant::now()) {
+/// Defers an open, as no thread is free or its file is just hashed; its time runs.
+fn put_by(enforcer: &Enforcer, open: Open, since: Instant, hashed: Option<Hashed>) {
+    if let Err(open) = enforcer.waiting.put(open, since, hashed) {
         enforcer.counters.add(Count::Overflow);
         enforcer.answer(open.number, enforcer.settings.allows_undecided());
     }
@@ -115,7 +118,7 @@ fn put_by(enforcer: &Enforcer, open: Open) {
 pub(crate) fn gather(enforcer: &Enforcer) {
     loop {
         match next(enforcer) {
-            Next::Open(open) => put_by(enforcer, open),
+            Next::Open(open) => put_by(enforcer, open, Instant::now(), None),
             Next::Seen => {}
             Next::None => return,
         }
@@ -137,10 +140,20 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &m
     enforcer.slots.begin(slot, open.number, enforcer.elapsed_ms(since));
     // The file stays open until its open was answered: the answer names the descriptor's number, which another event
     // would otherwise reuse.
-    let (number, file) = (open.number, Arc::new(open.file));
-    let (allow, later) = judge(enforcer, &file, turn);
+    let (number, pid, file) = (open.number, open.pid, Arc::new(open.file));
+    let judged = judge(enforcer, &file, turn);
     // Otherwise the main thread has answered after the time limit.
-    if enforcer.slots.finish(slot) {
+    let unanswered = enforcer.slots.finish(slot);
+    let (allow, later) = match judged {
+        Judged::Now(allow, later) => (allow, later),
+        Judged::Wait(hashed) => {
+            if let (true, Some(file)) = (unanswered, Arc::into_inner(file)) {
+                put_by(enforcer, Open { file, pid, number }, since, Some(hashed));
+            }
+            return;
+        }
+    };
+    if unanswered {
         enforcer.answer(number, allow);
         enforcer.counters.add_many(Count::DecisionNs, since.elapsed().as_nanos() as u64);
     }
@@ -155,42 +168,63 @@ fn handle(enforcer: &Enforcer, slot: usize, open: Open, since: Instant, turn: &m
     }
 }
 
-/// Whether the open is allowed, and the check to make afterwards: in `log` mode, for every file without a verdict.
-fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> (bool, Option<Job>) {
+/// Result of judging an open.
+enum Judged {
+    /// Whether it is allowed, and the check to make afterwards: in `log` mode, for every file without a verdict.
+    Now(bool, Option<Job>),
+    /// It has to wait for a hash.
+    Wait(Hashed),
+}
+
+fn judge(enforcer: &Enforcer, file: &Arc<OwnedFd>, turn: &mut Turn<'_>) -> Judged {
+    let most = FaultAction::default();
     let Ok(facts) = inode::facts(&**file) else {
-        return (respond::wrong(enforcer, "?", Deviation::Unreadable, FaultAction::default()), None);
+        return Judged::Now(respond::wrong(enforcer, "?", Deviation::Unreadable, most), None);
     };
     let listed = enforcer.listed();
-    let index = match judge::which(enforcer, &listed, file, &facts) {
+    let (which, found_by) = judge::which(enforcer, &listed, file, &facts);
+    let index = match which {
         Which::Excluded => {
             enforcer.counters.add(Count::Excluded);
-            return (true, None);
+            return Judged::Now(true, None);
         }
         Which::Unlisted(path) => {
-            return (respond::wrong(enforcer, &path, Deviation::Unlisted, FaultAction::default()), None);
+            return Judged::Now(respond::wrong(enforcer, &path, Deviation::Unlisted, found_by.most()), None);
         }
         Which::Listed(index) => index,
     };
     if let Some(known) = judge::remembered(enforcer, &listed, &facts, index) {
         enforcer.counters.add(Count::Remembered);
-        return (settle(enforcer, &listed, index, known), None);
+        return Judged::Now(settle(enforcer, &listed, index, known, found_by), None);
     }
     if enforcer.settings.mode == FaultAction::Log {
-        return (true, Some(Job { file: file.clone(), facts, index }));
+        return Judged::Now(true, Some(Job { file: file.clone(), facts, index }));
     }
-    let allow = match judge::look(enforcer, &listed, file, &facts, index, turn) {
-        Some(wrong) => settle(enforcer, &listed, index, wrong),
+    let hashed = Hashed { key: key(&facts), index, by_inode: found_by == FoundBy::Inode };
+    let Some(begun) = enforcer.waiting.begin(hashed) else { return Judged::Wait(hashed) };
+    let looked = judge::look(enforcer, &listed, file, &facts, index, turn);
+    let allow = || match looked {
+        Some(wrong) => settle(enforcer, &listed, index, wrong, found_by),
         None => enforcer.settings.allows_undecided(),
     };
-    (allow, None)
+    for open in begun.served() {
+        enforcer.answer(open.number, allow());
+    }
+    Judged::Now(allow(), None)
 }
 
 /// Counts the fault of a listed file; returns whether its open is allowed.
-fn settle(enforcer: &Enforcer, listed: &Listed, index: u32, wrong: Option<Deviation>) -> bool {
+fn settle(
+    enforcer: &Enforcer,
+    listed: &Listed,
+    index: u32,
+    wrong: Option<Deviation>,
+    found_by: FoundBy,
+) -> bool {
     let Some(wrong) = wrong else { return true };
     match listed.manifest.entry(index as usize) {
-        Some(entry) => respond::wrong(enforcer, entry.path, wrong, entry.action),
-        None => respond::wrong(enforcer, "?", wrong, FaultAction::default()),
+        Some(entry) => respond::wrong(enforcer, entry.path, wrong, entry.action.min(found_by.most())),
+        None => respond::wrong(enforcer, "?", wrong, found_by.most()),
     }
 }
 
@@ -203,7 +237,7 @@ pub(crate) fn look_afterwards(enforcer: &Enforcer) {
         let known = judge::remembered(enforcer, &listed, &facts, index);
         let wrong = known.or_else(|| judge::look(enforcer, &listed, &file, &facts, index, &mut None));
         if let Some(wrong) = wrong {
-            settle(enforcer, &listed, index, wrong);
+            settle(enforcer, &listed, index, wrong, FoundBy::Path);
         }
     }
 }
@@ -248,7 +282,7 @@ pub(crate) fn look_again(enforcer: &Enforcer) {
         let Some(file) = open_listed(enforcer, entry.path) else { continue };
         let Ok(facts) = inode::facts(&file) else { continue };
         // Hashing a file that is still held would be in vain.
-        if judge::let_go(enforcer, &file, key) && !enforcer.ending.load(Ordering::Relaxed) {
+        if judge::let_go(enforcer, &file, key, entry.size_bytes) && !enforcer.ending.load(Ordering::Relaxed) {
             let _ = judge::look(enforcer, &listed, &Arc::new(file), &facts, index, &mut None);
         }
     }

@@ -13,6 +13,7 @@ use crate::settings::EnforcementSettings;
 use crate::slots::Slots;
 use crate::tree::{Listed, Tree};
 use crate::waiting::Waiting;
+use crate::written::WrittenFiles;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_layers_base::verdict::Verdicts;
@@ -41,6 +42,9 @@ pub(crate) struct Verdict {
 #[derive(Debug)]
 pub(crate) struct Enforcer {
     pub(crate) settings: EnforcementSettings,
+    pub(crate) files: Arc<WrittenFiles>,
+    /// Whether a thread locks the store.
+    pub(crate) locking: AtomicBool,
     pub(crate) group: Group,
     pub(crate) tree: Tree,
     listed: RwLock<Arc<Listed>>,
@@ -83,14 +87,19 @@ pub(crate) struct Enforcer {
 /// Limit on waiting messages; more are dropped.
 const MAX_NOTES: usize = 100;
 
-/// Number of deciding threads: one a core, and at least two, so that one may wait for a disk.
+/// Number of files hashed at once: one a core, and at least two, so that one may wait for a disk.
 pub(crate) fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 16)
 }
 
+/// Number of deciding threads: one more than may hash at once, for what needs no hash.
+pub(crate) fn deciders() -> usize {
+    threads() + 1
+}
+
 impl Enforcer {
     pub(crate) fn new(
-        settings: EnforcementSettings,
+        (settings, files): (EnforcementSettings, Arc<WrittenFiles>),
         group: Group,
         first: Listed,
         supervisor: u32,
@@ -98,7 +107,7 @@ impl Enforcer {
         server: Option<Stat>,
     ) -> Result<Self, EnforceError> {
         let tree = Tree::open(&settings.root)?;
-        let place = place::look(&tree, &settings.exclude);
+        let place = place::look(&tree, &settings.root, &settings.exclude);
         let place = place.map_err(EnforceError::system("/proc/self/mountinfo"))?;
         let read_only = place.read_only;
         let limit = bakeoff_sys::rlimit::raise_open_files(u64::MAX)
@@ -112,10 +121,10 @@ impl Enforcer {
             // Without leases the number of verdicts is not bound by descriptors.
             verdicts: Verdicts::new(4_000_000, 64),
             leases: Leases::new(leases),
-            waiting: Waiting::new(spare / 2).map_err(EnforceError::system("a pair of sockets"))?,
+            waiting: Waiting::new(spare / 2, threads()).map_err(EnforceError::system("a pair of sockets"))?,
             counters: Counters::default(),
             gaps: Gaps::default(),
-            slots: Slots::new(threads()),
+            slots: Slots::new(deciders()),
             turn: Mutex::new(()),
             queue: Queue::default(),
             orders: Orders::new().map_err(EnforceError::system("a pair of sockets"))?,
@@ -132,7 +141,9 @@ impl Enforcer {
             let_go: Mutex::new(HashSet::new()),
             notes: Mutex::new(Vec::new()),
             listed: RwLock::new(Arc::new(first)),
+            locking: AtomicBool::new(false),
             settings,
+            files,
             group,
             tree,
         })
@@ -148,6 +159,11 @@ impl Enforcer {
 
     pub(crate) fn freezes(&self) -> bool {
         self.guard.is_on()
+    }
+
+    /// Whether directories can change although they should be frozen.
+    pub(crate) fn can_change(&self) -> bool {
+        self.gaps.is_open(Gap::NotFrozen) || self.gaps.is_open(Gap::Immutable)
     }
 
     pub(crate) fn is_read_only(&self) -> bool {

@@ -3,6 +3,8 @@
 use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::HighWaterError;
 use bakeoff_layers_base::manifest::load::LoadError;
+use bakeoff_layers_base::name::EscapedName;
+use bakeoff_layers_base::release::ReleaseRefusal;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -21,6 +23,9 @@ pub enum EnforceError {
         /// The I/O error.
         source: io::Error,
     },
+    /// One tree has one enforcer.
+    #[error("{}: another process enforces it, and would undo what this one relies on; end that one first (kill, its status says worker-pid)", .0.display())]
+    Enforced(PathBuf),
     /// A mark was refused.
     #[error("{}: the kernel takes no permission mark there: {source}; the file system may not support it: put the tree on another", .path.display())]
     Mark {
@@ -48,12 +53,23 @@ pub enum EnforceError {
     /// The manifest cannot be used.
     #[error(transparent)]
     Manifest(#[from] LoadError),
+    /// It is another tree's.
+    #[error("refused (wrong-manifest): the manifest is {}, and this tree is {wanted}; if it is this one's, give its name with --name", of(.is))]
+    WrongManifest {
+        /// Name that it carries.
+        is: Option<EscapedName>,
+        /// Name of the tree.
+        wanted: EscapedName,
+    },
     /// The key cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The high-water mark cannot be used.
     #[error(transparent)]
     HighWater(#[from] HighWaterError),
+    /// The store cannot be locked.
+    #[error("--lock-store: {0}")]
+    Store(#[from] ReleaseRefusal),
     /// A flag that the mode needs is missing.
     #[error("--mode {mode} needs {needs}")]
     Needs {
@@ -100,6 +116,13 @@ impl EnforceError {
 /// A path from the tree, with any bytes, escaped for one line of text.
 pub(crate) fn escaped(path: &Path) -> String {
     crate::words::plain(&path.to_string_lossy())
+}
+
+fn of(name: &Option<EscapedName>) -> String {
+    name.as_ref().map_or_else(
+        || "of no tree by name (sealed by an earlier bakeoff)".to_owned(),
+        |name| format!("of {name}"),
+    )
 }
 
 fn fanotify(error: &io::Error) -> String {

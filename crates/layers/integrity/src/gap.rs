@@ -45,6 +45,12 @@ named! {
         Pinned "pinned",
         /// Files that somebody held a write lease on when they were looked at: refused until he lets go.
         Leased "leased",
+        /// Listed files that were not there when the tree was armed: what they would forbid is allowed.
+        Missing "missing",
+        /// The tree's symbolic links are not those that were signed, or its manifest signs none.
+        LinksUnsigned "links-unsigned",
+        /// Files and directories that were immutable before: whoever made them so can undo it.
+        Immutable "immutable-before",
         /// The manifest has expired since it was taken.
         Expired "expired",
     }

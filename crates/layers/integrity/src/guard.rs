@@ -6,17 +6,29 @@
 
 use crate::error::EnforceError;
 use crate::leases::Key;
+use crate::tree::open_root;
 use crate::walk::list;
+use crate::written::TreeLock;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::inode::{self, InodeKind, OpenPurpose};
 use std::collections::HashSet;
-use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Who made an inode immutable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Frozen {
+    /// This guard, or an earlier worker's.
+    ByUs,
+    /// Somebody else, before: he may make it changeable at any time.
+    ByOthers,
+    /// Nobody: freezing is off.
+    Off,
+}
 
 #[derive(Debug)]
 pub(crate) struct Guard {
@@ -41,13 +53,16 @@ impl Guard {
     }
 
     /// Makes an inode immutable, if freezing is on and it is not frozen yet.
-    pub(crate) fn freeze(&self, file: impl AsFd, key: Key) -> io::Result<()> {
-        if !self.is_on() || self.frozen().contains(&key) {
-            return Ok(());
+    pub(crate) fn freeze(&self, file: impl AsFd, key: Key) -> io::Result<Frozen> {
+        if !self.is_on() {
+            return Ok(Frozen::Off);
+        }
+        if self.frozen().contains(&key) {
+            return Ok(Frozen::ByUs);
         }
         let file = file.as_fd();
         if inode::is_immutable(file)? && !self.adopts(file)? {
-            return Ok(());
+            return Ok(Frozen::ByOthers);
         }
         inode::set_immutable(file, true)?;
         self.frozen().insert(key);
@@ -55,7 +70,12 @@ impl Guard {
             // A concurrent thaw of everything may have passed before this one was recorded.
             self.thaw(file, key);
         }
-        Ok(())
+        Ok(Frozen::ByUs)
+    }
+
+    /// Forgets what was frozen on this device: its file system is gone, and another may have its numbers.
+    pub(crate) fn forget_device(&self, device: u64) {
+        self.frozen().retain(|key| key.0 != device);
     }
 
     /// Whether an earlier worker made it immutable: that was its last change.
@@ -95,7 +115,8 @@ impl Guard {
 /// A file cannot be read or changed.
 pub fn thaw(root: &Path) -> Result<u64, EnforceError> {
     let failed = |source| EnforceError::Root { path: root.to_owned(), source };
-    let top = File::open(root).map_err(failed)?;
+    let _alone = TreeLock::take(root)?;
+    let top = open_root(root).map_err(failed)?;
     let mut rest = vec![PathBuf::new()];
     let mut thawed = 0;
     while let Some(path) = rest.pop() {

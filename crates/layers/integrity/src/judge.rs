@@ -9,9 +9,10 @@ use crate::gap::Gap;
 use crate::leases::{Key, NoLease};
 use crate::settings::Unlisted;
 use crate::tree::{Listed, key};
-use bakeoff_layers_base::digest::Hasher;
-use bakeoff_layers_base::manifest::check::Deviation;
+use bakeoff_layers_base::digest::{Algorithm, Hasher};
+use bakeoff_layers_base::manifest::check::{self, Deviation};
 use bakeoff_layers_base::manifest::seal::is_below_any;
+use bakeoff_layers_base::manifest::{FaultAction, ManifestEntry};
 use bakeoff_layers_base::verdict::VerdictStored;
 use bakeoff_sys::fanotify::Mark;
 use bakeoff_sys::inode::{self, Facts, InodeKind};
@@ -20,7 +21,7 @@ use bakeoff_sys::pages;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard};
 
 /// Bytes hashed at a time.
@@ -37,48 +38,82 @@ pub(crate) enum Which {
     Excluded,
 }
 
+/// Evidence of a file's identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FoundBy {
+    /// Its place, on a mount that was there when the tree was armed.
+    Path,
+    /// Its inode alone: it was opened by a way that is not the tree's, which anybody can make for himself.
+    Inode,
+}
+
+impl FoundBy {
+    /// The most that is done about such a file: nobody makes us end a server by a mount of his own.
+    pub(crate) fn most(self) -> FaultAction {
+        match self {
+            Self::Path => FaultAction::default(),
+            Self::Inode => FaultAction::Deny,
+        }
+    }
+}
+
 /// The turn to wait for events: a thread that needs more time gives it up.
 pub(crate) type Turn<'a> = Option<MutexGuard<'a, ()>>;
 
 /// Identifies the opened file: by its inode if that has only one, fixed name, else by its path if that can be
 /// trusted, else by its inode. A device or a FIFO in the place of a file also counts, as it gives unsigned content,
 /// too.
-pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> Which {
+pub(crate) fn which(enforcer: &Enforcer, listed: &Listed, file: &OwnedFd, facts: &Facts) -> (Which, FoundBy) {
     if facts.kind == InodeKind::Dir {
-        return Which::Excluded;
+        return (Which::Excluded, FoundBy::Path);
     }
     if let Some(index) = fixed(enforcer, listed, facts) {
-        return Which::Listed(index);
+        let known = enforcer.tree.knows_mount(facts.mount);
+        return (Which::Listed(index), if known { FoundBy::Path } else { FoundBy::Inode });
     }
     let path = path_of(file);
     let below = path.strip_prefix(&enforcer.tree.path).ok();
     let below = below.filter(|_| facts.links > 0 && enforcer.tree.knows_mount(facts.mount));
     if let Some(below) = below {
-        if let Some(index) = listed.manifest.find(below.as_os_str().as_bytes()) {
-            return Which::Listed(index as u32);
-        }
-        let name = below.to_string_lossy().into_owned();
-        let looked_at = !is_below_any(&name, &enforcer.settings.exclude);
-        return match enforcer.settings.unlisted {
-            Unlisted::Deny if looked_at => Which::Unlisted(name),
-            _ => Which::Excluded,
-        };
+        return (by_path(enforcer, listed, below), FoundBy::Path);
     }
-    match (listed.of(key(facts)), enforcer.settings.unlisted) {
+    let named = facts.links == 1 && names_stay(enforcer, listed);
+    let which = match (listed.of(key(facts)), enforcer.settings.unlisted) {
         (Some(index), _) if listed.agree(key(facts), index) => Which::Listed(index),
-        (None, Unlisted::Allow) => Which::Excluded,
+        (None, Unlisted::Allow) if named => Which::Excluded,
+        (None, _) if named && listed.excluded.contains(&key(facts)) => Which::Excluded,
         // If two signed names became one inode, either may be meant.
         _ => Which::Unlisted(path.to_string_lossy().into_owned()),
+    };
+    (which, FoundBy::Inode)
+}
+
+fn by_path(enforcer: &Enforcer, listed: &Listed, below: &Path) -> Which {
+    if let Some(index) = listed.manifest.find(below.as_os_str().as_bytes()) {
+        return Which::Listed(index as u32);
+    }
+    let name = below.to_string_lossy().into_owned();
+    let looked_at = !is_below_any(&name, &enforcer.settings.exclude);
+    match enforcer.settings.unlisted {
+        Unlisted::Deny if looked_at => Which::Unlisted(name),
+        _ => Which::Excluded,
     }
 }
 
 /// The listed file, if the inode alone decides it. Asking the kernel for a path costs as much as the rest of the
 /// identification.
 fn fixed(enforcer: &Enforcer, listed: &Listed, facts: &Facts) -> Option<u32> {
-    let closed = enforcer.freezes() && listed.exact && enforcer.guard.holds(key(facts));
-    let closed = closed && !enforcer.gaps.is_open(Gap::NotFrozen);
-    let one_name = facts.kind == InodeKind::File && facts.links == 1 && (closed || enforcer.is_read_only());
-    one_name.then(|| listed.of(key(facts)))?
+    // A mount below the root could be moved, and its files with it.
+    if facts.kind != InodeKind::File || facts.links != 1 || !enforcer.tree.is_one_mount() {
+        return None;
+    }
+    let closed = enforcer.guard.holds(key(facts)) && names_stay(enforcer, listed);
+    (closed || enforcer.is_read_only()).then(|| listed.of(key(facts)))?
+}
+
+/// Whether a file with one name still has the name that it had when the tree was armed.
+fn names_stay(enforcer: &Enforcer, listed: &Listed) -> bool {
+    enforcer.freezes() && listed.exact && !enforcer.can_change()
 }
 
 fn path_of(file: &OwnedFd) -> PathBuf {
@@ -108,12 +143,19 @@ pub(crate) fn look(
     if facts.kind != InodeKind::File {
         return Some(Some(Deviation::NotAFile));
     }
+    let Some(entry) = listed.manifest.entry(index as usize) else {
+        return Some(Some(Deviation::Unlisted));
+    };
+    // First of all: holding a file takes time for each of its bytes, and its owner may give it any number.
+    if let Some(wrong) = unlike(facts, &entry) {
+        return Some(Some(wrong));
+    }
     // It may wait for the disk.
     *turn = None;
     for _ in 0..2 {
         let ticket = enforcer.verdicts.ticket(key(facts));
-        let held = hold(enforcer, file, facts);
-        let wrong = examine(enforcer, listed, file, facts, index);
+        let held = hold(enforcer, file, facts, entry.size_bytes);
+        let wrong = examine(enforcer, listed.manifest.algorithm(), file, facts, &entry);
         if !held {
             return Some(wrong);
         }
@@ -146,10 +188,10 @@ fn ask_no_more(enforcer: &Enforcer, file: &OwnedFd, facts: &Facts) -> io::Result
 
 /// Makes sure that nobody can write to the file without notice, and that no earlier write is still on its way;
 /// returns whether that holds.
-fn hold(enforcer: &Enforcer, file: &Arc<OwnedFd>, facts: &Facts) -> bool {
+fn hold(enforcer: &Enforcer, file: &Arc<OwnedFd>, facts: &Facts, most_bytes: u64) -> bool {
     let key = key(facts);
     let mut gap = if enforcer.is_read_only() { None } else { keep_writers_out(enforcer, file, key) };
-    if gap.is_none() && !let_go(enforcer, file, key) {
+    if gap.is_none() && !let_go(enforcer, file, key, most_bytes) {
         enforcer.leases.give_back(file.as_raw_fd(), |_, _| {});
         gap = Some(Gap::Pinned);
     }
@@ -178,45 +220,47 @@ fn keep_writers_out(enforcer: &Enforcer, file: &Arc<OwnedFd>, key: Key) -> Optio
 /// from elsewhere into a mapping of the file holds that page until the read ends. Then the file changes, long after
 /// mapping and descriptor are gone, and no lease and no attribute shows it. A page that nobody holds can be dropped.
 /// While a file stays frozen, seeing that once is enough.
-pub(crate) fn let_go(enforcer: &Enforcer, file: &OwnedFd, key: Key) -> bool {
+pub(crate) fn let_go(enforcer: &Enforcer, file: &OwnedFd, key: Key, most_bytes: u64) -> bool {
     let frozen = enforcer.guard.holds(key);
     if frozen && enforcer.was_let_go(key) {
         return true;
     }
     // The facts of the event are older than the lease.
-    let gone = inode::facts(file).and_then(|facts| pages::give_up(file, facts.size_bytes));
-    let gone = gone.unwrap_or(false);
+    let size_bytes = inode::facts(file).map(|facts| facts.size_bytes).ok().filter(|size| *size <= most_bytes);
+    let gone = size_bytes.is_some_and(|size| pages::give_up(file, size).unwrap_or(false));
     if frozen && gone {
         enforcer.note_let_go(key);
     }
     gone
 }
 
+/// The difference from the manifest that shows without reading.
+fn unlike(facts: &Facts, entry: &ManifestEntry<'_>) -> Option<Deviation> {
+    if facts.size_bytes != entry.size_bytes {
+        return Some(Deviation::Size);
+    }
+    (facts.mode != entry.mode).then_some(Deviation::Mode)
+}
+
 fn examine(
     enforcer: &Enforcer,
-    listed: &Listed,
+    algorithm: Algorithm,
     file: &OwnedFd,
     facts: &Facts,
-    index: u32,
+    entry: &ManifestEntry<'_>,
 ) -> Option<Deviation> {
-    let Some(entry) = listed.manifest.entry(index as usize) else { return Some(Deviation::Unlisted) };
     // The facts of the event are older than the lease.
     let Ok(facts) = (if enforcer.is_read_only() { Ok(*facts) } else { inode::facts(file) }) else {
         return Some(Deviation::Unreadable);
     };
-    if facts.size_bytes != entry.size_bytes {
-        return Some(Deviation::Size);
+    if let Some(wrong) = unlike(&facts, entry) {
+        return Some(wrong);
     }
-    if facts.mode != entry.mode {
-        return Some(Deviation::Mode);
+    if let Err(wrong) = check::more_rights(file) {
+        return Some(wrong);
     }
-    match inode::has_capabilities(file) {
-        Ok(false) => {}
-        Ok(true) => return Some(Deviation::Capabilities),
-        Err(_) => return Some(Deviation::Unreadable),
-    }
-    let mut hasher = Hasher::new(listed.manifest.algorithm());
-    match read_all(file, &mut hasher) {
+    let mut hasher = Hasher::new(algorithm);
+    match read_all(file, &mut hasher, entry.size_bytes) {
         Err(_) => Some(Deviation::Unreadable),
         Ok(read_bytes) => {
             enforcer.counters.add(Count::Hashed);
@@ -230,7 +274,8 @@ fn examine(
     }
 }
 
-fn read_all(file: &OwnedFd, hasher: &mut Hasher) -> io::Result<u64> {
+/// Reads the file until its end, or until it has more bytes than it should.
+fn read_all(file: &OwnedFd, hasher: &mut Hasher, most_bytes: u64) -> io::Result<u64> {
     thread_local! {
         static BUFFER: std::cell::RefCell<Vec<u8>> = std::cell::RefCell::new(vec![0; PART_BYTES]);
     }
@@ -242,7 +287,7 @@ fn read_all(file: &OwnedFd, hasher: &mut Hasher) -> io::Result<u64> {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => return Err(error),
             };
-            if length == 0 {
+            if length == 0 || at > most_bytes {
                 return Ok(at);
             }
             hasher.update(buffer.get(..length).unwrap_or_default());

@@ -11,6 +11,7 @@
 //! that it is void before the file can change.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod arming;
 mod counters;
@@ -39,6 +40,7 @@ mod waiting;
 mod walk;
 mod words;
 mod worker;
+mod written;
 
 pub use error::EnforceError;
 pub use guard::thaw;

@@ -25,24 +25,37 @@ pub(crate) struct LocationFindings {
     pub(crate) moved: bool,
     /// Mounts that were put on the tree after it was armed.
     pub(crate) over: Vec<u64>,
+    /// Devices whose last mount in the tree is gone, if any mount is.
+    pub(crate) gone: Option<Vec<u64>>,
 }
 
 /// Looks at the location of a tree.
 ///
 /// # Errors
 /// `/proc` is missing.
-pub(crate) fn look(tree: &Tree, exclude: &[String]) -> io::Result<LocationFindings> {
+pub(crate) fn look(tree: &Tree, given: &Path, exclude: &[String]) -> io::Result<LocationFindings> {
     let number = inode::mount_number(&tree.root)?;
     let mut mounts = mount::all()?;
     mounts.retain(|mount| mount.number == number || is_looked_at(tree, exclude, mount));
     let own = mounts.iter().any(|mount| mount.number == number);
-    let over = mounts.iter().filter(|mount| mount.number != number);
-    let over = over.filter_map(|mount| path_only(&mount.point).and_then(inode::mount_of).ok());
+    let below = mounts.iter().filter(|mount| mount.number != number);
+    // By a number that no other mount ever has, and its place: another may have got its number, and it may be moved.
+    let tops: Vec<(&Mount, u64)> = below
+        .filter_map(|mount| Some((mount, inode::mount_of(path_only(&mount.point).ok()?).ok()?)))
+        .collect();
+    let gone = tree.forget_mounts(|known, its| {
+        let point = tree.path.join(&its.below);
+        let mut there = tops.iter().filter(|(mount, _)| mount.point == point);
+        let alone = there.clone().count() == 1;
+        there.any(|(mount, top)| mount.number == its.number && (*top == known || !alone))
+    });
+    let over = tops.iter().map(|(_, top)| *top);
     Ok(LocationFindings {
         read_only: own && mounts.iter().all(|mount| mount.read_only && mount.is_on_block_device()),
         elsewhere: mounts.iter().filter(|mount| !mount.keeps_its_files()).count() as u64,
-        moved: !own || !leads_to(tree).unwrap_or(false),
+        moved: !own || !leads_to(tree, given).unwrap_or(false),
         over: over.filter(|mount| !tree.knows_mount(*mount)).collect(),
+        gone,
     })
 }
 
@@ -51,8 +64,11 @@ fn is_looked_at(tree: &Tree, exclude: &[String], mount: &Mount) -> bool {
     !below.to_str().is_some_and(|below| is_below_any(below, exclude))
 }
 
-/// Whether the tree's path leads to its root.
-fn leads_to(tree: &Tree) -> io::Result<bool> {
+/// Whether the tree's path, as it was given and without links, leads to its root.
+fn leads_to(tree: &Tree, given: &Path) -> io::Result<bool> {
+    if given.canonicalize()? != tree.path {
+        return Ok(false);
+    }
     let found = path_only(&tree.path)?;
     // Another mount's file system must not be asked.
     if inode::mount_of(&found)? != inode::mount_of(&tree.root)? {
@@ -62,6 +78,7 @@ fn leads_to(tree: &Tree) -> io::Result<bool> {
 }
 
 /// Opens it without permission events and without waiting; follows no link.
+#[expect(clippy::disallowed_methods, reason = "the path is the tree's, whatever lies there")]
 pub(crate) fn path_only(path: &Path) -> io::Result<File> {
     OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)
 }

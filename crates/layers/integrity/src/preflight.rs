@@ -3,6 +3,7 @@
 use crate::error::EnforceError;
 use crate::settings::EnforcementSettings;
 use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_layers_base::plain;
 use std::path::{Path, PathBuf};
 
 /// Refuses settings that would stop the machine or the guard itself.
@@ -46,7 +47,7 @@ pub(crate) fn check(settings: &EnforcementSettings) -> Result<(), EnforceError> 
 
 /// The executable and the libraries of this process.
 fn own_files() -> Vec<PathBuf> {
-    let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    let maps = plain::read_kernels("/proc/self/maps").unwrap_or_default();
     let paths = maps.lines().filter_map(|line| line.find('/').and_then(|at| line.get(at..)));
     paths.map(PathBuf::from).collect()
 }

@@ -14,12 +14,14 @@ use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::manifest::load::{self, LoadError, TrustConditions};
 use bakeoff_layers_base::manifest::signature::AdminPublicKey;
 use bakeoff_layers_base::manifest::{HighWater, Manifest, ManifestRefusal};
+use bakeoff_layers_base::name::EscapedName;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Reads the manifest. Refuses one that is older than `seen` or the high-water mark. An expired one is refused, too,
 /// except version `seen` itself: it was valid when accepted, and goes on.
-pub(crate) fn read(settings: &EnforcementSettings, seen: u64) -> Result<Manifest, EnforceError> {
+pub(crate) fn read(settings: &EnforcementSettings, tree: &Path, seen: u64) -> Result<Manifest, EnforceError> {
     let key = AdminPublicKey::read(&settings.public_key)?;
     let marks = settings.high_water.as_deref().map(HighWater::at);
     let kept = marks.as_ref().map_or(Ok(0), |marks| marks.read(key.id()))?;
@@ -32,6 +34,14 @@ pub(crate) fn read(settings: &EnforcementSettings, seen: u64) -> Result<Manifest
         }
         loaded => loaded?,
     };
+    let wanted = match &settings.name {
+        Some(name) => name.clone(),
+        None => EscapedName::of(tree),
+    };
+    let is = manifest.signed().name.clone();
+    if is.as_ref() != Some(&wanted) {
+        return Err(EnforceError::WrongManifest { is, wanted });
+    }
     if let Some(marks) = marks {
         marks.raise(key.id(), manifest.header().version)?;
     }
@@ -42,7 +52,7 @@ pub(crate) fn read(settings: &EnforcementSettings, seen: u64) -> Result<Manifest
 pub(crate) fn reload(enforcer: &Enforcer) -> String {
     let listed = enforcer.listed();
     let version = listed.manifest.header().version;
-    match read(&enforcer.settings, version) {
+    match read(&enforcer.settings, &enforcer.tree.path, version) {
         Err(error) => {
             enforcer.counters.add(Count::ReloadsRefused);
             format!("version {version} goes on: {error}")

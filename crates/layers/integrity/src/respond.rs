@@ -6,10 +6,11 @@
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::words::plain;
+use crate::written::lock_store;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::check::Deviation;
-use bakeoff_layers_base::release::SealedFile;
 use bakeoff_sys::process::{Signal, Stat, descendants, send, stat};
+use std::sync::Arc;
 
 /// Counts a wrong file and orders its action; returns whether its open is allowed.
 pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Deviation, action: FaultAction) -> bool {
@@ -22,18 +23,12 @@ pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Deviation, action: F
 }
 
 /// Carries out the pending order; for the main thread.
-pub(crate) fn carry_out(enforcer: &Enforcer) -> Option<String> {
+pub(crate) fn carry_out(enforcer: &Arc<Enforcer>) -> Option<String> {
     let (action, path) = enforcer.orders.take()?;
     let path = plain(&path);
     let mut said = format!("{path} is not as the manifest says");
-    if action >= FaultAction::Lock
-        && let Some(key) = &enforcer.settings.lock_store
-    {
-        // The lock file beside the key, `KEY.locked`, which key release looks for.
-        match SealedFile::lock_file(key, &format!("{path} is not as its manifest says")) {
-            Ok(()) => enforcer.counters.add(Count::Locked),
-            Err(error) => said = format!("{said}; the store could not be locked: {error}"),
-        }
+    if action >= FaultAction::Lock {
+        lock_store(enforcer, format!("{path} is not as its manifest says"));
     }
     if let Some(server) = &enforcer.server {
         let ended = end_tree(server);

@@ -6,9 +6,9 @@
 
 use crate::error::EnforceError;
 use crate::settings::EnforcementSettings;
+use crate::written::WrittenFiles;
 use bakeoff_layers_base::daemon::calls::{CONNECTED, FACTS, NAMESPACES, REPLACING, RUNTIME};
 use bakeoff_layers_base::daemon::rights::{DaemonRights, forbid_dumps};
-use bakeoff_layers_base::plain::FileLocation;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Argument, Filter, SyscallRule, allow, allow_if};
@@ -18,15 +18,16 @@ const ALWAYS: [Capability; 4] =
     [Capability::DacReadSearch, Capability::Fowner, Capability::Lease, Capability::LinuxImmutable];
 
 /// Gives up all capabilities that these settings do not need, except those in `further`.
-pub(crate) fn give_up(settings: &EnforcementSettings, further: &[Capability]) -> Result<(), EnforceError> {
+pub(crate) fn give_up(
+    settings: &EnforcementSettings,
+    files: &WrittenFiles,
+    further: &[Capability],
+) -> Result<(), EnforceError> {
     let mut kept = [&ALWAYS, further].concat();
     if settings.stop_pid.is_some() {
         kept.push(Capability::Kill);
     }
-    let written = [&settings.status, &settings.high_water, &settings.lock_store];
-    let mut written = written.into_iter().flatten();
-    let rights =
-        DaemonRights::least(&kept, || written.try_for_each(|path| FileLocation::of(path)?.try_writing()));
+    let rights = DaemonRights::least(&kept, || files.try_writing());
     rights.give_up().map_err(EnforceError::system("giving up capabilities"))?;
     forbid_dumps();
     Ok(())
@@ -43,7 +44,7 @@ const DECIDING: &[SyscallRule] = rules! {
         SYS_readlinkat;
     x86_64 allow: SYS_readlink;
     allow: SYS_getdents64 SYS_lseek SYS_statfs SYS_fstatfs SYS_fgetxattr SYS_fdatasync SYS_fadvise64
-        SYS_mincore;
+        SYS_flock SYS_mincore;
     = ioctl::<{ libc::FS_IOC_GETFLAGS as u32 }>();
     = ioctl::<{ libc::FS_IOC_SETFLAGS as u32 }>();
     = ioctl::<{ libc::FIONBIO as u32 }>();

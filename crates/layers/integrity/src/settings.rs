@@ -1,6 +1,7 @@
 //! Settings of enforcement, from the command line, which has checked their form.
 
 use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_layers_base::name::EscapedName;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -11,6 +12,8 @@ pub struct EnforcementSettings {
     pub root: PathBuf,
     /// Path of its manifest.
     pub manifest: PathBuf,
+    /// Name that it must carry: the one that it was sealed with, or the tree's path.
+    pub name: Option<EscapedName>,
     /// Public key of its signer.
     pub public_key: PathBuf,
     /// Strongest reaction to a wrong file.

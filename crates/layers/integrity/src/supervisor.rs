@@ -13,7 +13,9 @@ use crate::preflight;
 use crate::rights;
 use crate::settings::EnforcementSettings;
 use crate::worker::{self, Inherited};
+use crate::written::{TreeLock, WrittenFiles};
 use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_layers_base::plain;
 use bakeoff_sys::fanotify::{FanotifyEvent, Group, Mark, Open, is_answered};
 use bakeoff_sys::inode::{self, InodeKind};
 use bakeoff_sys::lease::{Breaks, LeaseArrival};
@@ -27,6 +29,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A worker that is silent for this long, beyond its time limit, is ended: opens wait for it.
@@ -60,15 +63,18 @@ pub fn run(
         .map_err(EnforceError::system("signals"))?;
     // When memory runs out the kernel should kill another process. Without the right to say so the chance is as large
     // as for any process.
-    let _ = std::fs::write("/proc/self/oom_score_adj", "-900");
+    let _ = plain::tell_kernel("/proc/self/oom_score_adj", "-900");
     // A file that cannot be frozen takes a descriptor; on a large site these are more than administrators allow a
     // process. A file without one is hashed at each open.
     let _ = bakeoff_sys::rlimit::raise_open_files_beyond();
     let group = Group::new().map_err(EnforceError::Fanotify)?;
-    rights::give_up(settings, &[Capability::SysAdmin])?;
+    let files = Arc::new(WrittenFiles::open(settings)?);
+    let _alone = TreeLock::take(&settings.root)?;
+    rights::give_up(settings, &files, &[Capability::SysAdmin])?;
     rights::confine_supervisor()?;
     let mut supervisor = Supervisor {
         settings,
+        files,
         group,
         signals,
         server,
@@ -113,6 +119,7 @@ fn server(pid: u32) -> Result<Stat, EnforceError> {
 
 struct Supervisor<'a> {
     settings: &'a EnforcementSettings,
+    files: Arc<WrittenFiles>,
     group: Group,
     signals: Breaks,
     server: Option<Stat>,
@@ -187,6 +194,7 @@ impl Supervisor<'_> {
         });
         let inherited = Inherited {
             group: self.group.try_clone()?,
+            files: self.files.clone(),
             supervisor: UnixStream::from(theirs),
             supervisor_pid: std::process::id(),
             restarts: self.restarts,

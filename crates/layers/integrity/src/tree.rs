@@ -6,12 +6,24 @@ use crate::error::EnforceError;
 use crate::leases::Key;
 use bakeoff_layers_base::locks::{lock, read, write};
 use bakeoff_layers_base::manifest::Manifest;
-use bakeoff_sys::inode::Facts;
-use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
+use bakeoff_sys::inode::{self, Facts};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::{File, OpenOptions};
 use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
+
+/// A mount of the tree when it was armed.
+#[derive(Debug)]
+pub(crate) struct KnownMount {
+    /// Its number in `mountinfo`.
+    pub(crate) number: u64,
+    /// Its mount point below the root; empty for the root's own mount.
+    pub(crate) below: PathBuf,
+    device: u64,
+}
 
 /// The guarded tree and its mounts.
 #[derive(Debug)]
@@ -20,7 +32,7 @@ pub(crate) struct Tree {
     pub(crate) path: PathBuf,
     pub(crate) root: File,
     /// The mounts on which a path below `path` identifies its file.
-    mounts: RwLock<BTreeSet<u64>>,
+    mounts: RwLock<BTreeMap<u64, KnownMount>>,
     /// Held while the tree is armed or its marks are removed.
     arming: Mutex<()>,
 }
@@ -29,20 +41,43 @@ impl Tree {
     pub(crate) fn open(path: &Path) -> Result<Self, EnforceError> {
         let failed = |source| EnforceError::Root { path: path.to_owned(), source };
         let path = path.canonicalize().map_err(failed)?;
-        let root = File::open(&path).map_err(failed)?;
-        if !root.metadata().map_err(failed)?.is_dir() {
-            return Err(failed(io::ErrorKind::NotADirectory.into()));
-        }
+        let root = open_root(&path).map_err(failed)?;
         Ok(Self { path, root, mounts: RwLock::default(), arming: Mutex::default() })
     }
 
     /// Whether the path of a file opened on this mount can be trusted.
     pub(crate) fn knows_mount(&self, mount: u64) -> bool {
-        read(&self.mounts).contains(&mount)
+        read(&self.mounts).contains_key(&mount)
     }
 
-    pub(crate) fn learn_mount(&self, mount: u64) {
-        write(&self.mounts).insert(mount);
+    /// Learns the mount of a directory at this path below the root: the first that is met is its mount point.
+    pub(crate) fn learn_mount(&self, facts: &Facts, below: &Path, dir: impl AsFd) {
+        if !self.knows_mount(facts.mount) {
+            let number = inode::mount_number(dir).unwrap_or(0);
+            let known = KnownMount { number, below: below.to_owned(), device: facts.device };
+            write(&self.mounts).insert(facts.mount, known);
+        }
+    }
+
+    pub(crate) fn is_one_mount(&self) -> bool {
+        read(&self.mounts).len() <= 1
+    }
+
+    /// Forgets the mounts below the root that are not where they were. Returns the devices of which no known mount is
+    /// left, if any was forgotten.
+    pub(crate) fn forget_mounts(&self, stays: impl Fn(u64, &KnownMount) -> bool) -> Option<Vec<u64>> {
+        let mut mounts = write(&self.mounts);
+        let is_gone =
+            |mount: &u64, known: &KnownMount| !known.below.as_os_str().is_empty() && !stays(*mount, known);
+        let gone: Vec<(u64, u64)> = mounts
+            .iter()
+            .filter(|(mount, known)| is_gone(mount, known))
+            .map(|(mount, known)| (*mount, known.device))
+            .collect();
+        gone.iter().for_each(|(mount, _)| drop(mounts.remove(mount)));
+        let left = |device: &u64| mounts.values().any(|known| known.device == *device);
+        (!gone.is_empty())
+            .then(|| gone.into_iter().map(|(_, device)| device).filter(|device| !left(device)).collect())
     }
 
     pub(crate) fn alone(&self) -> MutexGuard<'_, ()> {
@@ -50,11 +85,22 @@ impl Tree {
     }
 }
 
+/// Opens the directory that is guarded.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the tree, whoever owns the way to it; it is held from here on"
+)]
+pub(crate) fn open_root(path: &Path) -> io::Result<File> {
+    OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(path)
+}
+
 /// A manifest, with the inodes of its files when it was loaded.
 #[derive(Debug)]
 pub(crate) struct Listed {
     pub(crate) manifest: Arc<Manifest>,
     inodes: HashMap<Key, u32>,
+    /// Inodes of the excluded files in directories that are asked about.
+    pub(crate) excluded: HashSet<Key>,
     /// Further names of the same inode.
     twice: HashMap<Key, Vec<u32>>,
     /// Whether the directories were frozen before the files were looked up, so that inodes and names stay together.
@@ -67,7 +113,15 @@ pub(crate) struct Listed {
 
 impl Listed {
     pub(crate) fn new(manifest: Arc<Manifest>) -> Self {
-        Self { manifest, inodes: HashMap::new(), twice: HashMap::new(), exact: false, missing: 0, odd: None }
+        Self {
+            manifest,
+            inodes: HashMap::new(),
+            excluded: HashSet::new(),
+            twice: HashMap::new(),
+            exact: false,
+            missing: 0,
+            odd: None,
+        }
     }
 
     /// The file with this inode, by the first of its names.

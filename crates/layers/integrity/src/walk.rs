@@ -27,6 +27,8 @@ const MAX_TIME: Duration = Duration::from_secs(60);
 pub(crate) struct Walked {
     /// Directories, the root as the empty path, each before everything below it.
     pub(crate) dirs: Vec<PathBuf>,
+    /// Excluded files in directories that are not.
+    pub(crate) excluded: Vec<PathBuf>,
     /// Symbolic links.
     pub(crate) links: Vec<PathBuf>,
     /// FIFOs and devices. A socket cannot be opened.
@@ -103,11 +105,13 @@ fn sort(entries: ReadDir, dir: &Path, exclude: &[String], rest: &mut Vec<PathBuf
             walked.closed += 1;
             continue;
         };
-        if kind.is_file() || kind.is_socket() {
+        if kind.is_socket() || kind.is_file() && exclude.is_empty() {
             continue;
         }
         let below = dir.join(entry.file_name());
-        if below.to_str().is_some_and(|below| is_below_any(below, exclude)) {
+        let excluded = below.to_str().is_some_and(|below| is_below_any(below, exclude));
+        if excluded || kind.is_file() {
+            walked.excluded.extend((excluded && kind.is_file()).then_some(below));
             continue;
         }
         match (kind.is_dir(), kind.is_symlink()) {

@@ -6,15 +6,16 @@
 
 use crate::counters::Count;
 use crate::deciders::{self, gather};
-use crate::enforcer::{Enforcer, threads};
+use crate::enforcer::{self, Enforcer, threads};
 use crate::error::{EnforceError, escaped};
 use crate::gap::Gap;
 use crate::settings::{EnforcementSettings, Links};
 use crate::tree::Listed;
+use crate::written::{StatusWriter, WrittenFiles};
 use crate::{arming, place, reload, respond, rest, rights, status};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
 use bakeoff_layers_base::manifest::{FaultAction, Manifest};
+use bakeoff_layers_base::plain::{self, FileOwner};
 use bakeoff_sys::fanotify::{Group, Mark, Open};
 use bakeoff_sys::inode;
 use bakeoff_sys::lease::{Breaks, LeaseArrival};
@@ -34,6 +35,8 @@ use std::time::{Duration, Instant, SystemTime};
 pub(crate) struct Inherited {
     /// The group of permission events, which the supervisor holds, too.
     pub(crate) group: Group,
+    /// Places of the files to write.
+    pub(crate) files: Arc<WrittenFiles>,
     /// Socket for our messages to it: a packet for each.
     pub(crate) supervisor: UnixStream,
     /// Its process id.
@@ -65,13 +68,16 @@ pub(crate) fn run(settings: EnforcementSettings, inherited: Inherited) -> i32 {
 fn enforce(settings: EnforcementSettings, inherited: Inherited) -> Result<(), EnforceError> {
     let breaks = Breaks::new(&[libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1])
         .map_err(EnforceError::system("signals"))?;
-    rights::give_up(&settings, &[])?;
-    let manifest = Arc::new(reload::read(&settings, inherited.version)?);
+    rights::give_up(&settings, &inherited.files, &[])?;
+    let tree = settings.root.canonicalize();
+    let tree = tree.map_err(|source| EnforceError::Root { path: settings.root.clone(), source })?;
+    let manifest = Arc::new(reload::read(&settings, &tree, inherited.version)?);
     let (restarts, supervisor_pid) = (inherited.restarts, inherited.supervisor_pid);
     let first = Listed::new(manifest.clone());
     let (group, server) = (inherited.group, inherited.server);
     let adopt_since = (restarts > 0).then_some(inherited.began);
-    let enforcer = Enforcer::new(settings, group, first, supervisor_pid, adopt_since, server)?;
+    let enforcer =
+        Enforcer::new((settings, inherited.files), group, first, supervisor_pid, adopt_since, server)?;
     let enforcer = Arc::new(enforcer);
     if restarts > 0 {
         restore(&enforcer, restarts);
@@ -79,7 +85,7 @@ fn enforce(settings: EnforcementSettings, inherited: Inherited) -> Result<(), En
     let now = Instant::now();
     for open in inherited.orphans {
         enforcer.counters.add(Count::Orphaned);
-        if let Err(open) = enforcer.waiting.put(open, now) {
+        if let Err(open) = enforcer.waiting.put(open, now, None) {
             enforcer.answer(open.number, enforcer.settings.allows_undecided());
         }
     }
@@ -108,9 +114,10 @@ fn wait_for_tick(began: SystemTime) {
 
 /// Restores the counters of the earlier workers.
 fn restore(enforcer: &Enforcer, restarts: u64) {
-    if let Some(path) = &enforcer.settings.status {
-        enforcer.counters.restore(&read_back(path));
-    }
+    let status = enforcer.files.status.as_ref();
+    let left = status
+        .and_then(|place| plain::read_at_most(&place.open(FileOwner::Trusted).ok()?, MOST_STATUS_BYTES).ok());
+    enforcer.counters.restore(&String::from_utf8_lossy(&left.unwrap_or_default()));
     let before = enforcer.counters.get(Count::Restarts);
     enforcer.counters.add_many(Count::Restarts, restarts.saturating_sub(before));
 }
@@ -120,7 +127,7 @@ fn start_threads(enforcer: &Arc<Enforcer>) -> Result<(), EnforceError> {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(work);
         thread.map(drop).map_err(EnforceError::system("a thread"))
     };
-    for slot in 0..threads() {
+    for slot in 0..enforcer::deciders() {
         let enforcer = enforcer.clone();
         start("decide", Box::new(move || deciders::decide(&enforcer, slot)))?;
     }
@@ -166,7 +173,7 @@ struct Watch {
     supervised: bool,
     /// Whether SIGHUP came.
     reload: bool,
-    status: StatusFile,
+    status: StatusWriter,
     status_written: Instant,
     /// Time of the last message to the supervisor.
     told: Instant,
@@ -176,6 +183,10 @@ struct Watch {
     may_rest: bool,
     /// Whether marks were restored because of a gap.
     roused: bool,
+    /// Number of mounts over the tree at the last look.
+    over: usize,
+    /// Whether a mount is gone, and what it covered has to be armed.
+    uncovered: bool,
     /// Time of the last look for files released by others.
     looked_again: Instant,
 }
@@ -184,6 +195,10 @@ struct Watch {
 const HEARTBEAT: Duration = Duration::from_millis(500);
 /// Longest age of the status.
 const STATUS_AGE: Duration = Duration::from_millis(200);
+/// Longest wait for a status that is to be written now.
+const STATUS_NOW: Duration = Duration::from_secs(1);
+/// Size limit when an earlier worker's status is read.
+const MOST_STATUS_BYTES: u64 = 64 << 20;
 /// Interval of walks through a tree that is not frozen.
 const LOOK_THROUGH: Duration = Duration::from_secs(10);
 /// Longest time for which a changed location may go unnoticed, if no event reports it.
@@ -199,13 +214,14 @@ const LEASES_END: Duration = Duration::from_secs(50);
 
 impl Watch {
     fn new(enforcer: Arc<Enforcer>, breaks: Breaks, supervisor: UnixStream) -> Result<Self, EnforceError> {
-        let mounts =
-            File::open("/proc/self/mountinfo").map_err(EnforceError::system("/proc/self/mountinfo"))?;
+        let mounts = plain::open_kernels("/proc/self/mountinfo")
+            .map_err(EnforceError::system("/proc/self/mountinfo"))?;
         // Its socket does not show that: both processes share all descriptors.
         let supervisors_end =
             process::end_of(enforcer.supervisor).map_err(EnforceError::system("the supervisor"))?;
-        // Without a directory for it, enforcement goes on all the same.
-        let status = StatusFile::open(enforcer.settings.status.as_deref()).unwrap_or_default();
+        // A copy of the supervisor's, and this worker's own.
+        let status = enforcer.files.status.as_ref().map(|place| place.beside("")).transpose();
+        let status = status.and_then(StatusWriter::start).map_err(EnforceError::system("the status"))?;
         let now = Instant::now();
         Ok(Self {
             enforcer,
@@ -221,6 +237,8 @@ impl Watch {
             placed: now,
             may_rest: false,
             roused: false,
+            over: 0,
+            uncovered: false,
             looked_again: now,
         })
     }
@@ -292,7 +310,7 @@ impl Watch {
             enforcer.settings.mode,
             enforcer.gaps.line(enforcer.settings.mode)
         );
-        self.write_status();
+        self.write_status_now();
         self.tell_version();
         self.tell(&line);
     }
@@ -304,7 +322,7 @@ impl Watch {
                 let said = self.beside(reload::reload);
                 self.look_ahead();
                 self.may_rest = true;
-                self.write_status();
+                self.write_status_now();
                 self.tell_version();
                 self.tell(&format!("note {}", said.as_deref().unwrap_or("reloading panicked")));
             }
@@ -369,6 +387,7 @@ impl Watch {
     fn rest_or_rouse(&mut self) {
         let resting = self.enforcer.unasked.load(Ordering::Relaxed) > 0;
         match self.enforcer.gaps.any_open() {
+            _ if std::mem::take(&mut self.uncovered) => self.rouse(),
             true if resting => self.rouse(),
             false if self.may_rest => {
                 if self.roused {
@@ -449,8 +468,20 @@ impl Watch {
         let _ = std::io::Seek::rewind(&mut again);
         let _ = again.read_to_end(&mut Vec::new());
         let enforcer = &self.enforcer;
-        let Ok(place) = place::look(&enforcer.tree, &enforcer.settings.exclude) else { return };
+        let Ok(place) = place::look(&enforcer.tree, &enforcer.settings.root, &enforcer.settings.exclude)
+        else {
+            return;
+        };
         enforcer.gaps.set(Gap::MountedOver, place.over.len() as u64);
+        if let Some(devices) = place.gone {
+            // Another disk may have the numbers of its files; and what it covered has no marks yet.
+            devices.into_iter().for_each(|device| enforcer.guard.forget_device(device));
+            enforcer.forget_let_go();
+            enforcer.void_all();
+            self.uncovered = true;
+        }
+        let over = place.over.len();
+        self.uncovered |= over < std::mem::replace(&mut self.over, over);
         enforcer.gaps.set(Gap::Elsewhere, place.elsewhere);
         enforcer.gaps.set(Gap::Moved, u64::from(place.moved));
         if !place.over.is_empty() {
@@ -472,12 +503,22 @@ impl Watch {
     }
 
     fn write_status(&mut self) {
+        let text = self.status_text();
+        if !self.status.write(text) {
+            self.enforcer.counters.set_changed();
+        }
+    }
+
+    /// Writes it before anything more is said or done, if the disk answers.
+    fn write_status_now(&mut self) {
+        let text = self.status_text();
+        self.status.write_now(&text, STATUS_NOW);
+    }
+
+    fn status_text(&mut self) -> String {
         let _ = (self.enforcer.counters.take_changed(), self.enforcer.gaps.take_changed());
         self.status_written = Instant::now();
-        // What cannot be written now is written the next time; enforcement goes on.
-        let _ = self.status.write(status::text(&self.enforcer));
-        // If it stayed open, the supervisor would take it for the file of an open when this worker dies.
-        self.status.take_over();
+        status::text(&self.enforcer)
     }
 
     fn tell_version(&self) {
@@ -492,14 +533,14 @@ impl Watch {
     fn end(mut self) {
         let began = Instant::now();
         self.enforcer.ended.store(true, Ordering::Relaxed);
-        self.write_status();
+        self.write_status_now();
         self.beside(arming::disarm);
         // Somebody may hold a lease on a file, and was asked to let go.
         while self.enforcer.guard.len() > 0 && began.elapsed() < LEASES_END {
             self.turn(Duration::from_millis(100));
             self.beside(arming::thaw);
         }
-        self.write_status();
+        self.write_status_now();
     }
 }
 

@@ -4,6 +4,7 @@
 //! domain. `log` reads the kernel's refusals. `watch` observes without refusing. Prints nothing.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 pub mod access;
 pub mod confine;

@@ -9,7 +9,7 @@ use crate::grant::DomainGrant;
 use crate::status::DomainState;
 use bakeoff_layers_base::daemon::status::{read_back, value};
 use bakeoff_layers_base::named;
-use bakeoff_layers_base::plain::{FileAudience, FileLocation};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
 use bakeoff_sys::process;
 use std::fmt::Write as _;
 use std::fs::File;
@@ -76,7 +76,7 @@ impl OpenStatusFile {
     /// # Errors
     /// The I/O error.
     pub fn new(path: &Path, lines: String) -> io::Result<Self> {
-        let file = FileLocation::of(path)?
+        let file = FileLocation::guarded(path)?
             .replace_by(text(DomainState::Starting, &lines).as_bytes(), FileAudience::Readers)?;
         Ok(Self { file, lines })
     }
@@ -118,7 +118,7 @@ pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
         _ => return Err(format!("the status is of an earlier process {confined}")),
     }
     let about =
-        std::fs::read_to_string(format!("/proc/{confined}/status")).map_err(|error| error.to_string())?;
+        plain::read_kernels(&format!("/proc/{confined}/status")).map_err(|error| error.to_string())?;
     for (name, wanted) in [("NoNewPrivs:", "1"), ("Seccomp:", "2")] {
         let line = about.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
         if line != Some(wanted) {

@@ -6,11 +6,10 @@
 //! newest.
 
 use crate::cipher::password;
-use crate::mount::is_locked;
 use bakeoff_layers_base::daemon::keeper::Keeper;
 use bakeoff_layers_base::daemon::mount::{MountEnd, MountError, MountEvent, STATUS_DELAY, watch_signals};
 use bakeoff_layers_base::daemon::point;
-use bakeoff_layers_base::release::{StoreKey, burn_stack};
+use bakeoff_layers_base::release::{StoreHold, StoreKey, StoreLock, burn_stack};
 use nix::unistd::Uid;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -32,8 +31,8 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Options of the mount.
 #[derive(Debug)]
 pub struct GocryptfsOptions {
-    /// The sealed key; when it gets locked, gocryptfs is ended.
-    pub sealed: PathBuf,
+    /// Lock of the sealed key, and the hold on it: when it gets locked, gocryptfs is ended, and then the hold.
+    pub lock: (StoreLock, StoreHold),
     /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main).
     pub keeper: Option<Command>,
 }
@@ -99,7 +98,8 @@ pub fn serve(
     running.mounted()?;
     keeper.tell(point::device(&at));
     ready();
-    running.wait(&options.sealed, &events)
+    let (lock, _hold) = options.lock;
+    running.wait(&lock, &events)
 }
 
 fn initialise(cipher: &Path, words: &Zeroizing<String>) -> Result<(), GocryptfsError> {
@@ -166,7 +166,7 @@ impl Running {
         }
     }
 
-    fn wait(mut self, sealed: &Path, events: &Receiver<MountEvent>) -> Result<MountEnd, GocryptfsError> {
+    fn wait(mut self, lock: &StoreLock, events: &Receiver<MountEvent>) -> Result<MountEnd, GocryptfsError> {
         loop {
             if let Ok(MountEvent::Signal) = events.recv_timeout(STATUS_DELAY) {
                 return Ok(if self.end() { MountEnd::SignalBusy } else { MountEnd::Signal });
@@ -174,7 +174,7 @@ impl Running {
             if !matches!(self.child.try_wait(), Ok(None)) {
                 return Ok(MountEnd::Unmounted);
             }
-            if is_locked(sealed) {
+            if lock.is_locked() {
                 // Killed at once: its memory holds the key. Open files fail from now on.
                 let _ = self.child.kill();
                 self.end();

@@ -10,6 +10,7 @@
 //! remembers tells it from the newest.
 
 #![forbid(unsafe_code)]
+#![cfg_attr(not(test), deny(clippy::disallowed_methods))]
 
 mod aligned;
 mod cipher;

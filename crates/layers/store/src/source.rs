@@ -5,10 +5,10 @@
 //! memory limit a second copy of everything would push it out.
 
 use crate::aligned::PAGE_BYTES;
-use nix::libc::O_DIRECT;
-use std::fs::{File, OpenOptions};
+use bakeoff_layers_base::plain::{FileOwner, open_regular, past_the_cache};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// Whether the kernel keeps a vault's encrypted bytes in its page cache.
@@ -31,16 +31,10 @@ pub(crate) struct Source {
 impl Source {
     /// Opens the file for reading; falls back to the page cache if the file system has no other way.
     pub(crate) fn open(path: &Path, caching: Caching) -> io::Result<Self> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        let direct = match caching {
-            Caching::Direct => options.clone().custom_flags(O_DIRECT).open(path),
-            Caching::Page => Err(io::ErrorKind::Unsupported.into()),
-        };
-        let (file, caching) = match direct {
-            Ok(file) => (file, Caching::Direct),
-            Err(_) => (options.open(path)?, Caching::Page),
-        };
+        // Whoever owns it: its header and every block of it are sealed.
+        let file = open_regular(path, FileOwner::Anybody)?;
+        let direct = (caching == Caching::Direct).then(|| past_the_cache(&file, false).ok()).flatten();
+        let (file, caching) = direct.map_or((file, Caching::Page), |direct| (direct, Caching::Direct));
         let bytes = file.metadata()?.len();
         Ok(Self { file, bytes, caching })
     }

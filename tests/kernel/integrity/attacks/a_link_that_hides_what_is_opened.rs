@@ -1,7 +1,7 @@
 //! Regression: a symbolic link in the place of a signed file, or on the way to it, showed another file under the
 //! signed name. The kernel reports the opened file, not the link used.
 
-use crate::site::{Mounted, Site, may_run, open, wait_until};
+use crate::site::{Mounted, Site, layers, may_run, open, wait_until};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -46,7 +46,22 @@ fn such_a_link_ends_arming_with_a_sentence_that_names_it() {
     }
     // A link to a signed file, by a path inside, hides nothing.
     let site = link(Path::new("sub/../a"), "new");
-    assert_eq!(site.enforce(&["--mode", "deny"]).degree(), "full");
+    let signed = |degree, number| {
+        let guard = site.enforce(&["--mode", "deny"]);
+        assert_eq!((guard.degree().as_str(), guard.number("gap-links-unsigned")), (degree, number));
+    };
+    signed("partial", 1);
+    site.seal(2, &[]);
+    signed("full", 0);
+    // To another signed file.
+    fs::remove_file(site.file("new")).unwrap();
+    symlink("b", site.file("new")).unwrap();
+    signed("partial", 1);
+    let (root, manifest, public) = (site.text("site"), site.text("manifest"), site.text("pub"));
+    let verified = layers(&["integrity", "verify", &root, "--manifest", &manifest, "--pub", &public]);
+    assert_eq!(verified.status.code(), Some(7));
+    fs::remove_file(site.file("new")).unwrap();
+    signed("partial", 1);
 }
 
 #[test]

@@ -71,9 +71,9 @@ fn round() -> (usize, usize) {
     for name in ["a", "b"] {
         fs::copy(site.file(name), site.path("staged").join(name)).unwrap();
     }
-    assert!(
-        layers(&["integrity", "seal", &tree, "--key", &key, "--out", &out, "--number", "2"]).status.success()
-    );
+    let name = site.text("site");
+    let seal = ["seal", &tree, "--key", &key, "--out", &out, "--number", "2", "--name", &name];
+    assert!(layers(&[&["integrity"], &seal[..]].concat()).status.success());
     let planter = Planter::start(&site, "renewal", |_| {});
     guard.signal("-HUP");
     guard.wait_for("reloads", 1);

@@ -21,6 +21,7 @@ fn no_right_file_is_refused_however_often_the_worker_dies() {
         site.write(&number.to_string(), &format!("good {number}"));
     }
     site.seal(1, &[]);
+    fs::write(site.path("store.key"), "sealed").unwrap();
     let mut server = Server::start();
     let (pid, key) = (server.0.id().to_string(), site.text("store.key"));
     let guard = site.enforce(&["--mode", "lock", "--stop-pid", &pid, "--lock-store", &key]);

@@ -13,6 +13,7 @@ fn what_was_immutable_before_is_so_afterwards() {
     let _own = Thawed(site.path("site"));
     bakeoff_sys::inode::set_immutable(File::open(site.file("a")).unwrap(), true).unwrap();
     let mut guard = site.enforce(&["--mode", "deny"]);
+    assert_eq!((guard.degree().as_str(), guard.number("gap-immutable-before")), ("partial", 1));
     let worker = guard.pids()[1];
     kill(worker, "-KILL");
     wait_until("another worker", || guard.pids()[1] != worker);

@@ -28,7 +28,22 @@ impl StatusFile {
     /// # Errors
     /// There is no such directory.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(Self { place: path.map(FileLocation::of).transpose()?, written: String::new(), last: None })
+        Ok(Self::at(path.map(FileLocation::of).transpose()?))
+    }
+
+    /// As [`begin`](Self::begin), by a way that nobody else can exchange.
+    ///
+    /// # Errors
+    /// It cannot be written, or somebody else could exchange a part of the path.
+    pub fn begin_guarded(path: Option<&Path>, text: String) -> Result<Self, StatusError> {
+        let place = path.map(FileLocation::guarded).transpose();
+        let begun = place.map(Self::at).and_then(|mut file| file.write(text).map(|()| file));
+        begun.map_err(|error| StatusError::new(path, error))
+    }
+
+    /// The file at this place, if there is to be one.
+    pub fn at(place: Option<FileLocation>) -> Self {
+        Self { place, written: String::new(), last: None }
     }
 
     /// Opens it and writes it for the first time, so that an unwritable path is found before anything else is done.

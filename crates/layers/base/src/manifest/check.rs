@@ -7,8 +7,10 @@ use super::seal::{self, Scan};
 use super::{Manifest, ManifestEntry};
 use crate::digest::Algorithm;
 use crate::{named, threads};
+use bakeoff_sys::inode;
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -33,6 +35,10 @@ named! {
         Unreadable "unreadable",
         /// Whoever executes it gets rights that nobody signed (`setcap`).
         Capabilities "capabilities",
+        /// Users or groups whom nobody signed may read or write it (`setfacl`).
+        AccessList "access-list",
+        /// The tree's symbolic links are not the signed ones.
+        Links "links",
     }
 }
 
@@ -54,13 +60,29 @@ pub fn tree(
     root: &Path,
     exclude: &[String],
 ) -> Result<Vec<FileFinding>, seal::ManifestSealError> {
-    let Scan { files, .. } = seal::scan(root, exclude)?;
+    let Scan { files, links, .. } = seal::scan(root, exclude)?;
     let unlisted = files.iter().filter(|path| manifest.find(path.as_bytes()).is_none());
     let mut findings: Vec<FileFinding> =
         unlisted.map(|path| FileFinding { path: path.clone(), wrong: Deviation::Unlisted }).collect();
     findings.extend(listed(manifest, root));
+    if !has_signed_links(manifest, root, links.iter().map(Path::new)) {
+        findings.push(FileFinding { path: String::new(), wrong: Deviation::Links });
+    }
     findings.sort();
     Ok(findings)
+}
+
+/// Whether these are the links of the tree that was signed, in the order of their paths' bytes. An older manifest has
+/// none.
+pub fn has_signed_links<'a>(
+    manifest: &Manifest,
+    root: &Path,
+    links: impl Iterator<Item = &'a Path> + Clone,
+) -> bool {
+    match &manifest.signed().links {
+        Some(signed) => seal::links_digest(root, links).is_ok_and(|is| is == *signed),
+        None => links.count() == 0,
+    }
 }
 
 /// Checks every listed file, on all cores.
@@ -92,17 +114,27 @@ pub fn file(path: &Path, entry: &ManifestEntry<'_>, algorithm: Algorithm) -> Res
         _ => Deviation::Unreadable,
     })?;
     about(&file.metadata().map_err(|_| Deviation::Unreadable)?, entry)?;
-    match bakeoff_sys::inode::has_capabilities(&file) {
-        Ok(false) => {}
-        Ok(true) => return Err(Deviation::Capabilities),
-        Err(_) => return Err(Deviation::Unreadable),
-    }
+    more_rights(&file)?;
     let (digest, read_bytes) = algorithm.digest_reader(&file).map_err(|_| Deviation::Unreadable)?;
     match (read_bytes == entry.size_bytes, digest == entry.digest) {
         (false, _) => Err(Deviation::Size),
         (true, false) => Err(Deviation::Digest),
         (true, true) => Ok(()),
     }
+}
+
+/// Rights that permission bits do not show, and that no manifest signs.
+///
+/// # Errors
+/// The fault.
+pub fn more_rights(file: impl AsFd) -> Result<(), Deviation> {
+    let refused = |found: io::Result<bool>, wrong| match found {
+        Ok(false) => Ok(()),
+        Ok(true) => Err(wrong),
+        Err(_) => Err(Deviation::Unreadable),
+    };
+    refused(inode::has_capabilities(&file), Deviation::Capabilities)?;
+    refused(inode::has_access_list(&file), Deviation::AccessList)
 }
 
 /// Faults that the metadata alone shows.

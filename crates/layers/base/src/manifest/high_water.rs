@@ -2,7 +2,7 @@
 //!
 //! Anybody who can write the file can undo it; a back end with a counter in hardware would close that hole.
 
-use crate::plain::{self, FileAudience, FileLocation};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -67,13 +67,13 @@ impl HighWater {
             None => marks.push((key_id, version)),
         }
         let text: String = marks.iter().map(|(key, version)| format!("{key:016X} {version}\n")).collect();
-        let written = FileLocation::of(&self.path)
+        let written = FileLocation::guarded(&self.path)
             .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
         written.map_err(|source| HighWaterError::File { path: self.path.clone(), source })
     }
 
     fn marks(&self) -> Result<Vec<(u64, u64)>, HighWaterError> {
-        let text = match plain::read(&self.path, MOST_BYTES).and_then(in_words) {
+        let text = match plain::read_text(&self.path, FileOwner::Trusted, MOST_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(source) => return Err(HighWaterError::File { path: self.path.clone(), source }),
@@ -89,10 +89,6 @@ impl HighWater {
         };
         text.lines().enumerate().map(mark).collect()
     }
-}
-
-fn in_words(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 
 #[cfg(test)]

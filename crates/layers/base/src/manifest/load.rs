@@ -1,9 +1,9 @@
 //! Reading a manifest from its file: bytes, then signature, and only then content.
 
 use super::signature::AdminPublicKey;
-use super::{Manifest, ManifestRefusal, parse};
-use crate::plain::beside;
-use std::io::{self, Read};
+use super::{Manifest, ManifestRefusal, parse, seal};
+use crate::plain::{self, FileOwner, beside};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Size limit of a signature file; minisign's have about 300 bytes.
@@ -60,14 +60,6 @@ pub fn signature_path(manifest: &Path) -> PathBuf {
 /// # Errors
 /// A file cannot be read, or it is refused, by name.
 pub fn load(path: &Path, trust: &TrustConditions<'_>) -> Result<Manifest, LoadError> {
-    load_signed(path, trust).map(|(manifest, _)| manifest)
-}
-
-/// The same, with the text of its verified signature.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_signed(path: &Path, trust: &TrustConditions<'_>) -> Result<(Manifest, String), LoadError> {
     let beside = signature_path(path);
     let missing = |error| match error {
         LoadError::File { path: missing, source } if source.kind() == io::ErrorKind::NotFound => {
@@ -76,12 +68,11 @@ pub fn load_signed(path: &Path, trust: &TrustConditions<'_>) -> Result<(Manifest
         error => error,
     };
     let signature = read(&beside, MAX_SIGNATURE_BYTES).map_err(missing)?;
-    let bytes = read(path, u64::from(u32::MAX) + 1).map_err(missing)?;
+    let bytes = read(path, u64::from(u32::MAX)).map_err(missing)?;
     let refused = |refusal| LoadError::Refused { path: path.to_owned(), refusal };
     let signature =
         String::from_utf8(signature).map_err(|_| refused(ManifestRefusal::UnreadableSignature))?;
-    let manifest = from_bytes(bytes, &signature, trust).map_err(refused)?;
-    Ok((manifest, signature))
+    from_bytes(bytes, &signature, trust).map_err(refused)
 }
 
 /// The same from bytes already read.
@@ -94,7 +85,8 @@ pub fn from_bytes(
     trust: &TrustConditions<'_>,
 ) -> Result<Manifest, ManifestRefusal> {
     trust.key.verify(&bytes, signature)?;
-    let manifest = parse::parse(bytes)?;
+    let mut manifest = parse::parse(bytes)?;
+    manifest.signed = seal::comment_in(signature);
     let header = manifest.header();
     if header.key_id != trust.key.id() {
         return Err(ManifestRefusal::KeyMismatch);
@@ -118,9 +110,6 @@ pub fn parse_unverified(bytes: Vec<u8>) -> Result<Manifest, ManifestRefusal> {
 
 fn read(path: &Path, limit_bytes: u64) -> Result<Vec<u8>, LoadError> {
     let failed = |source| LoadError::File { path: path.to_owned(), source };
-    let file = std::fs::File::open(path).map_err(failed)?;
-    let size_bytes = file.metadata().map_err(failed)?.len().min(limit_bytes);
-    let mut bytes = Vec::with_capacity(usize::try_from(size_bytes).unwrap_or(0) + 1);
-    file.take(limit_bytes).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
+    // Whoever owns it: only a signature makes it a manifest.
+    plain::read_regular(path, FileOwner::Anybody, limit_bytes).map_err(failed)
 }

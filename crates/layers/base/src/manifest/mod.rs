@@ -35,6 +35,7 @@ pub use refusal::ManifestRefusal;
 pub use write::{ManifestHeader, text};
 
 use crate::digest::{Algorithm, Digest};
+use crate::name::EscapedName;
 use crate::named;
 use crate::named::Named;
 use std::fmt;
@@ -98,6 +99,16 @@ pub struct Manifest {
     header: ManifestHeader,
     text: Vec<u8>,
     lines: Vec<Line>,
+    signed: SignedComment,
+}
+
+/// What the comment of a signature says, which is signed with the manifest.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SignedComment {
+    /// Name of the tree.
+    pub name: Option<EscapedName>,
+    /// Digest of its symbolic links ([`seal::links_digest`]).
+    pub links: Option<String>,
 }
 
 /// Position of an entry in the text.
@@ -119,6 +130,11 @@ impl Manifest {
     /// The lines before the files.
     pub const fn header(&self) -> &ManifestHeader {
         &self.header
+    }
+
+    /// What was signed beside it; nothing in a manifest whose signature was not verified.
+    pub const fn signed(&self) -> &SignedComment {
+        &self.signed
     }
 
     /// Number of files.

@@ -2,7 +2,9 @@
 //!
 //! Cold, but a million lines must take well below a second: no allocation a line.
 
-use super::{FaultAction, Line, Manifest, ManifestEntry, ManifestHeader, ManifestRefusal, path};
+use super::{
+    FaultAction, Line, Manifest, ManifestEntry, ManifestHeader, ManifestRefusal, SignedComment, path,
+};
 use crate::digest::Digest;
 
 /// Reads a manifest.
@@ -35,7 +37,7 @@ pub(super) fn parse(text: Vec<u8>) -> Result<Manifest, ManifestRefusal> {
     if rest.at != text.len() {
         return Err(ManifestRefusal::TrailingData);
     }
-    let manifest = Manifest { header, text, lines };
+    let manifest = Manifest { header, text, lines, signed: SignedComment::default() };
     path::twins(manifest.len(), |index| {
         let line = manifest.lines.get(index).copied().unwrap_or(Line { start: 0, before_path: 0 });
         // Already checked to be UTF-8.

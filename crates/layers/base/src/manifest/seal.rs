@@ -3,7 +3,10 @@
 //! Cold. A file that changes while it is read is noticed and refused, never sealed half old and half new.
 
 use super::load::signature_path;
-use super::{FaultAction, Manifest, ManifestEntry, ManifestHeader, ManifestRefusal, load, signature, write};
+use super::{
+    FaultAction, Manifest, ManifestEntry, ManifestHeader, ManifestRefusal, SignedComment, load, signature,
+    write,
+};
 use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
 use crate::name::EscapedName;
@@ -11,6 +14,7 @@ use crate::plain::{FileAudience, FileLocation};
 use crate::threads;
 use std::fs::{File, Metadata};
 use std::io;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -80,8 +84,8 @@ pub struct Scan {
     pub files: Vec<String>,
     /// Directories, the root as the empty path, each before everything below it.
     pub dirs: Vec<String>,
-    /// Symbolic links that stay inside the tree.
-    pub links: usize,
+    /// Symbolic links that stay inside the tree, in the order of their paths' bytes.
+    pub links: Vec<String>,
 }
 
 /// Lists a tree.
@@ -117,7 +121,7 @@ pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, ManifestSealError> 
                 (true, ..) => rest.push(below),
                 (_, true, _) => found.files.push(below),
                 (.., true) => match odd_link(root, &entry.path()) {
-                    None => found.links += 1,
+                    None => found.links.push(below),
                     Some(what) => return Err(ManifestSealError::Odd { path: entry.path(), what }),
                 },
                 _ => {
@@ -132,6 +136,7 @@ pub fn scan(root: &Path, exclude: &[String]) -> Result<Scan, ManifestSealError> 
     }
     found.files.sort_unstable();
     found.dirs.sort_unstable();
+    found.links.sort_unstable();
     Ok(found)
 }
 
@@ -178,15 +183,32 @@ fn stays_below(root: &Path, path: &Path) -> bool {
     })
 }
 
-/// Hashes a tree: the bytes of its manifest.
+/// Digest of the paths and targets of symbolic links below `root`, which are in the order of their paths' bytes.
+///
+/// # Errors
+/// One cannot be read.
+pub fn links_digest<'a>(root: &Path, links: impl Iterator<Item = &'a Path>) -> io::Result<String> {
+    let mut bytes = Vec::new();
+    for link in links {
+        for part in [link.as_os_str(), std::fs::read_link(root.join(link))?.as_os_str()] {
+            bytes.extend_from_slice(part.as_bytes());
+            bytes.push(0);
+        }
+    }
+    Ok(Algorithm::Sha256.digest(&bytes).to_string())
+}
+
+/// Hashes a tree: the bytes of its manifest, and the digest of its links.
 ///
 /// # Errors
 /// As [`scan`]; or a file changes meanwhile.
-pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, ManifestSealError> {
-    let Scan { files, .. } = scan(root, &sealing.exclude)?;
+pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<(Vec<u8>, String), ManifestSealError> {
+    let Scan { files, links, .. } = scan(root, &sealing.exclude)?;
     let facts = hash_all(root, &files, sealing.algorithm)?;
+    let changed = |_| ManifestSealError::Changed(root.to_owned());
+    let linked = links_digest(root, links.iter().map(Path::new)).map_err(changed)?;
     let again = scan(root, &sealing.exclude)?;
-    if again.files != files {
+    if (again.files, again.links) != (files.clone(), links) {
         return Err(ManifestSealError::Changed(root.to_owned()));
     }
     let header = ManifestHeader {
@@ -203,7 +225,7 @@ pub fn tree(root: &Path, sealing: &Sealing, key_id: u64) -> Result<Vec<u8>, Mani
         action: sealing.action,
         path,
     });
-    Ok(write::text(&header, entries))
+    Ok((write::text(&header, entries), linked))
 }
 
 /// Seals a tree and writes manifest and signature, each whole or not at all.
@@ -216,14 +238,14 @@ pub fn seal(
     key: &SecretKey,
     out: &Path,
 ) -> Result<Manifest, ManifestSealError> {
-    let text = tree(root, sealing, signature::id_of(key))?;
+    let (text, links) = tree(root, sealing, signature::id_of(key))?;
     let manifest = load::parse_unverified(text.clone()).map_err(ManifestSealError::Refused)?;
     let failed = |source| ManifestSealError::Read { path: root.to_owned(), source };
     let name = match &sealing.name {
         Some(name) => name.clone(),
         None => EscapedName::of(root.canonicalize().map_err(failed)?),
     };
-    let comment = format!("bakeoff manifest, version {}{NAMED}{name}", sealing.version);
+    let comment = format!("bakeoff manifest, version {}{LINKED}{links}{NAMED}{name}", sealing.version);
     let signature = signature::sign(&text, key, &comment)?;
     // The signature first: between the two renames an old manifest has a new signature and is refused, which is the
     // safer state to be interrupted in.
@@ -235,10 +257,18 @@ pub fn seal(
 /// Text in the comment of a signature before the manifest's name.
 const NAMED: &str = ", of ";
 
-/// Name of a manifest, from the comment that is signed with it. Trustworthy only after the signature was verified.
-pub fn name_in(signature: &str) -> Option<EscapedName> {
-    let signature = minisign_verify::Signature::decode(signature).ok()?;
-    signature.trusted_comment().split_once(NAMED).and_then(|(_, name)| EscapedName::read(name))
+/// Text before the digest of the links.
+const LINKED: &str = ", links ";
+
+/// What the comment of a signature says. Trustworthy only after the signature was verified.
+pub(super) fn comment_in(signature: &str) -> SignedComment {
+    let Ok(signature) = minisign_verify::Signature::decode(signature) else {
+        return SignedComment::default();
+    };
+    let comment = signature.trusted_comment();
+    let (about, name) = comment.split_once(NAMED).unwrap_or((comment, ""));
+    let links = about.split_once(LINKED).map(|(_, links)| links.to_owned());
+    SignedComment { name: EscapedName::read(name), links }
 }
 
 /// Facts about a file.
@@ -283,6 +313,10 @@ fn hash(path: &Path, algorithm: Algorithm) -> Result<Facts, ManifestSealError> {
         let what = "has file capabilities (setcap), which a manifest does not sign";
         return Err(ManifestSealError::Odd { path: path.to_owned(), what });
     }
+    if bakeoff_sys::inode::has_access_list(&file).map_err(failed)? {
+        let what = "has an access list (setfacl), which a manifest does not sign";
+        return Err(ManifestSealError::Odd { path: path.to_owned(), what });
+    }
     let mode = (after.permissions().mode() & 0o7777) as u16;
     Ok(Facts { digest, size_bytes, mode })
 }
@@ -293,6 +327,6 @@ fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ManifestSealError> {
-    let written = FileLocation::of(path).and_then(|place| place.replace(bytes, FileAudience::Everybody));
+    let written = FileLocation::guarded(path).and_then(|place| place.replace(bytes, FileAudience::Everybody));
     written.map_err(|source| ManifestSealError::Write { path: path.to_owned(), source })
 }

@@ -1,7 +1,8 @@
 //! Signatures in minisign's format; `minisign -Vm site.manifest -p admin.pub` verifies them, too.
 
 use super::ManifestRefusal;
-use crate::key::{KeyError, SecretKey};
+use crate::key::{KeyError, MOST_BYTES, SecretKey};
+use crate::plain::{self, FileOwner};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -19,10 +20,11 @@ impl AdminPublicKey {
     /// # Errors
     /// It cannot be read, or is no key.
     pub fn read(path: &Path) -> Result<Self, KeyError> {
-        let text = std::fs::read_to_string(path).map_err(|source| match source.kind() {
-            ErrorKind::NotFound => KeyError::NoPublic(path.to_owned()),
-            _ => KeyError::File { path: path.to_owned(), what: "read", source },
-        })?;
+        let text =
+            plain::read_text(path, FileOwner::Trusted, MOST_BYTES).map_err(|source| match source.kind() {
+                ErrorKind::NotFound => KeyError::NoPublic(path.to_owned()),
+                _ => KeyError::File { path: path.to_owned(), what: "read", source },
+            })?;
         Self::parse(&text).ok_or_else(|| KeyError::NoPublicKey(path.to_owned()))
     }
 

@@ -5,8 +5,7 @@
 
 use super::{MeasuredState, ReleaseRefusal};
 use crate::manifest::check;
-use crate::manifest::load::{TrustConditions, load_signed};
-use crate::manifest::seal::name_in;
+use crate::manifest::load::{TrustConditions, load};
 use crate::manifest::signature::AdminPublicKey;
 use crate::name::EscapedName;
 use std::path::Path;
@@ -23,12 +22,12 @@ pub fn measure(
     now_unix_s: u64,
 ) -> Result<MeasuredState, ReleaseRefusal> {
     let trust = TrustConditions { key: public, now_unix_s, seen_version: 0 };
-    let (found, signature) = load_signed(manifest, &trust)?;
+    let found = load(manifest, &trust)?;
     if found.is_empty() {
         return Err(ReleaseRefusal::EmptyManifest(manifest.to_owned()));
     }
-    // Signed with the rest, so it was just verified.
-    let name = name_in(&signature).ok_or_else(|| ReleaseRefusal::NamelessManifest(manifest.to_owned()))?;
+    let name =
+        found.signed().name.clone().ok_or_else(|| ReleaseRefusal::NamelessManifest(manifest.to_owned()))?;
     let root = root.canonicalize().map_err(|error| ReleaseRefusal::Io { path: root.to_owned(), error })?;
     let mut wrong: Vec<String> =
         check::listed(&found, &root).into_iter().map(|finding| finding.path).collect();

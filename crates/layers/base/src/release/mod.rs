@@ -9,12 +9,14 @@
 //! all the files, from undoing a lock or a counter. A chip that counts and measures by itself can; it would be one
 //! more implementation of this trait.
 
+mod lock;
 mod measure;
 mod sealed;
 mod secret;
 mod text;
 
 pub use bakeoff_sys::secret::{burn_stack, lock_heap};
+pub use lock::{ANSWER, StoreHold, StoreLock};
 pub use measure::measure;
 pub use sealed::SealedFile;
 pub use secret::{KEY_FILE_BYTES, Secret, make_key_file};
@@ -233,6 +235,15 @@ pub enum ReleaseRefusal {
     /// No memory may be locked.
     #[error("the kernel locks no memory for keys ({0}); allow it some: ulimit -l")]
     Memory(io::Error),
+    /// A lock without a sealed key: nothing would obey it.
+    #[error("{} is not there, so nothing was locked: name the vault, or its sealed key with --sealed", .0.display())]
+    NothingToLock(PathBuf),
+    /// A mount has not answered a lock.
+    #[error(
+        "{} is locked, and its key is given out no more; but a mount of it has not dropped its keys within 1 s: its files are still open. End that process (fuser -v {}.mounted)",
+        .0.display(), .0.display()
+    )]
+    StillMounted(PathBuf),
     /// Wrong passphrase or key file.
     #[error("the {0} is not the one that the store's key was sealed with")]
     WrongSecret(&'static str),

@@ -1,26 +1,25 @@
 //! Store key sealed in a file.
 //!
-//! Measured side, cold. Owns three files: the wrapped key (`NAME`), the memory of the newest numbers (`NAME.memory`),
-//! and the lock (`NAME.locked`), whose mere presence refuses. Locking needs no secret, so that a layer that finds a
-//! violation can do it; unlocking does.
+//! Measured side, cold. Owns two files: the wrapped key (`NAME`) and the memory of the newest numbers (`NAME.memory`).
+//! Locking ([`StoreLock`]) needs no secret, so that a layer that finds a violation can do it; unlocking does.
 
+use super::lock::StoreLock;
 use super::secret::{Secret, Stretch, derive};
 use super::text::{self, Memory, NoWrap, WrapHead};
 use super::{AdminKey, Counter, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, StoreKey, judge};
 use crate::hex::to_hex;
 use crate::name::EscapedName;
-use crate::plain::{self, FileAudience, FileLocation, beside};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, beside};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
 use bakeoff_sys::secret::SecretBytes;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use zeroize::Zeroizing;
 
-/// Size limit when reading the reason of a lock.
-const MOST_BYTES: u64 = 4096;
+/// Size limit of a sealed key and its memory; ours have less than 1 KiB.
+const MOST_BYTES: u64 = 16 * 1024;
 
 /// A sealed key in a file, and the secret that opens it.
 #[derive(Debug)]
@@ -49,44 +48,6 @@ impl SealedFile {
         path.exists()
     }
 
-    /// The file whose presence is the lock.
-    pub fn lock_path(path: &Path) -> PathBuf {
-        beside(path, ".locked")
-    }
-
-    /// Locks without the secret.
-    ///
-    /// # Errors
-    /// The lock cannot be written.
-    pub fn lock_file(path: &Path, reason: &str) -> Result<(), ReleaseRefusal> {
-        write_whole(&Self::lock_path(path), &format!("{}\n", reason.replace('\n', " ")))
-    }
-
-    /// Whether there is a lock: any file of that name is one. Opens nothing, so nothing in its place can block us.
-    ///
-    /// # Errors
-    /// That cannot be determined: then nothing is given out.
-    pub fn is_locked(path: &Path) -> io::Result<bool> {
-        match fs::symlink_metadata(Self::lock_path(path)) {
-            Ok(_) => Ok(true),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// The reason of the lock, if there is one.
-    ///
-    /// # Errors
-    /// That cannot be determined: then nothing is given out.
-    pub fn locked(path: &Path) -> Result<Option<String>, ReleaseRefusal> {
-        let lock = Self::lock_path(path);
-        if !Self::is_locked(path).map_err(|error| ReleaseRefusal::Io { path: lock.clone(), error })? {
-            return Ok(None);
-        }
-        let reason = plain::read(&lock, MOST_BYTES).unwrap_or_else(|error| format!("{error}").into_bytes());
-        Ok(Some(String::from_utf8_lossy(&reason).trim_end().to_owned()))
-    }
-
     /// The policy as it stands in the file; authenticated only by a release.
     ///
     /// # Errors
@@ -96,7 +57,7 @@ impl SealedFile {
     }
 
     fn read_wrap(&self) -> Result<Wrap, ReleaseRefusal> {
-        let text = read_text(&self.path, || ReleaseRefusal::KeyLost(self.path.clone()))?;
+        let text = read_text(&self.path, "", ReleaseRefusal::KeyLost)?;
         let refused = |why| match why {
             NoWrap::Old => ReleaseRefusal::OldFormat(self.path.clone()),
             NoWrap::Damaged(what) => ReleaseRefusal::Damaged { path: self.path.clone(), what },
@@ -145,19 +106,15 @@ impl SealedFile {
     }
 
     fn refuse_locked(&self) -> Result<(), ReleaseRefusal> {
-        Self::locked(&self.path)?.map_or(Ok(()), |reason| Err(ReleaseRefusal::Locked(reason)))
-    }
-
-    fn memory_path(&self) -> PathBuf {
-        beside(&self.path, ".memory")
+        StoreLock::of(&self.path)?.reason().map_or(Ok(()), |reason| Err(ReleaseRefusal::Locked(reason)))
     }
 
     fn read_memory(&mut self) -> Result<Memory, ReleaseRefusal> {
         let wrap = self.read_wrap()?;
         let wrapping = self.wrapping(&wrap.head)?;
         let key = memory_key(&wrapping)?;
-        let path = self.memory_path();
-        let text = read_text(&path, || ReleaseRefusal::MemoryLost(path.clone()))?;
+        let path = beside(&self.path, MEMORY);
+        let text = read_text(&self.path, MEMORY, ReleaseRefusal::MemoryLost)?;
         let damaged = |what| ReleaseRefusal::Damaged { path: path.clone(), what };
         let (memory, check, bound) = text::read_memory(&text).map_err(damaged)?;
         hmac::verify(&key, bound.as_bytes(), &check).map_err(|_| ReleaseRefusal::Altered(path.clone()))?;
@@ -170,7 +127,7 @@ impl SealedFile {
         let key = memory_key(&wrapping)?;
         let lines = memory.lines();
         let check = hmac::sign(&key, lines.as_bytes());
-        write_whole(&self.memory_path(), &format!("{lines}check {}\n", to_hex(check.as_ref())))
+        write_whole(&self.path, MEMORY, &format!("{lines}check {}\n", to_hex(check.as_ref())))
     }
 }
 
@@ -195,7 +152,7 @@ impl Release for SealedFile {
             )
             .map_err(|_| ReleaseRefusal::Cipher)?;
         let wrapped = format!("wrapped {} {}{}\n", to_hex(&nonce), to_hex(&body), to_hex(tag.as_ref()));
-        write_whole(&self.path, &format!("{lines}{wrapped}"))?;
+        write_whole(&self.path, "", &format!("{lines}{wrapped}"))?;
         self.wrapping = Some((head.salt, wrapping));
         self.write_memory(Memory { manifest: least_version(&head.policy), vault: 0 })
     }
@@ -236,7 +193,7 @@ impl Release for SealedFile {
     }
 
     fn lock(&mut self, reason: &str) -> Result<(), ReleaseRefusal> {
-        Self::lock_file(&self.path, reason)
+        StoreLock::of(&self.path)?.lock(reason)
     }
 
     fn unlock(&mut self, admin: Option<&AdminKey>) -> Result<(), ReleaseRefusal> {
@@ -250,11 +207,7 @@ impl Release for SealedFile {
             }
             other => drop(other?),
         }
-        let path = Self::lock_path(&self.path);
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(ReleaseRefusal::Io { path, error }),
-            _ => Ok(()),
-        }
+        StoreLock::of(&self.path)?.unlock()
     }
 }
 
@@ -285,18 +238,31 @@ fn random<const N: usize>() -> Result<[u8; N], ReleaseRefusal> {
     Ok(bytes)
 }
 
-fn read_text(path: &Path, missing: impl Fn() -> ReleaseRefusal) -> Result<String, ReleaseRefusal> {
-    match fs::read(path) {
-        Ok(bytes) => String::from_utf8(bytes)
-            .map_err(|_| ReleaseRefusal::Damaged { path: path.to_owned(), what: "it is no text" }),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing()),
-        Err(error) => Err(ReleaseRefusal::Io { path: path.to_owned(), error }),
+/// End of the name of the memory.
+const MEMORY: &str = ".memory";
+
+/// Reads the file whose name has `end` behind it, where the sealed key really lies.
+fn read_text(
+    sealed: &Path,
+    end: &str,
+    missing: impl Fn(PathBuf) -> ReleaseRefusal,
+) -> Result<String, ReleaseRefusal> {
+    let path = beside(sealed, end);
+    let place = FileLocation::followed(sealed).and_then(|place| place.beside(end));
+    let read = place.and_then(|place| plain::read_at_most(&place.open(FileOwner::Trusted)?, MOST_BYTES));
+    match read {
+        Ok(bytes) => {
+            String::from_utf8(bytes).map_err(|_| ReleaseRefusal::Damaged { path, what: "it is no text" })
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(path)),
+        Err(error) => Err(ReleaseRefusal::Io { path, error }),
     }
 }
 
 /// Writes atomically and synced: the file is the old one or the new one.
-fn write_whole(path: &Path, text: &str) -> Result<(), ReleaseRefusal> {
-    FileLocation::of(path)
+fn write_whole(sealed: &Path, end: &str, text: &str) -> Result<(), ReleaseRefusal> {
+    let place = FileLocation::followed(sealed).and_then(|place| place.beside(end));
+    place
         .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner))
-        .map_err(|error| ReleaseRefusal::Io { path: path.to_owned(), error })
+        .map_err(|error| ReleaseRefusal::Io { path: beside(sealed, end), error })
 }

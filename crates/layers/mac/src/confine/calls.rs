@@ -27,9 +27,8 @@ pub(crate) fn changes_attributes(number: c_long) -> bool {
 }
 
 fn tables(attributes: bool) -> Vec<&'static [SyscallRule]> {
-    let change: &[&[SyscallRule]] = if attributes { &[] } else { &[ATTRIBUTES] };
-    let kept = [UNSEEN, TRUNCATING, SOCKETS, NAMESPACES, CODE, OTHERS, IPC, MACHINE, IOCTLS];
-    [&kept, change].concat()
+    let first = if attributes { CHANGING } else { ATTRIBUTES };
+    vec![first, UNSEEN, OPENING, SOCKETS, NAMESPACES, CODE, OTHERS, IPC, MACHINE, IOCTLS]
 }
 
 /// The newest call that was judged, `file_setattr` of Linux 6.17; newer ones are unknown. From 424 on numbers are the
@@ -50,16 +49,21 @@ const fn is(index: u8, value: u32) -> Argument {
 /// Calls whose arguments lie in memory, where a filter cannot see them. Programs fall back to an older call.
 const UNSEEN: &[SyscallRule] = &[unknown(libc::SYS_clone3), unknown(libc::SYS_openat2)];
 
-/// Two ways to truncate a file that may only be read. Landlock is not asked about truncation, since it would have to
-/// walk to the root at every open. It is asked nothing at all for access mode 3, neither reading nor writing.
-const READ_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_RDONLY) as u32;
-const NEITHER_TRUNCATE: u32 = (libc::O_TRUNC | libc::O_ACCMODE) as u32;
-const TRUNCATING: &[SyscallRule] = rules! {
+/// Flags of a file opened for reading that is cut to nothing all the same. Landlock is not asked about truncation,
+/// since it would have to walk to the root at every open.
+const MODE: u32 = libc::O_ACCMODE as u32;
+const TRUNCATE: u32 = libc::O_TRUNC as u32;
+/// Access mode 3, neither reading nor writing: Landlock is asked nothing at all, and the descriptor takes leases, makes
+/// files without names, opens devices. With `O_PATH` the mode does not matter.
+const MODE_OR_PATH: u32 = (libc::O_ACCMODE | libc::O_PATH) as u32;
+const OPENING: &[SyscallRule] = rules! {
     refuse: SYS_truncate;
-    x86_64 refuse_if(&[Argument::int(1, NEITHER_TRUNCATE, READ_TRUNCATE)]): SYS_open;
-    x86_64 refuse_if(&[Argument::int(1, NEITHER_TRUNCATE, NEITHER_TRUNCATE)]): SYS_open;
-    refuse_if(&[Argument::int(2, NEITHER_TRUNCATE, READ_TRUNCATE)]): SYS_openat;
-    refuse_if(&[Argument::int(2, NEITHER_TRUNCATE, NEITHER_TRUNCATE)]): SYS_openat;
+    x86_64 refuse_if(&[Argument::int(1, MODE | TRUNCATE, TRUNCATE)]): SYS_open;
+    x86_64 refuse_if(&[Argument::int(1, MODE_OR_PATH, MODE)]): SYS_open;
+    refuse_if(&[Argument::int(2, MODE | TRUNCATE, TRUNCATE)]): SYS_openat;
+    refuse_if(&[Argument::int(2, MODE_OR_PATH, MODE)]): SYS_openat;
+    // It makes a device.
+    refuse_if(&[Argument::int(4, libc::RENAME_WHITEOUT, libc::RENAME_WHITEOUT)]): SYS_renameat2;
 };
 
 /// The kind of a socket, without its flags.
@@ -93,7 +97,8 @@ const NAMESPACE: u32 = calls::NAMESPACES as u32;
 
 /// Another view of files, processes or the network; and handles, which name a file without its path.
 const NAMESPACES: &[SyscallRule] = rules! {
-    allow_if(&[Argument::int(0, NAMESPACE, 0)]): SYS_clone;
+    // A child of the parent's would be none of ours in the log.
+    allow_if(&[Argument::int(0, NAMESPACE | libc::CLONE_PARENT as u32, 0)]): SYS_clone;
     refuse: SYS_clone;
     allow_if(&[Argument::int(0, NAMESPACE | libc::CLONE_NEWTIME as u32, 0)]): SYS_unshare;
     refuse: SYS_unshare SYS_setns SYS_chroot SYS_pivot_root SYS_mount SYS_umount2 SYS_open_tree SYS_move_mount
@@ -123,6 +128,11 @@ const OTHERS: &[SyscallRule] = rules! {
     allow_if(OWN_IO): SYS_ioprio_set;
     refuse: SYS_move_pages SYS_prlimit64 SYS_sched_setaffinity SYS_sched_setscheduler SYS_sched_setparam
         SYS_sched_setattr SYS_setpriority SYS_ioprio_set;
+    // Into a group outside it could make that group wait for the terminal.
+    allow_if(&[is(1, 0)]): SYS_setpgid;
+    refuse: SYS_setpgid;
+    // What inotify is refused for (F_NOTIFY).
+    refuse_if(&[is(1, F_NOTIFY)]): SYS_fcntl;
     // Its name in the kernel's log would be another.
     refuse_if(&[is(0, libc::PR_SET_MM as u32)]): SYS_prctl;
     x86_64 refuse: SYS_inotify_init;
@@ -143,11 +153,45 @@ const MACHINE: &[SyscallRule] = rules! {
     x86_64 refuse: SYS_iopl SYS_ioperm;
 };
 
-/// Requests that type into the terminal that started the program: the shell behind it would run the input.
-const IOCTLS: &[SyscallRule] = &[
-    refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCSTI as u32)]),
-    refuse_if(libc::SYS_ioctl, &[is(1, libc::TIOCLINUX as u32)]),
-];
+/// `linux/fcntl.h`.
+const F_NOTIFY: u32 = 1026;
+
+/// The family of a request, in its second byte.
+const fn of_family(family: u8) -> Argument {
+    Argument::int(1, 0xff00, (family as u32) << 8)
+}
+
+/// Requests that type into the terminal that started the program: the shell behind it would run the input. And requests
+/// of file systems, to any file that may be opened: they make snapshots of what may not be read, remove trees, freeze
+/// the disk. A filter sees a number and not the file, so the families pass only what reads flags, versions and places,
+/// or clones blocks between two open files.
+const IOCTLS: &[SyscallRule] = rules! {
+    refuse_if(&[is(1, libc::TIOCSTI as u32)]): SYS_ioctl;
+    refuse_if(&[is(1, libc::TIOCLINUX as u32)]): SYS_ioctl;
+    allow_if(&[is(1, 0x8008_6601)]): SYS_ioctl; // FS_IOC_GETFLAGS
+    allow_if(&[is(1, 0x8008_7601)]): SYS_ioctl; // FS_IOC_GETVERSION
+    allow_if(&[is(1, 0x801c_581f)]): SYS_ioctl; // FS_IOC_FSGETXATTR
+    allow_if(&[is(1, 0xc020_660b)]): SYS_ioctl; // FS_IOC_FIEMAP
+    allow_if(&[is(1, 0xc004_6686)]): SYS_ioctl; // FS_IOC_MEASURE_VERITY
+    allow_if(&[is(1, 0x400c_6615)]): SYS_ioctl; // FS_IOC_GET_ENCRYPTION_POLICY
+    allow_if(&[is(1, 0x4004_9409)]): SYS_ioctl; // FICLONE
+    allow_if(&[is(1, 0x4020_940d)]): SYS_ioctl; // FICLONERANGE
+    refuse_if(&[of_family(0x94)]): SYS_ioctl; // btrfs, and what it lent to others
+    refuse_if(&[of_family(b'f')]): SYS_ioctl; // ext4, fscrypt, fsverity
+    refuse_if(&[of_family(b'X')]): SYS_ioctl; // xfs, freezing
+    refuse_if(&[of_family(b'v')]): SYS_ioctl; // versions
+    refuse_if(&[of_family(b'r')]): SYS_ioctl; // fat
+    refuse_if(&[of_family(0xf5)]): SYS_ioctl; // f2fs
+};
+
+/// With the right to change attributes their requests pass.
+const CHANGING: &[SyscallRule] = rules! {
+    allow_if(&[is(1, SET_FLAGS)]): SYS_ioctl;
+    allow_if(&[is(1, SET_VERSION)]): SYS_ioctl;
+    allow_if(&[is(1, SET_EXTENDED)]): SYS_ioctl;
+    allow_if(&[is(1, ENABLE_VERITY)]): SYS_ioctl;
+    allow_if(&[is(1, SET_ENCRYPTION)]): SYS_ioctl;
+};
 
 /// Requests that change a file that is open for reading (`linux/fs.h`, `linux/fsverity.h`, `linux/fscrypt.h`).
 const SET_FLAGS: u32 = 0x4008_6602;
@@ -168,3 +212,102 @@ const ATTRIBUTES: &[SyscallRule] = rules! {
     refuse_if(&[is(1, ENABLE_VERITY)]): SYS_ioctl;
     refuse_if(&[is(1, SET_ENCRYPTION)]): SYS_ioctl;
 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Answer of a filter's programs to a call: the sterner of the two counts, which is the lower one.
+    fn answer(filter: &Filter, number: c_long, arguments: [u64; 6]) -> u32 {
+        let mut data = vec![number as u32, AUDIT_ARCH, 0, 0];
+        data.extend(arguments.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]));
+        filter.programs().map(|program| run(program, &data)).into_iter().min().unwrap()
+    }
+
+    const AUDIT_ARCH: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
+
+    /// Runs a program as the kernel would: the six operations that ours have.
+    fn run(program: &[libc::sock_filter], data: &[u32]) -> u32 {
+        let (mut at, mut word) = (0, 0);
+        loop {
+            let step = program[at];
+            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
+            at += 1;
+            match u32::from(step.code) {
+                0x20 => word = data[step.k as usize / 4],
+                0x54 => word &= step.k,
+                0x15 => at += jump(word == step.k),
+                0x35 => at += jump(word >= step.k),
+                0x05 => at += step.k as usize,
+                0x06 => return step.k,
+                other => panic!("operation {other:#x}"),
+            }
+        }
+    }
+
+    fn passes(filter: &Filter, number: c_long, arguments: [u64; 6]) -> bool {
+        answer(filter, number, arguments) == libc::SECCOMP_RET_ALLOW
+    }
+
+    #[test]
+    fn no_open_mode_escapes_landlock() {
+        let filter = filter(false);
+        // Every access mode with every other flag, set and not.
+        for flags in (0..1_u64 << 23).step_by(1 << 6).flat_map(|flags| (0..4).map(move |mode| flags | mode)) {
+            let has = |flag: i32| flags & flag as u64 != 0;
+            let mode = flags as i32 & libc::O_ACCMODE;
+            let asked = mode != 3 || has(libc::O_PATH);
+            let wanted = asked && !(mode == libc::O_RDONLY && has(libc::O_TRUNC));
+            assert_eq!(passes(&filter, libc::SYS_openat, [0, 0, flags, 0, 0, 0]), wanted, "{flags:#o}");
+            // The upper half is no part of the flags.
+            assert_eq!(passes(&filter, libc::SYS_openat, [0, 0, flags | 1 << 40, 0, 0, 0]), wanted);
+        }
+    }
+
+    #[test]
+    fn of_file_systems_requests_only_reading_ones_pass() {
+        const READING: [u32; 8] = [
+            0x8008_6601,
+            0x8008_7601,
+            0x801c_581f,
+            0xc020_660b,
+            0xc004_6686,
+            0x400c_6615,
+            0x4004_9409,
+            0x4020_940d,
+        ];
+        const CHANGING: [u32; 5] = [SET_FLAGS, SET_VERSION, SET_EXTENDED, ENABLE_VERITY, SET_ENCRYPTION];
+        const FAMILIES: [u32; 6] = [0x94, 0x66, 0x58, 0x76, 0x72, 0xf5];
+        let [without, with] = [false, true].map(filter);
+        // Every family and number, with every direction and size that a known request has, and others.
+        let known = READING.into_iter().chain(CHANGING).map(|request| request & 0xffff_0000);
+        for upper in known.chain([0, 0x4004_0000, 0x5000_0000, 0xffff_0000]) {
+            for request in (0..=0xffff).map(|lower| upper | lower) {
+                let typing = [libc::TIOCSTI as u32, libc::TIOCLINUX as u32].contains(&request);
+                let listed = !FAMILIES.contains(&(request >> 8 & 0xff)) || READING.contains(&request);
+                let arguments = [0, request.into(), 0, 0, 0, 0];
+                let pass = [&without, &with].map(|filter| passes(filter, libc::SYS_ioctl, arguments));
+                let changes = CHANGING.contains(&request);
+                assert_eq!(pass, [!typing && listed, !typing && (listed || changes)], "{request:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_acts_on_others_or_hides_from_them_is_refused() {
+        let filter = filter(true);
+        let thread = libc::CLONE_VM as u64 | libc::CLONE_THREAD as u64;
+        for (number, arguments, pass) in [
+            (libc::SYS_clone, [thread, 0, 0, 0, 0, 0], true),
+            (libc::SYS_clone, [libc::CLONE_PARENT as u64, 0, 0, 0, 0, 0], false),
+            (libc::SYS_setpgid, [7, 0, 0, 0, 0, 0], true),
+            (libc::SYS_setpgid, [0, 7, 0, 0, 0, 0], false),
+            (libc::SYS_fcntl, [3, libc::F_SETFL as u64, 0, 0, 0, 0], true),
+            (libc::SYS_fcntl, [3, 1026, 0, 0, 0, 0], false),
+            (libc::SYS_renameat2, [0, 0, 0, 0, libc::RENAME_EXCHANGE.into(), 0], true),
+            (libc::SYS_renameat2, [0, 0, 0, 0, libc::RENAME_WHITEOUT.into(), 0], false),
+        ] {
+            assert_eq!(passes(&filter, number, arguments), pass, "{number} {arguments:?}");
+        }
+    }
+}

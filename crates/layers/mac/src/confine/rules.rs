@@ -8,12 +8,11 @@ use crate::confine::error::ConfineError;
 use crate::confine::hot::{self, MOST_DIRECTORIES};
 use crate::confine::rights::Kernel;
 use crate::grant::{DomainGrant, FileGrant, Name};
+use bakeoff_layers_base::plain::open_to_know;
 use landlock::{
     AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, NetPort, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreated, RulesetCreatedAttr, RulesetError, RulesetStatus,
 };
-use nix::fcntl::{OFlag, open};
-use nix::sys::stat::Mode;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -142,11 +141,10 @@ fn told(ruleset: RulesetCreated, heard: bool) -> Result<RulesetCreated, RulesetE
 
 /// The policy's links were followed when it was read: a link found now was put there since.
 fn opened(file: &FileGrant) -> io::Result<(OwnedFd, bool)> {
-    let flags = OFlag::O_PATH | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
-    let opened = File::from(open(&file.path, flags, Mode::empty())?);
-    let about = opened.metadata()?;
-    if about.is_symlink() {
-        return Err(io::Error::other("it became a symbolic link after the policy was read"));
-    }
-    Ok((opened.into(), about.is_dir()))
+    let opened = File::from(open_to_know(&file.path).map_err(|error| match error.raw_os_error() {
+        Some(libc::ELOOP) => io::Error::other("a symbolic link was put there after the policy was read"),
+        _ => error,
+    })?);
+    let is_dir = opened.metadata()?.is_dir();
+    Ok((opened.into(), is_dir))
 }

@@ -8,9 +8,9 @@ use super::lines::{AccessVerdict, LineWriter};
 use crate::grant::DomainGrant;
 use crate::status::DomainStatus;
 use bakeoff_layers_base::daemon::status::StatusFile;
-use std::fs::{File, OpenOptions};
+use bakeoff_layers_base::plain::FileLocation;
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use thiserror::Error;
@@ -62,7 +62,8 @@ impl Book {
         let DomainLog { grant, status, out } = reading;
         let of_file =
             |path: Option<PathBuf>| |error| ReadError::File { path: path.unwrap_or_default(), error };
-        let file = StatusFile::open(status.as_deref()).map_err(of_file(status))?;
+        let place = status.as_deref().map(FileLocation::guarded).transpose();
+        let file = place.map(StatusFile::at).map_err(of_file(status))?;
         let out = out.as_deref().map(append).transpose().map_err(of_file(out))?;
         Ok(Self {
             status: DomainStatus::default(),
@@ -132,6 +133,5 @@ impl Book {
 }
 
 fn append(path: &Path) -> io::Result<File> {
-    let flags = libc::O_NOFOLLOW | libc::O_NONBLOCK;
-    OpenOptions::new().append(true).create(true).mode(0o640).custom_flags(flags).open(path)
+    FileLocation::guarded(path)?.keep(true, 0o640)
 }

@@ -18,6 +18,11 @@ const WINDOW: Duration = Duration::from_secs(10);
 /// Limit on distinct accesses in that window.
 const MOST_KINDS: usize = 1024;
 
+/// Limit on the bytes of all lines in that window; further lines are counted as not written.
+const MOST_BYTES: usize = 512 << 10;
+/// Longest path or reason in a line, in bytes.
+const MOST_TEXT: usize = 400;
+
 /// Outcome of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -34,6 +39,8 @@ pub struct LineWriter {
     out: Option<File>,
     windows: HashMap<(AccessVerdict, LoggedAccess), Window>,
     seq: u64,
+    /// Start of the present window of bytes, and those written in it.
+    spent: Option<(Instant, usize)>,
 }
 
 /// Window of one access, since its first line.
@@ -76,7 +83,7 @@ struct Line<'a> {
 impl LineWriter {
     /// For the domain with this grant, into this file, if there is one.
     pub fn new(grant: DomainGrant, out: Option<File>) -> Self {
-        Self { grant, out, windows: HashMap::new(), seq: 0 }
+        Self { grant, out, windows: HashMap::new(), seq: 0, spent: None }
     }
 
     /// Notes an access. `t_ms` is in milliseconds since 1970.
@@ -104,7 +111,7 @@ impl LineWriter {
                 Ok(())
             }
             None => {
-                let written = self.write(&key, &last, 1);
+                let written = self.write(&key, &last, 1, now);
                 self.windows.insert(key, Window { began: now, more: 0, last });
                 written
             }
@@ -120,7 +127,7 @@ impl LineWriter {
         let closed: Vec<_> = self.windows.extract_if(|_, window| over(window)).collect();
         let mut written = Ok(());
         for (key, window) in closed.into_iter().filter(|(_, window)| window.more > 0) {
-            written = written.and(self.write(&key, &window.last, window.more));
+            written = written.and(self.write(&key, &window.last, window.more, now));
         }
         written
     }
@@ -130,11 +137,12 @@ impl LineWriter {
         (verdict, wanted): &(AccessVerdict, LoggedAccess),
         last: &Last,
         count: u64,
+        now: Instant,
     ) -> io::Result<()> {
         self.seq += 1;
         let Some(out) = &mut self.out else { return Ok(()) };
         let (label, reason) = why(&self.grant, wanted);
-        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let text = |path: &Path| cut(path.to_string_lossy().into_owned());
         let line = Line {
             t: last.t_ms as f64 / 1000.0,
             seq: self.seq,
@@ -156,14 +164,30 @@ impl LineWriter {
             },
             pid: last.pid,
             exe: last.exe.as_deref().map(text),
-            reason,
+            reason: cut(reason),
             policy: &self.grant.digest,
             count,
         };
         let mut bytes = serde_json::to_vec(&line)?;
         bytes.push(b'\n');
+        let (_, spent) = match &mut self.spent {
+            Some(window) if now.duration_since(window.0) < WINDOW => window,
+            spent => spent.insert((now, 0)),
+        };
+        if *spent + bytes.len() > MOST_BYTES {
+            return Err(io::ErrorKind::QuotaExceeded.into());
+        }
+        *spent += bytes.len();
         out.write_all(&bytes)
     }
+}
+
+fn cut(mut text: String) -> String {
+    if text.len() > MOST_TEXT {
+        text.truncate(text.floor_char_boundary(MOST_TEXT - 3));
+        text.push_str("...");
+    }
+    text
 }
 
 /// The path's type, and the missing right with the nearest rule.
@@ -232,6 +256,23 @@ mod tests {
         );
         lines.note(read("/srv/key"), (9, None, None), now + WINDOW).unwrap();
         assert_eq!(written(&out).len(), 4, "a new window has its first line at once");
+    }
+
+    #[test]
+    fn long_names_of_control_characters_fill_no_disk() {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("log");
+        let (mut lines, now) = (lines(&out), Instant::now());
+        let name = |number: usize| format!("/{number}/{}", "\u{1}".repeat(4000));
+        let written =
+            (0..1000).filter(|number| lines.note(read(&name(*number)), (0, None, None), now).is_ok());
+        let written = written.count();
+        let bytes = std::fs::metadata(&out).unwrap().len();
+        assert!(
+            written > 0 && written < 1000 && bytes <= MOST_BYTES as u64,
+            "{written} lines, {bytes} bytes"
+        );
+        lines.note(read(&name(1000)), (0, None, None), now + WINDOW).unwrap();
     }
 
     #[test]

@@ -65,7 +65,7 @@ pub(super) fn read_of(
     };
     let (records, switch) = sources().map_err(ReadError::Audit)?;
     // Rights are given up only once the status is known to be writable.
-    let tried = || status.as_deref().map_or(Ok(()), |path| FileLocation::of(path)?.try_writing());
+    let tried = || status.as_deref().map_or(Ok(()), |path| FileLocation::guarded(path)?.try_writing());
     DaemonRights::least(&[Capability::AuditControl], tried).give_up()?;
     let mut reader = Reader {
         gather: Gather::new(whose, &std::env::current_exe()?),

@@ -9,12 +9,13 @@ use super::book::DomainLog;
 use super::gather::Whose;
 use super::messages::{CONFINED, FAILED, READING, WRITTEN, complain, hear};
 use super::reader;
+use bakeoff_layers_base::plain;
 use bakeoff_sys::audit::Audit;
 use bakeoff_sys::descriptors::close_inherited;
 use bakeoff_sys::process::{fork, own_session};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::{Pid, chdir, dup2_stderr, dup2_stdin, dup2_stdout};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::os::fd::AsRawFd;
 use std::os::unix::net::UnixStream;
@@ -93,7 +94,7 @@ fn life(reading: DomainLog, launcher: u32, socket: &UnixStream) -> io::Result<()
 pub(crate) fn alone(socket: &UnixStream) -> io::Result<File> {
     own_session()?;
     close_inherited(&[socket.as_raw_fd()])?;
-    let nowhere = OpenOptions::new().read(true).write(true).open("/dev/null")?;
+    let nowhere = plain::null_device()?;
     dup2_stdin(&nowhere)?;
     dup2_stdout(&nowhere)?;
     Ok(nowhere)

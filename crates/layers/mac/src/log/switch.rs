@@ -5,12 +5,13 @@
 //! killed reader leaves file and audit as they are, and the next reader to end restores them. Settings that somebody
 //! else changed meanwhile stay: those of a daemon, or a lock.
 
+use bakeoff_layers_base::plain::FileLocation;
 use bakeoff_sys::audit::{Audit, AuditSettings};
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::Path;
 
 /// File shared by all readers of this machine; empty after a restart, as the audit's settings are.
@@ -102,7 +103,7 @@ impl Switch {
                     own.audit.set_backlog_limit(backlog_limit)?;
                 }
             }
-            std::fs::remove_file(MEETING)
+            FileLocation::guarded(Path::new(MEETING))?.remove()
         })
     }
 
@@ -124,9 +125,7 @@ impl Switch {
 }
 
 fn open(meeting: &Path) -> io::Result<File> {
-    let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false);
-    options.mode(0o600).custom_flags(libc::O_NOFOLLOW).open(meeting)
+    FileLocation::guarded(meeting)?.keep(false, 0o600)
 }
 
 impl Drop for Switch {

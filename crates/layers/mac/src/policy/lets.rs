@@ -17,8 +17,9 @@ impl Lets {
     pub fn of_words(words: &[String]) -> Result<Self, String> {
         let mut lets = BTreeMap::new();
         for word in words {
-            let pair = word.split_once('=').filter(|(name, _)| is_name(name));
-            let (name, value) = pair.ok_or_else(|| format!("--let {word}: write --let NAME=VALUE"))?;
+            let pair = word.split_once('=').filter(|(name, value)| is_name(name) && !value.is_empty());
+            let (name, value) =
+                pair.ok_or_else(|| format!("--let {word}: write --let NAME=VALUE, with a value"))?;
             if lets.insert(name.to_owned(), value.to_owned()).is_some() {
                 return Err(format!("--let {word}: {name} is given twice"));
             }

@@ -18,6 +18,7 @@ use crate::access::Accesses;
 use crate::grant::DomainGrant;
 use bakeoff_layers_base::digest::Algorithm;
 use bakeoff_layers_base::fault::FaultLines;
+use bakeoff_layers_base::plain::{self, FileOwner};
 use disk::PathState;
 use fault::Faults;
 use std::path::Path;
@@ -51,6 +52,9 @@ pub enum PolicyError {
     NoDomain(String),
 }
 
+/// Size limit of a policy.
+const MOST_BYTES: u64 = 4 << 20;
+
 impl Policy {
     /// Reads a policy and looks at what lies at its paths.
     ///
@@ -59,7 +63,7 @@ impl Policy {
     pub fn read(path: &Path, lets: &Lets) -> Result<Self, PolicyError> {
         let name = path.display().to_string();
         let unreadable = |why| PolicyError::Unreadable { path: name.clone(), why };
-        let text = std::fs::read_to_string(path).map_err(unreadable)?;
+        let text = plain::read_text(path, FileOwner::Trusted, MOST_BYTES).map_err(unreadable)?;
         Self::of_text(&text, &name, lets, &disk::see)
     }
 

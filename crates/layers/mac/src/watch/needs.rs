@@ -8,10 +8,10 @@ use super::observed::{Name, Observed, There};
 use crate::access::Access::{self, Create, Delete, Exec, List, Read, Rename, Write};
 use crate::grant::DomainGrant;
 use crate::log::LoggedAccess;
+use bakeoff_layers_base::plain::open_in_tree;
 use bakeoff_sys::notify::Call;
 use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{SyscallRule, watch};
-use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -234,7 +234,7 @@ const MOST_HEAD: usize = 4096;
 /// The interpreter that a program names.
 fn interpreter(program: &Path) -> Option<Vec<u8>> {
     let mut head = [0; MOST_HEAD];
-    let length = File::open(program).ok()?.read_at(&mut head, 0).ok()?;
+    let length = open_in_tree(program, 0).ok()?.read_at(&mut head, 0).ok()?;
     let head = head.get(..length)?;
     if let Some(script) = head.strip_prefix(b"#!") {
         let line = script.split(|byte| *byte == b'\n').next()?;

@@ -4,6 +4,7 @@
 //! will when the call goes on. A finding may be out of date a moment later. So the caller asks afterwards whether the
 //! call still waits, which shows that it was at least the same process; changes by another of its threads go unseen.
 
+use bakeoff_layers_base::plain;
 use bakeoff_sys::notify::{file_of, read_memory};
 use nix::fcntl::{OFlag, open};
 use nix::sys::socket::sockopt::SockType;
@@ -80,6 +81,7 @@ impl Observed {
     }
 
     /// The object of this name; opens only its location (`O_PATH`).
+    #[expect(clippy::disallowed_methods, reason = "where the other process would get to: not read")]
     pub(super) fn find(self, name: &Name, follow: bool) -> Option<There> {
         let link = if follow { OFlag::empty() } else { OFlag::O_NOFOLLOW };
         let at = open(&self.way(name)?, OFlag::O_PATH | OFlag::O_CLOEXEC | link, Mode::empty()).ok()?;
@@ -105,7 +107,7 @@ impl Observed {
 
     /// The process whose thread this is.
     pub(super) fn process(self) -> u32 {
-        let about = fs::read_to_string(format!("/proc/{}/status", self.thread)).unwrap_or_default();
+        let about = plain::read_kernels(&format!("/proc/{}/status", self.thread)).unwrap_or_default();
         let line = about.lines().find_map(|line| line.strip_prefix("Tgid:"));
         line.and_then(|line| line.trim().parse().ok()).unwrap_or(self.thread)
     }

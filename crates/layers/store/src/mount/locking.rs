@@ -8,6 +8,7 @@
 use super::filesystem::inode;
 use crate::tree::NodeId;
 use crate::vault::Vault;
+use bakeoff_layers_base::release::StoreHold;
 use fuser::Notifier;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -33,27 +34,34 @@ impl Dropped {
     }
 }
 
-/// Drops the keys, and starts a thread that drops everything that the kernel cached of the vault.
-pub(super) fn lock(vault: &Arc<Vault>, notifier: &Notifier, dropped: &Dropped) {
+/// Drops the keys, and starts a thread that drops everything that the kernel cached of the vault. The hold on the store
+/// goes as soon as no content can be read any more: that answers whoever locked it.
+pub(super) fn lock(vault: &Arc<Vault>, notifier: &Notifier, dropped: &Dropped, hold: Option<StoreHold>) {
     vault.lock();
     dropped.next();
     let (own, its, seen) = (vault.clone(), notifier.clone(), dropped.clone());
-    let apart = thread::Builder::new().name("lock".to_owned());
-    if apart.spawn(move || forget(&own, &its, &seen)).is_err() {
-        // No thread can be started: so do it here.
-        forget(vault, notifier, dropped);
+    let forget = move || {
+        forget_contents(&own, &its);
+        seen.next();
+        drop(hold);
+        forget_names(&own, &its);
+        seen.next();
+    };
+    // Without a thread the keys are gone, and the lock stays unanswered.
+    let _ = thread::Builder::new().name("lock".to_owned()).spawn(forget);
+}
+
+/// Drops the contents that the kernel has cached.
+pub(super) fn forget_contents(vault: &Vault, notifier: &Notifier) {
+    // ENOENT says that the kernel does not have it.
+    for (id, _) in vault.tree().nodes() {
+        let _ = notifier.inval_inode(inode(id), 0, 0);
     }
 }
 
-fn forget(vault: &Vault, notifier: &Notifier, dropped: &Dropped) {
+fn forget_names(vault: &Vault, notifier: &Notifier) {
     let tree = vault.tree();
-    // ENOENT says that the kernel does not have it.
-    for (id, _) in tree.nodes() {
-        let _ = notifier.inval_inode(inode(id), 0, 0);
-    }
-    dropped.next();
     for (_, node) in tree.nodes().filter(|(id, _)| *id != NodeId::ROOT) {
         let _ = notifier.inval_entry(inode(tree.parent(node)), OsStr::from_bytes(tree.name(node)));
     }
-    dropped.next();
 }

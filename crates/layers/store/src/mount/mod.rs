@@ -19,14 +19,13 @@ use bakeoff_layers_base::daemon::mount::{MountEvent, Mounted, wait, watch_signal
 use bakeoff_layers_base::daemon::point;
 use bakeoff_layers_base::daemon::rights::DaemonRights;
 use bakeoff_layers_base::daemon::status::{StatusFile, try_writing};
-use bakeoff_layers_base::release::SealedFile;
+use bakeoff_layers_base::release::{StoreHold, StoreLock};
 use bakeoff_layers_base::threads::cores;
 use filesystem::Filesystem;
 use fuser::{Config, MountOption, Notifier, Session, SessionACL};
 use locking::Dropped;
 use nix::unistd::Uid;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
@@ -45,8 +44,8 @@ pub struct MountOptions {
     pub threads: usize,
     /// File that the counters are written to.
     pub status: Option<PathBuf>,
-    /// The sealed key; when it gets locked, the keys are dropped.
-    pub sealed: Option<PathBuf>,
+    /// Lock of the sealed key, and the hold on it: when it gets locked, keys and contents are dropped, and then the hold.
+    pub lock: Option<(StoreLock, StoreHold)>,
     /// Runs [`keeper_main`](bakeoff_layers_base::daemon::keeper::keeper_main): a process that unmounts when this one
     /// was killed.
     pub keeper: Option<Command>,
@@ -59,15 +58,14 @@ pub struct MountOptions {
 pub fn serve(
     vault: Vault,
     at: &Path,
-    options: MountOptions,
+    mut options: MountOptions,
     ready: impl FnOnce(MountFacts),
 ) -> Result<MountEnd, MountError> {
     let (at, cleared) = point::prepare(at)?;
     let (sender, events) = channel();
     let rights = match options.keeper {
         Some(_) if Uid::effective().is_root() => {
-            let (status, sealed) = (options.status.as_deref(), options.sealed.as_deref());
-            DaemonRights::least(&[], || try_files(status, sealed))
+            DaemonRights::least(&[], || try_writing(options.status.as_deref()))
         }
         _ => DaemonRights::ALL,
     };
@@ -78,7 +76,7 @@ pub fn serve(
     let (vault, counters, dropped) =
         (Arc::new(vault), Arc::new(MountCounters::default()), Dropped::default());
     let parts = Parts { vault, counters, dropped };
-    let mut status = StatusFile::begin(options.status.as_deref(), parts.status("starting"))?;
+    let mut status = StatusFile::begin_guarded(options.status.as_deref(), parts.status("starting"))?;
     let notifier = start(&parts, &at, (options.threads, &rights), sender)?;
     // From here on the mount is there, and this guard takes it away whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper);
@@ -92,14 +90,17 @@ pub fn serve(
     let _ = status.write(parts.status(state));
     ready(MountFacts { cleared, read_ahead_kib });
     let meanwhile = || {
-        if state != "locked" && options.sealed.as_deref().is_some_and(is_locked) {
-            locking::lock(&parts.vault, &notifier, &parts.dropped);
+        if options.lock.as_ref().is_some_and(|(lock, _)| lock.is_locked()) {
+            let hold = options.lock.take().map(|(_, hold)| hold);
+            locking::lock(&parts.vault, &notifier, &parts.dropped, hold);
             state = "locked";
         }
         // A disk that is full leaves the old one.
         let _ = status.write(parts.status(state));
     };
-    let end = wait(mount, &events, meanwhile, || {});
+    // Other mount namespaces keep their copies of the mount, and what is cached could be read there.
+    let last = || locking::forget_contents(&parts.vault, &notifier);
+    let end = wait(mount, &events, meanwhile, last);
     let _ = status.write(parts.status("ended"));
     Ok(end)
 }
@@ -122,12 +123,6 @@ impl Parts {
             self.counters.text()
         )
     }
-}
-
-/// What is written and looked for while the mount is there.
-fn try_files(status: Option<&Path>, sealed: Option<&Path>) -> io::Result<()> {
-    try_writing(status)?;
-    sealed.map_or(Ok(false), SealedFile::is_locked).map(drop)
 }
 
 fn start(
@@ -158,9 +153,4 @@ fn start(
     // Dropping it would unmount, which is the guard's job, and might hit a mount below.
     std::mem::forget(session);
     Ok(notifier)
-}
-
-/// Whether the store is locked; if that cannot be determined it counts as locked.
-pub(crate) fn is_locked(sealed: &Path) -> bool {
-    !matches!(SealedFile::is_locked(sealed), Ok(false))
 }

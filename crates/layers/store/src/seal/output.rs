@@ -5,11 +5,11 @@
 
 use super::error::SealError;
 use crate::layout::HEADER_BYTES;
+use bakeoff_layers_base::plain::{FileAudience, FileLocation, past_the_cache};
 use nix::fcntl::{FallocateFlags, fallocate};
-use nix::libc::O_DIRECT;
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// A file that becomes a vault, or is removed.
@@ -17,7 +17,7 @@ pub(super) struct Output {
     file: File,
     /// The same file past the page cache, where the file system can.
     direct: Option<File>,
-    temporary: PathBuf,
+    place: FileLocation,
     wanted: PathBuf,
     done: bool,
 }
@@ -25,13 +25,11 @@ pub(super) struct Output {
 impl Output {
     /// Creates the file beside the final name and allocates its space on the disk.
     pub(super) fn create(wanted: &Path, bytes: u64) -> Result<Self, SealError> {
-        let name = wanted.file_name().unwrap_or_default().to_string_lossy();
-        let temporary = wanted.with_file_name(format!(".{name}.{}", std::process::id()));
         let failed = |error| SealError::Write { path: wanted.to_owned(), error };
-        let file =
-            OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary).map_err(failed)?;
-        let direct = OpenOptions::new().write(true).custom_flags(O_DIRECT).open(&temporary).ok();
-        let output = Self { file, direct, temporary, wanted: wanted.to_owned(), done: false };
+        let place = FileLocation::guarded(wanted).map_err(failed)?;
+        let file = place.begin(FileAudience::Owner).map_err(failed)?;
+        let direct = past_the_cache(&file, true).ok();
+        let output = Self { file, direct, place, wanted: wanted.to_owned(), done: false };
         let length = i64::try_from(bytes).map_err(|_| SealError::TooMany)?;
         match fallocate(&output.file, FallocateFlags::empty(), 0, length) {
             Ok(()) => {}
@@ -57,10 +55,7 @@ impl Output {
 
     fn complete(&self, header: &[u8; HEADER_BYTES]) -> io::Result<()> {
         self.file.write_all_at(header, 0)?;
-        self.file.sync_all()?;
-        fs::rename(&self.temporary, &self.wanted)?;
-        let folder = self.wanted.parent().filter(|folder| !folder.as_os_str().is_empty());
-        File::open(folder.unwrap_or(Path::new(".")))?.sync_all()
+        self.place.finish(&self.file, FileAudience::Owner)
     }
 
     fn failed(&self, error: io::Error) -> SealError {
@@ -71,7 +66,7 @@ impl Output {
 impl Drop for Output {
     fn drop(&mut self) {
         if !self.done {
-            let _ = fs::remove_file(&self.temporary);
+            self.place.abandon();
         }
     }
 }

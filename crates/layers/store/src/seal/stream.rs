@@ -10,10 +10,11 @@ use super::scan::{self, FileAt, Mark, Scan};
 use crate::aligned::Aligned;
 use crate::cipher::Cipher;
 use crate::layout::FileHeader;
+use bakeoff_layers_base::plain::open_in_tree;
 use bakeoff_layers_base::threads;
 use nix::libc::O_NOFOLLOW;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Bytes on disk of a run.
@@ -113,7 +114,7 @@ fn read_piece(file: &FileAt, offset: u64, target: &mut [u8]) -> Result<(), SealE
         _ => scan::read_error(&file.path, error),
     };
     let same = |open: &File| Ok(Mark::of(&open.metadata().map_err(failed)?) == file.mark);
-    let open = OpenOptions::new().read(true).custom_flags(O_NOFOLLOW).open(&file.path).map_err(failed)?;
+    let open = open_in_tree(&file.path, O_NOFOLLOW).map_err(failed)?;
     if !same(&open)? {
         return Err(changed());
     }

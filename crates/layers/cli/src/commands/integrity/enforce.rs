@@ -3,6 +3,7 @@
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_base::manifest::FaultAction;
+use bakeoff_layers_base::name::EscapedName;
 use bakeoff_layers_integrity::{EnforcementSettings, Links, OnTimeout, Unlisted, supervisor};
 use clap::{Args, ValueEnum};
 use std::path::PathBuf;
@@ -16,6 +17,9 @@ pub(crate) struct EnforceArgs {
     /// What it should be; SIGHUP reads it again
     #[arg(long, value_name = "FILE")]
     manifest: PathBuf,
+    /// Name that it was sealed with (`seal --name`) [default: the path of DIR]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
     /// Public key that it must be signed with
     #[arg(long = "pub", value_name = "FILE")]
     public: PathBuf,
@@ -95,6 +99,7 @@ fn settings(args: EnforceArgs) -> EnforcementSettings {
     EnforcementSettings {
         root: args.dir,
         manifest: args.manifest,
+        name: args.name.map(EscapedName::of),
         public_key: args.public,
         mode: args.mode,
         high_water: args.high_water,

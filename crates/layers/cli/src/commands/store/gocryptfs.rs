@@ -1,6 +1,6 @@
 //! `store gocryptfs`: mounts a writable encrypted directory under the same key.
 
-use super::key::{NameArgs, SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
+use super::key::{NameArgs, SecretArgs, StateArgs, hold, new_key, release_or_make, sealed_beside};
 use crate::commands::mounted::keeper_command;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -36,10 +36,11 @@ pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     let name = args.name.of(&args.cipher)?;
     let (key, fresh) = release_or_make(&mut place, &sealed, &name, &args.state)?;
     drop(place);
+    let lock = hold(&sealed)?;
     if fresh {
         terminal::complain(&new_key(&sealed));
     }
-    let options = GocryptfsOptions { sealed, keeper: Some(keeper_command("store")?) };
+    let options = GocryptfsOptions { lock, keeper: Some(keeper_command("store")?) };
     let ready = || {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));
     };

@@ -11,8 +11,8 @@ use bakeoff_layers_base::manifest::signature::{AdminPublicKey, proven_public};
 use bakeoff_layers_base::name::EscapedName;
 use bakeoff_layers_base::plain::beside;
 use bakeoff_layers_base::release::{
-    AdminKey, ExpectedManifest, MeasuredState, Release, ReleasePolicy, SealedFile, Secret, StoreKey, judge,
-    make_key_file, measure,
+    AdminKey, ExpectedManifest, MeasuredState, Release, ReleasePolicy, SealedFile, Secret, StoreHold,
+    StoreKey, StoreLock, judge, make_key_file, measure,
 };
 use clap::Args;
 use std::ffi::OsStr;
@@ -166,6 +166,13 @@ pub(super) fn sealed_beside(vault: &Path, sealed: Option<&Path>) -> PathBuf {
     sealed.map_or_else(|| beside(vault, ".key"), Path::to_owned)
 }
 
+/// Lock of a sealed key, and the hold on it of a mount.
+pub(super) fn hold(sealed: &Path) -> Result<(StoreLock, StoreHold), Failure> {
+    let lock = StoreLock::of(sealed).map_err(Failure::failed)?;
+    let hold = lock.hold().map_err(Failure::failed)?;
+    Ok((lock, hold))
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct KeygenArgs {
     /// File for the new key; only its owner can read it
@@ -197,8 +204,9 @@ pub(crate) struct LockArgs {
 
 pub(super) fn lock(args: &LockArgs) -> Result<Exit, Failure> {
     let sealed = sealed_beside(&args.vault, args.sealed.as_deref());
-    SealedFile::lock_file(&sealed, &args.reason).map_err(Failure::failed)?;
-    terminal::say(&format!("locked: {}", SealedFile::lock_path(&sealed).display()));
+    let lock = StoreLock::of(&sealed).map_err(Failure::failed)?;
+    lock.lock(&args.reason).and_then(|()| lock.wait_for_mounts()).map_err(Failure::failed)?;
+    terminal::say(&format!("locked: {}", sealed.display()));
     Ok(Exit::Done)
 }
 

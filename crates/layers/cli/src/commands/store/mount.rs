@@ -1,6 +1,6 @@
 //! `store mount`: the daemon in the foreground.
 
-use super::key::VaultArgs;
+use super::key::{VaultArgs, hold};
 use crate::commands::mounted::{ended, keeper_command, warn};
 use crate::exit::{Exit, Failure};
 use crate::terminal;
@@ -32,6 +32,7 @@ pub(crate) struct MountArgs {
 pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     forbid_dumps();
     let vault = open(&args)?;
+    let lock = hold(&args.vault.sealed())?;
     burn_stack();
     // The cipher library holds the vault's own keys, wherever it likes: so the whole heap is locked.
     lock_heap().map_err(ReleaseRefusal::Memory).map_err(Failure::failed)?;
@@ -40,7 +41,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     let options = MountOptions {
         threads: args.threads,
         status: args.status,
-        sealed: Some(args.vault.sealed()),
+        lock: Some(lock),
         keeper: Some(keeper_command("store")?),
     };
     let ready = |ready: MountFacts| {

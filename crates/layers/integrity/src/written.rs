@@ -1,0 +1,170 @@
+//! Files beside the tree that are written during enforcement.
+//!
+//! The supervisor opens their directories once, before anything is marked, and its workers inherit them: no later
+//! change of a path leads elsewhere, and a path that cannot be written is found at the start.
+
+use crate::counters::Count;
+use crate::enforcer::Enforcer;
+use crate::error::EnforceError;
+use crate::settings::EnforcementSettings;
+use crate::tree::open_root;
+use bakeoff_layers_base::daemon::status::StatusFile;
+use bakeoff_layers_base::plain::FileLocation;
+use bakeoff_layers_base::release::StoreLock;
+use bakeoff_sys::inode;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::time::{Duration, Instant};
+
+/// Places of these files.
+#[derive(Debug)]
+pub(crate) struct WrittenFiles {
+    pub(crate) status: Option<FileLocation>,
+    /// Lock of the store that `lock` locks.
+    pub(crate) lock: Option<StoreLock>,
+    high_water: Option<FileLocation>,
+}
+
+impl WrittenFiles {
+    /// Opens their directories, and tries to write each.
+    pub(crate) fn open(settings: &EnforcementSettings) -> Result<Self, EnforceError> {
+        let lock = settings.lock_store.as_deref().map(StoreLock::of).transpose()?;
+        if let Some(lock) = &lock {
+            lock.try_locking()?;
+        }
+        let tried = |path: &Path| {
+            let place = FileLocation::guarded(path).and_then(|place| place.try_writing().map(|()| place));
+            place.map_err(|source| EnforceError::Write { path: path.to_owned(), source })
+        };
+        let status = settings.status.as_deref().map(tried).transpose()?;
+        Ok(Self { status, lock, high_water: settings.high_water.as_deref().map(tried).transpose()? })
+    }
+
+    /// Tries to write each with the rights of the calling thread.
+    pub(crate) fn try_writing(&self) -> io::Result<()> {
+        let mut places = self.status.iter().chain(&self.high_water);
+        places.try_for_each(FileLocation::try_writing)?;
+        self.lock.as_ref().map_or(Ok(()), |lock| lock.try_locking().map_err(io::Error::other))
+    }
+}
+
+/// Directory of the locks of trees: only root can put files there.
+const LOCKS: &str = "/run";
+
+/// A process that was killed has the lock for a moment longer than its group of events.
+const DYING: Duration = Duration::from_secs(1);
+
+/// The right to enforce a tree, or to thaw it: one process has it. Nobody else can open its file, and hold it so.
+pub(crate) struct TreeLock {
+    place: FileLocation,
+    _file: File,
+}
+
+impl TreeLock {
+    /// Takes it.
+    ///
+    /// # Errors
+    /// Another process has it, or the file cannot be made.
+    pub(crate) fn take(root: &Path) -> Result<Self, EnforceError> {
+        let failed = |source| EnforceError::Root { path: root.to_owned(), source };
+        let facts = inode::facts(open_root(root).map_err(failed)?).map_err(failed)?;
+        let path = Path::new(LOCKS).join(format!("bakeoff-integrity-{:x}-{:x}", facts.device, facts.inode));
+        let place = FileLocation::guarded(&path);
+        let unwritten = |source| EnforceError::Write { path: path.clone(), source };
+        let place = place.map_err(unwritten)?;
+        let began = Instant::now();
+        loop {
+            let file = place.keep(false, 0o600).map_err(unwritten)?;
+            if file.try_lock().is_err() {
+                if began.elapsed() > DYING {
+                    return Err(EnforceError::Enforced(root.to_owned()));
+                }
+                std::thread::sleep(DYING / 50);
+                continue;
+            }
+            // The last holder may have removed it meanwhile.
+            if place.is_there().map_err(unwritten)? && !place.is_anothers(&file) {
+                return Ok(Self { place, _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for TreeLock {
+    fn drop(&mut self) {
+        let _ = self.place.remove();
+    }
+}
+
+/// Locks the store and waits for the answer of its mounts, in a thread of its own: a disk or a daemon may hang. An
+/// order that comes meanwhile is part of it.
+pub(crate) fn lock_store(enforcer: &Arc<Enforcer>, reason: String) {
+    if enforcer.files.lock.is_none() || enforcer.locking.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let own = enforcer.clone();
+    let work = move || {
+        let lock = own.files.lock.as_ref();
+        match lock.map_or(Ok(()), |lock| lock.lock(&reason).and_then(|()| lock.wait_for_mounts())) {
+            Ok(()) => own.counters.add(Count::Locked),
+            Err(error) => own.say(format!("the store is not locked: {error}")),
+        }
+        own.locking.store(false, Ordering::SeqCst);
+    };
+    if std::thread::Builder::new().name("lock".to_owned()).spawn(work).is_err() {
+        enforcer.locking.store(false, Ordering::SeqCst);
+        enforcer.say("the store is not locked: no thread can be started".to_owned());
+    }
+}
+
+/// Writer of the status: a thread that may hang on a disk, so that nothing else does.
+#[derive(Debug)]
+pub(crate) struct StatusWriter {
+    texts: SyncSender<String>,
+    given: u64,
+    done: Arc<AtomicU64>,
+}
+
+impl StatusWriter {
+    pub(crate) fn start(place: Option<FileLocation>) -> io::Result<Self> {
+        let (texts, all) = sync_channel::<String>(1);
+        let done = Arc::new(AtomicU64::new(0));
+        let counted = done.clone();
+        let mut status = StatusFile::at(place);
+        let work = move || {
+            for text in all {
+                // What cannot be written now is written the next time; enforcement goes on.
+                let _ = status.write(text);
+                // If it stayed open, the supervisor would take it for the file of an open when this worker dies.
+                status.take_over();
+                counted.fetch_add(1, Ordering::Release);
+            }
+        };
+        std::thread::Builder::new().name("status".to_owned()).spawn(work)?;
+        Ok(Self { texts, given: 0, done })
+    }
+
+    /// Gives it a text, unless the last two are not written yet; returns whether it took it.
+    pub(crate) fn write(&mut self, text: String) -> bool {
+        let taken = self.texts.try_send(text).is_ok();
+        self.given += u64::from(taken);
+        taken
+    }
+
+    /// Gives it a text and waits until it is written, if that does not take too long.
+    pub(crate) fn write_now(&mut self, text: &str, patience: Duration) {
+        let began = Instant::now();
+        let mut taken = false;
+        while began.elapsed() < patience {
+            taken = taken || self.write(text.to_owned());
+            if taken && self.done.load(Ordering::Acquire) == self.given {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
