@@ -4,11 +4,11 @@
 //! The attribute is on disk and survives a crash of the machine; [`thaw`] removes it. Files that were immutable
 //! before keep it, also after a worker died: its successor goes by the time of the last change.
 
+use crate::alone::TreeLock;
 use crate::error::EnforceError;
 use crate::leases::Key;
 use crate::tree::open_root;
 use crate::walk::list;
-use crate::written::TreeLock;
 use bakeoff_layers_base::locks::lock;
 use bakeoff_sys::inode::{self, InodeKind, OpenPurpose};
 use std::collections::HashSet;

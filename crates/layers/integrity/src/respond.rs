@@ -6,11 +6,11 @@
 use crate::counters::Count;
 use crate::enforcer::Enforcer;
 use crate::words::plain;
-use crate::written::lock_store;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::manifest::check::Deviation;
 use bakeoff_sys::process::{Signal, Stat, descendants, send, stat};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// Counts a wrong file and orders its action; returns whether its open is allowed.
 pub(crate) fn wrong(enforcer: &Enforcer, path: &str, wrong: Deviation, action: FaultAction) -> bool {
@@ -59,4 +59,25 @@ fn end_tree(server: &Stat) -> u64 {
         }
     }
     ended
+}
+
+/// Locks the store and waits for the answer of its mounts, in a thread of its own: a disk or a daemon may hang. An
+/// order that comes meanwhile is part of it.
+fn lock_store(enforcer: &Arc<Enforcer>, reason: String) {
+    if enforcer.files.lock.is_none() || enforcer.locking.swap(true, Ordering::SeqCst) {
+        return;
+    }
+    let own = enforcer.clone();
+    let work = move || {
+        let lock = own.files.lock.as_ref();
+        match lock.map_or(Ok(()), |lock| lock.lock(&reason).and_then(|()| lock.wait_for_mounts())) {
+            Ok(()) => own.counters.add(Count::Locked),
+            Err(error) => own.say(format!("the store is not locked: {error}")),
+        }
+        own.locking.store(false, Ordering::SeqCst);
+    };
+    if std::thread::Builder::new().name("lock".to_owned()).spawn(work).is_err() {
+        enforcer.locking.store(false, Ordering::SeqCst);
+        enforcer.say("the store is not locked: no thread can be started".to_owned());
+    }
 }

@@ -7,13 +7,14 @@
 //! kernel, and the next worker finds out what they are. While no worker lives, files with a verdict open without asking
 //! and all others wait: as long as it takes to start one.
 
+use crate::alone::TreeLock;
 use crate::error::EnforceError;
 use crate::place::path_only;
 use crate::preflight;
 use crate::rights;
 use crate::settings::EnforcementSettings;
 use crate::worker::{self, Inherited};
-use crate::written::{TreeLock, WrittenFiles};
+use crate::written::WrittenFiles;
 use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::plain;
 use bakeoff_sys::fanotify::{FanotifyEvent, Group, Mark, Open, is_answered};

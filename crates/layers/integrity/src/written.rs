@@ -3,16 +3,11 @@
 //! The supervisor opens their directories once, before anything is marked, and its workers inherit them: no later
 //! change of a path leads elsewhere, and a path that cannot be written is found at the start.
 
-use crate::counters::Count;
-use crate::enforcer::Enforcer;
 use crate::error::EnforceError;
 use crate::settings::EnforcementSettings;
-use crate::tree::open_root;
 use bakeoff_layers_base::daemon::status::StatusFile;
 use bakeoff_layers_base::plain::FileLocation;
 use bakeoff_layers_base::release::StoreLock;
-use bakeoff_sys::inode;
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -49,75 +44,6 @@ impl WrittenFiles {
         let mut places = self.status.iter().chain(&self.high_water);
         places.try_for_each(FileLocation::try_writing)?;
         self.lock.as_ref().map_or(Ok(()), |lock| lock.try_locking().map_err(io::Error::other))
-    }
-}
-
-/// Directory of the locks of trees: only root can put files there.
-const LOCKS: &str = "/run";
-
-/// A process that was killed has the lock for a moment longer than its group of events.
-const DYING: Duration = Duration::from_secs(1);
-
-/// The right to enforce a tree, or to thaw it: one process has it. Nobody else can open its file, and hold it so.
-pub(crate) struct TreeLock {
-    place: FileLocation,
-    _file: File,
-}
-
-impl TreeLock {
-    /// Takes it.
-    ///
-    /// # Errors
-    /// Another process has it, or the file cannot be made.
-    pub(crate) fn take(root: &Path) -> Result<Self, EnforceError> {
-        let failed = |source| EnforceError::Root { path: root.to_owned(), source };
-        let facts = inode::facts(open_root(root).map_err(failed)?).map_err(failed)?;
-        let path = Path::new(LOCKS).join(format!("bakeoff-integrity-{:x}-{:x}", facts.device, facts.inode));
-        let place = FileLocation::guarded(&path);
-        let unwritten = |source| EnforceError::Write { path: path.clone(), source };
-        let place = place.map_err(unwritten)?;
-        let began = Instant::now();
-        loop {
-            let file = place.keep(false, 0o600).map_err(unwritten)?;
-            if file.try_lock().is_err() {
-                if began.elapsed() > DYING {
-                    return Err(EnforceError::Enforced(root.to_owned()));
-                }
-                std::thread::sleep(DYING / 50);
-                continue;
-            }
-            // The last holder may have removed it meanwhile.
-            if place.is_there().map_err(unwritten)? && !place.is_anothers(&file) {
-                return Ok(Self { place, _file: file });
-            }
-        }
-    }
-}
-
-impl Drop for TreeLock {
-    fn drop(&mut self) {
-        let _ = self.place.remove();
-    }
-}
-
-/// Locks the store and waits for the answer of its mounts, in a thread of its own: a disk or a daemon may hang. An
-/// order that comes meanwhile is part of it.
-pub(crate) fn lock_store(enforcer: &Arc<Enforcer>, reason: String) {
-    if enforcer.files.lock.is_none() || enforcer.locking.swap(true, Ordering::SeqCst) {
-        return;
-    }
-    let own = enforcer.clone();
-    let work = move || {
-        let lock = own.files.lock.as_ref();
-        match lock.map_or(Ok(()), |lock| lock.lock(&reason).and_then(|()| lock.wait_for_mounts())) {
-            Ok(()) => own.counters.add(Count::Locked),
-            Err(error) => own.say(format!("the store is not locked: {error}")),
-        }
-        own.locking.store(false, Ordering::SeqCst);
-    };
-    if std::thread::Builder::new().name("lock".to_owned()).spawn(work).is_err() {
-        enforcer.locking.store(false, Ordering::SeqCst);
-        enforcer.say("the store is not locked: no thread can be started".to_owned());
     }
 }
 

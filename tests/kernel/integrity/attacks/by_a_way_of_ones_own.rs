@@ -1,4 +1,4 @@
-//! Whatever anybody opens by a mount of his own, or makes of a file of his own, ends no server and holds up nobody.
+//! Opens by a mount of one's own, and changes of a file of one's own: they end no server and hold up nobody.
 
 use crate::site::{EPERM, Mounted, Site, kill, may_run, open, wait_until};
 use std::fs;

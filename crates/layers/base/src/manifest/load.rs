@@ -1,7 +1,7 @@
 //! Reading a manifest from its file: bytes, then signature, and only then content.
 
 use super::signature::AdminPublicKey;
-use super::{Manifest, ManifestRefusal, parse, seal};
+use super::{Manifest, ManifestRefusal, SignedComment, parse};
 use crate::plain::{self, FileOwner, beside};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -86,7 +86,7 @@ pub fn from_bytes(
 ) -> Result<Manifest, ManifestRefusal> {
     trust.key.verify(&bytes, signature)?;
     let mut manifest = parse::parse(bytes)?;
-    manifest.signed = seal::comment_in(signature);
+    manifest.signed = SignedComment::of_signature(signature);
     let header = manifest.header();
     if header.key_id != trust.key.id() {
         return Err(ManifestRefusal::KeyMismatch);

@@ -21,6 +21,7 @@
 //! end of the file.
 
 pub mod check;
+mod comment;
 mod high_water;
 pub mod load;
 mod parse;
@@ -30,12 +31,12 @@ pub mod seal;
 pub mod signature;
 mod write;
 
+pub use comment::SignedComment;
 pub use high_water::{HighWater, HighWaterError};
 pub use refusal::ManifestRefusal;
 pub use write::{ManifestHeader, text};
 
 use crate::digest::{Algorithm, Digest};
-use crate::name::EscapedName;
 use crate::named;
 use crate::named::Named;
 use std::fmt;
@@ -100,15 +101,6 @@ pub struct Manifest {
     text: Vec<u8>,
     lines: Vec<Line>,
     signed: SignedComment,
-}
-
-/// What the comment of a signature says, which is signed with the manifest.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SignedComment {
-    /// Name of the tree.
-    pub name: Option<EscapedName>,
-    /// Digest of its symbolic links ([`seal::links_digest`]).
-    pub links: Option<String>,
 }
 
 /// Position of an entry in the text.

@@ -245,30 +245,13 @@ pub fn seal(
         Some(name) => name.clone(),
         None => EscapedName::of(root.canonicalize().map_err(failed)?),
     };
-    let comment = format!("bakeoff manifest, version {}{LINKED}{links}{NAMED}{name}", sealing.version);
-    let signature = signature::sign(&text, key, &comment)?;
+    let comment = SignedComment { name: Some(name), links: Some(links) };
+    let signature = signature::sign(&text, key, &comment.text(sealing.version))?;
     // The signature first: between the two renames an old manifest has a new signature and is refused, which is the
     // safer state to be interrupted in.
     write_whole(&signature_path(out), signature.as_bytes())?;
     write_whole(out, &text)?;
     Ok(manifest)
-}
-
-/// Text in the comment of a signature before the manifest's name.
-const NAMED: &str = ", of ";
-
-/// Text before the digest of the links.
-const LINKED: &str = ", links ";
-
-/// What the comment of a signature says. Trustworthy only after the signature was verified.
-pub(super) fn comment_in(signature: &str) -> SignedComment {
-    let Ok(signature) = minisign_verify::Signature::decode(signature) else {
-        return SignedComment::default();
-    };
-    let comment = signature.trusted_comment();
-    let (about, name) = comment.split_once(NAMED).unwrap_or((comment, ""));
-    let links = about.split_once(LINKED).map(|(_, links)| links.to_owned());
-    SignedComment { name: EscapedName::read(name), links }
 }
 
 /// Facts about a file.
