@@ -2,12 +2,18 @@
 
 use crate::support::{Mount, Site, TERM_S, bytes, can_mount, command, is_mounted, refused, until};
 use crate::world::code;
+use bakeoff_sys::notify::file_of;
 use nix::errno::Errno;
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
 
 #[test]
 fn sigterm_unmounts_and_leaves_nothing() {
@@ -38,6 +44,44 @@ fn sigterm_unmounts_and_leaves_nothing() {
     let text = refused(command("mount").args(["127.0.0.1:1", a.at.to_str().unwrap(), "--plain"]), 3);
     assert!(text.contains("is `remotefs serve` running there?"), "{text}");
     assert!(!is_mounted(&a.at));
+}
+
+/// A thread of a killed daemon can stay in the kernel, with the sockets and the FUSE device, until an answer comes that
+/// nobody will give. This test has them open in its place.
+#[test]
+fn a_killed_daemon_whose_files_stay_open_holds_up_nobody() {
+    if !can_mount("a_killed_daemon_whose_files_stay_open_holds_up_nobody") {
+        return;
+    }
+    let site = Site::new();
+    let (server, a, _b) = site.two();
+    fs::write(site.export("file"), "text").unwrap();
+    let daemon = a.daemon.id();
+    let numbers = fs::read_dir(format!("/proc/{daemon}/fd")).unwrap();
+    let numbers = numbers.map(|entry| entry.unwrap().file_name().into_string().unwrap().parse().unwrap());
+    let held: Vec<OwnedFd> = numbers.map(|number| file_of(daemon, number).unwrap()).collect();
+    let stopped = Pid::from_raw(server.process.id() as i32);
+    kill(stopped, Signal::SIGSTOP).unwrap();
+    let path = a.path("file");
+    let (told, answer) = channel();
+    let read = move || told.send(fs::read(path).is_err()).unwrap();
+    thread::Builder::new().name(READER.to_owned()).spawn(read).unwrap();
+    until("the read waits", || {
+        let tasks = fs::read_dir("/proc/self/task").unwrap().map(|task| task.unwrap().path().join("stat"));
+        tasks.filter_map(|stat| fs::read_to_string(stat).ok()).any(|stat| is_waiting(&stat))
+    });
+    a.signal(Signal::SIGKILL);
+    until("the keeper unmounts", || !is_mounted(&a.at));
+    assert_eq!(answer.recv_timeout(Duration::from_secs(60)), Ok(true), "the read was answered");
+    kill(stopped, Signal::SIGCONT).unwrap();
+    drop(held);
+}
+
+const READER: &str = "reader";
+
+/// Whether a thread of this `/proc/PID/task/TID/stat` is the reader, asleep.
+fn is_waiting(stat: &str) -> bool {
+    ["S", "D"].iter().any(|state| stat.contains(&format!("({READER}) {state} ")))
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! Keeper process that unmounts for a daemon without the right to unmount, also after the daemon was killed.
 //!
-//! Measured side, a process of its own that sleeps in one read. It holds one end of a socket pair, and only the
-//! daemon has the other. The read ends when the daemon says that it is done, or is gone for any reason. If that
-//! daemon's own mount is still there, the keeper unmounts it. Without the keeper, every process that touches the
+//! Measured side, a process of its own that sleeps in one poll. It holds one end of a socket pair, and only the
+//! daemon has the other. The poll ends when the daemon says that it is done, or is gone for any reason. If that
+//! daemon's own mount is still there, the keeper unmounts it. A killed daemon may hold its sockets and the FUSE device for
+//! ever: one of its threads can be in the kernel and wait for a page that an unanswered read has locked. So the keeper
+//! looks at the end of its first thread, too, and then ends the connection before anything else. Without the keeper, every process that touches the
 //! mount point would get ENOTCONN until somebody unmounts. The keeper may unmount, and make hardly any other system
 //! call. Without root it starts fusermount3 for that, and no filter can limit it to this one program.
 
 use super::{calls, point};
+use bakeoff_sys::process::end_of_first_thread;
 use bakeoff_sys::seccomp::{Filter, SyscallRule, allow};
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::stat::{major, minor};
 use nix::unistd::Uid;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -84,9 +88,23 @@ impl Drop for Keeper {
 const BUSY: &str = "busy";
 const DONE: &str = "done";
 
-/// All calls of a waiting keeper: read, look at the mounts, unmount, answer.
-const CALLS: &[SyscallRule] =
-    &[allow(libc::SYS_read), allow(libc::SYS_write), allow(libc::SYS_lseek), allow(libc::SYS_umount2)];
+/// All calls of a waiting keeper: wait, read, look at the mounts, unmount, answer.
+const CALLS: &[SyscallRule] = &[
+    allow(libc::SYS_ppoll),
+    allow(libc::SYS_read),
+    allow(libc::SYS_write),
+    allow(libc::SYS_lseek),
+    allow(libc::SYS_umount2),
+];
+
+/// How the daemon's work ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DaemonEnd {
+    /// It said so, or all of it is gone.
+    Said,
+    /// Its first thread has ended without a word.
+    Killed,
+}
 
 /// Main function of the keeper: waits for the daemon's end, then unmounts if the mount is there, and answers whether
 /// files were open.
@@ -98,26 +116,55 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
         signal_hook::flag::register(signal, Arc::new(AtomicBool::new(false)))?;
     }
     let mut daemon = File::from(io::stdin().as_fd().try_clone_to_owned()?);
+    let killed = end_of_first_thread(nix::unistd::getppid().as_raw() as u32)?;
     let mut mounts = File::open("/proc/self/mountinfo")?;
     if Uid::effective().is_root() {
         Filter::new(&[CALLS, calls::FACTS, calls::RUNTIME]).apply()?;
     }
-    let mut device = String::new();
-    daemon.read_to_string(&mut device)?;
+    let mut device = Vec::new();
+    let end = wait(&mut daemon, &killed, &mut device)?;
+    let device = String::from_utf8_lossy(&device);
+    let device = device.trim_end();
     let mut there = || {
         let mut text = Vec::new();
         // After a rewind the file shows the present mounts.
         mounts.rewind()?;
         mounts.read_to_end(&mut text)?;
-        Ok::<_, io::Error>(is_mounted(&text, device.trim_end(), at))
+        Ok::<_, io::Error>(is_mounted(&text, device, at))
     };
-    let busy = there()? && point::unmount(at);
+    let busy = there()?
+        && match end {
+            DaemonEnd::Said => point::unmount(at),
+            DaemonEnd::Killed => point::cut_off(at, device),
+        };
     if there()? {
         return Err(Errno::EBUSY.into());
     }
     // A daemon that was killed hears nothing any more.
     let _ = daemon.write_all(if busy { BUSY } else { DONE }.as_bytes());
     Ok(())
+}
+
+/// Waits for the daemon's end, and reads what it says until then.
+fn wait(daemon: &mut File, killed: &OwnedFd, said: &mut Vec<u8>) -> io::Result<DaemonEnd> {
+    loop {
+        let mut watched = [killed.as_fd(), daemon.as_fd()].map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+        match ppoll(&mut watched, None, None) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => continue,
+            Err(error) => return Err(error.into()),
+        }
+        let [is_killed, has_said] = watched.map(|watched| watched.any().unwrap_or(true));
+        if has_said {
+            let mut part = [0; 64];
+            match daemon.read(&mut part)? {
+                0 => return Ok(DaemonEnd::Said),
+                read => said.extend_from_slice(&part[..read]),
+            }
+        } else if is_killed {
+            return Ok(DaemonEnd::Killed);
+        }
+    }
 }
 
 /// Whether the topmost mount at this point is this device. The kernel writes blanks in names as `\040`.
