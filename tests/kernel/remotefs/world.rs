@@ -21,6 +21,7 @@ use bakeoff_layers_remotefs::client::{self, ClientError, Shown};
 use bakeoff_layers_remotefs::frame::{ClientRequest, ConnectionPurpose};
 use bakeoff_layers_remotefs::server::{self, Credentials};
 use nix::mount::{MntFlags, umount2};
+use nix::sched::{CloneFlags, unshare};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, StreamOwned};
 use std::fs;
@@ -194,7 +195,11 @@ impl World {
                 revoked: Some(site.path("revoked")),
             }),
         };
-        thread::spawn(move || server::serve(options, |address| told.send(address).unwrap()));
+        thread::spawn(move || {
+            // A server takes the umask away: only of its own threads, or directories of other tests are everybody's.
+            unshare(CloneFlags::CLONE_FS).unwrap();
+            server::serve(options, |address| told.send(address).unwrap())
+        });
         let address = ready.recv_timeout(PATIENCE).expect("a server that listens");
         Served { address, status, notices }
     }
