@@ -61,7 +61,7 @@ fn a_proxy_that_stops_is_waited_for_once_and_what_was_due_has_failed() {
     signal("STOP", &proxy.pid());
     let said = run.wait();
     signal("CONT", &proxy.pid());
-    prints(&said.exits(3).says(&["stopped answering"]), &["overloaded at 100/s"]);
+    prints(&said.exits(3).says(&["stopped answering"]), &["at 100/s: overloaded"]);
     let of_run = lines(&yard, "out/runs.jsonl").pop().unwrap();
     let phases = of_run["phases"].as_array().unwrap();
     let (meas, after) = (&phases[1]["phase"], &phases[2]["phase"]);
