@@ -95,6 +95,19 @@ impl Site {
     }
 }
 
+impl Drop for Site {
+    /// A server in this process goes on, and can write its status into a directory that is being removed.
+    fn drop(&mut self) {
+        for _ in 0..50 {
+            let _ = fs::remove_dir_all(self.folder.path());
+            if !self.folder.path().exists() {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+}
+
 /// A test's mount, until it ends.
 pub(crate) struct Below(pub(crate) PathBuf);
 
