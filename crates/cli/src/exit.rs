@@ -1,5 +1,6 @@
 //! Exit codes of every command.
 
+use bakeoff_results::entrant::EntrantVerdict;
 use std::process::ExitCode;
 
 /// How bakeoff ends.
@@ -28,6 +29,15 @@ pub(crate) enum Exit {
 }
 
 impl Exit {
+    /// The end that an entrant's verdict brings about at any rate and count, if it does.
+    pub(crate) const fn of_entrant(verdict: EntrantVerdict) -> Option<Self> {
+        match verdict {
+            EntrantVerdict::Cheat => Some(Self::Cheat),
+            EntrantVerdict::Leak | EntrantVerdict::WrongContent => Some(Self::Harmful),
+            _ => None,
+        }
+    }
+
     /// Of two that ended the one that says more: what was broken off, then what failed, what was altered, what a rule
     /// forbids, who cheats, what is harmful, what is invalid, what a rule leaves open.
     pub(crate) fn or_worse(self, other: Self) -> Self {

@@ -1,6 +1,6 @@
 //! Segments as a real server reads them: random conversations over a wire of the test's own, against nginx' log.
 //!
-//! What is written on the wire no kernel of a client has made: overlaps, gaps, forged and urgent segments. With
+//! Segments that no kernel of a client makes are written on the wire: overlaps, gaps, forged and urgent ones. With
 //! `/noaccess` and all odd requests refused the server must not read any `/noaccess`; in mode `log` it reads some of
 //! each kind, so each kind could get through.
 

@@ -64,13 +64,9 @@ impl<'t> Finder<'t> {
 
     /// By the page for 404, of the location or else of the server, if the answer's status takes its place.
     fn error_page(&self, location: &Statement) -> Option<Fallback> {
-        let pages = |block: &'t Statement| block.inner().filter(|one| one.name() == "error_page");
-        let own = location.inner().find(|one| one.name() == "error_page");
-        let all: Vec<&Statement> = match own {
-            Some(_) => location.inner().filter(|one| one.name() == "error_page").collect(),
-            None => pages(self.server).collect(),
-        };
-        all.into_iter().find_map(|one| {
+        let mut own = pages(location).peekable();
+        let inherited = own.peek().is_none().then(|| pages(self.server));
+        own.chain(inherited.into_iter().flatten()).find_map(|one| {
             let has = |word: &str| one.arguments().iter().any(|known| known.text == word);
             let target = &one.arguments().last()?.text;
             let is_of_missing = has("404") && (has("=") || has("=200"));
@@ -130,6 +126,10 @@ impl<'t> Finder<'t> {
         let https = || flat(&self.tree.statements).filter(|one| one.name() == "http");
         of(block).or_else(|| of(self.server)).or_else(|| https().find_map(of)).unwrap_or(false)
     }
+}
+
+fn pages(block: &Statement) -> impl Iterator<Item = &Statement> {
+    block.inner().filter(|one| one.name() == "error_page")
 }
 
 /// Whether a location asks a server behind.

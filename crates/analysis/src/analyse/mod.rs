@@ -201,8 +201,7 @@ pub fn standing(stored: &StoredExperiment) -> Result<InterimState, AnalyseError>
     let max_rounds = table.looks.last() + stored.setup.design.after.rounds();
     let next = next(&stored.setup, &table, &decided);
     let main = table.main().rounds() as u32;
-    let is_open = decided.is_empty() || decided.iter().any(|arm| !arm.is_final);
-    let to_look = table.looks.next_after(main).filter(|_| is_open).map(|look| look - main);
+    let to_look = table.looks.next_after(main).filter(|_| !are_settled(&decided)).map(|look| look - main);
     Ok(InterimState { rounds: table.rounds() as u32, max_rounds, to_look, next, arms })
 }
 
@@ -210,9 +209,7 @@ pub fn standing(stored: &StoredExperiment) -> Result<InterimState, AnalyseError>
 /// the decision's load and full speed.
 fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
     let over = table.main().rounds() as u32 >= table.looks.last();
-    // A single arm has nothing to decide: it has all its rounds.
-    let settled = !decided.is_empty() && decided.iter().all(|arm| arm.is_final);
-    if !over && !settled {
+    if !over && !are_settled(decided) {
         return Next::Round(RoundKind::Main);
     }
     if let Some(kind) = after(setup, table) {
@@ -225,6 +222,11 @@ fn next(setup: &Setup, table: &Table, decided: &[Decided]) -> Next {
         _ if table.looks.last() < setup.max_rounds => Next::NoTime,
         _ => Next::AllRounds,
     }
+}
+
+/// Whether every arm has its verdict. A single arm has nothing to decide: it has all its rounds.
+fn are_settled(decided: &[Decided]) -> bool {
+    !decided.is_empty() && decided.iter().all(|arm| arm.is_final)
 }
 
 /// The next round after the verdict: of the kinds still owed, the one that has been run less.

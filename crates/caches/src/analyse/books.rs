@@ -108,9 +108,7 @@ impl Books {
         let disagreement = |count| Disagreement { count, is_cheat: count > few };
         found.into_iter().filter(|(_, count)| *count > 0).map(|(fault, n)| (fault, disagreement(n))).collect()
     }
-}
 
-impl Books {
     /// Requests that a cache may have made again for the same robot, because the origin's 304 to its own condition was of
     /// no use: it has thrown the object out, or answers a range. The robot then sees the second answer alone.
     const fn asked_anew(&self) -> u64 {

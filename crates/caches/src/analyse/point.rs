@@ -221,7 +221,7 @@ impl Measured<'_> {
 fn thought_about(measured: &Measured<'_>, in_flight: LevelSum) -> u64 {
     let begun = in_flight.last - (in_flight.started as i64 - in_flight.finished as i64);
     let more = u64::try_from(in_flight.last - begun.max(0)).unwrap_or(0);
-    let thinking = measured.asked_per_s.unwrap_or(0.0) * measured.plan.think_mean.as_secs_f64();
+    let thinking = measured.asked_per_s.unwrap_or(0.0) * measured.plan.think_mean().as_secs_f64();
     more.min(thinking as u64)
 }
 

@@ -219,7 +219,7 @@ pub(super) fn warnings(plan: &CachePlan, stored: &StoredBakeoff, entrants: &[Ent
             warnings.push(format!("{}: its store was not half full {when} ({})", entrant.name, fill.ended));
         }
     }
-    if plan.scale.get() < 1.0 && plan.think_mean > Nanos::ZERO && !plan.tls {
+    if plan.scale.get() < 1.0 && plan.think_mean() > Nanos::ZERO && !plan.tls {
         warnings.push(format!(
             "scale {}: hit ratios are lower than at full scale; see what the scale leaves as it is",
             plan.scale

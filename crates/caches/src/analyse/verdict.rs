@@ -11,13 +11,10 @@ use bakeoff_robots::judge::Harm;
 /// The verdict, from everything else that is known.
 pub(super) fn of(entrant: &EntrantResults) -> EntrantVerdict {
     let accusations = || entrant.faults.iter().filter(|fault| !fault.only_counted);
-    let any = |harm: Harm| accusations().any(|fault| fault.harm == harm);
     if accusations().any(|fault| is_cheat(&fault.label)) {
         EntrantVerdict::Cheat
-    } else if any(Harm::Leak) {
-        EntrantVerdict::Leak
-    } else if any(Harm::WrongContent) {
-        EntrantVerdict::WrongContent
+    } else if let Some(verdict) = accusations().map(|fault| fault.harm).min().and_then(of_harm) {
+        verdict
     } else if entrant.failed.is_some() {
         EntrantVerdict::NotFinished
     } else {
@@ -35,8 +32,12 @@ pub fn worst_of(run: &RunRecord, is_part: bool) -> Option<EntrantVerdict> {
     if !is_part && !cheats(run).is_empty() {
         return Some(EntrantVerdict::Cheat);
     }
-    let worst = counts.filter(|(_, count)| **count > 0).map(|(fault, _)| fault.row().harm).min();
-    match worst? {
+    counts.filter(|(_, count)| **count > 0).map(|(fault, _)| fault.row().harm).min().and_then(of_harm)
+}
+
+/// The verdict that the worst harm gives at any count.
+const fn of_harm(worst: Harm) -> Option<EntrantVerdict> {
+    match worst {
         Harm::Leak => Some(EntrantVerdict::Leak),
         Harm::WrongContent => Some(EntrantVerdict::WrongContent),
         _ => None,

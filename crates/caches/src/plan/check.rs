@@ -75,7 +75,6 @@ pub(super) fn check(
     let world = toml::to_string(&world).map_err(|why| reader.wrong("origin", why))?;
     let entrants = entrants(&reader, section, changes)?;
     let several = entrants.len() > 1;
-    let think = think(&reader, &file.origin)?;
     let plan = CachePlan {
         name: name.to_owned(),
         text: text.to_owned(),
@@ -108,8 +107,7 @@ pub(super) fn check(
         model,
         world,
         tls,
-        think_mean: think.as_ref().map_or(Nanos::ZERO, |think| Nanos::from_secs_f64(think.mean())),
-        think,
+        think: think(&reader, &file.origin)?,
     };
     plan.without_reverse_over_tls(&reader)
 }

@@ -102,8 +102,6 @@ pub struct CachePlan {
     pub tls: bool,
     /// The origin's think time, of kinds that have none of their own.
     pub think: Option<Distribution>,
-    /// Its mean.
-    pub think_mean: Nanos,
 }
 
 /// Least time that replies are awaited after the last phase, and the same in multiples of the origin's mean think time.
@@ -137,6 +135,11 @@ pub struct PlanChanges {
 }
 
 impl CachePlan {
+    /// Mean of the origin's think time.
+    pub fn think_mean(&self) -> Nanos {
+        self.think.as_ref().map_or(Nanos::ZERO, |think| Nanos::from_secs_f64(think.mean()))
+    }
+
     /// The plan's work in words.
     pub fn in_words(&self) -> String {
         let entrants: Vec<&str> = self.entrants.iter().map(|entrant| entrant.name.as_str()).collect();
@@ -184,7 +187,7 @@ impl CachePlan {
             _ => Grows::WithTime,
         };
         let store = self.memory_bytes.saturating_add(self.disk_bytes.unwrap_or(0));
-        let mut lines = not_scaled::lines(self.scale, self.think_mean, grows, Bytes::new(store));
+        let mut lines = not_scaled::lines(self.scale, self.think_mean(), grows, Bytes::new(store));
         if !lines.is_empty() && self.has_outage() {
             lines.push(
                 "an outage takes as long as at full scale, and so does a cache's start after it".to_owned(),
@@ -240,7 +243,7 @@ impl CachePlan {
     /// Time that replies are awaited after the last phase: no longer than a request may take, and long enough for the
     /// fetches of a working cache from its origin.
     pub(crate) fn last_replies(&self) -> Nanos {
-        LAST_REPLIES.max(self.think_mean.times(THINKS)).min(self.timeout)
+        LAST_REPLIES.max(self.think_mean().times(THINKS)).min(self.timeout)
     }
 
     /// Whether a cache is away in one of the phases.

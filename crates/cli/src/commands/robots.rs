@@ -14,7 +14,6 @@ use bakeoff_caches::transactions::{DROPPED, Logged};
 use bakeoff_caches::{CLOCKS_AGREE_S, CachesError, Parts, Standalone, clock_in_words, worst_of};
 use bakeoff_loadgen::LocalAddresses;
 use bakeoff_results::directory::{DirectoryError, ResultsDir};
-use bakeoff_results::entrant::EntrantVerdict;
 use bakeoff_robots::judge::{ReplyFault, Weight};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::{Bytes, Nanos, PerSecond, Ratio};
@@ -64,11 +63,8 @@ pub(crate) fn robots(args: &RobotsArgs) -> Result<Exit, Failure> {
         return Ok(Exit::Interrupted);
     }
     standalone.demand_replies(&record).map_err(failed)?;
-    Ok(match worst_of(&record, args.part.is_some()) {
-        Some(EntrantVerdict::Cheat) => Exit::Cheat,
-        Some(_) => Exit::Harmful,
-        None => Exit::Verdicts,
-    })
+    let worst = worst_of(&record, args.part.is_some());
+    Ok(worst.and_then(Exit::of_entrant).unwrap_or(Exit::Verdicts))
 }
 
 fn run(

@@ -114,7 +114,8 @@ impl Sides<'_> {
         Ok(format!("http2 = {{ streams = {} }}\n", self.work.streams))
     }
 
-    /// Lines of every request's head. Replies of servers that we start are checked, so that only what can be unpacked here is asked for.
+    /// Lines of every request's head. Replies of servers that we start are checked, so that only what can be unpacked here
+    /// is asked for.
     fn headers(&self) -> Result<Vec<String>, Failure> {
         let mut lines = self.work.headers.clone();
         lines.extend(self.work.host.iter().map(|host| format!("Host: {host}")));

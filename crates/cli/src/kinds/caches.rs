@@ -241,16 +241,16 @@ fn figures(entrant: &EntrantResults) -> EntrantFigures {
 /// they came.
 fn exit(results: &BakeoffResults) -> (Exit, Vec<String>) {
     let (mut ended, mut lines) = finished(results);
-    for (verdict, exit, what) in [
-        (EntrantVerdict::Cheat, Exit::Cheat, "cheated"),
-        (EntrantVerdict::Leak, Exit::Harmful, "gave what was private to others"),
-        (EntrantVerdict::WrongContent, Exit::Harmful, "gave other bytes or objects than were asked for"),
+    for (verdict, what) in [
+        (EntrantVerdict::Cheat, "cheated"),
+        (EntrantVerdict::Leak, "gave what was private to others"),
+        (EntrantVerdict::WrongContent, "gave other bytes or objects than were asked for"),
     ] {
         let of_it = results.entrants.iter().filter(|entrant| entrant.verdict == verdict);
         let names: Vec<&str> = of_it.map(|entrant| entrant.name.as_str()).collect();
         if !names.is_empty() {
             lines.push(format!("bakeoff: {what}: {}", names.join(", ")));
-            ended = ended.or_worse(exit);
+            ended = Exit::of_entrant(verdict).map_or(ended, |exit| ended.or_worse(exit));
         }
     }
     (ended, lines)

@@ -4,7 +4,7 @@
 //! of a log, or a user name with a space, does not.
 
 use super::fields::skip_spaces;
-use super::{Format, LogFields, apache, json, parse, squid};
+use super::{Format, LogFields, PATTERN, apache, json, parse, squid};
 use std::fmt;
 
 /// No line looks like a known format.
@@ -30,16 +30,13 @@ impl fmt::Display for DetectError {
             "none of the first {} lines looks like an access log ({known}); the first is `{}`",
             self.lines, self.first
         )?;
-        f.write_str(match self.first.as_bytes().first() {
-            Some(b'{') => {
-                "; of JSON say which keys tell what: json:path=KEY,method=KEY,status=KEY,size=KEY,time=KEY"
-            }
-            Some(b'#') => "; a W3C log needs cs-uri-stem and sc-status in its `#Fields:`",
-            _ => {
-                "; other lines are described as nginx' log_format does, --format 'nginx:$remote_addr [$time_local] \
-                 \"$request\" $status $body_bytes_sent'"
-            }
-        })
+        match self.first.as_bytes().first() {
+            Some(b'{') => f.write_str(
+                "; of JSON say which keys tell what: json:path=KEY,method=KEY,status=KEY,size=KEY,time=KEY",
+            ),
+            Some(b'#') => f.write_str("; a W3C log needs cs-uri-stem and sc-status in its `#Fields:`"),
+            _ => write!(f, "; other lines are described as nginx' log_format does, --format '{PATTERN}'"),
+        }
     }
 }
 

@@ -132,11 +132,13 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
         mounts.read_to_end(&mut text)?;
         Ok::<_, io::Error>(is_mounted(&text, device, at))
     };
-    let busy = there()?
-        && match end {
-            DaemonEnd::Said => point::unmount(at),
+    let mut busy = false;
+    if there()? {
+        match end {
+            DaemonEnd::Said => busy = point::unmount(at),
             DaemonEnd::Killed => point::cut_off(at, device),
-        };
+        }
+    }
     if there()? {
         return Err(Errno::EBUSY.into());
     }

@@ -57,15 +57,14 @@ pub fn unmount(at: &Path) -> bool {
 }
 
 /// Ends the connection of a daemon that was killed, so that nobody waits for an answer of it any more, and detaches the
-/// mount. `device`: `major:minor` of the mount. Returns whether something may still have been open.
-pub(super) fn cut_off(at: &Path, device: &str) -> bool {
+/// mount. `device`: `major:minor` of the mount.
+pub(super) fn cut_off(at: &Path, device: &str) {
     if umount2(at, MntFlags::MNT_FORCE | MntFlags::MNT_DETACH) == Err(Errno::EPERM) {
         // The file is of the user who mounted, and is named after the minor number.
         let minor = device.split(':').next_back().unwrap_or_default();
         let _ = fs::write(format!("/sys/fs/fuse/connections/{minor}/abort"), "1");
         fusermount(at, &["-u", "-z"]);
     }
-    true
 }
 
 /// Has fusermount3 unmount, which may do so for the user who mounted; whether it did.
