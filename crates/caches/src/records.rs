@@ -214,7 +214,7 @@ pub struct Moments {
 }
 
 /// Identity of an entrant.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct EntrantRecord {
     /// A product, `none`, or an address.
     pub name: String,
@@ -222,6 +222,10 @@ pub struct EntrantRecord {
     pub version: Option<String>,
     /// File with its configuration.
     pub config: Option<String>,
+    /// The directive in it that lets it give replies whose lifetime is over, if there is one. Records of earlier versions
+    /// have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stale_by: Option<String>,
 }
 
 /// Verdict of the peak search on a trial.
@@ -380,6 +384,15 @@ pub struct OriginHeard {
     pub asks: u64,
     /// Requests with a stamp that was answered before, or with none.
     pub unasked: u64,
+    /// Of all these, those without `Via`. Records of earlier versions have none, nor the two below.
+    #[serde(default)]
+    pub without_via: u64,
+    /// Those with a field that was meant for the cache alone.
+    #[serde(default)]
+    pub hop_passed: u64,
+    /// Those of a forward proxy with another Host than robots named.
+    #[serde(default)]
+    pub other_host: u64,
 }
 
 /// A store's gauge.

@@ -212,7 +212,8 @@ impl Standalone<'_> {
         }
         let log = observer::Log { run: 0, dir: directory.as_deref_mut(), progress };
         // The fill of a store and the usage of a cache cannot be seen from here.
-        let sides = Sides { origin: &fixed.origin, cache: None };
+        let is_forward = self.cache.is_some_and(|(_, mode)| mode == ProxyMode::Forward);
+        let sides = Sides { origin: &fixed.origin, cache: None, is_forward };
         let mut observer = Observer::begin(log, &spec, sides, None)?;
         let load = self.load(&spec, fixed);
         let (mut ended, without) = match &fixed.member {
@@ -269,7 +270,7 @@ impl Standalone<'_> {
     /// An empty record of a run.
     fn beginning(&self, rate: Option<PerSecond>) -> RunRecord {
         let of_part = |rate: PerSecond| rate.get() / f64::from(self.worker().count());
-        let entrant = EntrantRecord { name: self.name(), version: None, config: None };
+        let entrant = EntrantRecord { name: self.name(), ..EntrantRecord::default() };
         let purpose = rate
             .map_or(RunPurpose::BestEffort, |rate| RunPurpose::Rate { order: 1, rate_per_s: of_part(rate) });
         RunRecord::of(entrant, purpose)

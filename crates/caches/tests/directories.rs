@@ -72,7 +72,7 @@ fn run(hits: u64) -> RunRecord {
         entrant: EntrantRecord {
             name: "squid".to_owned(),
             version: Some("squid/9".to_owned()),
-            config: None,
+            ..EntrantRecord::default()
         },
         second_of: None,
         pass: None,
@@ -314,7 +314,7 @@ fn below_one_in_a_hundred_what_does_not_agree_is_counted() {
     let with_forged = |forged: u64| {
         let mut run = run(3_300);
         run.hits_before_fetch = forged;
-        run.phases[0].used.origin_heard = Some(OriginHeard { asks: 2_700, unasked: 0 });
+        run.phases[0].used.origin_heard = Some(OriginHeard { asks: 2_700, ..OriginHeard::default() });
         (run.phases[0].phase.sums.from_origin, run.phases[0].phase.sums.from_store) = (2_700, 3_300);
         results_of("polymix-1", &[run]).entrants.remove(0)
     };

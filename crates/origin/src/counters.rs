@@ -8,6 +8,7 @@ use crate::busy::{Busy, BusySamples};
 use crate::ending::Ending;
 use crate::outgoing::Account;
 use crate::synthetic_load::{Costs, InPlace};
+use crate::world::Way;
 use bakeoff_units::Nanos;
 use bakeoff_wire::tally::Sent;
 use std::collections::BTreeMap;
@@ -37,6 +38,12 @@ pub struct OriginCounters {
     pub asks: u64,
     /// Of the requests, the others about objects of a world.
     pub unasked: u64,
+    /// Of the requests about objects of a world, those without `Via`,
+    pub without_via: u64,
+    /// those with a field that was meant for an intermediary alone,
+    pub hop_passed: u64,
+    /// and those for another host.
+    pub other_host: u64,
     /// Turns of the planted costs that were done.
     pub turns: Costs<u64>,
     /// Number of connections that ended for each reason other than the client's wish: label and number, in the order of
@@ -60,6 +67,9 @@ pub(crate) struct Counters {
     connections: AtomicU64,
     asks: AtomicU64,
     unasked: AtomicU64,
+    without_via: AtomicU64,
+    hop_passed: AtomicU64,
+    other_host: AtomicU64,
     pub(crate) turns: Costs<AtomicU64>,
     /// Time of such a turn.
     pub(crate) in_place: InPlace,
@@ -72,9 +82,13 @@ impl Counters {
         add(&self.requests, 1);
     }
 
-    /// Counts a request about an object of a world, by whether its stamp is answered for the first time.
-    pub(crate) fn asked(&self, is_first: bool) {
+    /// Counts a request about an object of a world, by whether its stamp is answered for the first time, and by the way
+    /// that it came.
+    pub(crate) fn asked(&self, is_first: bool, way: Way) {
         add(if is_first { &self.asks } else { &self.unasked }, 1);
+        add(&self.without_via, u64::from(!way.via));
+        add(&self.hop_passed, u64::from(way.hop_passed));
+        add(&self.other_host, u64::from(way.other_host));
     }
 
     pub(crate) fn sent(&self, account: Account) {
@@ -128,6 +142,9 @@ impl OriginCounters {
             connections: self.connections,
             asks: self.asks,
             unasked: self.unasked,
+            without_via: self.without_via,
+            hop_passed: self.hop_passed,
+            other_host: self.other_host,
         }
     }
 }
@@ -146,6 +163,9 @@ pub(crate) fn sum<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Origin
         tally.connections += counters.connections.load(Relaxed);
         tally.asks += counters.asks.load(Relaxed);
         tally.unasked += counters.unasked.load(Relaxed);
+        tally.without_via += counters.without_via.load(Relaxed);
+        tally.hop_passed += counters.hop_passed.load(Relaxed);
+        tally.other_host += counters.other_host.load(Relaxed);
         tally.turns.request += counters.turns.request.load(Relaxed);
         tally.turns.in_flight += counters.turns.in_flight.load(Relaxed);
         tally.turns.wakeup += counters.turns.wakeup.load(Relaxed);
@@ -170,9 +190,9 @@ mod tests {
         two.request();
         two.sent(Account { replies: 3, body_bytes: 50 });
         one.connection();
-        one.asked(true);
-        two.asked(true);
-        two.asked(false);
+        one.asked(true, Way { via: true, ..Way::default() });
+        two.asked(true, Way { hop_passed: true, other_host: true, ..Way::default() });
+        two.asked(false, Way::default());
         one.not_modified();
         two.not_modified();
         two.post();
@@ -189,6 +209,7 @@ mod tests {
         let tally = sum([&one, &two]);
         assert_eq!((tally.requests, tally.replies, tally.body_bytes, tally.connections), (2, 3, 50, 1));
         assert_eq!((tally.asks, tally.unasked), (2, 1));
+        assert_eq!((tally.without_via, tally.hop_passed, tally.other_host), (2, 1, 1));
         assert_eq!(tally.turns, Costs { request: 15, in_flight: 3, wakeup: 2 });
         assert_eq!((tally.not_modified, tally.posts, tally.late_at_most), (2, 1, Nanos::new(7)));
         assert_eq!(tally.endings, [("malformed request", 1), ("reset by the client", 2)]);

@@ -230,7 +230,11 @@ impl Http1 {
 
     /// Number of these bytes that belong to a body to be skipped.
     fn pass_over(&mut self, bytes: &[u8]) -> usize {
-        self.skip.pass_over(bytes).unwrap_or_else(|error| {
+        let upload = match &mut self.reply {
+            Reply::Waits(waits) => waits.request.upload.as_mut(),
+            _ => None,
+        };
+        self.skip.pass_over(bytes, upload).unwrap_or_else(|error| {
             self.leave(error.into());
             self.unread = true;
             bytes.len()

@@ -18,7 +18,7 @@ use bakeoff_sys::net;
 use bakeoff_units::{MonotonicClock, Nanos};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 
 /// Options of an origin.
@@ -83,7 +83,7 @@ impl Origin {
         let idle_timeout = world.as_ref().and_then(|world| world.idle_timeout);
         let waiting = Arc::new(Waiting::default());
         let barrier = Arc::<Mutex<Barrier>>::default();
-        let asked = Arc::<LatestStamps>::default();
+        let (asked, host) = (Arc::<LatestStamps>::default(), Arc::<OnceLock<Vec<u8>>>::default());
         let threads: Everyone = listeners.iter().map(|_| Arc::<Counters>::default()).collect();
         let turn = options.burn.is_any().then(Turn::measure);
         for (index, (listener, counters)) in listeners.into_iter().zip(&*threads).enumerate() {
@@ -96,6 +96,7 @@ impl Origin {
                 everyone: threads.clone(),
                 asked: asked.clone(),
                 barrier: barrier.clone(),
+                host: host.clone(),
             };
             let of_thread = |world| WorldWorkspace::new(world, of_all, index as u64);
             let workspace = workspace.with_world(world.clone().map(of_thread));

@@ -1,8 +1,9 @@
-//! Unread body of a request: only its end matters.
+//! Body of a request: its end matters, and of an upload a sum over its bytes.
 //!
 //! Hot, reads untrusted input.
 
 use bakeoff_wire::http1::{RequestError, RequestHead, UnreadChunks};
+use bakeoff_wire::stamp::Upload;
 
 /// The rest of a body.
 #[derive(Debug)]
@@ -30,20 +31,30 @@ impl Unread {
         matches!(self, Self::Nothing)
     }
 
-    /// Number of these bytes that belong to the body.
+    /// Number of these bytes that belong to the body, which are taken into the sum if there is one.
     ///
     /// # Errors
     ///
     /// When they are no chunks: the start of the next request cannot be known any more.
-    pub(crate) fn pass_over(&mut self, bytes: &[u8]) -> Result<usize, RequestError> {
+    pub(crate) fn pass_over(
+        &mut self,
+        bytes: &[u8],
+        mut upload: Option<&mut Upload>,
+    ) -> Result<usize, RequestError> {
+        let mut content = |more: &[u8]| {
+            if let Some(upload) = &mut upload {
+                upload.take(more);
+            }
+        };
         let (passed, over) = match self {
             Self::Nothing => return Ok(0),
             Self::Bytes(left) => {
                 let passed = usize::try_from(*left).unwrap_or(usize::MAX).min(bytes.len());
                 *left -= passed as u64;
+                content(&bytes[..passed]);
                 (passed, *left == 0)
             }
-            Self::Chunks(chunks) => chunks.pass_over(bytes)?,
+            Self::Chunks(chunks) => chunks.pass_over(bytes, content)?,
         };
         if over {
             *self = Self::Nothing;

@@ -95,7 +95,7 @@ impl Workspace {
     pub(crate) fn answer_of_world(&mut self, request: &Request, going: Going) -> Content {
         self.count_and_burn();
         let Some(world) = &mut self.world else { return Content::Plain(Piece::nothing()) };
-        self.counters.asked(world.is_first(request));
+        self.counters.asked(world.is_first(request), request.way);
         let (content, not_modified) = world.reply(request, going, self.out.bytes());
         if not_modified {
             self.counters.not_modified();
@@ -110,7 +110,7 @@ impl Workspace {
     pub(crate) fn tell_tally(&mut self, request: &RequestHead<'_>, going: Going) -> bool {
         match &mut self.world {
             Some(world) if world.is_about_the_tally(request) => {
-                world.write_tally(going, self.out.bytes());
+                world.write_tally(request, going, self.out.bytes());
                 true
             }
             _ => false,

@@ -8,8 +8,10 @@
 
 pub mod console;
 pub mod extract;
+mod freshened;
 pub mod ideal;
 pub mod judge;
+pub mod judging;
 pub mod ledger;
 pub mod phases;
 pub mod popularity;

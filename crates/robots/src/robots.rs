@@ -1,18 +1,13 @@
 //! Robots as the load generator sees them: a source of requests that is told how each request ends.
 //!
-//! Measuring side, hot. Connects [`Population`] (requests), [`judge`] (judgements) and [`Ledger`] (counts), and decides
+//! Measuring side, hot. Connects [`Population`] (requests), [`Judging`] (judgements) and [`Ledger`] (counts), and decides
 //! nothing itself. One for each worker.
 
-use crate::judge::status_of;
-use crate::judge::{
-    FaultSet, FetchTime, Fields, Hit, JudgedRequest, ReceivedReply, ReplyFault, ReplyJudgement, RequestKind,
-    RequestOutcome, Truth, judge,
-};
+use crate::judge::{ReceivedReply, ReplyJudgement, RequestKind, RequestOutcome, status_of};
+use crate::judging::{Judging, Sending};
 use crate::ledger::{Ledger, LedgerEntry};
 use crate::population::{Flight, FlightEnd, Population};
-use crate::refreshes::Refreshes;
 use bakeoff_content::Distribution;
-use bakeoff_content::world::Object;
 use bakeoff_loadgen::{Continuation, RequestEnd, RequestListener, Reuse, Target};
 use bakeoff_units::Nanos;
 use bakeoff_workload::{Ask, Source};
@@ -27,15 +22,10 @@ pub struct Robots {
     phase: Option<usize>,
     /// The latest moment seen so far.
     now: Nanos,
-    id: Vec<u8>,
+    judging: Judging,
     on_ended: OnEnded,
     /// Longest wait for replies after the last phase; `None`: as long as requests may take.
     last_replies: Option<Nanos>,
-    /// Think time of the origin, of kinds that have none of their own.
-    think: Option<Distribution>,
-    /// Most that a reply of the origin took beyond its think time.
-    path: Nanos,
-    refreshes: Refreshes,
 }
 
 /// A request that has ended, as a listener besides the ledger is told of it.
@@ -45,6 +35,10 @@ pub struct FinishedRequest<'a> {
     pub flight: &'a Flight,
     /// Its outcome, as the ledger records it.
     pub entry: &'a LedgerEntry<'a>,
+    /// The robots that sent it.
+    pub population: &'a Population,
+    /// Its reply, as it came.
+    pub reply: &'a ReceivedReply<'a>,
     /// The phase in which it ended and is recorded, as its place in the plan. `None` after the last.
     pub phase: Option<usize>,
     /// The robot that sent it.
@@ -65,22 +59,19 @@ impl Robots {
         Self {
             phase: population.schedule().phase(),
             common_bytes: common_bytes(target),
+            judging: Judging::new(population.unix(Nanos::ZERO)),
             population,
             ledger,
             now: Nanos::ZERO,
-            id: Vec::with_capacity(64),
             on_ended: None,
             last_replies: None,
-            think: None,
-            path: Nanos::ZERO,
-            refreshes: Refreshes::default(),
         }
     }
 
     /// The same before an origin that thinks: what a stored reply's age has in it of its fetch follows from that.
     #[must_use]
     pub fn thinking(mut self, think: Option<Distribution>) -> Self {
-        self.think = think;
+        self.judging = self.judging.thinking(think);
         self
     }
 
@@ -134,58 +125,6 @@ impl Robots {
         self.population.see(now);
         self.follow_phases();
     }
-
-    fn judged(
-        &self,
-        flight: &Flight,
-        object: &Object,
-        ended: &RequestEnd<'_>,
-        came: &ReceivedReply<'_>,
-    ) -> ReplyJudgement {
-        let (sent_unix, done_unix) = (self.population.unix(flight.written), self.population.unix(ended.done));
-        let kind = self.population.model().kinds().get(object.kind);
-        let asked = JudgedRequest {
-            stamp: flight.stamp,
-            kind: flight.kind,
-            repeat: flight.repeat,
-            accepts: flight.accepts,
-            id: &self.id,
-            media_type: kind.map_or(b"", |kind| kind.media_type.as_bytes()),
-            begun_unix: self.population.unix(Nanos::ZERO),
-            truth: Truth::of(object, sent_unix, done_unix),
-            sent_unix,
-            done_unix,
-            fetch: Some(FetchTime {
-                model: self.population.model(),
-                think: self.think.as_ref(),
-                kind: flight.name.kind,
-                path: self.path,
-            }),
-        };
-        let mut judged = judge(&asked, came);
-        if judged.faults.has(ReplyFault::FalseHit) && self.was_overtaken(flight.stamp, ended.head) {
-            let not_false: FaultSet = [ReplyFault::FalseHit].into_iter().collect();
-            judged.faults = judged.faults.without(not_false);
-        }
-        judged
-    }
-
-    /// Whether the first request for an object was answered with a reply that a later one had fetched: two requests
-    /// under way at once may change places, and caches join them. A reply validated for the first request may be
-    /// either, and is not held against the cache. Cold.
-    fn was_overtaken(&self, stamp: u64, head: &[u8]) -> bool {
-        let told = Fields::read(head, stamp).stamp.map(|stamp| stamp.told);
-        told.is_some_and(|told| self.population.has_sent(told.stamp()))
-    }
-
-    /// Notes how long the origin's own replies take beyond their think time.
-    fn note_path(&mut self, flight: &Flight, judged: &ReplyJudgement, took: Nanos) {
-        if judged.hit == Hit::Miss && took > self.path {
-            let think =
-                self.population.model().think_time(self.think.as_ref(), flight.name.kind, flight.stamp);
-            self.path = self.path.max(took.since(think));
-        }
-    }
 }
 
 impl Source for Robots {
@@ -208,11 +147,12 @@ impl RequestListener for Robots {
         self.see(ended.done);
         let Some(flight) = self.population.flight(ended.ticket).copied() else { return };
         let Some(object) = self.population.object(&flight.name) else { return };
-        self.id.clear();
-        object.name.write_id(&mut self.id);
         let came = came(ended);
-        let judged = self.judged(&flight, &object, ended, &came);
-        self.note_path(&flight, &judged, ended.done.since(ended.sent));
+        let (population, times) = (&self.population, Sending { sent: ended.sent, done: ended.done });
+        let judged = self
+            .judging
+            .judge(population.model(), (&flight, &object), times, &came, |stamp| population.has_sent(stamp));
+        let refreshed = self.judging.refreshed(flight.stamp, &judged);
         let entry = LedgerEntry {
             judged,
             status: came.status,
@@ -224,18 +164,25 @@ impl RequestListener for Robots {
             reply_bytes: ended.result.map_or(0, |reply| reply.head_bytes + reply.body_bytes),
             reused: ended.reused,
             resent: ended.resent,
-            refreshed: self.refreshes.tell(flight.stamp, &judged),
-            id: &self.id,
+            refreshed,
+            id: self.judging.id(),
             head: ended.head,
         };
-        let population = &self.population;
-        self.ledger.ended(&entry, || population.request_text(&flight));
+        self.ledger.ended(&entry, || self.population.request_text(&flight));
         if judged.failed() && self.phase != Some(flight.phase) {
-            self.ledger.failed_late(&population.schedule().phases()[flight.phase].name);
+            self.ledger.failed_late(&self.population.schedule().phases()[flight.phase].name);
         }
         if let Some(on_ended) = &mut self.on_ended {
             let (phase, robot, object_bytes) = (self.phase, ended.robot, object.body.len());
-            on_ended(&FinishedRequest { flight: &flight, entry: &entry, phase, robot, object_bytes });
+            on_ended(&FinishedRequest {
+                flight: &flight,
+                entry: &entry,
+                population: &self.population,
+                reply: &came,
+                phase,
+                robot,
+                object_bytes,
+            });
         }
         let page = self.population.finish(ended.ticket, ended.done, outcome(&judged, &entry));
         // In the phase in which it ended, as its last request is: this may have ended the phase.

@@ -157,12 +157,13 @@ fn corrected(line: &str) -> Option<String> {
 
 /// Whether the configuration sets this directive itself. Comments do not count.
 pub(crate) fn sets(text: &str, directive: &str) -> bool {
-    text.lines().any(|line| {
-        let line = line.split('#').next().unwrap_or_default();
-        line.split(['{', '}', ';']).any(|statement| {
-            statement.split_whitespace().next().is_some_and(|word| word.eq_ignore_ascii_case(directive))
-        })
-    })
+    statements(text).any(|words| words.first().is_some_and(|word| word.eq_ignore_ascii_case(directive)))
+}
+
+/// Words of each statement that stands in one line, without comments.
+pub(crate) fn statements(text: &str) -> impl Iterator<Item = Vec<&str>> {
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default());
+    lines.flat_map(|line| line.split(['{', '}', ';'])).map(|statement| statement.split_whitespace().collect())
 }
 
 /// A path as a configuration file takes it: both languages accept double quotes.

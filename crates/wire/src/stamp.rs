@@ -16,8 +16,12 @@ use crate::digits::{decimal, parse_hex16, push_decimal, push_hex16};
 /// Name of the header field.
 pub const NAME: &str = "X-Bakeoff";
 
-/// Suffix of the stamp of a POST.
-const POSTED: &[u8] = b"; post";
+/// Name of a field that concerns one connection alone: `Connection` lists it, and an intermediary removes both (RFC 9110
+/// section 7.6.1).
+pub const HOP: &str = "X-Bakeoff-Hop";
+
+/// Suffix of the stamp of a POST, before its [`Upload`].
+const POSTED: &[u8] = b"post=";
 
 const SERIAL: &[u8] = b"serial=";
 
@@ -69,6 +73,31 @@ impl OriginAction {
     }
 }
 
+/// The body of a POST, as one end had it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Upload {
+    /// Its length.
+    pub bytes: u64,
+    /// CRC-32 of the bytes.
+    pub crc: u32,
+}
+
+impl Upload {
+    /// Takes in the bytes that follow.
+    pub fn take(&mut self, more: &[u8]) {
+        let mut crc = crc32fast::Hasher::new_with_initial_len(self.crc, self.bytes);
+        crc.update(more);
+        *self = Self { bytes: self.bytes + more.len() as u64, crc: crc.finalize() };
+    }
+
+    /// `<length>.<CRC, 16 hex>`
+    fn parse(value: &[u8]) -> Option<Self> {
+        let dot = value.iter().position(|&byte| byte == b'.')?;
+        let (bytes, crc) = (decimal(value.get(..dot)?)?, parse_hex16(value.get(dot + 1..)?)?);
+        Some(Self { bytes, crc: u32::try_from(crc).ok()? })
+    }
+}
+
 /// The stamp of a reply.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplyStamp<'a> {
@@ -78,12 +107,12 @@ pub struct ReplyStamp<'a> {
     pub object: &'a [u8],
     /// The object's version at that moment.
     pub version: u64,
-    /// Whether the request was a POST.
-    pub posted: bool,
+    /// Of a POST, what came with it.
+    pub posted: Option<Upload>,
 }
 
 impl<'a> ReplyStamp<'a> {
-    /// Writes the value: `made=<16 hex>; object=<id>; version=<decimal>`, behind it `; post` for a POST.
+    /// Writes the value: `made=<16 hex>; object=<id>; version=<decimal>`, behind it `; post=<length>.<CRC>` for a POST.
     pub fn write(&self, out: &mut Vec<u8>) {
         let (word, stamp) = match self.told {
             OriginAction::Made(stamp) => (&b"made="[..], stamp),
@@ -95,7 +124,13 @@ impl<'a> ReplyStamp<'a> {
         out.extend_from_slice(self.object);
         out.extend_from_slice(b"; version=");
         push_decimal(self.version, out);
-        out.extend_from_slice(if self.posted { POSTED } else { b"" });
+        if let Some(posted) = self.posted {
+            out.extend_from_slice(b"; ");
+            out.extend_from_slice(POSTED);
+            push_decimal(posted.bytes, out);
+            out.push(b'.');
+            push_hex16(u64::from(posted.crc), out);
+        }
     }
 
     /// Reads a value; `None` when it is none of bakeoff's. White space around its parts and text behind the version are
@@ -117,7 +152,7 @@ impl<'a> ReplyStamp<'a> {
             told,
             object,
             version: decimal(third.strip_prefix(b"version=")?)?,
-            posted: fourth == b"post",
+            posted: fourth.strip_prefix(POSTED).and_then(Upload::parse),
         })
     }
 }
@@ -192,21 +227,37 @@ mod tests {
 
     #[test]
     fn replies_are_stamped_as_made_or_as_valid() {
-        let made = ReplyStamp { told: OriginAction::Made(0xfe), object: OBJECT, version: 10, posted: false };
+        let made = ReplyStamp { told: OriginAction::Made(0xfe), object: OBJECT, version: 10, posted: None };
         let text = "made=00000000000000fe; object=w00000000000000aa.s0001.t02.n0000000000000003; version=10";
         assert_eq!(written(&made), text);
         let valid = ReplyStamp {
             told: OriginAction::Valid(u64::MAX),
             object: OBJECT,
             version: u64::MAX,
-            posted: true,
+            posted: Some(Upload { bytes: 12, crc: 0xfe }),
         };
         for stamp in [made, valid, ReplyStamp { told: OriginAction::Made(0), version: 0, ..made }] {
             assert_eq!(ReplyStamp::parse(written(&stamp).as_bytes()), Some(stamp));
         }
         let spaced = b"  valid=000000000000000a;object=x ;\tversion=7; later=more ";
-        let expected = ReplyStamp { told: OriginAction::Valid(10), object: b"x", version: 7, posted: false };
+        let expected = ReplyStamp { told: OriginAction::Valid(10), object: b"x", version: 7, posted: None };
         assert_eq!(ReplyStamp::parse(spaced), Some(expected));
+    }
+
+    #[test]
+    fn an_upload_is_the_same_in_whatever_pieces_it_comes() {
+        let taken = |pieces: &[&[u8]]| {
+            let mut upload = Upload::default();
+            pieces.iter().for_each(|piece| upload.take(piece));
+            upload
+        };
+        // The check value of CRC-32.
+        assert_eq!(taken(&[b"123456789"]), Upload { bytes: 9, crc: 0xcbf4_3926 });
+        assert_eq!(taken(&[b"1234", b"", b"56789"]), taken(&[b"123456789"]));
+        assert_ne!(taken(&[b"12345678"]), taken(&[b"12345679"]));
+        for wrong in ["", ".", "1.", "1", "x.0000000000000001", "1.0000000100000000"] {
+            assert_eq!(Upload::parse(wrong.as_bytes()), None, "{wrong}");
+        }
     }
 
     #[test]

@@ -27,6 +27,12 @@ pub struct Sent {
     pub asks: u64,
     /// Of the requests, those about objects of a world that had a stamp that had been answered before, or none.
     pub unasked: u64,
+    /// Of the requests about objects of a world, those without `Via`,
+    pub without_via: u64,
+    /// those with a field that was for another connection,
+    pub hop_passed: u64,
+    /// and those for another `Host` than that of the first question for the tally.
+    pub other_host: u64,
 }
 
 impl Sent {
@@ -41,6 +47,9 @@ impl Sent {
             (CONNECTIONS, self.connections),
             (ASKS, self.asks),
             (UNASKED, self.unasked),
+            (WITHOUT_VIA, self.without_via),
+            (HOP_PASSED, self.hop_passed),
+            (OTHER_HOST, self.other_host),
         ];
         for (name, number) in lines {
             out.extend_from_slice(name.as_bytes());
@@ -66,6 +75,9 @@ impl Sent {
             connections: figure(CONNECTIONS)?,
             asks: figure(ASKS)?,
             unasked: figure(UNASKED)?,
+            without_via: figure(WITHOUT_VIA)?,
+            hop_passed: figure(HOP_PASSED)?,
+            other_host: figure(OTHER_HOST)?,
         })
     }
 
@@ -81,6 +93,9 @@ impl Sent {
             connections: self.connections.saturating_sub(earlier.connections),
             asks: self.asks.saturating_sub(earlier.asks),
             unasked: self.unasked.saturating_sub(earlier.unasked),
+            without_via: self.without_via.saturating_sub(earlier.without_via),
+            hop_passed: self.hop_passed.saturating_sub(earlier.hop_passed),
+            other_host: self.other_host.saturating_sub(earlier.other_host),
         }
     }
 }
@@ -93,6 +108,9 @@ const BODY_BYTES: &str = "body_bytes";
 const CONNECTIONS: &str = "connections";
 const ASKS: &str = "asks";
 const UNASKED: &str = "unasked";
+const WITHOUT_VIA: &str = "without_via";
+const HOP_PASSED: &str = "hop_passed";
+const OTHER_HOST: &str = "other_host";
 
 #[cfg(test)]
 mod tests {
@@ -107,9 +125,12 @@ mod tests {
         connections: 1,
         asks: 3,
         unasked: 1,
+        without_via: 2,
+        hop_passed: 1,
+        other_host: 3,
     };
-    const TEXT: &str =
-        "requests 4\nreplies 3\nnot_modified 2\nposts 1\nbody_bytes 50\nconnections 1\nasks 3\nunasked 1\n";
+    const TEXT: &str = "requests 4\nreplies 3\nnot_modified 2\nposts 1\nbody_bytes 50\nconnections 1\nasks 3\nunasked 1\n\
+         without_via 2\nhop_passed 1\nother_host 3\n";
 
     #[test]
     fn an_answer_is_read_as_it_was_written() {
@@ -147,6 +168,9 @@ mod tests {
             connections: 4,
             asks: 9,
             unasked: 1,
+            without_via: 2,
+            hop_passed: 4,
+            other_host: 3,
         };
         let more = Sent {
             requests: 6,
@@ -157,6 +181,9 @@ mod tests {
             connections: 3,
             asks: 6,
             unasked: 0,
+            without_via: 0,
+            hop_passed: 3,
+            other_host: 0,
         };
         assert_eq!(later.since(&SENT), more);
         assert_eq!(SENT.since(&later), Sent::default());

@@ -77,7 +77,7 @@ impl Books {
     fn of(run: &RunRecord) -> Option<Self> {
         let mut books = Self { before_fetch: run.hits_before_fetch, ..Self::default() };
         for line in &run.phases {
-            let (sums, OriginHeard { asks, unasked }) = (&line.phase.sums, line.used.origin_heard?);
+            let (sums, OriginHeard { asks, unasked, .. }) = (&line.phase.sums, line.used.origin_heard?);
             // A request under way at the end was asked and has not ended.
             books.asked += sums.asked.max(sums.finished);
             books.resent += sums.resent;

@@ -20,9 +20,15 @@ pub(super) fn of(runs: &[(usize, &RunRecord)]) -> Vec<FaultCount> {
         }
     }
     let all = finished(runs);
+    // Of the user's own configuration, which is the contract that RFC 9111 section 4.2.4 asks for.
+    let is_agreed = runs.iter().any(|(_, run)| run.entrant.stale_by.is_some());
+    let row = |fault: ReplyFault| match fault {
+        ReplyFault::StaleHit if is_agreed => RunFault::StaleByConfiguration.row(),
+        fault => fault.row(),
+    };
     let fault = |(fault, count): (ReplyFault, u64)| FaultCount {
         first: firsts.get(&fault).cloned(),
-        ..counted(fault.row(), count, all)
+        ..counted(row(fault), count, all)
     };
     counts.into_iter().map(fault).collect()
 }

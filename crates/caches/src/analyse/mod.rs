@@ -8,6 +8,7 @@ mod cost;
 mod downtime;
 mod faults;
 mod overload;
+mod passed_on;
 mod passes;
 mod peak;
 mod point;
@@ -121,6 +122,7 @@ fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)
     let is_whole = stored.setup.part.is_none();
     let cheats = books::of(runs).filter(move |_| is_whole);
     let repeated = posts::repeated(runs).filter(|_| is_whole);
+    let passed_on = passed_on::of(runs).into_iter().filter(|_| is_whole && is_cache);
     let mut entrant = EntrantResults {
         name: first.name.clone(),
         second_of: run.second_of.clone(),
@@ -141,6 +143,7 @@ fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)
             cheats
                 .chain(faults::of(runs))
                 .chain(repeated)
+                .chain(passed_on)
                 .chain(slow::of(runs))
                 .filter(|fault| is_cache || !fault.only_counted),
         ),

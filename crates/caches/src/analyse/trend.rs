@@ -96,7 +96,7 @@ mod tests {
     }
 
     fn warnings(of_intervals: impl Fn(u64) -> (u64, u64), count: u64) -> Vec<String> {
-        let entrant = EntrantRecord { name: "mine".to_owned(), version: None, config: None };
+        let entrant = EntrantRecord { name: "mine".to_owned(), ..EntrantRecord::default() };
         let run = RunRecord::of(entrant, RunPurpose::Rate { order: 1, rate_per_s: 100.0 });
         let records: Vec<_> = (0..count).map(of_intervals).map(|(had, ms)| interval(had, ms)).collect();
         of(&run, &records.iter().collect::<Vec<_>>())

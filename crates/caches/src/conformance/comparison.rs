@@ -82,7 +82,7 @@ fn one(
     measured: Option<&[&EntrantRecord]>,
     texts: &BTreeMap<String, String>,
 ) -> Conforms {
-    let EntrantRecord { name, version, config } = &examined.entrant;
+    let EntrantRecord { name, version, config, .. } = &examined.entrant;
     let differs = measured.map_or_else(Vec::new, |measured| differences(examined, measured, texts));
     let mut conforms = Conforms {
         name: name.clone(),
@@ -222,6 +222,7 @@ mod tests {
             name: "squid".to_owned(),
             version: Some(version.to_owned()),
             config: Some(config.to_owned()),
+            stale_by: None,
         }
     }
 

@@ -169,7 +169,7 @@ impl Room<'_> {
     fn examine(&self, entrant: &Entrant, tests: &[Test]) -> Result<Examined, ConformanceError> {
         let server = self.server()?;
         let mut examined = Examined {
-            entrant: EntrantRecord { name: entrant.name.clone(), version: None, config: None },
+            entrant: EntrantRecord { name: entrant.name.clone(), ..EntrantRecord::default() },
             port: None,
             origin_port: server.address.port(),
             seconds: 0.0,

@@ -99,6 +99,17 @@ pub enum CachesError {
         /// Its address.
         address: SocketAddr,
     },
+    /// A cache that bakeoff did not start was away for a time.
+    #[error(
+        "{address} refused {refused} connections and takes them again: what runs there was not there all the time; its \
+         own log may say why it ended"
+    )]
+    Away {
+        /// Its address.
+        address: SocketAddr,
+        /// Connections that it refused.
+        refused: u64,
+    },
     /// A cache that takes connections and answers nothing.
     #[error(
         "{entrant} stopped answering: its last {unanswered} requests got no reply within their time; its own log may say \

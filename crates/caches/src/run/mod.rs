@@ -292,6 +292,7 @@ impl Bench<'_, '_> {
                 | CachesError::NotBack(_)
                 | CachesError::NoReply { .. }
                 | CachesError::Gone { .. }
+                | CachesError::Away { .. }
                 | CachesError::TooShort(_)
         );
         !of_one || self.interrupted.load(Ordering::Relaxed)

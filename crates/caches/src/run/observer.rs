@@ -30,6 +30,8 @@ pub(crate) struct Sides<'b> {
     pub(crate) origin: &'b dyn Counted,
     /// `None`: there is none, or bakeoff did not start it.
     pub(crate) cache: Option<&'b Running>,
+    /// Whether the cache is asked with whole URLs, so that the host that it asks for follows from them.
+    pub(crate) is_forward: bool,
 }
 
 impl Sides<'_> {
@@ -126,7 +128,7 @@ impl<'b, 'd> Observer<'b, 'd> {
 }
 
 /// Difference of two readings. An origin that was started anew counts from 0 again, which gives no negative use.
-fn used(now: &Reading, before: &Reading) -> PhaseUsage {
+fn used(now: &Reading, before: &Reading, is_forward: bool) -> PhaseUsage {
     let sent = now.tally.since(&before.tally);
     PhaseUsage {
         cache_cpu_ns: between(now.cache_ns, before.cache_ns),
@@ -137,8 +139,13 @@ fn used(now: &Reading, before: &Reading) -> PhaseUsage {
         origin_validations: sent.validations,
         origin_posts: sent.posts,
         origin_body_bytes: sent.body_bytes,
-        origin_heard: (now.tally.requests >= before.tally.requests)
-            .then_some(OriginHeard { asks: sent.asks, unasked: sent.unasked }),
+        origin_heard: (now.tally.requests >= before.tally.requests).then_some(OriginHeard {
+            asks: sent.asks,
+            unasked: sent.unasked,
+            without_via: sent.without_via,
+            hop_passed: sent.hop_passed,
+            other_host: if is_forward { sent.other_host } else { 0 },
+        }),
     }
 }
 
@@ -162,7 +169,7 @@ impl Watch for Observer<'_, '_> {
     fn phase(&mut self, phase: LedgerRecord) -> (PhaseLine, Result<(), CachesError>) {
         self.log.progress.record(&phase);
         let (used, read) = match self.read() {
-            Ok(now) => (used(&now, &std::mem::replace(&mut self.before, now)), Ok(())),
+            Ok(now) => (used(&now, &std::mem::replace(&mut self.before, now), self.sides.is_forward), Ok(())),
             Err(why) => (PhaseUsage::default(), Err(why)),
         };
         let measured = self.measured.contains(&phase.phase);
@@ -208,14 +215,14 @@ mod tests {
             },
         };
         let (early, late) = (reading(10, Some(7)), reading(31, Some(9)));
-        let between = used(&late, &early);
+        let between = used(&late, &early, true);
         assert_eq!(
             (between.cache_cpu_ns, between.origin_cpu_ns, between.robots_cpu_ns),
             (Some(2), None, 210)
         );
         assert_eq!((between.origin_replies, between.origin_validations), (20, 10));
         assert_eq!(between.origin_body_bytes, 21_000);
-        assert_eq!(between.origin_heard, Some(OriginHeard { asks: 21, unasked: 0 }));
-        assert_eq!(used(&early, &late), PhaseUsage { cache_cpu_ns: Some(0), ..PhaseUsage::default() });
+        assert_eq!(between.origin_heard, Some(OriginHeard { asks: 21, ..OriginHeard::default() }));
+        assert_eq!(used(&early, &late, true), PhaseUsage { cache_cpu_ns: Some(0), ..PhaseUsage::default() });
     }
 }

@@ -220,7 +220,7 @@ mod tests {
         };
         let used = PhaseUsage::default();
         let line = PhaseLine { phase, measured: true, ended: None, used, achievable: None };
-        let squid = EntrantRecord { name: "squid".to_owned(), version: None, config: None };
+        let squid = EntrantRecord { name: "squid".to_owned(), ..EntrantRecord::default() };
         RunRecord { phases: vec![line], ..RunRecord::of(squid, RunPurpose::Fill) }
     }
 

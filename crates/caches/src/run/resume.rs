@@ -58,7 +58,7 @@ mod tests {
     use crate::records::{EntrantRecord, INTERRUPTED};
 
     fn run(entrant: &str, pass: u32, purpose: RunPurpose, ended: &str) -> RunRecord {
-        let entrant = EntrantRecord { name: entrant.to_owned(), version: None, config: None };
+        let entrant = EntrantRecord { name: entrant.to_owned(), ..EntrantRecord::default() };
         RunRecord { pass: Some(pass), ended: ended.to_owned(), ..RunRecord::of(entrant, purpose) }
     }
 

@@ -37,7 +37,7 @@ impl Started {
     /// A cache that runs already.
     fn running_at(name: &str, address: SocketAddr, mode: ProxyMode) -> Self {
         Self {
-            record: EntrantRecord { name: name.to_owned(), version: None, config: None },
+            record: EntrantRecord { name: name.to_owned(), ..EntrantRecord::default() },
             second_of: None,
             is_cache: true,
             address,
@@ -104,6 +104,8 @@ impl Bench<'_, '_> {
         }
         let mut started = Started::running_at(name, running.address, self.plan.mode);
         started.record.version.clone_from(&running.version);
+        let stale_by = config.as_ref().and_then(|(_, text)| product.stale_by(text));
+        started.record.stale_by = stale_by.map(str::to_owned);
         started.record.config = config.map(|(file, _)| file);
         started.capacity_bytes = Some(self.room_bytes());
         started.proxy = Some((spec, running));

@@ -17,7 +17,7 @@ use bakeoff_content::world::Model;
 use bakeoff_meter::ErrorClass;
 use bakeoff_robots::stream::{hits_before_fetch, slow_hits};
 use bakeoff_robots::{Spec, Worker};
-use bakeoff_subject::StoreReading;
+use bakeoff_subject::{ProxyMode, StoreReading};
 use bakeoff_units::{Nanos, PerSecond};
 use std::io::ErrorKind;
 use std::net::{SocketAddr, TcpStream};
@@ -152,7 +152,8 @@ impl Bench<'_, '_> {
         let load = self.load(entrant, work, &cores, world);
         let filling = work.enough_bytes.map(|enough| Filling::begin(entrant, enough, &self.origin));
         let log = Log { run: self.run, dir: Some(self.dir), progress: self.progress };
-        let sides = Sides { origin: &self.origin, cache: entrant.running() };
+        let is_forward = entrant.is_cache && entrant.mode == ProxyMode::Forward;
+        let sides = Sides { origin: &self.origin, cache: entrant.running(), is_forward };
         let power = Power::of(work.spec, entrant.running(), self.interrupted);
         let observer = Observer::begin(log, work.spec, sides, filling.transpose()?)?;
         let mut observer = observer.switching(power);
@@ -254,7 +255,7 @@ impl Bench<'_, '_> {
         if self.told_failure {
             return Ok(());
         }
-        let nobody = EntrantRecord { name: entrant.name.clone(), version: None, config: None };
+        let nobody = EntrantRecord { name: entrant.name.clone(), ..EntrantRecord::default() };
         self.write(&RunRecord {
             ended: "failed".to_owned(),
             failed: Some(error.to_string()),
@@ -319,17 +320,16 @@ pub(crate) fn demand_replies(record: &RunRecord) -> Result<(), CachesError> {
     })
 }
 
-/// A cache that has refused connections and still does has gone. One that is back has had a bad time, which figures
-/// show.
+/// A cache that has refused connections was not there: one that is busy lets them wait. It may be back.
 pub(crate) fn demand_there(record: &RunRecord, address: SocketAddr) -> Result<(), CachesError> {
-    let refused = ErrorClass::ConnectRefused.as_str();
-    let last = record.phases.iter().rev().find(|line| line.phase.sums.finished > 0);
-    if last.is_none_or(|line| !line.phase.sums.errors.contains_key(refused)) {
+    let class = ErrorClass::ConnectRefused.as_str();
+    let refused = record.phases.iter().filter_map(|line| line.phase.sums.errors.get(class)).sum();
+    if refused == 0 {
         return Ok(());
     }
     match TcpStream::connect_timeout(&address, KNOCK) {
         Err(why) if why.kind() == ErrorKind::ConnectionRefused => Err(CachesError::Gone { address }),
-        _ => Ok(()),
+        _ => Err(CachesError::Away { address, refused }),
     }
 }
 
@@ -381,9 +381,25 @@ mod tests {
             let used = crate::records::PhaseUsage::default();
             PhaseLine { phase, measured: true, ended: None, used, achievable: None }
         };
-        let entrant = EntrantRecord { name: "mine".to_owned(), version: None, config: None };
+        let entrant = EntrantRecord { name: "mine".to_owned(), ..EntrantRecord::default() };
         let phases = phases.iter().map(line).collect();
         RunRecord { phases, ..RunRecord::of(entrant, RunPurpose::BestEffort) }
+    }
+
+    #[test]
+    fn a_cache_that_refused_connections_was_not_there_whether_it_is_back_or_not() {
+        let refusing = |count| {
+            let mut run = run(&[(100, 0), (100, 0)]);
+            run.phases[0].phase.sums.errors =
+                [(ErrorClass::ConnectRefused.as_str().to_owned(), count)].into();
+            run
+        };
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        assert!(demand_there(&run(&[(100, 0)]), address).is_ok());
+        assert!(matches!(demand_there(&refusing(3), address), Err(CachesError::Away { refused: 3, .. })));
+        drop(listener);
+        assert!(matches!(demand_there(&refusing(3), address), Err(CachesError::Gone { .. })));
     }
 
     #[test]

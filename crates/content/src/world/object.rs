@@ -99,6 +99,15 @@ impl Object {
         }
     }
 
+    /// The moment from which no version older than that of `unix_secs` can be fresh by what the origin said of it; `None`:
+    /// the object shows no Expires. Of those whose Expires counts from the reply the latest is taken.
+    pub fn older_stale_from(&self, unix_secs: u64) -> Option<u64> {
+        let life = self.life.as_ref()?;
+        let (_, offset) = life.expires?;
+        let (_, changed, _) = life.around(self.name.key(), unix_secs.min(LAST_SECS) as i64);
+        Some(changed.saturating_add(offset).max(0) as u64)
+    }
+
     /// Whether its Expires counts from the moment of the reply, and so is another one at each moment.
     pub fn expires_moves(&self) -> bool {
         self.life.is_some_and(|life| life.expires.is_some_and(|(base, _)| base == Base::Now))

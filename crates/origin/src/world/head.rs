@@ -49,6 +49,7 @@ pub(super) fn write_head(reply: &Reply<'_>, going: Going, out: &mut Vec<u8>) {
         Verdict::Part(..) => b"206 Partial Content",
         Verdict::NotModified => b"304 Not Modified",
         Verdict::NotAllowed => b"405 Method Not Allowed",
+        Verdict::Failed => b"412 Precondition Failed",
         Verdict::NotSatisfiable => b"416 Range Not Satisfiable",
     };
     start(status, reply.date, out);
@@ -71,6 +72,7 @@ pub(super) fn write_head(reply: &Reply<'_>, going: Going, out: &mut Vec<u8>) {
         Verdict::NotAllowed => out.extend_from_slice(
             b"Allow: GET, HEAD, POST, PUT\r\nCache-Control: no-store\r\nContent-Length: 0\r\n",
         ),
+        Verdict::Failed => out.extend_from_slice(b"Cache-Control: no-store\r\nContent-Length: 0\r\n"),
         Verdict::NotSatisfiable => {
             out.extend_from_slice(b"Content-Range: bytes */");
             push_decimal(reply.length, out);
@@ -143,7 +145,7 @@ fn about_the_object(reply: &Reply<'_>, out: &mut Vec<u8>) {
     };
     out.extend_from_slice(stamp::NAME.as_bytes());
     out.extend_from_slice(b": ");
-    ReplyStamp { told, object: reply.id, version: reply.version.number, posted: reply.request.is_post() }
+    ReplyStamp { told, object: reply.id, version: reply.version.number, posted: reply.request.upload }
         .write(out);
     out.extend_from_slice(b"\r\n");
 }

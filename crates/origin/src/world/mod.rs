@@ -10,7 +10,7 @@ mod request;
 
 pub use file::WorldError;
 pub(crate) use latest_stamps::LatestStamps;
-pub(crate) use request::Request;
+pub(crate) use request::{Request, Way};
 
 use crate::barrier::Barrier;
 use crate::coded::Coded;
@@ -27,7 +27,7 @@ use bakeoff_wire::parts::Word;
 use bakeoff_wire::tally;
 use head::{DateClock, Form, Reply, write_head, write_not_found, write_text};
 use request::Verdict;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// Purpose of random draws made once for a connection, and for requests without a stamp.
 const CONNECTIONS: u64 = 0xC099;
@@ -82,6 +82,8 @@ pub(crate) struct OfAll {
     pub(crate) asked: Arc<LatestStamps>,
     /// The barrier for the parts of a run.
     pub(crate) barrier: Arc<Mutex<Barrier>>,
+    /// The origin's own name: the host of the first question for the tally, which robots ask before anything else.
+    pub(crate) host: Arc<OnceLock<Vec<u8>>>,
 }
 
 /// A thread's view of the world.
@@ -110,7 +112,8 @@ impl WorldWorkspace {
 
     /// The request for an object of the world that this head is, if it is one.
     pub(crate) fn read(&self, head: &RequestHead<'_>) -> Option<Request> {
-        Some(Request::new(ObjectName::parse_path(path_of(head.target))?, head))
+        let host = self.of_all.host.get().map(Vec::as_slice);
+        Some(Request::new(ObjectName::parse_path(path_of(head.target))?, head, host))
     }
 
     /// Whether no request with its stamp was answered before.
@@ -130,7 +133,10 @@ impl WorldWorkspace {
     }
 
     /// Writes the tally of all threads: the whole reply. It counts itself from the next one on.
-    pub(crate) fn write_tally(&mut self, going: Going, out: &mut Vec<u8>) {
+    pub(crate) fn write_tally(&mut self, request: &RequestHead<'_>, going: Going, out: &mut Vec<u8>) {
+        if let Some(host) = request.host {
+            self.of_all.host.get_or_init(|| host.to_vec());
+        }
         let mut lines = Vec::new();
         sum(self.of_all.everyone.iter().map(|counters| &**counters)).sent().write(&mut lines);
         self.date.look();

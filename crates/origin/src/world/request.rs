@@ -7,7 +7,7 @@ use crate::range::{Part, Range};
 use bakeoff_content::world::{ObjectName, Version};
 use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::{RequestHead, ServerMethod, items, parse_http_date};
-use bakeoff_wire::stamp::parse_ask;
+use bakeoff_wire::stamp::{Upload, parse_ask};
 
 /// Most entity tags of a request that are looked at; caches send one for each variant that they hold.
 const TAGS: usize = 4;
@@ -21,8 +21,25 @@ pub(crate) struct Request {
     pub(crate) ask: u64,
     /// Whether the reply may be in gzip. Not where a range was named: ranges of coded bytes are not sent.
     pub(crate) takes_gzip: bool,
+    /// Of a POST, its body as far as it has come.
+    pub(crate) upload: Option<Upload>,
+    /// Traces of the way that it came.
+    pub(crate) way: Way,
     condition: Condition,
+    /// `If-Match`
+    demand: Option<Condition>,
     range: Option<(Range, Guard)>,
+}
+
+/// What a request shows of the intermediaries that it came through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Way {
+    /// Whether one of them has put itself into `Via`.
+    pub(crate) via: bool,
+    /// Whether one of them has passed on a field that was meant for it alone.
+    pub(crate) hop_passed: bool,
+    /// Whether one of them has asked for another host.
+    pub(crate) other_host: bool,
 }
 
 /// The kind of reply.
@@ -36,6 +53,8 @@ pub(crate) enum Verdict {
     NotModified,
     /// 405
     NotAllowed,
+    /// 412
+    Failed,
     /// 416
     NotSatisfiable,
 }
@@ -48,7 +67,7 @@ enum Condition {
     Since(u64),
     /// `If-None-Match`, beside which a date counts for nothing.
     NoneOf([Option<u64>; TAGS]),
-    /// `If-None-Match: *`
+    /// `*`
     Any,
 }
 
@@ -63,17 +82,21 @@ enum Guard {
 }
 
 impl Request {
-    /// The request for `name` with this head.
-    pub(crate) fn new(name: ObjectName, head: &RequestHead<'_>) -> Self {
+    /// The request for `name` with this head; `host` is the origin's own name, if that is known.
+    pub(crate) fn new(name: ObjectName, head: &RequestHead<'_>, host: Option<&[u8]>) -> Self {
         let condition = match (head.if_none_match, head.if_modified_since.and_then(parse_http_date)) {
             (Some(tags), _) => tags_of(tags),
             (None, Some(since)) => Condition::Since(since),
             (None, None) => Condition::Never,
         };
+        let demand = head.if_match.map(tags_of);
         let range = head.range.and_then(Range::parse).map(|range| (range, Guard::parse(head.if_range)));
         let ask = head.stamp.and_then(parse_ask).unwrap_or(0);
         let takes_gzip = head.accept_encoding.gzip() && head.range.is_none();
-        Self { name, method: head.method, ask, takes_gzip, condition, range }
+        let other_host = host.is_some_and(|host| head.host != Some(host));
+        let way = Way { via: head.via, hop_passed: head.hop, other_host };
+        let upload = (head.method == ServerMethod::Post).then(Upload::default);
+        Self { name, method: head.method, ask, takes_gzip, upload, way, condition, demand, range }
     }
 
     /// Whether the method lets a cache keep the reply.
@@ -96,6 +119,7 @@ impl Request {
         match self.method {
             ServerMethod::Other => Verdict::NotAllowed,
             ServerMethod::Post | ServerMethod::Put => Verdict::Whole,
+            _ if self.demand.is_some_and(|demand| !demand.holds(version)) => Verdict::Failed,
             ServerMethod::Get | ServerMethod::Head if self.condition.holds(version) => Verdict::NotModified,
             ServerMethod::Head => Verdict::Whole,
             ServerMethod::Get => match self.range.filter(|(_, guard)| guard.holds(version)) {
@@ -140,8 +164,8 @@ impl Guard {
     }
 }
 
-/// The tags of an `If-None-Match`. They are compared weakly, and those that this origin does not write match
-/// nothing.
+/// The tags of an `If-None-Match` or `If-Match`. They are compared weakly, as if our weak ones were strong, and those
+/// that this origin does not write match nothing.
 fn tags_of(value: &[u8]) -> Condition {
     if value.trim_ascii() == b"*" {
         return Condition::Any;
@@ -173,7 +197,7 @@ mod tests {
             next_change: u64::MAX,
             etag: 0xabc,
         };
-        Request::new(name, &head).decide(&version, 100)
+        Request::new(name, &head, None).decide(&version, 100)
     }
 
     #[test]
@@ -213,5 +237,12 @@ mod tests {
         }
         let both = "Range: bytes=5-9\r\nIf-None-Match: *\r\n";
         assert_eq!(verdict("GET", both), Verdict::NotModified);
+        for (lines, expected) in [
+            ("If-Match: \"0000000000000abc\"\r\n", Verdict::Whole),
+            ("If-Match: *\r\nRange: bytes=5-9\r\n", Verdict::Part(5, 10)),
+            ("If-Match: \"0000000000000abd\"\r\nIf-None-Match: \"0000000000000abc\"\r\n", Verdict::Failed),
+        ] {
+            assert_eq!(verdict("GET", lines), expected, "{lines}");
+        }
     }
 }

@@ -465,7 +465,7 @@ fn over_time() -> (BakeoffResults, Vec<RunRecord>, Vec<IntervalLine>) {
     let second = EntrantResults { name: "varnish".to_owned(), ..both.entrants[0].clone() };
     both.entrants.push(second);
     let run = |name: &str, order: u32| {
-        let who = EntrantRecord { name: name.to_owned(), version: None, config: None };
+        let who = EntrantRecord { name: name.to_owned(), ..EntrantRecord::default() };
         RunRecord::of(who, RunPurpose::Rate { order, rate_per_s: f64::from(order) * 50.0 })
     };
     let runs = vec![run("squid", 1), run("squid", 2), run("varnish", 1), run("varnish", 2)];

@@ -38,7 +38,7 @@ pub(super) fn faults(
         Some(fault) => faults.add(fault),
         None => {}
     }
-    if status == 416 {
+    if matches!(status, 412 | 416) {
         return faults; // it holds nothing of the object, and no stamp
     }
     let coding = fields.coding;
@@ -84,8 +84,12 @@ fn status_fault(asked: &JudgedRequest<'_>, status: u16) -> Option<ReplyFault> {
         (RequestKind::Ims304 | RequestKind::Etag304, 200) => {
             (!asked.changed_in_flight()).then_some(ReplyFault::Wrong200)
         }
-        (RequestKind::Ims200, 304) => (!asked.changed_in_flight()).then_some(ReplyFault::Wrong304),
+        // A cache answers by what it keeps, which may be an older version, and fresh.
+        (RequestKind::Ims200, 304) => {
+            (!asked.changed_in_flight() && !asked.may_be_old()).then_some(ReplyFault::Wrong304)
+        }
         (_, 304) => Some(ReplyFault::Wrong304),
+        (RequestKind::Match412, 412) => None,
         (RequestKind::Range { .. }, 206) => None,
         (RequestKind::Range { .. }, 200) => Some(ReplyFault::RangeIgnored),
         (RequestKind::Range { first, .. }, 416) => {
@@ -128,12 +132,16 @@ fn length(asked: &JudgedRequest<'_>, came: &ReceivedReply<'_>, status: u16, fiel
 fn caching(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> FaultSet {
     let mut faults = FaultSet::NONE;
     let cachable = asked.cachable();
-    let posted = asked.kind == RequestKind::Post || fields.stamp.is_some_and(|stamp| stamp.posted);
+    let posted = asked.kind == RequestKind::Post || fields.stamp.is_some_and(|stamp| stamp.posted.is_some());
+    let is_own = fields.stamp.filter(|_| asked.kind == RequestKind::Post && hit == Hit::Miss);
+    faults.add_if(is_own.is_some_and(|own| own.posted != Some(asked.upload)), ReplyFault::UploadChanged);
     faults.add_if(hit.from_cache() && posted, ReplyFault::PostKept);
     faults.add_if(hit.from_cache() && !cachable && !posted, ReplyFault::HitOnUncachable);
     faults.add_if(hit.from_cache() && cachable && !posted && !asked.repeat, ReplyFault::FalseHit);
     faults.add_if(hit == Hit::Hit && asked.kind == RequestKind::Reload, ReplyFault::HitOnReload);
-    faults.add_if(hit == Hit::Hit && is_old(asked, fields), ReplyFault::StaleHit);
+    if hit == Hit::Hit && is_old(asked, fields) {
+        faults.add(if asked.may_be_old() { ReplyFault::OldHit } else { ReplyFault::StaleHit });
+    }
     faults.add_if(hit == Hit::Miss && asked.offered(), ReplyFault::FalseMiss);
     faults
 }

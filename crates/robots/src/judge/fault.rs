@@ -79,6 +79,12 @@ pub enum ReplyFault {
     FieldAdded,
     /// Another Content-Length for HEAD than the object has.
     HeadLength,
+    /// The origin got another body than the POST's, or no POST.
+    UploadChanged,
+    /// An old version from a cache, for as long as the origin allowed.
+    OldHit,
+    /// Confirmed by the origin within the lifetime of what it had sent before.
+    VainValidation,
 }
 
 /// The effect of a fault on its request.
@@ -133,6 +139,9 @@ impl ReplyFault {
         Self::VaryAdded,
         Self::FieldAdded,
         Self::HeadLength,
+        Self::UploadChanged,
+        Self::OldHit,
+        Self::VainValidation,
     ];
 
     /// Its row in the table of labels.

@@ -75,7 +75,7 @@ impl Harm {
 }
 
 /// Number of labels of a single reply.
-pub(super) const OF_REPLIES: usize = 34;
+pub(super) const OF_REPLIES: usize = 37;
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -118,15 +118,32 @@ pub enum RunFault {
     PostRepeated,
     /// Hits that took out of all proportion.
     SlowHits,
+    /// Requests with a field that was meant for the cache alone.
+    HopPassed,
+    /// Requests of a forward proxy for another host.
+    HostChanged,
+    /// Requests that do not say that they came through a cache.
+    NoVia,
+    /// Stale hits of a cache that its own configuration allows them.
+    StaleByConfiguration,
 }
 
 impl RunFault {
     /// Number of them.
-    pub const COUNT: usize = 5;
+    pub const COUNT: usize = 9;
 
     /// All of them, in the order of the table.
-    pub const ALL: [Self; Self::COUNT] =
-        [Self::Fabricated, Self::UnexplainedHit, Self::Prefetch, Self::PostRepeated, Self::SlowHits];
+    pub const ALL: [Self; Self::COUNT] = [
+        Self::Fabricated,
+        Self::UnexplainedHit,
+        Self::Prefetch,
+        Self::PostRepeated,
+        Self::SlowHits,
+        Self::HopPassed,
+        Self::HostChanged,
+        Self::NoVia,
+        Self::StaleByConfiguration,
+    ];
 
     /// Its row in the table of labels.
     pub const fn row(self) -> &'static LabelRow {
@@ -145,7 +162,12 @@ impl RunFault {
             Self::Prefetch => Some(
                 "they are no retries of the robots and follow no validation in vain, which are taken off",
             ),
-            Self::PostRepeated | Self::SlowHits => None,
+            Self::PostRepeated
+            | Self::SlowHits
+            | Self::HopPassed
+            | Self::HostChanged
+            | Self::NoVia
+            | Self::StaleByConfiguration => None,
         }
     }
 }
@@ -171,12 +193,7 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "a private object came from the cache: one user saw another's reply",
     ),
     breach("false-hit", Harm::MadeUp, "", "a hit on an object that nobody had asked for"),
-    fault(
-        "stale-hit",
-        Harm::Stale,
-        "9111 4.2.4",
-        "an older version than the origin's; lawful only where the cache's configuration for that (grace, use_stale) was agreed on",
-    ),
+    fault("stale-hit", Harm::Stale, "9111 4.2.4", "an older version than the origin's, after its lifetime"),
     counted(
         "hit-on-reload",
         "9111 5.2.1",
@@ -290,6 +307,23 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
     counted("field-added", "9110 7.7", "a field that the origin did not send, and no list knows"),
     fault("head-length", Harm::Metadata, "9110 8.6", "Content-Length for HEAD is not that of the object")
         .fails(),
+    breach(
+        "upload-changed",
+        Harm::WrongContent,
+        "9110 7.7",
+        "the origin got another body than the POST's, a part of it, or no POST",
+    )
+    .fails(),
+    counted(
+        "old-hit",
+        "9111 4.2",
+        "an older version than the origin's, whose lifetime was not over or never said",
+    ),
+    counted(
+        "vain-validation",
+        "9111 4.3.4",
+        "confirmed by the origin, though an earlier reply of it was still fresh",
+    ),
     breach("fabricated", Harm::MadeUp, "", "said to be made by the origin, which never did"),
     breach(
         "unexplained-hit",
@@ -313,6 +347,24 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "slow-hits",
         "",
         "hits over a hundred times the median and 0.1 s, no fetch of their object being under way",
+    ),
+    fault(
+        "hop-passed",
+        Harm::Metadata,
+        "9110 7.6.1",
+        "requests that came to the origin with a field that Connection listed for the cache alone",
+    ),
+    fault(
+        "host-changed",
+        Harm::WrongAnswer,
+        "9112 3.2.2",
+        "requests of a forward proxy with another Host than that of the URL",
+    ),
+    counted("no-via", "9110 7.6.3", "requests that came to the origin without a Via of the cache"),
+    counted(
+        "stale-by-configuration",
+        "9111 4.2.4",
+        "`stale-hit` that a directive in the configuration allows",
     ),
 ];
 
@@ -355,7 +407,20 @@ mod tests {
     #[test]
     fn runs_have_their_rows_behind_those_of_replies() {
         let names = RunFault::ALL.map(|fault| fault.row().name);
-        assert_eq!(names, ["fabricated", "unexplained-hit", "prefetch", "post-repeated", "slow-hits"]);
+        assert_eq!(
+            names,
+            [
+                "fabricated",
+                "unexplained-hit",
+                "prefetch",
+                "post-repeated",
+                "slow-hits",
+                "hop-passed",
+                "host-changed",
+                "no-via",
+                "stale-by-configuration"
+            ]
+        );
         for fault in RunFault::ALL {
             assert_eq!(fault.excludes().is_some(), fault.row().harm == Harm::MadeUp);
         }

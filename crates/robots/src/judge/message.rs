@@ -74,6 +74,8 @@ fn what_it_says(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> Fau
         let is_own = Tag::of(fields.etag).is_none_or(|tag| tag.number == known.etag);
         validators_fit |= is_own && !modified_changed(known, fields);
     }
+    // One without a stamp may be about an older version that is fresh.
+    is_known &= (lifetime_fits && validators_fit) || fields.stamp.is_some() || !asked.may_be_old();
     faults.add_if(control || (is_known && !lifetime_fits), ReplyFault::CachabilityChanged);
     faults.add_if(is_known && !validators_fit, ReplyFault::ValidatorsChanged);
     faults
@@ -88,22 +90,30 @@ fn control_changed(asked: &JudgedRequest<'_>, fields: &Fields<'_>) -> bool {
 /// Whether Expires or max-age differ from the origin's.
 fn lifetime_changed(asked: &JudgedRequest<'_>, known: &Known, fields: &Fields<'_>, hit: Hit) -> bool {
     let max_age = fields.cache_control.max_age;
+    let (earliest, latest) = made_within(asked, fields, hit);
     let (least, most) = match known.freshness {
         Freshness::Unsaid => return max_age.is_some(),
-        Freshness::For(secs) => (secs, secs),
-        Freshness::Until(expires) if fields.expires.at() != Some(expires) => return true,
-        Freshness::Until(expires) => {
-            let made = if hit == Hit::Miss { asked.sent_unix } else { asked.begun_unix };
-            let (earliest, latest) = (made.whole_secs(), asked.done_unix.whole_secs());
-            // The origin's own clock, which may be further from the robots'.
-            let date = fields.date.at().unwrap_or(latest);
-            let earliest = earliest.min(date).saturating_sub(GRACE_SECS);
-            let latest = latest.max(date).saturating_add(GRACE_SECS);
-            (expires.saturating_sub(latest), expires.saturating_sub(earliest))
+        Freshness::For(secs) => {
+            let moves = earliest.saturating_add(secs)..=latest.saturating_add(secs);
+            if !fields.expires.at().is_some_and(|expires| moves.contains(&expires)) {
+                return true;
+            }
+            (secs, secs)
         }
+        Freshness::Until(expires) if fields.expires.at() != Some(expires) => return true,
+        Freshness::Until(expires) => (expires.saturating_sub(latest), expires.saturating_sub(earliest)),
     };
     let within = least.min(MAX_AGE_AT_MOST)..=most.min(MAX_AGE_AT_MOST);
     max_age.is_none_or(|secs| !within.contains(&secs))
+}
+
+/// The moments between which the origin can have made this reply, by the robots' clock or its own, in seconds since 1970.
+fn made_within(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> (u64, u64) {
+    let made = if hit == Hit::Miss { asked.sent_unix } else { asked.begun_unix };
+    let (earliest, latest) = (made.whole_secs(), asked.done_unix.whole_secs());
+    // The origin's own clock may be further from the robots'.
+    let date = fields.date.at().unwrap_or(latest);
+    (earliest.min(date).saturating_sub(GRACE_SECS), latest.max(date).saturating_add(GRACE_SECS))
 }
 
 /// Whether Last-Modified is there and differs.

@@ -7,6 +7,7 @@ use super::{GRACE_SECS, InGzip};
 use bakeoff_content::Distribution;
 use bakeoff_content::world::{Model, Object};
 use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::Upload;
 use serde::{Deserialize, Serialize};
 
 /// The kind of a request. Only basic ones enter hit ratios.
@@ -38,14 +39,21 @@ pub enum RequestKind {
     Etag200,
     /// If-None-Match with the object's entity tag: 304 is right.
     Etag304,
+    /// If-Match with another entity tag than the object's: 412 is right, and 200 of a cache, which may leave the
+    /// condition to the origin (RFC 9110 section 13.1.1).
+    Match412,
+    /// A GET with a field that `Connection` lists.
+    Hop,
 }
 
 impl RequestKind {
     /// Number of kinds.
-    pub const COUNT: usize = 10;
+    pub const COUNT: usize = 12;
     /// The labels in the order of [`RequestKind::index`].
-    pub const LABELS: [&'static str; Self::COUNT] =
-        ["basic", "ims200", "ims304", "reload", "range", "head", "post", "abort", "etag200", "etag304"];
+    pub const LABELS: [&'static str; Self::COUNT] = [
+        "basic", "ims200", "ims304", "reload", "range", "head", "post", "abort", "etag200", "etag304",
+        "match412", "hop",
+    ];
 
     /// Its place in tables.
     pub const fn index(self) -> usize {
@@ -60,6 +68,8 @@ impl RequestKind {
             Self::Abort => 7,
             Self::Etag200 => 8,
             Self::Etag304 => 9,
+            Self::Match412 => 10,
+            Self::Hop => 11,
         }
     }
 
@@ -113,10 +123,14 @@ pub struct JudgedRequest<'a> {
     pub repeat: bool,
     /// The content codings that the request accepts.
     pub accepts: Accepts,
+    /// The body that it sent.
+    pub upload: Upload,
     /// The object's id as stamps write it (`ObjectName::write_id`).
     pub id: &'a [u8],
     /// The object's Content-Type.
     pub media_type: &'a [u8],
+    /// The object, for the lifetimes of versions that are over; `None`: they ended with their versions.
+    pub object: Option<&'a Object>,
     /// The state of the object at the origin.
     pub truth: Truth,
     /// When the run began, since 1970: no cached copy of the object is older.
@@ -231,6 +245,14 @@ impl JudgedRequest<'_> {
     /// Whether an ideal cache would have had the object.
     pub fn offered(&self) -> bool {
         self.basic() && self.repeat && self.truth.cachable
+    }
+
+    /// Whether a version older than any that may come could have been fresh by what the origin said of it, or may be
+    /// taken for fresh by guess (RFC 9111 section 4.2.2). Cold.
+    pub(super) fn may_be_old(&self) -> bool {
+        let Some(object) = self.object.filter(|_| self.truth.cachable) else { return false };
+        let sent = self.sent_unix.whole_secs().saturating_sub(GRACE_SECS);
+        object.older_stale_from(sent).is_none_or(|from| sent < from)
     }
 
     /// Whether the object may have changed while the request was under way, by either clock.

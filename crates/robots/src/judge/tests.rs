@@ -7,6 +7,7 @@ use bakeoff_content::SplitMix64;
 use bakeoff_content::world::{Model, ObjectName};
 use bakeoff_units::Nanos;
 use bakeoff_wire::http1::http_date;
+use bakeoff_wire::stamp::Upload;
 
 const ASK: u64 = 0xabc;
 /// When requests are sent, in seconds since 1970.
@@ -22,8 +23,10 @@ fn asked(kind: RequestKind) -> JudgedRequest<'static> {
         kind,
         repeat: true,
         accepts: Accepts::Anything,
+        upload: Upload::default(),
         id: b"w1",
         media_type: b"text/plain",
+        object: None,
         truth: TRUTH,
         begun_unix: Nanos::from_secs(NOW - 60),
         sent_unix: Nanos::from_secs(NOW),
@@ -292,8 +295,18 @@ fn another_max_age_beside_the_same_expires_is_seen() {
         let known = Known { freshness, ..KNOWN };
         JudgedRequest { truth: Truth { at_sent: known, between: known, at_done: known, ..TRUTH }, ..basic() }
     };
-    assert_eq!(says(Reply::hit(), 9).faults(&of(Freshness::For(9))), [], "it moves with the clock");
-    assert_eq!(says(Reply::hit(), 10).faults(&of(Freshness::For(9))), [ReplyFault::CachabilityChanged]);
+    let until = |left, expires: &str| {
+        says(Reply::hit(), left)
+            .without("Expires")
+            .with(&format!("Expires: {expires}"))
+            .faults(&of(Freshness::For(9)))
+    };
+    for made in [NOW - 30, NOW, NOW + 2] {
+        assert_eq!(until(9, &http_date(made + 9)), [], "it moves with the clock");
+    }
+    for (left, expires) in [(10, http_date(NOW + 9)), (9, http_date(NOW + 500)), (9, "0".to_owned())] {
+        assert_eq!(until(left, &expires), [ReplyFault::CachabilityChanged], "{left} {expires}");
+    }
     assert_eq!(says(Reply::hit(), 9).faults(&of(Freshness::Unsaid)), [ReplyFault::CachabilityChanged]);
 }
 
@@ -484,15 +497,16 @@ fn failures_of_the_connection_are_no_faults_of_the_cache() {
 fn a_stored_answer_to_post_is_named_whoever_gets_it() {
     let post = asked(RequestKind::Post);
     assert_eq!(Reply::hit().faults(&post), [ReplyFault::PostKept]);
-    assert_eq!(
-        Reply::miss().bytes(7).faults(&post),
-        [ReplyFault::WrongLength],
-        "the origin sends the object"
-    );
-    let posted = Reply::new("made=0000000000000001; object=w1; version=5; post");
+    let came = |upload: &str| Reply::new(&format!("made=0000000000000abc; object=w1; version=5{upload}"));
+    let right = || came("; post=0.0000000000000000");
+    assert_eq!(right().bytes(7).faults(&post), [ReplyFault::WrongLength], "the origin sends the object");
+    for changed in ["", "; post=1.0000000000000000", "; post=0.0000000000000001", "; post=x"] {
+        assert_eq!(came(changed).faults(&post), [ReplyFault::UploadChanged], "{changed}");
+    }
+    let posted = Reply::new("made=0000000000000001; object=w1; version=5; post=0.0000000000000000");
     assert_eq!(posted.faults(&basic()), [ReplyFault::PostKept]);
     assert_eq!(posted.faults(&first()), [ReplyFault::PostKept]);
-    assert_eq!(Reply::miss().faults(&post), []);
+    assert_eq!(right().faults(&post), []);
     assert_eq!(Reply::miss().bytes(0).faults(&asked(RequestKind::Head)), []);
 }
 

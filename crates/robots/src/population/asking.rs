@@ -168,7 +168,7 @@ fn ask<'a>(words: &'a RequestText, object: &Object, flight: &Flight, ticket: u32
 }
 
 /// The body of a POST: bytes that follow from its stamp.
-fn posted(flight: &Flight) -> Body {
+pub(super) fn posted(flight: &Flight) -> Body {
     Body::new(ObjectId::of_name(&flight.stamp.to_le_bytes()), flight.sends)
 }
 

@@ -161,12 +161,15 @@ impl<'a> Chooser<'a> {
             Drawn::Abort if !object.body.is_empty() => RequestKind::Abort,
             Drawn::Etag200 if object.cachable => RequestKind::Etag200,
             Drawn::Etag304 if object.cachable => RequestKind::Etag304,
+            Drawn::Match412 => RequestKind::Match412,
+            Drawn::Hop => RequestKind::Hop,
             _ => RequestKind::Basic,
         }
     }
 
     fn drawn(&self, unit: f64) -> Drawn {
-        let Special { ims200, ims304, reload, range, abort, etag200, etag304, .. } = self.spec.special;
+        let Special { ims200, ims304, reload, range, abort, etag200, etag304, match412, hop, .. } =
+            self.spec.special;
         let mut end = 0.0;
         for (share, drawn) in [
             (ims200, Drawn::Ims200),
@@ -176,6 +179,8 @@ impl<'a> Chooser<'a> {
             (abort, Drawn::Abort),
             (etag200, Drawn::Etag200),
             (etag304, Drawn::Etag304),
+            (match412, Drawn::Match412),
+            (hop, Drawn::Hop),
         ] {
             end += share.get() * self.factors.special;
             if unit < end {
@@ -197,6 +202,8 @@ enum Drawn {
     Abort,
     Etag200,
     Etag304,
+    Match412,
+    Hop,
     Head,
     Post,
 }
@@ -217,7 +224,7 @@ impl Drawn {
 
     /// Whether the origin's reply is the whole object.
     const fn brings_the_whole(self) -> bool {
-        matches!(self, Self::Basic | Self::Ims200 | Self::Reload | Self::Etag200)
+        matches!(self, Self::Basic | Self::Ims200 | Self::Reload | Self::Etag200 | Self::Hop)
     }
 }
 

@@ -2,10 +2,12 @@
 //!
 //! Measuring side, hot. Tables that grow to what is in flight at a time and then stay; no maps.
 
+use super::asking::posted;
 use super::request_text::method;
 use crate::judge::{Accepts, RequestKind};
 use bakeoff_content::world::ObjectName;
 use bakeoff_units::Nanos;
+use bakeoff_wire::stamp::Upload;
 use bakeoff_workload::Method;
 
 /// A request in flight: its choice and its times.
@@ -34,14 +36,27 @@ pub struct Flight {
     /// Bytes of what a POST sends.
     pub sends: u64,
     /// Its number among the requests that are asked directly, from 0; 0 for embedded objects.
-    pub(super) nth: u64,
-    pub(super) page: u32,
+    pub nth: u64,
+    /// Its page's place among those under way.
+    pub page: u32,
 }
 
 impl Flight {
     /// Its method.
     pub const fn method(&self) -> Method {
         method(self.kind)
+    }
+
+    /// The body that it sends, as the origin should get it.
+    pub fn upload(&self) -> Upload {
+        let mut upload = Upload::default();
+        if self.kind == RequestKind::Post {
+            let body = posted(self);
+            while upload.bytes < body.len() {
+                upload.take(body.from(upload.bytes));
+            }
+        }
+        upload
     }
 }
 

@@ -71,6 +71,17 @@ impl RequestText {
             RequestKind::Ims304 => since(changed(), out),
             RequestKind::Etag200 => none_match(object.at(unix_secs).etag.wrapping_add(1), out),
             RequestKind::Etag304 => none_match(object.at(unix_secs).etag, out),
+            RequestKind::Match412 => {
+                out.extend_from_slice(b"If-Match: ");
+                tag(object.at(unix_secs).etag.wrapping_add(1), out);
+            }
+            RequestKind::Hop => {
+                for name in [b"Connection: ".as_slice(), b"\r\n"] {
+                    out.extend_from_slice(name);
+                    out.extend_from_slice(stamp::HOP.as_bytes());
+                }
+                out.extend_from_slice(b": 1\r\n");
+            }
             RequestKind::Reload => out.extend_from_slice(b"Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
             RequestKind::Range { first, last } => {
                 out.extend_from_slice(format!("Range: bytes={first}-{last}\r\n").as_bytes());
@@ -87,7 +98,12 @@ fn since(unix_secs: u64, out: &mut Vec<u8>) {
 }
 
 fn none_match(etag: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(b"If-None-Match: \"");
+    out.extend_from_slice(b"If-None-Match: ");
+    tag(etag, out);
+}
+
+fn tag(etag: u64, out: &mut Vec<u8>) {
+    out.push(b'"');
     push_hex16(etag, out);
     out.extend_from_slice(b"\"\r\n");
 }
@@ -105,12 +121,16 @@ pub(super) const fn method(kind: RequestKind) -> Method {
 pub(super) fn expect(object: &Object, kind: RequestKind) -> Expect {
     let body = object.body;
     match kind {
-        RequestKind::Basic | RequestKind::Reload | RequestKind::Head | RequestKind::Post => {
-            Expect::Body(body)
-        }
-        RequestKind::Ims200 | RequestKind::Ims304 | RequestKind::Etag200 | RequestKind::Etag304 => {
-            Expect::Selected { body, first: 0, len: body.len() }
-        }
+        RequestKind::Basic
+        | RequestKind::Reload
+        | RequestKind::Hop
+        | RequestKind::Head
+        | RequestKind::Post => Expect::Body(body),
+        RequestKind::Ims200
+        | RequestKind::Ims304
+        | RequestKind::Etag200
+        | RequestKind::Etag304
+        | RequestKind::Match412 => Expect::Selected { body, first: 0, len: body.len() },
         RequestKind::Range { first, last } => Expect::Selected { body, first, len: last - first + 1 },
         RequestKind::Abort => Expect::Anything,
     }

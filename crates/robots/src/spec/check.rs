@@ -112,15 +112,18 @@ fn special(file: &SpecialFile) -> Result<Special, SpecError> {
         ims304: at_most_all("special.ims304", file.ims304)?,
         etag200: at_most_all("special.etag200", file.etag200)?,
         etag304: at_most_all("special.etag304", file.etag304)?,
+        match412: at_most_all("special.match412", file.match412)?,
+        hop: at_most_all("special.hop", file.hop)?,
         reload: at_most_all("special.reload", file.reload)?,
         range: at_most_all("special.range", file.range)?,
         abort: at_most_all("special.abort", file.abort)?,
         head: at_most_all("special.head", file.head)?,
         post: at_most_all("special.post", file.post)?,
     };
-    let Special { ims200, ims304, etag200, etag304, reload, range, abort, head, post } = special;
-    let kinds: f64 =
-        [ims200, ims304, etag200, etag304, reload, range, abort].into_iter().map(Ratio::get).sum();
+    let Special { ims200, ims304, etag200, etag304, match412, hop, reload, range, abort, head, post } =
+        special;
+    let kinds = [ims200, ims304, etag200, etag304, match412, hop, reload, range, abort];
+    let kinds: f64 = kinds.into_iter().map(Ratio::get).sum();
     let sum = kinds.max(head.get() + post.get());
     if sum > 1.0 + 1e-9 {
         let what = format!("the shares make {:.2}%", sum * 100.0);

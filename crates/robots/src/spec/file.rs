@@ -95,6 +95,13 @@ pub struct SpecialFile {
     /// If-None-Match with the object's entity tag: 304 is right.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub etag304: Option<Ratio>,
+    /// If-Match with another entity tag than the object's: 412 is right, and 200 of a cache that leaves the condition to
+    /// the origin.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    pub match412: Option<Ratio>,
+    /// A field that `Connection` lists, so that the cache must not pass it on.
+    #[serde(default, deserialize_with = "typed::maybe")]
+    pub hop: Option<Ratio>,
     /// `Cache-Control: no-cache` and `Pragma: no-cache`: the cache must ask the origin.
     #[serde(default, deserialize_with = "typed::maybe")]
     pub reload: Option<Ratio>,

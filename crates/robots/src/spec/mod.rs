@@ -75,6 +75,10 @@ pub struct Special {
     pub etag200: Ratio,
     /// If-None-Match with the entity tag.
     pub etag304: Ratio,
+    /// If-Match with another entity tag.
+    pub match412: Ratio,
+    /// A field that `Connection` lists.
+    pub hop: Ratio,
     /// Cache-Control: no-cache.
     pub reload: Ratio,
     /// A range of bytes.

@@ -64,6 +64,21 @@ pub(crate) enum Breakage {
     StrengthensTags,
     DatesBeforeTheRun,
     ChangesHeadLength,
+    SuffixesTags,
+    OverflowsAge,
+    ZeroesExpires,
+    RefusesRanges,
+    StartsRangesAtZero,
+    AddsScripts,
+    MakesPages,
+    Redirects,
+    MarksImmutable,
+    LosesPrivate,
+    // Of one request in some:
+    PassesHop,
+    CutsUploads,
+    ChangesUploads,
+    GetsUploads,
 }
 
 /// The way in which a reply leaves.
@@ -143,6 +158,29 @@ impl Breakage {
             Self::ChangesHeadLength if is_head => {
                 let length: u64 = reply.get("content-length")?.parse().ok()?;
                 reply.set("content-length", (length + 1).to_string());
+            }
+            Self::SuffixesTags if whole => {
+                let tag = reply.get("etag")?.trim_end_matches('"').to_owned();
+                reply.set("etag", format!("{tag}-gzip\""));
+            }
+            Self::OverflowsAge if hit => reply.set("age", "2147483648"),
+            Self::ZeroesExpires if reply.get("expires").is_some() => reply.set("expires", "0"),
+            Self::RefusesRanges if reply.word(1) == "206" => {
+                *reply = refusal("416 Range Not Satisfiable");
+            }
+            Self::AddsScripts if whole => {
+                reply.set_body([&reply.body[..], b"<script src=//ads.test></script>"].concat());
+            }
+            Self::MakesPages => *reply = refusal("200 OK"),
+            Self::Redirects => {
+                *reply = refusal("302 Found");
+                reply.set("location", "http://portal.test/");
+            }
+            Self::MarksImmutable if reply.get("expires").is_some() => {
+                reply.put_first("cache-control", "immutable")
+            }
+            Self::LosesPrivate if reply.get("cache-control") == Some("private, no-cache") => {
+                reply.set("cache-control", "no-cache");
             }
             _ => return None,
         }

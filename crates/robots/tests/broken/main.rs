@@ -285,6 +285,71 @@ fn what_the_origin_never_said_is_named() {
     assert_fault(Breakage::DatesBeforeTheRun, PLAIN, ReplyFault::DateOff);
 }
 
+/// Each by its own label, and by no other.
+#[test]
+fn what_a_portal_or_an_optimizer_does_is_named() {
+    assert_fault(Breakage::SuffixesTags, PLAIN, ReplyFault::ValidatorsChanged);
+    assert_fault(Breakage::OverflowsAge, PLAIN, ReplyFault::AgeWrong);
+    assert_fault(Breakage::ZeroesExpires, PLAIN, ReplyFault::CachabilityChanged);
+    assert_fault(Breakage::RefusesRanges, SPECIAL, ReplyFault::RangeWrong);
+    assert_fault(Breakage::StartsRangesAtZero, SPECIAL, ReplyFault::WrongBytes);
+    assert_fault(Breakage::AddsScripts, PLAIN, ReplyFault::WrongLength);
+    assert_fault(Breakage::MakesPages, PLAIN, ReplyFault::ForeignReply);
+    assert_fault(Breakage::Redirects, PLAIN, ReplyFault::UnexpectedStatus);
+    assert_fault(Breakage::MarksImmutable, PLAIN, ReplyFault::DirectiveAdded);
+    assert_fault(Breakage::LosesPrivate, PLAIN, ReplyFault::CachabilityChanged);
+}
+
+/// The origin says in its reply what it got.
+#[test]
+fn uploads_that_do_not_come_as_they_were_sent_are_named() {
+    let posting = PLAIN.replace(
+        "recurrence = '60%'",
+        "recurrence = '60%'\nspecial = { post = '40%' }\npost_body = 'exp:2KB'",
+    );
+    for breakage in [Breakage::CutsUploads, Breakage::ChangesUploads, Breakage::GetsUploads] {
+        let (seen, account, _) = through(breakage, &posting, WORLD);
+        let wronged = account.wronged.len() as u64;
+        let mut wrong = seen.wrong();
+        wrong.remove(ReplyFault::FalseMiss.label()); // a POST throws its object out
+        assert_eq!(
+            wrong,
+            BTreeMap::from([(ReplyFault::UploadChanged.label().to_owned(), wronged)]),
+            "{breakage:?}"
+        );
+        assert!(wronged > 20 && seen.sums.failed == wronged, "{breakage:?}: {wronged}");
+    }
+}
+
+/// RFC 9110 section 7.6.1. A proxy of its own fetches says nothing of who was before it: no Via here.
+#[test]
+fn a_field_for_the_cache_alone_that_comes_to_the_origin_is_counted_there() {
+    let plan = PLAIN.replace("recurrence = '60%'", "recurrence = '60%'\nspecial = { hop = '40%' }");
+    for breakage in [Breakage::Nothing, Breakage::PassesHop] {
+        let (origin, world) = origin(WORLD);
+        let proxy = Proxy::start(address(&origin), breakage);
+        let seen = robots(&plan, &world, proxy.address);
+        assert_eq!(seen.wrong(), BTreeMap::new());
+        let (account, tally) = (proxy.account(), origin.tally());
+        assert!(seen.sums.kinds[RequestKind::Hop.index()].count() > 100);
+        assert_eq!(tally.hop_passed, account.wronged.len() as u64);
+        assert_eq!((breakage == Breakage::PassesHop), tally.hop_passed > 20, "{}", tally.hop_passed);
+        assert_eq!((tally.without_via, tally.other_host), (account.forwarded, 0));
+    }
+}
+
+/// RFC 9110 section 13.1.1: a cache may leave If-Match to the origin, which answers 412, or ignore it.
+#[test]
+fn both_answers_to_if_match_are_right() {
+    let plan = PLAIN.replace("recurrence = '60%'", "recurrence = '60%'\nspecial = { match412 = '40%' }");
+    let (origin, world) = origin(WORLD);
+    let direct = robots(&plan, &world, address(&origin));
+    let of = |seen: &Seen, status| seen.sums.statuses.get(&status).map_or(0, |traffic| traffic.count());
+    assert!(direct.sums.failed == 0 && of(&direct, 412) > 100, "{:?}", direct.wrong());
+    let (seen, ..) = through(Breakage::Nothing, &plan, WORLD);
+    assert_eq!((seen.wrong(), of(&seen, 412)), (BTreeMap::new(), 0));
+}
+
 /// Those who get a 304 put what it says into the reply that they keep.
 #[test]
 fn what_a_304_says_of_another_version_is_named() {

@@ -8,7 +8,7 @@
 use crate::breakage::{Breakage, Leaving, not_modified};
 use crate::message::{Message, Peer};
 use bakeoff_wire::http1::parse_http_date;
-use bakeoff_wire::stamp::parse_ask;
+use bakeoff_wire::stamp::{HOP, parse_ask};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -150,7 +150,7 @@ impl Shared {
                 self.wrong(request);
                 self.forward(request)?;
             }
-            return Ok((self.forward(request)?, false));
+            return Ok((self.forward(&self.upload(request))?, false));
         }
         if self.breakage == Breakage::Dawdles && strikes(request) {
             let (began, before) = (Instant::now(), self.answered.load(SeqCst));
@@ -220,6 +220,10 @@ impl Shared {
             Some(accepted) => asked.set("accept-encoding", accepted),
             None => {}
         }
+        if self.breakage == Breakage::PassesHop && request.get(&HOP.to_lowercase()).is_some() {
+            self.wrong(request);
+            asked.set(HOP, "1");
+        }
         if let Some(tag) = kept.as_ref().and_then(|kept| kept.get("etag")) {
             asked.set("if-none-match", tag);
         }
@@ -237,6 +241,23 @@ impl Shared {
             self.store.lock().unwrap().insert(key, whole.clone());
         }
         Ok(Found { whole, hit: false })
+    }
+
+    /// A POST as the origin gets it.
+    fn upload(&self, request: &Message) -> Message {
+        let mut upload = request.clone();
+        match self.breakage {
+            _ if !strikes(request) || request.body.is_empty() => return upload,
+            Breakage::CutsUploads => upload.set_body(request.body[..request.body.len() / 2].to_vec()),
+            Breakage::ChangesUploads => upload.body[0] ^= 1,
+            Breakage::GetsUploads => {
+                upload.set_body(Vec::new());
+                upload.first = upload.first.replace("POST", "GET");
+            }
+            _ => return upload,
+        }
+        self.wrong(request);
+        upload
     }
 
     fn forward(&self, request: &Message) -> io::Result<Message> {
@@ -274,11 +295,19 @@ impl Shared {
             }
             not_modified(&mut whole);
         } else if let Some(range) = request.get("range") {
+            let start = whole.body.clone();
             if self.breakage == Breakage::IgnoresRanges && strikes(request) {
                 self.wrong(request);
                 return whole;
             }
             part(range, &mut whole);
+            if self.breakage == Breakage::StartsRangesAtZero && strikes(request) {
+                let start = start[..whole.body.len()].to_vec();
+                if start != whole.body {
+                    self.wrong(request);
+                    whole.set_body(start);
+                }
+            }
         } else if request.word(0) == "HEAD" {
             whole.body.clear();
         }

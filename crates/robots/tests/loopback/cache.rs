@@ -2,7 +2,7 @@
 
 use bakeoff_content::world::{Model, Object, ObjectName};
 use bakeoff_wire::http1::{http_date, parse_http_date};
-use bakeoff_wire::stamp::{OriginAction, ReplyStamp, parse_ask};
+use bakeoff_wire::stamp::{OriginAction, ReplyStamp, Upload, parse_ask};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -39,6 +39,8 @@ struct Request {
     method: String,
     path: String,
     fields: HashMap<String, String>,
+    /// Of a POST.
+    upload: Option<Upload>,
 }
 
 impl Cache {
@@ -86,11 +88,14 @@ fn read(reader: &mut BufReader<TcpStream>) -> Option<Request> {
         let Some((name, value)) = line.trim_end().split_once(": ") else { break };
         fields.insert(name.to_lowercase(), value.to_owned());
     }
+    let mut upload = Upload::default();
     if let Some(length) = fields.get("content-length") {
         let mut body = vec![0; length.parse().unwrap()];
         reader.read_exact(&mut body).ok()?;
+        upload.take(&body);
     }
-    Some(Request { method, path, fields })
+    let upload = (method == "POST").then_some(upload);
+    Some(Request { method, path, fields, upload })
 }
 
 impl Store {
@@ -110,15 +115,15 @@ impl Store {
         let since =
             request.fields.get("if-modified-since").map(|date| parse_http_date(date.as_bytes()).unwrap());
         if since.is_some_and(|since| version.last_modified.is_some_and(|modified| modified <= since)) {
-            return reply("304 Not Modified", &object, OriginAction::Valid(ask), now, None);
+            return reply("304 Not Modified", &object, (OriginAction::Valid(ask), None), now, None);
         }
         let held = self.held.get(&name).copied().filter(|_| !reload);
-        let posted = request.method == "POST";
-        let told = OriginAction::Made(held.filter(|_| !posted).unwrap_or(ask));
+        let told = OriginAction::Made(held.filter(|_| request.upload.is_none()).unwrap_or(ask));
         if plain && object.cachable && held.is_none() {
             self.held.insert(name, ask);
         }
         let len = object.body.len();
+        let told = (told, request.upload);
         match request.fields.get("range").and_then(|range| range.strip_prefix("bytes=")?.split_once('-')) {
             Some((first, last)) => {
                 let (first, last) = (first.parse().unwrap(), last.parse::<u64>().unwrap().min(len - 1));
@@ -131,7 +136,13 @@ impl Store {
 }
 
 /// With the bytes from first to last, or with none.
-fn reply(status: &str, object: &Object, told: OriginAction, now: u64, part: Option<(u64, u64)>) -> Vec<u8> {
+fn reply(
+    status: &str,
+    object: &Object,
+    (told, posted): (OriginAction, Option<Upload>),
+    now: u64,
+    part: Option<(u64, u64)>,
+) -> Vec<u8> {
     let version = object.at(now);
     let len = part.map_or(object.body.len(), |(first, last)| last.wrapping_sub(first).wrapping_add(1));
     let mut head =
@@ -155,7 +166,7 @@ fn reply(status: &str, object: &Object, told: OriginAction, now: u64, part: Opti
     let (mut id, mut out) = (Vec::new(), head.into_bytes());
     object.name.write_id(&mut id);
     out.extend_from_slice(b"X-Bakeoff: ");
-    ReplyStamp { told, object: &id, version: version.number, posted: false }.write(&mut out);
+    ReplyStamp { told, object: &id, version: version.number, posted }.write(&mut out);
     out.extend_from_slice(b"\r\n\r\n");
     if let Some((first, _)) = part {
         let mut body = Vec::new();

@@ -32,7 +32,7 @@ pub use spec::{ProxyMode, ProxyRefusal, ProxySpec};
 pub use store::{StoreError, StoreReading, StoresIn};
 
 use crate::SubjectError;
-use crate::config::{ConfigError, Substitutions, demand_port, sets};
+use crate::config::{ConfigError, Substitutions, demand_port, sets, statements};
 use crate::context::Context;
 use crate::litter::Litter;
 use crate::program::{self, Recipe, StartSite, Subject};
@@ -129,6 +129,23 @@ impl Product {
     pub fn may_keep(self, config: &str) -> bool {
         self.row().store.as_ref().is_some_and(|store| {
             store.enabled_by.is_empty() || store.enabled_by.iter().any(|directive| sets(config, directive))
+        })
+    }
+
+    /// The directive of this configuration that lets it give replies whose lifetime is over, if there is one.
+    pub fn stale_by(self, config: &str) -> Option<&'static str> {
+        statements(config).find_map(|words| match (self, words.as_slice()) {
+            (Self::Nginx, ["proxy_cache_use_stale", first, ..]) if *first != "off" => {
+                Some("proxy_cache_use_stale")
+            }
+            (Self::Varnish, ["set", "beresp.grace", "=", time]) if *time != "0s" => Some("beresp.grace"),
+            (Self::Apache, [name, "on" | "On"]) if name.eq_ignore_ascii_case("CacheLock") => {
+                Some("CacheLock")
+            }
+            (Self::Squid, ["refresh_pattern", options @ ..]) if options.contains(&"override-expire") => {
+                Some("override-expire")
+            }
+            _ => None,
         })
     }
 

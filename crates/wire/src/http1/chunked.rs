@@ -38,13 +38,18 @@ impl UnreadChunks {
         Self(Chunked::new())
     }
 
-    /// Number of these bytes that belong to the body, and whether it ends with them.
+    /// Number of these bytes that belong to the body, and whether it ends with them; `content` gets its bytes without the
+    /// framing.
     ///
     /// # Errors
     ///
     /// When they are no chunked coding.
-    pub fn pass_over(&mut self, bytes: &[u8]) -> Result<(usize, bool), RequestError> {
-        self.0.pass_over(bytes).ok_or(RequestError::Bad)
+    pub fn pass_over(
+        &mut self,
+        bytes: &[u8],
+        content: impl FnMut(&[u8]),
+    ) -> Result<(usize, bool), RequestError> {
+        self.0.pass_over(bytes, content).ok_or(RequestError::Bad)
     }
 }
 
@@ -126,11 +131,15 @@ impl Chunked {
 
     /// Number of `bytes` that belong to the body, and whether it ends with them; `None` when they are no chunked
     /// coding.
-    fn pass_over(&mut self, bytes: &[u8]) -> Option<(usize, bool)> {
+    fn pass_over(&mut self, bytes: &[u8], mut content: impl FnMut(&[u8])) -> Option<(usize, bool)> {
         let mut used = 0;
         while used < bytes.len() {
             match self.next(&bytes[used..]) {
-                Found::Framing(n) | Found::Body(n) => used += n,
+                Found::Framing(n) => used += n,
+                Found::Body(n) => {
+                    content(&bytes[used..used + n]);
+                    used += n;
+                }
                 Found::End(n) => return Some((used + n, true)),
                 Found::Broken => return None,
             }
@@ -152,13 +161,23 @@ mod tests {
     fn a_body_that_nobody_reads_ends_where_its_coding_ends_in_any_pieces() {
         let body = b"3;x=y\r\nabc\r\n0A\r\n0123456789\r\n0\r\nTrailer: t\r\n\r\n";
         let all = [body, &b"GET / HTTP/1.1\r\n"[..]].concat();
-        assert_eq!(UnreadChunks::new().pass_over(&all), Ok((body.len(), true)));
+        let passed = |chunks: &mut UnreadChunks, bytes: &[u8]| {
+            let mut content = Vec::new();
+            let passed = chunks.pass_over(bytes, |more| content.extend_from_slice(more));
+            passed.map(|(bytes, is_over)| (bytes, is_over, content))
+        };
+        let whole = b"abc0123456789";
+        assert_eq!(passed(&mut UnreadChunks::new(), &all), Ok((body.len(), true, whole.to_vec())));
         for split in 0..body.len() {
             let mut chunks = UnreadChunks::new();
-            assert_eq!(chunks.pass_over(&all[..split]), Ok((split, false)));
-            assert_eq!(chunks.pass_over(&all[split..]), Ok((body.len() - split, true)), "{split}");
+            let (first, is_over, begin) = passed(&mut chunks, &all[..split]).unwrap();
+            assert_eq!((first, is_over), (split, false));
+            let (rest, is_over, end) = passed(&mut chunks, &all[split..]).unwrap();
+            assert_eq!((rest, is_over), (body.len() - split, true), "{split}");
+            assert_eq!([begin, end].concat(), whole, "{split}");
         }
-        assert_eq!(UnreadChunks::new().pass_over(b"3\r\nabcd\r\n"), Err(RequestError::Bad));
-        assert_eq!(UnreadChunks::new().pass_over(b"xyz\r\n"), Err(RequestError::Bad));
+        for wrong in [b"3\r\nabcd\r\n".as_slice(), b"xyz\r\n"] {
+            assert_eq!(passed(&mut UnreadChunks::new(), wrong), Err(RequestError::Bad));
+        }
     }
 }

@@ -41,6 +41,8 @@ pub struct RequestHead<'a> {
     pub if_modified_since: Option<&'a [u8]>,
     /// `If-None-Match`, as it was sent.
     pub if_none_match: Option<&'a [u8]>,
+    /// `If-Match`, as it was sent.
+    pub if_match: Option<&'a [u8]>,
     /// `Range`, as it was sent.
     pub range: Option<&'a [u8]>,
     /// `If-Range`, as it was sent.
@@ -49,6 +51,12 @@ pub struct RequestHead<'a> {
     pub accept_encoding: AcceptEncoding,
     /// [`X-Bakeoff`](crate::stamp), as it was sent.
     pub stamp: Option<&'a [u8]>,
+    /// `Host`, as it was sent; of several the last.
+    pub host: Option<&'a [u8]>,
+    /// Whether there is a `Via`.
+    pub via: bool,
+    /// Whether there is a [`stamp::HOP`] field, which is for one connection alone.
+    pub hop: bool,
     /// Bytes of the head.
     pub head_bytes: usize,
 }
@@ -110,10 +118,14 @@ impl RequestReader {
             expects_continue: false,
             if_modified_since: None,
             if_none_match: None,
+            if_match: None,
             range: None,
             if_range: None,
             accept_encoding: AcceptEncoding::default(),
             stamp: None,
+            host: None,
+            via: false,
+            hop: false,
             head_bytes: length,
         };
         read_fields(request.headers, &mut head)?;
@@ -158,12 +170,16 @@ fn read_fields<'a>(headers: &[httparse::Header<'a>], head: &mut RequestHead<'a>)
             13 if header.name.eq_ignore_ascii_case("if-none-match") => {
                 head.if_none_match = Some(header.value)
             }
+            8 if header.name.eq_ignore_ascii_case("if-match") => head.if_match = Some(header.value),
             8 if header.name.eq_ignore_ascii_case("if-range") => head.if_range = Some(header.value),
             9 if header.name.eq_ignore_ascii_case(stamp::NAME) => head.stamp = Some(header.value),
             15 if header.name.eq_ignore_ascii_case("accept-encoding") => {
                 head.accept_encoding.read(header.value);
             }
             5 if header.name.eq_ignore_ascii_case("range") => head.range = Some(header.value),
+            4 if header.name.eq_ignore_ascii_case("host") => head.host = Some(header.value),
+            3 if header.name.eq_ignore_ascii_case("via") => head.via = true,
+            13 if header.name.eq_ignore_ascii_case(stamp::HOP) => head.hop = true,
             _ => {}
         }
     }

@@ -81,13 +81,13 @@ fn run(wrong: &Wrong) -> RunRecord {
     if wrong.truncated > 0 {
         sums.errors.insert("truncated".to_owned(), wrong.truncated);
     }
-    let heard = |unasked| Some(OriginHeard { asks: 2_700, unasked });
+    let heard = |unasked| Some(OriginHeard { asks: 2_700, unasked, ..OriginHeard::default() });
     let used = |unasked, origin_posts| PhaseUsage {
         origin_heard: heard(unasked),
         origin_posts,
         ..PhaseUsage::default()
     };
-    let entrant = EntrantRecord { name: "squid".to_owned(), version: None, config: None };
+    let entrant = EntrantRecord { name: "squid".to_owned(), ..EntrantRecord::default() };
     RunRecord {
         hits_before_fetch: wrong.forged,
         phases: vec![

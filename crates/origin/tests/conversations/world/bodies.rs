@@ -2,6 +2,7 @@
 
 use super::{PAGE, name, path, read_head, stamp, version, whole, world};
 use crate::support::{ask, connect, ended, of_world, read_one, within_patience};
+use bakeoff_wire::stamp::Upload;
 use std::io::Write;
 
 #[test]
@@ -24,7 +25,10 @@ fn a_body_that_is_sent_is_passed_over_and_answered_behind_its_end() {
             }
             let reply = read_one(&mut stream);
             assert_eq!((reply.status, &reply.body), (200, &whole(&page)));
-            let posted = if method == "POST" { "; post" } else { "" };
+            let mut upload = Upload::default();
+            upload.take(&vec![b'x'; size]);
+            let posted = format!("; post={size}.{:016x}", upload.crc);
+            let posted = if method == "POST" { posted.as_str() } else { "" };
             let stamp = stamp("made", 4, &page, &version(&page, &reply)) + posted;
             assert_eq!(reply.line("x-bakeoff"), Some(stamp.as_str()));
             assert_eq!(reply.line("cache-control"), Some("private, no-cache"));

@@ -27,7 +27,7 @@ fn targets_name_the_object_and_headers_the_stamp() {
 #[test]
 fn special_requests_say_what_they_want() {
     let robots = "rate = '100/s'\nrecurrence = '50%'\n\
-        special = { ims200 = '12%', ims304 = '12%', etag200 = '12%', etag304 = '12%', reload = '12%', range = '12%', abort = '12%', head = '15%', post = '15%' }\n\
+        special = { ims200 = '11%', ims304 = '11%', etag200 = '11%', etag304 = '11%', match412 = '10%', hop = '10%', reload = '11%', range = '11%', abort = '11%', head = '15%', post = '15%' }\n\
         post_body = 'const:2KB'";
     let mut population = population(POLYMIX_1, spec(robots, &lasting(20)), setting());
     let mut seen = [0; RequestKind::COUNT];
@@ -60,6 +60,13 @@ fn special_requests_say_what_they_want() {
             RequestKind::Ims304 => assert_eq!(further, since(changed.unwrap())),
             RequestKind::Etag200 => assert_ne!(further, matches(object.at(now).etag)),
             RequestKind::Etag304 => assert_eq!(further, matches(object.at(now).etag)),
+            RequestKind::Match412 => {
+                assert!(
+                    further.starts_with("If-Match: \"")
+                        && !further.contains(&format!("{:016x}", object.at(now).etag))
+                );
+            }
+            RequestKind::Hop => assert_eq!(further, "Connection: X-Bakeoff-Hop\r\nX-Bakeoff-Hop: 1\r\n"),
             RequestKind::Reload => assert_eq!(further, "Cache-Control: no-cache\r\nPragma: no-cache\r\n"),
             RequestKind::Range { first, last } => {
                 assert!(first <= last && last < object.body.len());

@@ -1,0 +1,254 @@
+//! Recorder of exchanges at both ends of a cache: a run of robots, with a tap between the cache and our origin.
+//!
+//!     cargo run -p bakeoff-caches --example record -- PLAN.toml CACHE ORIGIN_PORT OUT.jsonl.gz "words about the cache"
+//!
+//! CACHE is the address of a reverse proxy that runs already and asks 127.0.0.1:ORIGIN_PORT; written as
+//! `forward:ADDRESS` it is asked with whole URLs. The plan's rate and phases count. Put the file into
+//! `tests/recorded/exchanges/` to hold the judge against it for ever (`cargo test -p bakeoff-caches --test innocence`).
+
+#![allow(clippy::unwrap_used, clippy::print_stderr)] // a developer's program: its panic is its message
+
+#[path = "../tests/innocence/exchange.rs"]
+mod exchange;
+
+use bakeoff_content::Catalogue;
+use bakeoff_loadgen::{BodyCheck, Station, StationJob, Target};
+use bakeoff_origin::{Costs, Origin, OriginOptions, World};
+use bakeoff_robots::judge::Accepts;
+use bakeoff_robots::ledger::{INTERVAL, Ledger};
+use bakeoff_robots::{FillGate, FinishedRequest, Population, Robots, Setting, Spec, TargetForm, Worker};
+use bakeoff_units::Nanos;
+use bakeoff_workload::Statuses;
+use exchange::{About, OfOrigin, OfRobots, Recording};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [plan, cache, origin_port, out, about] = words.as_slice() else {
+        eprintln!("record PLAN.toml [forward:]CACHE ORIGIN_PORT OUT.jsonl.gz WORDS");
+        std::process::exit(2);
+    };
+    let plan = std::fs::read_to_string(plan).unwrap();
+    let origin_at: SocketAddr = format!("127.0.0.1:{origin_port}").parse().unwrap();
+    let (form, address) = match cache.strip_prefix("forward:") {
+        Some(address) => (TargetForm::Absolute(origin_at.to_string()), address),
+        None => (TargetForm::Origin, cache.as_str()),
+    };
+    let (spec, world) = parts_of(&plan);
+    let origin = origin(&world);
+    let tap = Tap::start(origin_at, origin.url().split("//").nth(1).unwrap().parse().unwrap());
+    let (robots, began_unix) = run(spec, &world, (address.parse().unwrap(), origin_at, form));
+    let about = About { cache: about.clone(), plan, began_unix_ns: began_unix.get() };
+    let recording = Recording { about, robots, origin: tap.exchanges(began_unix) };
+    recording.write(out.as_ref()).unwrap();
+    eprintln!("{out}: {} exchanges, {} at the origin", recording.robots.len(), recording.origin.len());
+}
+
+/// The robots and the world of a plan.
+fn parts_of(plan: &str) -> (Spec, World) {
+    let table: toml::Table = toml::from_str(plan).unwrap();
+    let part = |names: [&str; 2]| {
+        let keys = table.iter().filter(|(name, _)| names.contains(&name.as_str()));
+        toml::to_string(&keys.map(|(name, value)| (name.clone(), value.clone())).collect::<toml::Table>())
+            .unwrap()
+    };
+    (
+        Spec::from_toml(&part(["robots", "phase"])).unwrap(),
+        World::from_toml(&part(["content", "origin"])).unwrap(),
+    )
+}
+
+fn origin(world: &World) -> Origin {
+    let options = OriginOptions {
+        address: "127.0.0.1:0".parse().unwrap(),
+        threads: 1,
+        catalogue: Catalogue::default(),
+        tls: None,
+        http2: false,
+        world: Some(world.clone()),
+        burn: Costs::default(),
+        for_caches: None,
+    };
+    Origin::start(options).unwrap()
+}
+
+/// All phases of these robots; returns their exchanges, and when they began.
+fn run(spec: Spec, world: &World, to: (SocketAddr, SocketAddr, TargetForm)) -> (Vec<OfRobots>, Nanos) {
+    let (cache, origin, form) = to;
+    let (spec, model) = (Arc::new(spec), Arc::new(world.model.clone()));
+    let mut target = Target::plain(cache, origin.to_string());
+    target.reuse = spec.reuse(1);
+    let start_unix = now_unix();
+    let setting = Setting {
+        world: start_unix.get(),
+        seed: start_unix.get(),
+        start_unix,
+        worker: Worker::ONLY,
+        form,
+        gate: FillGate::new(),
+    };
+    let (send, records) = mpsc::channel();
+    let (tell, told) = mpsc::channel();
+    let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, send);
+    let robots = Robots::new(Population::new(spec.clone(), model, setting), ledger, &target)
+        .thinking(world.think.clone())
+        .telling(move |heard| drop(tell.send(recorded(heard))));
+    let interrupted = AtomicBool::new(false);
+    let job = StationJob {
+        sources: vec![robots],
+        robots: Vec::new(),
+        pace: spec.pace(),
+        begins: None,
+        timeout: Nanos::from_secs(60),
+        until: None,
+        check: BodyCheck::Full,
+        refused: Statuses::default(),
+        interrupted: &interrupted,
+    };
+    let (_, mut sources) = Station::new(target, 1, Vec::new()).unwrap().run_heard(job).unwrap();
+    drop(sources.remove(0).finish());
+    drop(records);
+    (told.iter().collect(), start_unix)
+}
+
+fn recorded(heard: &FinishedRequest<'_>) -> OfRobots {
+    let (flight, entry, reply) = (heard.flight, heard.entry, heard.reply);
+    let mut id = Vec::new();
+    flight.name.write_id(&mut id);
+    OfRobots {
+        stamp: flight.stamp,
+        object: String::from_utf8(id).unwrap(),
+        kind: serde_json::to_value(flight.kind).unwrap(),
+        repeat: flight.repeat,
+        embedded: flight.embedded,
+        accepts: match flight.accepts {
+            Accepts::Anything => "",
+            Accepts::Identity => "identity",
+            Accepts::Gzip => "gzip",
+        }
+        .to_owned(),
+        sends: flight.sends,
+        due: flight.due.get(),
+        written: flight.written.get(),
+        sent: entry.sent.get(),
+        done: entry.done.get(),
+        resent: entry.resent,
+        body_bytes: reply.body_bytes,
+        error: reply.error.map(|class| class.as_str().to_owned()),
+        request: String::from_utf8_lossy(&heard.population.request_text(flight)).into_owned(),
+        reply: String::from_utf8_lossy(reply.head).into_owned(),
+    }
+}
+
+fn now_unix() -> Nanos {
+    Nanos::from_duration(SystemTime::now().duration_since(UNIX_EPOCH).unwrap())
+}
+
+/// Passes bytes on, both ways, and keeps them with their times. It reads no message before the run is over.
+struct Tap(Arc<Mutex<Vec<[Arc<Mutex<Stream>>; 2]>>>);
+
+/// What went in one direction: all bytes, and where those of each moment end.
+#[derive(Default)]
+struct Stream {
+    bytes: Vec<u8>,
+    came: Vec<(usize, Nanos)>,
+}
+
+impl Stream {
+    /// When the byte before this place came.
+    fn time(&self, end: usize) -> Nanos {
+        self.came.iter().find(|(upto, _)| *upto >= end).map_or(Nanos::ZERO, |(_, at)| *at)
+    }
+
+    /// Heads of the messages, and where they and their bodies end. `bodies` tells which have none, whatever they say.
+    fn messages(&self, bodies: impl Fn(usize, &str) -> bool) -> Vec<(String, usize, usize)> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        while let Some(length) = self.bytes[at..].windows(4).position(|end| end == b"\r\n\r\n") {
+            let head = String::from_utf8_lossy(&self.bytes[at..at + length + 4]).into_owned();
+            let body =
+                if bodies(found.len(), &head) { content(&self.bytes[at + length + 4..], &head) } else { 0 };
+            let end = at + length + 4;
+            at = (end + body).min(self.bytes.len());
+            found.push((head, end, at));
+        }
+        found
+    }
+}
+
+/// Length of the body behind this head, framing and all.
+fn content(rest: &[u8], head: &str) -> usize {
+    let lines = || head.lines().filter_map(|line| line.split_once(':'));
+    let of = |name: &str| {
+        lines().find(|(field, _)| field.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+    };
+    if of("transfer-encoding").is_some() {
+        return rest.windows(5).position(|end| end == b"0\r\n\r\n").map_or(rest.len(), |at| at + 5);
+    }
+    of("content-length").and_then(|length| length.parse().ok()).unwrap_or(0)
+}
+
+impl Tap {
+    fn start(at: SocketAddr, origin: SocketAddr) -> Self {
+        let listener = TcpListener::bind(at).unwrap();
+        let tap = Self(Arc::default());
+        let connections = tap.0.clone();
+        thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let server = TcpStream::connect(origin).unwrap();
+                let kept: [Arc<Mutex<Stream>>; 2] = Default::default();
+                connections.lock().unwrap().push(kept.clone());
+                let [up, down] = kept;
+                pass(client.try_clone().unwrap(), server.try_clone().unwrap(), up);
+                pass(server, client, down);
+            }
+        });
+        tap
+    }
+
+    /// All exchanges, in the order in which they were asked.
+    fn exchanges(&self, began_unix: Nanos) -> Vec<OfOrigin> {
+        let mut all = Vec::new();
+        for [up, down] in &*self.0.lock().unwrap() {
+            let (up, down) = (up.lock().unwrap(), down.lock().unwrap());
+            let requests = up.messages(|_, _| true);
+            let is_final = |head: &str| !head.starts_with("HTTP/1.1 1");
+            let has_body = |nth: usize, head: &str| {
+                let asked_for_head =
+                    requests.get(nth).is_some_and(|(request, ..)| request.starts_with("HEAD"));
+                is_final(head) && !asked_for_head && !head.starts_with("HTTP/1.1 304")
+            };
+            let replies = down.messages(has_body).into_iter().filter(|(head, ..)| is_final(head));
+            for ((request, asked, _), (reply, _, done)) in requests.iter().zip(replies) {
+                let since = |at: Nanos| at.since(began_unix).get();
+                let (asked, done) = (since(up.time(*asked)), since(down.time(done)));
+                all.push(OfOrigin { asked, done, request: request.clone(), reply });
+            }
+        }
+        all.sort_by_key(|exchange| exchange.asked);
+        all
+    }
+}
+
+fn pass(mut from: TcpStream, mut to: TcpStream, kept: Arc<Mutex<Stream>>) {
+    let start = (now_unix(), Instant::now());
+    thread::spawn(move || {
+        let _ = (from.set_nodelay(true), to.set_nodelay(true));
+        let mut buffer = vec![0; 64 * 1024];
+        while let Ok(came) = from.read(&mut buffer) {
+            let now = start.0 + Nanos::from_duration(start.1.elapsed());
+            if came == 0 || to.write_all(&buffer[..came]).is_err() {
+                break;
+            }
+            let mut kept = kept.lock().unwrap();
+            kept.bytes.extend_from_slice(&buffer[..came]);
+            let end = kept.bytes.len();
+            kept.came.push((end, now));
+        }
+        let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+    });
+}
