@@ -247,6 +247,42 @@ fn posts_that_come_to_the_origin_more_often_than_they_were_sent_are_named() {
     );
 }
 
+/// What the origin sees of requests stands beside what robots see of replies; Via by itself accuses nobody.
+#[test]
+fn requests_that_come_to_the_origin_as_they_should_not_are_named() {
+    let heard = OriginHeard { asks: 2_700, ..OriginHeard::default() };
+    let found = |entrant: &str, heard: OriginHeard| {
+        let mut run = run(3_300);
+        run.phases[0].used.origin_heard = Some(heard);
+        entrant.clone_into(&mut run.entrant.name);
+        let entrant = results_of("polymix-1", &[run]).entrants.remove(0);
+        let faults = entrant.faults.into_iter();
+        faults.map(|fault| (fault.label, fault.count, fault.only_counted)).collect::<Vec<_>>()
+    };
+    let said = |label: &str, count, only_counted| (label.to_owned(), count, only_counted);
+    assert_eq!(found("squid", heard), []);
+    let all = OriginHeard { without_via: 2_700, hop_passed: 7, other_host: 9, ..heard };
+    let expected =
+        [said("host-changed", 9, false), said("hop-passed", 7, false), said("no-via", 2_700, true)];
+    assert_eq!(found("squid", all), expected);
+    assert_eq!(found("none", all), [], "robots send no Via");
+}
+
+/// RFC 9111 section 4.2.4: a configuration that was agreed on may allow it.
+#[test]
+fn stale_hits_are_named_by_the_configuration_that_allows_them() {
+    let found = |stale_by: Option<&str>| {
+        let mut run = run(3_300);
+        run.phases[0].phase.sums.faults = [(ReplyFault::StaleHit, 5)].into();
+        run.entrant.stale_by = stale_by.map(str::to_owned);
+        let entrant = results_of("polymix-1", &[run]).entrants.remove(0);
+        (entrant.faults[0].label.clone(), entrant.faults[0].only_counted, entrant.verdict)
+    };
+    assert_eq!(found(None), ("stale-hit".to_owned(), false, EntrantVerdict::PassesWithFaults));
+    let named = ("stale-by-configuration".to_owned(), true, EntrantVerdict::Passes);
+    assert_eq!(found(Some("proxy_cache_use_stale")), named);
+}
+
 /// Failures that were no POSTs hide no POST that came twice.
 #[test]
 fn posts_that_come_twice_are_named_beside_failures_of_other_requests() {

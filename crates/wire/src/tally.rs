@@ -7,6 +7,9 @@ use crate::digits::{decimal, push_decimal};
 
 /// The target of the request.
 pub const PATH: &str = "/bakeoff/tally";
+/// Value of [`stamp::NAME`](crate::stamp::NAME) in a question of robots, whose Host is the name by which they know the
+/// origin.
+pub const OF_ROBOTS: &str = "robots";
 
 /// The figures so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

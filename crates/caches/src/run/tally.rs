@@ -5,8 +5,9 @@
 use super::error::CachesError;
 use bakeoff_loadgen::TlsSettings;
 use bakeoff_wire::http1::parse_http_date;
-use bakeoff_wire::tally::PATH;
+use bakeoff_wire::stamp;
 pub(crate) use bakeoff_wire::tally::Sent as Tally;
+use bakeoff_wire::tally::{OF_ROBOTS, PATH};
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -102,7 +103,10 @@ pub(super) fn ask(
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let length = if method == "GET" { "" } else { "Content-Length: 0\r\n" };
-    let head = format!("{method} {target} HTTP/1.1\r\nHost: {address}\r\n{length}Connection: close\r\n\r\n");
+    let head = format!(
+        "{method} {target} HTTP/1.1\r\nHost: {address}\r\n{}: {OF_ROBOTS}\r\n{length}Connection: close\r\n\r\n",
+        stamp::NAME
+    );
     if let Some(tls) = tls {
         return ask_over_tls(stream, address, tls, head.as_bytes());
     }

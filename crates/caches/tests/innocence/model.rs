@@ -280,6 +280,11 @@ impl Model {
         }
     }
 
+    /// 9110 7.6.1: whether a field that `Connection` listed came to the origin.
+    pub(crate) fn passes_hops(&self) -> bool {
+        self.fetches.iter().any(|fetch| fetch.request.get("x-bakeoff-hop").is_some())
+    }
+
     /// The fetch that made what the reply holds, and the validation that the stamp names.
     fn kept(&self, seen: &Seen<'_>) -> Option<Kept<'_>> {
         let (is_made, stamp, _) = seen.reply.stamp()?;

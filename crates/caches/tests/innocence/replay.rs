@@ -126,6 +126,9 @@ fn used(recording: &Recording) -> PhaseUsage {
         });
         let is_first = line.is_some_and(|line| seen.insert(line));
         *(if is_first { &mut heard.asks } else { &mut heard.unasked }) += 1;
+        let has = |name: &str| exchange.request.to_lowercase().contains(&format!("\n{name}:"));
+        heard.hop_passed += u64::from(has("x-bakeoff-hop"));
+        heard.without_via += u64::from(!has("via"));
         used.origin_replies += 1;
         used.origin_validations += u64::from(status_of(exchange.reply.as_bytes()) == Some(304));
         used.origin_posts += u64::from(exchange.request.starts_with("POST "));
@@ -136,34 +139,15 @@ fn used(recording: &Recording) -> PhaseUsage {
 /// What the analysis of a bake-off says of the counts of both ends.
 fn analysed(recording: &Recording, phase: bakeoff_robots::ledger::LedgerRecord) -> Vec<String> {
     let of_replies: Vec<String> = faults_of(&phase.sums);
-    let run = RunRecord {
-        entrant: EntrantRecord { name: "recorded".to_owned(), ..EntrantRecord::default() },
-        second_of: None,
-        pass: None,
-        purpose: RunPurpose::BestEffort,
-        phases: vec![PhaseLine {
-            phase,
-            measured: true,
-            ended: Some(EndReason::Duration),
-            used: used(recording),
-            achievable: None,
-        }],
-        store: None,
-        store_unreadable: None,
-        ended: "its time was over".to_owned(),
-        hits_before_fetch: 0,
-        slow_hits: 0,
-        failed: None,
-        lateness_p99_ns: 0,
-        robots_busy: 0.1,
+    let entrant = EntrantRecord { name: "recorded".to_owned(), ..EntrantRecord::default() };
+    let line = PhaseLine {
+        phase,
+        measured: true,
+        ended: Some(EndReason::Duration),
+        used: used(recording),
         achievable: None,
-        clock_ahead_s: Some(0),
-        outages: Vec::new(),
-        transactions: None,
-        tls: None,
-        without: Vec::new(),
-        of_intervals: false,
     };
+    let run = RunRecord { phases: vec![line], ..RunRecord::of(entrant, RunPurpose::BestEffort) };
     let setup = BakeoffSetup {
         format: 1,
         name: "polymix-1".to_owned(),

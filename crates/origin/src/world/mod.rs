@@ -82,7 +82,7 @@ pub(crate) struct OfAll {
     pub(crate) asked: Arc<LatestStamps>,
     /// The barrier for the parts of a run.
     pub(crate) barrier: Arc<Mutex<Barrier>>,
-    /// The origin's own name: the host of the first question for the tally, which robots ask before anything else.
+    /// The origin's own name: the host of the first question of robots for the tally, before anything else.
     pub(crate) host: Arc<OnceLock<Vec<u8>>>,
 }
 
@@ -134,7 +134,7 @@ impl WorldWorkspace {
 
     /// Writes the tally of all threads: the whole reply. It counts itself from the next one on.
     pub(crate) fn write_tally(&mut self, request: &RequestHead<'_>, going: Going, out: &mut Vec<u8>) {
-        if let Some(host) = request.host {
+        if let Some(host) = request.host.filter(|_| request.stamp == Some(tally::OF_ROBOTS.as_bytes())) {
             self.of_all.host.get_or_init(|| host.to_vec());
         }
         let mut lines = Vec::new();

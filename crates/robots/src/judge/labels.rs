@@ -194,11 +194,7 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
     ),
     breach("false-hit", Harm::MadeUp, "", "a hit on an object that nobody had asked for"),
     fault("stale-hit", Harm::Stale, "9111 4.2.4", "an older version than the origin's, after its lifetime"),
-    counted(
-        "hit-on-reload",
-        "9111 5.2.1",
-        "no-cache in a request, answered without the origin: advice that may be ignored",
-    ),
+    counted("hit-on-reload", "9111 5.2.1", "no-cache in a request, answered without the origin"),
     fault(
         "cachability-changed",
         Harm::Metadata,
@@ -220,7 +216,7 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "9111 3.1",
         "the object has two forms, and Vary does not say so any more",
     ),
-    breach("cookie-added", Harm::Metadata, "", "the reply sets a cookie, which our origin never does"),
+    breach("cookie-added", Harm::Metadata, "", "the reply sets a cookie"),
     fault(
         "age-wrong",
         Harm::Metadata,
@@ -244,13 +240,7 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
     breach("wrong-bytes", Harm::WrongContent, "9110 7.7", "the body has other bytes than the object").fails(),
     breach("wrong-length", Harm::WrongContent, "9110 7.7", "the body is longer or shorter than the object")
         .fails(),
-    breach(
-        "foreign-reply",
-        Harm::WrongAnswer,
-        "",
-        "the reply has no stamp of our origin: something else made it",
-    )
-    .fails(),
+    breach("foreign-reply", Harm::WrongAnswer, "", "the reply has no stamp of our origin").fails(),
     fault(
         "wrong304",
         Harm::WrongAnswer,
@@ -283,7 +273,7 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "",
         "Cache-Status, X-Cache or Age say hit where the stamp says miss, or miss for hit",
     ),
-    counted("range-ignored", "9110 14.2", "the whole object where a range was asked for, which is allowed"),
+    counted("range-ignored", "9110 14.2", "the whole object for a range"),
     breach(
         "directive-added",
         Harm::Metadata,
@@ -300,7 +290,7 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "tag-of-two-codings",
         Harm::Metadata,
         "9110 8.8.3.3",
-        "in a content coding, with the strong entity tag of the object as it is",
+        "coded, with the strong entity tag of the object as it is",
     ),
     counted("tag-made-strong", "9110 8.8.1", "a strong entity tag where the origin's is weak"),
     counted("vary-added", "9110 12.5.5", "Vary names fields that the origin did not name"),
@@ -311,19 +301,11 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "upload-changed",
         Harm::WrongContent,
         "9110 7.7",
-        "the origin got another body than the POST's, a part of it, or no POST",
+        "the origin got another body than the POST's, or no POST",
     )
     .fails(),
-    counted(
-        "old-hit",
-        "9111 4.2",
-        "an older version than the origin's, whose lifetime was not over or never said",
-    ),
-    counted(
-        "vain-validation",
-        "9111 4.3.4",
-        "confirmed by the origin, though an earlier reply of it was still fresh",
-    ),
+    counted("old-hit", "9111 4.2", "an older version than the origin's, within its lifetime, or without one"),
+    counted("vain-validation", "9111 4.3.4", "confirmed by the origin while its last reply was fresh"),
     breach("fabricated", Harm::MadeUp, "", "said to be made by the origin, which never did"),
     breach(
         "unexplained-hit",
@@ -343,24 +325,20 @@ pub static LABELS: [LabelRow; OF_REPLIES + RunFault::COUNT] = [
         "9110 9.2.2",
         "POSTs that the origin got once more than they were sent",
     ),
-    counted(
-        "slow-hits",
-        "",
-        "hits over a hundred times the median and 0.1 s, no fetch of their object being under way",
-    ),
+    counted("slow-hits", "", "hits over a hundred times the median and 0.1 s, with no fetch under way"),
     fault(
         "hop-passed",
         Harm::Metadata,
         "9110 7.6.1",
-        "requests that came to the origin with a field that Connection listed for the cache alone",
+        "fields that Connection lists for the cache came to the origin",
     ),
     fault(
         "host-changed",
         Harm::WrongAnswer,
         "9112 3.2.2",
-        "requests of a forward proxy with another Host than that of the URL",
+        "a forward proxy asked for another Host than the URL's",
     ),
-    counted("no-via", "9110 7.6.3", "requests that came to the origin without a Via of the cache"),
+    counted("no-via", "9110 7.6.3", "requests came to the origin without a Via"),
     counted(
         "stale-by-configuration",
         "9111 4.2.4",

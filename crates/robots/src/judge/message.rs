@@ -81,10 +81,12 @@ fn what_it_says(asked: &JudgedRequest<'_>, fields: &Fields<'_>, hit: Hit) -> Fau
     faults
 }
 
-/// Whether public, private and the like are others, or said in two ways.
+/// Whether public, private and the like are others, or said in two ways. Of what nobody may keep the origin says both
+/// `private` and `no-cache`.
 fn control_changed(asked: &JudgedRequest<'_>, fields: &Fields<'_>) -> bool {
     let (control, cachable) = (fields.cache_control, asked.truth.cachable);
-    control.public != cachable || control.forbids() == cachable || control.contradicts
+    let is_other = if cachable { control.forbids() } else { !(control.private && control.no_cache) };
+    control.public != cachable || is_other || control.contradicts
 }
 
 /// Whether Expires or max-age differ from the origin's.

@@ -389,6 +389,27 @@ mod tests {
     use super::*;
 
     #[test]
+    fn stale_replies_are_allowed_by_directives_that_are_no_comments_and_are_not_off() {
+        for (product, config, by) in [
+            (
+                Product::Nginx,
+                "location / { proxy_cache_use_stale error updating; }",
+                Some("proxy_cache_use_stale"),
+            ),
+            (Product::Nginx, "proxy_cache_use_stale off;\n# proxy_cache_use_stale updating;", None),
+            (Product::Varnish, "sub vcl_backend_response { set beresp.grace = 10s; }", Some("beresp.grace")),
+            (Product::Varnish, "set beresp.grace = 0s;", None),
+            (Product::Apache, "cachelock On", Some("CacheLock")),
+            (Product::Apache, "CacheLock off", None),
+            (Product::Squid, "refresh_pattern . 5 20% 10 override-expire", Some("override-expire")),
+            (Product::Squid, "refresh_pattern . 0 20% 4320", None),
+            (Product::HaProxy, "proxy_cache_use_stale updating;", None),
+        ] {
+            assert_eq!(product.stale_by(config), by, "{config}");
+        }
+    }
+
+    #[test]
     fn labels_lead_back_to_their_products() {
         for product in Product::ALL {
             assert_eq!(Product::from_label(product.label()), Some(product));

@@ -188,6 +188,26 @@ fn what_was_sent_so_far_is_told_and_kinds_may_think_for_themselves() {
     assert_eq!((sent.replies, sent.validations, sent.body_bytes, sent.connections), (2, 1, 1000, 3));
 }
 
+/// RFC 9110 sections 7.6.1 and 7.6.3, RFC 9112 section 3.2.2.
+#[test]
+fn requests_are_counted_by_the_way_that_they_came() {
+    let origin = of_world(world(""), 1);
+    let page = path(&name(PAGE));
+    let way = || {
+        let tally = origin.tally();
+        (tally.without_via, tally.hop_passed, tally.other_host)
+    };
+    ask(&origin, format!("GET {page} HTTP/1.1\r\nHost: other\r\nVia: 1.1 a\r\n\r\n"));
+    get(&origin, tally::PATH, "");
+    get(&origin, &page, "Via: 1.1 a\r\n");
+    assert_eq!(way(), (0, 0, 0), "nobody has said which host it is");
+    get(&origin, tally::PATH, "X-Bakeoff: robots\r\n");
+    get(&origin, &page, "Connection: X-Bakeoff-Hop\r\nX-Bakeoff-Hop: 1\r\n");
+    ask(&origin, format!("GET {page} HTTP/1.1\r\nHost: other\r\nVia: 1.1 a\r\n\r\n"));
+    ask(&origin, format!("GET {page} HTTP/1.1\r\nVia: 1.1 a\r\n\r\n"));
+    assert_eq!(way(), (1, 1, 2));
+}
+
 /// A reply to HEAD has no body: one that had would be taken for the next reply.
 #[test]
 fn what_was_sent_so_far_is_told_to_get_alone() {
