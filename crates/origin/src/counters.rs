@@ -8,7 +8,7 @@ use crate::busy::{Busy, BusySamples};
 use crate::ending::Ending;
 use crate::outgoing::Account;
 use crate::synthetic_load::{Costs, InPlace};
-use crate::world::Way;
+use crate::way::Way;
 use bakeoff_units::Nanos;
 use bakeoff_wire::tally::Sent;
 use std::collections::BTreeMap;

@@ -33,6 +33,7 @@ mod timers;
 mod tls;
 mod unread;
 mod waiting;
+mod way;
 mod worker;
 mod workspace;
 mod world;

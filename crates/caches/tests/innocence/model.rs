@@ -291,12 +291,12 @@ impl Model {
         let of_stamp = || self.by_stamp.get(&stamp).into_iter().flatten().map(|place| &self.fetches[*place]);
         let brings = |fetch: &&Fetch| matches!(fetch.reply.status(), 200 | 206);
         if is_made {
-            return of_stamp().filter(brings).last().map(|made| Kept { made, valid: None });
+            return of_stamp().rfind(brings).map(|made| Kept { made, valid: None });
         }
         let valid = of_stamp().rfind(|fetch| fetch.reply.status() == 304)?;
-        let of_path = self.by_path.get(&valid.path)?.iter().map(|place| &self.fetches[*place]);
+        let mut of_path = self.by_path.get(&valid.path)?.iter().map(|place| &self.fetches[*place]);
         let same = |fetch: &&Fetch| fetch.asked <= valid.done && fetch.reply.tag() == valid.reply.tag();
-        let made = of_path.filter(brings).filter(same).last().unwrap_or(valid);
+        let made = of_path.rfind(|fetch| brings(fetch) && same(fetch)).unwrap_or(valid);
         Some(Kept { made, valid: Some(valid) })
     }
 

@@ -10,7 +10,7 @@ mod request;
 
 pub use file::WorldError;
 pub(crate) use latest_stamps::LatestStamps;
-pub(crate) use request::{Request, Way};
+pub(crate) use request::Request;
 
 use crate::barrier::Barrier;
 use crate::coded::Coded;

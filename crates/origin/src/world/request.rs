@@ -4,6 +4,7 @@
 //! made and not when the request came, so that a reply is true at its own date.
 
 use crate::range::{Part, Range};
+use crate::way::Way;
 use bakeoff_content::world::{ObjectName, Version};
 use bakeoff_wire::digits::parse_hex16;
 use bakeoff_wire::http1::{RequestHead, ServerMethod, items, parse_http_date};
@@ -29,17 +30,6 @@ pub(crate) struct Request {
     /// `If-Match`
     demand: Option<Condition>,
     range: Option<(Range, Guard)>,
-}
-
-/// What a request shows of the intermediaries that it came through.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Way {
-    /// Whether one of them has put itself into `Via`.
-    pub(crate) via: bool,
-    /// Whether one of them has passed on a field that was meant for it alone.
-    pub(crate) hop_passed: bool,
-    /// Whether one of them has asked for another host.
-    pub(crate) other_host: bool,
 }
 
 /// The kind of reply.
