@@ -150,7 +150,10 @@ fn now_unix() -> Nanos {
 }
 
 /// Passes bytes on, both ways, and keeps them with their times. It reads no message before the run is over.
-struct Tap(Arc<Mutex<Vec<[Arc<Mutex<Stream>>; 2]>>>);
+struct Tap(Arc<Mutex<Vec<Connection>>>);
+
+/// What went up to the origin, and what came down.
+type Connection = [Arc<Mutex<Stream>>; 2];
 
 /// What went in one direction: all bytes, and where those of each moment end.
 #[derive(Default)]
@@ -200,7 +203,7 @@ impl Tap {
         thread::spawn(move || {
             for client in listener.incoming().map_while(Result::ok) {
                 let server = TcpStream::connect(origin).unwrap();
-                let kept: [Arc<Mutex<Stream>>; 2] = Default::default();
+                let kept = Connection::default();
                 connections.lock().unwrap().push(kept.clone());
                 let [up, down] = kept;
                 pass(client.try_clone().unwrap(), server.try_clone().unwrap(), up);
