@@ -74,3 +74,38 @@ fn a_planted_cost_that_is_flat_is_said_to_be_flat_and_as_large_as_it_is() {
     let amounts = amounts_of("flat", "flat");
     assert!(amounts.iter().all(|amount| (amount / PLANTED_NS - 1.0).abs() < 0.1), "{amounts:?}");
 }
+
+/// The page of studies says what a directory says that anybody can verify: the one that its run beside SELinux is from.
+#[test]
+fn a_run_is_kept_beside_its_study_as_the_tree_has_it() {
+    let yard = Yard::new();
+    unpack(&yard, "selinux");
+    yard.run(&["studies", "--keep", "selinux"])
+        .exits(2)
+        .says(&["studies/runs/selinux.json", "root of bakeoff's source"]);
+    std::fs::create_dir_all(yard.path("studies/runs")).unwrap();
+    yard.write("studies/runs/selinux.json", "[]\n");
+    yard.run(&["studies", "--keep", "selinux"]).exits(0).says(&["studies/runs/selinux.json: selinux, "]);
+    let found: Value = serde_json::from_str(&yard.read("studies/runs/selinux.json")).unwrap();
+    let kept: Value = serde_json::from_str(include_str!("../../studies/runs/selinux.json")).unwrap();
+    let kept = kept.as_array().unwrap().iter().find(|run| run["plan"] == "selinux");
+    assert_eq!(found.as_array().unwrap().iter().collect::<Vec<_>>(), kept.into_iter().collect::<Vec<_>>());
+}
+
+#[test]
+fn what_nobody_could_measure_again_is_not_kept() {
+    let yard = Yard::new();
+    std::fs::create_dir_all(yard.path("studies/runs")).unwrap();
+    yard.write("studies/runs/selinux.json", "[]\n");
+    for (name, exit, why) in
+        [("guest", 2, "its plan is not one that comes along"), ("quickstart", 2, "its plan names no study")]
+    {
+        unpack(&yard, name);
+        yard.run(&["studies", "--keep", name]).exits(exit).says(&[name, why]);
+    }
+    unpack(&yard, "selinux");
+    let results = yard.read("selinux/results.json").replacen("\"boots\": ", "\"boots\": 1", 1);
+    yard.write("selinux/results.json", &results);
+    yard.run(&["studies", "--keep", "selinux"]).says(&["not as it was written"]).exits(7);
+    assert_eq!(yard.read("studies/runs/selinux.json"), "[]\n");
+}

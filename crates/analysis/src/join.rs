@@ -1,12 +1,14 @@
 //! A run beside a study: each linked figure with its interval, and in words how it relates to the published one.
 
 mod found;
+mod kept;
 
 use crate::between::result::ComparisonRow;
 use bakeoff_meter::catalogue;
 use bakeoff_plan::study::{Condition, FigureBound, FigureLink, Measure, Study};
 use bakeoff_results::{Results, Standing, StudyRow, StudySection};
 use found::{Found, find, found_between, noun};
+pub use kept::{keep, kept};
 
 /// Puts a run beside a study.
 pub fn join(study: &Study, results: &Results) -> StudySection {

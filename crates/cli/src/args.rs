@@ -806,6 +806,9 @@ pub(crate) struct StudiesArgs {
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,
+    /// Keep what a results directory says of its study in studies/runs; for those who build bakeoff
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["name", "json"])]
+    pub(crate) keep: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

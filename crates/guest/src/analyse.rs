@@ -127,7 +127,9 @@ fn row(
             .map(|counted| Published {
                 table: counted.table.clone(),
                 row: counted.row.clone(),
+                column: counted.column.clone(),
                 text: counted.published.in_words(),
+                percent: counted.published.value,
             })
             .collect(),
         within: rows.map(|row| row.max / row.min - 1.0).fold(0.0, f64::max),

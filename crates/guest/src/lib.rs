@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod analyse;
+mod beside;
 mod boot;
 mod build;
 pub mod directory;
@@ -23,6 +24,7 @@ pub mod shipped;
 mod tools;
 
 pub use analyse::analyse;
+pub use beside::beside;
 pub use error::GuestError;
 pub use inside::{WORD, inside};
 pub use part::{BootMode, GuestPart};

@@ -152,8 +152,12 @@ pub struct Published {
     pub table: String,
     /// Its row.
     pub row: String,
+    /// Its column.
+    pub column: String,
     /// As it was published, with its unit.
     pub text: String,
+    /// The same as a number, in percent.
+    pub percent: f64,
 }
 
 /// A boot that was made twice.

@@ -107,7 +107,6 @@ fn counted_in(results: &GuestResults, at: usize, table: &GuestTable) -> Section 
 /// The last mode's change with its range, and the published ones.
 fn spread(row: &RowResult) -> Option<Spread> {
     let last = row.modes.last()?;
-    let number = |text: &str| Some(text.trim_end_matches(" %").parse::<f64>().ok()? / 100.0);
     Some(Spread {
         name: row.name.clone(),
         key: KEY.to_owned(),
@@ -121,7 +120,7 @@ fn spread(row: &RowResult) -> Option<Spread> {
         low: last.change_low,
         high: last.change_high,
         said: [percent(last.change), range(last)],
-        published: row.published.iter().filter_map(|published| number(&published.text)).collect(),
+        published: row.published.iter().map(|published| published.percent / 100.0).collect(),
     })
 }
 

@@ -46,7 +46,7 @@ pub use peak::trials_csv;
 pub use slices::csv;
 #[cfg(feature = "parquet")]
 pub use slices::parquet;
-pub use studies::{studies, study};
+pub use studies::{KeptStudy, studies, studies_page, study, study_plot};
 pub use suite::{PartBundle, PartOutcome, SUITE_SCHEMA, SuiteBundle, suite, suite_json};
 #[cfg(feature = "parquet")]
 pub use transactions::transactions_parquet;

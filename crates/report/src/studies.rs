@@ -1,25 +1,86 @@
 //! Studies: their tables, and a run beside them.
 
+mod page;
+mod plot;
+
+pub use page::studies_page;
+pub use plot::study_plot;
+
 use crate::document::{Block, Page, Section, State, Table};
 use crate::figures::{self, NONE};
 use crate::words;
+use bakeoff_plan::study::Headline;
 use bakeoff_plan::study::{self, Figure, PrintedUnit, PublishedRow, Quantity, Study};
-use bakeoff_results::{Standing, StudyRow, StudySection};
+use bakeoff_results::{KeptRun, Standing, StudyRow, StudySection};
+use serde::Serialize;
 
-/// A line a study.
-pub fn studies(studies: &[Study]) -> String {
-    let lines = studies.iter().map(|study| format!("{:<12}{}\n", study.name, study.summary));
-    lines.collect()
+/// A study, and this project's own runs beside it.
+#[derive(Clone, Debug, Serialize)]
+pub struct KeptStudy {
+    /// The study.
+    #[serde(flatten)]
+    pub study: Study,
+    /// The runs, in the order of their plans' names.
+    pub runs: Vec<KeptRun>,
 }
 
-/// A study's tables with their sources, for a terminal of `width` columns.
-pub fn study(study: &Study, width: usize, colour: bool) -> String {
+impl KeptStudy {
+    /// A row of a kept run that has a figure beside a headline's; comparable ones first.
+    fn measured(&self, headline: &Headline) -> Option<(&KeptRun, &StudyRow)> {
+        let run = self.runs.iter().find(|run| run.plan == headline.plan)?;
+        let is_it = |row: &&StudyRow| {
+            (&row.table, &row.row, &row.column) == (&headline.table, &headline.row, &headline.column)
+                && row.value.is_some()
+                && headline.operation.as_ref().is_none_or(|word| row.operation.as_ref() == Some(word))
+                && headline.arm.as_ref().is_none_or(|arm| row.arm == *arm)
+        };
+        let mut found: Vec<&StudyRow> = run.rows.iter().filter(is_it).collect();
+        found.sort_by_key(|row| row.standing == Standing::NotComparable);
+        Some((run, found.first()?))
+    }
+
+    /// A kept run as the reports of runs have theirs.
+    fn section(&self, run: &KeptRun) -> StudySection {
+        StudySection {
+            name: self.study.name.clone(),
+            title: self.study.title.clone(),
+            sources: Vec::new(),
+            rows: run.rows.clone(),
+        }
+    }
+}
+
+/// A line a study, and one a figure that stands for it: published, and measured here.
+pub fn studies(studies: &[KeptStudy]) -> String {
+    let mut text = String::new();
+    for kept in studies {
+        text += &format!("{:<12}{}\n", kept.study.name, kept.study.summary);
+        for headline in &kept.study.headlines {
+            let Some((run, row)) = kept.measured(headline) else { continue };
+            let (ours, interval) = figures::beside(row);
+            let (says, published, day) = (&headline.says, &row.published, &run.day);
+            text +=
+                &format!("{:<12}{says}: published {published}, measured {ours} ({interval}) on {day}\n", "");
+        }
+    }
+    text
+}
+
+/// A study's tables with their sources, and kept runs beside them, for a terminal of `width` columns.
+pub fn study(kept: &KeptStudy, width: usize, colour: bool) -> String {
+    let study = &kept.study;
     let mut page = Page::new(width, colour);
     page.title(&study.title, &study.name);
     page.paragraph(&study.question, State::Plain);
     published(Section::default(), study).print(&mut page);
     if !study.missing.is_empty() {
         Section::new("Published and not here").bullets(&study.missing).print(&mut page);
+    }
+    for run in &kept.runs {
+        let arms: Vec<String> =
+            run.rows.iter().flat_map(|row| [row.arm.clone(), row.baseline.clone()]).collect();
+        page.paragraph(&format!("{}.", measured(run)), State::Plain);
+        beside("", &kept.section(run), &arms).into_iter().for_each(|section| section.print(&mut page));
     }
     let source = |source: &study::Publication| {
         let url = source.url.as_ref().map_or(String::new(), |url| format!(" <{url}>"));
@@ -28,6 +89,15 @@ pub fn study(study: &Study, width: usize, colour: bool) -> String {
     let sources: Vec<String> = study.sources.iter().map(source).collect();
     Section::new("Sources").bullets(&sources).print(&mut page);
     page.finish()
+}
+
+/// `bakeoff run selinux`, 2026-11-28: QEMU 7.2, ...
+fn measured(run: &KeptRun) -> String {
+    let warned = match run.warnings.is_empty() {
+        true => String::new(),
+        false => format!("; the run warned of {}", run.warnings.join(", ")),
+    };
+    format!("Measured on {} with `{}`: {}{warned}", run.day, run.command, run.machine)
 }
 
 /// With a study's tables as they were published.

@@ -67,6 +67,28 @@ pub struct StudyRow {
     pub said: String,
 }
 
+/// A run that is kept beside a study, in `studies/runs`: what its rows say, and where they come from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KeptRun {
+    /// Name of its plan, one of those that come along.
+    pub plan: String,
+    /// Command that measures it again.
+    pub command: String,
+    /// Day on which it began, UTC, as `2026-11-28`.
+    pub day: String,
+    /// Version of bakeoff that measured it.
+    pub bakeoff: String,
+    /// Machine, in words.
+    pub machine: String,
+    /// Labels of what the run warned of, each once.
+    pub warnings: Vec<String>,
+    /// SHA-256 of its `results.json`, which agreed with its records.
+    pub results_sha256: String,
+    /// A row a published figure.
+    pub rows: Vec<StudyRow>,
+}
+
 /// How this run's figure lies to the published one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

@@ -5,7 +5,9 @@
 #[cfg(test)]
 mod agreement;
 
-use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, shell};
+use super::{
+    Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, StudiedRun, shell,
+};
 use crate::args::{CompareResultsArgs, OutputArgs, RuleArgs};
 use crate::exit::Exit;
 use crate::terminal::Console;
@@ -131,6 +133,10 @@ impl RunKind for Experiment {
         let results = analyse::analyse(&stored).map_err(Failure::failed)?;
         Ok(Some(bundle(stored, results)))
     }
+
+    fn studied(&self, dir: &Path) -> Result<Option<StudiedRun>, Failure> {
+        Ok(self.bundle(dir)?.and_then(studied))
+    }
 }
 
 /// A plan of an experiment, as much of it as will be run.
@@ -232,6 +238,31 @@ fn fit<'p>(plan: &'p Plan, rules: &RuleArgs) -> Result<(), Failure> {
 
 fn bundle(stored: StoredExperiment, results: Results) -> ReportInput {
     ReportInput { results, setup: stored.setup, slices: stored.slices, plan: stored.plan }
+}
+
+/// A run beside its study, as far as it has one.
+fn studied(bundle: ReportInput) -> Option<StudiedRun> {
+    let results = bundle.results;
+    let study = results.study?;
+    let fact = |name: &str| {
+        let found = results.environment.facts.iter().find(|fact| fact.name == name);
+        found.map_or("unknown", |fact| &fact.value)
+    };
+    let machine = format!("{}, {} cores, Linux {}", fact("cpu_model"), fact("cores_online"), fact("kernel"));
+    let ended =
+        [StoppedBy::Interrupted, StoppedBy::Failed].iter().all(|why| results.stopped_by != why.as_str());
+    Some(StudiedRun {
+        study: study.name,
+        plan: results.name,
+        text: bundle.plan,
+        full: results.extent == Some(Extent::Full),
+        unfit: (!ended || results.rounds == 0).then(|| format!("it ended early ({})", results.stopped_by)),
+        started: results.started,
+        bakeoff: results.bakeoff,
+        machine,
+        warnings: results.warnings.into_iter().map(|warning| warning.label).collect(),
+        rows: study.rows,
+    })
 }
 
 fn print(stored: StoredExperiment, results: Results, parquet: bool) -> Outputs {

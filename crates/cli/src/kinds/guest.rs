@@ -2,7 +2,9 @@
 //!
 //! Glue. Owns where kernels and policies are kept, and what `doctor` says of guests.
 
-use super::{Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, shell};
+use super::{
+    Around, Checked, Ended, Flags, Outputs, Planned, ReportRequest, RunKind, Size, StudiedRun, shell,
+};
 use crate::Failure;
 use crate::args::RuleArgs;
 use crate::exit::Exit;
@@ -11,7 +13,7 @@ use bakeoff_experiment::environment::{Finding, Level};
 use bakeoff_experiment::run::RunProgress as _;
 use bakeoff_guest::directory::{self, GUEST, StoredGuest};
 use bakeoff_guest::plan::{GuestPlan, KEY};
-use bakeoff_guest::{Counting, GuestPart, GuestProgress, analyse, needs, shipped};
+use bakeoff_guest::{Counting, GuestPart, GuestProgress, analyse, beside, needs, shipped};
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{Extent, PlanSource};
 use bakeoff_results::directory::{Layout, PLAN, RESULTS, ResultsDir};
@@ -87,6 +89,26 @@ impl RunKind for Guest {
     fn outputs(&self, dir: &ResultsDir, asked: &ReportRequest<'_>) -> Result<Outputs, Failure> {
         shell::demand_plain(asked, self.noun())?;
         print(&directory::load(dir.path()).map_err(Failure::failed)?)
+    }
+
+    fn studied(&self, dir: &Path) -> Result<Option<StudiedRun>, Failure> {
+        let stored = directory::load(dir).map_err(Failure::failed)?;
+        let (results, setup) = (analyse(&stored), stored.setup);
+        let Some(study) = setup.study else { return Ok(None) };
+        let early = || (results.ended < results.planned).then(|| "not all boots are there".to_owned());
+        let kernel = setup.packages.first().map_or("a kernel", |package| package.version.as_str());
+        Ok(Some(StudiedRun {
+            study,
+            unfit: results.invalid.clone().or_else(early),
+            machine: format!("{}, guest kernel {kernel}", setup.qemu),
+            rows: beside(&results),
+            plan: setup.name,
+            text: stored.plan,
+            full: setup.extent == Some(Extent::Full),
+            started: setup.started,
+            bakeoff: setup.bakeoff,
+            warnings: Vec::new(),
+        }))
     }
 
     fn verified(&self, dir: &Path) -> Result<Checked, Failure> {

@@ -22,6 +22,7 @@ use bakeoff_analysis::verify::Verified;
 use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_plan::{PlanSource, STANDARD_INPUT, near_miss};
 use bakeoff_report::{Document, ReportInput};
+use bakeoff_results::StudyRow;
 use bakeoff_results::directory::{Layout, ResultsDir};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -91,6 +92,11 @@ pub(crate) trait RunKind: Sync {
 
     /// An experiment's results, for the report of a suite that it is part of. `None`: its own report says what it found.
     fn bundle(&self, _dir: &Path) -> Result<Option<ReportInput>, Failure> {
+        Ok(None)
+    }
+
+    /// What a directory says of the study that its plan names. `None`: it stands beside none.
+    fn studied(&self, _dir: &Path) -> Result<Option<StudiedRun>, Failure> {
         Ok(None)
     }
 
@@ -212,6 +218,30 @@ pub(crate) struct Outputs {
     pub(crate) lines: Vec<String>,
     /// By name, `results.json` the first.
     pub(crate) files: Vec<(&'static str, Vec<u8>)>,
+}
+
+/// A run beside a study.
+pub(crate) struct StudiedRun {
+    /// Name of the study.
+    pub(crate) study: String,
+    /// Name of the plan.
+    pub(crate) plan: String,
+    /// The plan as it was run.
+    pub(crate) text: String,
+    /// It was run whole, where the plan states a sample.
+    pub(crate) full: bool,
+    /// Why it is not to be kept.
+    pub(crate) unfit: Option<String>,
+    /// When it began, RFC 3339.
+    pub(crate) started: String,
+    /// The version that measured it.
+    pub(crate) bakeoff: String,
+    /// The machine, in words.
+    pub(crate) machine: String,
+    /// Labels of its warnings.
+    pub(crate) warnings: Vec<String>,
+    /// A row a published figure.
+    pub(crate) rows: Vec<StudyRow>,
 }
 
 /// How a run ended: what went wrong, in words; else what its parts came to.

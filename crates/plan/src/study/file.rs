@@ -2,7 +2,7 @@
 
 use super::grid::{self, Wrong};
 use super::link::{self, JoinFile, StatementFile};
-use super::{CountedOverhead, Publication, PublishedTable, Study};
+use super::{CountedOverhead, Headline, Publication, PublishedTable, Study, StudyPage};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 
@@ -19,6 +19,9 @@ pub struct StudyError {
 struct StudyFile {
     title: String,
     question: String,
+    page: StudyPage,
+    #[serde(default)]
+    headline: Vec<HeadlineFile>,
     #[serde(default)]
     missing: Vec<String>,
     source: Vec<SourceFile>,
@@ -29,6 +32,19 @@ struct StudyFile {
     join: Vec<JoinFile>,
     #[serde(default)]
     counted: Vec<CountedFile>,
+}
+
+/// A figure that stands for the study.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HeadlineFile {
+    says: String,
+    table: String,
+    row: String,
+    column: String,
+    plan: String,
+    operation: Option<String>,
+    arm: Option<String>,
 }
 
 /// Links between rows of a table and rows of a guest.
@@ -102,16 +118,39 @@ fn study(name: &str, text: &str) -> Result<Study, Wrong> {
     }
     let links = link::expand(&file.join, &file.statement, &tables)?;
     let counted = counted(&file.counted, &tables)?;
+    let headlines =
+        file.headline.into_iter().map(|form| headline(form, &tables)).collect::<Result<_, _>>()?;
     Ok(Study {
         name: name.to_owned(),
         summary,
         title: file.title,
         question: file.question,
+        page: file.page,
+        headlines,
         sources,
         tables,
         missing: file.missing,
         links,
         counted,
+    })
+}
+
+fn headline(form: HeadlineFile, tables: &[PublishedTable]) -> Result<Headline, Wrong> {
+    let table = tables.iter().find(|table| table.id == form.table);
+    let table =
+        table.ok_or_else(|| format!("`headline` names the table `{}`, which is not there", form.table))?;
+    let (row, column) = (table.row(&form.row)?, table.column(&form.column)?);
+    let figure = table.rows[row].cells[column].as_ref();
+    let figure = figure.ok_or_else(|| format!("`headline`: no figure was published of `{}`", form.row))?;
+    Ok(Headline {
+        says: form.says,
+        table: table.title.clone(),
+        row: form.row,
+        column: form.column,
+        published: figure.in_words(),
+        plan: form.plan,
+        operation: form.operation,
+        arm: form.arm,
     })
 }
 
@@ -126,8 +165,13 @@ fn counted(forms: &[CountedFile], tables: &[PublishedTable]) -> Result<Vec<Count
             let found = &table.rows[table.row(row)?];
             let published =
                 found.cells[column].clone().ok_or_else(|| format!("`{row}`: no figure was published"))?;
-            let (table, row, counted) = (table.title.clone(), row.clone(), counted.clone());
-            all.push(CountedOverhead { table, row, counted, published });
+            all.push(CountedOverhead {
+                table: table.title.clone(),
+                row: row.clone(),
+                column: form.column.clone(),
+                counted: counted.clone(),
+                published,
+            });
         }
     }
     Ok(all)
@@ -175,6 +219,13 @@ mod tests {
     const GOOD: &str = r#"# What it is (2001)
 title = "T"
 question = "Q?"
+[page]
+head = "T, 2001"
+run = ["`bakeoff run t`"]
+needs = "a minute"
+story = "S."
+kept = "K."
+modernised = "M."
 [[source]]
 id = "p"
 text = "Paper"

@@ -12,7 +12,7 @@ pub use file::StudyError;
 pub use link::{Condition, FigureLink, Measure};
 pub use unit::{PrintedUnit, Quantity};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// The studies' texts by name, in the order in which they are listed.
 const TEXTS: [(&str, &str); 5] = [
@@ -34,6 +34,10 @@ pub struct Study {
     pub title: String,
     /// The question of the study.
     pub question: String,
+    /// How it stands on the page of studies.
+    pub page: StudyPage,
+    /// The published figures that stand for it where there is room for a line, the first for all of it.
+    pub headlines: Vec<Headline>,
     /// Publications.
     pub sources: Vec<Publication>,
     /// Tables, in the order of the file.
@@ -48,6 +52,51 @@ pub struct Study {
     pub counted: Vec<CountedOverhead>,
 }
 
+/// Texts of a study that have no figure of a run in them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StudyPage {
+    /// Its head: name and year.
+    pub head: String,
+    /// The commands that measure it again.
+    pub run: Vec<String>,
+    /// Time that a sample takes, and its needs.
+    pub needs: String,
+    /// The subject of the study, and how it measured.
+    pub story: String,
+    /// What the plans keep of it.
+    pub kept: String,
+    /// What they have in place of the rest.
+    pub modernised: String,
+    /// Remarks on how it is run, each a paragraph.
+    #[serde(default)]
+    pub remarks: Vec<String>,
+    /// What has changed since, and why: two sentences.
+    #[serde(default)]
+    pub changed: Option<String>,
+}
+
+/// A published figure that stands for its study.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Headline {
+    /// What costs, in words.
+    pub says: String,
+    /// Title of its table.
+    pub table: String,
+    /// Row of the table.
+    pub row: String,
+    /// Column of the table.
+    pub column: String,
+    /// What is published, with its unit.
+    pub published: String,
+    /// Name of the plan whose run stands beside it.
+    pub plan: String,
+    /// The operation, where the run has several of this figure.
+    pub operation: Option<String>,
+    /// The arm, where the run has several of this figure.
+    pub arm: Option<String>,
+}
+
 /// A published overhead, and the row of a guest that counts the same.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CountedOverhead {
@@ -55,6 +104,8 @@ pub struct CountedOverhead {
     pub table: String,
     /// Row of the table.
     pub row: String,
+    /// Column of the table.
+    pub column: String,
     /// Row of the guest.
     pub counted: String,
     /// The published figure.

@@ -25,7 +25,9 @@ fn row(name: &str, resolved: Resolved, change: f64, published: &[&str]) -> RowRe
     let published = published.iter().map(|text| Published {
         table: "Microbenchmarks".to_owned(),
         row: name.to_owned(),
+        column: "overhead".to_owned(),
         text: (*text).to_owned(),
+        percent: text.trim_end_matches(" %").parse().unwrap(),
     });
     RowResult {
         name: name.to_owned(),

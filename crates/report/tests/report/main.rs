@@ -10,4 +10,5 @@ mod fixture;
 mod guest;
 mod page;
 mod schema;
+mod studies;
 mod terminal;

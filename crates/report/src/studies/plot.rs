@@ -1,0 +1,51 @@
+//! A study's drawing: published changes and this project's, on one scale, as an SVG file of its own.
+//!
+//! Measuring side, cold, pure. The places are those of a report's drawing of intervals; the file follows the reader's light
+//! or dark by itself.
+
+use super::KeptStudy;
+use super::page::place;
+use crate::document::State;
+use crate::figures;
+use crate::plot::forest::{Spread, panels};
+use bakeoff_results::{Standing, StudyRow};
+use minijinja::value::Serde;
+use minijinja::{AutoEscape, Environment, UndefinedBehavior};
+use serde_json::json;
+
+const FRAME: &str = include_str!("../../assets/study.svg.j2");
+/// Height of a row, in the drawing's units.
+const ROW: usize = 20;
+
+/// The drawing; `None` as long as no kept run has a change with an interval.
+pub fn study_plot(kept: &KeptStudy) -> Option<String> {
+    let rows: Vec<Spread> =
+        kept.runs.iter().flat_map(|run| run.rows.iter().filter_map(|row| spread(row, &run.rows))).collect();
+    let panel = panels(&rows, "published as", 0.0, &kept.study.title).into_iter().next()?;
+    let mut environment = Environment::new();
+    environment.set_auto_escape_callback(|_| AutoEscape::Html);
+    environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    let places = json!({ "panel": panel, "height": rows.len() * ROW, "row_height": ROW });
+    let drawn = environment.render_named_str("study.svg", FRAME, Serde(&places));
+    Some(drawn.expect("the frame is a constant, and every name in it is a field of a panel") + "\n")
+}
+
+/// A share or a factor; other figures have no scale in common.
+fn spread(row: &StudyRow, all: &[StudyRow]) -> Option<Spread> {
+    let change = |x: f64| match row.unit.as_str() {
+        "%" => Some(x / 100.0),
+        "x" => Some(x - 1.0),
+        _ => None,
+    };
+    let (ours, interval) = figures::beside(row);
+    Some(Spread {
+        name: place(row, all),
+        key: String::new(),
+        state: if row.standing == Standing::Inside { State::Fine } else { State::Plain },
+        at: change(row.value?)?,
+        low: change(row.low.filter(|low| low.is_finite())?)?,
+        high: change(row.high.filter(|high| high.is_finite())?)?,
+        said: [ours, interval],
+        published: vec![change(row.published_value)?],
+    })
+}
