@@ -18,6 +18,36 @@ fn yard() -> Yard {
 }
 
 #[test]
+fn a_part_that_lacks_a_program_is_left_out_and_only_is_for_parts_with_the_factor() {
+    let yard = yard();
+    let factors =
+        "[factors]\nburn = [\"0us\", \"100us\", \"200us\"]\n[arm.o]\nserver = \"origin\"\nburn = \"{burn}\"";
+    let levels = plan("", GET, factors).replace("baseline = \"plain\"", "baseline = { burn = \"0us\" }");
+    yard.write("burn.toml", levels);
+    let needs =
+        "plan = \"tls.toml\"\nneeds = [\"sh\", { program = \"no-such\", install = \"apt install none\" }]";
+    yard.write("two.toml", TWO.replace("plan = \"tls.toml\"", needs));
+    let said = yard.run(&["check", "two.toml", "--only", "burn=200us"]).exits(0);
+    for words in
+        ["left out here: tls, for there is no program `no-such`", "`apt install none`", "arms: 0us, 200us ("]
+    {
+        assert!(said.stdout.contains(words), "{words}:\n{}", said.stdout);
+    }
+    yard.run(&["check", "two.toml", "--only", "size=1"])
+        .exits(2)
+        .says(&["--only size=1", "no part of two.toml"]);
+    yard.run(&["run", "two.toml", "--out", "out", "--only", "burn=200us"])
+        .exits(0)
+        .says(&["tls is left out"]);
+    assert!(!yard.path("out/tls").exists());
+    assert_eq!(yard.results("out/burn")["order"], serde_json::json!(["0us", "0us'", "200us"]));
+    let all =
+        yard.read("two.toml").replace("plan = \"burn.toml\"", "plan = \"burn.toml\"\nneeds = [\"./none\"]");
+    yard.write("two.toml", all);
+    yard.run(&["run", "two.toml"]).exits(2).says(&["nothing is left to run"]);
+}
+
+#[test]
 fn the_parts_of_a_suite_are_run_and_reported_together() {
     let yard = yard();
     let said = yard.run(&["run", "two.toml", "--out", "out", "--json"]).exits(0);

@@ -143,6 +143,17 @@ fn hooks_of_commands_run_when_they_should() {
 }
 
 #[test]
+fn a_budget_that_is_spent_sets_up_no_further_arm_and_cleans_up_none() {
+    let yard = Yard::new();
+    let workload = "kind = \"command\"\nsetup = [\"sh\", \"-c\", \"echo setup >> log\"]\ncleanup = [\"sh\", \"-c\", \"echo cleanup >> log\"]";
+    let arms = "[arm.plain]\ncommand = [\"true\"]\n\n[arm.other]\ncommand = [\"sleep\", \"0\"]";
+    yard.write("plan.toml", plan("", workload, arms));
+    let ended = yard.run(&["run", "plan.toml", "--out", "out", "--budget", "1ms"]);
+    ended.exits(3).says(&["the budget of 1 ms ended before the first slice"]);
+    assert!(!yard.path("log").exists(), "{}", yard.read("log"));
+}
+
+#[test]
 fn any_program_that_serves_is_an_arm() {
     let arms = format!(
         "[arm.plain]\nserver = \"origin\"\n\n[arm.python]\ncommand = [\"{}\", \"-m\", \"http.server\", \"{{port}}\", \"--bind\", \"{{host}}\", \"--directory\", \"{{root}}\"]",

@@ -3,6 +3,7 @@
 
 use crate::support::{GET, Yard, as_on_a_quiet_machine, has, plan, sooner_or_later};
 use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The results, and the lines of slices.jsonl.
 fn run(text: &str) -> (Value, Vec<Value>) {
@@ -83,6 +84,40 @@ fn a_duet_tells_costs_and_rounds_in_turn_tell_times() {
 }
 
 /// The baseline burns, too: an origin's other work may be twice as much in one process as in the next.
+/// Two strata, one of them too large for one slice, at two loads.
+#[test]
+fn strata_take_turns_in_a_duet_and_each_arm_has_both_processes_of_its_baseline_beside_it() {
+    let plan = "[experiment]\nbaseline = { burn = \"none\" }\nmax_rounds = 3\ndesign = \"duet\"\npaired_rounds = 0\n\
+        slice_requests = 50\nloads = [\"500/s\", \"1000/s\"]\n\
+        [workload]\nkind = \"get\"\nrobots = 4\nurls = [\"/bytes/500\"]\n\
+        [factors]\nsize = [\"s\", \"l\"]\nburn = [\"none\", \"20us\", \"40us\", \"60us\", \"80us\", \"99us\"]\n\
+        [level.size.l]\nurls = [\"/bytes/900\"]\n[level.burn.none]\nburn = \"0us\"\nsays = \"nothing planted\"\n\
+        [arm.o]\nserver = \"origin\"\nburn = \"{burn}\"\n\
+        [[cell]]\nsize = \"s\"\n[[cell]]\nsize = \"l\"\nburn = \"none\"\n[[cell]]\nsize = \"l\"\nburn = \"20us\"\n";
+    let (yard, results, slices) = run_in(plan);
+    let blocks = results["design"]["blocks"].as_array().unwrap();
+    let names = |block: &Value| {
+        block.as_array().unwrap().iter().map(|arm| arm.as_str().unwrap().to_owned()).collect()
+    };
+    let blocks: Vec<BTreeSet<String>> = blocks.iter().map(names).collect();
+    assert_eq!(blocks.iter().map(BTreeSet::len).collect::<Vec<_>>(), [4, 5, 3], "{blocks:?}");
+    let mut seen: BTreeMap<(u64, u64, u64), BTreeSet<String>> = BTreeMap::new();
+    for slice in &slices {
+        let of = |key: &str| slice[key].as_u64().unwrap_or(0);
+        let arms = seen.entry((of("round"), of("load"), of("block"))).or_default();
+        assert!(arms.insert(slice["arm"].as_str().unwrap().to_owned()), "{slice}");
+    }
+    assert_eq!(seen.len(), 3 * 2 * 3, "three rounds of two loads and three blocks");
+    for ((_, _, block), arms) in &seen {
+        assert_eq!(arms, &blocks[*block as usize]);
+        let stratum = arms.iter().next().unwrap().chars().next().unwrap();
+        assert!(["none", "none'"].iter().all(|twin| arms.contains(&format!("{stratum}.{twin}"))), "{arms:?}");
+    }
+    assert!(results["design"]["reason"].as_str().unwrap().contains("3 slices a round, in turn"), "{results}");
+    assert_eq!(results["arms"]["s.none"]["subject"]["says"], "nothing planted");
+    yard.run(&["verify", "out"]).exits(0);
+}
+
 #[test]
 fn a_duet_concludes_a_large_effect_and_rounds_in_turn_do_not_contradict_it() {
     let arms = "[arm.plain]\nserver = \"origin\"\nburn = \"100us\"\n\n[arm.burning]\nserver = \"origin\"\nburn = \"400us\"";

@@ -59,8 +59,10 @@ fn learnt(setup: &Setup, slices: &[SliceRecord]) -> Option<(RoundTime, f64)> {
     let is_main = |slice: &&SliceRecord| setup.design.kind_of(slice) == RoundKind::Main;
     let of = |round: u32| slices.iter().filter(move |s| s.round == round).filter(is_main);
     let loads = setup.design.loads.len().max(1);
+    let of_load = setup.design.slices_of(RoundKind::Main, &setup.arms);
+    let is = |s: &SliceRecord, (arm, block): &(&str, u32)| s.arm == *arm && s.block == *block;
     let all_there =
-        |round: u32| setup.arms.iter().all(|arm| of(round).filter(|s| s.arm == *arm).count() == loads);
+        |round: u32| of_load.iter().all(|slice| of(round).filter(|s| is(s, slice)).count() == loads);
     if !(0..LEARNT).all(all_there) {
         return None;
     }
@@ -98,6 +100,7 @@ mod tests {
                 arm: ["a", "b"][arm].to_owned(),
                 design: RoundDesign::Pairs,
                 load: None,
+                block: 0,
                 start: round,
                 proof: None,
                 started_ns,

@@ -6,7 +6,7 @@ use bakeoff_caches::conformance::HERE;
 use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
-use bakeoff_plan::Setting;
+use bakeoff_plan::{Only, PlanError, Setting};
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
 use clap::{Args, Parser, Subcommand};
@@ -229,6 +229,10 @@ pub(crate) struct SetArgs {
     /// experiment.max_rounds=20 or arm.https.tls=false, of a suite behind the name of a part; may be given more than once
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<Setting>,
+    /// Run these levels of a factor alone, beside that of the baseline, such as server=nginx,apache; may be given more than
+    /// once; of a suite: in every part with that factor
+    #[arg(long, value_name = "FACTOR=LEVEL,...")]
+    only: Vec<Only>,
     /// Wall time allowed, in place of the plan's
     #[arg(long, value_name = "TIME")]
     pub(crate) budget: Option<String>,
@@ -273,12 +277,23 @@ impl CurveArgs {
 impl SetArgs {
     /// These.
     pub(crate) fn of(set: Vec<Setting>) -> Self {
-        Self { set, budget: None, loads: CurveArgs::default() }
+        Self { set, ..Self::default() }
     }
 
     /// Loads of a curve: in a suite they are for every part that can.
     pub(crate) const fn loads(&self) -> &CurveArgs {
         &self.loads
+    }
+
+    /// Levels that alone are run.
+    pub(crate) fn only(&self) -> &[Only] {
+        &self.only
+    }
+
+    /// The same for a plan of this text.
+    pub(crate) fn for_text(&self, text: &str) -> Result<Vec<Setting>, PlanError> {
+        let only = bakeoff_plan::only(text, &self.only)?;
+        Ok(self.settings().into_iter().chain(only).collect())
     }
 
     /// Those that were given as such.
@@ -341,7 +356,7 @@ pub(crate) struct CompareArgs {
     /// Seed of everything that is drawn
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// auto: a duet where it is honest; duet: all in one slice, in slots of some 20 ms, which tells CPU per request
+    /// auto: a duet where it is honest; duet: together in one slice, in slots of some 20 ms, which tells CPU per request
     /// sharply, then rounds in turn for times and rates; pairs: one after the other
     #[arg(long, value_name = "NAME", default_value = "auto")]
     pub(crate) design: String,

@@ -45,6 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 arm: setup.arms[arm].clone(),
                 design: RoundDesign::Pairs,
                 load: None,
+                block: 0,
                 start,
                 proof: None,
                 order_seed: None,

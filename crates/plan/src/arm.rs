@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 pub struct Arm {
     /// Its name.
     pub name: String,
+    /// What it is, in a few words.
+    pub says: Option<String>,
     /// The kind of arm.
     pub what: ArmKind,
     /// Whether the subject holds the site rebuilt from the workload, so that replies can be judged.

@@ -18,6 +18,8 @@ mod expand;
 mod file;
 mod files;
 mod method;
+mod needs;
+mod only;
 mod requests;
 mod set;
 pub mod shipped;
@@ -38,6 +40,8 @@ pub use method::{
     PeakPlan, RoundDesign, ViolationPlan, Violations,
 };
 
+pub use needs::Need;
+pub use only::{Only, only};
 pub use requests::{BurstClock, LoadClock, Population, RequestSource, RequestWork, SliceLengths};
 pub use set::{Setting, changed};
 pub use source::{PlanSource, STANDARD_INPUT};
@@ -105,8 +109,8 @@ pub struct Plan {
     pub work: Work,
     /// The arms in the order of the plan.
     pub arms: Vec<Arm>,
-    /// Arms that are left out, each with the program that this machine lacks.
-    pub left_out: Vec<(String, String)>,
+    /// Arms that are left out, each with what this machine lacks.
+    pub left_out: Vec<(String, Need)>,
     /// The extent that its values belong to, if the plan has two.
     pub extent: Option<Extent>,
     /// If this is a sample: the whole.

@@ -21,6 +21,11 @@ pub const PLANS: &[ShippedPlan] = &[
     ShippedPlan { name: "tls-connections", text: include_str!("../../../plans/tls-connections.toml") },
     ShippedPlan { name: "tls-first-use", text: include_str!("../../../plans/tls-first-use.toml") },
     ShippedPlan { name: "tls-certificates", text: include_str!("../../../plans/tls-certificates.toml") },
+    ShippedPlan { name: "tls-ciphers", text: include_str!("../../../plans/tls-ciphers.toml") },
+    ShippedPlan { name: "tls-handshake", text: include_str!("../../../plans/tls-handshake.toml") },
+    ShippedPlan { name: "http-version", text: include_str!("../../../plans/http-version.toml") },
+    ShippedPlan { name: "compression", text: include_str!("../../../plans/compression.toml") },
+    ShippedPlan { name: "waf", text: include_str!("../../../plans/waf.toml") },
     ShippedPlan { name: "access-log", text: include_str!("../../../plans/access-log.toml") },
     ShippedPlan { name: "upstream", text: include_str!("../../../plans/upstream.toml") },
     ShippedPlan { name: "url-rules", text: include_str!("../../../plans/url-rules.toml") },
@@ -79,6 +84,7 @@ pub const SUITES: &[ShippedPlan] = &[
     ShippedPlan { name: "confinement", text: include_str!("../../../plans/confinement.toml") },
     ShippedPlan { name: "selinux-here", text: include_str!("../../../plans/selinux-here.toml") },
     ShippedPlan { name: "webfs", text: include_str!("../../../plans/webfs.toml") },
+    ShippedPlan { name: "tls", text: include_str!("../../../plans/tls.toml") },
 ];
 
 /// Directories that arms of `files` workloads may name: the keys of such an arm.

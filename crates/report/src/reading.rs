@@ -244,13 +244,13 @@ impl<'b> Reading<'b> {
     /// Wall time of the slices per arm, and the rest of the run.
     pub(crate) fn time_spent(&self) -> TimeSpent {
         let mut sums: BTreeMap<&str, u64> = BTreeMap::new();
-        let mut together: BTreeMap<(u32, Option<u32>), u64> = BTreeMap::new();
+        let mut together: BTreeMap<(u32, Option<u32>, u32), u64> = BTreeMap::new();
         for slice in &self.bundle.slices {
             let wall = slice.counters.wall_ns;
             match slice.design {
                 RoundDesign::Pairs => *sums.entry(&slice.arm).or_default() += wall,
                 RoundDesign::Duet => {
-                    let longest = together.entry((slice.round, slice.load)).or_default();
+                    let longest = together.entry((slice.round, slice.load, slice.block)).or_default();
                     *longest = (*longest).max(wall);
                 }
             }

@@ -62,6 +62,9 @@ pub struct Setup {
     pub load: String,
     /// Share of failed requests above which an arm is invalid.
     pub max_errors: f64,
+    /// For open loop: the rate that every arm is asked at, where the plan has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_per_s: Option<f64>,
     /// For open loop: bound on the 99th percentile of the generator's lateness, ns.
     pub max_lateness_ns: Option<u64>,
     /// How the slices of a round are taken, and why.
@@ -186,6 +189,9 @@ pub struct SubjectSetup {
     pub client: Option<ClientSetup>,
     /// Level of each factor of the set-up.
     pub levels: Vec<usize>,
+    /// What it is, in a few words of the plan.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
     /// Whether the arm's layer was on when the run began, as its proof said.
     pub proof: Option<ProofRecord>,
     /// How much it was asked for, where that was not the same for all.
@@ -221,6 +227,10 @@ pub struct DesignSetup {
     /// In turn: in so many parts an arm's slice is taken, the arms in turn.
     #[serde(default)]
     pub parts: u32,
+    /// Duet: the arms that share a slice, block by block; none: all of them. The baseline of a stratum and its second
+    /// process are in each block of the stratum.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub blocks: Vec<Vec<String>>,
     /// Loads that every round measures, ascending; none: the plan's own clock.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<LoadSetup>,
@@ -286,6 +296,28 @@ impl DesignSetup {
     /// Whether all arms share a slice, in slots of their own.
     pub fn is_duet(&self) -> bool {
         self.design == RoundDesign::Duet
+    }
+
+    /// Number of slices that a round of a duet has at each load.
+    pub fn blocks(&self) -> u32 {
+        self.blocks.len().max(1) as u32
+    }
+
+    /// Blocks that an arm has a slice in.
+    pub fn blocks_of<'a>(&'a self, arm: &'a str) -> impl Iterator<Item = u32> + 'a {
+        let whole = self.blocks.is_empty().then_some(0);
+        let has = move |(_, block): &(u32, &Vec<String>)| block.iter().any(|other| other == arm);
+        whole.into_iter().chain((0..).zip(&self.blocks).filter(has).map(|(index, _)| index))
+    }
+
+    /// Slices of a round of this kind at one load: the arm, and the block it is in.
+    pub fn slices_of<'a>(&'a self, kind: RoundKind, arms: &'a [String]) -> Vec<(&'a str, u32)> {
+        let in_blocks = kind == RoundKind::Main && self.is_duet();
+        let of = move |arm: &'a String| {
+            let blocks: Vec<u32> = if in_blocks { self.blocks_of(arm).collect() } else { vec![0] };
+            blocks.into_iter().map(move |block| (arm.as_str(), block))
+        };
+        arms.iter().flat_map(of).collect()
     }
 
     /// Whether more than one load is measured.

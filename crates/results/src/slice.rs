@@ -21,6 +21,9 @@ pub struct SliceRecord {
     /// The load, by its place in the design's loads; none: the plan's own clock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub load: Option<u32>,
+    /// The block of a duet that the slice is of, by its place in the design's blocks.
+    #[serde(default, skip_serializing_if = "is_first")]
+    pub block: u32,
     /// Which start of the arms this is, from 0.
     pub start: u32,
     /// Whether the layer was on, where that was asked anew at this start.
@@ -39,6 +42,11 @@ pub struct SliceRecord {
     /// Of them what each population counted, where the plan has several: by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub populations: BTreeMap<String, PopulationRecord>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks with a reference")]
+const fn is_first(block: &u32) -> bool {
+    *block == 0
 }
 
 /// What one population counted in a slice.
@@ -60,6 +68,7 @@ impl SliceRecord {
             arm: self.arm.clone(),
             design: self.design,
             load: self.load,
+            block: self.block,
             start: self.start,
             proof: None,
             started_ns: self.started_ns,

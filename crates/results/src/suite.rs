@@ -4,7 +4,7 @@
 //! looked for. It does not know what a plan is, in which of the plans' languages it is written and how it is run.
 
 use crate::directory::Layout;
-use bakeoff_plan::{PlanError, PlanSource, Setting, suggestion};
+use bakeoff_plan::{Need, PlanError, PlanSource, Setting, suggestion};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -39,6 +39,9 @@ pub struct SuitePart {
     pub name: String,
     /// A plan's file, or the name of a shipped plan.
     pub plan: String,
+    /// Programs without which it is left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub needs: Vec<Need>,
 }
 
 /// Record of a suite's start, needed to resume it.
@@ -79,6 +82,8 @@ struct SuiteFile {
 struct PartFile {
     name: Spanned<String>,
     plan: Spanned<String>,
+    #[serde(default)]
+    needs: Vec<Need>,
 }
 
 impl Suite {
@@ -99,7 +104,7 @@ impl Suite {
         };
         let file: SuiteFile = toml::from_str(text).map_err(|why| {
             let help =
-                "a suite has a [[part]] with `name` and `plan` for each of its plans, and nothing else";
+                "a suite has a [[part]] with `name`, `plan` and perhaps `needs` for each of its plans, and nothing else";
             PlanError::at(origin, text, why.span().unwrap_or(0..0), why.message(), Some(help))
         })?;
         if file.part.get_ref().is_empty() {
@@ -119,7 +124,8 @@ impl Suite {
             if parts.iter().any(|other| other.name == *own) {
                 return wrong(part.name.span(), &format!("two parts are called `{own}`"), "rename one");
             }
-            parts.push(SuitePart { name: own.clone(), plan: found(part.plan.get_ref(), base) });
+            let (plan, needs) = (found(part.plan.get_ref(), base), part.needs.clone());
+            parts.push(SuitePart { name: own.clone(), plan, needs });
         }
         let summary = source.summary().to_owned();
         let (name, origin, text) = (name.to_owned(), origin.to_owned(), text.to_owned());

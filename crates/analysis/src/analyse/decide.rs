@@ -64,19 +64,25 @@ pub(super) fn margin(setup: &Setup) -> Margin {
 
 /// An arm against its baseline in a figure whose larger values are worse, round by round.
 pub(super) fn differences(series: &Series, setup: &Setup, arm: &str, meter: &Meter) -> Option<Rounds> {
-    let (a, a2) = both(series, setup.baseline_of(arm), meter)?;
+    let (a, a2) = both(series, setup.baseline_of(arm), arm, meter)?;
     let subject = series.figures(arm, meter)?;
     Some(Rounds::of(&subject, &a, &a2))
 }
 
-/// The figures of a baseline's two processes.
-fn both(series: &Series, baseline: &str, meter: &Meter) -> Option<(Vec<f64>, Vec<f64>)> {
-    Some((series.figures(baseline, meter)?, series.figures(&second(baseline), meter)?))
+/// The figures of a baseline's two processes in the slices that they shared with this arm.
+fn both(series: &Series, baseline: &str, arm: &str, meter: &Meter) -> Option<(Vec<f64>, Vec<f64>)> {
+    let figures = |process: &str| series.figures_beside(arm, process, meter);
+    Some((figures(baseline)?, figures(&second(baseline))?))
 }
 
 /// The two processes of a baseline, round by round.
 pub(super) fn null_differences(series: &Series, baseline: &str, meter: &Meter) -> Option<Rounds> {
-    let (a, a2) = both(series, baseline, meter)?;
+    null_beside(series, baseline, baseline, meter)
+}
+
+/// The same in the slices that they shared with this arm.
+pub(super) fn null_beside(series: &Series, baseline: &str, arm: &str, meter: &Meter) -> Option<Rounds> {
+    let (a, a2) = both(series, baseline, arm, meter)?;
     Some(Rounds::of_twins(&a2, &a))
 }
 
@@ -145,7 +151,7 @@ fn judged_at(
 ) -> Judgement {
     let meter = primary(setup);
     let of_arm = differences(series, setup, arm, meter).unwrap_or_default().first(rounds);
-    let null = null_differences(series, setup.baseline_of(arm), meter).unwrap_or_default().first(rounds);
+    let null = null_beside(series, setup.baseline_of(arm), arm, meter).unwrap_or_default().first(rounds);
     let noun = meter.noun_in(&setup.workload.kind);
     let missing =
         (series.rounds() > 0 && of_arm.ratios.is_empty()).then(|| format!("{noun} could not be read"));
@@ -218,6 +224,7 @@ mod tests {
             arm: arm.to_owned(),
             design,
             load,
+            block: 0,
             start: 0,
             proof: None,
             started_ns: u64::from(round) * 1_000_000,

@@ -1,13 +1,12 @@
 //! Reasons that make an arm's figures worthless, whatever they are.
 
-use super::handshakes;
-use super::series::{Series, Table};
+use super::series::{Series, Table, primary};
+use super::{handshakes, lateness};
 use bakeoff_loadgen::GENERATOR_LIMIT;
 use bakeoff_meter::catalogue::SUBJECT_CPU_PER_REPLY;
 use bakeoff_meter::{ErrorClass, HitCounts, SliceCounters};
-use bakeoff_plan::LoadClock;
 use bakeoff_results::{PopulationSetup, Setup, WRONG_BYTES, second};
-use bakeoff_units::{Nanos, PerSecond, Ratio};
+use bakeoff_units::{Nanos, Ratio};
 use std::collections::BTreeMap;
 
 /// The reason why the arm is invalid; an invalid baseline makes every arm of its stratum so.
@@ -29,7 +28,16 @@ pub(super) fn reason(
             .into_iter()
             .find_map(|name| own_reason(setup, table, &name).map(|why| format!("the baseline {name}: {why}")))
     };
-    own.or_else(of_baseline)
+    own.or_else(of_baseline).or_else(|| late(setup, table.main(), arm))
+}
+
+/// Open loop: the generator was late, and the figure that is judged suffers from it. In a duet times are not judged.
+fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
+    match () {
+        () if setup.design.is_duet() => None,
+        () if lateness::is_of_times(primary(setup)) => lateness::spoils_times(setup, series, arm),
+        () => lateness::spoils_cost(setup, series, arm),
+    }
 }
 
 fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
@@ -56,8 +64,6 @@ fn own_reason(setup: &Setup, table: &Table, arm: &str) -> Option<String> {
     failed
         .or_else(|| handshakes::off(setup, arm, slices.iter().copied()))
         .or_else(|| wrong_populations(&table.populations, arm))
-        // In a duet times are not judged.
-        .or_else(|| if setup.design.is_duet() { None } else { late(setup, table.main(), arm) })
 }
 
 /// More failures than allowed: the share, and the class with most failures.
@@ -87,20 +93,6 @@ fn by_itself(setup: &Setup, all: &SliceCounters) -> Option<String> {
     (share.get() > setup.max_errors).then(|| {
         format!("{share} of its replies ({unnumbered}) were not made by the server behind: what stands before it answers by itself")
     })
-}
-
-/// Open loop: the generator sent later than it should have.
-fn late(setup: &Setup, series: &Series, arm: &str) -> Option<String> {
-    later_than(series, arm, bound(setup, series)?)
-}
-
-/// Allowed lateness of the generator in these rounds; `None` in a closed loop.
-fn bound(setup: &Setup, series: &Series) -> Option<Nanos> {
-    let load = series.load.and_then(|load| setup.design.loads.get(load as usize));
-    match load {
-        Some(load) => LoadClock::Poisson(PerSecond::new(load.rate_per_s)?).max_lateness(),
-        None => setup.max_lateness_ns.map(Nanos::new),
-    }
 }
 
 fn later_than(series: &Series, arm: &str, bound: Nanos) -> Option<String> {
@@ -145,11 +137,11 @@ pub(super) fn generator_limited(setup: &Setup, series: &Series, arm: &str) -> Op
     if setup.workload.kind == "command" || setup.workload.makes_operations() {
         return None;
     }
+    if lateness::bound(setup, series).is_some() {
+        return lateness::spoils_times(setup, series, arm);
+    }
     let baseline = setup.baseline_of(arm);
     [arm.to_owned(), baseline.to_owned(), second(baseline)].into_iter().find_map(|name| {
-        if bound(setup, series).is_some() {
-            return setup.design.is_duet().then(|| late(setup, series, &name)).flatten();
-        }
         let counters = &series.column(&name).counters;
         let busy = counters.iter().map(|c| c.generator_busy).sum::<f64>() / counters.len().max(1) as f64;
         let share = Ratio::new(busy.min(1.0))?;

@@ -86,6 +86,7 @@ mod tests {
             arm: arm.to_owned(),
             design: Default::default(),
             load: None,
+            block: 0,
             start: 0,
             proof: None,
             order_seed: None,

@@ -14,6 +14,7 @@ mod first_use;
 mod groups;
 mod handshakes;
 mod invalid;
+mod lateness;
 mod layer;
 mod link;
 mod median;

@@ -100,6 +100,7 @@ mod tests {
             arm: arm.to_owned(),
             design: bakeoff_plan::RoundDesign::Pairs,
             load: None,
+            block: 0,
             start: 0,
             proof: None,
             started_ns: 0,

@@ -61,7 +61,8 @@ impl Table {
         let of = |kind: RoundKind, load: Option<u32>, by: RoundDesign| {
             let is_of = |slice: &&SliceRecord| design.kind_of(slice) == kind && slice.load == load;
             let own: Vec<&SliceRecord> = slices.iter().filter(is_of).collect();
-            Ok::<_, AnalyseError>(Series { load, design: by, ..Series::read(setup, &own, depth)? })
+            let there = design.slices_of(kind, &setup.arms);
+            Ok::<_, AnalyseError>(Series { load, design: by, ..Series::read(setup, &own, &there, depth)? })
         };
         let loads = match design.loads.len() as u32 {
             0 => vec![of(RoundKind::Main, None, design.design)?],
@@ -140,6 +141,10 @@ impl Table {
 /// All arms.
 pub(super) struct Series {
     columns: BTreeMap<String, Column>,
+    /// Counters of the arms that are in several blocks of a duet, block by block: a baseline's two processes.
+    in_blocks: BTreeMap<(String, u32), Vec<SliceCounters>>,
+    /// The block of every other arm.
+    block_of: BTreeMap<String, u32>,
     rounds: usize,
     /// Numbers of the rounds, ascending.
     numbers: Vec<u32>,
@@ -160,32 +165,58 @@ pub(super) enum Depth {
 }
 
 impl Series {
-    fn read(setup: &Setup, slices: &[&SliceRecord], depth: Depth) -> Result<Self, AnalyseError> {
-        let mut by_round: BTreeMap<u32, BTreeMap<&str, &SliceRecord>> = BTreeMap::new();
+    /// `there`: the slices of a complete round, each an arm and a block. An arm of several blocks has one column, with
+    /// what it did in all of them.
+    fn read(
+        setup: &Setup,
+        slices: &[&SliceRecord],
+        there: &[(&str, u32)],
+        depth: Depth,
+    ) -> Result<Self, AnalyseError> {
+        let mut by_round: BTreeMap<u32, BTreeMap<(&str, u32), &SliceRecord>> = BTreeMap::new();
         for slice in slices {
-            by_round.entry(slice.round).or_default().insert(&slice.arm, slice);
+            by_round.entry(slice.round).or_default().insert((&slice.arm, slice.block), slice);
         }
-        by_round.retain(|_, round| setup.arms.iter().all(|arm| round.contains_key(arm.as_str())));
+        by_round.retain(|_, round| there.iter().all(|slice| round.contains_key(slice)));
         let complete: Vec<_> = by_round.values().collect();
         let mut decoder = HistogramDecoder::default();
-        let mut columns = BTreeMap::new();
-        for arm in &setup.arms {
-            let slices = complete.iter().map(|round| round[arm.as_str()]);
-            let mut column = Column::counted(slices.clone());
-            if depth == Depth::Histograms {
-                column.time(slices, &mut decoder)?;
-            }
-            columns.insert(arm.clone(), column);
-        }
-        Ok(Self {
-            columns,
+        let mut series = Self {
+            columns: BTreeMap::new(),
+            in_blocks: BTreeMap::new(),
+            block_of: BTreeMap::new(),
             rounds: complete.len(),
             numbers: by_round.keys().copied().collect(),
             design: RoundDesign::Pairs,
             load: None,
-            starts: complete.iter().map(|round| round[setup.baseline.as_str()].start).collect(),
+            starts: Vec::new(),
             seconds_per_round: seconds_per_round(slices, complete.len()),
-        })
+        };
+        for arm in &setup.arms {
+            let blocks: Vec<u32> =
+                there.iter().filter(|(of, _)| of == arm).map(|(_, block)| *block).collect();
+            let of_block = |block: u32| complete.iter().map(move |round| round[&(arm.as_str(), block)]);
+            let mut column =
+                blocks.first().map_or_else(Column::default, |first| Column::counted(of_block(*first)));
+            let own = |block: &u32| {
+                let counters = of_block(*block).map(|slice| slice.counters.clone()).collect();
+                ((arm.clone(), *block), counters)
+            };
+            match blocks.as_slice() {
+                [_, further @ ..] if !further.is_empty() => {
+                    further.iter().for_each(|block| column.add(of_block(*block)));
+                    series.in_blocks.extend(blocks.iter().map(own));
+                }
+                first => series.block_of.extend(first.first().map(|block| (arm.clone(), *block))),
+            }
+            if depth == Depth::Histograms {
+                column.time(blocks.iter().map(|block| of_block(*block).collect()), &mut decoder)?;
+            }
+            series.columns.insert(arm.clone(), column);
+        }
+        let first = setup.design.blocks_of(&setup.baseline).next().unwrap_or(0);
+        let of_baseline = (setup.baseline.as_str(), first);
+        series.starts = complete.iter().filter_map(|round| Some(round.get(&of_baseline)?.start)).collect();
+        Ok(series)
     }
 
     pub(super) const fn rounds(&self) -> usize {
@@ -216,6 +247,15 @@ impl Series {
         }
         column.counters.iter().map(meter.of_slice).collect()
     }
+
+    /// The same of the slices that another arm shared: what stood beside it in its block of a duet.
+    pub(super) fn figures_beside(&self, other: &str, arm: &str, meter: &Meter) -> Option<Vec<f64>> {
+        let block = self.block_of.get(other);
+        match block.and_then(|block| self.in_blocks.get(&(arm.to_owned(), *block))) {
+            Some(counters) => counters.iter().map(meter.of_slice).collect(),
+            None => self.figures(arm, meter),
+        }
+    }
 }
 
 impl Series {
@@ -224,6 +264,8 @@ impl Series {
         let columns = self.columns.iter().map(|(arm, column)| (arm.clone(), column.alone(operation)));
         Self {
             columns: columns.collect(),
+            in_blocks: BTreeMap::new(),
+            block_of: BTreeMap::new(),
             rounds: self.rounds,
             numbers: self.numbers.clone(),
             design: self.design,
@@ -253,15 +295,28 @@ impl Column {
         Self { counters, started_ns, ..Self::default() }
     }
 
+    /// Adds the slices of a further block, round by round.
+    fn add<'a>(&mut self, slices: impl Iterator<Item = &'a SliceRecord>) {
+        for (counters, slice) in self.counters.iter_mut().zip(slices) {
+            counters.add_part(&slice.counters);
+        }
+    }
+
+    /// Times of each block, and those of the first one round by round: a duet's times are not judged.
     fn time<'a>(
         &mut self,
-        slices: impl Iterator<Item = &'a SliceRecord>,
+        blocks: impl Iterator<Item = Vec<&'a SliceRecord>>,
         decoder: &mut HistogramDecoder,
     ) -> Result<(), AnalyseError> {
         let mut sums = Sums::default();
-        for slice in slices {
+        for (index, slice) in
+            blocks.enumerate().flat_map(|(index, block)| block.into_iter().map(move |s| (index, s)))
+        {
             let damaged = |why| AnalyseError::Histogram { round: slice.round, arm: slice.arm.clone(), why };
             let (response, service) = sums.add(slice, decoder).map_err(damaged)?;
+            if index > 0 {
+                continue;
+            }
             self.response_p50.push((response.count() > 0).then(|| response.quantile(0.5).get() as f64));
             self.response.push(response);
             self.service.push(service);

@@ -49,7 +49,8 @@ fn whose(line: &str) -> String {
     if words.is_empty() { String::new() } else { format!(" ({})", words.join(", ")) }
 }
 
-/// Checks that every arm is once in every round but the last, which may have been cut short.
+/// Checks that every arm is once in every round but the last, which may have been cut short: at each load, and in each block
+/// of a duet that it belongs to.
 pub(super) fn check_rounds(stored: &StoredExperiment, verified: &mut Verified) {
     let arms = &stored.setup.arms;
     let mut seen = BTreeSet::new();
@@ -58,14 +59,17 @@ pub(super) fn check_rounds(stored: &StoredExperiment, verified: &mut Verified) {
         if !arms.contains(&slice.arm) {
             verified.find(place(), "setup.json knows no such arm");
         }
-        if !seen.insert((slice.round, slice.arm.as_str())) {
+        if !seen.insert((slice.round, slice.arm.as_str(), slice.load, slice.block)) {
             verified.find(place(), "this arm has a slice in this round already");
         }
     }
     let last = stored.slices.iter().map(|slice| slice.round).max().unwrap_or(0);
     for round in 0..last {
-        let missing: Vec<&str> =
-            arms.iter().map(String::as_str).filter(|arm| !seen.contains(&(round, *arm))).collect();
+        let missing: Vec<&str> = arms
+            .iter()
+            .map(String::as_str)
+            .filter(|arm| !seen.iter().any(|(of, other, ..)| *of == round && other == arm))
+            .collect();
         if !missing.is_empty() {
             verified.find(SLICES, format!("round {round} has no slice of {}", missing.join(", ")));
         }

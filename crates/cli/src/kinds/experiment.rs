@@ -59,7 +59,8 @@ impl RunKind for Experiment {
 
     fn plan(&self, source: &PlanSource, flags: &Flags<'_>) -> Result<Box<dyn Planned>, Failure> {
         flags.demand_none_of_others()?;
-        let changed = source.with(&flags.set.settings()).map_err(Failure::usage)?;
+        let changed =
+            flags.set.for_text(&source.text).and_then(|set| source.with(&set)).map_err(Failure::usage)?;
         let plan = Plan::of(&changed).map_err(Failure::usage)?;
         let is_sample = plan.full.is_some();
         let budgets = [plan.budget, plan.full.as_ref().map_or(plan.budget, |full| full.budget)];
@@ -319,8 +320,8 @@ fn in_words(plan: &Plan) -> String {
     if let Some(full) = &plan.full {
         said += &format!("\n  a sample: {}\n  with --full: {}", extent(plan), extent(full));
     }
-    for (arm, program) in &plan.left_out {
-        said += &format!("\n  left out here: {arm}, for there is no program `{program}`");
+    for (arm, need) in &plan.left_out {
+        said += &format!("\n  left out here: {arm}, for {need}");
     }
     said
 }

@@ -7,7 +7,7 @@ use crate::args::{CachesArgs, CompareResultsArgs, OutputArgs, RuleArgs, SetArgs}
 use crate::exit::Exit;
 use crate::{Failure, terminal};
 use bakeoff_plan::shipped::{self, ShippedPlan};
-use bakeoff_plan::{PlanSource, Setting, suggestion};
+use bakeoff_plan::{Need, Only, PlanSource, Setting, suggestion};
 use bakeoff_report::{PartBundle, PartOutcome, SuiteBundle, suite_json};
 use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
 use bakeoff_results::suite::{BEGUN_SCHEMA, BegunPart, SUITE, Suite, SuitePart, SuiteStart, TEXT};
@@ -125,6 +125,8 @@ struct PlannedPart {
     source: PlanSource,
     set: SetArgs,
     planned: Box<dyn Planned>,
+    /// What this machine lacks for it: then a run leaves it out.
+    lacks: Option<Need>,
     /// It states a sample, and the whole is wanted.
     full: bool,
 }
@@ -141,15 +143,27 @@ impl SuitePlan {
         }
         let all = suite.settings(set.own()).map_err(Failure::usage)?;
         let loads = set.loads().settings();
+        let base = source.base_dir.clone().unwrap_or_default();
         let mut parts = Vec::new();
-        for (part, own) in suite.parts.iter().zip(all) {
-            if only.is_empty() || only.contains(&part.name) {
-                let planned = PlannedPart::with_loads(part, own, &loads, full);
-                parts.push(planned.map_err(|why| why.of_part(&suite.name, &part.name))?);
+        let mut unused: Vec<&Only> = set.only().iter().collect();
+        for (part, mut own) in suite.parts.iter().zip(all) {
+            if !only.is_empty() && !only.contains(&part.name) {
+                continue;
             }
+            let of_part = |why: Failure| why.of_part(&suite.name, &part.name);
+            let text = super::source(&part.plan).map_err(of_part)?.text;
+            let levels: Vec<Only> = set.only().iter().filter(|only| only.is_about(&text)).cloned().collect();
+            unused.retain(|only| !levels.contains(only));
+            own.extend(bakeoff_plan::only(&text, &levels).map_err(Failure::usage).map_err(of_part)?);
+            let lacks = part.needs.iter().find(|need| !need.is_here(&base)).cloned();
+            let planned = PlannedPart::with_loads(part, own, &loads, full).map_err(of_part)?;
+            parts.push(PlannedPart { lacks, ..planned });
+        }
+        let called = source.called();
+        if let Some(unused) = unused.first() {
+            return Err(Failure::usage(format!("--only {unused}: no part of {called} has such a factor")));
         }
         let planned = Self { suite, full, parts };
-        let called = source.called();
         if !loads.is_empty() && !planned.has(|size| size.has_loads) {
             return Err(Failure::usage(format!(
                 "--loads: no part of {called} can be measured at several loads; `bakeoff check` of a part's plan with \
@@ -186,7 +200,8 @@ impl SuitePlan {
             budgets.map(|[sample, full]| if part.full { full } else { sample })
         };
         let budgets = self.parts.iter().map(own).collect::<Result<Vec<u64>, _>>()?;
-        let all: u64 = budgets.iter().sum();
+        let parts = self.parts.iter().zip(&budgets);
+        let all: u64 = parts.filter(|(part, _)| part.lacks.is_none()).map(|(_, own)| own).sum();
         for (part, own) in self.parts.iter_mut().zip(budgets) {
             let share = (u128::from(whole.get()) * u128::from(own) / u128::from(all.max(1))) as u64;
             part.set.budget = Some(format!("{}ms", (share / 1_000_000).max(1)));
@@ -218,8 +233,18 @@ impl SuitePlan {
             summary: self.suite.summary.clone(),
             bakeoff: env!("CARGO_PKG_VERSION").to_owned(),
             full: self.full,
-            parts: self.parts.iter().map(part).collect(),
+            parts: self.here_alone().map(part).collect(),
         }
+    }
+
+    /// The parts that are run.
+    fn here_alone(&self) -> impl Iterator<Item = &PlannedPart> {
+        self.parts.iter().filter(|part| part.lacks.is_none())
+    }
+
+    /// Names of the parts that are left out, and what this machine lacks.
+    fn left_out(&self) -> impl Iterator<Item = (&str, &Need)> {
+        self.parts.iter().filter_map(|part| Some((part.part.name.as_str(), part.lacks.as_ref()?)))
     }
 }
 
@@ -251,7 +276,7 @@ impl PlannedPart {
         if full {
             planned = super::planned(kind, source, &set, true)?;
         }
-        Ok(Self { part: part.clone(), kind, source: source.clone(), set, planned, full })
+        Ok(Self { part: part.clone(), kind, source: source.clone(), set, planned, lacks: None, full })
     }
 }
 
@@ -262,8 +287,11 @@ impl Planned for SuitePlan {
 
     fn in_words(&self) -> String {
         let mut said = format!("{}: good\n  {}", self.suite.name, self.takes());
-        for part in &self.parts {
+        for part in self.here_alone() {
             said += &format!("\n\n{}, {}", part.part.name, part.planned.in_words());
+        }
+        for (name, need) in self.left_out() {
+            said += &format!("\n\nleft out here: {name}, for {need}");
         }
         said
     }
@@ -274,7 +302,13 @@ impl Planned for SuitePlan {
             let why = part.planned.here().err()?;
             Some(format!("part {}: {}", part.part.name, why.message))
         };
-        let missing: Vec<String> = self.parts.iter().filter_map(missing).collect();
+        if let (None, Some((name, need))) = (self.here_alone().next(), self.left_out().next()) {
+            return Err(Failure::usage(format!(
+                "{}: nothing is left to run; for {name} {need}",
+                self.suite.name
+            )));
+        }
+        let missing: Vec<String> = self.here_alone().filter_map(missing).collect();
         match missing.is_empty() {
             true => Ok(()),
             false => Err(Failure::usage(missing.join("\n\n"))),
@@ -291,7 +325,10 @@ impl Planned for SuitePlan {
         let (path, begun) = (dir.path(), self.begun());
         dir.write(TEXT, self.suite.text.as_bytes()).map_err(|why| why.to_string())?;
         dir.write_json(SUITE.setup, &begun).map_err(|why| why.to_string())?;
-        let mut parts = self.parts.iter();
+        for (name, need) in self.left_out() {
+            terminal::note(&format!("{}: {name} is left out: {need}", begun.name));
+        }
+        let mut parts = self.here_alone();
         let ended = each(path, &begun, around, |_, around| {
             let next = parts.next();
             next.map_or(Ok(Exit::Verdicts), |part| shell::run(part.kind, part.planned.as_ref(), around))

@@ -1,5 +1,6 @@
 //! Interface between the round loop and the arms, be they servers or commands.
 
+use super::blocks::Block;
 use super::error::RunError;
 use bakeoff_meter::{SliceCounters, Times};
 use bakeoff_results::{
@@ -114,12 +115,13 @@ pub(crate) trait Bench {
     /// are smaller is tried with one, and its times are scaled.
     fn try_out(&mut self, requests: usize, limit: Nanos) -> Result<Vec<Tried>, RunError>;
 
-    /// Measures all arms in one slice, each at `rate` in slots of its own.
+    /// Measures the arms of a block in one slice, each at `rate` in slots of its own: in the order of the block.
     ///
     /// # Errors
     /// As for [`Bench::measure`], and if the workload has no such slices.
     fn measure_in_slots(
         &mut self,
+        _block: &Block,
         _rate: PerSecond,
         _slots: SlotsSetup,
         _limit: Nanos,

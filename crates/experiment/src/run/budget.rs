@@ -26,7 +26,7 @@ pub(super) const ROUNDS: u32 = LOOKS[1];
 const PART: Nanos = Nanos::from_millis(50);
 /// Most parts of a slice.
 const PARTS: u32 = 8;
-/// Wall time of a duet's slice, all arms together, at most; of a load in turn as much.
+/// Wall time of a duet's slice, all arms of the largest block together, at most; of a load in turn as much.
 const DUET_SLICE: Nanos = Nanos::from_millis(800);
 /// The same at least.
 const SHORT_DUET_SLICE: Nanos = Nanos::from_millis(300);
@@ -54,6 +54,8 @@ pub(crate) struct Given<'a> {
     /// Sizes that the plan gives single arms; may be shorter.
     pub(crate) own: &'a [Option<usize>],
     pub(crate) in_parts: Parts,
+    /// Arms of each block of a duet.
+    pub(crate) blocks: &'a [usize],
     /// Time left of the budget.
     pub(crate) left: Nanos,
     /// A quantile is asked for.
@@ -151,8 +153,9 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
     let kept = after(&of_loads(DUET_SLICE)).min(usable * share).min(spare);
     // As long as fourteen of them fit: noise of a slice's ends and of starts does not shrink with its length.
     let beside = time_of(&[]).of_first(ROUNDS, given.restarts)
-        + (loads.overhead.get() * loads.all.len() as u64) as f64 * f64::from(ROUNDS);
-    let affordable = ((usable - kept - beside) / f64::from(ROUNDS)).max(0.0) / loads.all.len().max(1) as f64;
+        + (loads.overhead.get() * (loads.all.len() * given.blocks.len()) as u64) as f64 * f64::from(ROUNDS);
+    let slices = loads.all.len().max(1) as f64 * given.sizes_of_blocks(loads.design);
+    let affordable = ((usable - kept - beside) / f64::from(ROUNDS)).max(0.0) / slices;
     let all = of_loads(Nanos::new(affordable as u64).clamp(SHORT_DUET_SLICE, DUET_SLICE));
     let time = time_of(&all);
     let fit = time.fitting(usable - kept, 0, given.plan.max_rounds, given.restarts);
@@ -161,7 +164,7 @@ pub(crate) fn loads(given: &Given<'_>, loads: &Loads) -> Rounds {
     let wall = all.get(loads.decide_at).map_or(0.0, |load| given.time_of_load(load, loads));
     Rounds {
         requests,
-        reason: format!("all arms together take about {} for it", Nanos::new(wall as u64)),
+        reason: format!("a round of all arms takes about {} for it", Nanos::new(wall as u64)),
         parts: given.parts(full.requests),
         warnings: few_rounds(fit, given.plan.max_rounds, looks.last(), time).into_iter().collect(),
         looks,
@@ -182,9 +185,27 @@ impl Given<'_> {
         self.pilot.tried.len().max(1)
     }
 
+    /// Arms of the largest block; in turn all of them.
+    fn most_together(&self, design: RoundDesign) -> usize {
+        match design {
+            RoundDesign::Duet => self.blocks.iter().copied().max().unwrap_or(1).max(1),
+            RoundDesign::Pairs => self.arms(),
+        }
+    }
+
+    /// Time of the slots of all blocks, in units of those of the largest one.
+    fn sizes_of_blocks(&self, design: RoundDesign) -> f64 {
+        match design {
+            RoundDesign::Duet => {
+                self.blocks.iter().sum::<usize>().max(1) as f64 / self.most_together(design) as f64
+            }
+            RoundDesign::Pairs => 1.0,
+        }
+    }
+
     /// A load whose slices take about `wall` for all arms together.
     fn load(&self, name: &str, rate: PerSecond, wall: Nanos, design: RoundDesign) -> LoadSetup {
-        let own = wall.as_secs_f64() / self.arms() as f64;
+        let own = wall.as_secs_f64() / self.most_together(design) as f64;
         let requests = match self.sizing {
             Sizing::Fixed(requests) => requests,
             Sizing::Free | Sizing::Timed(_) => ((rate.get() * own) as usize).clamp(LEAST, MOST),
@@ -205,8 +226,11 @@ impl Given<'_> {
         match load.slots {
             Some(SlotsSetup { every_ns, gap_ns }) => {
                 let (every, gap) = (Nanos::new(every_ns), Nanos::new(gap_ns));
-                let slots = Slots { of: self.arms(), every, gap, seed: 0 };
-                (slots.time_of_all(own) + loads.overhead).get() as f64
+                let of_block = |of: &usize| {
+                    let slots = Slots { of: *of, every, gap, seed: 0 };
+                    (slots.time_of_all(own) + loads.overhead).get() as f64
+                };
+                self.blocks.iter().map(of_block).sum()
             }
             None => self.time_in_turn(load),
         }
@@ -364,6 +388,7 @@ mod tests {
                 sizing,
                 own,
                 in_parts: Parts::Whole,
+                blocks: &[3],
                 left: Nanos::from_secs(left),
                 quantiles: false,
             }
@@ -467,6 +492,32 @@ mod tests {
         let mut none = Case::of(&[40, 40, 40], 2000);
         none.plan = plan("paired_rounds = 0");
         assert_eq!(loads(&none.given(Sizing::Free, &[], 60), &duet(&[1000.0])).after.time_ns, 0);
+    }
+
+    #[test]
+    fn a_round_of_blocks_takes_as_long_as_their_slices_and_each_arm_has_the_time_of_the_largest() {
+        // Twelve arms with the second processes: blocks of 5, 5 and 6.
+        let case = Case::of(&[40; 14], 2000);
+        let given = Given { blocks: &[5, 5, 6], ..case.given(Sizing::Free, &[], 600) };
+        let planned = loads(&given, &Loads { has_full_speed: false, ..duet(&[1000.0]) });
+        // 0.8 s for the largest: 133 ms or 7 slots of 19 ms for each arm; 16 arms with those of repeated baselines.
+        assert_eq!(planned.requests, 133);
+        assert_eq!(
+            given.time_of_load(&planned.loads[0], &duet(&[1000.0])),
+            (7 * 16 * 20 + 3 * 50) as f64 * 1e6
+        );
+        // In one cycle each would have 57 ms of the same time.
+        let one = Given { blocks: &[14], ..case.given(Sizing::Free, &[], 600) };
+        assert_eq!(loads(&one, &duet(&[1000.0])).requests, 57);
+        // A short budget makes slices small, so that rounds fit.
+        let given = Given { left: Nanos::from_secs(40), ..given };
+        let short = loads(&given, &Loads { has_full_speed: false, ..duet(&[1000.0]) });
+        assert!(
+            short.requests < 133 && short.looks.last() >= LOOKS[0],
+            "{} {:?}",
+            short.requests,
+            short.looks
+        );
     }
 
     #[test]

@@ -28,6 +28,8 @@ static NOT_INTERRUPTED: AtomicBool = AtomicBool::new(false);
 pub(crate) struct CommandBench<'a> {
     work: &'a CommandWork,
     arms: Vec<CommandArm>,
+    /// Number of the first of them that were set up.
+    set_up: usize,
     host: HostMeter,
     cpus: Vec<usize>,
     cwd: PathBuf,
@@ -84,15 +86,22 @@ impl<'a> CommandBench<'a> {
         let mut bench = Self {
             work,
             arms,
+            set_up: 0,
             host: HostMeter::new(),
             cpus: placement.subject.clone(),
             cwd: run.plan.base_dir.clone(),
             interrupted: run.interrupted,
             scratch,
         };
-        for place in &bench.arms {
+        for arm in 0..bench.arms.len() {
+            // The pilot then says that the budget is spent, and what was set up is cleaned up.
+            if run.left() == Nanos::ZERO {
+                return Ok(bench);
+            }
+            let place = &bench.arms[arm];
             progress.stage(&format!("setting up {}", place.name));
             bench.hooks(place, &place.command.setup)?;
+            bench.set_up += 1;
         }
         for arm in 0..bench.arms.len() {
             if !bench.arms[arm].layers.is_empty() {
@@ -104,11 +113,11 @@ impl<'a> CommandBench<'a> {
         Ok(bench)
     }
 
-    /// Runs the cleanup of every arm.
+    /// Runs the cleanup of every arm that was set up.
     pub(crate) fn stop(mut self) -> Result<(), RunError> {
         self.interrupted = &NOT_INTERRUPTED;
         self.arms.iter_mut().for_each(|place| place.layered = None);
-        for place in &self.arms {
+        for place in self.arms.iter().take(self.set_up) {
             self.hooks(place, &place.command.cleanup)?;
         }
         Ok(())

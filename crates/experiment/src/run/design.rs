@@ -1,12 +1,13 @@
 //! Choice of the design, pairs or a duet, and of restarts: made once, from the plan and the pilot.
 //!
-//! Pure. A duet measures all arms in one slice, each in slots of some 20 ms. Disturbances of the machine last longer as
+//! Pure. A duet measures the arms of a stratum (`blocks`) in one slice, each in slots of some 20 ms. Disturbances of the machine last longer as
 //! a rule and then hit all of them alike (Bulej and others, "Duet benchmarking", 2020, load them all at once). In slots
 //! no arm is charged for the packets and wake-ups of another: loaded at once, six servers inflated a planted 26 us to
 //! 30.
 
 use super::RunError;
 use super::bench::Tried;
+use super::blocks::MOST_ARMS;
 use bakeoff_meter::catalogue::SUBJECT_CPU;
 use bakeoff_plan::{
     ArmKind, DesignChoice, Fresh, LoadClock, LoadPlan, LoadRate, LoadsPlan, Plan, RequestSource, RequestWork,
@@ -34,8 +35,6 @@ const REQUESTS_OF_SLOT: f64 = 10.0;
 const LONGEST_SLOT: Nanos = Nanos::from_millis(200);
 /// Share of the time that waits for storage above which a cell counts as bound by it.
 const IO_BOUND: f64 = 0.1;
-/// With more arms than this a cycle of slots takes longer than a typical disturbance.
-const MOST_ARMS: usize = 16;
 /// Default number of rounds of one start.
 const RESTART_EVERY: u32 = 3;
 /// Rounds up to which each is a start of its own by default: the third look. Few starts make wide intervals, and more
@@ -53,6 +52,8 @@ pub(crate) struct Facts<'a> {
     pub(crate) of: usize,
     pub(crate) subject_cores: usize,
     pub(crate) generator_cores: usize,
+    /// Slices of a round of a duet.
+    pub(crate) blocks: usize,
 }
 
 /// The chosen design, with the reason.
@@ -71,8 +72,10 @@ pub(crate) fn choose(facts: &Facts<'_>) -> Result<Chosen, RunError> {
     match (facts.plan.design, obstacle(facts, work)) {
         (DesignChoice::Pairs, _) => Ok(Chosen::Pairs(as_planned())),
         (_, Some(why)) => no_duet(facts.plan, why).map(Chosen::Pairs),
-        (DesignChoice::Duet, None) => Ok(Chosen::Duet(as_planned())),
-        (DesignChoice::Auto, None) => Ok(Chosen::Duet("nothing but their own work differs".to_owned())),
+        (DesignChoice::Duet, None) => Ok(Chosen::Duet(as_planned() + &facts.in_blocks())),
+        (DesignChoice::Auto, None) => {
+            Ok(Chosen::Duet("nothing but their own work differs".to_owned() + &facts.in_blocks()))
+        }
     }
 }
 
@@ -111,10 +114,6 @@ fn of_the_plan(plan: &Plan, work: &RequestWork) -> Option<String> {
 }
 
 fn of_the_arms(plan: &Plan) -> Option<String> {
-    let names = plan.names();
-    if names.len() > MOST_ARMS {
-        return Some(format!("{} arms take longer for their slots than disturbances last", names.len()));
-    }
     if plan.arms.iter().any(|arm| arm.slice_requests.is_some()) {
         return Some(
             "arms have numbers of requests of their own, and those of a duet get the same".to_owned(),
@@ -158,7 +157,7 @@ fn of_the_machine(facts: &Facts<'_>, work: &RequestWork) -> Option<String> {
     })
 }
 
-fn planned_rate(work: &RequestWork) -> Option<PerSecond> {
+pub(crate) fn planned_rate(work: &RequestWork) -> Option<PerSecond> {
     match work.clock {
         LoadClock::Constant(rate) | LoadClock::Poisson(rate) => Some(rate),
         _ => None,
@@ -166,6 +165,16 @@ fn planned_rate(work: &RequestWork) -> Option<PerSecond> {
 }
 
 impl Facts<'_> {
+    /// `; 3 slices a round, in turn, ...`
+    fn in_blocks(&self) -> String {
+        match self.blocks {
+            0 | 1 => String::new(),
+            of => format!(
+                "; {of} slices a round, in turn, each of at most {MOST_ARMS} arms of one stratum with its baseline twice"
+            ),
+        }
+    }
+
     /// The plan's own rate, if it has one.
     pub(crate) fn planned(&self) -> Option<PerSecond> {
         match &self.plan.work {
@@ -283,7 +292,7 @@ pub(super) mod tests {
 
     fn facts<'a>(plan: &'a Plan, tried: &'a [Tried]) -> Facts<'a> {
         let primary = plan.primary.as_deref().unwrap_or(SUBJECT_CPU);
-        Facts { plan, primary, tried, of: 1000, subject_cores: 1, generator_cores: 1 }
+        Facts { plan, primary, tried, of: 1000, subject_cores: 1, generator_cores: 1, blocks: 1 }
     }
 
     fn chosen(plan: &Plan, tried: &[Tried]) -> Result<Chosen, RunError> {

@@ -5,6 +5,7 @@
 //! ends a run, all measurements so far are on disk.
 
 mod bench;
+mod blocks;
 mod budget;
 mod calls;
 mod commands;
@@ -41,7 +42,7 @@ use bakeoff_results::{
 };
 use bakeoff_stats::{Margin, level};
 use bakeoff_sys::affinity::Pinned;
-use bakeoff_units::{Clock, MonotonicClock, Nanos};
+use bakeoff_units::{Clock, MonotonicClock, Nanos, PerSecond};
 use bench::Bench;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -225,19 +226,25 @@ impl Run<'_> {
         let restarts = design::restarts(self.plan, bench.start_time());
         progress.stage("sizing the slice: what else a round takes");
         let restart = pilot::rehearse_start(self, bench, &restarts)?;
+        let plan = self.plan;
+        let names = plan.names();
+        let blocks = blocks::blocks(&names, plan.baseline_name(), &strata(plan));
         let facts = design::Facts {
-            plan: self.plan,
+            plan,
             primary: self.primary(bench),
             tried: &pilot.tried,
             of: pilot.of,
             subject_cores: environment.subject_cores.len(),
             generator_cores: environment.generator_cores.len(),
+            blocks: blocks.len(),
         };
         let (reason, design) = match design::choose(&facts)? {
             design::Chosen::Pairs(reason) => (reason, RoundDesign::Pairs),
             design::Chosen::Duet(reason) => (reason, RoundDesign::Duet),
         };
-        let loads = self.loads(bench, &facts, design)?;
+        let blocks = if design == RoundDesign::Duet { blocks } else { Vec::new() };
+        let in_slots = blocks::indexed(&blocks, &names);
+        let loads = self.loads(bench, &facts, design, &in_slots[0])?;
         let given = budget::Given {
             plan: self.plan,
             pilot: &pilot,
@@ -246,6 +253,7 @@ impl Run<'_> {
             sizing: bench.sized(),
             own: &bench.own_slices(),
             in_parts: bench.parts(),
+            blocks: &in_slots.iter().map(|block| block.arms.len()).collect::<Vec<_>>(),
             left: self.left(),
             quantiles: self.quantiles,
         };
@@ -261,7 +269,7 @@ impl Run<'_> {
             requests,
             reason: size_reason,
             looks: looks.looks,
-            design: DesignSetup { design, reason, parts, loads, decide_at, after },
+            design: DesignSetup { design, reason, parts, blocks, loads, decide_at, after },
             restarts,
             warnings,
         })
@@ -273,6 +281,7 @@ impl Run<'_> {
         bench: &mut dyn Bench,
         facts: &design::Facts<'_>,
         design: RoundDesign,
+        block: &blocks::Block,
     ) -> Result<Option<budget::Loads>, RunError> {
         if design == RoundDesign::Pairs && self.plan.loads.is_none() {
             return Ok(None);
@@ -292,7 +301,7 @@ impl Run<'_> {
         let (all, decide_at) = design::loads(self.plan.loads.as_ref(), planned, capacity);
         let overhead = match (design, all.get(decide_at)) {
             (RoundDesign::Duet, Some((_, rate))) => {
-                pilot::rehearse_duet(self, bench, (*rate, design::slots(*rate)), facts.tried.len())?
+                pilot::rehearse_duet(self, bench, (*rate, design::slots(*rate)), block)?
             }
             _ => Nanos::ZERO,
         };
@@ -320,8 +329,10 @@ impl Run<'_> {
         let load = plan.load_in_words();
         let mut subjects: BTreeMap<String, SubjectSetup> = BTreeMap::new();
         for (index, name) in plan.names().into_iter().enumerate() {
-            let levels = plan.arm_of(&name).map(|arm| arm.levels.clone()).unwrap_or_default();
-            subjects.insert(name, SubjectSetup { levels, ..bench.subject(index) });
+            let arm = plan.arm_of(&name);
+            let levels = arm.map(|arm| arm.levels.clone()).unwrap_or_default();
+            let says = arm.and_then(|arm| arm.says.clone());
+            subjects.insert(name, SubjectSetup { levels, says, ..bench.subject(index) });
         }
         Ok(Setup {
             schema: SETUP_SCHEMA.to_owned(),
@@ -347,6 +358,7 @@ impl Run<'_> {
             strata: strata(plan),
             load,
             max_errors: plan.max_errors.get(),
+            rate_per_s: rate(plan),
             max_lateness_ns: bench.max_lateness().map(Nanos::get),
             design: course.design.clone(),
             restarts: course.restarts.clone(),
@@ -395,11 +407,9 @@ fn kernel_threads(plan: &Plan) -> Vec<Warning> {
 
 /// Warnings of arms that this machine has no program for.
 fn left_out(plan: &Plan) -> impl Iterator<Item = Warning> + '_ {
-    plan.left_out.iter().map(|(arm, program)| Warning {
+    plan.left_out.iter().map(|(arm, need)| Warning {
         label: "left-out".to_owned(),
-        sentence: format!(
-            "{arm} is left out: there is no program `{program}` on this machine; install it and run anew"
-        ),
+        sentence: format!("{arm} is left out: {need}"),
     })
 }
 
@@ -419,6 +429,13 @@ fn unchecked(plan: &Plan) -> Option<Warning> {
             names(&with)
         ),
     })
+}
+
+/// The rate of the plan's clock, if it is the same for all arms and clients.
+fn rate(plan: &Plan) -> Option<f64> {
+    let Work::Requests(work) = &plan.work else { return None };
+    let alike = work.populations.is_empty() && plan.arms.iter().all(|arm| arm.work(work).clock == work.clock);
+    design::planned_rate(work).filter(|_| alike).map(PerSecond::get)
 }
 
 /// None if all arms are compared with one.

@@ -4,6 +4,7 @@
 //! The times that this took are the basis of the planned rounds (`budget`).
 
 use super::bench::{Bench, Sizing, Tried};
+use super::blocks::Block;
 use super::{Run, RunError};
 use bakeoff_results::{RestartSetup, SlotsSetup, Warning};
 use bakeoff_units::{Clock, Nanos, PerSecond};
@@ -74,18 +75,18 @@ pub(crate) fn rehearse_start(
     Ok(run.clock.now().since(began))
 }
 
-/// Loads all arms in slots at this rate for a moment: gives the time of a slice beside its slots.
+/// Loads the arms of a block in slots at this rate for a moment: gives the time of a slice beside its slots.
 pub(crate) fn rehearse_duet(
     run: &Run<'_>,
     bench: &mut dyn Bench,
     (rate, slots): (PerSecond, SlotsSetup),
-    arms: usize,
+    block: &Block,
 ) -> Result<Nanos, RunError> {
-    let own = REHEARSAL.as_secs_f64() / arms.max(1) as f64;
+    let own = REHEARSAL.as_secs_f64() / block.arms.len().max(1) as f64;
     let requests = ((rate.get() * own) as usize).max(1);
     bench.begin_round(REHEARSAL_ROUND, None, requests)?;
     let began = run.clock.now();
-    let measured = bench.measure_in_slots(rate, slots, run.left())?;
+    let measured = bench.measure_in_slots(block, rate, slots, run.left())?;
     let took = run.clock.now().since(began);
     if run.interrupted.load(Ordering::Relaxed) {
         return Err(RunError::Interrupted);

@@ -1,6 +1,7 @@
 //! The round loop: randomised complete blocks, written down slice by slice.
 
 use super::bench::{Bench, Measured, Pace, Part};
+use super::blocks;
 use super::{Run, RunError};
 use bakeoff_analysis::analyse::{self, InterimState, Next};
 use bakeoff_content::SplitMix64;
@@ -212,9 +213,8 @@ impl<'a> Rounds<'a> {
                     && let Some((started, slice)) = taken[arm].take()
                 {
                     let place = places.iter().position(|of| *of == arm).unwrap_or(arm);
-                    let taken =
-                        Taken { round, position: place, arm, design: RoundDesign::Pairs, load, started };
-                    self.file(taken, slice)?;
+                    let design = RoundDesign::Pairs;
+                    self.file(Taken { round, position: place, arm, design, load, block: 0, started }, slice)?;
                 }
             }
         }
@@ -227,23 +227,36 @@ impl<'a> Rounds<'a> {
         slices.any(|slice| slice.round == round && slice.load == load && slice.arm == *name)
     }
 
-    /// A duet's slice is measured as a whole or not at all: one that was cut while it was written stays as it is.
+    /// Block by block. A block's slice is measured as a whole or not at all: one that was cut while it was written stays
+    /// as it is.
     fn in_slots(&mut self, round: u32, load: u32, slots: SlotsSetup) -> Result<Option<Cut>, RunError> {
-        if (0..self.stored.setup.arms.len()).any(|arm| self.has(round, Some(load), arm)) {
-            return Ok(None);
-        }
         let rate = PerSecond::new(self.load(load)?.rate_per_s).ok_or(RunError::NoDuet)?;
-        let started = self.spent();
-        let all = self.bench.measure_in_slots(rate, slots, self.left() + GRACE)?;
-        if let Some(cut) = all.iter().find_map(|measured| self.cut(measured)) {
-            return Ok(Some(cut));
-        }
-        for (arm, measured) in all.into_iter().enumerate() {
-            let taken =
-                Taken { round, position: arm, arm, design: RoundDesign::Duet, load: Some(load), started };
-            self.file(taken, measured)?;
+        let Setup { design, arms, seed, .. } = &self.stored.setup;
+        let blocks = blocks::in_turn(blocks::indexed(&design.blocks, arms), *seed, round);
+        let mut position = 0;
+        for block in blocks {
+            let first = position;
+            position += block.arms.len();
+            if self.has_block(round, load, block.index) {
+                continue; // measured before the run was resumed
+            }
+            let started = self.spent();
+            let all = self.bench.measure_in_slots(&block, rate, slots, self.left() + GRACE)?;
+            if let Some(cut) = all.iter().find_map(|measured| self.cut(measured)) {
+                return Ok(Some(cut));
+            }
+            for (place, (arm, measured)) in block.arms.iter().zip(all).enumerate() {
+                let (design, load, block) = (RoundDesign::Duet, Some(load), block.index);
+                let position = first + place;
+                self.file(Taken { round, position, arm: *arm, design, load, block, started }, measured)?;
+            }
         }
         Ok(None)
+    }
+
+    fn has_block(&self, round: u32, load: u32, block: u32) -> bool {
+        let mut slices = self.stored.slices.iter().rev();
+        slices.any(|slice| slice.round == round && slice.load == Some(load) && slice.block == block)
     }
 
     fn cut(&self, measured: &Measured) -> Option<Cut> {
@@ -254,13 +267,14 @@ impl<'a> Rounds<'a> {
     }
 
     fn file(&mut self, taken: Taken, measured: Measured) -> Result<(), RunError> {
-        let Taken { round, position, arm, design, load, started } = taken;
+        let Taken { round, position, arm, design, load, block, started } = taken;
         let slice = SliceRecord {
             round,
             position: position as u32,
             arm: self.stored.setup.arms[arm].clone(),
             design,
             load,
+            block,
             start: self.start,
             proof: self.bench.proof(arm).filter(|_| self.just_started),
             started_ns: started.get(),
@@ -283,6 +297,7 @@ struct Taken {
     arm: usize,
     design: RoundDesign,
     load: Option<u32>,
+    block: u32,
     started: Nanos,
 }
 
@@ -291,7 +306,7 @@ fn next_round(stored: &StoredExperiment) -> u32 {
     (0..).find(|round| !is_complete(stored, *round)).unwrap_or(0)
 }
 
-/// A duet's load is complete if any slice of it was written.
+/// A block is complete if any slice of it was written.
 fn is_complete(stored: &StoredExperiment, round: u32) -> bool {
     let design = &stored.setup.design;
     let slices: Vec<&SliceRecord> = stored.slices.iter().filter(|slice| slice.round == round).collect();
@@ -303,8 +318,16 @@ fn is_complete(stored: &StoredExperiment, round: u32) -> bool {
     };
     let of_load = |load: &Option<u32>| {
         let of: Vec<_> = slices.iter().filter(|slice| slice.load == *load).collect();
-        let arms: BTreeSet<&str> = of.iter().map(|slice| slice.arm.as_str()).collect();
-        arms.len() == stored.setup.arms.len() || of.iter().any(|slice| slice.design == RoundDesign::Duet)
+        match of.first().map(|slice| slice.design) {
+            Some(RoundDesign::Duet) => {
+                let blocks: BTreeSet<u32> = of.iter().map(|slice| slice.block).collect();
+                blocks.len() as u32 == design.blocks()
+            }
+            _ => {
+                let arms: BTreeSet<&str> = of.iter().map(|slice| slice.arm.as_str()).collect();
+                arms.len() == stored.setup.arms.len()
+            }
+        }
     };
     loads.iter().all(of_load)
 }

@@ -30,6 +30,7 @@ impl Context<'_> {
         };
         Ok(Arm {
             name: name.as_ref().clone(),
+            says: text(&has.row.says),
             serves_site: self.serves_site(&what),
             trust,
             certificate: self.certificate(&has.stand, &what, &fronts)?,

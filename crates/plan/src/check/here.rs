@@ -4,8 +4,11 @@
 
 use super::{Checked, Context};
 use crate::error::{Faults, suggestion};
-use crate::expand::Cell;
-use crate::file::{ArmWhat, FrontWhat, OneOrMany, PlanFile, SourceSection, Spanned, WorkloadSection, is_on};
+use crate::expand::{Cell, Factor};
+use crate::file::{
+    ArmWhat, BaselineEntry, FrontWhat, OneOrMany, PlanFile, SourceSection, Spanned, WorkloadSection, is_on,
+};
+use crate::needs::Need;
 use bakeoff_subject::{ConfigError, FURTHER_PORTS, Product, Substitutions, resolve_program};
 use std::path::Path;
 
@@ -15,7 +18,18 @@ const NAMES: [&str; 6] = ["host", "port", "root", "cert", "key", "dir"];
 impl Context<'_> {
     pub(super) fn here(&self, file: &PlanFile, cells: &[Cell], cores: &[usize]) -> Checked<()> {
         let mut found = vec![self.log(file), self.cores_are_here(file, cores)];
-        found.extend(file.front.iter().map(|(_, front)| match &front.what {
+        let lacks = |cell: &Cell| match self.lacks(file, cell) {
+            Some(need) => {
+                self.wrong(cell.name.span(), need.to_string(), "without it this plan has nothing to compare")
+            }
+            None => Ok(()),
+        };
+        found.extend(cells.iter().find_map(|cell| lacks(cell).err()).map(Err));
+        let is_here = |needs: &Option<Spanned<Vec<Need>>>| {
+            needs.iter().flat_map(|needs| needs.as_ref()).all(|need| need.is_here(self.base))
+        };
+        let fronts = file.front.iter().filter(|(_, front)| is_here(&front.told.needs));
+        found.extend(fronts.map(|(_, front)| match &front.what {
             FrontWhat::Product(own) => {
                 own.config.as_ref().map_or(Ok(()), |config| self.readable(config).map(drop))
             }
@@ -110,22 +124,63 @@ impl Context<'_> {
         }
     }
 
-    /// Arms whose programs are here, and those that are left out with the first program they lack.
-    pub(super) fn left_out(&self, cells: Vec<Cell>) -> (Vec<Cell>, Vec<(String, String)>) {
+    /// Arms of which this machine has all that they need, and those that are left out with what it lacks first. An arm
+    /// whose baseline is left out has nothing to be compared with, and a baseline that no arm is left of measures nothing.
+    /// Where nothing would be left, nothing is left out: the plan is good, and not for this machine.
+    pub(super) fn left_out(
+        &self,
+        file: &PlanFile<'_>,
+        cells: Vec<Cell>,
+        factors: &[Factor],
+    ) -> (Vec<Cell>, Vec<(String, Need)>) {
+        let lacking = self.lacking(file, &cells, factors);
+        if lacking.iter().all(Option::is_some) {
+            return (cells, Vec::new());
+        }
         let (mut here, mut out) = (Vec::new(), Vec::new());
-        for cell in cells {
-            match self.lacks(&cell) {
-                Some(program) => out.push((cell.name.as_ref().clone(), program)),
+        for (cell, need) in cells.into_iter().zip(lacking) {
+            match need {
+                Some(need) => out.push((cell.name.as_ref().clone(), need)),
                 None => here.push(cell),
             }
         }
         (here, out)
     }
 
-    fn lacks(&self, cell: &Cell) -> Option<String> {
-        let ArmWhat::Directory(own) = &cell.section.what else { return None };
-        let mut needs = own.needs.iter().flat_map(|needs| needs.as_ref());
-        needs.find(|program| !self.has_program(program)).cloned()
+    /// What this machine lacks for each arm, or for the comparison that it is in.
+    fn lacking(&self, file: &PlanFile<'_>, cells: &[Cell], factors: &[Factor]) -> Vec<Option<Need>> {
+        let own: Vec<Option<Need>> = cells.iter().map(|cell| self.lacks(file, cell)).collect();
+        let baseline = file.experiment.baseline.as_ref();
+        let of: Vec<Option<usize>> =
+            cells.iter().map(|cell| baseline_of(baseline, factors, cells, cell)).collect();
+        let others = |arm: usize| (0..cells.len()).filter(move |other| *other != arm);
+        let lacking = |arm: usize| {
+            let need = own[arm].clone();
+            need.or_else(|| of[arm].and_then(|baseline| own[baseline].clone())).or_else(|| {
+                // Of a baseline: that of the last arm that was to be compared with it.
+                let mut compared = others(arm).filter(|other| of[*other] == Some(arm)).peekable();
+                compared.peek()?;
+                compared.map(|other| own[other].clone()).collect::<Option<Vec<_>>>()?.pop()
+            })
+        };
+        (0..cells.len()).map(lacking).collect()
+    }
+
+    fn lacks(&self, file: &PlanFile<'_>, cell: &Cell) -> Option<Need> {
+        let has = &cell.section.has;
+        let names = |list: &Option<Spanned<Vec<Spanned<String>>>>| -> Vec<String> {
+            list.iter().flat_map(|list| list.as_ref()).map(|name| name.as_ref().clone()).collect()
+        };
+        let (wraps, layers, fronts) =
+            (names(&has.start.wraps), names(&has.under.layers), names(&has.asked.front));
+        let of_wraps = file.wrap.iter().filter(|(name, _)| wraps.contains(name.as_ref()));
+        let of_layers = file.layer.iter().filter(|(name, _)| layers.contains(name.as_ref()));
+        let of_fronts = file.front.iter().filter(|(name, _)| fronts.contains(name.as_ref()));
+        let all = std::iter::once(&has.row.needs)
+            .chain(of_wraps.map(|(_, wrap)| &wrap.needs))
+            .chain(of_layers.map(|(_, layer)| &layer.needs))
+            .chain(of_fronts.map(|(_, front)| &front.told.needs));
+        all.flatten().flat_map(|needs| needs.as_ref()).find(|need| !need.is_here(self.base)).cloned()
     }
 
     fn has_program(&self, name: &str) -> bool {
@@ -167,6 +222,25 @@ impl Context<'_> {
         let line = line.map_or(String::new(), |line| format!("line {line}: "));
         let what = format!("{place}{line}nothing is filled in for `{name}`");
         self.wrong(at.span(), what, suggestion(name, &known))
+    }
+}
+
+/// The baseline of an arm. One that does not exist is told elsewhere.
+fn baseline_of(baseline: &BaselineEntry, factors: &[Factor], cells: &[Cell], cell: &Cell) -> Option<usize> {
+    match baseline {
+        BaselineEntry::Arm(name) => {
+            let named = cells.iter().position(|cell| cell.name.as_ref() == name);
+            named.or_else(|| cells.iter().position(|cell| cell.template == *name))
+        }
+        BaselineEntry::Levels(levels) => {
+            let mut wanted = cell.levels.clone();
+            for (factor, place) in factors.iter().zip(&mut wanted) {
+                let fixed = levels.get(&factor.name).map(ToString::to_string);
+                let level = fixed.and_then(|fixed| factor.levels.iter().position(|level| *level == fixed));
+                *place = level.unwrap_or(*place);
+            }
+            cells.iter().position(|cell| cell.levels == wanted)
+        }
     }
 }
 
@@ -250,5 +324,62 @@ command = ["sh", "{prot}"]
         let said = here(dir.path(), &text);
         // Only the core may be missing here.
         assert!(said.is_empty() || said.contains("no core 0"), "{said}");
+    }
+
+    const FACTORS: &str = "[experiment]\nbaseline = { state = \"off\" }\n[workload]\nkind = \"get\"\nurls = [\"/\"]\n\
+        [factors]\nserver = [\"x\", \"y\"]\nstate = [\"off\", \"on\", \"more\"]\n\
+        [level.state.on]\nburn = \"1us\"\n[level.state.more]\nburn = \"2us\"\n[level.server.y]\nkeep_alive = false\n\
+        [arm.a]\nserver = \"origin\"\n";
+
+    fn arms(text: &str) -> (Vec<String>, Vec<String>) {
+        let plan = Plan::parse("test", "plan.toml", text, std::path::Path::new("/")).unwrap();
+        let of = |names: Vec<&str>| names.into_iter().map(str::to_owned).collect();
+        let out = plan.left_out.iter().map(|(arm, need)| format!("{arm}: {need}")).collect();
+        (of(plan.arms.iter().map(|arm| arm.name.as_str()).collect()), out)
+    }
+
+    #[test]
+    fn what_lacks_a_program_goes_with_all_that_is_compared_with_it_alone() {
+        let strange = "needs = [\"sh\", { program = \"no-such\", install = \"apt install none\" }]";
+        let at = |section: &str| FACTORS.replace(section, &format!("{section}{strange}\n"));
+        let (here, out) = arms(&at("[level.state.on]\n"));
+        assert_eq!(here, ["x.off", "x.more", "y.off", "y.more"]);
+        assert!(
+            out[0].starts_with("x.on: ")
+                && out[0].contains("`no-such`")
+                && out[0].contains("`apt install none`")
+        );
+        // The whole server, its baseline too.
+        assert_eq!(arms(&at("[level.server.y]\n")).0, ["x.off", "x.on", "x.more"]);
+        // Nothing is compared with a baseline that is alone.
+        let alone = format!(
+            "{FACTORS}[[cell]]\nserver = \"x\"\n[[cell]]\nserver = \"y\"\nstate = \"off\"\n[[cell]]\nserver = \"y\"\nstate = \"on\"\n"
+        );
+        let alone = alone.replace("[level.state.on]\n", &format!("[level.state.on]\n{strange}\n"));
+        assert_eq!(arms(&alone).0, ["x.off", "x.more"]);
+    }
+
+    #[test]
+    fn wraps_and_fronts_have_needs_for_every_arm_with_them() {
+        let of = |use_: &str, section: &str| {
+            FACTORS.replace("burn = \"2us\"\n", &format!("burn = \"2us\"\n{use_}\n")) + section
+        };
+        let wrapped = of("wraps = [\"box\"]", "[wrap.box]\nwords = [\"no-such\"]\nneeds = [\"no-such\"]\n");
+        assert_eq!(arms(&wrapped).0, ["x.off", "x.on", "y.off", "y.on"]);
+        let front = of("front = [\"way\"]", "[front.way]\ncommand = [\"no-such\"]\nneeds = [\"/no/such\"]\n");
+        let (here, out) = arms(&front);
+        assert_eq!(here, ["x.off", "x.on", "y.off", "y.on"]);
+        assert!(out[0].contains("there is no file `/no/such`"), "{out:?}");
+        let said = super::tests::here(std::path::Path::new("/"), &front);
+        assert!(!said.contains("no-such"), "what is left out is not missed: {said}");
+    }
+
+    #[test]
+    fn a_plan_of_which_nothing_would_be_left_is_good_and_not_for_this_machine() {
+        let text = FACTORS.replace("[arm.a]\n", "[arm.a]\nneeds = [\"no-such\"]\n");
+        let (here_, out) = arms(&text);
+        assert_eq!((here_.len(), out.len()), (6, 0));
+        let said = here(std::path::Path::new("/"), &text);
+        assert!(said.contains("there is no program `no-such`"), "{said}");
     }
 }

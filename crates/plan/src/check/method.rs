@@ -7,10 +7,14 @@ use super::super::{
 };
 use super::{Checked, Context, names};
 use crate::file::{Spanned, place_of};
+use crate::needs::Need;
 use crate::study;
 use bakeoff_meter::{Unit, catalogue};
 use bakeoff_stats::Margin;
 use bakeoff_units::{Nanos, Ratio};
+
+/// The arms that are run, and those that are left out.
+type Arms<'a> = (&'a [Arm], &'a [(String, Need)]);
 
 /// Statuses with which servers and layers refuse. Not 404: that also means never there.
 const REFUSED: [u16; 4] = [403, 451, 500, 503];
@@ -84,7 +88,7 @@ impl Context<'_> {
         &self,
         section: Option<&ViolationsSection>,
         work: &Work,
-        arms: &[Arm],
+        arms: Arms<'_>,
         baselines: &Baselines,
     ) -> Checked<Option<ViolationPlan>> {
         let Some(v) = section else { return Ok(None) };
@@ -115,7 +119,7 @@ impl Context<'_> {
     }
 
     /// Files that must not open.
-    fn denied(&self, v: &ViolationsSection, arms: &[Arm], baselines: &Baselines) -> Checked<ViolationPlan> {
+    fn denied(&self, v: &ViolationsSection, arms: Arms<'_>, baselines: &Baselines) -> Checked<ViolationPlan> {
         let planted = [v.urls.is_some(), v.files.is_some(), v.digests.is_some()];
         let is_other = planted.contains(&true) || v.share.is_some() || v.refused.is_some();
         let Some(denied) = v.denied.as_ref().filter(|denied| *denied.as_ref() > 0 && !is_other) else {
@@ -163,7 +167,7 @@ impl Context<'_> {
     fn enforced_by(
         &self,
         v: &ViolationsSection,
-        arms: &[Arm],
+        (arms, left_out): Arms<'_>,
         baselines: &Baselines,
     ) -> Checked<Vec<String>> {
         let known = names(arms);
@@ -172,6 +176,7 @@ impl Context<'_> {
             return Ok(others.map(|(_, name)| (*name).to_owned()).collect());
         };
         let arm = |name| self.one_of(name, "arm", &known, |known| known).map(str::to_owned);
-        list.as_ref().iter().map(arm).collect()
+        let is_out = |name: &Spanned<String>| left_out.iter().any(|(out, _)| out == name.as_ref());
+        list.as_ref().iter().filter(|name| !is_out(name)).map(arm).collect()
     }
 }

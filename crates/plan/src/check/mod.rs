@@ -71,7 +71,8 @@ pub(super) fn check(name: &str, origin: &str, text: &str, base: &Path, file: Pla
 pub(super) fn here(origin: &str, text: &str, base: &Path, cores: &[usize]) -> Checked<()> {
     let file = PlanFile::parse(origin, text)?;
     let cx = Context { origin, text, base, extent: Extent::Sample, files: &file.file };
-    let (_, cells) = cx.expand(&file)?;
+    let (factors, cells) = cx.expand(&file)?;
+    let (cells, _) = cx.left_out(&file, cells, &factors);
     cx.here(&file, &cells, cores)
 }
 
@@ -86,7 +87,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
     else {
         return Err(faults.into_one());
     };
-    let (cells, left_out) = cx.left_out(cells);
+    let (cells, left_out) = cx.left_out(file, cells, &factors);
     let mut arms: Vec<Arm> =
         cells.iter().filter_map(|cell| faults.keep(cx.arm(cell, file, &work, &known))).collect();
     if !faults.is_empty() {
@@ -116,7 +117,7 @@ fn check_as(cx: &Context<'_>, name: &str, file: &PlanFile) -> Checked<Plan> {
         primary: general.primary,
         link: cx.link(e, &work, &arms)?,
         study: general.study,
-        violations: cx.violations(file.violations.as_ref(), &work, &arms, &baselines)?,
+        violations: cx.violations(file.violations.as_ref(), &work, (&arms, &left_out), &baselines)?,
         written: cx.written(file, &work)?,
         factors,
         seed: e.seed.unwrap_or(1),

@@ -9,6 +9,7 @@ use super::spanned::Spanned;
 use super::workload::{CommandSection, OneOrMany, UrlEntry, WorkloadSection};
 use crate::PlanError;
 use crate::error::suggestion;
+use crate::needs::Need;
 use bakeoff_subject::Product;
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -77,6 +78,19 @@ pub(crate) struct ArmGroups {
     /// What tells of it.
     #[schemars(flatten)]
     pub told: ToldSection,
+    /// Its place in the plan.
+    #[schemars(flatten)]
+    pub row: RowSection,
+}
+
+/// Of all arms.
+#[derive(Clone, Debug, Default, Deserialize, JsonSchema)]
+pub(crate) struct RowSection {
+    /// Programs, or paths of other files, without which a run leaves the arm out, and says so; those of an arm and of its levels
+    /// add up.
+    pub needs: Option<Spanned<Vec<Need>>>,
+    /// What the arm is, in a few words, for reports.
+    pub says: Option<Spanned<String>>,
 }
 
 /// `[arm.NAME]`, and `[level.FACTOR.LEVEL]` with the same keys.
@@ -274,8 +288,6 @@ pub(crate) struct DirectorySection {
     /// files workload with `first` caches: a file with a line `NAME NUMBER` for each of the layer's counters, of which
     /// `connect-ns`, `handshake-ns` and `verify-ns` are told of each operation.
     pub status: Option<Spanned<String>>,
-    /// files workload: programs without which a run leaves the arm out, and says so.
-    pub needs: Option<Spanned<Vec<String>>>,
     /// command workload: instead of the workload's. files workload: run once before anything is
     /// written; what it leaves running belongs to the arm.
     pub setup: Option<Spanned<OneOrMany>>,
@@ -315,7 +327,7 @@ impl AnyArm {
 impl ArmGroups {
     fn all(keys: &mut TableKeys<'_>) -> Result<Self, PlanError> {
         let (start, stand, under) = (keys.group()?, keys.group()?, keys.group()?);
-        Ok(Self { start, stand, under, asked: keys.group()?, told: keys.group()? })
+        Ok(Self { start, stand, under, asked: keys.group()?, told: keys.group()?, row: keys.group()? })
     }
 
     /// The groups of a kind.
@@ -331,6 +343,9 @@ impl ArmGroups {
             ArmWhat::Run(_) => (has.start, has.under) = (keys.group()?, keys.group()?),
             ArmWhat::Directory(_) => has.told = keys.group()?,
             ArmWhat::Calls(_) => has.start = keys.group()?,
+        }
+        if !matches!(what, ArmWhat::Product(..) | ArmWhat::Command(..)) {
+            has.row = keys.group()?;
         }
         Ok(has)
     }
@@ -430,7 +445,7 @@ fn of_another_server(key: &str) -> String {
             format!("layers stand under {} or a `command`, which serve files", products.join(", "))
         }
         "setup" | "cleanup" => "it belongs to the `command` workload".to_owned(),
-        "directory" | "path" | "drop" | "deny" | "serve" | "served" | "needs" => {
+        "directory" | "path" | "drop" | "deny" | "serve" | "served" => {
             "it belongs to the `files` workload".to_owned()
         }
         _ => "take the line out".to_owned(),
@@ -462,4 +477,6 @@ pub struct LayerSection {
     pub violations: Option<Spanned<String>>,
     /// Kernel threads that work for it, in words: the report says that their CPU is not the subject's.
     pub kernel_threads: Option<Spanned<String>>,
+    /// As an arm's: every arm with this layer needs them.
+    pub needs: Option<Spanned<Vec<Need>>>,
 }

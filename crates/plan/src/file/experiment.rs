@@ -14,7 +14,7 @@ use std::ops::Range;
 pub struct ExperimentSection {
     /// `compare` (default): what the arms cost; `peak`: the highest rate each sustains.
     pub kind: Option<Spanned<String>>,
-    /// `auto` (default): a duet where it is honest; `duet`: all arms in one slice, in slots of some 20 ms, which tells
+    /// `auto` (default): a duet where it is honest; `duet`: the arms of a stratum in one slice, in slots of some 20 ms, which tells
     /// CPU per request sharply, then rounds in turn for times and rates; `pairs`: one arm after the other.
     pub design: Option<Spanned<String>>,
     /// Rounds in turn after a duet, so many at its load and at full speed each. Default 10, and 20 where a rule names a

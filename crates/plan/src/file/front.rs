@@ -3,6 +3,7 @@
 use super::keys::{TableKeys, names_of};
 use super::spanned::Spanned;
 use crate::PlanError;
+use crate::needs::Need;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -101,6 +102,8 @@ pub struct FrontToldSection {
     pub status: Option<Spanned<String>>,
     /// The counter of violations that it noticed.
     pub violations: Option<Spanned<String>>,
+    /// As an arm's: every arm with this front needs them.
+    pub needs: Option<Spanned<Vec<Need>>>,
 }
 
 impl FrontSection {

@@ -237,7 +237,7 @@ impl<'t> TableKeys<'t> {
 /// Adds an arm's value under a key to that of a level.
 fn add_up<'t>(key: &str, own: &DeValue<'t>, over: &mut DeValue<'t>) {
     match (key, own, over) {
-        ("layers", DeValue::Array(own), DeValue::Array(over)) => {
+        ("layers" | "needs", DeValue::Array(own), DeValue::Array(over)) => {
             *over = own.iter().chain(over.iter()).cloned().collect();
         }
         ("front" | "wraps", DeValue::Array(own), DeValue::Array(over)) => {

@@ -1,6 +1,7 @@
 //! `[wrap.NAME]` as typed: words put before a program's own.
 
 use super::spanned::Spanned;
+use crate::needs::Need;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
@@ -16,6 +17,8 @@ pub struct WrapSection {
     pub status: Option<Spanned<String>>,
     /// The counter of violations that it noticed.
     pub violations: Option<Spanned<String>>,
+    /// As an arm's: every arm with this wrap needs them.
+    pub needs: Option<Spanned<Vec<Need>>>,
 }
 
 /// `[file.NAME]`: a text that lies in every arm's private directory, as `{dir}/NAME`, before anything is started there.

@@ -71,6 +71,7 @@ fn sections(reading: &Reading<'_>, data: &Data) -> Vec<Section> {
         .collect();
     let mut all = vec![
         verdicts(Section::verdicts("Verdicts"), reading),
+        says(reading),
         warnings,
         drawings::figures(reading),
         differs::section(reading),
@@ -132,6 +133,14 @@ pub(crate) fn verdicts(section: Section, reading: &Reading<'_>) -> Section {
     };
     let statuses = statuses::statuses(reading).map(|said| Block::Paragraph(said, State::Plain));
     statuses.into_iter().fold(section, Section::add)
+}
+
+/// What the arms are, where the plan says so.
+fn says(reading: &Reading<'_>) -> Section {
+    let subjects = &reading.bundle.setup.subjects;
+    let own = |arm: &str| Some((arm.to_owned(), subjects.get(arm)?.says.clone()?));
+    let arms = reading.arms().filter(|arm| !reading.is_twin(arm));
+    Section::new("Arms").id("arms").entries(arms.filter_map(own))
 }
 
 fn nothing_judged(section: Section, reading: &Reading<'_>) -> Section {

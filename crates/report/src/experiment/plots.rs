@@ -114,8 +114,9 @@ fn later(reading: &Reading<'_>, c: &Comparison) -> Vec<f64> {
     let baseline = reading.baseline_of(&c.arm);
     let twin = second(baseline);
     let names = [c.arm.as_str(), baseline, twin.as_str()];
+    let block = reading.bundle.setup.design.blocks_of(&c.arm).next();
     for slice in reading.decisive() {
-        let wanted = names.contains(&slice.arm.as_str());
+        let wanted = names.contains(&slice.arm.as_str()) && Some(slice.block) == block;
         let Some(figures) = rounds.get_mut(&slice.round).filter(|_| wanted) else { continue };
         let Some(figure) = (meter.of_slice)(&slice.counters) else { continue };
         for (name, own) in names.iter().zip(figures) {

@@ -298,8 +298,9 @@ fn design(reading: &Reading<'_>) -> String {
     let slots = design.decision().and_then(|load| Some((load, load.slots?)));
     match slots {
         Some((load, slots)) => format!(
-            "duet{reason}: in each slice all arms, in slots of {} in an order of chance, {} each, with orders and moments of \
+            "duet{reason}: in each slice {}, in slots of {} in an order of chance, {} each, with orders and moments of \
              their own, tell the cost; times are those of the rounds in turn at that rate",
+            if design.blocks() > 1 { "its arms" } else { "all arms" },
             figures::span(slots.every_ns),
             per_second(load.rate_per_s),
         ),

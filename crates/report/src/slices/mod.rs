@@ -53,12 +53,13 @@ enum Source {
 
 /// Columns before those of the catalogue. `complete` is 1 when every arm has a slice in that round,
 /// and only such rounds are used.
-static OF_SLICES: [Column; 16] = [
+static OF_SLICES: [Column; 17] = [
     column("round", Kind::Count, "count", |slice, _| count(slice.round)),
     column("position", Kind::Count, "count", |slice, _| count(slice.position)),
     column("arm", Kind::Word, "", |slice, _| Some(Value::Word(slice.arm.clone()))),
     column("design", Kind::Word, "", |slice, _| Some(Value::Word(slice.design.as_str().to_owned()))),
     column("load", Kind::Count, "count", |slice, _| slice.load.and_then(count)),
+    column("block", Kind::Count, "count", |slice, _| count(slice.block)),
     column("complete", Kind::Yes, "", |_, complete| Some(Value::Yes(complete))),
     column("started_ns", Kind::Count, "ns", |slice, _| count(slice.started_ns)),
     column("wall_ns", Kind::Count, "ns", |slice, _| count(slice.counters.wall_ns)),

@@ -1,7 +1,7 @@
 //! Primary rows, on which verdicts stand.
 
 use super::super::decide::{
-    Contradicted, Decided, Progress, decide, decide_null, differences, level, null_differences,
+    Contradicted, Decided, Progress, decide, decide_null, differences, level, null_beside, null_differences,
 };
 use super::super::series::{Series, primary};
 use super::also::{also_changed, users_rows};
@@ -141,7 +141,7 @@ fn beside(of: &Of<'_>, arm: &str, meter: &Meter, decided: &Decided, users: &[Com
         let cores = cores.signed(at.cores.abs());
         said.push(format!("at {rate} that is {} cores{less}", cores.trim_start_matches('+')));
     }
-    let null = null_differences(series, baseline, meter).unwrap_or_default().first(decided.rounds);
+    let null = null_beside(series, baseline, arm, meter).unwrap_or_default().first(decided.rounds);
     if let Some(null) = null.cost(series.starts(), level(setup)) {
         said.push(floor_in_words(&null, cost, &wording(of, &row, meter)));
     }

@@ -2,10 +2,10 @@
 //!
 //! Measuring side, cold, pure.
 
-use super::super::invalid;
 use super::super::median::median;
 use super::super::series::{Series, Table};
-use bakeoff_meter::{Aggregation, Meter, catalogue};
+use super::super::{invalid, lateness};
+use bakeoff_meter::{Meter, catalogue};
 use bakeoff_results::{ArmResult, Comparison, Setup, second};
 use bakeoff_stats::{Cost, Effect, Rounds, Verdict, per_second, ratio_of_sums, smallest_detectable};
 use std::collections::BTreeMap;
@@ -32,14 +32,13 @@ impl Of<'_> {
 
 /// Reason why response times say nothing: the generator was the limit.
 pub(super) fn times_invalid(of: &Of<'_>, arm: &str, meter: &Meter) -> Option<String> {
-    let of_times = meter.kind == Aggregation::Histogram || meter.is_speed();
-    of_times.then(|| invalid::generator_limited(of.setup, of.series, arm))?
+    lateness::is_of_times(meter).then(|| invalid::generator_limited(of.setup, of.series, arm))?
 }
 
 pub(super) fn blank(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Comparison {
     let Of { setup, series, .. } = *of;
     let middle = |names: &[String]| {
-        let figures = names.iter().filter_map(|name| series.figures(name, meter));
+        let figures = names.iter().filter_map(|name| series.figures_beside(arm, name, meter));
         median(
             figures
                 .flat_map(|mut f| {
@@ -133,7 +132,7 @@ pub(super) fn fill(row: &mut Comparison, found: Option<&Effect>) {
 pub(super) fn sums(of: &Of<'_>, arm: &str, meter: &Meter, rounds: usize) -> Option<f64> {
     let Of { setup, series, .. } = *of;
     let first = |name: &str| {
-        series.figures(name, meter).map(|mut figures| {
+        series.figures_beside(arm, name, meter).map(|mut figures| {
             figures.truncate(rounds);
             figures
         })

@@ -114,6 +114,9 @@ impl<'a> FilesBench<'a> {
         for name in run.plan.names() {
             let Some(arm) = run.plan.arm_of(&name) else { continue };
             let ArmKind::Files(files) = &arm.what else { continue };
+            if run.left() == Nanos::ZERO {
+                return Err(RunError::NoTime { budget: run.plan.budget, stage: "setting up the arms" });
+            }
             progress.stage(&format!("setting up {name}"));
             let dir = self.scratch.subdirectory(&on_disk(&name))?;
             let logs = run.dir.path().join(LOGS).join(on_disk(&name));

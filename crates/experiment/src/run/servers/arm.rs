@@ -216,8 +216,8 @@ impl ServerArm {
             client: ClientSetup::of(&self.client, entry.tls),
             levels,
             proof: self.proof.clone(),
-            load: None,
             fronts: self.running.fronts().iter().map(front_setup).collect(),
+            ..SubjectSetup::default()
         }
     }
 

@@ -226,7 +226,7 @@ impl<'a> Jobs<'a> {
         finished(place, recording)
     }
 
-    /// All arms in one slice, each at `rate` in slots of its own; threads are begun in the order of `begin`.
+    /// These arms in one slice, each at `rate` in slots of its own; threads are begun in the order of `begin`.
     ///
     /// No arm is asked while another one is: loaded at once, each would be charged for the packets and the wake-ups of
     /// the others, which come while it runs. A slot is so short that a typical disturbance of the machine lasts longer,
@@ -234,7 +234,7 @@ impl<'a> Jobs<'a> {
     /// first arm to touch a file would pay for the others, in every round.
     pub(super) fn in_slots(
         &self,
-        places: &mut [ServerArm],
+        mut places: Vec<&mut ServerArm>,
         voices: &[Voice],
         begin: &[usize],
         (rate, slots): (PerSecond, SlotsSetup),
@@ -246,7 +246,8 @@ impl<'a> Jobs<'a> {
         let begins = Instant::now() + DUET_BEGINS_AFTER;
         let mut recordings: Vec<Option<std::io::Result<NumberedRecording>>> =
             places.iter().map(|_| None).collect();
-        let mut waiting: Vec<Option<&mut ServerArm>> = places.iter_mut().map(Some).collect();
+        let mut waiting: Vec<Option<&mut ServerArm>> =
+            places.iter_mut().map(|place| Some(&mut **place)).collect();
         thread::scope(|scope| {
             let mut running = Vec::new();
             for &arm in begin {
@@ -268,7 +269,7 @@ impl<'a> Jobs<'a> {
         });
         let recordings = recordings.into_iter().flatten();
         places
-            .iter_mut()
+            .into_iter()
             .zip(recordings)
             .map(|(place, heard)| {
                 let recording = judged(place, heard.map_err(RunError::Generator)?);

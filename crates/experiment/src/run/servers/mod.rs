@@ -12,6 +12,7 @@ mod violation_notes;
 mod violations;
 
 use super::bench::{Bench, Measured, Pace, Part, Parts, Sizing, Tried};
+use super::blocks::Block;
 use super::link::Wire;
 use super::page_cache::{Caches, drop_caches};
 use super::scratch::Scratch;
@@ -199,10 +200,15 @@ impl<'a> ServerBench<'a> {
         Ok(self.slices[self.workloads.of[arm]].clone())
     }
 
-    /// The requests of the arm in this round at a rate.
-    fn voice(&mut self, arm: usize) -> Result<jobs::Voice, RunError> {
-        let order = jobs::order_seed(self.jobs.seed, self.round, arm);
+    /// The requests of the arm in this block of the round, at a rate.
+    fn voice(&mut self, arm: usize, block: u32) -> Result<jobs::Voice, RunError> {
+        let order = jobs::order_seed(self.jobs.seed, self.round_of(block), arm);
         Ok(jobs::Voice { slice: jobs::in_own_order(&self.slice(arm)?, order), order })
+    }
+
+    /// Number of a block's slice among all of the run.
+    const fn round_of(&self, block: u32) -> u64 {
+        self.round ^ (block as u64) << 48
     }
 
     /// Renews the parts of the arm's state that are fresh in each slice.
@@ -273,11 +279,11 @@ impl<'a> ServerBench<'a> {
         self.reader.read(&self.arms[arm].running, &others)
     }
 
-    /// All arms at a quiet point, read in this order.
-    fn read_all(&self, order: &[usize]) -> Vec<Snapshot> {
-        let mut read: Vec<Option<Snapshot>> = self.arms.iter().map(|_| None).collect();
-        for &arm in order {
-            read[arm] = Some(self.reader.read(&self.arms[arm].running, &[]));
+    /// These arms at a quiet point, read in this order of them.
+    fn read_all(&self, arms: &[usize], order: &[usize]) -> Vec<Snapshot> {
+        let mut read: Vec<Option<Snapshot>> = arms.iter().map(|_| None).collect();
+        for &place in order {
+            read[place] = Some(self.reader.read(&self.arms[arms[place]].running, &[]));
         }
         read.into_iter().flatten().collect()
     }
@@ -325,7 +331,7 @@ impl Bench for ServerBench<'_> {
         }
         let voice = match pace {
             Pace::Planned => None,
-            Pace::At(rate) => Some((self.voice(arm)?.part(part), rate)),
+            Pace::At(rate) => Some((self.voice(arm, 0)?.part(part), rate)),
         };
         let slice = match &voice {
             Some((voice, _)) => voice.slice.clone(),
@@ -362,33 +368,39 @@ impl Bench for ServerBench<'_> {
 
     fn measure_in_slots(
         &mut self,
+        block: &Block,
         rate: PerSecond,
         slots: SlotsSetup,
         limit: Nanos,
     ) -> Result<Vec<Measured>, RunError> {
-        let slices: Vec<jobs::Voice> =
-            (0..self.arms.len()).map(|arm| self.voice(arm)).collect::<Result<_, _>>()?;
+        let arms = &block.arms;
+        let voices: Vec<jobs::Voice> =
+            arms.iter().map(|arm| self.voice(*arm, block.index)).collect::<Result<_, _>>()?;
         // No arm is always the first to be warmed, read, begun or ended.
-        let mut turns = SplitMix64::for_purpose(self.jobs.seed ^ TURNS, self.round);
-        for arm in in_turn(&mut turns, self.arms.len()) {
-            self.arms[arm].running.alive()?;
-            self.jobs.warm(&mut self.arms[arm], &slices[arm].slice, limit)?;
+        let mut turns = SplitMix64::for_purpose(self.jobs.seed ^ TURNS, self.round_of(block.index));
+        for place in in_turn(&mut turns, arms.len()) {
+            let arm = &mut self.arms[arms[place]];
+            arm.running.alive()?;
+            self.jobs.warm(arm, &voices[place].slice, limit)?;
         }
-        let settled = |place: &ServerArm| self.noted.as_ref().and_then(|noted| noted.settled(&place.running));
-        let noted_before: Vec<Option<u64>> = self.arms.iter().map(settled).collect();
-        let programs: Vec<_> = self.arms.iter().map(|place| place.running.program_time()).collect();
-        let before = self.read_all(&in_turn(&mut turns, self.arms.len()));
-        let begin = in_turn(&mut turns, self.arms.len());
-        let recordings = self.jobs.in_slots(&mut self.arms, &slices, &begin, (rate, slots), limit)?;
-        let after = self.read_all(&in_turn(&mut turns, self.arms.len()));
+        let settled =
+            |arm: &usize| self.noted.as_ref().and_then(|noted| noted.settled(&self.arms[*arm].running));
+        let noted_before: Vec<Option<u64>> = arms.iter().map(settled).collect();
+        let programs: Vec<_> = arms.iter().map(|arm| self.arms[*arm].running.program_time()).collect();
+        let before = self.read_all(arms, &in_turn(&mut turns, arms.len()));
+        let begin = in_turn(&mut turns, arms.len());
+        let all = self.arms.iter_mut().enumerate();
+        let places = all.filter(|(arm, _)| arms.contains(arm)).map(|(_, place)| place).collect();
+        let recordings = self.jobs.in_slots(places, &voices, &begin, (rate, slots), limit)?;
+        let after = self.read_all(arms, &in_turn(&mut turns, arms.len()));
         let mut measured = Vec::new();
-        for (arm, (recording, voice)) in recordings.into_iter().zip(&slices).enumerate() {
+        for (place, (recording, voice)) in recordings.into_iter().zip(&voices).enumerate() {
+            let running = &self.arms[arms[place]].running;
             let mut counters = recording.counters;
-            self.reader.fill(&mut counters, &before[arm], &after[arm]);
-            fill_programs(&mut counters, programs[arm], &self.arms[arm].running);
+            self.reader.fill(&mut counters, &before[place], &after[place]);
+            fill_programs(&mut counters, programs[place], running);
             if let Some(noted) = &self.noted {
-                counters.violations =
-                    Some(noted.count(&self.arms[arm].running, noted_before[arm], &voice.slice));
+                counters.violations = Some(noted.count(running, noted_before[place], &voice.slice));
             }
             let complete = counters.requests == voice.slice.len() as u64;
             let order_seed = Some(voice.order);
@@ -519,7 +531,7 @@ impl Bench for ServerBench<'_> {
     }
 }
 
-/// All arms in random order.
+/// So many arms in random order.
 fn in_turn(random: &mut SplitMix64, arms: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..arms).collect();
     random.shuffle(&mut order);
