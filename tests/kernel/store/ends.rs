@@ -107,6 +107,29 @@ fn an_unmount_from_outside_ends_the_daemon() {
 }
 
 #[test]
+fn a_mount_whose_directory_was_renamed_is_taken_off() {
+    if !can_mount("a_mount_whose_directory_was_renamed_is_taken_off") {
+        return;
+    }
+    for killed in [false, true] {
+        let site = Site::new();
+        let mut mount = site.mount();
+        let (here, there) = (site.path(""), site.path("").with_extension("moved"));
+        fs::rename(&here, &there).unwrap();
+        assert!(is_mounted(&there.join("mnt")));
+        if killed {
+            mount.daemon.kill().unwrap();
+            mount.daemon.wait().unwrap();
+        } else {
+            mount.signal(Signal::SIGTERM);
+            assert_eq!(mount.ended(), Some(0));
+        }
+        until("it is taken off", || !is_mounted(&there.join("mnt")));
+        fs::rename(&there, &here).unwrap();
+    }
+}
+
+#[test]
 fn a_killed_daemon_leaves_no_dead_mount() {
     if !can_mount("a_killed_daemon_leaves_no_dead_mount") {
         return;

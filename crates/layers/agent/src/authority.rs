@@ -193,14 +193,12 @@ struct NewKey {
 impl NewKey {
     fn write(path: PathBuf, key: &SecretKey) -> Result<Self, FileError> {
         let new = Self { beside: path.with_extension("key.new"), path };
-        // One that is left of an attempt that failed was in no bundle.
-        let _ = fs::remove_file(&new.beside);
-        files::write_secret_key(&new.beside, key).map(|()| new)
+        // In place of one that is left of an attempt that failed: it was in no bundle.
+        files::write(&new.beside, files::pem(&new.beside, key)?.as_bytes(), FileAudience::Owner).map(|()| new)
     }
 
     fn put(self) -> Result<(), FileError> {
-        let failed = |error| FileError::Io { path: self.path.clone(), what: "written", error };
-        fs::rename(&self.beside, &self.path).map_err(failed)
+        fs::rename(&self.beside, &self.path).map_err(files::unwritten(&self.path))
     }
 }
 

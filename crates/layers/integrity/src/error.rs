@@ -70,14 +70,6 @@ pub enum EnforceError {
     /// The store cannot be locked.
     #[error("--lock-store: {0}")]
     Store(#[from] ReleaseRefusal),
-    /// A flag that the mode needs is missing.
-    #[error("--mode {mode} needs {needs}")]
-    Needs {
-        /// The mode.
-        mode: &'static str,
-        /// The flag that it needs.
-        needs: &'static str,
-    },
     /// The process that `stop` ends cannot be found.
     #[error("--stop-pid {pid}: {source}; give the number of the server's first process, while it runs")]
     Server {

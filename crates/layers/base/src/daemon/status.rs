@@ -4,7 +4,7 @@
 //! means nothing after a crash. Written only when something changed, so that an idle daemon does nothing. It may lie
 //! where others can write ([`crate::plain`]). The caller decides what it says.
 
-use crate::plain::{self, FileAudience, FileLocation};
+use crate::plain::{FileAudience, FileLocation, open_in_tree, read_at_most};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -26,19 +26,9 @@ impl StatusFile {
     /// Opens the directory of this path once, if there is to be a file; later changes to the path do not matter.
     ///
     /// # Errors
-    /// There is no such directory.
+    /// There is no such directory, or somebody else could exchange a part of the path.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(Self::at(path.map(FileLocation::of).transpose()?))
-    }
-
-    /// As [`begin`](Self::begin), by a way that nobody else can exchange.
-    ///
-    /// # Errors
-    /// It cannot be written, or somebody else could exchange a part of the path.
-    pub fn begin_guarded(path: Option<&Path>, text: String) -> Result<Self, StatusError> {
-        let place = path.map(FileLocation::guarded).transpose();
-        let begun = place.map(Self::at).and_then(|mut file| file.write(text).map(|()| file));
-        begun.map_err(|error| StatusError::new(path, error))
+        Ok(Self::at(path.map(FileLocation::guarded).transpose()?))
     }
 
     /// The file at this place, if there is to be one.
@@ -100,7 +90,7 @@ impl StatusError {
 /// # Errors
 /// It could not be written.
 pub fn try_writing(path: Option<&Path>) -> io::Result<()> {
-    path.map_or(Ok(()), |path| FileLocation::of(path)?.try_writing())
+    path.map_or(Ok(()), |path| FileLocation::guarded(path)?.try_writing())
 }
 
 /// The value behind a name in a status.
@@ -110,5 +100,6 @@ pub fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 
 /// Text left by an earlier process; empty if there is no regular file.
 pub fn read_back(path: &Path) -> String {
-    plain::read(path, MOST_BYTES).map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let read = open_in_tree(path, libc::O_NOFOLLOW).and_then(|file| read_at_most(&file, MOST_BYTES));
+    read.map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

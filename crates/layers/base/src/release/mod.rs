@@ -247,6 +247,14 @@ pub enum ReleaseRefusal {
     /// Wrong passphrase or key file.
     #[error("the {0} is not the one that the store's key was sealed with")]
     WrongSecret(&'static str),
+    /// A passphrase in place of a key file, or the other way round.
+    #[error("the store's key is sealed under a {sealed}, and a {given} was given: give that")]
+    OtherSecret {
+        /// What it is sealed under.
+        sealed: &'static str,
+        /// What was given.
+        given: &'static str,
+    },
     /// The wrapped key does not open although the secret is right.
     #[error("{} was changed after it was written. Bring it back from a copy", .0.display())]
     Altered(PathBuf),

@@ -4,7 +4,7 @@
 //! Locking ([`StoreLock`]) needs no secret, so that a layer that finds a violation can do it; unlocking does.
 
 use super::lock::StoreLock;
-use super::secret::{Secret, Stretch, derive};
+use super::secret::{KEY_FILE, PASSPHRASE, Secret, Stretch, derive};
 use super::text::{self, Memory, NoWrap, WrapHead};
 use super::{AdminKey, Counter, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, StoreKey, judge};
 use crate::hex::to_hex;
@@ -73,17 +73,14 @@ impl SealedFile {
         {
             return Ok(key.clone());
         }
-        let right_kind = matches!(
-            (&self.secret, head.stretch),
-            (Secret::Passphrase(_), Some(_)) | (Secret::KeyFile(_), None)
-        );
-        let wrong = ReleaseRefusal::WrongSecret(self.secret.word());
-        if !right_kind {
-            return Err(wrong);
+        let (sealed, given) =
+            (if head.stretch.is_some() { PASSPHRASE } else { KEY_FILE }, self.secret.word());
+        if sealed != given {
+            return Err(ReleaseRefusal::OtherSecret { sealed, given });
         }
         let key = Arc::new(self.secret.stretch(&head.salt, head.stretch.unwrap_or(Stretch::USUAL))?);
         if check_of(&key)? != head.check {
-            return Err(wrong);
+            return Err(ReleaseRefusal::WrongSecret(given));
         }
         self.wrapping = Some((head.salt, key.clone()));
         Ok(key)

@@ -17,6 +17,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::{Zeroize, Zeroizing};
 
+/// Words for the two kinds.
+pub(super) const PASSPHRASE: &str = "passphrase";
+pub(super) const KEY_FILE: &str = "key file";
+
 /// Bytes of a key file's key; the file has twice as many digits.
 pub const KEY_FILE_BYTES: usize = 32;
 
@@ -82,8 +86,8 @@ impl Secret {
     /// The word for it.
     pub(super) fn word(&self) -> &'static str {
         match self {
-            Self::Passphrase(_) => "passphrase",
-            Self::KeyFile(_) => "key file",
+            Self::Passphrase(_) => PASSPHRASE,
+            Self::KeyFile(_) => KEY_FILE,
         }
     }
 

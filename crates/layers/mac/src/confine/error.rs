@@ -83,7 +83,7 @@ pub enum ConfineError {
         why: io::Error,
     },
     /// Refusals would not be reported.
-    #[error("cannot keep the log: {0}")]
+    #[error("cannot keep the status or the log: {0}")]
     Log(#[source] io::Error),
     /// The program could not be executed. Nothing of it ran.
     #[error("cannot execute {program} in domain {domain}: {why}{hint}")]

@@ -62,8 +62,7 @@ impl Book {
         let DomainLog { grant, status, out } = reading;
         let of_file =
             |path: Option<PathBuf>| |error| ReadError::File { path: path.unwrap_or_default(), error };
-        let place = status.as_deref().map(FileLocation::guarded).transpose();
-        let file = place.map(StatusFile::at).map_err(of_file(status))?;
+        let file = StatusFile::open(status.as_deref()).map_err(of_file(status))?;
         let out = out.as_deref().map(append).transpose().map_err(of_file(out))?;
         Ok(Self {
             status: DomainStatus::default(),

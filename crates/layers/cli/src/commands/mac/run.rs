@@ -13,7 +13,7 @@ use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(Args, Debug)]
@@ -60,13 +60,21 @@ enum Typed {
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     // Before anything is opened.
     close_inherited(&args.keep).map_err(|error| nothing_ran(ConfineError::Descriptors(error)))?;
+    let is_open = |fd: &&RawFd| Path::new("/proc/self/fd").join(fd.to_string()).symlink_metadata().is_ok();
+    if let Some(fd) = args.keep.iter().find(|fd| !is_open(fd)) {
+        return Err(Failure::usage(format!(
+            "--keep-fd {fd}: no such descriptor is open; open it, as in {fd}<FILE"
+        )));
+    }
     let policy = args.policy.read()?;
     let grant = policy.grant(&args.domain).map_err(Failure::usage)?;
     if args.mode == Typed::Permissive {
         return permissive(args, grant);
     }
     let least = Least { allow_none: args.allow_none, most_abi: args.most_abi };
-    let prepared = Prepared::of(grant, least).map_err(nothing_ran)?;
+    let own = [Some(args.policy.policy.as_path()), args.status.as_deref(), args.log.as_deref()];
+    let own: Vec<&Path> = own.into_iter().flatten().collect();
+    let prepared = Prepared::of(grant, least, &own).map_err(nothing_ran)?;
     let degree = prepared.granted().degree();
     if args.proof {
         prepared.enter(false).map_err(nothing_ran)?;
