@@ -18,7 +18,7 @@ use bakeoff_layers_base::key::{self, KeyError};
 use bakeoff_layers_base::manifest::ManifestRefusal;
 use bakeoff_layers_base::manifest::load::signature_path;
 use bakeoff_layers_base::manifest::signature::{AdminPublicKey, sign};
-use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_base::plain::{FileAudience, PathError};
 use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::bundle::{DomainBundle, Draft, MOST_KEYS};
 use bakeoff_layers_credentials::key::{NoKey, PublicKey as Key, SecretKey, Serial};
@@ -198,7 +198,7 @@ impl NewKey {
     }
 
     fn put(self) -> Result<(), FileError> {
-        fs::rename(&self.beside, &self.path).map_err(files::unwritten(&self.path))
+        Ok(fs::rename(&self.beside, &self.path).map_err(PathError::written(&*self.path))?)
     }
 }
 

@@ -3,7 +3,7 @@
 //! Measured side, cold. A secret key is read only from a file that nobody but its owner may read.
 
 use bakeoff_layers_base::hex::from_hex;
-use bakeoff_layers_base::plain::{self, FileAudience, FileLocation, FileOwner};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey};
 use base64::Engine;
@@ -24,15 +24,8 @@ const MOST_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Error)]
 pub enum FileError {
     /// Reading or writing failed.
-    #[error("{}: {error}; give a path that can be {what}", path.display())]
-    Io {
-        /// Path of the file.
-        path: PathBuf,
-        /// `read` or `written`.
-        what: &'static str,
-        /// The I/O error.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// There is no such file.
     #[error("{}: there is no such file; make one: {make}", path.display())]
     Missing {
@@ -65,7 +58,7 @@ impl FileError {
     #[must_use]
     pub fn or_make(self, make: impl Into<String>) -> Self {
         match self {
-            Self::Io { path, error, .. } if error.kind() == io::ErrorKind::NotFound => {
+            Self::Io(PathError { path, source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 Self::Missing { path, make: make.into() }
             }
             error => error,
@@ -73,25 +66,17 @@ impl FileError {
     }
 }
 
-pub(crate) fn unread(path: &Path) -> impl Fn(io::Error) -> FileError {
-    move |error| FileError::Io { path: path.to_owned(), what: "read", error }
-}
-
-pub(crate) fn unwritten(path: &Path) -> impl Fn(io::Error) -> FileError {
-    move |error| FileError::Io { path: path.to_owned(), what: "written", error }
-}
-
 /// The bytes of a file.
 ///
 /// # Errors
 /// It cannot be read.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    plain::read_regular(path, FileOwner::Anybody, MOST_BYTES).map_err(unread(path))
+    Ok(plain::read_regular(path, FileOwner::Anybody, MOST_BYTES).map_err(PathError::read(path))?)
 }
 
 /// Makes a directory that is its owner's alone, if it is not there yet.
 pub(crate) fn make_dir(path: &Path) -> Result<(), FileError> {
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(unwritten(path))
+    Ok(DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(PathError::written(path))?)
 }
 
 /// Puts bytes in place of a file.
@@ -99,14 +84,15 @@ pub(crate) fn make_dir(path: &Path) -> Result<(), FileError> {
 /// # Errors
 /// It cannot be written.
 pub fn write(path: &Path, bytes: &[u8], reader: FileAudience) -> Result<(), FileError> {
-    FileLocation::guarded(path).and_then(|place| place.replace(bytes, reader)).map_err(unwritten(path))
+    let written = FileLocation::guarded(path).and_then(|place| place.replace(bytes, reader));
+    Ok(written.map_err(PathError::written(path))?)
 }
 
 /// Writes a file that must not exist yet.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: FileAudience) -> Result<(), FileError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
-        _ => unwritten(path)(error),
+        _ => PathError::written(path)(error).into(),
     };
     FileLocation::guarded(path).and_then(|place| place.put_new(bytes, reader)).map_err(failed)
 }
@@ -116,13 +102,13 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: FileAudience) -> Resu
 /// # Errors
 /// Others may read it, or it is no secret key.
 pub fn read_secret_key(path: &Path) -> Result<SecretKey, FileError> {
-    let file = plain::open_regular(path, FileOwner::Trusted).map_err(unread(path))?;
-    if file.metadata().map_err(unread(path))?.mode() & 0o077 != 0 {
+    let file = plain::open_regular(path, FileOwner::Trusted).map_err(PathError::read(path))?;
+    if file.metadata().map_err(PathError::read(path))?.mode() & 0o077 != 0 {
         return Err(FileError::Open(path.to_owned()));
     }
     // Large enough for any key at once: a growing buffer would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(4096));
-    file.take(4096).read_to_end(&mut bytes).map_err(unread(path))?;
+    file.take(4096).read_to_end(&mut bytes).map_err(PathError::read(path))?;
     let key = match PrivatePkcs8KeyDer::from_pem_slice(&bytes) {
         Ok(mut inner) => {
             let key = SecretKey::of_pkcs8(inner.secret_pkcs8_der());

@@ -4,9 +4,9 @@
 //! names, but no agent gives them a leaf. A line a key: a name, and the key's thumbprint in hexadecimal. Read anew
 //! for each question, as entries are added while the agent runs.
 
-use crate::files::{self, FileError};
+use crate::files::FileError;
 use bakeoff_layers_base::hex::to_hex;
-use bakeoff_layers_base::plain::{self, FileLocation, FileOwner};
+use bakeoff_layers_base::plain::{self, FileLocation, FileOwner, PathError};
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::PrincipalName;
 use std::io::Write;
@@ -39,7 +39,7 @@ impl Roll {
     pub(crate) fn add(&self, name: &PrincipalName, key: PublicKey) -> Result<(), FileError> {
         let opened = FileLocation::guarded(&self.0).and_then(|place| place.keep(true, 0o600));
         let added = opened.and_then(|mut file| writeln!(file, "{}", line(name, key)));
-        added.map_err(files::unwritten(&self.0))
+        Ok(added.map_err(PathError::written(&*self.0))?)
     }
 }
 

@@ -12,7 +12,7 @@
 //! ```
 
 use crate::files::{self, FileError};
-use bakeoff_layers_base::plain::{FileAudience, FileLocation};
+use bakeoff_layers_base::plain::{FileAudience, FileLocation, PathError};
 use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
@@ -253,7 +253,7 @@ impl AgentSession {
     /// Some of it is left.
     pub fn end(dir: &Path) -> Result<(), SessionError> {
         own(dir)?;
-        let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
+        let failed = |error| FileError::from(PathError::written(dir)(error));
         overwrite(&dir.join("key")).map_err(failed)?;
         for file in FILES {
             let removed = FileLocation::guarded(&dir.join(file)).and_then(|place| place.remove());

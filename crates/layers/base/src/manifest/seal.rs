@@ -10,7 +10,7 @@ use super::{
 use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
 use crate::name::EscapedName;
-use crate::plain::{self, FileAudience, FileLocation};
+use crate::plain::{self, FileAudience, FileLocation, PathError};
 use crate::threads;
 use std::fs::{File, Metadata};
 use std::io;
@@ -71,13 +71,8 @@ pub enum ManifestSealError {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The manifest cannot be written.
-    #[error("{}: {source}; give a path that can be written", .path.display())]
-    Write {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] PathError),
 }
 
 /// Contents of a tree.
@@ -317,5 +312,5 @@ fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ManifestSealError> {
     let written = FileLocation::guarded(path).and_then(|place| place.replace(bytes, FileAudience::Everybody));
-    written.map_err(|source| ManifestSealError::Write { path: path.to_owned(), source })
+    Ok(written.map_err(PathError::written(path))?)
 }

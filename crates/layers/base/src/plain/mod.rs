@@ -7,7 +7,10 @@
 //! (`O_TMPFILE`): `linkat` replaces nothing, so it would need a temporary name and a rename all the same, and NFS, FAT
 //! and FUSE have none. Nobody else can take that name, as nobody else can exchange what is in the directory.
 
+mod error;
 mod way;
+
+pub use error::PathError;
 
 use bakeoff_sys::inode::{OpenPurpose, open_below};
 use nix::errno::Errno;

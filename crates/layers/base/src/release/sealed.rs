@@ -9,7 +9,7 @@ use super::text::{self, Memory, NoWrap, WrapHead};
 use super::{AdminKey, Counter, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, StoreKey, judge};
 use crate::hex::to_hex;
 use crate::name::EscapedName;
-use crate::plain::{self, FileAudience, FileLocation, FileOwner, beside};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError, beside};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
 use bakeoff_sys::secret::SecretBytes;
@@ -252,14 +252,13 @@ fn read_text(
             String::from_utf8(bytes).map_err(|_| ReleaseRefusal::Damaged { path, what: "it is no text" })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(path)),
-        Err(error) => Err(ReleaseRefusal::Io { path, error }),
+        Err(error) => Err(PathError::read(&path)(error).into()),
     }
 }
 
 /// Writes atomically and synced: the file is the old one or the new one.
 fn write_whole(sealed: &Path, end: &str, text: &str) -> Result<(), ReleaseRefusal> {
     let place = FileLocation::followed(sealed).and_then(|place| place.beside(end));
-    place
-        .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner))
-        .map_err(|error| ReleaseRefusal::Io { path: beside(sealed, end), error })
+    let written = place.and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
+    Ok(written.map_err(PathError::written(&*beside(sealed, end)))?)
 }

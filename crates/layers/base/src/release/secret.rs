@@ -5,7 +5,7 @@
 //! as the owner's machine can bear.
 
 use super::ReleaseRefusal;
-use crate::plain::{self, FileAudience, FileLocation, FileOwner};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
 use argon2::{Algorithm, Argon2, Params, Version};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::rand;
@@ -64,7 +64,7 @@ impl Secret {
     /// # Errors
     /// It cannot be read, others can read it, or it is no key file.
     pub fn key_file(path: &Path) -> Result<Self, ReleaseRefusal> {
-        let failed = |error| ReleaseRefusal::Io { path: path.to_owned(), error };
+        let failed = |error| ReleaseRefusal::from(PathError::read(path)(error));
         let file = plain::open_regular(path, FileOwner::Trusted).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ReleaseRefusal::MissingKeyFile(path.to_owned()),
             _ => failed(error),
@@ -149,5 +149,5 @@ pub fn make_key_file(path: &Path) -> Result<(), ReleaseRefusal> {
     let line = Zeroizing::new(format!("{}\n", crate::hex::to_hex(key.as_slice())));
     let written =
         FileLocation::guarded(path).and_then(|place| place.put_new(line.as_bytes(), FileAudience::Owner));
-    written.map_err(|error| ReleaseRefusal::Io { path: path.to_owned(), error })
+    Ok(written.map_err(PathError::written(path))?)
 }

@@ -3,6 +3,7 @@
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+use bakeoff_layers_base::plain::PathError;
 use bakeoff_layers_mac::confine::{ConfineError, Confined, Degree, Least, Prepared, close_inherited};
 use bakeoff_layers_mac::grant::DomainGrant;
 use bakeoff_layers_mac::log::{self, DomainLog, LauncherEnd};
@@ -149,9 +150,8 @@ fn witness(args: &RunArgs, grant: &DomainGrant, prepared: &Prepared<'_>) -> Resu
     }
     let Some(path) = status else { return Ok(Witness::Nobody) };
     let lines = format!("{lines}gap-no-log 1\nno-log {why}\n");
-    let kept =
-        OpenStatusFile::new(&path, lines).map_err(|why| nothing_ran(ConfineError::Status { path, why }))?;
-    Ok(Witness::Kept(kept))
+    let kept = OpenStatusFile::new(&path, lines).map_err(PathError::written(&*path));
+    kept.map(Witness::Kept).map_err(|why| nothing_ran(why.into()))
 }
 
 /// Enters the domain, and says so in the status.
@@ -162,7 +162,7 @@ fn armed(prepared: Prepared<'_>, witness: &mut Witness) -> Result<Confined, Conf
             reader.confined(lines, confined.refused()).map_err(ConfineError::Log)?;
         }
         Witness::Kept(kept) => {
-            kept.say(DomainState::Armed).map_err(|why| ConfineError::Status { path: PathBuf::new(), why })?;
+            kept.say(DomainState::Armed).map_err(PathError::written(Path::new("the status")))?;
         }
         Witness::Nobody => {}
     }
