@@ -19,7 +19,7 @@ use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::name::{PrincipalKind, PrincipalName};
 use bakeoff_layers_credentials::tls::Holder;
 use std::env;
-use std::fs;
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -282,7 +282,10 @@ fn own(dir: &Path) -> Result<(), SessionError> {
 }
 
 fn overwrite(path: &Path) -> io::Result<()> {
-    let mut file = FileLocation::guarded(path)?.keep(false, 0o600)?;
+    let mut file = match OpenOptions::new().write(true).open(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
     let length = usize::try_from(file.metadata()?.len()).unwrap_or(0).min(4096);
     file.write_all(&vec![0; length])?;
     file.sync_all()
