@@ -17,6 +17,8 @@ pub struct Mount {
     pub number: u64,
     /// Major number of the file system's device; 0 when the kernel made it up.
     pub major: u32,
+    /// Its minor number.
+    pub minor: u32,
     /// Whether the file system cannot be written to, by this mount or another one.
     pub read_only: bool,
     /// The mount point.
@@ -33,9 +35,10 @@ impl Mount {
     /// Whether its files lie on a block device, and this kernel alone decides on their contents.
     pub fn is_on_block_device(&self) -> bool {
         // These have several devices, and a number that the kernel makes up. A fuseblk has a device, and a process that
-        // decides on the contents of its files.
+        // decides on the contents of its files. Other computers write to a disk that they share.
         let several = ["btrfs", "bcachefs", "zfs"].contains(&self.kind.as_str());
-        several || self.major != 0 && !self.kind.starts_with("fuse")
+        let shared = ["ocfs2", "gfs2"].contains(&self.kind.as_str());
+        several || self.major != 0 && !shared && !self.kind.starts_with("fuse")
     }
 
     /// Whether its files change by way of it alone: they lie neither in another file system, as those
@@ -50,8 +53,12 @@ impl Mount {
 /// # Errors
 /// `/proc` is not there.
 pub fn all() -> io::Result<Vec<Mount>> {
-    let text = std::fs::read("/proc/self/mountinfo")?;
-    Ok(text.split(|&byte| byte == b'\n').filter_map(parse).collect())
+    Ok(listed(&std::fs::read("/proc/self/mountinfo")?))
+}
+
+/// The mounts in the text of a `mountinfo`, in their order.
+pub fn listed(mountinfo: &[u8]) -> Vec<Mount> {
+    mountinfo.split(|&byte| byte == b'\n').filter_map(parse).collect()
 }
 
 /// The mounts at `dir` and below it, the last one made first: the order to take them off in.
@@ -117,14 +124,15 @@ fn parse(line: &[u8]) -> Option<Mount> {
     let mut place = line[..apart].split(|&byte| byte == b' ');
     let number = std::str::from_utf8(place.next()?).ok()?.parse().ok()?;
     let device = std::str::from_utf8(place.nth(1)?).ok()?;
-    let major = device.split_once(':')?.0.parse().ok()?;
+    let (major, minor) = device.split_once(':')?;
     let (point, own) = (place.nth(1)?, place.next()?);
     let mut system = line[apart + 3..].split(|&byte| byte == b' ');
     let (kind, source, whole) = (system.next()?, system.next()?, system.next().unwrap_or_default());
     let text = |bytes: &[u8]| String::from_utf8_lossy(&unescape(bytes)).into_owned();
     Some(Mount {
         number,
-        major,
+        major: major.parse().ok()?,
+        minor: minor.parse().ok()?,
         read_only: whole.split(|&byte| byte == b',').any(|option| option == b"ro"),
         point: OsString::from_vec(unescape(point)).into(),
         kind: text(kind),

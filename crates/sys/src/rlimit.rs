@@ -1,6 +1,6 @@
-//! Limits of this process on open descriptors.
+//! Limits of this process on open descriptors and dumped memory.
 //!
-//! Both sides of the wall, cold path: read in the pre-checks, raised once before sockets are opened.
+//! Both sides of the wall, cold path: read in the pre-checks, set once at the start.
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io;
@@ -41,6 +41,15 @@ pub fn raise_open_files_beyond() -> io::Result<OpenFiles> {
         return open_files();
     }
     raise_open_files(u64::MAX)
+}
+
+/// Has the kernel write this process's memory nowhere when it is killed, and that of all that it starts: neither to a
+/// file nor, as a limit of one byte is a sign for that, to a program of `core_pattern`, which runs as root outside.
+///
+/// # Errors
+/// The hard limit is 0, and may not be raised.
+pub fn dump_no_memory() -> io::Result<()> {
+    Ok(setrlimit(Resource::RLIMIT_CORE, 1, 1)?)
 }
 
 #[cfg(test)]

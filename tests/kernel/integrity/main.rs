@@ -184,6 +184,25 @@ fn what_must_not_be_guarded_is_refused_in_a_sentence() {
     assert!(said.contains("would wait for itself"), "{said}");
     let said = refused("/nonexistent", &[]);
     assert!(said.contains("give a directory that is there"), "{said}");
+    for (mode, flag) in [("stop", "--stop-pid"), ("lock", "--lock-store")] {
+        let done = layers(&[
+            "integrity",
+            "enforce",
+            &root,
+            "--manifest",
+            &manifest,
+            "--pub",
+            &public,
+            "--mode",
+            mode,
+        ]);
+        let said = String::from_utf8(done.stderr).unwrap();
+        assert!(done.status.code() == Some(2) && said.contains(flag), "{said}");
+    }
+    let inside = site.file("manifest").to_str().unwrap().to_owned();
+    let done = layers(&["integrity", "seal", &root, "--key", &site.text("key"), "--out", &inside]);
+    let said = String::from_utf8(done.stderr).unwrap();
+    assert!(done.status.code() == Some(3) && said.contains("would lie in the tree"), "{said}");
     fs::write(&manifest, "bakeoff-manifest 1\n").unwrap();
     let said = refused(&root, &[]);
     assert!(said.contains("refused (bad-signature)"), "{said}");

@@ -6,10 +6,12 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Output, Stdio};
 
-/// A stage whose domain may write to `out`.
+/// A stage whose domain may write to `out`, and not to `told`.
 fn stage() -> Stage {
     let stage = Stage::new();
-    fs::create_dir(stage.path("out")).unwrap();
+    for folder in ["out", "told"] {
+        fs::create_dir(stage.path(folder)).unwrap();
+    }
     stage.write("secret", "secret");
     stage.policy("out = [\"{dir}/out\"]", "out = \"read list write create\"", "");
     stage
@@ -53,7 +55,8 @@ fn whatever_step_fails_nothing_runs() {
             let text = said(&done);
             assert_eq!(done.status.code(), Some(3), "{call} {error}: {text}");
             // The keeper of the status has the same problem, and may report it first.
-            let told = text.contains(sentence) || (!flags.is_empty() && text.contains("cannot keep the log"));
+            let told = text.contains(sentence)
+                || (!flags.is_empty() && text.contains("cannot keep the status or the log"));
             assert!(told && text.ends_with("Nothing was run\n"), "{call} {error}: {text}");
             assert!(!stage.path("out/ran").exists(), "{call} {error}: it ran");
         }
@@ -205,12 +208,60 @@ fn a_program_that_cannot_be_executed_is_named() {
     assert_eq!(done.status.code(), Some(2), "{}", said(&done));
 }
 
+#[test]
+fn a_program_that_may_change_what_tells_of_it_has_a_gap() {
+    if !may_run("a_program_that_may_change_what_tells_of_it_has_a_gap") {
+        return;
+    }
+    let stage = stage();
+    std::os::unix::fs::symlink("out", stage.path("link")).unwrap();
+    fs::write(stage.path("out/log"), "").unwrap();
+    for (file, gap) in [("told/status", false), ("out/status", true), ("link/status", true)] {
+        let done = stage.under(&["--status", &stage.text(file)], &["/bin/true"]);
+        assert_eq!(done.status.code(), Some(0), "{}", said(&done));
+        let text = fs::read_to_string(stage.path(file)).unwrap();
+        assert_eq!(text.contains("\ngap-own-files 1\n"), gap, "{file}: {text}");
+        assert_eq!(text.contains("\ndegree full\n"), !gap, "{file}: {text}");
+    }
+    let log = ["--status", &stage.text("told/status"), "--log", &stage.text("out/log")];
+    assert_eq!(stage.under(&log, &["/bin/true"]).status.code(), Some(0));
+    let text = fs::read_to_string(stage.path("told/status")).unwrap();
+    assert!(text.contains("\ngap-own-files 1\n"), "{text}");
+}
+
+#[test]
+fn the_memory_of_a_program_goes_nowhere() {
+    if !may_run("the_memory_of_a_program_goes_nowhere") {
+        return;
+    }
+    let limits =
+        found(&stage(), &[], "grep 'core file' /proc/self/limits; ulimit -c unlimited && echo raised; :");
+    let words: Vec<&str> = limits.split_whitespace().collect();
+    assert_eq!(words, ["Max", "core", "file", "size", "1", "1", "bytes"]);
+}
+
+#[test]
+fn what_cannot_begin_is_said_and_nothing_is_made_up() {
+    if !may_run("what_cannot_begin_is_said_and_nothing_is_made_up") {
+        return;
+    }
+    let stage = stage();
+    let done = after(&stage, &[], &["--keep-fd", "99"]);
+    assert!(done.status.code() == Some(2) && said(&done).contains("--keep-fd 99"), "{}", said(&done));
+    assert!(!stage.path("out/ran").exists());
+    let done = output(&[LAYERS, "mac", "learn", "--", "/nothere"].map(str::to_owned));
+    assert_eq!((done.status.code(), done.stdout.len()), (Some(3), 0), "{}", said(&done));
+    assert!(said(&done).contains("cannot execute /nothere: "), "{}", said(&done));
+    let (code, why) = proof(1, &stage);
+    assert!(code == Some(1) && why.contains("told/status is no status"), "{why}");
+}
+
 /// A program that runs until it is ended.
 struct Sleeper(Child);
 
 impl Sleeper {
     fn under(stage: &Stage, user: Option<u32>) -> Self {
-        let words = stage.run(&["--status", &stage.text("out/status")]);
+        let words = stage.run(&["--status", &stage.text("told/status")]);
         let mut command = Command::new(LAYERS);
         // It prints once it runs.
         command.args(&words[1..]).args(["/bin/sh", "-c", "echo on; read x"]);
@@ -238,7 +289,7 @@ impl Drop for Sleeper {
 }
 
 fn proof(pid: u32, stage: &Stage) -> (Option<i32>, String) {
-    let (pid, status) = (pid.to_string(), stage.text("out/status"));
+    let (pid, status) = (pid.to_string(), stage.text("told/status"));
     let done = output(&[LAYERS, "mac", "proof", "--pid", &pid, "--status", &status].map(str::to_owned));
     (done.status.code(), said(&done).trim_end().to_owned())
 }
@@ -256,15 +307,15 @@ fn a_proof_is_of_the_process_that_runs() {
     assert_eq!(proof(std::process::id(), &stage), (Some(0), "full".to_owned()), "as it is below");
     let mut stranger = Command::new("/bin/sleep").arg("60").spawn().unwrap();
     let (code, why) = proof(stranger.id(), &stage);
-    let said = fs::read_to_string(stage.path("out/status")).unwrap();
-    fs::write(stage.path("out/status"), said.replace(&pid.to_string(), &stranger.id().to_string())).unwrap();
+    let said = fs::read_to_string(stage.path("told/status")).unwrap();
+    fs::write(stage.path("told/status"), said.replace(&pid.to_string(), &stranger.id().to_string())).unwrap();
     let (forged, _) = proof(stranger.id(), &stage);
     stranger.kill().unwrap();
     stranger.wait().unwrap();
     assert_eq!(code, Some(1));
     assert!(why.contains("which is neither"), "{why}");
     assert_eq!(forged, Some(1), "a process that is in no domain");
-    fs::write(stage.path("out/status"), said).unwrap();
+    fs::write(stage.path("told/status"), said).unwrap();
     drop(sleeper);
     let (code, why) = proof(pid, &stage);
     assert_eq!(code, Some(1), "{why}");
@@ -277,7 +328,7 @@ fn a_user_without_rights_confines_as_root_does() {
     }
     let stage = stage();
     let nobody = bakeoff_sys::process::user_named("nobody").unwrap();
-    std::os::unix::fs::chown(stage.path("out"), Some(nobody.uid), Some(nobody.gid)).unwrap();
+    std::os::unix::fs::chown(stage.path("told"), Some(nobody.uid), Some(nobody.gid)).unwrap();
     let sleeper = Sleeper::under(&stage, Some(nobody.uid));
     assert_eq!(proof(sleeper.0.id(), &stage), (Some(0), "full".to_owned()));
 }

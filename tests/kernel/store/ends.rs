@@ -1,6 +1,6 @@
 //! Ends of a mount: nothing of it stays.
 
-use crate::support::{Site, can_mount, is_mounted, until};
+use crate::support::{Mount, Site, can_mount, command, is_mounted, until};
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use std::fs::{self, File};
@@ -104,6 +104,32 @@ fn an_unmount_from_outside_ends_the_daemon() {
     let mut mount = site.mount();
     nix::mount::umount(&mount.at).unwrap();
     assert_eq!(mount.ended(), Some(0));
+}
+
+#[test]
+fn a_mount_whose_directory_was_renamed_is_taken_off() {
+    if !can_mount("a_mount_whose_directory_was_renamed_is_taken_off") {
+        return;
+    }
+    for killed in [false, true] {
+        let site = Site::new();
+        let (here, there) = (site.path("here"), site.path("there"));
+        fs::create_dir_all(here.join("mnt")).unwrap();
+        let mut command = command();
+        command.arg("mount").arg(site.vault()).arg(here.join("mnt")).args(site.key_flags());
+        command.arg("--status").arg(site.path("status"));
+        let mut mount = Mount::of(command, here.join("mnt"), site.path("status"));
+        fs::rename(&here, &there).unwrap();
+        assert!(is_mounted(&there.join("mnt")));
+        if killed {
+            mount.daemon.kill().unwrap();
+            mount.daemon.wait().unwrap();
+        } else {
+            mount.signal(Signal::SIGTERM);
+            assert_eq!(mount.ended(), Some(0));
+        }
+        until("it is taken off", || !is_mounted(&there.join("mnt")));
+    }
 }
 
 #[test]

@@ -11,4 +11,5 @@ mod ends;
 mod gocryptfs;
 mod reading;
 mod releasing;
+mod stepped;
 mod support;

@@ -77,7 +77,7 @@ fn wrong_secrets_and_lost_keys_are_a_sentence_each() {
     says(&["--key", &other], "the key file is not the one");
     fs::write(site.path("words"), "correct horse\n").unwrap();
     let words = site.path("words").display().to_string();
-    says(&["--passphrase-file", &words], "the passphrase is not the one");
+    says(&["--passphrase-file", &words], "sealed under a key file, and a passphrase was given");
     fs::rename(site.path("site.vault.key"), site.path("away")).unwrap();
     let said = refused(&site);
     assert!(said.contains("without the sealed key nobody can read the vault"), "{said}");

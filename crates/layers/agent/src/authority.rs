@@ -18,7 +18,7 @@ use bakeoff_layers_base::key::{self, KeyError};
 use bakeoff_layers_base::manifest::ManifestRefusal;
 use bakeoff_layers_base::manifest::load::signature_path;
 use bakeoff_layers_base::manifest::signature::{AdminPublicKey, sign};
-use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_base::plain::{FileAudience, PathError};
 use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::bundle::{DomainBundle, Draft, MOST_KEYS};
 use bakeoff_layers_credentials::key::{NoKey, PublicKey as Key, SecretKey, Serial};
@@ -193,14 +193,12 @@ struct NewKey {
 impl NewKey {
     fn write(path: PathBuf, key: &SecretKey) -> Result<Self, FileError> {
         let new = Self { beside: path.with_extension("key.new"), path };
-        // One that is left of an attempt that failed was in no bundle.
-        let _ = fs::remove_file(&new.beside);
-        files::write_secret_key(&new.beside, key).map(|()| new)
+        // In place of one that is left of an attempt that failed: it was in no bundle.
+        files::write(&new.beside, files::pem(&new.beside, key)?.as_bytes(), FileAudience::Owner).map(|()| new)
     }
 
     fn put(self) -> Result<(), FileError> {
-        let failed = |error| FileError::Io { path: self.path.clone(), what: "written", error };
-        fs::rename(&self.beside, &self.path).map_err(failed)
+        Ok(fs::rename(&self.beside, &self.path).map_err(PathError::written(&*self.path))?)
     }
 }
 

@@ -3,14 +3,14 @@
 //! Measured side, cold. A secret key is read only from a file that nobody but its owner may read.
 
 use bakeoff_layers_base::hex::from_hex;
-use bakeoff_layers_base::plain::{FileAudience, FileLocation};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::{NoKey, PublicKey, SecretKey};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rustls_pki_types::pem::PemObject;
 use rustls_pki_types::{PrivatePkcs8KeyDer, SubjectPublicKeyInfoDer};
-use std::fs::{DirBuilder, File};
+use std::fs::DirBuilder;
 use std::io::{self, Read};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -24,15 +24,8 @@ const MOST_BYTES: u64 = 64 * 1024;
 #[derive(Debug, Error)]
 pub enum FileError {
     /// Reading or writing failed.
-    #[error("{}: {error}; give a path that can be {what}", path.display())]
-    Io {
-        /// Path of the file.
-        path: PathBuf,
-        /// `read` or `written`.
-        what: &'static str,
-        /// The I/O error.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// There is no such file.
     #[error("{}: there is no such file; make one: {make}", path.display())]
     Missing {
@@ -65,7 +58,7 @@ impl FileError {
     #[must_use]
     pub fn or_make(self, make: impl Into<String>) -> Self {
         match self {
-            Self::Io { path, error, .. } if error.kind() == io::ErrorKind::NotFound => {
+            Self::Io(PathError { path, source, .. }) if source.kind() == io::ErrorKind::NotFound => {
                 Self::Missing { path, make: make.into() }
             }
             error => error,
@@ -78,31 +71,30 @@ impl FileError {
 /// # Errors
 /// It cannot be read.
 pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
-    let failed = |error| FileError::Io { path: path.to_owned(), what: "read", error };
-    let mut bytes = Vec::new();
-    File::open(path).and_then(|file| file.take(MOST_BYTES).read_to_end(&mut bytes)).map_err(failed)?;
-    Ok(bytes)
+    Ok(plain::read_regular(path, FileOwner::Anybody, MOST_BYTES).map_err(PathError::read(path))?)
 }
 
 /// Makes a directory that is its owner's alone, if it is not there yet.
 pub(crate) fn make_dir(path: &Path) -> Result<(), FileError> {
-    let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
-    DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(failed)
+    Ok(DirBuilder::new().recursive(true).mode(0o700).create(path).map_err(PathError::written(path))?)
 }
 
 /// Puts bytes in place of a file.
-pub(crate) fn write(path: &Path, bytes: &[u8], reader: FileAudience) -> Result<(), FileError> {
-    let failed = |error| FileError::Io { path: path.to_owned(), what: "written", error };
-    FileLocation::of(path).and_then(|place| place.replace(bytes, reader)).map_err(failed)
+///
+/// # Errors
+/// It cannot be written.
+pub fn write(path: &Path, bytes: &[u8], reader: FileAudience) -> Result<(), FileError> {
+    let written = FileLocation::guarded(path).and_then(|place| place.replace(bytes, reader));
+    Ok(written.map_err(PathError::written(path))?)
 }
 
 /// Writes a file that must not exist yet.
 pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: FileAudience) -> Result<(), FileError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::AlreadyExists => FileError::Exists(path.to_owned()),
-        _ => FileError::Io { path: path.to_owned(), what: "written", error },
+        _ => PathError::written(path)(error).into(),
     };
-    FileLocation::of(path).and_then(|place| place.put_new(bytes, reader)).map_err(failed)
+    FileLocation::guarded(path).and_then(|place| place.put_new(bytes, reader)).map_err(failed)
 }
 
 /// A secret key, in PKCS#8, as PEM or plain.
@@ -110,14 +102,13 @@ pub(crate) fn write_new(path: &Path, bytes: &[u8], reader: FileAudience) -> Resu
 /// # Errors
 /// Others may read it, or it is no secret key.
 pub fn read_secret_key(path: &Path) -> Result<SecretKey, FileError> {
-    let failed = |error| FileError::Io { path: path.to_owned(), what: "read", error };
-    let file = File::open(path).map_err(failed)?;
-    if file.metadata().map_err(failed)?.mode() & 0o077 != 0 {
+    let file = plain::open_regular(path, FileOwner::Trusted).map_err(PathError::read(path))?;
+    if file.metadata().map_err(PathError::read(path))?.mode() & 0o077 != 0 {
         return Err(FileError::Open(path.to_owned()));
     }
     // Large enough for any key at once: a growing buffer would leave copies behind.
     let mut bytes = Zeroizing::new(Vec::with_capacity(4096));
-    file.take(4096).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(4096).read_to_end(&mut bytes).map_err(PathError::read(path))?;
     let key = match PrivatePkcs8KeyDer::from_pem_slice(&bytes) {
         Ok(mut inner) => {
             let key = SecretKey::of_pkcs8(inner.secret_pkcs8_der());

@@ -20,4 +20,4 @@ pub mod server;
 pub mod session;
 pub mod trust;
 
-pub use files::{FileError, item, read, read_public_key, read_secret_key, write_secret_key};
+pub use files::{FileError, item, read, read_public_key, read_secret_key, write, write_secret_key};

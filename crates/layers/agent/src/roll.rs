@@ -6,12 +6,14 @@
 
 use crate::files::FileError;
 use bakeoff_layers_base::hex::to_hex;
+use bakeoff_layers_base::plain::{self, FileLocation, FileOwner, PathError};
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::PrincipalName;
-use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+
+/// Longest roll.
+const MOST_BYTES: u64 = 64 << 20;
 
 /// The file in an agent's directory.
 #[derive(Debug)]
@@ -26,7 +28,8 @@ impl Roll {
     /// Whether the roll has this key for this name. An unreadable roll counts as empty.
     pub(crate) fn has(&self, name: &PrincipalName, key: PublicKey) -> bool {
         let sought = line(name, key);
-        fs::read_to_string(&self.0).is_ok_and(|text| text.lines().any(|line| line.trim() == sought))
+        let text = plain::read_text(&self.0, FileOwner::Trusted, MOST_BYTES);
+        text.is_ok_and(|text| text.lines().any(|line| line.trim() == sought))
     }
 
     /// Adds an entry.
@@ -34,10 +37,9 @@ impl Roll {
     /// # Errors
     /// It cannot be written.
     pub(crate) fn add(&self, name: &PrincipalName, key: PublicKey) -> Result<(), FileError> {
-        let failed = |error| FileError::Io { path: self.0.clone(), what: "written", error };
-        let mut file =
-            OpenOptions::new().append(true).create(true).mode(0o600).open(&self.0).map_err(failed)?;
-        writeln!(file, "{}", line(name, key)).map_err(failed)
+        let opened = FileLocation::guarded(&self.0).and_then(|place| place.keep(true, 0o600));
+        let added = opened.and_then(|mut file| writeln!(file, "{}", line(name, key)));
+        Ok(added.map_err(PathError::written(&*self.0))?)
     }
 }
 

@@ -12,14 +12,14 @@
 //! ```
 
 use crate::files::{self, FileError};
-use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_base::plain::{FileAudience, FileLocation, PathError};
 use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::name::{PrincipalKind, PrincipalName};
 use bakeoff_layers_credentials::tls::Holder;
 use std::env;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -253,13 +253,13 @@ impl AgentSession {
     /// Some of it is left.
     pub fn end(dir: &Path) -> Result<(), SessionError> {
         own(dir)?;
-        let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
+        let failed = |error| FileError::from(PathError::written(dir)(error));
         overwrite(&dir.join("key")).map_err(failed)?;
         for file in FILES {
-            match fs::remove_file(dir.join(file)) {
-                Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(error).into()),
-                _ => {}
-            }
+            let removed = FileLocation::guarded(&dir.join(file)).and_then(|place| place.remove());
+            removed.or_else(
+                |error| if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(failed(error)) },
+            )?;
         }
         fs::remove_dir(dir).map_err(failed)?;
         Ok(())
@@ -282,11 +282,11 @@ fn own(dir: &Path) -> Result<(), SessionError> {
 }
 
 fn overwrite(path: &Path) -> io::Result<()> {
-    let length = match File::open(path) {
+    let mut file = match OpenOptions::new().write(true).open(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        file => usize::try_from(file?.metadata()?.len()).unwrap_or(0).min(4096),
+        file => file?,
     };
-    let mut file = OpenOptions::new().write(true).open(path)?;
+    let length = usize::try_from(file.metadata()?.len()).unwrap_or(0).min(4096);
     file.write_all(&vec![0; length])?;
     file.sync_all()
 }
@@ -294,6 +294,7 @@ fn overwrite(path: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::File;
     use std::os::unix::fs::PermissionsExt;
 
     fn begun(dir: &Path) -> Result<AgentSession, SessionError> {

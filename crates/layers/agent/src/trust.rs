@@ -11,7 +11,7 @@ use bakeoff_layers_base::manifest::ManifestRefusal;
 use bakeoff_layers_base::manifest::load::{TrustConditions, signature_path};
 use bakeoff_layers_base::manifest::signature::AdminPublicKey;
 use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
-use bakeoff_layers_base::plain::FileAudience;
+use bakeoff_layers_base::plain::{FileAudience, PathError};
 use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle};
 use bakeoff_layers_credentials::name::{Domain, NoName};
 use std::fs;
@@ -78,7 +78,7 @@ const AUTHORITY: &str =
 /// # Errors
 /// One of them is refused.
 pub fn read(dir: &Path) -> Result<Bundles, TrustError> {
-    let failed = |error| FileError::Io { path: dir.to_owned(), what: "read", error };
+    let failed = |error| FileError::from(PathError::read(dir)(error));
     let mut bundles = Vec::new();
     let entries = fs::read_dir(dir).map_err(|error| match error.kind() {
         ErrorKind::NotFound => TrustError::Empty(dir.to_owned()),
@@ -160,7 +160,7 @@ pub fn import(
     let unverified = DomainBundle::read_unverified(&bytes);
     let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
     let domain = unverified.map_err(refused)?.domain;
-    let failed = |error| FileError::Io { path: dir.to_owned(), what: "written", error };
+    let failed = |error| FileError::from(PathError::written(dir)(error));
     fs::create_dir_all(dir).map_err(failed)?;
     let pinned = of(dir, &domain, "pub");
     let given = public.map(AdminPublicKey::read).transpose().map_err(|error| match error {

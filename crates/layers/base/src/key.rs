@@ -4,7 +4,7 @@
 //! sign with them. Reads keys that `minisign -G` made with a passphrase, and `minisign` reads keys made here. Must
 //! not prompt: the caller passes the passphrase.
 
-use crate::plain::{self, FileAudience, FileLocation, FileOwner};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
 use minisign::{KeyPair, SecretKeyBox};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,15 +22,8 @@ pub enum KeyError {
     #[error("{}: there is a key already, and it is not overwritten; move it away or give another name", .0.display())]
     Exists(PathBuf),
     /// A file cannot be read or written.
-    #[error("{}: {source}; give a path that can be {what}", .path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        /// `read` or `written`.
-        what: &'static str,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] PathError),
     /// There is no secret key.
     #[error("{}: there is no such file; make one: {}", .0.display(), pair(.0, &.0.with_extension("pub")))]
     NoSecret(PathBuf),
@@ -95,7 +88,7 @@ pub fn read_secret(path: &Path, passphrase: Option<String>) -> Result<SecretKey,
     let text =
         plain::read_text(path, FileOwner::Trusted, MOST_BYTES).map_err(|source| match source.kind() {
             io::ErrorKind::NotFound => KeyError::NoSecret(path.to_owned()),
-            _ => KeyError::File { path: path.to_owned(), what: "read", source },
+            _ => PathError::read(path)(source).into(),
         })?;
     let format = |error: minisign::PError| KeyError::Format { path: path.to_owned(), why: error.to_string() };
     let parse = || SecretKeyBox::from_string(&text).map_err(format);
@@ -122,7 +115,7 @@ pub fn read_secret(path: &Path, passphrase: Option<String>) -> Result<SecretKey,
 fn write_new(path: &Path, reader: FileAudience, text: &str) -> Result<(), KeyError> {
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::AlreadyExists => KeyError::Exists(path.to_owned()),
-        _ => KeyError::File { path: path.to_owned(), what: "written", source },
+        _ => PathError::written(path)(source).into(),
     };
     FileLocation::guarded(path).and_then(|place| place.put_new(text.as_bytes(), reader)).map_err(failed)
 }

@@ -114,6 +114,47 @@ fn of_an_accepted_way_nobody_else_can_exchange_a_part() {
 }
 
 #[test]
+fn no_other_name_of_a_file_is_a_way_past_the_walk() {
+    if !geteuid().is_root() {
+        assert!(std::env::var_os("BAKEOFF_ALLOW_SKIPS").is_some(), "it needs root");
+        return println!("SKIP no_other_name_of_a_file_is_a_way_past_the_walk: needs root");
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    for name in ["his", "shared"] {
+        fs::create_dir(at(name)).unwrap();
+    }
+    fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    fs::set_permissions(at("shared"), fs::Permissions::from_mode(0o1777)).unwrap();
+    chown(at("his"), Some(OTHER), Some(OTHER)).unwrap();
+    fs::write(at("old"), "own").unwrap();
+    fs::write(at("his/file"), "own").unwrap();
+    // An old file of root's by a new name, and root's new one after the old is gone.
+    fs::hard_link(at("old"), at("shared/file")).unwrap();
+    let mut his = std::process::Command::new("/bin/sleep");
+    std::os::unix::process::CommandExt::uid(his.arg("60"), OTHER);
+    let mut his = his.current_dir(at("his")).spawn().unwrap();
+    let file = fs::File::open(at("old")).unwrap();
+    let own = format!("/dev/fd/{}", std::os::fd::AsRawFd::as_raw_fd(&file));
+    let path = |start: &str| PathBuf::from(format!("{start}{}", at("his/file").display()));
+    let ways = [
+        path("/dev/fd/../../.."),
+        path(&format!("{own}/../../..")),
+        format!("/proc/{}/cwd/file", his.id()).into(),
+        path(&format!("/proc/{}/root", his.id())),
+        at("shared/file"),
+    ];
+    let read = |way: &PathBuf| read_regular(way, FileOwner::Trusted, 3).is_ok();
+    let taken: Vec<_> = ways.iter().filter(|way| read(way)).collect();
+    his.kill().unwrap();
+    his.wait().unwrap();
+    assert!(taken.is_empty(), "{taken:?}");
+    assert!(read(&own.into()), "what the caller has open");
+    fs::remove_file(at("old")).unwrap();
+    assert!(read(&at("shared/file")));
+}
+
+#[test]
 fn nothing_but_a_short_regular_file_is_read_and_nothing_waits() {
     let dir = tempfile::tempdir().unwrap();
     let at = |name: &str| dir.path().join(name);

@@ -2,7 +2,7 @@
 
 use crate::error::EnforceError;
 use crate::tree::open_root;
-use bakeoff_layers_base::plain::FileLocation;
+use bakeoff_layers_base::plain::{FileLocation, PathError};
 use bakeoff_sys::inode;
 use std::fs::File;
 use std::path::Path;
@@ -30,11 +30,11 @@ impl TreeLock {
         let facts = inode::facts(open_root(root).map_err(failed)?).map_err(failed)?;
         let path = Path::new(LOCKS).join(format!("bakeoff-integrity-{:x}-{:x}", facts.device, facts.inode));
         let place = FileLocation::guarded(&path);
-        let unwritten = |source| EnforceError::Write { path: path.clone(), source };
-        let place = place.map_err(unwritten)?;
+        let unwritten = PathError::written(&*path);
+        let place = place.map_err(&unwritten)?;
         let began = Instant::now();
         loop {
-            let file = place.keep(false, 0o600).map_err(unwritten)?;
+            let file = place.keep(false, 0o600).map_err(&unwritten)?;
             if file.try_lock().is_err() {
                 if began.elapsed() > DYING {
                     return Err(EnforceError::Enforced(root.to_owned()));
@@ -43,7 +43,7 @@ impl TreeLock {
                 continue;
             }
             // The last holder may have removed it meanwhile.
-            if place.is_there().map_err(unwritten)? && !place.is_anothers(&file) {
+            if place.is_there().map_err(&unwritten)? && !place.is_anothers(&file) {
                 return Ok(Self { place, _file: file });
             }
         }

@@ -4,6 +4,7 @@ use bakeoff_layers_base::key::KeyError;
 use bakeoff_layers_base::manifest::HighWaterError;
 use bakeoff_layers_base::manifest::load::LoadError;
 use bakeoff_layers_base::name::EscapedName;
+use bakeoff_layers_base::plain::PathError;
 use bakeoff_layers_base::release::ReleaseRefusal;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -70,14 +71,6 @@ pub enum EnforceError {
     /// The store cannot be locked.
     #[error("--lock-store: {0}")]
     Store(#[from] ReleaseRefusal),
-    /// A flag that the mode needs is missing.
-    #[error("--mode {mode} needs {needs}")]
-    Needs {
-        /// The mode.
-        mode: &'static str,
-        /// The flag that it needs.
-        needs: &'static str,
-    },
     /// The process that `stop` ends cannot be found.
     #[error("--stop-pid {pid}: {source}; give the number of the server's first process, while it runs")]
     Server {
@@ -87,13 +80,8 @@ pub enum EnforceError {
         source: io::Error,
     },
     /// A file written during enforcement cannot be written.
-    #[error("{}: {source}; give a path that can be written", .path.display())]
-    Write {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] PathError),
     /// The worker could not be started, or ended before it had armed.
     #[error("the worker did not start: {0}")]
     Worker(String),

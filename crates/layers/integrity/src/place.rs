@@ -7,11 +7,10 @@
 
 use crate::tree::Tree;
 use bakeoff_layers_base::manifest::seal::is_below_any;
+use bakeoff_layers_base::plain::open_to_know;
 use bakeoff_sys::inode;
 use bakeoff_sys::mount::{self, Mount};
-use std::fs::{File, OpenOptions};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 /// Findings about the location.
@@ -41,7 +40,7 @@ pub(crate) fn look(tree: &Tree, given: &Path, exclude: &[String]) -> io::Result<
     let below = mounts.iter().filter(|mount| mount.number != number);
     // By a number that no other mount ever has, and its place: another may have got its number, and it may be moved.
     let tops: Vec<(&Mount, u64)> = below
-        .filter_map(|mount| Some((mount, inode::mount_of(path_only(&mount.point).ok()?).ok()?)))
+        .filter_map(|mount| Some((mount, inode::mount_of(open_to_know(&mount.point).ok()?).ok()?)))
         .collect();
     let gone = tree.forget_mounts(|known, its| {
         let point = tree.path.join(&its.below);
@@ -69,16 +68,10 @@ fn leads_to(tree: &Tree, given: &Path) -> io::Result<bool> {
     if given.canonicalize()? != tree.path {
         return Ok(false);
     }
-    let found = path_only(&tree.path)?;
+    let found = open_to_know(&tree.path)?;
     // Another mount's file system must not be asked.
     if inode::mount_of(&found)? != inode::mount_of(&tree.root)? {
         return Ok(false);
     }
     Ok(inode::facts(found)?.inode == inode::facts(&tree.root)?.inode)
-}
-
-/// Opens it without permission events and without waiting; follows no link.
-#[expect(clippy::disallowed_methods, reason = "the path is the tree's, whatever lies there")]
-pub(crate) fn path_only(path: &Path) -> io::Result<File> {
-    OpenOptions::new().read(true).custom_flags(libc::O_PATH | libc::O_NOFOLLOW).open(path)
 }

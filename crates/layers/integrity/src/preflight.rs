@@ -1,8 +1,7 @@
-//! Checks of the settings before anything is marked: trees that must not be guarded, and flags that a mode needs.
+//! Checks of the settings before anything is marked: trees that must not be guarded.
 
 use crate::error::EnforceError;
 use crate::settings::EnforcementSettings;
-use bakeoff_layers_base::manifest::FaultAction;
 use bakeoff_layers_base::plain;
 use std::path::{Path, PathBuf};
 
@@ -27,22 +26,14 @@ pub(crate) fn check(settings: &EnforcementSettings) -> Result<(), EnforceError> 
     let manifest = [&settings.manifest, &settings.public_key];
     let written = [&settings.high_water, &settings.status, &settings.lock_store];
     for file in manifest.into_iter().chain(written.into_iter().flatten()) {
-        if resolved(file).starts_with(&root) {
+        if plain::resolved(file).starts_with(&root) {
             return refuse(format!(
                 "{} lies in it: the guard would wait for itself; put it elsewhere",
                 file.display()
             ));
         }
     }
-    match settings.mode {
-        FaultAction::Stop if settings.stop_pid.is_none() => {
-            Err(EnforceError::Needs { mode: "stop", needs: "--stop-pid PID: the server to end" })
-        }
-        FaultAction::Lock if settings.lock_store.is_none() => {
-            Err(EnforceError::Needs { mode: "lock", needs: "--lock-store FILE: the store's key file" })
-        }
-        _ => Ok(()),
-    }
+    Ok(())
 }
 
 /// The executable and the libraries of this process.
@@ -50,14 +41,4 @@ fn own_files() -> Vec<PathBuf> {
     let maps = plain::read_kernels("/proc/self/maps").unwrap_or_default();
     let paths = maps.lines().filter_map(|line| line.find('/').and_then(|at| line.get(at..)));
     paths.map(PathBuf::from).collect()
-}
-
-/// Path of a file that need not exist, without symbolic links in its directory.
-fn resolved(file: &Path) -> PathBuf {
-    if let Ok(path) = file.canonicalize() {
-        return path;
-    }
-    let parent = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or_else(|| Path::new(".")).canonicalize().unwrap_or_default();
-    parent.join(file.file_name().unwrap_or_default())
 }

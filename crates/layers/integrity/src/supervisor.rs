@@ -9,7 +9,6 @@
 
 use crate::alone::TreeLock;
 use crate::error::EnforceError;
-use crate::place::path_only;
 use crate::preflight;
 use crate::rights;
 use crate::settings::EnforcementSettings;
@@ -265,7 +264,7 @@ impl Supervisor<'_> {
         let Ok(root) = self.settings.root.canonicalize() else { return };
         for mount in bakeoff_sys::mount::below(&root).unwrap_or_default() {
             // Opened without a permission event: the worker could be waiting for us.
-            let Ok(top) = path_only(&mount.point) else { continue };
+            let Ok(top) = plain::open_to_know(&mount.point) else { continue };
             let number = inode::mount_of(&top).map(|mount| mount.to_string()).unwrap_or_default();
             if numbers.split(' ').any(|over| over == number) {
                 let _ = self.group.add(Mark::Mount, &top);

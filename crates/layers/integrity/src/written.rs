@@ -6,7 +6,7 @@
 use crate::error::EnforceError;
 use crate::settings::EnforcementSettings;
 use bakeoff_layers_base::daemon::status::StatusFile;
-use bakeoff_layers_base::plain::FileLocation;
+use bakeoff_layers_base::plain::{FileLocation, PathError};
 use bakeoff_layers_base::release::StoreLock;
 use std::io;
 use std::path::Path;
@@ -33,7 +33,7 @@ impl WrittenFiles {
         }
         let tried = |path: &Path| {
             let place = FileLocation::guarded(path).and_then(|place| place.try_writing().map(|()| place));
-            place.map_err(|source| EnforceError::Write { path: path.to_owned(), source })
+            place.map_err(PathError::written(path))
         };
         let status = settings.status.as_deref().map(tried).transpose()?;
         Ok(Self { status, lock, high_water: settings.high_water.as_deref().map(tried).transpose()? })

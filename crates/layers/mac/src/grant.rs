@@ -104,6 +104,12 @@ impl DomainGrant {
         self.rules(path).fold(Accesses::NONE, |all, file| all.with(file.accesses))
     }
 
+    /// Whether the domain may change this file, or put another in its place.
+    pub fn may_change(&self, file: &Path) -> bool {
+        let changing = [Access::Write, Access::Create, Access::Delete, Access::Rename];
+        !self.effective(file).common(Accesses::from_iter(changing)).is_none()
+    }
+
     /// The nearest path with a type, at or above a path.
     pub fn typed(&self, path: &Path) -> Option<&TypePath> {
         let at = |above| self.types.binary_search_by(|typed| typed.path.as_path().cmp(above)).ok();

@@ -102,6 +102,9 @@ fn text(state: DomainState, lines: &str) -> String {
 /// The reason why it is not on: no status of it, another process's, one that is not confined.
 pub fn proof(pid: u32, status: &Path) -> Result<String, String> {
     let text = read_back(status);
+    if text.is_empty() {
+        return Err(format!("{} is no status: give the file of `mac run --status`", status.display()));
+    }
     let told =
         |name: &str| value(&text, name).ok_or_else(|| format!("{} has no line `{name}`", status.display()));
     let number = |name| told(name)?.parse::<u64>().map_err(|_| format!("`{name}` is no number"));

@@ -319,6 +319,20 @@ fn sealing_what_cannot_be_sealed_leaves_nothing_behind() {
 }
 
 #[test]
+fn links_that_lead_out_of_the_tree_are_told() {
+    let fixture = Fixture::new();
+    let tree = fixture.tree();
+    let top = tree.file_name().unwrap().to_str().unwrap();
+    let back = format!("../../{top}/a.html");
+    let out = [("b/above", "../../x"), ("b/absolute", "/etc/passwd"), ("b/round", &back)];
+    for (link, target) in out.into_iter().chain([("b/inside", "../b/c"), ("b/nowhere", "nothing")]) {
+        symlink(target, tree.join(link)).unwrap();
+    }
+    let sealed = seal(&tree, &fixture.folder.path().join("new.vault"), &fixture.key, options(1)).unwrap();
+    assert_eq!(sealed.links_out, out.map(|(link, _)| tree.join(link)));
+}
+
+#[test]
 fn a_tree_that_changes_while_it_is_sealed_is_noticed() {
     let fixture = Fixture::new();
     let tree = fixture.tree();

@@ -29,6 +29,30 @@ fn a_tree_has_one_enforcer_and_is_not_thawed_under_it() {
 }
 
 #[test]
+fn an_enforcer_that_another_one_does_not_see_is_a_gap() {
+    if !may_run("an_enforcer_that_another_one_does_not_see_is_a_gap") {
+        return;
+    }
+    let site = Site::tampered(&[]);
+    let first = site.enforce(&["--mode", "deny"]);
+    // In a container the locks lie in a `/run` of its own.
+    let own = "mount -t tmpfs none /run && exec \"$@\"";
+    let mut second = Command::new("unshare");
+    second.args(["-m", "sh", "-c", own, "sh", env!("CARGO_BIN_EXE_bakeoff-layers"), "integrity", "enforce"]);
+    second.args([&site.text("site"), "--manifest", &site.text("manifest"), "--pub", &site.text("pub")]);
+    let status = site.text("second");
+    let mut second = second.args(["--mode", "deny", "--status", &status]).spawn().unwrap();
+    let says = |line: &str| fs::read_to_string(&status).is_ok_and(|text| text.contains(line));
+    wait_until("the second one arms", || says("state armed"));
+    let (partial, full) = (says("degree partial"), first.degree());
+    drop(first);
+    let still = says("degree partial");
+    crate::site::kill(second.id(), "-TERM");
+    second.wait().unwrap();
+    assert_eq!((partial, full.as_str(), still), (true, "full", true));
+}
+
+#[test]
 fn another_trees_manifest_is_refused() {
     if !may_run("another_trees_manifest_is_refused") {
         return;

@@ -7,7 +7,7 @@
 use crate::files::of_hex;
 use crate::refusal::No;
 use bakeoff_layers_base::hex::to_hex;
-use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation, FileOwner};
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::key::Hash;
 use bakeoff_layers_credentials::name::PrincipalName;
@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, ErrorKind, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Longest file: all kinds of lines at their limits, each with the longest names.
 const MOST_FILE_BYTES: u64 = 128 << 20;
@@ -77,7 +77,7 @@ struct Revocation {
 /// The file with its content in memory.
 #[derive(Debug)]
 pub(super) struct Book {
-    path: PathBuf,
+    place: FileLocation,
     file: File,
     kept: Kept,
     limits: Limits,
@@ -107,10 +107,9 @@ impl Book {
     /// # Errors
     /// It cannot be read or written, or a line is malformed.
     pub(super) fn open(path: &Path, limits: Limits, now_unix_s: u64) -> io::Result<Self> {
-        let text = match plain::read(path, MOST_FILE_BYTES) {
-            Ok(bytes) => String::from_utf8(bytes).map_err(|_| ErrorKind::InvalidData)?,
+        let text = match plain::read_text(path, FileOwner::Trusted, MOST_FILE_BYTES) {
             Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(error),
+            read => read?,
         };
         let mut kept = Kept::default();
         let whole = text.rfind('\n').map_or("", |end| text.get(..end).unwrap_or_default());
@@ -126,8 +125,9 @@ impl Book {
             })?;
         }
         kept.drop_over(now_unix_s);
-        let file = FileLocation::of(path)?.replace_by(kept.text().as_bytes(), FileAudience::Owner)?;
-        Ok(Self { path: path.to_owned(), file, kept, limits })
+        let place = FileLocation::guarded(path)?;
+        let file = place.replace_by(kept.text().as_bytes(), FileAudience::Owner)?;
+        Ok(Self { place, file, kept, limits })
     }
 
     /// Number of revocations ever made.
@@ -221,8 +221,7 @@ impl Book {
         if self.limits.room(&charged(&self.kept), more, by).is_ok() || !self.kept.drop_over(now_unix_s) {
             return self.limits.room(&charged(&self.kept), more, by);
         }
-        let place = FileLocation::of(&self.path).map_err(|_| No::NotKept)?;
-        let replaced = place.replace_by(self.kept.text().as_bytes(), FileAudience::Owner);
+        let replaced = self.place.replace_by(self.kept.text().as_bytes(), FileAudience::Owner);
         self.file = replaced.map_err(|_| No::NotKept)?;
         self.limits.room(&charged(&self.kept), more, by)
     }

@@ -9,7 +9,7 @@
 use crate::files::{self, FileError};
 use crate::message::MOST_BYTES;
 use crate::refusal::No;
-use bakeoff_layers_base::plain::{self, FileAudience};
+use bakeoff_layers_base::plain::{self, FileAudience, FileOwner};
 use bakeoff_layers_credentials::audit::{Checkpoint, CheckpointKeys};
 use bakeoff_layers_credentials::key::PublicKey;
 use bakeoff_layers_credentials::name::PrincipalName;
@@ -29,10 +29,9 @@ impl Checkpoints {
 
     /// The kept note of a server; empty if there is none.
     pub(super) fn kept(&self, server: &PrincipalName) -> Result<String, No> {
-        match plain::read(&self.0.join(server.to_string()), MOST_BYTES as u64) {
-            Ok(bytes) => String::from_utf8(bytes).map_err(|_| No::NotKept),
+        match plain::read_text(&self.0.join(server.to_string()), FileOwner::Trusted, MOST_BYTES as u64) {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(String::new()),
-            Err(_) => Err(No::NotKept),
+            kept => kept.map_err(|_| No::NotKept),
         }
     }
 

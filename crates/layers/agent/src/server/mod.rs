@@ -19,8 +19,9 @@ use crate::trust::{self, TrustError};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::daemon::door::{self, ConnectionHandler, ListenError, listen};
 use bakeoff_layers_base::daemon::mount::STATUS_DELAY;
-use bakeoff_layers_base::daemon::status::{StatusError, StatusFile};
+use bakeoff_layers_base::daemon::status::StatusFile;
 use bakeoff_layers_base::locks::{lock, read, write};
+use bakeoff_layers_base::plain::PathError;
 use bakeoff_layers_credentials::bundle::DomainBundle;
 use bakeoff_layers_credentials::key::{PublicKey, SecretKey};
 use bakeoff_layers_credentials::name::Domain;
@@ -104,7 +105,7 @@ pub enum AgentServeError {
     Listen(#[from] ListenError),
     /// The status file.
     #[error(transparent)]
-    Status(#[from] StatusError),
+    Status(#[from] PathError),
     /// Signals or threads failed.
     #[error("cannot serve: {0}")]
     Process(#[from] io::Error),

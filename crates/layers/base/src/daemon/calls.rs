@@ -104,7 +104,7 @@ mod tests {
     fn what_a_daemon_does_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("status");
-        let place = crate::plain::FileLocation::of(&path).unwrap();
+        let place = crate::plain::FileLocation::guarded(&path).unwrap();
         let (one, other) = std::os::unix::net::UnixStream::pair().unwrap();
         let length = tried(move || {
             use std::io::{Read, Write};

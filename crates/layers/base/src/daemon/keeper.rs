@@ -9,6 +9,7 @@
 //! call. Without root it starts fusermount3 for that, and no filter can limit it to this one program.
 
 use super::{calls, point};
+use bakeoff_sys::mount::{Mount, listed};
 use bakeoff_sys::process::end_of_first_thread;
 use bakeoff_sys::seccomp::{Filter, SyscallRule, allow};
 use nix::errno::Errno;
@@ -20,10 +21,9 @@ use std::fs::File;
 use std::io::{self, Read, Seek, Write};
 use std::net::Shutdown;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -130,16 +130,16 @@ pub fn keeper_main(at: &Path) -> io::Result<()> {
         // After a rewind the file shows the present mounts.
         mounts.rewind()?;
         mounts.read_to_end(&mut text)?;
-        Ok::<_, io::Error>(is_mounted(&text, device, at))
+        Ok::<_, io::Error>(place_of(&text, device, at))
     };
     let mut busy = false;
-    if there()? {
+    if let Some(at) = there()? {
         match end {
-            DaemonEnd::Said => busy = point::unmount(at),
-            DaemonEnd::Killed => point::cut_off(at, device),
+            DaemonEnd::Said => busy = point::unmount(&at),
+            DaemonEnd::Killed => point::cut_off(&at, device),
         }
     }
-    if there()? {
+    if there()?.is_some() {
         return Err(Errno::EBUSY.into());
     }
     // A daemon that was killed hears nothing any more.
@@ -169,23 +169,14 @@ fn wait(daemon: &mut File, killed: &OwnedFd, said: &mut Vec<u8>) -> io::Result<D
     }
 }
 
-/// Whether the topmost mount at this point is this device. The kernel writes blanks in names as `\040`.
-fn is_mounted(mountinfo: &[u8], device: &str, at: &Path) -> bool {
-    let escaped: Vec<u8> = at.as_os_str().as_bytes().iter().flat_map(|byte| escape(*byte)).collect();
-    let of_line = |line: &[u8]| -> Option<bool> {
-        let mut fields = line.split(|byte| *byte == b' ').skip(2);
-        let (number, _root, place) = (fields.next()?, fields.next()?, fields.next()?);
-        (place == escaped).then_some(number == device.as_bytes())
-    };
-    let lines = mountinfo.split(|byte| *byte == b'\n');
-    lines.filter_map(of_line).next_back().unwrap_or(false)
-}
-
-fn escape(byte: u8) -> Vec<u8> {
-    match byte {
-        b' ' | b'\t' | b'\n' | b'\\' => format!("\\{byte:03o}").into_bytes(),
-        other => vec![other],
-    }
+/// Place of the mount of this device, if it is the topmost one there: where it was made, or where that is now, as a
+/// directory above it may have been renamed.
+fn place_of(mountinfo: &[u8], device: &str, at: &Path) -> Option<PathBuf> {
+    let all = listed(mountinfo);
+    let own = |mount: &&Mount| format!("{}:{}", mount.major, mount.minor) == device;
+    let found = all.iter().filter(own).find(|mount| mount.point == at).or_else(|| all.iter().find(own))?;
+    let topmost = all.iter().rfind(|mount| mount.point == found.point);
+    topmost.is_some_and(|mount| own(&mount)).then(|| found.point.clone())
 }
 
 #[cfg(test)]
@@ -197,11 +188,11 @@ mod tests {
         31 30 0:51 / /srv/a\\040b ro - fuse.bakeoff bakeoff-store ro\n";
 
     #[test]
-    fn only_the_topmost_mount_counts() {
+    fn only_the_topmost_mount_counts_wherever_it_is_now() {
         let at = Path::new("/srv/a b");
-        assert!(is_mounted(MOUNTS, "0:51", at));
-        assert!(!is_mounted(MOUNTS, "0:50", at));
-        assert!(!is_mounted(MOUNTS, "0:51", Path::new("/srv/a")));
-        assert!(!is_mounted(MOUNTS, "", at));
+        assert_eq!(place_of(MOUNTS, "0:51", at).as_deref(), Some(at));
+        assert_eq!(place_of(MOUNTS, "0:50", at), None);
+        assert_eq!(place_of(MOUNTS, "0:51", Path::new("/srv/renamed")).as_deref(), Some(at));
+        assert_eq!(place_of(MOUNTS, "", at), None);
     }
 }

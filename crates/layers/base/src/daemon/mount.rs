@@ -4,7 +4,7 @@
 
 use super::keeper::Keeper;
 use super::point::{PointError, device, unmount};
-use super::status::StatusError;
+use crate::plain::PathError;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::io;
@@ -129,7 +129,7 @@ pub enum MountError {
     },
     /// The status file.
     #[error(transparent)]
-    Status(#[from] StatusError),
+    Status(#[from] PathError),
     /// The filter of system calls.
     #[error("the kernel takes no filter of system calls ({0}); it needs CONFIG_SECCOMP_FILTER")]
     Confine(io::Error),

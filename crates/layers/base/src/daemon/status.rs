@@ -4,11 +4,10 @@
 //! means nothing after a crash. Written only when something changed, so that an idle daemon does nothing. It may lie
 //! where others can write ([`crate::plain`]). The caller decides what it says.
 
-use crate::plain::{self, FileAudience, FileLocation};
+use crate::plain::{FileAudience, FileLocation, PathError, open_in_tree, read_at_most};
 use std::fs::File;
-use std::io;
-use std::path::{Path, PathBuf};
-use thiserror::Error;
+use std::io::{self, Write};
+use std::path::Path;
 
 /// Size limit when reading one back: it may have a line for each file of a tree.
 const MOST_BYTES: u64 = 64 << 20;
@@ -26,19 +25,9 @@ impl StatusFile {
     /// Opens the directory of this path once, if there is to be a file; later changes to the path do not matter.
     ///
     /// # Errors
-    /// There is no such directory.
+    /// There is no such directory, or somebody else could exchange a part of the path.
     pub fn open(path: Option<&Path>) -> io::Result<Self> {
-        Ok(Self::at(path.map(FileLocation::of).transpose()?))
-    }
-
-    /// As [`begin`](Self::begin), by a way that nobody else can exchange.
-    ///
-    /// # Errors
-    /// It cannot be written, or somebody else could exchange a part of the path.
-    pub fn begin_guarded(path: Option<&Path>, text: String) -> Result<Self, StatusError> {
-        let place = path.map(FileLocation::guarded).transpose();
-        let begun = place.map(Self::at).and_then(|mut file| file.write(text).map(|()| file));
-        begun.map_err(|error| StatusError::new(path, error))
+        Ok(Self::at(path.map(FileLocation::guarded).transpose()?))
     }
 
     /// The file at this place, if there is to be one.
@@ -50,9 +39,9 @@ impl StatusFile {
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn begin(path: Option<&Path>, text: String) -> Result<Self, StatusError> {
+    pub fn begin(path: Option<&Path>, text: String) -> Result<Self, PathError> {
         let begun = Self::open(path).and_then(|mut file| file.write(text).map(|()| file));
-        begun.map_err(|error| StatusError::new(path, error))
+        begun.map_err(PathError::written(path))
     }
 
     /// Writes the file if its text changed.
@@ -68,30 +57,35 @@ impl StatusFile {
         Ok(())
     }
 
+    /// The same unless another process wrote it since: one that began later, under the same name. It looks at the last
+    /// moment, as the end of one run and the beginning of the next are often at the same time.
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn write_own(&mut self, text: String) -> io::Result<()> {
+        let Some(place) = &self.place else { return Ok(()) };
+        if text == self.written || self.is_anothers() {
+            return Ok(());
+        }
+        let mut file = place.begin(FileAudience::Readers)?;
+        let written = file.write_all(text.as_bytes());
+        if written.is_err() || self.is_anothers() {
+            place.abandon();
+            return written;
+        }
+        place.finish(&file, FileAudience::Readers)?;
+        (self.written, self.last) = (text, Some(file));
+        Ok(())
+    }
+
     /// Treats the present file as our own: another process of ours wrote it last.
     pub fn take_over(&mut self) {
         self.last = None;
     }
 
-    /// Whether another process wrote it since: one that began later, under the same name.
-    pub fn is_anothers(&self) -> bool {
+    fn is_anothers(&self) -> bool {
         let (Some(place), Some(last)) = (&self.place, &self.last) else { return false };
         place.is_anothers(last)
-    }
-}
-
-/// The requested status file cannot be written.
-#[derive(Debug, Error)]
-#[error("cannot write the status file {}: {error}", path.display())]
-pub struct StatusError {
-    path: PathBuf,
-    error: io::Error,
-}
-
-impl StatusError {
-    /// For this path.
-    pub fn new(path: Option<&Path>, error: io::Error) -> Self {
-        Self { path: path.unwrap_or(Path::new("")).to_owned(), error }
     }
 }
 
@@ -100,7 +94,7 @@ impl StatusError {
 /// # Errors
 /// It could not be written.
 pub fn try_writing(path: Option<&Path>) -> io::Result<()> {
-    path.map_or(Ok(()), |path| FileLocation::of(path)?.try_writing())
+    path.map_or(Ok(()), |path| FileLocation::guarded(path)?.try_writing())
 }
 
 /// The value behind a name in a status.
@@ -110,5 +104,6 @@ pub fn value<'t>(text: &'t str, name: &str) -> Option<&'t str> {
 
 /// Text left by an earlier process; empty if there is no regular file.
 pub fn read_back(path: &Path) -> String {
-    plain::read(path, MOST_BYTES).map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
+    let read = open_in_tree(path, libc::O_NOFOLLOW).and_then(|file| read_at_most(&file, MOST_BYTES));
+    read.map_or(String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
 }

@@ -2,7 +2,7 @@
 //!
 //! Anybody who can write the file can undo it; a back end with a counter in hardware would close that hole.
 
-use crate::plain::{self, FileAudience, FileLocation, FileOwner};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -20,13 +20,8 @@ pub struct HighWater {
 #[non_exhaustive]
 pub enum HighWaterError {
     /// The file cannot be read or written.
-    #[error("{}: {source}; the newest version cannot be kept there: give another file", .path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] PathError),
     /// The file is not one of ours.
     #[error("{}: line {line} is not a key and a version; look who changed it, then remove the file to begin anew", .path.display())]
     Format {
@@ -69,14 +64,14 @@ impl HighWater {
         let text: String = marks.iter().map(|(key, version)| format!("{key:016X} {version}\n")).collect();
         let written = FileLocation::guarded(&self.path)
             .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
-        written.map_err(|source| HighWaterError::File { path: self.path.clone(), source })
+        Ok(written.map_err(PathError::written(&*self.path))?)
     }
 
     fn marks(&self) -> Result<Vec<(u64, u64)>, HighWaterError> {
         let text = match plain::read_text(&self.path, FileOwner::Trusted, MOST_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(source) => return Err(HighWaterError::File { path: self.path.clone(), source }),
+            Err(source) => return Err(PathError::read(&self.path)(source).into()),
         };
         if !text.ends_with('\n') {
             return Err(HighWaterError::Cut(self.path.clone()));

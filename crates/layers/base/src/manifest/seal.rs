@@ -10,7 +10,7 @@ use super::{
 use crate::digest::{Algorithm, Digest};
 use crate::key::{KeyError, SecretKey};
 use crate::name::EscapedName;
-use crate::plain::{FileAudience, FileLocation};
+use crate::plain::{self, FileAudience, FileLocation, PathError};
 use crate::threads;
 use std::fs::{File, Metadata};
 use std::io;
@@ -61,6 +61,9 @@ pub enum ManifestSealError {
     /// It is being written to.
     #[error("{}: changed while it was sealed; seal a tree that nobody writes to", .0.display())]
     Changed(PathBuf),
+    /// The manifest would have to be part of itself.
+    #[error("the manifest {} would lie in the tree that is sealed; choose another place", .0.display())]
+    Inside(PathBuf),
     /// The manifest would be refused.
     #[error("such a tree cannot have a manifest ({}): {}", .0.name(), .0)]
     Refused(ManifestRefusal),
@@ -68,13 +71,8 @@ pub enum ManifestSealError {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// The manifest cannot be written.
-    #[error("{}: {source}; give a path that can be written", .path.display())]
-    Write {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Write(#[from] PathError),
 }
 
 /// Contents of a tree.
@@ -166,7 +164,7 @@ pub fn odd_link(root: &Path, link: &Path) -> Option<&'static str> {
 
 /// Whether a path, taken by its words alone, stays below the root: a path that leaves the tree and comes back could
 /// be led astray outside.
-fn stays_below(root: &Path, path: &Path) -> bool {
+pub fn stays_below(root: &Path, path: &Path) -> bool {
     let Ok(below) = path.strip_prefix(root) else { return false };
     let mut depth = 0_usize;
     below.components().all(|part| match part {
@@ -238,6 +236,9 @@ pub fn seal(
     key: &SecretKey,
     out: &Path,
 ) -> Result<Manifest, ManifestSealError> {
+    if plain::resolved(out).starts_with(plain::resolved(root)) {
+        return Err(ManifestSealError::Inside(out.to_owned()));
+    }
     let (text, links) = tree(root, sealing, signature::id_of(key))?;
     let manifest = load::parse_unverified(text.clone()).map_err(ManifestSealError::Refused)?;
     let failed = |source| ManifestSealError::Read { path: root.to_owned(), source };
@@ -311,5 +312,5 @@ fn stamp(metadata: &Metadata) -> (u64, i64, i64, u64) {
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), ManifestSealError> {
     let written = FileLocation::guarded(path).and_then(|place| place.replace(bytes, FileAudience::Everybody));
-    written.map_err(|source| ManifestSealError::Write { path: path.to_owned(), source })
+    Ok(written.map_err(PathError::written(path))?)
 }

@@ -2,7 +2,7 @@
 
 use super::ManifestRefusal;
 use crate::key::{KeyError, MOST_BYTES, SecretKey};
-use crate::plain::{self, FileOwner};
+use crate::plain::{self, FileOwner, PathError};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -23,7 +23,7 @@ impl AdminPublicKey {
         let text =
             plain::read_text(path, FileOwner::Trusted, MOST_BYTES).map_err(|source| match source.kind() {
                 ErrorKind::NotFound => KeyError::NoPublic(path.to_owned()),
-                _ => KeyError::File { path: path.to_owned(), what: "read", source },
+                _ => PathError::read(path)(source).into(),
             })?;
         Self::parse(&text).ok_or_else(|| KeyError::NoPublicKey(path.to_owned()))
     }

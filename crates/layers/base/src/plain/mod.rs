@@ -3,13 +3,18 @@
 //!
 //! Measured side, cold, as root among others' files. Owns how such a file is opened, once: [`way`] walks to its
 //! directory, and everything else happens by its name below that descriptor. A temporary file beside it is newly
-//! created (`O_EXCL`, `O_NOFOLLOW`, `O_NONBLOCK`), and renamed over the old one.
+//! created (`O_EXCL`, `O_NOFOLLOW`, `O_NONBLOCK`), and renamed over the old one. Not a file without a name
+//! (`O_TMPFILE`): `linkat` replaces nothing, so it would need a temporary name and a rename all the same, and NFS, FAT
+//! and FUSE have none. Nobody else can take that name, as nobody else can exchange what is in the directory.
 
+mod error;
 mod way;
+
+pub use error::PathError;
 
 use bakeoff_sys::inode::{OpenPurpose, open_below};
 use nix::errno::Errno;
-use nix::fcntl::{AtFlags, OFlag, open, openat, renameat};
+use nix::fcntl::{AtFlags, OFlag, openat, renameat};
 use nix::sys::stat::{Mode, fstat, fstatat};
 use nix::unistd::{UnlinkatFlags, fsync, unlinkat};
 use std::ffi::{OsStr, OsString};
@@ -18,13 +23,20 @@ use std::io::{self, Read, Write};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use way::{LastLink, is_trusted, walk};
+use way::{LastLink, Owners, walk};
 
 /// The path of a file beside another: of its name with this behind it.
 pub fn beside(path: &Path, end: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(end);
     name.into()
+}
+
+/// Path of a file that need not exist, without symbolic links.
+pub fn resolved(file: &Path) -> PathBuf {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let beside = || folder.canonicalize().unwrap_or_default().join(file.file_name().unwrap_or_default());
+    file.canonicalize().unwrap_or_else(|_| beside())
 }
 
 /// Location of a file that need not exist: its directory, opened, and its name there.
@@ -55,21 +67,11 @@ pub enum FileOwner {
 }
 
 impl FileLocation {
-    /// Opens the directory that contains a file, by whatever way its path leads there.
+    /// Opens the directory that contains a file, by a way that nobody else can exchange. A link that has the file's
+    /// own name is not followed.
     ///
     /// # Errors
-    /// There is no such directory, or the path names none of its files.
-    pub fn of(path: &Path) -> io::Result<Self> {
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?.to_owned();
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
-        Ok(Self { folder: open(folder.unwrap_or(Path::new(".")), flags, Mode::empty())?, name })
-    }
-
-    /// The same by a way that nobody else can exchange. A link that has the file's own name is not followed.
-    ///
-    /// # Errors
-    /// As [`of`](Self::of); or somebody else could exchange a part of the path.
+    /// There is no such directory, the path names none of its files, or somebody else could exchange a part of it.
     pub fn guarded(path: &Path) -> io::Result<Self> {
         walk(path, LastLink::Kept).map(|(folder, name)| Self { folder, name })
     }
@@ -235,12 +237,20 @@ impl FileLocation {
         if !about.is_file() {
             return Err(not_regular());
         }
-        if owner == FileOwner::Trusted && !is_trusted(about.uid())? {
-            let sentence =
-                format!("it belongs to user {}: chown it, or give a file of your own", about.uid());
-            return Err(io::Error::new(io::ErrorKind::PermissionDenied, sentence));
+        let others = Owners::now()?;
+        match owner {
+            FileOwner::Trusted if !others.are(about.uid()) => Err(way::refused(format!(
+                "it belongs to user {}: chown it, or give a file of your own",
+                about.uid()
+            ))),
+            // A name that others gave an old file of the owner's.
+            FileOwner::Trusted if about.nlink() > 1 && others.share(&fstat(&self.folder)?) => {
+                Err(way::refused(
+                    "others may have given it this name (hard link): use another directory".to_owned(),
+                ))
+            }
+            _ => Ok(file),
         }
-        Ok(file)
     }
 
     fn make(&self, name: &OsStr, reader: FileAudience) -> nix::Result<File> {
@@ -269,10 +279,11 @@ impl FileLocation {
 /// # Errors
 /// It does not exist, is no regular file, is not of such an owner, or somebody else could exchange a part of its path.
 pub fn open_regular(path: &Path, owner: FileOwner) -> io::Result<File> {
-    if path == Path::new("/dev/stdin") || path.starts_with("/dev/fd") {
-        return File::open(path);
+    let inherited = path.strip_prefix("/dev/fd").ok().and_then(|number| number.to_str()?.parse::<u32>().ok());
+    match inherited {
+        None if path != Path::new("/dev/stdin") => FileLocation::followed(path)?.open(owner),
+        number => File::open(format!("/proc/self/fd/{}", number.unwrap_or(0))),
     }
-    FileLocation::followed(path)?.open(owner)
 }
 
 /// Reads such a file of at most so many bytes.
@@ -332,7 +343,8 @@ pub fn tell_kernel(setting: &str, word: &str) -> io::Result<()> {
 /// # Errors
 /// `ELOOP` when a link is in the way; otherwise what opening reports.
 pub fn open_to_know(path: &Path) -> io::Result<OwnedFd> {
-    let start = File::open(if path.is_absolute() { "/" } else { "." })?;
+    let start = if path.is_absolute() { "/" } else { "." };
+    let start = OpenOptions::new().read(true).custom_flags(libc::O_PATH).open(start)?;
     open_below(start, path.strip_prefix("/").unwrap_or(path), OpenPurpose::Knowing)
 }
 
@@ -343,15 +355,6 @@ pub fn open_to_know(path: &Path) -> io::Result<OwnedFd> {
 pub fn past_the_cache(file: &File, writing: bool) -> io::Result<File> {
     let own = format!("/proc/self/fd/{}", file.as_raw_fd());
     OpenOptions::new().read(!writing).write(writing).custom_flags(libc::O_DIRECT).open(own)
-}
-
-/// Reads a regular file of at most so many bytes, by whatever way its path leads to it; refuses anything else with that
-/// name.
-///
-/// # Errors
-/// It does not exist, is no regular file, or is larger.
-pub fn read(path: &Path, most_bytes: u64) -> io::Result<Vec<u8>> {
-    read_at_most(&open_in_tree(path, libc::O_NOFOLLOW)?, most_bytes)
 }
 
 /// Opens a regular file of somebody else's tree, with these flags more; waits for nothing.
@@ -405,19 +408,19 @@ mod tests {
         fs::write(&victim, "of root").unwrap();
         for link in [&path, &beside] {
             symlink(&victim, link).unwrap();
-            FileLocation::of(&path).unwrap().replace(b"new", FileAudience::Readers).unwrap();
+            FileLocation::guarded(&path).unwrap().replace(b"new", FileAudience::Readers).unwrap();
             assert_eq!(fs::read(&path).unwrap(), b"new");
             assert!(path.symlink_metadata().unwrap().is_file());
             assert_eq!(fs::read(&victim).unwrap(), b"of root");
         }
-        FileLocation::of(&path).unwrap().try_writing().unwrap();
+        FileLocation::guarded(&path).unwrap().try_writing().unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "something was left beside it");
     }
 
     #[test]
     fn what_is_there_stays_when_a_new_file_is_to_be_put_there() {
         let (dir, path, victim) = place();
-        let place = FileLocation::of(&path).unwrap();
+        let place = FileLocation::guarded(&path).unwrap();
         place.put_new(b"first", FileAudience::Owner).unwrap();
         assert_eq!(
             place.put_new(b"second", FileAudience::Owner).unwrap_err().kind(),
@@ -436,8 +439,8 @@ mod tests {
     #[test]
     fn a_file_that_another_has_put_in_its_place_is_told_from_it() {
         let (_dir, path, _) = place();
-        let file = FileLocation::of(&path).unwrap().replace_by(b"own", FileAudience::Readers).unwrap();
-        let place = FileLocation::of(&path).unwrap();
+        let file = FileLocation::guarded(&path).unwrap().replace_by(b"own", FileAudience::Readers).unwrap();
+        let place = FileLocation::guarded(&path).unwrap();
         assert!(!place.is_anothers(&file));
         place.replace(b"another's", FileAudience::Readers).unwrap();
         assert!(place.is_anothers(&file));
@@ -448,16 +451,15 @@ mod tests {
     #[test]
     fn a_fifo_is_replaced_without_waiting_and_never_read() {
         let (_dir, path, beside) = place();
+        let read = |path: &Path, most| read_regular(path, FileOwner::Trusted, most);
         for fifo in [&path, &beside] {
             let _ = fs::remove_file(fifo);
             mkfifo(fifo, Mode::from_bits_truncate(0o666)).unwrap();
             assert_eq!(read(fifo, 10).unwrap_err().kind(), io::ErrorKind::InvalidInput);
-            FileLocation::of(&path).unwrap().replace(b"new", FileAudience::Owner).unwrap();
+            FileLocation::guarded(&path).unwrap().replace(b"new", FileAudience::Owner).unwrap();
             assert_eq!(read(&path, 3).unwrap(), b"new");
         }
         assert_eq!(read(&path, 2).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
-        symlink(&path, &beside).unwrap();
-        assert_eq!(read(&beside, 10).unwrap_err().raw_os_error(), Some(libc::ELOOP));
     }
 
     #[test]
@@ -466,7 +468,7 @@ mod tests {
         let (real, elsewhere) = (dir.path().join("real"), dir.path().join("elsewhere"));
         fs::create_dir(&real).unwrap();
         fs::create_dir(&elsewhere).unwrap();
-        let place = FileLocation::of(&real.join("status")).unwrap();
+        let place = FileLocation::guarded(&real.join("status")).unwrap();
         fs::rename(&real, &path).unwrap();
         symlink(&elsewhere, &real).unwrap();
         place.replace(b"new", FileAudience::Readers).unwrap();

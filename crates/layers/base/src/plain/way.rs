@@ -56,21 +56,16 @@ pub(super) fn walk(path: &Path, last: LastLink) -> io::Result<(OwnedFd, OsString
     Err(io::ErrorKind::IsADirectory.into())
 }
 
-/// Whether a file of this owner can be relied upon as far as its directory can.
-pub(super) fn is_trusted(owner: u32) -> io::Result<bool> {
-    Ok(Owners::now()?.are(owner))
-}
-
 /// Owners who could do as they like anyway: root and the caller. Whoever owns `/` can put anything anywhere; in a user
 /// namespace that is root outside.
-struct Owners {
+pub(super) struct Owners {
     caller: u32,
     group: u32,
     of_all: u32,
 }
 
 impl Owners {
-    fn now() -> io::Result<Self> {
+    pub(super) fn now() -> io::Result<Self> {
         Ok(Self {
             caller: geteuid().as_raw(),
             group: getegid().as_raw(),
@@ -78,12 +73,12 @@ impl Owners {
         })
     }
 
-    fn are(&self, owner: u32) -> bool {
+    pub(super) fn are(&self, owner: u32) -> bool {
         [0, self.caller, self.of_all].contains(&owner)
     }
 
     /// Whether others may write to this directory: everybody, or a group that is neither root's nor the caller's.
-    fn share(&self, about: &FileStat) -> bool {
+    pub(super) fn share(&self, about: &FileStat) -> bool {
         let group = about.st_mode & libc::S_IWGRP != 0 && ![0, self.group].contains(&about.st_gid);
         group || about.st_mode & libc::S_IWOTH != 0
     }
@@ -130,14 +125,17 @@ impl Walk {
     }
 
     fn check(&self) -> io::Result<()> {
-        let path = self.at.path.display();
-        match self.owners.are(self.at.about.st_uid) {
+        let (path, owner) = (self.at.path.display(), self.at.about.st_uid);
+        let elsewhere = match self.owners.caller {
+            0 => "as root, also by sudo, use a directory of root's (in /etc, /srv, /root)",
+            _ => "use a directory of root's or your own",
+        };
+        match self.owners.are(owner) {
             false => Err(refused(format!(
-                "{path} belongs to user {}, who can exchange what is in it: use a directory of root's or your own",
-                self.at.about.st_uid
+                "{path} belongs to user {owner}, who can exchange what is in it: {elsewhere}"
             ))),
             true if self.owners.share(&self.at.about) && self.at.is_loose() => Err(refused(format!(
-                "others may write to {path}, and can exchange what is in it (chmod go-w, or +t): use another directory"
+                "others may write to {path}, and can exchange what is in it (chmod go-w, or +t): {elsewhere}"
             ))),
             true => Ok(()),
         }
@@ -158,7 +156,7 @@ impl Walk {
     }
 }
 
-fn refused(sentence: String) -> io::Error {
+pub(super) fn refused(sentence: String) -> io::Error {
     io::Error::new(io::ErrorKind::PermissionDenied, sentence)
 }
 

@@ -6,7 +6,7 @@
 //! was killed does not. Only its owner can open it.
 
 use super::ReleaseRefusal;
-use crate::plain::{self, FileAudience, FileLocation, FileOwner};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
 use std::fs::{File, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -148,8 +148,7 @@ fn is_free(file: &FileLocation) -> io::Result<bool> {
 }
 
 fn failed(sealed: &Path) -> impl Fn(io::Error) -> ReleaseRefusal {
-    let path = sealed.to_owned();
-    move |error| ReleaseRefusal::Io { path: path.clone(), error }
+    move |error| PathError::written(sealed)(error).into()
 }
 
 #[cfg(test)]

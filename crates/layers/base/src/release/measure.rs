@@ -8,6 +8,7 @@ use crate::manifest::check;
 use crate::manifest::load::{TrustConditions, load};
 use crate::manifest::signature::AdminPublicKey;
 use crate::name::EscapedName;
+use crate::plain::PathError;
 use std::path::Path;
 
 /// Compares the files below `root` with a manifest that `public` signed. Files that are not listed do not count: the
@@ -28,7 +29,7 @@ pub fn measure(
     }
     let name =
         found.signed().name.clone().ok_or_else(|| ReleaseRefusal::NamelessManifest(manifest.to_owned()))?;
-    let root = root.canonicalize().map_err(|error| ReleaseRefusal::Io { path: root.to_owned(), error })?;
+    let root = root.canonicalize().map_err(PathError::read(root))?;
     let mut wrong: Vec<String> =
         check::listed(&found, &root).into_iter().map(|finding| finding.path).collect();
     wrong.sort();

@@ -24,6 +24,7 @@ pub use secret::{KEY_FILE_BYTES, Secret, make_key_file};
 use crate::manifest::load::LoadError;
 use crate::name::EscapedName;
 use crate::named;
+use crate::plain::PathError;
 use aws_lc_rs::rand;
 use bakeoff_sys::secret::SecretBytes;
 use std::fmt;
@@ -247,6 +248,14 @@ pub enum ReleaseRefusal {
     /// Wrong passphrase or key file.
     #[error("the {0} is not the one that the store's key was sealed with")]
     WrongSecret(&'static str),
+    /// A passphrase in place of a key file, or the other way round.
+    #[error("the store's key is sealed under a {sealed}, and a {given} was given: give that")]
+    OtherSecret {
+        /// What it is sealed under.
+        sealed: &'static str,
+        /// What was given.
+        given: &'static str,
+    },
     /// The wrapped key does not open although the secret is right.
     #[error("{} was changed after it was written. Bring it back from a copy", .0.display())]
     Altered(PathBuf),
@@ -297,13 +306,8 @@ pub enum ReleaseRefusal {
     #[error("{}: there is no such file; make one: bakeoff layer store keygen --key {}", .0.display(), .0.display())]
     MissingKeyFile(PathBuf),
     /// Reading or writing failed.
-    #[error("{}: {error}", path.display())]
-    Io {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] PathError),
     /// The cipher library failed.
     #[error("the cipher library failed; is the processor's random source there?")]
     Cipher,

@@ -4,12 +4,12 @@
 //! Locking ([`StoreLock`]) needs no secret, so that a layer that finds a violation can do it; unlocking does.
 
 use super::lock::StoreLock;
-use super::secret::{Secret, Stretch, derive};
+use super::secret::{KEY_FILE, PASSPHRASE, Secret, Stretch, derive};
 use super::text::{self, Memory, NoWrap, WrapHead};
 use super::{AdminKey, Counter, MeasuredState, Release, ReleasePolicy, ReleaseRefusal, StoreKey, judge};
 use crate::hex::to_hex;
 use crate::name::EscapedName;
-use crate::plain::{self, FileAudience, FileLocation, FileOwner, beside};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError, beside};
 use aws_lc_rs::aead::{AES_256_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use aws_lc_rs::{hmac, rand};
 use bakeoff_sys::secret::SecretBytes;
@@ -73,17 +73,14 @@ impl SealedFile {
         {
             return Ok(key.clone());
         }
-        let right_kind = matches!(
-            (&self.secret, head.stretch),
-            (Secret::Passphrase(_), Some(_)) | (Secret::KeyFile(_), None)
-        );
-        let wrong = ReleaseRefusal::WrongSecret(self.secret.word());
-        if !right_kind {
-            return Err(wrong);
+        let (sealed, given) =
+            (if head.stretch.is_some() { PASSPHRASE } else { KEY_FILE }, self.secret.word());
+        if sealed != given {
+            return Err(ReleaseRefusal::OtherSecret { sealed, given });
         }
         let key = Arc::new(self.secret.stretch(&head.salt, head.stretch.unwrap_or(Stretch::USUAL))?);
         if check_of(&key)? != head.check {
-            return Err(wrong);
+            return Err(ReleaseRefusal::WrongSecret(given));
         }
         self.wrapping = Some((head.salt, key.clone()));
         Ok(key)
@@ -255,14 +252,13 @@ fn read_text(
             String::from_utf8(bytes).map_err(|_| ReleaseRefusal::Damaged { path, what: "it is no text" })
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Err(missing(path)),
-        Err(error) => Err(ReleaseRefusal::Io { path, error }),
+        Err(error) => Err(PathError::read(&path)(error).into()),
     }
 }
 
 /// Writes atomically and synced: the file is the old one or the new one.
 fn write_whole(sealed: &Path, end: &str, text: &str) -> Result<(), ReleaseRefusal> {
     let place = FileLocation::followed(sealed).and_then(|place| place.beside(end));
-    place
-        .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner))
-        .map_err(|error| ReleaseRefusal::Io { path: beside(sealed, end), error })
+    let written = place.and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
+    Ok(written.map_err(PathError::written(&*beside(sealed, end)))?)
 }

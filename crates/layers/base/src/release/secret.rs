@@ -5,7 +5,7 @@
 //! as the owner's machine can bear.
 
 use super::ReleaseRefusal;
-use crate::plain::{self, FileAudience, FileLocation, FileOwner};
+use crate::plain::{self, FileAudience, FileLocation, FileOwner, PathError};
 use argon2::{Algorithm, Argon2, Params, Version};
 use aws_lc_rs::hkdf::{HKDF_SHA256, Salt};
 use aws_lc_rs::rand;
@@ -16,6 +16,10 @@ use std::io::{self, Read};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use zeroize::{Zeroize, Zeroizing};
+
+/// Words for the two kinds.
+pub(super) const PASSPHRASE: &str = "passphrase";
+pub(super) const KEY_FILE: &str = "key file";
 
 /// Bytes of a key file's key; the file has twice as many digits.
 pub const KEY_FILE_BYTES: usize = 32;
@@ -60,7 +64,7 @@ impl Secret {
     /// # Errors
     /// It cannot be read, others can read it, or it is no key file.
     pub fn key_file(path: &Path) -> Result<Self, ReleaseRefusal> {
-        let failed = |error| ReleaseRefusal::Io { path: path.to_owned(), error };
+        let failed = |error| ReleaseRefusal::from(PathError::read(path)(error));
         let file = plain::open_regular(path, FileOwner::Trusted).map_err(|error| match error.kind() {
             io::ErrorKind::NotFound => ReleaseRefusal::MissingKeyFile(path.to_owned()),
             _ => failed(error),
@@ -82,8 +86,8 @@ impl Secret {
     /// The word for it.
     pub(super) fn word(&self) -> &'static str {
         match self {
-            Self::Passphrase(_) => "passphrase",
-            Self::KeyFile(_) => "key file",
+            Self::Passphrase(_) => PASSPHRASE,
+            Self::KeyFile(_) => KEY_FILE,
         }
     }
 
@@ -145,5 +149,5 @@ pub fn make_key_file(path: &Path) -> Result<(), ReleaseRefusal> {
     let line = Zeroizing::new(format!("{}\n", crate::hex::to_hex(key.as_slice())));
     let written =
         FileLocation::guarded(path).and_then(|place| place.put_new(line.as_bytes(), FileAudience::Owner));
-    written.map_err(|error| ReleaseRefusal::Io { path: path.to_owned(), error })
+    Ok(written.map_err(PathError::written(path))?)
 }

@@ -7,9 +7,10 @@ use super::passphrase::PassphraseArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::authority::{self, AuthorityError, Certified, KeyBefore, NextKeys, Terms};
-use bakeoff_layers_agent::{read_public_key, trust, write_secret_key};
+use bakeoff_layers_agent::{read_public_key, trust, write, write_secret_key};
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::manifest::signature::AdminPublicKey;
+use bakeoff_layers_base::plain::FileAudience;
 use bakeoff_layers_credentials::bundle::DomainBundle;
 use bakeoff_layers_credentials::key::SecretKey;
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
@@ -202,9 +203,7 @@ fn certify(args: &CertifyArgs) -> Result<Exit, Failure> {
             path.display()
         ));
     }
-    std::fs::write(&out, identity).map_err(|error| {
-        Failure::failed(format!("{}: {error}; give a path that can be written", out.display()))
-    })?;
+    write(&out, &identity, FileAudience::Everybody).map_err(Failure::failed)?;
     terminal::say(&format!("{}: the identity of {}, good for {} days", out.display(), args.name, args.days));
     let roll = args.ca.ca.join("ola/roll");
     terminal::say(&format!(

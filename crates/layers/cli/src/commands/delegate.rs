@@ -5,8 +5,9 @@ use super::moment;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
 use bakeoff_layers_agent::session::{AgentSession, SessionOf};
-use bakeoff_layers_agent::{read_public_key, trust};
+use bakeoff_layers_agent::{read_public_key, trust, write};
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::plain::FileAudience;
 use bakeoff_layers_credentials::Item;
 use bakeoff_layers_credentials::bundle::Bundles;
 use bakeoff_layers_credentials::hello::Hello;
@@ -18,7 +19,6 @@ use bakeoff_layers_credentials::statement::{
     Audience, DelegationScope, IdentityContent, Transfer, TransferRequest,
 };
 use clap::Args;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Allowance for a server's clock that is behind ours, in seconds.
@@ -83,7 +83,7 @@ pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
         hops: args.what.hops,
     };
     let (shown, made) = hand_on(&session, &wish)?;
-    fs::write(&args.out, shown.write()).map_err(|error| of_file(&args.out, error))?;
+    write(&args.out, &shown.write(), FileAudience::Everybody).map_err(Failure::failed)?;
     let whom = wish.receiver.map_or_else(|| "who has that key".to_owned(), |name| name.to_string());
     terminal::say(&format!("{}: for {whom}, {made}", args.out.display()));
     Ok(Exit::Done)

@@ -1,9 +1,9 @@
 //! Passphrases from files: nothing prompts for one, so that a layer starts without a person.
 
 use crate::exit::Failure;
+use bakeoff_layers_base::plain::{FileOwner, open_regular};
 use bakeoff_layers_base::release::Secret;
 use clap::Args;
-use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::PathBuf;
 use zeroize::Zeroizing;
@@ -25,7 +25,7 @@ impl PassphraseArgs {
         let Some(path) = &self.passphrase_file else { return Ok(None) };
         // Large enough for any passphrase at once: a growing buffer would leave copies behind.
         let mut text = Zeroizing::new(String::with_capacity(MOST_BYTES));
-        let file = File::open(path).map(|file| file.take(MOST_BYTES as u64));
+        let file = open_regular(path, FileOwner::Trusted).map(|file| file.take(MOST_BYTES as u64));
         file.and_then(|mut file| file.read_to_string(&mut text)).map_err(|error| {
             let why = match error.kind() {
                 ErrorKind::NotFound => {

@@ -9,9 +9,11 @@ use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Argument, Filter, SyscallRule, allow_if, refuse, refuse_if, unknown};
 use libc::c_long;
 
-/// The filter of a domain.
-pub(super) fn filter(attributes: bool) -> Filter {
-    Filter::refusing(NEWEST, &tables(attributes))
+/// The filter of a domain: whether it may change attributes, and has the right `ioctl` on anything.
+pub(super) fn filter(attributes: bool, devices: bool) -> Filter {
+    let mut tables = tables(attributes);
+    tables.extend((!devices).then_some(WITHOUT_DEVICES));
+    Filter::refusing(NEWEST, &tables)
 }
 
 /// A filter that refuses nothing: calls that the domain's filter would refuse, and those in `watched`, wait for the
@@ -182,6 +184,21 @@ const IOCTLS: &[SyscallRule] = rules! {
     refuse_if(&[of_family(b'v')]): SYS_ioctl; // versions
     refuse_if(&[of_family(b'r')]): SYS_ioctl; // fat
     refuse_if(&[of_family(0xf5)]): SYS_ioctl; // f2fs
+    refuse_if(&[of_family(0xbc)]): SYS_ioctl; // bcachefs
+    refuse_if(&[of_family(b'o')]): SYS_ioctl; // ocfs2
+    refuse_if(&[of_family(0xcf)]): SYS_ioctl; // cifs
+    refuse_if(&[of_family(0x97)]): SYS_ioctl; // ceph
+    refuse_if(&[of_family(0x83)]): SYS_ioctl; // zfs
+};
+
+/// Requests to what is no device, for domains that have no right to any: terminals, pipes and sockets. File systems
+/// have other families than the known ones, and some of theirs name a path in memory, which nobody judges.
+const WITHOUT_DEVICES: &[SyscallRule] = rules! {
+    allow_if(&[of_family(b'T')]): SYS_ioctl;
+    allow_if(&[of_family(0x89)]): SYS_ioctl; // sockets
+    allow_if(&[of_family(0x15)]): SYS_ioctl; // a file system's UUID, and its place in /sys
+    allow_if(&[is(1, 2)]): SYS_ioctl; // FIGETBSZ
+    refuse: SYS_ioctl;
 };
 
 /// With the right to change attributes their requests pass.
@@ -217,55 +234,122 @@ const ATTRIBUTES: &[SyscallRule] = rules! {
 mod tests {
     use super::*;
 
-    /// Answer of a filter's programs to a call: the sterner of the two counts, which is the lower one.
-    fn answer(filter: &Filter, number: c_long, arguments: [u64; 6]) -> u32 {
-        let mut data = vec![number as u32, AUDIT_ARCH, 0, 0];
-        data.extend(arguments.into_iter().flat_map(|word| [word as u32, (word >> 32) as u32]));
-        filter.programs().map(|program| run(program, &data)).into_iter().min().unwrap()
+    /// A set of values of one word of a call: some of its bits are known, and under these masks it has none of these
+    /// values.
+    #[derive(Clone, Debug)]
+    struct Word {
+        mask: u32,
+        value: u32,
+        not: Vec<(u32, u32)>,
     }
 
-    const AUDIT_ARCH: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
+    impl Word {
+        const ANY: Self = Self { mask: 0, value: 0, not: Vec::new() };
 
-    /// Runs a program as the kernel would: the six operations that ours have.
-    fn run(program: &[libc::sock_filter], data: &[u32]) -> u32 {
-        let (mut at, mut word) = (0, 0);
-        loop {
-            let step = program[at];
-            let jump = |holds: bool| usize::from(if holds { step.jt } else { step.jf });
-            at += 1;
+        fn of(value: u32) -> Self {
+            Self { mask: u32::MAX, value, not: Vec::new() }
+        }
+
+        /// Whether `word & mask == value` holds for all of the set, for none, or for some.
+        fn is(&self, mask: u32, value: u32) -> Option<bool> {
+            let both = self.mask | mask;
+            let is_out = |(mask, out): &(u32, u32)| mask & !both == 0 && (self.value | value) & mask == *out;
+            match () {
+                () if value & !mask != 0 || (self.value ^ value) & self.mask & mask != 0 => Some(false),
+                () if mask & !self.mask == 0 => Some(true),
+                () if self.not.iter().any(is_out) => Some(false),
+                () => None,
+            }
+        }
+
+        fn with(mut self, mask: u32, value: u32, holds: bool) -> Self {
+            match holds {
+                true => (self.mask, self.value) = (self.mask | mask, self.value | value),
+                false => self.not.push((mask, value)),
+            }
+            self
+        }
+    }
+
+    /// Every answer of a program, with the sets of words that get it: together they are all calls, whatever the
+    /// program. Runs it as the kernel would, along both ways of each comparison that is not decided by then.
+    fn answers(program: &[libc::sock_filter], call: Vec<Word>) -> Vec<(u32, Vec<Word>)> {
+        let (mut ways, mut found) = (vec![(0, (0, 0), call)], Vec::new());
+        while let Some((at, (word, mask), call)) = ways.pop() {
+            let step: libc::sock_filter = program[at];
+            let to = |holds: bool| at + 1 + usize::from(if holds { step.jt } else { step.jf });
+            let set: &Word = &call[word];
             match u32::from(step.code) {
-                0x20 => word = data[step.k as usize / 4],
-                0x54 => word &= step.k,
-                0x15 => at += jump(word == step.k),
-                0x35 => at += jump(word >= step.k),
-                0x05 => at += step.k as usize,
-                0x06 => return step.k,
+                0x20 => ways.push((at + 1, (step.k as usize / 4, u32::MAX), call)),
+                0x54 => ways.push((at + 1, (word, mask & step.k), call)),
+                0x15 => match set.is(mask, step.k) {
+                    Some(holds) => ways.push((to(holds), (word, mask), call)),
+                    None => ways.extend([true, false].map(|holds| {
+                        let mut call = call.clone();
+                        call[word] = call[word].clone().with(mask, step.k, holds);
+                        (to(holds), (word, mask), call)
+                    })),
+                },
+                0x35 => {
+                    assert_eq!(set.mask, u32::MAX, "only the number of a call is searched for");
+                    ways.push((to(set.value & mask >= step.k), (word, mask), call));
+                }
+                0x05 => ways.push((at + 1 + step.k as usize, (word, mask), call)),
+                0x06 => found.push((step.k, call)),
                 other => panic!("operation {other:#x}"),
             }
         }
+        found
     }
+
+    fn call(number: c_long, arguments: [Word; 12]) -> Vec<Word> {
+        let head = [Word::of(number as u32), Word::of(AUDIT_ARCH), Word::of(0), Word::of(0)];
+        head.into_iter().chain(arguments).collect()
+    }
+
+    /// Every set of values of an argument's lower half, with whether a call with it passes.
+    fn all_values(filter: &Filter, number: c_long, argument: usize) -> Vec<(bool, Word)> {
+        let words = std::array::from_fn(|half| if half / 2 == argument { Word::ANY } else { Word::of(0) });
+        let [absent, judged] = filter.programs();
+        let absent = answers(absent, call(number, words.clone()));
+        assert!(absent.iter().all(|(answer, _)| *answer == libc::SECCOMP_RET_ALLOW));
+        let judged = answers(judged, call(number, words));
+        let lower = 4 + 2 * argument;
+        judged
+            .into_iter()
+            .map(|(answer, call)| (answer == libc::SECCOMP_RET_ALLOW, call[lower].clone()))
+            .collect()
+    }
+
+    /// Answer of a filter's programs to one call: the sterner of the two counts, which is the lower one.
+    fn answer(filter: &Filter, number: c_long, arguments: [u64; 6]) -> u32 {
+        let words = std::array::from_fn(|half| Word::of((arguments[half / 2] >> (32 * (half % 2))) as u32));
+        filter
+            .programs()
+            .map(|program| answers(program, call(number, words.clone()))[0].0)
+            .into_iter()
+            .min()
+            .unwrap()
+    }
+
+    const AUDIT_ARCH: u32 = if cfg!(target_arch = "x86_64") { 0xc000_003e } else { 0xc000_00b7 };
 
     fn passes(filter: &Filter, number: c_long, arguments: [u64; 6]) -> bool {
         answer(filter, number, arguments) == libc::SECCOMP_RET_ALLOW
     }
 
     #[test]
-    fn no_open_mode_escapes_landlock() {
-        let filter = filter(false);
-        // Every access mode with every other flag, set and not.
-        for flags in (0..1_u64 << 23).step_by(1 << 6).flat_map(|flags| (0..4).map(move |mode| flags | mode)) {
-            let has = |flag: i32| flags & flag as u64 != 0;
-            let mode = flags as i32 & libc::O_ACCMODE;
-            let asked = mode != 3 || has(libc::O_PATH);
-            let wanted = asked && !(mode == libc::O_RDONLY && has(libc::O_TRUNC));
-            assert_eq!(passes(&filter, libc::SYS_openat, [0, 0, flags, 0, 0, 0]), wanted, "{flags:#o}");
-            // The upper half is no part of the flags.
-            assert_eq!(passes(&filter, libc::SYS_openat, [0, 0, flags | 1 << 40, 0, 0, 0]), wanted);
+    fn of_all_flags_none_makes_an_open_that_landlock_is_not_asked_about() {
+        const UNASKED: [(u32, u32); 2] = [(MODE_OR_PATH, MODE), (MODE | TRUNCATE, TRUNCATE)];
+        for (pass, flags) in all_values(&filter(false, false), libc::SYS_openat, 2) {
+            let unasked = UNASKED.map(|(mask, value)| flags.is(mask, value));
+            assert_eq!(unasked.contains(&Some(true)), !pass, "{flags:x?}");
+            assert!(!pass || unasked == [Some(false); 2], "{flags:x?}");
         }
     }
 
     #[test]
-    fn of_file_systems_requests_only_reading_ones_pass() {
+    fn of_all_numbers_of_requests_only_listed_ones_of_file_systems_pass() {
         const READING: [u32; 8] = [
             0x8008_6601,
             0x8008_7601,
@@ -277,25 +361,34 @@ mod tests {
             0x4020_940d,
         ];
         const CHANGING: [u32; 5] = [SET_FLAGS, SET_VERSION, SET_EXTENDED, ENABLE_VERITY, SET_ENCRYPTION];
-        const FAMILIES: [u32; 6] = [0x94, 0x66, 0x58, 0x76, 0x72, 0xf5];
-        let [without, with] = [false, true].map(filter);
-        // Every family and number, with every direction and size that a known request has, and others.
-        let known = READING.into_iter().chain(CHANGING).map(|request| request & 0xffff_0000);
-        for upper in known.chain([0, 0x4004_0000, 0x5000_0000, 0xffff_0000]) {
-            for request in (0..=0xffff).map(|lower| upper | lower) {
-                let typing = [libc::TIOCSTI as u32, libc::TIOCLINUX as u32].contains(&request);
-                let listed = !FAMILIES.contains(&(request >> 8 & 0xff)) || READING.contains(&request);
-                let arguments = [0, request.into(), 0, 0, 0, 0];
-                let pass = [&without, &with].map(|filter| passes(filter, libc::SYS_ioctl, arguments));
-                let changes = CHANGING.contains(&request);
-                assert_eq!(pass, [!typing && listed, !typing && (listed || changes)], "{request:#x}");
+        const FAMILIES: [u32; 11] = [0x94, 0x66, 0x58, 0x76, 0x72, 0xf5, 0xbc, 0x6f, 0xcf, 0x97, 0x83];
+        const OPEN: [(u32, u32); 4] = [(0xff00, 0x5400), (0xff00, 0x8900), (0xff00, 0x1500), (u32::MAX, 2)];
+        const TYPING: [u32; 2] = [libc::TIOCSTI as u32, libc::TIOCLINUX as u32];
+        for (attributes, devices) in [(false, false), (false, true), (true, false), (true, true)] {
+            let listed = [&READING[..], if attributes { &CHANGING } else { &[] }].concat();
+            let mut passed = Vec::new();
+            for (pass, request) in all_values(&filter(attributes, devices), libc::SYS_ioctl, 1) {
+                let one = (request.mask == u32::MAX).then_some(request.value);
+                let typing = TYPING.map(|typing| request.is(u32::MAX, typing));
+                let families = FAMILIES.map(|family| request.is(0xff00, family << 8));
+                let is_listed = one.is_some_and(|one| listed.contains(&one));
+                let of_others = OPEN.map(|(mask, value)| request.is(mask, value));
+                let open = devices && families == [Some(false); 11] || of_others.contains(&Some(true));
+                let wanted = typing == [Some(false); 2] && (is_listed || open);
+                assert_eq!(pass, wanted, "{request:x?}");
+                // What is refused is refused for one of these reasons, and not beside them.
+                let closed = !devices && of_others == [Some(false); 4];
+                let reason = typing.contains(&Some(true)) || families.contains(&Some(true)) || closed;
+                assert!(pass || reason && !is_listed, "{request:x?}");
+                passed.extend(one.filter(|_| pass));
             }
+            assert!(listed.iter().all(|listed| passed.contains(listed)), "{passed:x?}");
         }
     }
 
     #[test]
     fn what_acts_on_others_or_hides_from_them_is_refused() {
-        let filter = filter(true);
+        let filter = filter(true, false);
         let thread = libc::CLONE_VM as u64 | libc::CLONE_THREAD as u64;
         for (number, arguments, pass) in [
             (libc::SYS_clone, [thread, 0, 0, 0, 0, 0], true),

@@ -3,8 +3,8 @@
 //! Measured side, cold. Each is a sentence with the attempted step, the system's error, and what to do.
 
 use crate::confine::gap::NEEDED_ABI;
+use bakeoff_layers_base::plain::PathError;
 use std::io;
-use std::path::PathBuf;
 
 /// Reason why a program was not started. In each case it did not run.
 #[derive(Debug, thiserror::Error)]
@@ -74,16 +74,10 @@ pub enum ConfineError {
     )]
     SystemCalls(#[source] io::Error),
     /// The status could not be written.
-    #[error("cannot write the status {path}: {why}", path = .path.display())]
-    Status {
-        /// The path.
-        path: PathBuf,
-        /// The system's word.
-        #[source]
-        why: io::Error,
-    },
+    #[error(transparent)]
+    Status(#[from] PathError),
     /// Refusals would not be reported.
-    #[error("cannot keep the log: {0}")]
+    #[error("cannot keep the status or the log: {0}")]
     Log(#[source] io::Error),
     /// The program could not be executed. Nothing of it ran.
     #[error("cannot execute {program} in domain {domain}: {why}{hint}")]

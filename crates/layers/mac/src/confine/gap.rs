@@ -21,6 +21,8 @@ named! {
         NoLog "no-log",
         /// Paths of the policy that could not be granted.
         NotGranted "not-granted",
+        /// The domain may change its own status, log or policy.
+        OwnFiles "own-files",
         /// Nothing was found that the domain may not do, so nothing could be tried.
         NoCanary "no-canary",
     }
@@ -35,6 +37,9 @@ impl Gap {
             Self::NoIoctl => Some("this kernel's Landlock has no right for ioctl"),
             Self::NoScopes => Some("this kernel's Landlock has no scopes for signals and abstract sockets"),
             Self::NoLog | Self::NotGranted => None,
+            Self::OwnFiles => {
+                Some("the program may change its own status, log or policy: lay them elsewhere")
+            }
             Self::NoCanary => Some("nothing was found that the domain must not do, so nothing was tried"),
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! 1. [`close_inherited`]: only descriptors 0, 1, 2 and the requested ones stay open.
 //! 2. [`Prepared::of`]: paths are opened and become rules; canaries are planted, and tried.
-//! 3. [`Prepared::enter`]: no new privileges, no capabilities, Landlock, canaries are refused now, seccomp.
+//! 3. [`Prepared::enter`]: no core dumps, no new privileges, no capabilities, Landlock, canaries are refused now, seccomp.
 //! 4. [`Confined::execute`]: the program, with the same process id.
 //!
 //! Each failure ends it before the program runs; nothing is undone, as the process ends.
@@ -25,13 +25,17 @@ pub use gap::{Gap, NEEDED_ABI};
 pub use hot::MOST_DIRECTORIES;
 pub use rules::NotGranted;
 
+use crate::access::Access;
 use crate::grant::DomainGrant;
+use bakeoff_layers_base::plain::resolved;
 use bakeoff_sys::privilege::{Capability, keep_only};
+use bakeoff_sys::rlimit;
 use canary::Canary;
 use rights::Kernel;
 use rules::Rules;
 use std::io;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::Command;
 
 /// Kernel features that a domain may do without.
@@ -97,12 +101,13 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Opens the paths of the grant and makes rules of them.
+    /// Opens the paths of the grant and makes rules of them. `own` are the files that tell of the domain: its policy,
+    /// status and log.
     ///
     /// # Errors
     /// The kernel has no Landlock or one that is too old, and that is not allowed; or it refuses a rule. A missing
     /// path is no error: it is left out, and named.
-    pub fn of(grant: &'a DomainGrant, least: Least) -> Result<Self, ConfineError> {
+    pub fn of(grant: &'a DomainGrant, least: Least, own: &[&Path]) -> Result<Self, ConfineError> {
         let kernel = match Kernel::here(least.most_abi) {
             Ok(kernel) if kernel.abi() < NEEDED_ABI && !least.allow_none => {
                 return Err(ConfineError::TooOld { abi: kernel.abi() });
@@ -126,6 +131,8 @@ impl<'a> Prepared<'a> {
             granted.not_granted.clone_from(&rules.not_granted);
             canary = Canary::plant(grant, !granted.gaps.contains(&Gap::NoTcp));
             granted.gaps.extend((!granted.not_granted.is_empty()).then_some(Gap::NotGranted));
+            let own = own.iter().any(|file| grant.may_change(&resolved(file)));
+            granted.gaps.extend(own.then_some(Gap::OwnFiles));
             granted.gaps.extend(canary.is_untried().then_some(Gap::NoCanary));
         }
         Ok(Self { grant, granted, rules, canary })
@@ -143,6 +150,9 @@ impl<'a> Prepared<'a> {
     /// A step was refused, or an access that must be refused was possible.
     pub fn enter(self, heard: bool) -> Result<Confined, ConfineError> {
         let kept = capabilities(self.grant);
+        let devices = self.grant.files.iter().any(|file| file.accesses.has(Access::Ioctl));
+        // Not a step that can fail: with a hard limit of 0 there are no files of memory, and no way back up.
+        let _ = rlimit::dump_no_memory();
         keep_only(kept).map_err(ConfineError::Capabilities)?;
         let refused = self.rules.as_ref().map_or(0, |_| self.canary.attempts());
         if let Some(rules) = self.rules {
@@ -150,7 +160,7 @@ impl<'a> Prepared<'a> {
             self.canary.hold()?;
         }
         // Comes last, as it refuses calls that the steps before need.
-        calls::filter(self.grant.attributes).apply().map_err(ConfineError::SystemCalls)?;
+        calls::filter(self.grant.attributes, devices).apply().map_err(ConfineError::SystemCalls)?;
         self.canary.settled(kept.iter().fold(0, |mask, capability| mask | 1 << *capability as u64))?;
         Ok(Confined { domain: self.granted.domain, refused })
     }

@@ -8,7 +8,7 @@ use super::lines::{AccessVerdict, LineWriter};
 use crate::grant::DomainGrant;
 use crate::status::DomainStatus;
 use bakeoff_layers_base::daemon::status::StatusFile;
-use bakeoff_layers_base::plain::FileLocation;
+use bakeoff_layers_base::plain::{FileLocation, PathError};
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,13 +36,8 @@ pub enum ReadError {
     #[error("cannot read the kernel's audit: {0}; it needs root, and a kernel with audit (CONFIG_AUDIT)")]
     Audit(io::Error),
     /// The status file or the log.
-    #[error("{}: {error}; name a file in a directory that can be written to", path.display())]
-    File {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        error: io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] PathError),
     /// The system.
     #[error("reading the kernel's audit: {0}")]
     System(#[from] io::Error),
@@ -60,11 +55,9 @@ impl Book {
     /// Opens both files.
     pub(crate) fn open(reading: DomainLog) -> Result<Self, ReadError> {
         let DomainLog { grant, status, out } = reading;
-        let of_file =
-            |path: Option<PathBuf>| |error| ReadError::File { path: path.unwrap_or_default(), error };
-        let place = status.as_deref().map(FileLocation::guarded).transpose();
-        let file = place.map(StatusFile::at).map_err(of_file(status))?;
-        let out = out.as_deref().map(append).transpose().map_err(of_file(out))?;
+        let (status, out) = (status.as_deref(), out.as_deref());
+        let file = StatusFile::open(status).map_err(PathError::written(status))?;
+        let out = out.map(append).transpose().map_err(PathError::written(out))?;
         Ok(Self {
             status: DomainStatus::default(),
             lines: LineWriter::new(grant, out),
@@ -107,10 +100,7 @@ impl Book {
     /// end of the previous run must not overwrite it.
     pub(crate) fn write(&mut self) {
         self.written = Instant::now();
-        if self.file.is_anothers() {
-            return;
-        }
-        let written = self.file.write(self.status.text());
+        let written = self.file.write_own(self.status.text());
         self.count(written);
     }
 

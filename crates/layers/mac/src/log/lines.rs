@@ -200,7 +200,13 @@ fn why(grant: &DomainGrant, wanted: &LoggedAccess) -> (Option<String>, String) {
         LoggedAccess::Scope(_) => return (None, "a domain reaches its own processes only".to_owned()),
         LoggedAccess::Call(_) => return (None, "no domain may make this system call so".to_owned()),
     };
-    (told.label.map(str::to_owned), told.reason)
+    let replaced = match (wanted, told.granted) {
+        (LoggedAccess::File(..), true) => {
+            "; a rule is of the file that was there at the start, and this is another"
+        }
+        _ => "",
+    };
+    (told.label.map(str::to_owned), told.reason + replaced)
 }
 
 #[cfg(test)]

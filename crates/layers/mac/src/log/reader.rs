@@ -12,7 +12,7 @@ use super::record;
 use super::switch::Switch;
 use crate::status::DomainState;
 use bakeoff_layers_base::daemon::rights::DaemonRights;
-use bakeoff_layers_base::plain::FileLocation;
+use bakeoff_layers_base::daemon::status::try_writing;
 use bakeoff_sys::audit::{AuditRead, Records};
 use bakeoff_sys::namespace::Namespace;
 use bakeoff_sys::privilege::Capability;
@@ -65,8 +65,7 @@ pub(super) fn read_of(
     };
     let (records, switch) = sources().map_err(ReadError::Audit)?;
     // Rights are given up only once the status is known to be writable.
-    let tried = || status.as_deref().map_or(Ok(()), |path| FileLocation::guarded(path)?.try_writing());
-    DaemonRights::least(&[Capability::AuditControl], tried).give_up()?;
+    DaemonRights::least(&[Capability::AuditControl], || try_writing(status.as_deref())).give_up()?;
     let mut reader = Reader {
         gather: Gather::new(whose, &std::env::current_exe()?),
         book,

@@ -39,6 +39,7 @@ pub(super) fn compile(
         }
         only_files(domain, &typed, faults);
         nested(domain, grant, faults);
+        around(grant, &typed, faults);
     }
     for never in &file.nevers {
         if never.domain != "*" && !names.contains(&never.domain.as_str()) {
@@ -70,7 +71,7 @@ fn typed(types: &[Type], look: &dyn Fn(&Path) -> PathState, faults: &mut Faults)
                             before the program is started";
                 faults.add(line, PolicyFaultKind::NotThere, format!("{} {help}", Name(written)));
             }
-            ObjectKind::File | ObjectKind::Directory => {}
+            ObjectKind::File | ObjectKind::Disk | ObjectKind::Directory => {}
         }
         let label = of.name.clone();
         match found.get(&path).map(|other| &other.path) {
@@ -132,7 +133,7 @@ fn only_files(domain: &Domain, typed: &[Typed], faults: &mut Faults) {
         let mut of_type = typed.iter().filter(|typed| typed.path.label == allow.label).peekable();
         let accesses = allow.accesses.common(inside);
         if of_type.peek().is_some()
-            && of_type.all(|typed| typed.kind == ObjectKind::File)
+            && of_type.all(|typed| matches!(typed.kind, ObjectKind::File | ObjectKind::Disk))
             && !accesses.is_none()
         {
             let label = &allow.label;
@@ -141,6 +142,32 @@ fn only_files(domain: &Domain, typed: &[Typed], faults: &mut Faults) {
                 format!("`{accesses}` says nothing of files, and type {label} has only files: {help}");
             faults.add(allow.line, PolicyFaultKind::OnlyFiles, sentence);
         }
+    }
+}
+
+/// Directories of the kernel's, and what an access to all below them is to root.
+const KERNELS: [(&str, Access, &str); 4] = [
+    ("/dev", Access::Read, DISKS),
+    ("/dev", Access::Write, DISKS),
+    ("/proc", Access::Write, SETTINGS),
+    ("/sys", Access::Write, SETTINGS),
+];
+const DISKS: &str =
+    "to root that is every file of the machine, whatever its type: name the devices that are needed";
+const SETTINGS: &str =
+    "to root those are the kernel's settings, core_pattern and more: take it away, or name the files";
+
+/// Finds ways around the policy: a disk holds the files of all types, and settings start programs outside.
+fn around(grant: &DomainGrant, typed: &[Typed], faults: &mut Faults) {
+    for file in &grant.files {
+        let is_disk = |typed: &Typed| typed.kind == ObjectKind::Disk && typed.path.path == file.path;
+        let above = |top: &str| Path::new(top).starts_with(&file.path);
+        let found = KERNELS.iter().find(|(top, access, _)| {
+            file.accesses.has(*access) && (above(top) || *top == "/dev" && typed.iter().any(is_disk))
+        });
+        let Some((_, access, what)) = found else { continue };
+        let sentence = format!("domain {} may {} {}; {what}", grant.domain, access.name(), Name(&file.path));
+        faults.add(file.line, PolicyFaultKind::Around, sentence);
     }
 }
 

@@ -2,6 +2,7 @@
 //!
 //! Measured side, cold. Reads only; changes nothing.
 
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 /// State of a path.
@@ -18,6 +19,8 @@ pub struct PathState {
 pub enum ObjectKind {
     /// A file, a device, a socket.
     File,
+    /// A disk, or the machine's memory: all files are in it.
+    Disk,
     /// A directory.
     Directory,
     /// Nothing, or nothing that we may look at.
@@ -32,9 +35,15 @@ pub fn see(path: &Path) -> PathState {
     match path.canonicalize() {
         Ok(path) if path.starts_with(own) => PathState { path, kind: ObjectKind::OfEachProcess },
         Ok(path) if path.is_dir() => PathState { path, kind: ObjectKind::Directory },
+        Ok(path) if is_disk(&path) => PathState { path, kind: ObjectKind::Disk },
         Ok(path) => PathState { path, kind: ObjectKind::File },
         Err(_) => PathState { path: as_far_as_it_goes(path), kind: ObjectKind::Nothing },
     }
+}
+
+fn is_disk(path: &Path) -> bool {
+    let memory = ["/dev/mem", "/dev/kmem", "/dev/port"].iter().any(|memory| path == Path::new(memory));
+    memory || path.metadata().is_ok_and(|about| about.file_type().is_block_device())
 }
 
 /// The path with the existing part of it without symbolic links.

@@ -50,6 +50,8 @@ pub enum PolicyFaultKind {
     NotThere,
     /// Warning: an access for directories only, granted on files alone.
     OnlyFiles,
+    /// Warning: a way around the policy for root: a disk, or the kernel's settings.
+    Around,
     /// Warning: a directory that could not be read during the walk.
     Unread,
 }
@@ -57,6 +59,6 @@ pub enum PolicyFaultKind {
 impl PolicyFaultKind {
     /// Whether a domain can still be made.
     pub const fn is_warning(self) -> bool {
-        matches!(self, Self::Unused | Self::NotThere | Self::OnlyFiles | Self::Unread)
+        matches!(self, Self::Unused | Self::NotThere | Self::OnlyFiles | Self::Around | Self::Unread)
     }
 }

@@ -17,7 +17,7 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::wait::{WaitStatus, waitpid};
 use nix::unistd::Pid;
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -47,8 +47,7 @@ pub fn learn(mut command: Command, domain: &str) -> io::Result<Learnt> {
     let signals = SignalFd::with_flags(&asked, SfdFlags::SFD_CLOEXEC | SfdFlags::SFD_NONBLOCK)?;
     let child = fork(|| {
         let why = watched(&theirs).err().unwrap_or_else(|| command.stdout(Stdio::from(io::stderr())).exec());
-        let program = command.get_program().display();
-        let _ = writeln!(io::stderr(), "bakeoff layer: cannot execute {program}: {why}");
+        let _ = write!(&theirs, "{why}");
         127
     })?;
     drop(theirs);
@@ -61,6 +60,11 @@ pub fn learn(mut command: Command, domain: &str) -> io::Result<Learnt> {
     };
     let (seen, calls) = seen?;
     let program = command.get_program().to_string_lossy().into_owned();
+    let mut why = String::new();
+    (&own).read_to_string(&mut why)?;
+    if !why.is_empty() {
+        return Err(io::Error::other(format!("cannot execute {program}: {why}")));
+    }
     Ok(Learnt { policy: seen.policy(domain, &program, &what_is), ended, calls })
 }
 

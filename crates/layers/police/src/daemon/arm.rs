@@ -13,6 +13,7 @@ use crate::kernel::{KernelError, PoliceMode, Programs, count_time, probe};
 use crate::listeners::Server;
 use crate::rules::Rules;
 use bakeoff_layers_base::daemon::status::{StatusFile, read_back};
+use bakeoff_layers_base::plain::PathError;
 
 pub(super) fn arm<'s>(
     settings: &'s DaemonSettings,
@@ -20,10 +21,9 @@ pub(super) fn arm<'s>(
 ) -> Result<Armed<'s>, DaemonError> {
     let Rules { table, warnings, .. } = Rules::read(&settings.rules)?;
     warnings.iter().for_each(|warning| note(&format!("warning: {warning}")));
-    let of_status =
-        |source| DaemonError::Status { path: settings.status.clone().unwrap_or_default(), source };
-    let file = StatusFile::open(settings.status.as_deref()).map_err(of_status)?;
-    let left = settings.status.as_deref().map(read_back).unwrap_or_default();
+    let status = settings.status.as_deref();
+    let file = StatusFile::open(status).map_err(PathError::written(status))?;
+    let left = status.map(read_back).unwrap_or_default();
     refuse_twice(&left)?;
     let server = Server::of(settings.server_pid)?;
     server.enter_network()?;

@@ -19,6 +19,7 @@ pub use proof::proof;
 use crate::kernel::{KernelError, PoliceMode};
 use crate::listeners::ListenerError;
 use crate::rules::RulesError;
+use bakeoff_layers_base::plain::PathError;
 use std::io;
 use std::path::PathBuf;
 use thiserror::Error;
@@ -55,13 +56,8 @@ pub enum DaemonError {
     #[error(transparent)]
     Kernel(#[from] KernelError),
     /// The status file cannot be written.
-    #[error("{}: {source}; name a file in a directory that can be written to", path.display())]
-    Status {
-        /// Path of the file.
-        path: PathBuf,
-        /// The I/O error.
-        source: io::Error,
-    },
+    #[error(transparent)]
+    Status(#[from] PathError),
     /// Another daemon writes this status.
     #[error("process {0} polices with this status file already; end it first (kill {0})")]
     Twice(u32),

@@ -6,7 +6,7 @@
 use super::{DaemonError, DaemonSettings};
 use bakeoff_layers_base::daemon::calls::{FACTS, REPLACING, RUNTIME};
 use bakeoff_layers_base::daemon::rights::{DaemonRights, forbid_dumps};
-use bakeoff_layers_base::plain::FileLocation;
+use bakeoff_layers_base::daemon::status::try_writing;
 use bakeoff_sys::privilege::Capability;
 use bakeoff_sys::rules;
 use bakeoff_sys::seccomp::{Argument, Filter, SyscallRule, allow, allow_if};
@@ -23,8 +23,9 @@ const KEPT: [Capability; 5] = [
 
 /// Gives up all other capabilities, and every system call that is no longer needed.
 pub(super) fn give_up(settings: &DaemonSettings) -> Result<(), DaemonError> {
-    let written = || settings.status.as_deref().map_or(Ok(()), |path| FileLocation::of(path)?.try_writing());
-    DaemonRights::least(&KEPT, written).give_up().map_err(DaemonError::system("giving up capabilities"))?;
+    DaemonRights::least(&KEPT, || try_writing(settings.status.as_deref()))
+        .give_up()
+        .map_err(DaemonError::system("giving up capabilities"))?;
     forbid_dumps();
     const WHAT: &str = "the filter of system calls (CONFIG_SECCOMP_FILTER of the kernel)";
     Filter::new(&[CALLS, RUNTIME, FACTS, REPLACING]).apply().map_err(DaemonError::system(WHAT))

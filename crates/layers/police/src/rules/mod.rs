@@ -18,9 +18,13 @@ pub use prefix::AddressPrefix;
 
 use bakeoff_layers_base::digest::Algorithm;
 use bakeoff_layers_base::fault::FaultLines;
+use bakeoff_layers_base::plain::{self, FileOwner};
 use fault::Faults;
 use std::path::Path;
 use table::RuleTable;
+
+/// Longest file of rules.
+const MOST_BYTES: u64 = 16 << 20;
 
 /// Rules without faults.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +60,7 @@ impl Rules {
     /// The file cannot be read, or all its faults.
     pub fn read(path: &Path) -> Result<Self, RulesError> {
         let name = path.display().to_string();
-        let text = std::fs::read_to_string(path);
+        let text = plain::read_text(path, FileOwner::Trusted, MOST_BYTES);
         Self::of_text(&text.map_err(|why| RulesError::Unreadable { path: name.clone(), why })?, &name)
     }
 

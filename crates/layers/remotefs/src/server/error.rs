@@ -4,7 +4,7 @@
 
 use crate::refusal::Refusal;
 use bakeoff_layers_base::daemon::door::ListenError;
-use bakeoff_layers_base::daemon::status::StatusError;
+use bakeoff_layers_base::plain::PathError;
 use bakeoff_layers_credentials::CredentialRefusal;
 use bakeoff_layers_credentials::name::PrincipalName;
 use nix::errno::Errno;
@@ -37,7 +37,7 @@ pub enum ServeError {
     Listen(#[from] ListenError),
     /// The status file cannot be written.
     #[error(transparent)]
-    Status(#[from] StatusError),
+    Status(#[from] PathError),
     /// The server cannot prove its identity.
     #[error("there is no leaf of {0} that is good now: log in first, and keep the session")]
     NoLeaf(String),

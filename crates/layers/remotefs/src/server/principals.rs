@@ -19,6 +19,7 @@ use crate::refusal::Refusal;
 use crate::stream::Peer;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::locks::{lock, read, write};
+use bakeoff_layers_base::plain::FileLocation;
 use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{
     DecisionSubject, Evidence, InForce, LoggedDecision, peer as peer_of,
@@ -107,7 +108,7 @@ pub(super) struct Principals {
     holder: Box<dyn Fn() -> Option<Holder> + Send + Sync>,
     read_bundles: Box<dyn Fn() -> Option<Arc<Bundles>> + Send + Sync>,
     acl_file: PathBuf,
-    revoked_file: Option<PathBuf>,
+    revoked_file: Option<FileLocation>,
     own: RwLock<Option<Own>>,
     rules: RwLock<Rules>,
     /// Locked before the rules, if both are.
@@ -137,17 +138,17 @@ impl Principals {
         proven.map_err(|why| ServeError::Unproven { name: name.clone(), why })?;
         let audit = audit.map(|dir| AuditLog::open(&dir, own.key, &name, keep));
         let audit = audit.transpose().map_err(ServeError::Audit)?;
-        let revoked = read_revoked(revoked_file.as_deref())?;
+        let (revoked, revoked_place) = read_revoked(revoked_file.as_deref())?;
         // Servers that share a directory of bundles share its revocations, and each has its own count of bytes.
         let file = revoked_file.as_ref().map(|file| file.with_file_name(format!("{name}.written")));
         let failed = |error| ServeError::Written { path: file.clone().unwrap_or_default(), error };
-        let written = Written::open(file.clone()).map_err(failed)?;
+        let written = Written::open(file.as_deref()).map_err(failed)?;
         let principals = Arc::new(Self {
             name,
             holder,
             read_bundles,
             acl_file,
-            revoked_file,
+            revoked_file: revoked_place,
             own: RwLock::new(None),
             rules: RwLock::new(Rules { acl, text, bundles, force: None, epoch: 0, faults: 0 }),
             revoked: RwLock::new(revoked),

@@ -76,7 +76,7 @@ pub fn serve(
     let (vault, counters, dropped) =
         (Arc::new(vault), Arc::new(MountCounters::default()), Dropped::default());
     let parts = Parts { vault, counters, dropped };
-    let mut status = StatusFile::begin_guarded(options.status.as_deref(), parts.status("starting"))?;
+    let mut status = StatusFile::begin(options.status.as_deref(), parts.status("starting"))?;
     let notifier = start(&parts, &at, (options.threads, &rights), sender)?;
     // From here on the mount is there, and this guard takes it away whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper);

@@ -17,11 +17,12 @@ use crate::layout::{BlockSize, Extent, FileHeader, SEALED_BYTES, TAG_BYTES, VAUL
 use crate::tree;
 use aws_lc_rs::rand;
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_base::plain::resolved;
 use bakeoff_layers_base::release::StoreKey;
 use bakeoff_layers_base::threads;
 use output::Output;
 use scan::Scan;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file is rounded up to this, so that its length tells little of the tree's.
 const ROUND_BYTES: u64 = 1 << 20;
@@ -38,10 +39,12 @@ pub struct SealOptions {
 }
 
 /// Size of a sealed vault.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sealed {
     /// Files, directories and links.
     pub nodes: usize,
+    /// Symbolic links among them that lead out of the tree.
+    pub links_out: Vec<PathBuf>,
     /// Bytes of all files.
     pub data_bytes: u64,
     /// Bytes of the vault.
@@ -54,7 +57,9 @@ pub struct Sealed {
 /// The file and the reason; `out` is as it was.
 pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: SealOptions) -> Result<Sealed, SealError> {
     let threads = threads::cores() * THREADS_PER_CORE;
-    refuse_inside(directory, out)?;
+    if resolved(out).starts_with(resolved(directory)) {
+        return Err(SealError::Inside(out.to_owned()));
+    }
     let scan = Scan::of(directory, options.block, threads)?;
     let list = tree::encode(&scan.found);
     let block = options.block;
@@ -82,15 +87,8 @@ pub fn seal(directory: &Path, out: &Path, key: &StoreKey, options: SealOptions) 
     )?;
     scan.still_so(threads)?;
     output.finish(&header.encode())?;
-    Ok(Sealed { nodes: scan.found.len(), data_bytes: scan.data_bytes, vault_bytes })
-}
-
-fn refuse_inside(directory: &Path, out: &Path) -> Result<(), SealError> {
-    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let folder = folder.canonicalize().map_err(|error| SealError::Write { path: out.to_owned(), error })?;
-    let directory =
-        directory.canonicalize().map_err(|error| SealError::Read { path: directory.to_owned(), error })?;
-    if folder.starts_with(&directory) { Err(SealError::Inside(out.to_owned())) } else { Ok(()) }
+    let Scan { found, links_out, data_bytes, .. } = scan;
+    Ok(Sealed { nodes: found.len(), links_out, data_bytes, vault_bytes })
 }
 
 fn rounded(block: BlockSize, blocks: u64) -> u64 {

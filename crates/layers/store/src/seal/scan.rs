@@ -6,9 +6,11 @@
 use super::error::SealError;
 use crate::layout::BlockSize;
 use crate::tree::{Found, NodeKind};
+use bakeoff_layers_base::manifest::seal::stays_below;
 use bakeoff_layers_base::threads;
+use std::ffi::OsStr;
 use std::fs::{self, Metadata};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -22,6 +24,8 @@ pub(super) struct Scan {
     marks: Vec<Mark>,
     /// The files among them, by the start of their bytes.
     pub(super) files: Vec<FileAt>,
+    /// Symbolic links that lead out of the tree.
+    pub(super) links_out: Vec<PathBuf>,
     /// Bytes of all files.
     pub(super) data_bytes: u64,
     /// End of the last of them in the stream.
@@ -66,6 +70,15 @@ struct Entry {
     path: PathBuf,
 }
 
+impl Entry {
+    /// Its path, if it is a link out of the tree: where the vault is mounted, it leads to whatever is there.
+    fn leads_out(&self, root: &Path) -> Option<PathBuf> {
+        let target = OsStr::from_bytes(&self.found.target);
+        let inside = stays_below(root, &self.path.parent().unwrap_or(root).join(target));
+        (!inside).then(|| self.path.clone())
+    }
+}
+
 impl Scan {
     /// Scans everything below `root`.
     pub(super) fn of(root: &Path, block: BlockSize, threads: usize) -> Result<Self, SealError> {
@@ -78,6 +91,7 @@ impl Scan {
             found: vec![found(&metadata, NodeKind::Directory, 0, Vec::new(), Vec::new())],
             marks: vec![Mark::of(&metadata)],
             files: Vec::new(),
+            links_out: Vec::new(),
             data_bytes: 0,
             stream_bytes: 0,
             block,
@@ -108,7 +122,7 @@ impl Scan {
                 match entry.found.kind {
                     NodeKind::Directory => next.push((self.found.len(), entry.path)),
                     NodeKind::File => self.add_file(&entry)?,
-                    NodeKind::Link => {}
+                    NodeKind::Link => self.links_out.extend(entry.leads_out(&self.root)),
                 }
                 self.found.push(entry.found);
                 self.marks.push(entry.mark);

@@ -11,7 +11,7 @@ use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError};
 use bakeoff_layers_agent::session::SessionOf;
 use bakeoff_layers_agent::trust;
-use bakeoff_layers_base::plain;
+use bakeoff_layers_base::plain::{self, FileOwner};
 use bakeoff_layers_credentials::audit::{
     AuditFinding, Checkpoint, CheckpointKeys, LogEnd, MOST_FINDINGS, Replay, SegmentReader,
 };
@@ -105,7 +105,7 @@ impl Log {
             log.hold(&dir.join("checkpoint").display(), &own)?;
         }
         for other in others {
-            let read = plain::read(other, MOST_CHECKPOINT);
+            let read = plain::read_regular(other, FileOwner::Anybody, MOST_CHECKPOINT);
             let bytes = read.map_err(|error| Failure::failed(format!("{}: {error}", other.display())))?;
             log.hold(&other.display(), &String::from_utf8_lossy(&bytes))?;
         }

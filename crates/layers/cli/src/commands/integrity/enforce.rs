@@ -61,10 +61,10 @@ pub(crate) struct EnforceArgs {
     #[arg(long, value_enum, value_name = "deny|allow")]
     on_timeout: Option<Allowed>,
     /// With --mode stop: root of the process tree that is ended; it must be running
-    #[arg(long, value_name = "PID")]
+    #[arg(long, value_name = "PID", required_if_eq("mode", "stop"))]
     stop_pid: Option<u32>,
     /// With --mode lock: key file of the store that is locked
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", required_if_eq("mode", "lock"))]
     lock_store: Option<PathBuf>,
     /// Most verdicts that are kept, one descriptor each [default: as many as descriptors allow]
     #[arg(long, value_name = "N")]

@@ -26,7 +26,7 @@ pub(crate) fn learn(args: &LearnArgs) -> Result<Exit, Failure> {
     };
     let domain = args.domain.clone().unwrap_or_else(named);
     let learnt = bakeoff_layers_mac::watch::learn(command, &domain)
-        .map_err(|why| Failure::failed(format!("cannot watch the program: {why}")))?;
+        .map_err(|why| Failure::failed(format!("{why}; nothing was learnt")))?;
     terminal::say(&learnt.policy);
     if let Some(how) = learnt.ended {
         terminal::note(&format!("the program ended with {how}: the policy is of what it did until then"));

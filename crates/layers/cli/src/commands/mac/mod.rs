@@ -35,7 +35,7 @@ pub(crate) enum Command {
 pub(crate) struct PolicyArgs {
     /// The policy
     #[arg(value_name = "POLICY")]
-    policy: PathBuf,
+    pub(crate) policy: PathBuf,
     /// What {NAME} in its paths and ports stands for; may be given more than once
     #[arg(long = "let", value_name = "NAME=VALUE")]
     lets: Vec<String>,

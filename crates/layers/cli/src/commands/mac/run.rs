@@ -3,6 +3,7 @@
 use super::PolicyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
+use bakeoff_layers_base::plain::PathError;
 use bakeoff_layers_mac::confine::{ConfineError, Confined, Degree, Least, Prepared, close_inherited};
 use bakeoff_layers_mac::grant::DomainGrant;
 use bakeoff_layers_mac::log::{self, DomainLog, LauncherEnd};
@@ -13,7 +14,7 @@ use clap::{Args, ValueEnum};
 use std::ffi::OsString;
 use std::os::fd::RawFd;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 #[derive(Args, Debug)]
@@ -60,13 +61,21 @@ enum Typed {
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Failure> {
     // Before anything is opened.
     close_inherited(&args.keep).map_err(|error| nothing_ran(ConfineError::Descriptors(error)))?;
+    let is_open = |fd: &&RawFd| Path::new("/proc/self/fd").join(fd.to_string()).symlink_metadata().is_ok();
+    if let Some(fd) = args.keep.iter().find(|fd| !is_open(fd)) {
+        return Err(Failure::usage(format!(
+            "--keep-fd {fd}: no such descriptor is open; open it, as in {fd}<FILE"
+        )));
+    }
     let policy = args.policy.read()?;
     let grant = policy.grant(&args.domain).map_err(Failure::usage)?;
     if args.mode == Typed::Permissive {
         return permissive(args, grant);
     }
     let least = Least { allow_none: args.allow_none, most_abi: args.most_abi };
-    let prepared = Prepared::of(grant, least).map_err(nothing_ran)?;
+    let own = [Some(args.policy.policy.as_path()), args.status.as_deref(), args.log.as_deref()];
+    let own: Vec<&Path> = own.into_iter().flatten().collect();
+    let prepared = Prepared::of(grant, least, &own).map_err(nothing_ran)?;
     let degree = prepared.granted().degree();
     if args.proof {
         prepared.enter(false).map_err(nothing_ran)?;
@@ -141,9 +150,8 @@ fn witness(args: &RunArgs, grant: &DomainGrant, prepared: &Prepared<'_>) -> Resu
     }
     let Some(path) = status else { return Ok(Witness::Nobody) };
     let lines = format!("{lines}gap-no-log 1\nno-log {why}\n");
-    let kept =
-        OpenStatusFile::new(&path, lines).map_err(|why| nothing_ran(ConfineError::Status { path, why }))?;
-    Ok(Witness::Kept(kept))
+    let kept = OpenStatusFile::new(&path, lines).map_err(PathError::written(&*path));
+    kept.map(Witness::Kept).map_err(|why| nothing_ran(why.into()))
 }
 
 /// Enters the domain, and says so in the status.
@@ -154,7 +162,7 @@ fn armed(prepared: Prepared<'_>, witness: &mut Witness) -> Result<Confined, Conf
             reader.confined(lines, confined.refused()).map_err(ConfineError::Log)?;
         }
         Witness::Kept(kept) => {
-            kept.say(DomainState::Armed).map_err(|why| ConfineError::Status { path: PathBuf::new(), why })?;
+            kept.say(DomainState::Armed).map_err(PathError::written(Path::new("the status")))?;
         }
         Witness::Nobody => {}
     }

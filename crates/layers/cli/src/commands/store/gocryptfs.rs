@@ -1,10 +1,9 @@
 //! `store gocryptfs`: mounts a writable encrypted directory under the same key.
 
-use super::key::{NameArgs, SecretArgs, StateArgs, hold, new_key, release_or_make, sealed_beside};
+use super::key::{KeyArgs, hold};
 use crate::commands::mounted::keeper_command;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::SealedFile;
 use bakeoff_layers_store::gocryptfs::{GocryptfsOptions, serve};
 use bakeoff_layers_store::mount::{MountEnd, forbid_dumps};
 use clap::Args;
@@ -18,28 +17,16 @@ pub(crate) struct GocryptfsArgs {
     /// Where to mount it: a directory
     #[arg(value_name = "DIR")]
     at: PathBuf,
-    /// The sealed key [default: CIPHER.key]; made when it is not there
-    #[arg(long, value_name = "FILE")]
-    sealed: Option<PathBuf>,
     #[command(flatten)]
-    name: NameArgs,
-    #[command(flatten)]
-    secret: SecretArgs,
-    #[command(flatten)]
-    state: StateArgs,
+    key: KeyArgs,
 }
 
 pub(super) fn gocryptfs(args: &GocryptfsArgs) -> Result<Exit, Failure> {
     forbid_dumps();
-    let sealed = sealed_beside(&args.cipher, args.sealed.as_deref());
-    let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    let name = args.name.of(&args.cipher)?;
-    let (key, fresh) = release_or_make(&mut place, &sealed, &name, &args.state)?;
+    let (place, key, new) = args.key.release_or_make(&args.cipher)?;
     drop(place);
-    let lock = hold(&sealed)?;
-    if fresh {
-        terminal::complain(&new_key(&sealed));
-    }
+    let lock = hold(&args.key.sealed.of(&args.cipher))?;
+    new.iter().for_each(|new| terminal::complain(new));
     let options = GocryptfsOptions { lock, keeper: Some(keeper_command("store")?) };
     let ready = || {
         terminal::say(&format!("mounted {} on {} by gocryptfs", args.cipher.display(), args.at.display()));

@@ -88,18 +88,64 @@ fn policy_of(vault: &EscapedName, state: &MeasuredState) -> Result<ReleasePolicy
     Ok(policy)
 }
 
-/// What a vault is called.
+/// Where a sealed key is.
 #[derive(Args, Debug)]
-pub(super) struct NameArgs {
+pub(super) struct SealedArgs {
+    /// The sealed key [default: VAULT.key]
+    #[arg(long, value_name = "FILE")]
+    sealed: Option<PathBuf>,
+}
+
+impl SealedArgs {
+    pub(super) fn of(&self, vault: &Path) -> PathBuf {
+        self.sealed.clone().unwrap_or_else(|| beside(vault, ".key"))
+    }
+}
+
+/// A sealed key, the name that it is bound to, and what opens it.
+#[derive(Args, Debug)]
+pub(super) struct KeyArgs {
+    #[command(flatten)]
+    pub(super) sealed: SealedArgs,
     /// The vault's name, which its key is bound to: vaults cannot stand in for each other [default: the name
     /// of its file]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
+    #[command(flatten)]
+    pub(super) secret: SecretArgs,
+    #[command(flatten)]
+    state: StateArgs,
 }
 
-impl NameArgs {
-    /// Name of the vault at this path.
-    pub(super) fn of(&self, vault: &Path) -> Result<EscapedName, Failure> {
+impl KeyArgs {
+    /// Gets the key of the vault at this path, if it is released.
+    pub(super) fn release(&self, vault: &Path) -> Result<(SealedFile, StoreKey), Failure> {
+        let mut place = SealedFile::new(&self.sealed.of(vault), self.secret.need()?);
+        let key = place.release(&self.name_of(vault)?, &self.state.measure()?).map_err(Failure::failed)?;
+        Ok((place, key))
+    }
+
+    /// The same, or a new key that is kept there from now on; and the message about a new one.
+    pub(super) fn release_or_make(
+        &self,
+        vault: &Path,
+    ) -> Result<(SealedFile, StoreKey, Option<String>), Failure> {
+        let sealed = self.sealed.of(vault);
+        if sealed.exists() {
+            return self.release(vault).map(|(place, key)| (place, key, None));
+        }
+        let mut place = SealedFile::new(&sealed, self.secret.need()?);
+        let policy = policy_of(&self.name_of(vault)?, &self.state.measure()?)?;
+        let key = StoreKey::generate().map_err(Failure::failed)?;
+        place.keep(&key, policy).map_err(Failure::failed)?;
+        let new = format!(
+            "sealed key: {}\nKeep a copy of it: without it, or without what opens it, nobody reads the store.",
+            sealed.display()
+        );
+        Ok((place, key, Some(new)))
+    }
+
+    fn name_of(&self, vault: &Path) -> Result<EscapedName, Failure> {
         let given = self.name.as_ref().map(OsStr::new).filter(|name| !name.is_empty());
         given.or(vault.file_name()).map(EscapedName::of).ok_or_else(|| {
             Failure::usage(format!("{} has no name of its own; give one with --name", vault.display()))
@@ -113,57 +159,8 @@ pub(super) struct VaultArgs {
     /// The vault
     #[arg(value_name = "VAULT")]
     pub(super) vault: PathBuf,
-    /// The sealed key [default: VAULT.key]
-    #[arg(long, value_name = "FILE")]
-    sealed: Option<PathBuf>,
     #[command(flatten)]
-    name: NameArgs,
-    #[command(flatten)]
-    pub(super) secret: SecretArgs,
-    #[command(flatten)]
-    state: StateArgs,
-}
-
-impl VaultArgs {
-    pub(super) fn sealed(&self) -> PathBuf {
-        sealed_beside(&self.vault, self.sealed.as_deref())
-    }
-
-    /// Gets the store's key, if it is released.
-    pub(super) fn release(&self) -> Result<(SealedFile, StoreKey), Failure> {
-        let mut place = SealedFile::new(&self.sealed(), self.secret.need()?);
-        let name = self.name.of(&self.vault)?;
-        let key = place.release(&name, &self.state.measure()?).map_err(Failure::failed)?;
-        Ok((place, key))
-    }
-}
-
-/// The key kept there, or a new one that is kept there from now on; and whether it is new.
-pub(super) fn release_or_make(
-    place: &mut SealedFile,
-    sealed: &Path,
-    vault: &EscapedName,
-    state: &StateArgs,
-) -> Result<(StoreKey, bool), Failure> {
-    let state = state.measure()?;
-    if sealed.exists() {
-        return Ok((place.release(vault, &state).map_err(Failure::failed)?, false));
-    }
-    let key = StoreKey::generate().map_err(Failure::failed)?;
-    place.keep(&key, policy_of(vault, &state)?).map_err(Failure::failed)?;
-    Ok((key, true))
-}
-
-/// Message about a new key.
-pub(super) fn new_key(sealed: &Path) -> String {
-    format!(
-        "sealed key: {}\nKeep a copy of it: without it, or without what opens it, nobody reads the store.",
-        sealed.display()
-    )
-}
-
-pub(super) fn sealed_beside(vault: &Path, sealed: Option<&Path>) -> PathBuf {
-    sealed.map_or_else(|| beside(vault, ".key"), Path::to_owned)
+    pub(super) key: KeyArgs,
 }
 
 /// Lock of a sealed key, and the hold on it of a mount.
@@ -194,16 +191,15 @@ pub(crate) struct LockArgs {
     /// The vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
-    /// The sealed key [default: VAULT.key]
-    #[arg(long, value_name = "FILE")]
-    sealed: Option<PathBuf>,
+    #[command(flatten)]
+    sealed: SealedArgs,
     /// Why, for whoever finds it locked
     #[arg(long, value_name = "WORDS", default_value = "locked by hand")]
     reason: String,
 }
 
 pub(super) fn lock(args: &LockArgs) -> Result<Exit, Failure> {
-    let sealed = sealed_beside(&args.vault, args.sealed.as_deref());
+    let sealed = args.sealed.of(&args.vault);
     let lock = StoreLock::of(&sealed).map_err(Failure::failed)?;
     lock.lock(&args.reason).and_then(|()| lock.wait_for_mounts()).map_err(Failure::failed)?;
     terminal::say(&format!("locked: {}", sealed.display()));
@@ -215,9 +211,8 @@ pub(crate) struct UnlockArgs {
     /// The vault
     #[arg(value_name = "VAULT")]
     vault: PathBuf,
-    /// The sealed key [default: VAULT.key]
-    #[arg(long, value_name = "FILE")]
-    sealed: Option<PathBuf>,
+    #[command(flatten)]
+    sealed: SealedArgs,
     #[command(flatten)]
     secret: SecretArgs,
     /// The admin's secret key, for a store that was sealed with his manifest
@@ -242,7 +237,7 @@ impl UnlockArgs {
 }
 
 pub(super) fn unlock(args: &UnlockArgs) -> Result<Exit, Failure> {
-    let sealed = sealed_beside(&args.vault, args.sealed.as_deref());
+    let sealed = args.sealed.of(&args.vault);
     let mut place = SealedFile::new(&sealed, args.secret.need()?);
     place.unlock(args.admin()?.as_ref()).map_err(Failure::failed)?;
     terminal::say("unlocked; a store that was mounted when it was locked must be mounted again");

@@ -32,7 +32,7 @@ pub(crate) struct MountArgs {
 pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     forbid_dumps();
     let vault = open(&args)?;
-    let lock = hold(&args.vault.sealed())?;
+    let lock = hold(&args.vault.key.sealed.of(&args.vault.vault))?;
     burn_stack();
     // The cipher library holds the vault's own keys, wherever it likes: so the whole heap is locked.
     lock_heap().map_err(ReleaseRefusal::Memory).map_err(Failure::failed)?;
@@ -57,7 +57,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
 
 /// Opens the vault with its own keys; the store's key is dropped when this returns.
 fn open(args: &MountArgs) -> Result<Vault, Failure> {
-    let (mut place, key) = args.vault.release()?;
+    let (mut place, key) = args.vault.key.release(&args.vault.vault)?;
     let caching = if args.keep_encrypted { Caching::Page } else { Caching::Direct };
     let vault = Vault::open(&args.vault.vault, &key, caching).map_err(Failure::failed)?;
     // The number is authentic only now: it is part of the header that the key opened.

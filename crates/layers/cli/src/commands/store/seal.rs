@@ -1,9 +1,10 @@
 //! `store seal`: turns a directory into a vault.
 
-use super::key::{NameArgs, SecretArgs, StateArgs, new_key, release_or_make, sealed_beside};
+use super::key::KeyArgs;
 use crate::exit::{Exit, Failure};
 use crate::terminal;
-use bakeoff_layers_base::release::{Counter, Release, SealedFile};
+use bakeoff_layers_base::name::EscapedName;
+use bakeoff_layers_base::release::{Counter, Release};
 use bakeoff_layers_store::{BlockSize, seal as sealing};
 use clap::Args;
 use std::path::PathBuf;
@@ -16,15 +17,8 @@ pub(crate) struct SealArgs {
     /// The vault, which is replaced when it is there
     #[arg(long, value_name = "FILE")]
     out: PathBuf,
-    /// The sealed key [default: VAULT.key]; made when it is not there, used again when it is
-    #[arg(long, value_name = "FILE")]
-    sealed: Option<PathBuf>,
     #[command(flatten)]
-    name: NameArgs,
-    #[command(flatten)]
-    secret: SecretArgs,
-    #[command(flatten)]
-    state: StateArgs,
+    key: KeyArgs,
     /// Bytes of a block on disk: a power of two from 4096 to 1048576
     #[arg(long, value_name = "BYTES", default_value_t = BlockSize::DEFAULT.disk_bytes() as u32)]
     block: u32,
@@ -34,10 +28,7 @@ pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
     let block = BlockSize::from_bytes(args.block).ok_or_else(|| {
         Failure::usage(format!("--block {}: give a power of two from 4096 to 1048576", args.block))
     })?;
-    let sealed = sealed_beside(&args.out, args.sealed.as_deref());
-    let mut place = SealedFile::new(&sealed, args.secret.need()?);
-    let name = args.name.of(&args.out)?;
-    let (key, fresh) = release_or_make(&mut place, &sealed, &name, &args.state)?;
+    let (mut place, key, new) = args.key.release_or_make(&args.out)?;
     let sequence = place.newest(Counter::Vault).map_err(Failure::failed)?.saturating_add(1);
     let options = sealing::SealOptions { block, sequence };
     let done = sealing::seal(&args.directory, &args.out, &key, options).map_err(Failure::failed)?;
@@ -49,8 +40,13 @@ pub(super) fn seal(args: &SealArgs) -> Result<Exit, Failure> {
         args.out.display(),
         done.vault_bytes
     ));
-    if fresh {
-        terminal::say(&new_key(&sealed));
+    if let [first, ..] = done.links_out.as_slice() {
+        terminal::note(&format!(
+            "symbolic links that lead out of the tree: {} ({} is one); what they lead to is not sealed",
+            done.links_out.len(),
+            EscapedName::of(first)
+        ));
     }
+    new.iter().for_each(|new| terminal::say(new));
     Ok(Exit::Done)
 }

@@ -27,7 +27,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<Exit, Failure> {
         header.sequence,
         header.block.disk_bytes()
     );
-    if args.vault.secret.read()?.is_none() {
+    if args.vault.key.secret.read()?.is_none() {
         if args.files {
             return Err(Failure::usage("--files needs the store's key: give --key or --passphrase-file"));
         }
@@ -81,6 +81,6 @@ pub(super) fn verify(args: &VerifyArgs) -> Result<Exit, Failure> {
 }
 
 fn open(args: &VaultArgs) -> Result<Vault, Failure> {
-    let (_, key) = args.release()?;
+    let (_, key) = args.key.release(&args.vault)?;
     Vault::open(&args.vault, &key, Caching::Direct).map_err(Failure::failed)
 }

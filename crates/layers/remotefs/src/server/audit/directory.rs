@@ -5,7 +5,7 @@
 //! owns the contents.
 
 use bakeoff_layers_base::digest::Digest;
-use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation, FileOwner};
 use bakeoff_layers_credentials::audit::{Checkpoint, CheckpointKeys, DecisionRecord, SegmentReader};
 use bakeoff_layers_credentials::key::Hash;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -74,7 +74,7 @@ impl AuditDirectory {
 
     /// A piece of evidence, if it exists.
     pub fn evidence(&self, of: &Hash) -> Option<Vec<u8>> {
-        plain::read(&self.evidence_path(of), MOST_EVIDENCE).ok()
+        plain::read_regular(&self.evidence_path(of), FileOwner::Anybody, MOST_EVIDENCE).ok()
     }
 
     /// The numbers of the segments, in their order.
@@ -93,7 +93,7 @@ impl AuditDirectory {
     }
 
     pub(super) fn segment(&self, number: u64) -> io::Result<Vec<u8>> {
-        plain::read(&self.0.join(segment_name(number)), MOST_SEGMENT)
+        plain::read_regular(&self.0.join(segment_name(number)), FileOwner::Anybody, MOST_SEGMENT)
     }
 
     /// Creates what is missing.
@@ -119,7 +119,7 @@ impl AuditDirectory {
 
     /// Creates a segment, beginning with this head.
     pub(super) fn new_segment(&self, number: u64, head: &[u8]) -> io::Result<File> {
-        FileLocation::of(&self.0.join(segment_name(number)))?.replace_by(head, FileAudience::Owner)
+        FileLocation::guarded(&self.0.join(segment_name(number)))?.replace_by(head, FileAudience::Owner)
     }
 
     pub(super) fn open_segment(&self, number: u64) -> io::Result<File> {
@@ -127,11 +127,11 @@ impl AuditDirectory {
     }
 
     pub(super) fn put_keys(&self, keys: &CheckpointKeys) -> io::Result<()> {
-        FileLocation::of(&self.0.join(KEYS))?.replace(keys.to_string().as_bytes(), FileAudience::Owner)
+        FileLocation::guarded(&self.0.join(KEYS))?.replace(keys.to_string().as_bytes(), FileAudience::Owner)
     }
 
     pub(super) fn put_checkpoint(&self, note: &str) -> io::Result<()> {
-        FileLocation::of(&self.0.join(CHECKPOINT))?.replace(note.as_bytes(), FileAudience::Owner)
+        FileLocation::guarded(&self.0.join(CHECKPOINT))?.replace(note.as_bytes(), FileAudience::Owner)
     }
 
     /// Writes evidence once: an existing file stays, right or not, as it is evidence, too.
@@ -140,7 +140,7 @@ impl AuditDirectory {
         if fs::symlink_metadata(&path).is_ok() {
             return Ok(());
         }
-        FileLocation::of(&path)?.replace(bytes, FileAudience::Owner)
+        FileLocation::guarded(&path)?.replace(bytes, FileAudience::Owner)
     }
 
     fn evidence_path(&self, of: &Hash) -> PathBuf {
@@ -150,8 +150,7 @@ impl AuditDirectory {
     fn text(&self, name: &str) -> io::Result<String> {
         let path = self.0.join(name);
         let said = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
-        let bytes = plain::read(&path, MOST_TEXT).map_err(said)?;
-        String::from_utf8(bytes).map_err(|_| invalid(format!("{}: not a text", path.display())))
+        plain::read_text(&path, FileOwner::Anybody, MOST_TEXT).map_err(said)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::frame::ServerReply;
 use crate::lease::SessionNumber;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::locks::{lock, read, write};
-use bakeoff_layers_base::plain::{FileAudience, FileLocation};
+use bakeoff_layers_base::plain::FileAudience;
 use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::notice::{News, Notice};
 use bakeoff_layers_credentials::{Item, MOST_SKEW_S, verify};
@@ -170,6 +170,6 @@ impl Principals {
     fn write_revoked(&self) {
         let Some(file) = &self.revoked_file else { return };
         let text = read(&self.revoked).text();
-        let _ = FileLocation::of(file).and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner));
+        let _ = file.replace(text.as_bytes(), FileAudience::Owner);
     }
 }

@@ -9,13 +9,13 @@ use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
 use bakeoff_layers_base::hex::{from_hex, to_hex};
 use bakeoff_layers_base::locks::lock;
-use bakeoff_layers_base::plain::{self, FileAudience, FileLocation};
+use bakeoff_layers_base::plain::{self, FileAudience, FileLocation, FileOwner};
 use bakeoff_layers_credentials::grant::ByteLimit;
 use bakeoff_layers_credentials::key::Hash;
 use std::collections::HashMap;
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ pub(super) struct Written {
     counts: Mutex<Counts>,
     /// Signals that the file has all counts.
     saved: Condvar,
-    file: Option<PathBuf>,
+    file: Option<FileLocation>,
 }
 
 #[derive(Debug)]
@@ -54,13 +54,12 @@ struct Count {
 
 impl Written {
     /// Reads the file of the last server; without one all counts begin at zero.
-    pub(super) fn open(file: Option<PathBuf>) -> io::Result<Self> {
-        let bytes = match file.as_ref().map(|file| plain::read(file, MOST_BYTES)) {
+    pub(super) fn open(file: Option<&Path>) -> io::Result<Self> {
+        let text = match file.map(|file| plain::read_text(file, FileOwner::Trusted, MOST_BYTES)) {
             Some(Err(error)) if error.kind() != ErrorKind::NotFound => return Err(error),
-            Some(Ok(bytes)) => bytes,
-            Some(Err(_)) | None => Vec::new(),
+            text => text.and_then(Result::ok).unwrap_or_default(),
         };
-        let text = str::from_utf8(&bytes).map_err(|_| ErrorKind::InvalidData)?;
+        let file = file.map(FileLocation::guarded).transpose()?;
         let each = text.lines().map(Count::of_line).collect::<Option<_>>().ok_or(ErrorKind::InvalidData)?;
         let counts = Counts { each, changes: 0, saved: 0, at: Instant::now(), ends: false };
         Ok(Self { counts: Mutex::new(counts), saved: Condvar::new(), file })
@@ -102,10 +101,7 @@ impl Written {
             (counts.text(), counts.changes)
         };
         // With a full disk the old one stays, and the next turn tries again.
-        if FileLocation::of(file)
-            .and_then(|place| place.replace(text.as_bytes(), FileAudience::Owner))
-            .is_ok()
-        {
+        if file.replace(text.as_bytes(), FileAudience::Owner).is_ok() {
             lock(&self.counts).saved = changes;
             self.saved.notify_all();
         }
@@ -156,7 +152,7 @@ mod tests {
     fn what_was_written_before_a_start_counts_until_the_transfer_ends() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("files.written");
-        let open = || Written::open(Some(file.clone())).unwrap();
+        let open = || Written::open(Some(&file)).unwrap();
         let written = open();
         let over = ByteLimit { until_unix_s: now_unix_s(), ..limit(3, 10) };
         written.count(&[limit(1, 10), limit(1, 20), over], 6).unwrap();
@@ -176,7 +172,7 @@ mod tests {
         again.count(&[limit(1, 10), limit(2, 10), over], 4).unwrap();
         for strange in ["x", "01 2 3", &left.replace(' ', "  "), &left.replace('6', "-6")] {
             fs::write(&file, strange).unwrap();
-            assert_eq!(Written::open(Some(file.clone())).unwrap_err().kind(), ErrorKind::InvalidData);
+            assert_eq!(Written::open(Some(&file)).unwrap_err().kind(), ErrorKind::InvalidData);
         }
     }
 }
