@@ -60,10 +60,10 @@ pub fn component_prices<const N: usize>(rows: &[CostRow<N>], level: Level) -> Op
 fn fit<'r, const N: usize>(rows: impl Iterator<Item = &'r CostRow<N>>) -> Option<[f64; N]> {
     let (mut left, mut right) = ([[0.0; N]; N], [0.0; N]);
     for row in rows {
-        for i in 0..N {
-            right[i] += row.weight * row.amounts[i] * row.cost;
-            for j in 0..N {
-                left[i][j] += row.weight * row.amounts[i] * row.amounts[j];
+        for (i, amount) in row.amounts.iter().enumerate() {
+            right[i] += row.weight * amount * row.cost;
+            for (sum, other) in left[i].iter_mut().zip(row.amounts) {
+                *sum += row.weight * amount * other;
             }
         }
     }
