@@ -177,7 +177,7 @@ pub(crate) fn line(key: &str, label: &str, dashed: bool, dots: &[Dot], joined: u
     let corner = |dot: &Dot| format!("{},{}", dot.x, dot.y);
     let path: Vec<String> = dots.iter().take(joined).map(corner).collect();
     let dotted = dots.len() <= DOTS;
-    json!({ "key": key, "label": label, "dashed": dashed, "dotted": dotted, "path": path.join(" "), "dots": dots })
+    json!({ "key": key, "label": label, "dashed": dashed, "dotted": dotted, "path": path.join(" "), "dots": dots, "name": null })
 }
 
 /// A label and its place.

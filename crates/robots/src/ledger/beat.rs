@@ -36,7 +36,7 @@ impl FromStr for Beat {
 
     fn from_str(text: &str) -> Result<Self, NoBeat> {
         let every: Nanos = text.parse().map_err(|why| NoBeat(format!("{why}")))?;
-        if every < SHORTEST || INTERVAL.get() % every.get() != 0 {
+        if every < SHORTEST || !INTERVAL.get().is_multiple_of(every.get()) {
             let why = format!(
                 "an interval of {INTERVAL} has no whole number of them, or they are below {SHORTEST}"
             );
