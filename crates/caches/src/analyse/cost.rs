@@ -32,7 +32,7 @@ pub(super) fn of(
     }
     let [fixed, hit, miss] = component_prices(&rows, Level::ONCE)?;
     let is_told = |of: &ComponentPrice| of.interval.low > 0.0;
-    (is_told(&hit) && is_told(&miss)).then(|| CacheCost {
+    (is_told(&hit) && is_told(&miss)).then_some(CacheCost {
         hit_ns: hit.price,
         hit_low_ns: hit.interval.low,
         hit_high_ns: hit.interval.high,
