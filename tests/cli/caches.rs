@@ -226,7 +226,8 @@ fn origin_and_robots_serve_and_ask_apart_from_one_plan() {
     yard.write("tiny.toml", plan("400/s", 400));
     let origin = Origin::start(&yard, &["--threads", "1", "--plan", "tiny.toml"]);
     let address = origin.url.strip_prefix("http://").unwrap();
-    let args = ["robots", "tiny.toml", "--origin", address, "--console", "polygraph", "--log", "log"];
+    let console = ["--console", "polygraph", "--console-every", "100ms"];
+    let args = [&["robots", "tiny.toml", "--origin", address, "--log", "log"][..], &console].concat();
     let said = yard.start(yard.bakeoff(&args)).wait().exits(0).says(&["its clock agrees"]);
     prints(&said, &["| p-meas ", "phase warm (not measured): ", "phase meas: ", "faults: none\n"]);
     assert_eq!(said.last_line(), "results: log");
@@ -240,7 +241,9 @@ fn origin_and_robots_serve_and_ask_apart_from_one_plan() {
     let (good, failed) =
         (sum(|line| &line["phase"]["sums"]["good"]), sum(|line| &line["phase"]["sums"]["failed"]));
     assert!(good >= 500 && failed == 0, "{good} good, {failed} failed");
-    assert!(!lines(&yard, "log/intervals.jsonl").is_empty());
+    // A second or two of load has a line each 100 ms; what is stored has intervals of 5 s.
+    let (stored, shown) = (lines(&yard, "log/intervals.jsonl").len(), said.stdout.matches("| i-").count());
+    assert!(stored > 0 && shown >= stored + 5, "{shown} lines of {stored} intervals:\n{}", said.stdout);
     prints(&yard.start(yard.bakeoff(&["extract", "log"])).wait().exits(0), &["offered.hit.ratio.obj:"]);
     let (code, _, closing) = origin.end_with_closing_lines();
     let requests = closing.lines().find_map(|line| line.strip_prefix("requests: ")).unwrap();

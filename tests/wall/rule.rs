@@ -86,7 +86,7 @@ const ARROWS: &[Arrow] = &[
     Arrow("caches", "content", "the world that the origin serves"),
     Arrow("caches", "loadgen", "drives the robots"),
     Arrow("caches", "robots", "who asks, and what they record"),
-    Arrow("caches", "meter", "merges histograms"),
+    Arrow("caches", "meter", "merges histograms, reads the memory of a cache"),
     Arrow("caches", "subject", "starts and ends origin and caches"),
     Arrow("caches", "stats", "intervals of batches"),
     Arrow("caches", "plan", "plan errors, the study"),

@@ -358,6 +358,9 @@ pub struct Tls {
 pub struct PhaseUsage {
     /// CPU of the cache.
     pub cache_cpu_ns: Option<u64>,
+    /// Resident memory of the cache at its end, shared pages counted in each process.
+    #[serde(default)]
+    pub cache_memory_bytes: Option<u64>,
     /// CPU of the origin.
     pub origin_cpu_ns: Option<u64>,
     /// CPU of the robots' process.

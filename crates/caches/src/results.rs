@@ -128,8 +128,14 @@ pub struct EntrantResults {
     /// Figures of its outages, in the order of the runs.
     #[serde(default)]
     pub downtime: Vec<Downtime>,
-    /// CPU cost of its requests.
+    /// CPU cost of its requests, where hits and misses can be told apart.
     pub cost: Option<CacheCost>,
+    /// The most memory that its processes held at the end of a phase, shared pages counted in each of them.
+    #[serde(default)]
+    pub memory_bytes: Option<u64>,
+    /// The most bytes in its store at the end of a run, by the product's own gauge.
+    #[serde(default)]
+    pub stored_bytes: Option<u64>,
     /// Its faults, the most harmful first.
     pub faults: Vec<FaultCount>,
     /// Requests that failed, most frequent first.
@@ -204,27 +210,27 @@ pub struct Peak {
     pub confirming: Vec<(f64, Option<u64>, TrialVerdict)>,
 }
 
-/// CPU cost of requests to a cache.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+/// CPU cost of requests to a cache, by regression over the intervals of all rates; with 95 % intervals.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CacheCost {
     /// A hit.
-    pub hit_ns: Option<f64>,
-    /// Lower end of its 95 % interval, if the cache's CPU was read at each interval.
-    #[serde(default)]
-    pub hit_low_ns: Option<f64>,
+    pub hit_ns: f64,
+    /// Lower end.
+    pub hit_low_ns: f64,
     /// Upper end.
-    #[serde(default)]
-    pub hit_high_ns: Option<f64>,
+    pub hit_high_ns: f64,
     /// A miss.
     pub miss_ns: f64,
-    /// Lower end of its 95 % interval.
-    #[serde(default)]
-    pub miss_low_ns: Option<f64>,
+    /// Lower end.
+    pub miss_low_ns: f64,
     /// Upper end.
-    #[serde(default)]
-    pub miss_high_ns: Option<f64>,
-    /// The way the two were told apart, in words.
-    pub how: String,
+    pub miss_high_ns: f64,
+    /// A second, whether anything is asked or not.
+    pub fixed_ns_per_s: f64,
+    /// Lower end.
+    pub fixed_low_ns_per_s: f64,
+    /// Upper end.
+    pub fixed_high_ns_per_s: f64,
 }
 
 /// A kind of fault or failure.

@@ -7,6 +7,7 @@ use bakeoff_caches::plan::Entrant;
 use bakeoff_caches::transactions::Encode;
 use bakeoff_loadgen::{LocalAddresses, LocalPorts, Share};
 use bakeoff_plan::{Only, PlanError, Setting};
+use bakeoff_robots::ledger::Beat;
 use bakeoff_units::{Nanos, PerSecond};
 use bakeoff_wire::parts::Part;
 use clap::{Args, Parser, Subcommand};
@@ -154,6 +155,9 @@ pub(crate) struct CachesArgs {
     /// those of 1999
     #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true, conflicts_with = "json")]
     pub(crate) console: Option<String>,
+    /// With --console: a line each TIME, such as 1s, in place of each 5 s
+    #[arg(long, value_name = "TIME", requires = "console")]
+    pub(crate) console_every: Option<Beat>,
     /// Also write a row for every request, as they happen, into DIR/transactions/*.parquet: 30 to 50 bytes
     /// of disk a request, some 17 MB an hour at 100/s
     #[cfg(feature = "parquet")]
@@ -191,6 +195,7 @@ impl CachesArgs {
         typed.extend(self.rate.map(|rate| format!("--rate {rate}")));
         typed.extend(self.source.typed());
         typed.extend(self.console.iter().map(|console| format!("--console {console}")));
+        typed.extend(self.console_every.map(|every| format!("--console-every {every}")));
         typed.extend(self.encode().map(|_| "--transactions".to_owned()));
         typed
     }
@@ -673,6 +678,9 @@ pub(crate) struct RobotsArgs {
     /// those of 1999
     #[arg(long, value_name = "NAME", value_parser = ["polygraph", "polygraph-1"], hide_possible_values = true)]
     pub(crate) console: Option<String>,
+    /// With --console: a line each TIME, such as 1s, in place of each 5 s
+    #[arg(long, value_name = "TIME", requires = "console")]
+    pub(crate) console_every: Option<Beat>,
     /// Be one of several processes or machines that make the run together, such as 1/2: each asks at its share of the
     /// rate, and they begin and end phases together
     #[arg(long, value_name = "N/OF")]

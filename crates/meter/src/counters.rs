@@ -121,6 +121,12 @@ pub struct HitCounts {
     pub hit_bytes: u64,
     /// Replies without a number: no server behind has made them.
     pub unnumbered: u64,
+    /// Sum of the response times of hits; 0 in older files, as the one below.
+    #[serde(default)]
+    pub hit_ns: u64,
+    /// Sum of the response times of what was fetched.
+    #[serde(default)]
+    pub miss_ns: u64,
 }
 
 impl HitCounts {
@@ -131,6 +137,19 @@ impl HitCounts {
         self.bytes += other.bytes;
         self.hit_bytes += other.hit_bytes;
         self.unnumbered += other.unnumbered;
+        self.hit_ns += other.hit_ns;
+        self.miss_ns += other.miss_ns;
+    }
+
+    /// Mean response time of a hit, ns; `None` without hits, or of older files.
+    pub fn hit_mean(&self) -> Option<f64> {
+        (self.hits > 0 && self.hit_ns > 0).then(|| self.hit_ns as f64 / self.hits as f64)
+    }
+
+    /// The same of what was fetched.
+    pub fn miss_mean(&self) -> Option<f64> {
+        let fetched = self.replies.saturating_sub(self.hits + self.unnumbered);
+        (fetched > 0 && self.miss_ns > 0).then(|| self.miss_ns as f64 / fetched as f64)
     }
 
     /// Hits among the replies, 0 to 1; `None` without replies.

@@ -135,6 +135,7 @@ impl Search<'_> {
             key: self.reading.key(name),
             label: format!("{name}, {what}"),
             dashed,
+            name: None,
             points: curve(arm)
                 .into_iter()
                 .filter_map(|trial| Some((trial.rate_per_s, pick(trial)?, trial.verdict == "passed")))

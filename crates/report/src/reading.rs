@@ -200,9 +200,11 @@ impl<'b> Reading<'b> {
         compared.map_or(known, |c| c.unit.as_str())
     }
 
-    /// One arm's figure of a meter.
+    /// One arm's figure of a meter; of the primary one that of the rounds that its verdict stands on.
     pub(crate) fn figure(&self, arm: &str, meter: &str) -> Option<f64> {
-        self.arm(arm)?.meters.get(meter).copied().filter(|x| x.is_finite())
+        let own = self.arm(arm)?.meters.get(meter).copied()?;
+        let decided = self.primary(arm).filter(|c| c.meter == meter && c.rounds > 0);
+        Some(decided.map_or(own, |c| c.value)).filter(|x| x.is_finite())
     }
 
     /// The same as it is shown.

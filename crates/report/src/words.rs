@@ -137,6 +137,8 @@ pub(crate) fn short<'m>(kind: &str, meter: &'m str) -> &'m str {
         "subject_cpu_per_reply" => "CPU/served",
         "hit_ratio" => "hits",
         "byte_hit_ratio" => "bytes from a store",
+        "hit_time" => "a hit takes",
+        "miss_time" => "a miss takes",
         "program_ns" => "programs/request",
         "front_cpu_per_request" => "front CPU/request",
         "server_cpu_per_request" => "server CPU/request",

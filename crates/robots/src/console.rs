@@ -51,7 +51,7 @@ impl ConsoleLine {
         Self {
             at,
             at_unix: began_unix + at,
-            total: record.scope != RecordScope::Interval,
+            total: !matches!(record.scope, RecordScope::Beat | RecordScope::Interval),
             phase: record.phase.clone(),
             replies: record.progress,
             rate: record.replies_per_second(),

@@ -24,6 +24,7 @@
 
 mod batches;
 mod bootstrap;
+mod components;
 mod contradict;
 mod contrast;
 mod curve;
@@ -48,6 +49,7 @@ mod verdict;
 
 pub use batches::{FEWEST_BATCHES, OfBatches, of_batches};
 pub use bootstrap::Resampling;
+pub use components::{ComponentPrice, CostRow, component_prices};
 pub use contradict::{Contradiction, contradiction};
 pub use contrast::{
     Contrast, Contrasts, DesignError, DesignLevel, FactorialDesign, NotEstimable, Square, Term, Together,

@@ -23,7 +23,7 @@ mod words;
 use crate::conformance::shown;
 use crate::directory::StoredBakeoff;
 use crate::plan::{CachePlan, PlanChanges, PlanError, TUNNELS};
-use crate::records::{End, EntrantRecord, RunPurpose, RunRecord};
+use crate::records::{End, EntrantRecord, PhaseLine, RunPurpose, RunRecord};
 use crate::results::{BakeoffResults, CutShort, DirectPath, EntrantResults, FORMAT, FillResults, Point};
 use crate::transactions::Logged;
 use bakeoff_results::entrant::EntrantVerdict;
@@ -138,6 +138,8 @@ fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)
         failed_from_per_s: failed.reduce(f64::min),
         downtime: runs.iter().flat_map(|(_, run)| downtime::of(run)).collect(),
         cost: if is_cache { cost::of(stored, runs, &points) } else { None },
+        memory_bytes: phases(runs).filter_map(|line| line.used.cache_memory_bytes).max(),
+        stored_bytes: runs.iter().filter_map(|(_, run)| Some(run.store.as_ref()?.used_bytes)).max(),
         // Without a cache everything is a miss, and no cache's fault.
         faults: faults::sorted(
             cheats
@@ -156,6 +158,10 @@ fn entrant(plan: &CachePlan, stored: &StoredBakeoff, runs: &[(usize, &RunRecord)
     entrant.verdict = verdict::of(&entrant);
     entrant.sentence = sentences::sentence(plan, &entrant);
     entrant
+}
+
+fn phases<'r>(runs: &'r [(usize, &RunRecord)]) -> impl Iterator<Item = &'r PhaseLine> {
+    runs.iter().flat_map(|(_, run)| &run.phases)
 }
 
 /// Reason why it could not go on; a later pass of it may have.

@@ -49,7 +49,7 @@ fn broke_down(point: &Point) -> bool {
 }
 
 /// Share of due requests that were answered, if that is too little.
-fn overloaded(point: &Point) -> Option<f64> {
+pub(super) fn overloaded(point: &Point) -> Option<f64> {
     if point.cut_short.is_some() {
         return None;
     }

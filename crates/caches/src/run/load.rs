@@ -14,7 +14,7 @@ use bakeoff_loadgen::{
     BodyCheck, LocalAddresses, LocalPorts, Pace, Pools, Recording, Station, StationJob, Target, TlsSettings,
 };
 use bakeoff_results::directory::DirectoryError;
-use bakeoff_robots::ledger::{INTERVAL, Ledger, LedgerRecord, RecordScope};
+use bakeoff_robots::ledger::{Beat, INTERVAL, Ledger, LedgerRecord, RecordScope};
 use bakeoff_robots::phases::EndReason;
 use bakeoff_robots::stream::StreamRequest;
 use bakeoff_robots::{FillGate, PartsGate, Population, Robots, Setting, Spec, TargetForm, Worker};
@@ -130,6 +130,9 @@ pub(crate) trait Watch {
     /// A record came. At a phase's end the usage in it is added.
     fn record(&mut self, record: &LedgerRecord) -> Result<(), CachesError>;
 
+    /// Length of a beat, if its records are wanted.
+    fn beat(&self) -> Option<Beat>;
+
     /// A phase has ended, or was cut short: its line is kept even if its usage cannot be read.
     fn phase(&mut self, phase: LedgerRecord) -> (PhaseLine, Result<(), CachesError>);
 
@@ -170,7 +173,7 @@ impl Load<'_> {
     pub(crate) fn run(&self, watch: &mut dyn Watch) -> Ended {
         let (sender, records) = channel();
         let (gate, stop) = (FillGate::new(), AtomicBool::new(false));
-        let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender);
+        let ledger = Ledger::new(0, INTERVAL, Nanos::ZERO, sender).with_beats(watch.beat());
         let (spec, model) = (Arc::new(self.spec.clone()), Arc::new(self.model.clone()));
         let setting = self.setting(&gate);
         let (batcher, writer) = self.log_of(setting.start_unix).unzip();

@@ -11,7 +11,8 @@ use super::progress::BakeoffProgress;
 use super::tally::{Counted, Tally};
 use crate::directory::BakeoffDirectory;
 use crate::records::{IntervalLine, OriginHeard, PhaseLine, PhaseUsage};
-use bakeoff_robots::ledger::{LedgerRecord, RecordScope};
+use bakeoff_meter::process::Usage;
+use bakeoff_robots::ledger::{Beat, LedgerRecord, RecordScope};
 use bakeoff_robots::{FillGate, Spec};
 use bakeoff_subject::Running;
 
@@ -40,12 +41,19 @@ impl Sides<'_> {
         let reading = self.cache?.cpu().ok()?;
         Some(reading.nanos.get())
     }
+
+    /// Memory of the cache now; `None` if that cannot be read.
+    fn memory_bytes(&self) -> Option<u64> {
+        let held = Usage::of(&self.cache?.processes()).rss().ok()?;
+        Some(held.get())
+    }
 }
 
 /// Readings at a moment; a phase has the difference of two.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reading {
     cache_ns: Option<u64>,
+    memory_bytes: Option<u64>,
     origin_ns: Option<u64>,
     robots_ns: u64,
     tally: Tally,
@@ -120,6 +128,7 @@ impl<'b, 'd> Observer<'b, 'd> {
         self.clock_ahead_s = ahead.or(self.clock_ahead_s);
         Ok(Reading {
             cache_ns: self.sides.cache_ns(),
+            memory_bytes: self.sides.memory_bytes(),
             origin_ns: origin.cpu_ns(),
             robots_ns: bakeoff_sys::cpu_clock::own_process().map_or(0, |time| time.get()),
             tally,
@@ -132,6 +141,7 @@ fn used(now: &Reading, before: &Reading, is_forward: bool) -> PhaseUsage {
     let sent = now.tally.since(&before.tally);
     PhaseUsage {
         cache_cpu_ns: between(now.cache_ns, before.cache_ns),
+        cache_memory_bytes: now.memory_bytes,
         origin_cpu_ns: between(now.origin_ns, before.origin_ns),
         robots_cpu_ns: now.robots_ns.saturating_sub(before.robots_ns),
         // The request for the counts is one of the replies.
@@ -164,6 +174,10 @@ impl Watch for Observer<'_, '_> {
         }
         self.log.progress.record(record);
         Ok(())
+    }
+
+    fn beat(&self) -> Option<Beat> {
+        self.log.progress.beat()
     }
 
     fn phase(&mut self, phase: LedgerRecord) -> (PhaseLine, Result<(), CachesError>) {
@@ -203,6 +217,7 @@ mod tests {
     fn a_phase_has_the_difference_and_never_less_than_nothing() {
         let reading = |replies, cache_ns| Reading {
             cache_ns,
+            memory_bytes: cache_ns.map(|ns| 100 * ns),
             origin_ns: None,
             robots_ns: 10 * replies,
             tally: Tally {
@@ -220,9 +235,13 @@ mod tests {
             (between.cache_cpu_ns, between.origin_cpu_ns, between.robots_cpu_ns),
             (Some(2), None, 210)
         );
+        assert_eq!(between.cache_memory_bytes, Some(900), "as it is at the end");
         assert_eq!((between.origin_replies, between.origin_validations), (20, 10));
         assert_eq!(between.origin_body_bytes, 21_000);
         assert_eq!(between.origin_heard, Some(OriginHeard { asks: 21, ..OriginHeard::default() }));
-        assert_eq!(used(&early, &late, true), PhaseUsage { cache_cpu_ns: Some(0), ..PhaseUsage::default() });
+        assert_eq!(
+            used(&early, &late, true),
+            PhaseUsage { cache_cpu_ns: Some(0), cache_memory_bytes: Some(700), ..PhaseUsage::default() }
+        );
     }
 }

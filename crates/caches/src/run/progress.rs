@@ -2,13 +2,18 @@
 //!
 //! Measuring side, cold.
 
-use bakeoff_robots::ledger::LedgerRecord;
+use bakeoff_robots::ledger::{Beat, LedgerRecord};
 
 /// Listener for the progress of a bake-off.
 pub trait BakeoffProgress {
     /// A stage begins.
     fn stage(&mut self, words: &str);
 
-    /// An interval or a phase has ended.
+    /// A beat, an interval or a phase has ended.
     fn record(&mut self, record: &LedgerRecord);
+
+    /// Length of a beat; `None`: nobody listens to any.
+    fn beat(&self) -> Option<Beat> {
+        None
+    }
 }

@@ -73,7 +73,7 @@ fn run(
     args: &RobotsArgs,
     log: Option<&ResultsDir>,
 ) -> Result<RunRecord, Failure> {
-    let lines = args.console.as_deref().and_then(kinds::generation);
+    let lines = args.console.as_deref().and_then(|word| kinds::lines(word, args.console_every));
     let mut watcher = Watcher { console: Console::new(&plan.name, false), lines };
     let result = standalone.run(log, &mut watcher);
     watcher.console.finish();

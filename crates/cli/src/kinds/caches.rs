@@ -22,7 +22,7 @@ use bakeoff_plan::shipped::ShippedPlan;
 use bakeoff_results::directory::{Layout, RESULTS, ResultsDir};
 use bakeoff_results::entrant::{EntrantFigures, EntrantVerdict};
 use bakeoff_robots::console::{ConsoleLine, Generation};
-use bakeoff_robots::ledger::LedgerRecord;
+use bakeoff_robots::ledger::{Beat, LedgerRecord, RecordScope};
 use bakeoff_subject::ProxyMode;
 use bakeoff_units::Nanos;
 use clap::Parser;
@@ -58,7 +58,8 @@ impl RunKind for BakeOff {
             )));
         }
         let plan = with(source, &changes(flags.caches)?, flags.set)?;
-        let lines = flags.caches.console.as_deref().and_then(generation);
+        let every = flags.caches.console_every;
+        let lines = flags.caches.console.as_deref().and_then(|word| lines(word, every));
         let (flags, transactions) = (flags.caches.typed(), flags.caches.encode());
         Ok(Box::new(BakeOffPlan { plan, flags, transactions, lines }))
     }
@@ -106,7 +107,7 @@ struct BakeOffPlan {
     /// As they were typed.
     flags: Vec<String>,
     transactions: Option<Encode>,
-    lines: Option<Generation>,
+    lines: Option<ConsoleLines>,
 }
 
 impl BakeOffPlan {
@@ -277,19 +278,28 @@ fn finished(results: &BakeoffResults) -> (Exit, Vec<String>) {
     }
 }
 
-/// Which columns a word means.
-pub(crate) fn generation(word: &str) -> Option<Generation> {
-    match word {
-        "polygraph" => Some(Generation::Polygraph4),
-        "polygraph-1" => Some(Generation::Polygraph1),
-        _ => None,
-    }
+/// The console's lines: their columns, and how often there is one.
+#[derive(Clone, Copy)]
+pub(crate) struct ConsoleLines {
+    generation: Generation,
+    /// `None`: each interval.
+    every: Option<Beat>,
+}
+
+/// The lines that a word means.
+pub(crate) fn lines(word: &str, every: Option<Beat>) -> Option<ConsoleLines> {
+    let generation = match word {
+        "polygraph" => Generation::Polygraph4,
+        "polygraph-1" => Generation::Polygraph1,
+        _ => return None,
+    };
+    Some(ConsoleLines { generation, every })
 }
 
 /// Shows how it goes.
 pub(crate) struct Watcher {
     pub(crate) console: Console,
-    pub(crate) lines: Option<Generation>,
+    pub(crate) lines: Option<ConsoleLines>,
 }
 
 impl BakeoffProgress for Watcher {
@@ -298,12 +308,20 @@ impl BakeoffProgress for Watcher {
     }
 
     fn record(&mut self, record: &LedgerRecord) {
+        let Some(ConsoleLines { generation, every }) = self.lines else { return };
+        let other = if every.is_some() { RecordScope::Interval } else { RecordScope::Beat };
         // What is still under way after the last phase is in none.
-        let Some(generation) = self.lines.filter(|_| !record.phase.is_empty()) else { return };
+        if record.phase.is_empty() || record.scope == other {
+            return;
+        }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let began = Nanos::from_duration(now).since(Nanos::new(record.ended_ns));
         let open = record.sums.in_flight.last.max(0) as u64;
         terminal::say(&ConsoleLine::of(record, Nanos::new(began.get()), open).text(generation));
+    }
+
+    fn beat(&self) -> Option<Beat> {
+        self.lines?.every
     }
 }
 

@@ -10,7 +10,7 @@ pub(crate) mod guest;
 mod shell;
 mod suite;
 
-pub(crate) use caches::{Watcher, generation, parse as cache_plan};
+pub(crate) use caches::{Watcher, lines, parse as cache_plan};
 pub(crate) use experiment::run as run_experiment;
 pub(crate) use shell::{new_dir, remake, resume, rewrite, run, say_where, verify};
 

@@ -252,6 +252,24 @@ pub const CATALOGUE: &[Meter] = &[
         )
     },
     meter(
+        "hit_time",
+        "time of a hit",
+        Unit::Nanoseconds,
+        Aggregation::Counter,
+        Side::Client,
+        "mean response time of replies that came from a store",
+        |c| c.hits?.hit_mean(),
+    ),
+    meter(
+        "miss_time",
+        "time of a miss",
+        Unit::Nanoseconds,
+        Aggregation::Counter,
+        Side::Client,
+        "the same of replies that were fetched from the server behind",
+        |c| c.hits?.miss_mean(),
+    ),
+    meter(
         "front_cpu_per_request",
         "CPU per request of what stands before the server",
         Unit::Nanoseconds,

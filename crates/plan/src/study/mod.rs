@@ -292,20 +292,33 @@ mod tests {
         assert_eq!(figure("afpa", "cache", "cache hits", "throughput").in_words(), "over 800 conn/s");
         assert_eq!(figure("afpa", "burst", "5", "preferred").in_words(), "about 140 conn/s");
         assert_eq!(figure("enforcer", "load", "files", "http").in_words(), "19623");
-        for (product, point, time, ratio) in [
-            ("squid", "1", "1.37 s", "55.1 %"),
-            ("tasksmart", "1", "1.37 s", "55.16 %"),
-            ("tasksmart", "10", "1.72 s", "55.12 %"),
-            ("dynacache", "1", "1.41 s", "55.1 %"),
-            ("dynacache", "11", "3.73 s", "9.3 %"),
-        ] {
-            let of = |column| figure("polygraph", product, point, column).in_words();
-            assert_eq!(
-                (of("mean response").as_str(), of("DHR").as_str()),
-                (time, ratio),
-                "{product} {point}"
-            );
-        }
+    }
+
+    /// Rate, mean response time and hit ratio of each point, as they were printed.
+    #[test]
+    fn all_35_points_of_1999_are_here_from_the_lowest_rate_to_the_highest() {
+        let tasksmart = "25 1.37 55.16, 50 1.39 55.22, 80 1.40 55.26, 100 1.40 55.19, 130 1.41 55.14, \
+                         160 1.42 55.09, 180 1.43 55.08, 200 1.45 55.09, 225 1.67 55.11, 250 1.72 55.12";
+        let squid = "14 1.37 55.1, 40 1.43 55.2, 62 1.46 55.1, 65 1.49 55.1, 70 1.60 55.2, 72 1.48 55.1, \
+                     74 1.78 54.8, 75 3.64 51.1, 76 1.94 54.3, 78 2.42 53.5, 80 3.02 51.4, 84 3.63 49.9, \
+                     88 4.44 46.8, 96 6.05 39.3";
+        let dynacache = "80 1.41 55.1, 150 1.43 55.1, 200 1.45 55.0, 260 1.56 55.0, 300 3.53 48.5, \
+                         360 3.58 36.2, 450 3.70 22.3, 520 3.72 16.6, 590 3.66 13.4, 630 3.64 12.0, 690 3.73 9.3";
+        let study = find("polygraph").unwrap().unwrap();
+        let points = |id: &str| {
+            let table = study.tables.iter().find(|table| table.id == id).unwrap();
+            let labels = table.rows.iter().flat_map(|row| &row.cells).flatten().map(|of| of.unit.label);
+            assert!(labels.eq(["req/s", "s", "%"].into_iter().cycle().take(3 * table.rows.len())), "{id}");
+            let texts = |row: &PublishedRow| {
+                row.cells.iter().flatten().map(|of| of.text.as_str()).collect::<Vec<_>>().join(" ")
+            };
+            let numbers = (1..=table.rows.len()).map(|number| number.to_string());
+            assert!(table.rows.iter().map(|row| row.name.clone()).eq(numbers), "{id}");
+            table.rows.iter().map(texts).collect::<Vec<_>>().join(", ")
+        };
+        assert_eq!(points("tasksmart"), tasksmart);
+        assert_eq!(points("squid"), squid);
+        assert_eq!(points("dynacache"), dynacache);
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(super) fn of(results: &BakeoffResults, study: Option<&Study>) -> Vec<Drawing
                 None => format!("{}, {what}", entrant.name),
             },
             dashed,
+            name: None,
             points: by_rate(entrant)
                 .into_iter()
                 .filter(|point| phase.is_none_or(|phase| point.phase == phase))
@@ -70,24 +71,23 @@ fn with_1999(caption: &str, mut lines: Vec<Series>, published: Vec<Series>) -> (
     (format!("{caption}; grey: what was published in 1999"), lines)
 }
 
-/// What was published of each product, a point a row with its rate first. Joined is what follows on each other there:
-/// between points that are not here nobody knows the way. `unit`: how many of ours are one of the column's base unit.
+/// What was published of each product, a line each with its name, a point a row with its rate first. `unit`: how many of
+/// ours are one of the column's base unit.
 fn of_1999(study: Option<&Study>, column: usize, unit: f64) -> Vec<Series> {
     let figure = |row: &study::PublishedRow, column: usize| {
         row.cells.get(column)?.as_ref().map(|figure| figure.value * figure.unit.scale)
     };
     let point = |row: &study::PublishedRow| Some((figure(row, 0)?, figure(row, column)? * unit, true));
-    let number = |row: &study::PublishedRow| row.name.parse::<u32>().unwrap_or(0);
     let of_product = |table: &study::PublishedTable| {
-        let title = table.title.split(':').next().unwrap_or_default();
-        let runs = table.rows.chunk_by(|a, b| number(a) + 1 == number(b)).map(|rows| Series {
+        let name = table.title.split(':').next().unwrap_or_default();
+        Series {
             key: "published".to_owned(),
-            label: format!("{title}, 1999"),
+            label: format!("{name}, 1999"),
             dashed: false,
-            points: rows.iter().filter_map(point).collect(),
-        });
-        runs.collect::<Vec<Series>>()
+            name: Some(name.to_owned()),
+            points: table.rows.iter().filter_map(point).collect(),
+        }
     };
     let tables = study.iter().flat_map(|study| &study.tables);
-    tables.filter(|table| PRODUCTS.contains(&table.id.as_str())).flat_map(of_product).collect()
+    tables.filter(|table| PRODUCTS.contains(&table.id.as_str())).map(of_product).collect()
 }

@@ -53,6 +53,7 @@ fn charts(
             key: key(at),
             label: format!("{}{pass}", run.entrant.name),
             dashed: run.second_of.is_some(),
+            name: None,
             points: own.filter_map(point).collect(),
         })
     };

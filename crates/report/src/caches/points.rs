@@ -20,6 +20,11 @@ pub(super) fn mean(ns: Option<u64>, high_ns: Option<u64>) -> String {
     time(ns) + &half.map_or(String::new(), |half| format!(" \u{b1} {}", time(Some(half))))
 }
 
+/// `0.3 ms ± 0.02 ms`: an estimate, and half the width of its interval.
+pub(super) fn price(ns: f64, high_ns: f64) -> String {
+    format!("{} \u{b1} {}", figures::value("ns", ns), figures::value("ns", high_ns - ns))
+}
+
 pub(super) fn rate(per_second: f64) -> String {
     figures::value("1/s", per_second)
 }

@@ -1,7 +1,9 @@
 //! Tables and lines of a bake-off's entrants.
 
 use super::passes::{apart, spread};
-use super::points::{by_rate, failures, is_judged, mean, named, passed, passed_head, rate, ratio, time};
+use super::points::{
+    by_rate, failures, is_judged, mean, named, passed, passed_head, price, rate, ratio, time,
+};
 use crate::document::{Section, Table};
 use crate::figures;
 use bakeoff_caches::clock_in_words;
@@ -210,12 +212,11 @@ pub(super) fn preparation(entrant: &EntrantResults) -> Vec<String> {
     }
     lines.extend(spread(entrant));
     if let Some(cost) = &entrant.cost {
-        let whole = |ns: f64| ns.round() as u64;
         lines.push(format!(
-            "CPU: {} a hit, {} a miss ({})",
-            mean(cost.hit_ns.map(whole), cost.hit_high_ns.map(whole)),
-            mean(Some(whole(cost.miss_ns)), cost.miss_high_ns.map(whole)),
-            cost.how
+            "CPU: {} a hit, {} a miss, and {} a second, asked or not (regression over the intervals of all rates)",
+            price(cost.hit_ns, cost.hit_high_ns),
+            price(cost.miss_ns, cost.miss_high_ns),
+            price(cost.fixed_ns_per_s, cost.fixed_high_ns_per_s),
         ));
     }
     if let Some(logged) = &entrant.transactions {

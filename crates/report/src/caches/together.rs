@@ -1,10 +1,10 @@
 //! All entrants side by side, rate by rate, with letters for those that are equal.
 
-use super::points::{failures, mean, named, rate, ratio, time};
+use super::points::{failures, mean, named, price, rate, ratio, time};
 use crate::document::{Section, Table};
 use crate::experiment::letters;
 use crate::figures;
-use bakeoff_caches::results::{BakeoffResults, EntrantResults, Point};
+use bakeoff_caches::results::{BakeoffResults, CacheCost, EntrantResults, Point};
 use bakeoff_stats::{Interval, groups};
 
 /// Mean response times that differ by less are equal.
@@ -15,13 +15,57 @@ const TOGETHER: &str = "Means with their 95 % intervals, from the fastest to the
     are shown to be equal in mean response time within 5 %, each with each, by their intervals and by what two starts of the \
     baseline differ by; those without one are not thereby different";
 
+/// Below the table of the entrants.
+const WORTH: &str = "Up to: replies a second at the highest rate that it went through to its end, in which a hit and a miss take so \
+    long. CPU by regression over all rates, where they tell hits from misses. Memory: the most that its processes held \
+    at the end of a phase, shared pages in each. Store: the most that its own gauge showed. Faults: all that is held \
+    against it, in any phase";
+
 /// Everyone at every rate; nothing of one alone, and where nothing was measured.
 pub(super) fn section(results: &BakeoffResults) -> Section {
     let section = Section::new("Side by side").id("together").nav("Side by side");
     match results.entrants.len() {
         0 | 1 => section,
-        _ => section.table(together(results)).note(TOGETHER),
+        _ => section.table(worth(results)).note(WORTH).table(together(results)).note(TOGETHER),
     }
+}
+
+/// A row an entrant: what one chooses by.
+fn worth(results: &BakeoffResults) -> Table {
+    let entrants = results.entrants.iter().filter(|entrant| !entrant.points.is_empty());
+    let row = |entrant: &EntrantResults| {
+        let whole = entrant.points.iter().filter(|point| point.cut_short.is_none());
+        let highest = whole.max_by(|a, b| a.reply_rate_per_s.total_cmp(&b.reply_rate_per_s));
+        let of_cost = |of: fn(&CacheCost) -> String| entrant.cost.as_ref().map_or(none(), of);
+        let bytes = |bytes: Option<u64>| bytes.map_or(none(), |bytes| figures::value("B", bytes as f64));
+        vec![
+            entrant.name.clone(),
+            highest.map_or(none(), |point| rate(point.reply_rate_per_s)),
+            time(highest.and_then(|point| point.hit_mean_ns)),
+            time(highest.and_then(|point| point.miss_mean_ns)),
+            of_cost(|cost| price(cost.hit_ns, cost.hit_high_ns)),
+            of_cost(|cost| price(cost.miss_ns, cost.miss_high_ns)),
+            bytes(entrant.memory_bytes),
+            bytes(entrant.stored_bytes),
+            if entrant.is_direct() { none() } else { figures::count(entrant.accusations()) },
+        ]
+    };
+    let head = [
+        "entrant",
+        "up to",
+        "a hit takes",
+        "a miss takes",
+        "CPU a hit",
+        "CPU a miss",
+        "memory",
+        "store",
+        "faults",
+    ];
+    Table::new(head, entrants.map(row))
+}
+
+fn none() -> String {
+    figures::NONE.to_owned()
 }
 
 fn together(results: &BakeoffResults) -> Table {

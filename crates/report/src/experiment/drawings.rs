@@ -40,7 +40,8 @@ pub(super) fn figures(reading: &Reading<'_>) -> Section {
     Section::on_page("figures", "Figures").nav("Figures").page(Block::Bars(bars))
 }
 
-/// Bars of figures in parts. An arm that has not all parts, such as one without a front, has a bar of the whole.
+/// Bars of figures in parts. An arm that has not all parts, such as one without a front, has a bar of the whole. Medians of
+/// parts need not add up to that of the whole: a bar is as long as the whole, which is the figure beside it.
 fn bars<'m>(reading: &Reading<'_>, meters: &[&'m str]) -> Bars {
     let measured = |arm: &str, meters: &[&'m str]| -> Vec<(&'m str, f64)> {
         meters.iter().filter_map(|meter| Some((*meter, reading.figure(arm, meter)?))).collect()
@@ -50,18 +51,24 @@ fn bars<'m>(reading: &Reading<'_>, meters: &[&'m str]) -> Bars {
         if meters.len() > 1 && parts.len() < meters.len() { measured(arm, &[SUBJECT_CPU]) } else { parts }
     };
     let sum = |parts: &[(&str, f64)]| -> f64 { parts.iter().map(|(_, figure)| figure).sum() };
-    let most = reading.arms().map(|arm| sum(&parts_of(arm))).fold(f64::MIN_POSITIVE, f64::max);
+    let whole = |arm: &str, parts: &[(&str, f64)]| {
+        let told = if meters == [PARTS[1].0, PARTS[1].1] { reading.figure(arm, SUBJECT_CPU) } else { None };
+        told.unwrap_or_else(|| sum(parts))
+    };
+    let most = reading.arms().map(|arm| whole(arm, &parts_of(arm))).fold(f64::MIN_POSITIVE, f64::max);
     let unit = reading.unit(meters[0]);
     let noun = |meter: &str| words::noun(reading.kind(), meter).to_owned();
     let row = |arm: &str| {
         let (all, mut from) = (parts_of(arm), 0.0);
+        let (whole, sum) = (whole(arm, &all), sum(&all).max(f64::MIN_POSITIVE));
         let part = |(meter, figure): &(&str, f64)| {
             let title = format!("{arm}: {} {}", figures::value(unit, *figure), noun(meter));
-            let part = Part { from: round(from), width: round(figure / most * 100.0), title };
-            from += figure / most * 100.0;
+            let width = figure / sum * whole / most * 100.0;
+            let part = Part { from: round(from), width: round(width), title };
+            from += width;
             part
         };
-        let value = if all.is_empty() { figures::NONE.to_owned() } else { figures::value(unit, sum(&all)) };
+        let value = if all.is_empty() { figures::NONE.to_owned() } else { figures::value(unit, whole) };
         Bar {
             name: named(reading, arm),
             key: reading.key(arm),

@@ -84,6 +84,7 @@ pub(super) fn over_time(reading: &Reading<'_>) -> Option<Drawing> {
         key: reading.key(arm),
         label: arm.to_owned(),
         dashed: reading.is_twin(arm),
+        name: None,
         points: points(arm),
     };
     let caption = format!(

@@ -163,6 +163,10 @@ fn fronts(reading: &Reading<'_>) -> Section {
         "server_cpu_per_request",
         "hit_ratio",
         "byte_hit_ratio",
+        "hit_time",
+        "miss_time",
+        "memory",
+        "disk_write",
     ];
     let is_told = reading.arms().any(|arm| reading.figure(arm, "hit_ratio").is_some());
     let told = match (is_told, reading.bundle.results.rounds) {
@@ -175,12 +179,27 @@ fn fronts(reading: &Reading<'_>) -> Section {
              with bakeoff's configuration do (`directives` in place of `config`)."
         }
     };
-    let head = ["arm", "CPU/request", "front", "server", "hits", "bytes from store"];
-    let table = Table::new(head, of_meters(reading, meters, reading.arms()));
-    Section::new("In front")
-        .table(table)
-        .entries(entries)
-        .note(format!("CPU of an arm is that of all that stands before its server and of the server. {told}"))
+    let head = [
+        "arm",
+        "CPU/request",
+        "front",
+        "server",
+        "hits",
+        "bytes from store",
+        "a hit takes",
+        "a miss takes",
+        "memory",
+        "written",
+        "failed",
+    ];
+    let mut rows = of_meters(reading, meters, reading.arms());
+    for (row, arm) in rows.iter_mut().zip(reading.arms()) {
+        row.push(reading.shown(arm, "errors"));
+    }
+    Section::new("In front").table(Table::new(head, rows)).entries(entries).note(format!(
+        "CPU, memory and bytes written (a slice) of an arm are those of all that stands before its server and of the \
+         server. A reply with another status, length or byte than the site's has failed. {told}"
+    ))
 }
 
 /// Layers' programs in the kernel, where a layer tells what they use.

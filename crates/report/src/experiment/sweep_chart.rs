@@ -52,6 +52,7 @@ fn chart(
             key: words::key(place),
             label: if setting.name.is_empty() { sweep.factor.to_owned() } else { setting.name.clone() },
             dashed: false,
+            name: None,
             points: setting.arms.iter().filter_map(point).collect(),
         }
     };

@@ -60,8 +60,7 @@ fn resolution_in_words(reading: &Reading<'_>) -> Option<String> {
 
 fn primary_row(reading: &Reading<'_>, arm: &str, meter: &str) -> Row {
     let comparison = reading.primary(arm);
-    let own = comparison.filter(|c| c.rounds > 0).map(|c| c.value).or(reading.figure(arm, meter));
-    let value = own.map_or(NONE.to_owned(), |x| figures::value(reading.unit(meter), x));
+    let value = reading.shown(arm, meter);
     let invalid = reading.invalid(arm).is_some() || comparison.is_some_and(|c| c.verdict == Verdict::Invalid);
     let word = match comparison {
         _ if invalid => "INVALID".to_owned(),

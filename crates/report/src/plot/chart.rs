@@ -35,6 +35,8 @@ pub(crate) struct Series {
     /// Hint below the mouse pointer.
     pub(crate) label: String,
     pub(crate) dashed: bool,
+    /// Name in the chart, at the last point.
+    pub(crate) name: Option<String>,
     /// x, y, and whether the point is one of a trial that passed.
     pub(crate) points: Vec<(f64, f64, bool)>,
 }
@@ -129,7 +131,10 @@ fn across(
             filled: *filled,
             title: format!("{} at {}: {}", one.label, place(*at), label(*figure)),
         });
-        line(&one.key, &one.label, one.dashed, &dots.collect::<Vec<_>>(), usize::MAX)
+        let dots: Vec<Dot> = dots.collect();
+        let mut drawn = line(&one.key, &one.label, one.dashed, &dots, usize::MAX);
+        drawn["name"] = json!(dots.last().zip(one.name.as_ref()).map(|(last, name)| name_at(last, name)));
+        drawn
     };
     Some(json!({
         "caption": caption,
@@ -160,12 +165,19 @@ pub(crate) struct Dot {
     pub(crate) title: String,
 }
 
+/// A line's name beside a point of it, to the side that has room.
+fn name_at(dot: &Dot, name: &str) -> Drawing {
+    let (at, anchor) = if dot.x > WIDTH / 2.0 { (dot.x, "end") } else { (dot.x + 7.0, "start") };
+    let over = if anchor == "end" { -8.0 } else { 4.0 };
+    json!({ "x": round(at), "y": round(dot.y + over), "anchor": anchor, "text": name })
+}
+
 /// A line through the first `joined` of the dots.
 pub(crate) fn line(key: &str, label: &str, dashed: bool, dots: &[Dot], joined: usize) -> Drawing {
     let corner = |dot: &Dot| format!("{},{}", dot.x, dot.y);
     let path: Vec<String> = dots.iter().take(joined).map(corner).collect();
     let dotted = dots.len() <= DOTS;
-    json!({ "key": key, "label": label, "dashed": dashed, "dotted": dotted, "path": path.join(" "), "dots": dots })
+    json!({ "key": key, "label": label, "dashed": dashed, "dotted": dotted, "path": path.join(" "), "dots": dots, "name": null })
 }
 
 /// A label and its place.
@@ -290,17 +302,29 @@ mod tests {
     #[test]
     fn points_lie_where_they_belong_and_what_is_no_figure_is_left_out() {
         let points = vec![(0.0, 1e6, true), (50.0, 1e7, false), (100.0, f64::NAN, true)];
-        let series = Series { key: "arm-0".to_owned(), label: "p99".to_owned(), dashed: false, points };
+        let series = Series {
+            key: "arm-0".to_owned(),
+            label: "p99".to_owned(),
+            dashed: false,
+            name: Some("p99".to_owned()),
+            points,
+        };
         let chart = of("Times", "ns", Scale::Logarithmic, &[series], &[]).unwrap();
         let dots = chart["lines"][0]["dots"].as_array().unwrap();
         assert_eq!(dots.len(), 2);
         assert_eq!((&dots[0]["x"], &dots[0]["y"]), (&json!(LEFT), &json!(HEIGHT - BOTTOM)));
         assert_eq!((&dots[1]["y"], &dots[1]["filled"]), (&json!(TOP), &json!(false)));
         assert_eq!(dots[1]["title"], "p99 at 50/s: 10 ms");
+        assert_eq!(
+            (&chart["lines"][0]["name"]["text"], &chart["lines"][0]["name"]["anchor"]),
+            (&json!("p99"), &json!("end"))
+        );
         let points = vec![(1.0, 1e6, true), (10_000.0, 2e6, true)];
-        let series = Series { key: "arm-0".to_owned(), label: "off".to_owned(), dashed: false, points };
+        let series =
+            Series { key: "arm-0".to_owned(), label: "off".to_owned(), dashed: false, name: None, points };
         let chart = over("CPU", ("ns", Scale::Linear), &|x| x.to_string(), &[series]).unwrap();
         assert_eq!(chart["lines"][0]["dots"][1]["title"], "off at 10000: 2 ms");
+        assert_eq!(chart["lines"][0]["name"], json!(null));
         assert_eq!(chart["across"].as_array().map(Vec::len), Some(5), "a label each ten times");
         assert!(of("Nothing", "ns", Scale::Linear, &[], &[]).is_none());
     }

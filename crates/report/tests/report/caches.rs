@@ -21,6 +21,19 @@ const RULE: PassRule = PassRule {
     books: true,
 };
 
+/// 0.3 ms a hit, 0.9 ms a miss, 2 ms a second.
+const COST: CacheCost = CacheCost {
+    hit_ns: 300_000.0,
+    hit_low_ns: 280_000.0,
+    hit_high_ns: 320_000.0,
+    miss_ns: 900_000.0,
+    miss_low_ns: 850_000.0,
+    miss_high_ns: 950_000.0,
+    fixed_ns_per_s: 2_000_000.0,
+    fixed_low_ns_per_s: 1_500_000.0,
+    fixed_high_ns_per_s: 2_500_000.0,
+};
+
 fn point(order: u32, phase: &str) -> Point {
     Point {
         order,
@@ -88,6 +101,8 @@ fn results(points: Vec<Point>) -> BakeoffResults {
         failed_from_per_s: None,
         downtime: Vec::new(),
         cost: None,
+        memory_bytes: None,
+        stored_bytes: None,
         faults: Vec::new(),
         errors: Vec::new(),
         failed: None,
@@ -371,19 +386,11 @@ fn what_is_known_of_an_entrant_stands_above_its_tables() {
     let entrant = &mut results.entrants[0];
     entrant.store_unreadable = Some("no such counter".to_owned());
     entrant.transactions = Some(Logged { rows: 5_000, dropped: 0, parts: 3, bytes: 200_000 });
-    entrant.cost = Some(CacheCost {
-        hit_ns: Some(300_000.0),
-        hit_low_ns: Some(280_000.0),
-        hit_high_ns: Some(320_000.0),
-        miss_ns: 900_000.0,
-        miss_low_ns: None,
-        miss_high_ns: None,
-        how: "as told".to_owned(),
-    });
+    entrant.cost = Some(COST);
     let there = [
         "store: how full it is could not be read: no such counter",
         "transactions: 5,000 in 3 files, 200 KB",
-        "CPU: 300 us \u{b1} 20 us a hit, 900 us a miss (as told)",
+        "CPU: 300 us \u{b1} 20 us a hit, 900 us \u{b1} 50 us a miss, and 2 ms \u{b1} 500 us a second, asked or not",
     ];
     shows(&results, &there, &["transactions-dropped"]);
     if let Some(logged) = &mut results.entrants[0].transactions {
@@ -445,9 +452,18 @@ fn what_nobody_has_read_of_a_killed_run_is_no_figure() {
 fn what_was_published_stands_in_the_charts_where_something_was_measured() {
     let ours = caches(&results(vec![point(1, "meas"), point(2, "meas")]), "", &[], &[]).html();
     let grey = ours.matches("<g class=\"published\">").count();
-    assert_eq!(grey, 12, "two points of three products in two charts, none joined to another");
+    assert_eq!(grey, 6, "a line of each of three products in two charts");
+    let plain = ours.replace("&#x2f;", "/").replace('\u{a0}', " ");
+    let points: usize = ["TaskSmart C at PolyLab", "Squid", "InfoLibria DynaCache"]
+        .map(|product| {
+            assert_eq!(plain.matches(&format!(">{product}</text>")).count(), 2, "its name in both charts");
+            plain.matches(&format!("<title>{product}, 1999 at ")).count()
+        })
+        .into_iter()
+        .sum();
+    assert_eq!(points, 2 * 35, "each of 35 points in both charts");
     for title in ["Squid, 1999 at 14/s: 1.37 s", "InfoLibria DynaCache, 1999 at 690/s: 9.3 %"] {
-        assert!(ours.replace("&#x2f;", "/").replace('\u{a0}', " ").contains(title), "{title}");
+        assert!(plain.contains(title), "{title}");
     }
     for none in [results(Vec::new()), BakeoffResults { study: None, ..results(vec![point(1, "meas")]) }] {
         assert!(!caches(&none, "", &[], &[]).html().contains("class=\"published\""));
@@ -502,11 +518,26 @@ fn those_that_took_part_stand_side_by_side_and_equal_ones_have_a_letter() {
     let mut all = results(Vec::new());
     all.entrants =
         vec![timed("squid", 1_500_000_000), timed("nginx", 2_000_000_000), timed("varnish", 1_510_000_000)];
-    let rows = |all: &BakeoffResults| -> Vec<String> {
-        let text = caches(all, "", &[], &[]).text(100, false);
-        let table = text.split("Side by side").nth(1).unwrap().split("Means with").next().unwrap().to_owned();
-        table.lines().skip(2).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    // Of the first table, by what one chooses, and of the second, rate by rate.
+    let tables = |all: &BakeoffResults| -> [Vec<String>; 2] {
+        let text = caches(all, "", &[], &[]).text(120, false);
+        let both = text.split("Side by side").nth(1).unwrap().split("Means with").next().unwrap().to_owned();
+        let squeezed = both.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        let lines: Vec<String> = squeezed.collect();
+        let heads = lines.iter().enumerate().filter(|(_, line)| line.starts_with("entrant"));
+        let at: Vec<usize> = heads.map(|(at, _)| at + 1).collect();
+        [lines[at[0]..at[0] + 3].to_vec(), lines[at[1]..at[1] + 3].to_vec()]
     };
+    let rows = |all: &BakeoffResults| tables(all)[1].clone();
+    all.entrants[1].memory_bytes = Some(33_000_000);
+    all.entrants[1].stored_bytes = Some(256_000_000);
+    all.entrants[1].points[0].hit_mean_ns = Some(5_000_000);
+    all.entrants[1].points[0].miss_mean_ns = Some(3_000_000_000);
+    all.entrants[1].cost = Some(COST);
+    assert_eq!(
+        tables(&all)[0][1],
+        "nginx 50/s 5 ms 3 s 300 us \u{b1} 20 us 900 us \u{b1} 50 us 33 MB 256 MB 0"
+    );
     let told = rows(&all);
     assert!(told[0].starts_with("squid 50/s 1.5 s") && told[0].ends_with(" a"), "{told:#?}");
     assert!(told[1].starts_with("varnish") && told[1].ends_with(" a"), "{told:#?}");

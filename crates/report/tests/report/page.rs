@@ -213,6 +213,10 @@ fn an_arm_without_a_front_has_a_bar_of_the_whole_beside_arms_in_parts() {
     let whole = bundle.results.arms["plain"].meters["subject_cpu_per_request"] / 1e3;
     assert!(page.contains(&format!("<title>plain: {whole:.1} \u{b5}s CPU per request</title>")), "{whole}");
     assert!(!page.contains("<td>0 ns</td>"), "an arm without parts is not free");
+    assert!(
+        page.contains("<td>34.7 \u{b5}s</td>") && !page.contains("<td>40 \u{b5}s</td>"),
+        "one value on the page"
+    );
 }
 
 #[test]

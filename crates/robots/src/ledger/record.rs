@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum RecordScope {
+    /// A part of an interval, for a console; never stored.
+    Beat,
     /// A few seconds of one phase.
     Interval,
     /// A phase.

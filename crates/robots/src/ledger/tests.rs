@@ -110,6 +110,52 @@ fn failures_are_counted_and_in_no_time() {
     assert_eq!(run.document_hit_ratio(), None);
 }
 
+/// Times in s, good replies and replies so far of each record.
+fn course(records: &[LedgerRecord], scope: RecordScope) -> Vec<(u64, u64, u64, u64)> {
+    let of_scope = of(records.to_vec(), scope);
+    let times = |record: &LedgerRecord| [record.began_ns, record.ended_ns].map(|ns| ns / 1_000_000);
+    let line = |record: &LedgerRecord| {
+        let [began, ended] = times(record);
+        (began, ended, record.sums.good, record.progress)
+    };
+    of_scope.iter().map(line).collect()
+}
+
+#[test]
+fn beats_are_told_beside_intervals_and_change_none_of_them() {
+    let run = |beat: Option<&str>| {
+        let (ledger, records) = ledger();
+        let mut ledger = ledger.with_beats(beat.map(|every| every.parse().unwrap()));
+        ledger.begin_phase("warm", Nanos::ZERO);
+        for due in [0, 100, 900, 2_500, 5_100, 6_900] {
+            enter(&mut ledger, &entry(GOOD, due, 90));
+        }
+        ledger.begin_phase("meas", ms(7_200));
+        enter(&mut ledger, &entry(GOOD, 7_200, 90));
+        ledger.finish(ms(8_000));
+        records.iter().collect::<Vec<_>>()
+    };
+    let (with, without) = (run(Some("1s")), run(None));
+    let beats = [
+        (0, 1_000, 2, 2),
+        (1_000, 2_000, 1, 3), // ended at 1 s sharp
+        (2_000, 3_000, 1, 4),
+        (3_000, 4_000, 0, 4),
+        (4_000, 5_000, 0, 4),
+        (5_000, 6_000, 1, 5),
+        (6_000, 7_000, 0, 5),
+        (7_000, 7_200, 1, 6), // the phase ends
+        (7_200, 8_000, 1, 7),
+    ];
+    assert_eq!(course(&with, RecordScope::Beat), beats);
+    assert_eq!(course(&without, RecordScope::Beat), []);
+    let others = |records: &[LedgerRecord]| -> Vec<String> {
+        let others = records.iter().filter(|record| record.scope != RecordScope::Beat);
+        others.map(|record| serde_json::to_string(record).unwrap()).collect()
+    };
+    assert_eq!(others(&with), others(&without), "what is stored has no beat in it");
+}
+
 #[test]
 fn intervals_are_cut_by_time_and_by_phases() {
     let (mut ledger, records) = ledger();

@@ -1,4 +1,5 @@
-//! Green means green: card, table, JSON, rules and exit code of made-up records, for every label.
+//! Green means green: cards, tables and charts of terminal and page, JSON, rules and exit code of made-up records, for
+//! every label, wherever it is found.
 
 use super::{analyse, figures, print};
 use crate::args::RuleArgs;
@@ -20,6 +21,20 @@ use serde_json::Value;
 /// Requests of a run: 100/s for a minute.
 const REQUESTS: u64 = 6_000;
 
+/// Where something is wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Place {
+    /// In the phase that is measured, of the first pass.
+    #[default]
+    Measured,
+    /// Before it.
+    WarmUp,
+    /// In the other pass, all else being right.
+    SecondPass,
+    /// While the store was filled.
+    Fill,
+}
+
 /// What is wrong with the replies of a cache that else passes.
 #[derive(Clone, Debug, Default)]
 struct Wrong {
@@ -28,8 +43,7 @@ struct Wrong {
     unasked: u64,
     repeated_posts: u64,
     truncated: u64,
-    /// They are found in a phase that is not measured.
-    in_warm_up: bool,
+    place: Place,
     /// Below scale 1 no rule judges.
     is_scaled: bool,
 }
@@ -72,9 +86,20 @@ fn right() -> Sums {
     sums
 }
 
-fn run(wrong: &Wrong) -> RunRecord {
+/// A fill, and both passes of a rate.
+fn runs(wrong: &Wrong) -> [RunRecord; 3] {
+    let nothing = Wrong::default();
+    let in_run = |is_here: bool| if is_here { wrong } else { &nothing };
+    let rate = RunPurpose::Rate { order: 1, rate_per_s: 100.0 };
+    let fill = run(in_run(wrong.place == Place::Fill), RunPurpose::Fill);
+    let first = run(in_run(matches!(wrong.place, Place::Measured | Place::WarmUp)), rate.clone());
+    let second = run(in_run(wrong.place == Place::SecondPass), rate);
+    [fill, RunRecord { pass: Some(1), ..first }, RunRecord { pass: Some(2), ..second }]
+}
+
+fn run(wrong: &Wrong, purpose: RunPurpose) -> RunRecord {
     let (mut warm, mut measured) = (right(), right());
-    let sums = if wrong.in_warm_up { &mut warm } else { &mut measured };
+    let sums = if wrong.place == Place::WarmUp { &mut warm } else { &mut measured };
     for (fault, count) in &wrong.replies {
         *sums.faults.entry(*fault).or_default() += count;
     }
@@ -95,7 +120,7 @@ fn run(wrong: &Wrong) -> RunRecord {
             phase("meas", true, measured, used(wrong.unasked, wrong.repeated_posts)),
         ],
         ended: "its time was over".to_owned(),
-        ..RunRecord::of(entrant, RunPurpose::Rate { order: 1, rate_per_s: 100.0 })
+        ..RunRecord::of(entrant, purpose)
     }
 }
 
@@ -132,7 +157,7 @@ fn said(wrong: &Wrong) -> Said {
         turns: Vec::new(),
     };
     let mut directory = BakeoffDirectory::begin(&dir, plan, &setup).unwrap();
-    directory.run(&run(wrong)).unwrap();
+    runs(wrong).iter().for_each(|run| directory.run(run).unwrap());
     directory.end(&End::Complete).unwrap();
     let stored = directory::load(temp.path()).unwrap();
     let outputs = print(&stored, &RuleArgs::default()).unwrap();
@@ -153,13 +178,24 @@ fn said(wrong: &Wrong) -> Said {
     }
 }
 
-/// Whether the page's card is green.
-fn is_green(page: &str) -> bool {
-    page.contains("\u{25b2}</span> passes</p>") || page.contains("\u{25b2}</span> came back</p>")
+/// State of the page's only card.
+fn state(page: &str) -> &str {
+    let cards: Vec<&str> = page.split("<article class=\"verdict is-").skip(1).collect();
+    assert_eq!(cards.len(), 1);
+    cards[0].split('"').next().unwrap()
+}
+
+/// Cells of the page that say that a rate passed, and filled points of the entrant in its charts against the rate.
+fn passes_on(page: &str) -> usize {
+    let section =
+        |id: &str| page.split(&format!("<section id=\"{id}\"")).nth(1).unwrap().split("</section>").next();
+    let dots = section("rates").unwrap().split("<g class=\"").filter(|group| group.starts_with("arm-"));
+    let filled: usize = dots.map(|group| group.matches("class=\"dot\"").count()).sum();
+    filled + section("entrant-1").unwrap().matches(">yes<").count()
 }
 
 /// Everything that card, table, JSON, rule and exit code must agree on.
-fn agrees(wrong: &Wrong) {
+fn agrees(wrong: &Wrong) -> Said {
     let said = said(wrong);
     let rows: Vec<&LabelRow> = said.entrant["faults"]
         .as_array()
@@ -185,7 +221,7 @@ fn agrees(wrong: &Wrong) {
     assert_eq!(said.ruled, if rows.is_empty() { Exit::Verdicts } else { Exit::Broken }, "{wrong:?}");
 
     // Green is for those against whom nothing is said.
-    assert_eq!(is_green(&said.page), said.verdict.is_sound(), "{wrong:?} {:?}", said.verdict);
+    assert_eq!(state(&said.page) == "fine", said.verdict.is_sound(), "{wrong:?} {:?}", said.verdict);
     assert!(!said.verdict.is_sound() || rows.is_empty(), "{wrong:?} {sentence}");
     if is_cheat || is_harmful {
         assert_eq!(said.entrant["passed_up_to_per_s"], Value::Null, "{wrong:?}");
@@ -194,7 +230,11 @@ fn agrees(wrong: &Wrong) {
             "{sentence}"
         );
         assert!(!said.text.contains(" yes "), "{wrong:?}\n{}", said.text);
+        assert_eq!(state(&said.page), "costs", "{wrong:?}");
+        assert!(wrong.is_scaled || passes_on(&said.page) == 0, "{wrong:?}");
     }
+    let has_passed = said.entrant["passed_up_to_per_s"] != Value::Null;
+    assert!(!has_passed || passes_on(&said.page) > 1, "{wrong:?}: the page says so, too");
 
     // "No faults" is said where there is none, and where nothing is hidden behind a share.
     let is_silent = rows.is_empty() && wrong.forged + wrong.unasked + wrong.truncated == 0;
@@ -204,23 +244,30 @@ fn agrees(wrong: &Wrong) {
         "{wrong:?} {sentence}"
     );
     for row in &rows {
-        assert!(said.text.contains(row.name), "{wrong:?} {}", row.name);
+        assert!(said.text.contains(row.name) && said.page.contains(row.name), "{wrong:?} {}", row.name);
     }
     // The most harmful comes first.
     assert!(rows.is_sorted_by_key(|row| row.harm), "{rows:?}");
+    said
 }
 
 #[test]
 fn every_label_by_itself_is_said_alike_by_card_table_json_rule_and_exit_code() {
     agrees(&Wrong::default());
     for fault in ReplyFault::ALL {
-        for (count, in_warm_up, is_scaled) in [(1, false, false), (92, true, false), (1, false, true)] {
-            let wrong = Wrong { replies: vec![(fault, count)], in_warm_up, is_scaled, ..Wrong::default() };
-            agrees(&wrong);
+        for (count, place, is_scaled) in [
+            (1, Place::Measured, false),
+            (92, Place::WarmUp, false),
+            (1, Place::SecondPass, false),
+            (1, Place::Fill, false),
+            (1, Place::Measured, true),
+        ] {
+            let wrong = Wrong { replies: vec![(fault, count)], place, is_scaled, ..Wrong::default() };
+            let said = agrees(&wrong);
             let row = fault.row();
             let exit = if row.harm.at_any_count() { Exit::Harmful } else { Exit::Verdicts };
             assert_eq!(
-                (said(&wrong).exit, row.class == Class::Counted),
+                (said.exit, row.class == Class::Counted),
                 (exit, row.harm == Harm::Nothing),
                 "{row:?}"
             );
@@ -238,10 +285,12 @@ proptest! {
         unasked in prop_oneof![Just(0_u64), 1..200_u64],
         repeated_posts in prop_oneof![Just(0_u64), 1..50_u64],
         truncated in prop_oneof![Just(0_u64), 1..200_u64],
-        in_warm_up: bool,
+        place in prop_oneof![
+            Just(Place::Measured), Just(Place::WarmUp), Just(Place::SecondPass), Just(Place::Fill)
+        ],
         is_scaled: bool,
     ) {
         let replies = replies.into_iter().map(|(place, count)| (ReplyFault::ALL[place], count)).collect();
-        agrees(&Wrong { replies, forged, unasked, repeated_posts, truncated, in_warm_up, is_scaled });
+        agrees(&Wrong { replies, forged, unasked, repeated_posts, truncated, place, is_scaled });
     }
 }

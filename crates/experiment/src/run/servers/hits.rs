@@ -30,6 +30,8 @@ pub(super) struct Numbered<S> {
 struct ReplyOf {
     serial: Option<u64>,
     body_bytes: u64,
+    /// From when the request was due.
+    response_ns: u64,
 }
 
 impl<S> Numbered<S> {
@@ -57,7 +59,9 @@ impl<S> RequestListener for Numbered<S> {
     fn ended(&mut self, ended: &RequestEnd<'_>) {
         let Ok(reply) = ended.result else { return };
         if reply.status != NOT_MODIFIED {
-            self.replies.push(ReplyOf { serial: serial_of(reply.head), body_bytes: reply.body_bytes });
+            let response_ns = ended.done.since(ended.due).get();
+            let (serial, body_bytes) = (serial_of(reply.head), reply.body_bytes);
+            self.replies.push(ReplyOf { serial, body_bytes, response_ns });
         }
     }
 
@@ -74,15 +78,17 @@ impl SeenNumbers {
     /// Counts the hits in the notes of all threads.
     pub(super) fn judge<S>(&mut self, noted: impl IntoIterator<Item = Numbered<S>>) -> HitCounts {
         let mut counts = HitCounts::default();
-        for ReplyOf { serial, body_bytes } in noted.into_iter().flat_map(|source| source.replies) {
+        for ReplyOf { serial, body_bytes, response_ns } in noted.into_iter().flat_map(|source| source.replies)
+        {
             counts.replies += 1;
             counts.bytes += body_bytes;
             match serial {
                 None => counts.unnumbered += 1,
-                Some(serial) if self.0.insert(serial) => {}
+                Some(serial) if self.0.insert(serial) => counts.miss_ns += response_ns,
                 Some(_) => {
                     counts.hits += 1;
                     counts.hit_bytes += body_bytes;
+                    counts.hit_ns += response_ns;
                 }
             }
         }
@@ -112,8 +118,8 @@ mod tests {
     use bakeoff_workload::{Get, GetUrl};
 
     fn noted(replies: &[(Option<u64>, u64)]) -> Numbered<()> {
-        let replies = replies.iter().map(|&(serial, body_bytes)| ReplyOf { serial, body_bytes }).collect();
-        Numbered { source: (), replies, until: None }
+        let reply = |&(serial, body_bytes)| ReplyOf { serial, body_bytes, response_ns: 100 * body_bytes };
+        Numbered { source: (), replies: replies.iter().map(reply).collect(), until: None }
     }
 
     #[test]
@@ -122,7 +128,9 @@ mod tests {
         let two_threads =
             [noted(&[(Some(1), 10), (Some(2), 20), (Some(1), 10)]), noted(&[(Some(2), 20), (None, 5)])];
         let first = seen.judge(two_threads);
-        assert_eq!(first, HitCounts { replies: 5, hits: 2, bytes: 65, hit_bytes: 30, unnumbered: 1 });
+        let bytes = HitCounts { replies: 5, hits: 2, bytes: 65, hit_bytes: 30, unnumbered: 1, ..first };
+        assert_eq!(first, HitCounts { hit_ns: 3_000, miss_ns: 3_000, ..bytes });
+        assert_eq!((first.hit_mean(), first.miss_mean()), (Some(1_500.0), Some(1_500.0)));
         let later = seen.judge([noted(&[(Some(2), 20), (Some(3), 1)])]);
         assert_eq!((later.hits, later.hit_bytes), (1, 20), "a number of an earlier slice is still known");
     }
