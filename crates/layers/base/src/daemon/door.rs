@@ -119,14 +119,13 @@ impl Seats {
         let of_address = taken.strangers.iter().filter(|(_, (its, _))| *its == machine);
         let (first, count) = (of_address.clone().next().map(|(number, _)| *number), of_address.count());
         let oldest = taken.strangers.keys().next().copied();
-        let loses = match () {
-            () if count >= self.limits.strangers_of_address => {
-                first.map(|it| (it, SentAway::TooManyOfAddress))
-            }
-            () if taken.all >= self.limits.all || taken.strangers.len() >= self.limits.strangers => {
-                Some((oldest.ok_or(SentAway::TooMany)?, SentAway::TooManyStrangers))
-            }
-            () => None,
+        let is_full = taken.all >= self.limits.all || taken.strangers.len() >= self.limits.strangers;
+        let loses = if count >= self.limits.strangers_of_address {
+            first.map(|number| (number, SentAway::TooManyOfAddress))
+        } else if is_full {
+            Some((oldest.ok_or(SentAway::TooMany)?, SentAway::TooManyStrangers))
+        } else {
+            None
         };
         if let Some((_, loser)) = loses.and_then(|(number, _)| taken.strangers.remove(&number)) {
             let _ = loser.shutdown(Shutdown::Both);

@@ -54,12 +54,6 @@ pub fn serve(mut options: ServerOptions, ready: impl FnOnce(SocketAddr)) -> Resu
     if !(1..=60).contains(&options.term.as_secs()) {
         return Err(ServeError::Term);
     }
-    let failed = |error| ServeError::Export { path: options.export.clone(), error };
-    let served = File::open(&options.export).map_err(failed)?;
-    served.try_lock().map_err(|error| match error {
-        TryLockError::WouldBlock => ServeError::IsServed(options.export.clone()),
-        TryLockError::Error(error) => failed(error),
-    })?;
     let (listener, address) = listen(options.listen)?;
     let open_files = raise_open_files(OPEN_FILES)?.soft;
     let (changes, local) = local::listen(&options.export);
@@ -73,6 +67,12 @@ pub fn serve(mut options: ServerOptions, ready: impl FnOnce(SocketAddr)) -> Resu
         .take()
         .map(|credentials| principals::watch::start(credentials, hear))
         .transpose()?;
+    let failed = |error| ServeError::Export { path: options.export.clone(), error };
+    let served = File::open(&options.export).map_err(failed)?;
+    served.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => ServeError::IsServed(options.export.clone()),
+        TryLockError::Error(error) => failed(error),
+    })?;
     let (tell_local, hear_local) = channel();
     changes.map(|changes| local::start(changes, hear_local)).transpose()?;
     let confined = confine::confine(&options.export, options.status.as_deref());
