@@ -2,28 +2,27 @@
 //!
 //! Measured side, client process, hot: twice a read or write that the kernel asks for. A break is acknowledged when the
 //! kernel has no old page any more: once its pages were dropped, and all reads that began before that have been
-//! answered and their pages dropped, too. Reads that come later wait for the acknowledgement, or there would always be
-//! another one. A write of our own holds pages and waits for the server, perhaps for the very change that waits for us:
-//! while there is one, breaks of its object are acknowledged at once.
+//! answered and their pages dropped, too. Later reads do not count, or there would always be another one; their pages
+//! are dropped as soon. A write of our own holds pages and waits for the server, perhaps for the very change that waits
+//! for us: while there is one, breaks of its object are acknowledged at once.
 
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 
 /// Sends an acknowledgement.
 pub(super) type Ack = Box<dyn FnOnce() + Send>;
 
 /// Objects in use.
 #[derive(Default)]
-pub(super) struct Uses {
-    objects: Mutex<HashMap<u64, ObjectUse>>,
-    acknowledged: Condvar,
-}
+pub(super) struct Uses(Mutex<HashMap<u64, ObjectUse>>);
 
 #[derive(Default)]
 struct ObjectUse {
     reads: u32,
+    /// Reads that no acknowledgement waits for.
+    later_reads: u32,
     writes: u32,
     /// Passes over its pages that drop them.
     drops: u32,
@@ -38,7 +37,7 @@ impl ObjectUse {
     }
 
     fn is_idle(&self) -> bool {
-        self.reads == 0 && self.writes == 0 && self.drops == 0 && self.owed.is_empty()
+        self.reads + self.later_reads == 0 && self.writes == 0 && self.drops == 0 && self.owed.is_empty()
     }
 }
 
@@ -46,63 +45,64 @@ impl ObjectUse {
 pub(super) struct InUse {
     uses: Arc<Uses>,
     object: u64,
-    count: fn(&mut ObjectUse) -> &mut u32,
+    count: Counter,
 }
 
+/// A number of an object's uses.
+type Counter = fn(&mut ObjectUse) -> &mut u32;
+
 impl Uses {
-    /// Begins a read, which waits for an acknowledgement that waits for earlier ones.
+    /// Begins a read.
     pub(super) fn reads(self: &Arc<Self>, object: u64) -> InUse {
-        let waits = |objects: &mut HashMap<u64, ObjectUse>| {
-            objects.get(&object).is_some_and(|its| !its.owed.is_empty() && its.drops == 0)
-        };
-        drop(
-            self.acknowledged.wait_while(lock(&self.objects), waits).unwrap_or_else(PoisonError::into_inner),
-        );
-        self.begins(object, |its| &mut its.reads)
+        self.begins(object, |its| match its.owed.is_empty() || its.drops > 0 {
+            true => |its| &mut its.reads,
+            false => |its| &mut its.later_reads,
+        })
     }
 
     /// Begins a write.
     pub(super) fn writes(self: &Arc<Self>, object: u64) -> InUse {
-        self.begins(object, |its| &mut its.writes)
+        self.begins(object, |_| |its| &mut its.writes)
     }
 
     /// Begins to drop the object's pages; the acknowledgement is sent when that is done and nothing else stands
     /// against it.
     pub(super) fn drops(self: &Arc<Self>, object: u64, ack: Ack) -> InUse {
-        let dropping = self.begins(object, |its| &mut its.drops);
+        let dropping = self.begins(object, |_| |its| &mut its.drops);
         self.change(object, |its| its.owed.push(ack));
         dropping
     }
 
     /// Whether an acknowledgement has not been sent yet.
     pub(super) fn owes(&self, object: u64) -> bool {
-        lock(&self.objects).get(&object).is_some_and(|its| !its.owed.is_empty())
+        lock(&self.0).get(&object).is_some_and(|its| !its.owed.is_empty())
     }
 
     /// Forgets what is owed: the session is over.
     pub(super) fn lost(&self) {
-        lock(&self.objects).values_mut().for_each(|its| its.owed.clear());
-        self.acknowledged.notify_all();
+        lock(&self.0).values_mut().for_each(|its| its.owed.clear());
     }
 
-    fn begins(self: &Arc<Self>, object: u64, count: fn(&mut ObjectUse) -> &mut u32) -> InUse {
-        self.change(object, |its| *count(its) += 1);
+    fn begins(self: &Arc<Self>, object: u64, which: impl FnOnce(&ObjectUse) -> Counter) -> InUse {
+        let count = self.change(object, |its| {
+            let count = which(its);
+            *count(its) += 1;
+            count
+        });
         InUse { uses: self.clone(), object, count }
     }
 
-    fn change(&self, object: u64, change: impl FnOnce(&mut ObjectUse)) {
-        let mut objects = lock(&self.objects);
+    fn change<T>(&self, object: u64, change: impl FnOnce(&mut ObjectUse) -> T) -> T {
+        let mut objects = lock(&self.0);
         let its = objects.entry(object).or_default();
-        change(its);
+        let changed = change(its);
         let due = its.due();
         if its.is_idle() {
             objects.remove(&object);
         }
         drop(objects);
-        if !due.is_empty() {
-            due.into_iter().for_each(|ack| ack());
-            self.acknowledged.notify_all();
-        }
+        due.into_iter().for_each(|ack| ack());
+        changed
     }
 }
 
@@ -115,7 +115,7 @@ impl Drop for InUse {
 
 impl fmt::Debug for Uses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Uses({} objects)", lock(&self.objects).len())
+        write!(f, "Uses({} objects)", lock(&self.0).len())
     }
 }
 
@@ -123,7 +123,6 @@ impl fmt::Debug for Uses {
 mod tests {
     use super::*;
     use std::sync::mpsc::{TryRecvError, channel};
-    use std::thread;
 
     #[test]
     fn a_break_is_acknowledged_when_no_old_page_is_left() {
@@ -145,15 +144,10 @@ mod tests {
         drop(dropping);
         drop(before);
         assert!(hears.try_recv() == Err(TryRecvError::Empty));
-        thread::scope(|scope| {
-            let later = scope.spawn(|| {
-                let _later = uses.reads(7);
-                told.send("a later read").unwrap();
-            });
-            drop(meanwhile);
-            later.join().unwrap();
-        });
-        assert_eq!([hears.recv(), hears.recv()], [Ok("behind reads"), Ok("a later read")]);
+        let later = uses.reads(7);
+        drop(meanwhile);
+        assert_eq!(hears.try_recv(), Ok("behind reads"));
+        drop(later);
         // A write of our own may wait for whoever waits for us.
         let dropping = uses.drops(7, ack("for a write"));
         let writing = uses.writes(7);
@@ -165,8 +159,8 @@ mod tests {
         let (read, dropping) = (uses.reads(7), uses.drops(7, ack("never")));
         drop(dropping);
         uses.lost();
-        drop((uses.reads(7), read));
+        drop(read);
         assert_eq!(hears.try_recv(), Err(TryRecvError::Empty));
-        assert_eq!(lock(&uses.objects).len(), 1, "the other object's");
+        assert_eq!(lock(&uses.0).len(), 1, "the other object's");
     }
 }
