@@ -3,12 +3,14 @@
 use crate::support::{Heard, ROOT, Raw, Site, can_mount, command, count, refused, until};
 use crate::world::{SERVER, World};
 use bakeoff_layers_remotefs::frame::{ClientRequest, ConnectionPurpose, HEAD_BYTES};
+use std::net::TcpStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Limit on connections of a server, and of a session.
+/// Limit on connections of a server, number of a mount's, and limit on strangers of an address.
 const MOST: u64 = 1024;
 const OF_SESSION: usize = 16;
+const OF_ADDRESS: u64 = 64;
 /// Longest wait for an answer beside a crowd.
 const SOON: Duration = Duration::from_secs(60);
 
@@ -56,6 +58,31 @@ fn a_thousand_connections_go_on_and_one_more_is_refused_by_name() {
         };
         matches!(Raw::connect(&server).ask(&hello), Heard::Welcome { .. })
     });
+}
+
+#[test]
+fn strangers_who_say_nothing_keep_nobody_out() {
+    if !can_mount("strangers_who_say_nothing_keep_nobody_out") {
+        return;
+    }
+    let (site, world) = (Site::new(), World::new());
+    let served = world.serve_for(&site, "/ allow user:alice@home.example all\n", 60);
+    let many = OF_ADDRESS + 30;
+    let strangers: Vec<_> = (0..many).map(|_| TcpStream::connect(served.address).unwrap()).collect();
+    let alice = world.person("user:alice@home.example");
+    let (callback, mut data) = served.session(&world, &alice);
+    answers(&mut data);
+    let put_out = || {
+        ["too-many-of-address", "no-hello"]
+            .map(|name| count(&served.status, &format!("refused.{name}")))
+            .iter()
+            .sum::<u64>()
+    };
+    until("those who came first are put out", || put_out() >= many - OF_ADDRESS);
+    // The others say nothing in time; who is known stays.
+    until("all are put out", || put_out() == many);
+    answers(&mut data);
+    drop((strangers, callback));
 }
 
 #[test]

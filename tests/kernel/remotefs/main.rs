@@ -22,6 +22,7 @@ mod litmus;
 mod local;
 mod paths;
 mod principals;
+mod programs;
 mod revocation;
 mod rootless;
 mod sessions;

@@ -49,8 +49,8 @@ fn each_does_what_the_list_lets_him_and_nothing_else() {
     // Bob's kernel refuses most of it by the modes that it knows.
     assert_eq!(fs::read_to_string(bob.path("open/file")).unwrap(), "text");
     let about = fs::metadata(bob.path("open/file")).unwrap();
-    assert_eq!((about.mode() & 0o7777, about.uid()), (0o500, nix::unistd::geteuid().as_raw()));
-    assert_eq!(fs::metadata(bob.path("open")).unwrap().mode() & 0o7777, 0o500);
+    assert_eq!((about.mode() & 0o7777, about.uid()), (0o577, nix::unistd::geteuid().as_raw()));
+    assert_eq!(fs::metadata(bob.path("open")).unwrap().mode() & 0o7777, 0o555);
     let codes = [
         code(fs::write(bob.path("open/new"), "x")),
         code(
@@ -147,6 +147,7 @@ fn what_was_handed_on_is_found_and_nothing_beside_it() {
     // So does the next start of the server.
     let kept = site.path(&format!("{SERVER}.written"));
     until("it is kept", || fs::read_to_string(&kept).is_ok_and(|text| text.contains(" 10 ")));
+    site.copy_export();
     let again = world.serve(&site, "/ allow user:alice@home.example all\n");
     assert_eq!(writes_one_more(&again), refused(Refusal::OverLimit));
     let said = why(&mount.path("projects/x/file")).unwrap();

@@ -214,10 +214,12 @@ fn what_was_taken_back_stays_so_when_the_server_starts_anew() {
     until("it is kept", || {
         fs::read_to_string(site.path("revoked")).is_ok_and(|text| text.contains(" transfer "))
     });
+    site.copy_export();
     let next = world.serve(&site, LIST);
     let person = mount.who.lock().unwrap().clone();
     assert_eq!(next.greets(&world, &person).1, Heard::Refused("revoked".to_owned()));
     // With an unreadable list of revocations nobody is admitted.
+    site.copy_export();
     fs::write(site.path("revoked"), "home.example transfer ?\n").unwrap();
     let unread = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| world.serve(&site, LIST)));
     assert!(unread.is_err(), "it does not start");

@@ -60,6 +60,14 @@ impl Site {
         self.path("export").join(name)
     }
 
+    /// Puts a copy in place of the export, for another server while the first one goes on with what it has.
+    pub(crate) fn copy_export(&self) {
+        let before = self.path(&format!("export-{}", fs::read_dir(self.folder.path()).unwrap().count()));
+        fs::rename(self.path("export"), &before).unwrap();
+        let copied = Command::new("cp").arg("-a").arg(before).arg(self.path("export")).status().unwrap();
+        assert!(copied.success());
+    }
+
     pub(crate) fn serve(&self) -> Server {
         self.serve_at("127.0.0.1:0", TERM_S)
     }

@@ -240,6 +240,7 @@ impl World {
         let options = client::ClientOptions {
             server: served.address,
             read_only: false,
+            local_locks: false,
             delay_connect,
             status: Some(status.clone()),
             keeper: None,

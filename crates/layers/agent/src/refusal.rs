@@ -20,7 +20,6 @@ refusals! {
         TooLarge "too-large" "a message has at most 64 KiB; show less",
         Malformed "malformed" "not a message of bakeoff-agent/2; use the same version here and there",
         UnknownQuestion "unknown-question" "an unknown question; use the same version here and there",
-        TooManyConnections "too-many-connections" "64 connections are there already; try again later",
         TooManySubscribers "too-many-subscribers" "48 subscribers are there already; look who they are",
         TooLong "too-long" "a leaf is given for 1 s to 24 hours; ask for less",
         NotEnrolled(PrincipalName) "not-enrolled"

@@ -14,8 +14,9 @@ use bakeoff_layers_base::manifest::{HighWater, HighWaterError};
 use bakeoff_layers_base::plain::{FileAudience, PathError};
 use bakeoff_layers_credentials::bundle::{Bundles, DomainBundle};
 use bakeoff_layers_credentials::name::{Domain, NoName};
-use std::fs;
+use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 use thiserror::Error;
@@ -161,7 +162,8 @@ pub fn import(
     let refused = |refusal| TrustError::Refused { path: file.to_owned(), refusal };
     let domain = unverified.map_err(refused)?.domain;
     let failed = |error| FileError::from(PathError::written(dir)(error));
-    fs::create_dir_all(dir).map_err(failed)?;
+    // Whoever may write there could bring back an older bundle, whatever the caller's umask.
+    DirBuilder::new().recursive(true).mode(0o755).create(dir).map_err(failed)?;
     let pinned = of(dir, &domain, "pub");
     let given = public.map(AdminPublicKey::read).transpose().map_err(|error| match error {
         KeyError::NoPublic(path) => FileError::Missing { path, make: AUTHORITY.to_owned() }.into(),

@@ -148,6 +148,17 @@ impl Acl {
         decision
     }
 
+    /// The root, and the paths that rules name, with those on the way: rights elsewhere are as at one of these.
+    pub fn places(&self) -> Vec<Vec<Vec<u8>>> {
+        let (mut places, mut left) = (Vec::new(), vec![(Vec::new(), &self.root)]);
+        while let Some((path, level)) = left.pop() {
+            let below = |(name, level)| ([&path[..], &[Vec::clone(name)]].concat(), level);
+            left.extend(level.below.iter().map(below));
+            places.push(path);
+        }
+        places
+    }
+
     /// Whether a rule names a path below this one.
     pub fn has_rules_below(&self, path: &[impl AsRef<[u8]>]) -> bool {
         self.level(path).is_some_and(|level| !level.below.is_empty())

@@ -11,7 +11,7 @@ use crate::statement::{DelegationScope, Shown, Transfer, left};
 use bakeoff_layers_base::verdict::Verdicts;
 
 /// Verified grant of a session: whose rights, used by whom, and within which scopes.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionGrant {
     /// Principal whose rights these are: the first giver, or the peer itself.
     pub subject: PrincipalName,
@@ -31,7 +31,7 @@ pub struct SessionGrant {
 }
 
 /// A link of its transfer chain.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 struct Link {
     giver: PrincipalName,
     hash: Hash,
@@ -86,6 +86,11 @@ impl SessionGrant {
         };
         let links = links.into_iter().map(link).collect();
         Self { subject, acts_as, groups, expires_unix_s, stands_on, links, who }
+    }
+
+    /// Whether another grant gives the same, until whenever.
+    pub fn is_but_for_its_end(&self, other: &Self) -> bool {
+        *self == Self { expires_unix_s: self.expires_unix_s, ..other.clone() }
     }
 
     /// Rights to the object at a path.

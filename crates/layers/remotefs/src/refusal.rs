@@ -55,8 +55,10 @@ refusals! {
     OverLimit "over-limit" "more would be written than a link of the chain lets be written"
     // Limits exceeded.
     TooManyConnections "too-many-connections" "there are too many connections; try again later"
+    TooManyStrangers "too-many-strangers" "a connection did not say who it is before too many others came"
+    TooManyOfAddress "too-many-of-address" "the same, before too many others came from its address"
     TooManyOfSession "too-many-of-session" "the session has too many connections"
-    TooManyOfPrincipal "too-many-of-principal" "the principal has too many connections"
+    TooManyOfPrincipal "too-many-of-principal" "the principal has too many connections from one machine"
     TooManyObjects "too-many-objects" "the session knows too many objects; it must forget some"
     // Objects that are not exported.
     SpecialFile "special-file" "devices, FIFOs and sockets are not exported"

@@ -17,7 +17,9 @@ use crate::refusal::No;
 use crate::roll::Roll;
 use crate::trust::{self, TrustError};
 use bakeoff_layers_base::clock::now_unix_s;
-use bakeoff_layers_base::daemon::door::{self, ConnectionHandler, ListenError, listen};
+use bakeoff_layers_base::daemon::door::{
+    self, ConnectionHandler, ListenError, Seat, SeatLimits, Seats, SentAway, listen,
+};
 use bakeoff_layers_base::daemon::mount::STATUS_DELAY;
 use bakeoff_layers_base::daemon::status::StatusFile;
 use bakeoff_layers_base::locks::{lock, read, write};
@@ -46,8 +48,8 @@ use std::thread;
 use std::time::Duration;
 use thiserror::Error;
 
-/// Limit on connections, each with a thread.
-const MOST_CONNECTIONS: usize = 64;
+/// Limits on connections, each with a thread. A peer is known once a question of his was answered.
+const SEATS: SeatLimits = SeatLimits { all: 64, strangers: 16, strangers_of_address: 8 };
 /// Limit on those of them that are subscriptions.
 const MOST_SUBSCRIBERS: usize = 48;
 /// Time limit for the TLS handshake, for a whole question, and for taking an answer.
@@ -115,7 +117,7 @@ pub enum AgentServeError {
 struct Server {
     agent: Agent,
     config: RwLock<Arc<ServerConfig>>,
-    connections: AtomicUsize,
+    seats: Arc<Seats>,
     subscribers: AtomicUsize,
     counts: Mutex<BTreeMap<String, u64>>,
 }
@@ -172,7 +174,7 @@ impl Server {
         Ok(Self {
             agent: Agent::new(bundle, key, Roll::of(dir), groups, (book, checkpoints)),
             config: RwLock::new(Arc::new(config)),
-            connections: AtomicUsize::new(0),
+            seats: Seats::new(SEATS),
             subscribers: AtomicUsize::new(0),
             counts: Mutex::default(),
         })
@@ -204,7 +206,7 @@ impl Server {
         let mut text = format!(
             "state {state}\naddress {address}\ndomain {}\nepoch {epoch}\nrevoked {revoked}\nconnected {}\nsubscribers {}\n",
             self.agent.domain,
-            self.connections.load(Ordering::Relaxed),
+            self.seats.taken(),
             self.subscribers.load(Ordering::Relaxed)
         );
         for (name, count) in &*lock(&self.counts) {
@@ -233,26 +235,24 @@ pub fn own_bundle(dir: &Path) -> Result<DomainBundle, AgentServeError> {
 }
 
 impl ConnectionHandler for Server {
-    const MOST: usize = MOST_CONNECTIONS;
-
-    fn connected(&self) -> &AtomicUsize {
-        &self.connections
+    fn seats(&self) -> &Arc<Seats> {
+        &self.seats
     }
 
-    fn attend(&self, stream: TcpStream) {
+    fn attend(&self, stream: TcpStream, seat: &Seat) {
         self.count("connections");
-        if let Err(no) = attend(self, stream) {
+        if let Err(no) = attend(self, stream, seat) {
             self.refuse(&no);
         }
     }
 
-    fn send_away(&self) {
-        self.refuse(&No::TooManyConnections);
+    fn send_away(&self, why: SentAway) {
+        self.count(&format!("refused.{}", why.name()));
     }
 }
 
 /// Serves a connection until its end; returns a reason if the client is to blame.
-fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
+fn attend(server: &Server, stream: TcpStream, seat: &Seat) -> Result<(), No> {
     // A client that vanished silently holds no thread for long.
     let _ = setsockopt(&stream, sockopt::TcpUserTimeout, &10_000);
     let mut channel =
@@ -271,7 +271,11 @@ fn attend(server: &Server, stream: TcpStream) -> Result<(), No> {
             Err(Cut::TooLarge) => return say_no(&mut channel, No::TooLarge),
         };
         asked = true;
-        match answer(server, peer, &message) {
+        let answered = answer(server, peer, &message);
+        if answered.is_ok() {
+            seat.is_known();
+        }
+        match answered {
             Ok((AgentRequest::Subscribe, _)) => return subscribed(server, &mut channel),
             Ok((_, answer)) => {
                 if channel.write(&answer.write(), WITHIN).is_err() {

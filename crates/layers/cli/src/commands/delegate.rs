@@ -85,7 +85,14 @@ pub(crate) fn delegate(args: DelegateArgs) -> Result<Exit, Failure> {
     let (shown, made) = hand_on(&session, &wish)?;
     write(&args.out, &shown.write(), FileAudience::Everybody).map_err(Failure::failed)?;
     let whom = wish.receiver.map_or_else(|| "who has that key".to_owned(), |name| name.to_string());
-    terminal::say(&format!("{}: for {whom}, {made}", args.out.display()));
+    let grants = wish.grants.iter().map(|grant| format!("{}={}", grant.path, grant.operations));
+    let places = wish.audience.iter().map(Audience::to_string);
+    let [grants, places] = [grants.collect::<Vec<_>>(), places.collect()].map(|each| each.join(" "));
+    let until = moment::text(wish.until_unix_s);
+    terminal::say(&format!(
+        "{}: for {whom}, {made}\n  {grants} at {places} until {until}",
+        args.out.display()
+    ));
     Ok(Exit::Done)
 }
 

@@ -1,6 +1,7 @@
 //! Parsers of times and durations as people type them.
 
 use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp, Zoned};
 
 /// The next such time, in seconds since 1970: `18:00`, `2026-12-24`, `2026-12-24T18:00`, or with its offset.
@@ -9,6 +10,12 @@ pub(crate) fn until(text: &str) -> Result<u64, String> {
     let moment = read(text, &now).filter(|moment| *moment > now.timestamp());
     let seconds = moment.and_then(|moment| u64::try_from(moment.as_second()).ok());
     seconds.ok_or_else(|| "no moment to come; write 18:00, 2026-12-24 or 2026-12-24T18:00".to_owned())
+}
+
+/// A moment as people read it, by the local clock.
+pub(crate) fn text(unix_s: u64) -> String {
+    let moment = i64::try_from(unix_s).ok().and_then(|s| Timestamp::from_second(s).ok());
+    moment.map_or_else(|| unix_s.to_string(), |at| at.to_zoned(TimeZone::system()).to_string())
 }
 
 /// A duration, in seconds: `8h`, `15m`.

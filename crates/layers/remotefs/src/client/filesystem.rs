@@ -31,6 +31,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Limit on background requests of the kernel, which no process waits for.
@@ -39,18 +40,20 @@ const BACKGROUND: u16 = 64;
 const GENERATION: Generation = Generation(0);
 /// Bytes of entries requested at once: the most that the kernel accepts.
 const LIST_BYTES: u32 = 64 << 10;
+/// Pause of a read that crosses a break.
+const CROSSING: Duration = Duration::from_millis(1);
 /// Features requested from the kernel where it offers them.
-const WANTED: [InitFlags; 7] = [
+const WANTED: [InitFlags; 5] = [
     InitFlags::FUSE_PARALLEL_DIROPS,
     InitFlags::FUSE_CACHE_SYMLINKS,
     InitFlags::FUSE_NO_OPEN_SUPPORT,
     InitFlags::FUSE_NO_OPENDIR_SUPPORT,
     // Before each read the kernel checks attributes that have expired, and drops pages if these changed.
     InitFlags::FUSE_AUTO_INVAL_DATA,
-    // Locks come to us, and are refused: the kernel's own would hold on this host alone.
-    InitFlags::FUSE_POSIX_LOCKS,
-    InitFlags::FUSE_FLOCK_LOCKS,
 ];
+/// With these locks come to us, and are refused; without them the kernel has locks of its own, which hold in this mount
+/// alone.
+const NO_LOCKS: [InitFlags; 2] = [InitFlags::FUSE_POSIX_LOCKS, InitFlags::FUSE_FLOCK_LOCKS];
 
 /// A remote directory as a file system.
 pub(super) struct Filesystem {
@@ -60,6 +63,8 @@ pub(super) struct Filesystem {
     answers: Answers,
     contents: Contents,
     owner: (u32, u32),
+    /// Whether files can be locked, in this mount alone.
+    has_locks: bool,
     /// Gets the event that the mount is gone.
     over: Sender<MountEvent>,
 }
@@ -73,10 +78,19 @@ impl Filesystem {
         link: Arc<Link>,
         kernel: Arc<Kernel>,
         tally: Arc<ClientCounters>,
-        over: Sender<MountEvent>,
+        (has_locks, over): (bool, Sender<MountEvent>),
     ) -> Self {
         let owner = (nix::unistd::geteuid().as_raw(), nix::unistd::getegid().as_raw());
-        Self { link, kernel, tally, answers: Answers::default(), contents: Contents::default(), owner, over }
+        Self {
+            link,
+            kernel,
+            tally,
+            answers: Answers::default(),
+            contents: Contents::default(),
+            owner,
+            has_locks,
+            over,
+        }
     }
 
     /// Asks a question about an object that is answered by attributes.
@@ -195,7 +209,8 @@ impl Filesystem {
 
 impl fuser::Filesystem for Filesystem {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> io::Result<()> {
-        for flag in WANTED {
+        let refused = NO_LOCKS.into_iter().filter(|_| !self.has_locks);
+        for flag in WANTED.into_iter().chain(refused) {
             let there = config.add_capabilities(flag);
             // Without it old pages would be read for ever.
             if flag == InitFlags::FUSE_AUTO_INVAL_DATA && there.is_err() {
@@ -450,23 +465,31 @@ impl fuser::Filesystem for Filesystem {
             None => reply,
         };
         let mut reply = Some(reply);
+        let reading = self.kernel.uses().reads(object.0);
+        let since = self.kernel.now();
         let question = ClientRequest::Read { object: object.0, offset, length: size.min(MOST_DATA_BYTES) };
-        let read = self.link.ask(&question, |answer| match (answer, reply.take()) {
-            (ServerReply::Bytes { bytes, leased, .. }, Some(reply)) => {
-                self.tally.add(Count::BytesRead, bytes.len() as u64);
-                reply.data(bytes);
-                Ok(leased)
+        let read = loop {
+            let read = self.link.ask(&question, |answer| match answer {
+                // It is being changed, and a break is on its way to us, or our acknowledgement is to the server.
+                ServerReply::Bytes { leased: false, .. } if !self.kernel.uses().owes(object.0) => Ok(None),
+                ServerReply::Bytes { bytes, leased, .. } => {
+                    self.tally.add(Count::BytesRead, bytes.len() as u64);
+                    reply.take().into_iter().for_each(|reply| reply.data(bytes));
+                    Ok(Some(leased))
+                }
+                _ => Err(Errno::EIO),
+            });
+            match read {
+                Ok(None) => thread::sleep(CROSSING),
+                Ok(Some(leased)) => break Ok(leased),
+                Err(error) => break Err(error),
             }
-            (_, taken) => {
-                reply = taken;
-                Err(Errno::EIO)
-            }
-        });
+        };
         match (read, reply) {
-            // It was read while somebody changes it: the page was needed, and is dropped again.
-            (Ok(false), _) => drop(self.kernel.drop_pages(object.0)),
             (Err(error), Some(reply)) => reply.error(error),
-            _ => {}
+            (Ok(leased), _) if leased && self.kernel.holds(object.0, since) => {}
+            // It was read while somebody changes it: the page was needed, and is dropped again.
+            _ => self.kernel.drop_read(object.0, (offset, size.into()), reading),
         }
     }
 
@@ -483,7 +506,7 @@ impl fuser::Filesystem for Filesystem {
         reply: ReplyWrite,
     ) {
         self.tally.add(Count::Writes, 1);
-        let _writing = self.kernel.writes(object.0);
+        let _writing = self.kernel.uses().writes(object.0);
         // Pages that were changed through a mapping have an offset of their own.
         let append = flags.0 & libc::O_APPEND != 0 && !how.contains(WriteFlags::FUSE_WRITE_CACHE);
         let question = ClientRequest::Write { object: object.0, offset, append, bytes: data };

@@ -8,10 +8,11 @@
 //! A break must not wait for anything that may wait for another client, or two of them wait for each other.
 //! Attributes are dropped without a lock: from then on every `read` asks first. Names are dropped all at once
 //! (`FUSE_NOTIFY_INC_EPOCH`, Linux 6.16), as dropping a single one would wait for the holder of its directory. Pages
-//! may be locked: threads of their own drop them ([`PageDroppers`]), and a break waits for its object's only shortly. On an older kernel names are
-//! not kept at all.
+//! may be locked: threads of their own drop them ([`PageDroppers`]), and the break is acknowledged after that
+//! ([`Uses`]). On an older kernel names are not kept at all.
 
-use super::pages::PageDroppers;
+use super::pages::{PageDroppers, PageRange};
+use super::uses::{Ack, InUse, Uses};
 use crate::frame::BreakScope;
 use bakeoff_layers_base::locks::lock;
 use std::collections::HashMap;
@@ -19,18 +20,17 @@ use std::fs::File;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::BorrowedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::channel;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Number of the export, which is also FUSE's number of the root.
 const ROOT: u64 = 1;
 /// Codes of `linux/fuse.h`.
 const INVALIDATE_INODE: i32 = 2;
 const NEXT_EPOCH: i32 = 8;
-/// Longest wait for a locked page: one is locked while it is read or written. A longer lock waits for a change, which
-/// may wait for us.
-const PAGES: Duration = Duration::from_millis(100);
+/// All pages of an object.
+const ALL: PageRange = (0, 0);
 /// Limit on breaks that are remembered one by one.
 const MOST_BROKEN: usize = 10_000;
 /// Longest wait at the end, for all pages to be dropped; a page locked longer waits for an answer that does not come.
@@ -71,22 +71,21 @@ pub(super) struct Kernel {
     /// Signals that an answer has arrived.
     arrived: Condvar,
     droppers: PageDroppers,
-    /// Number of writes in progress, by object.
-    writing: Mutex<HashMap<u64, u32>>,
+    uses: Arc<Uses>,
 }
 
 impl Kernel {
     pub(super) fn new() -> Self {
         let device = Arc::new(OnceLock::new());
         let its = device.clone();
-        let drop_pages = move |object| drop(invalidate(&its, object, 0));
+        let drop_pages = move |object, range| drop(invalidate(&its, object, Some(range)));
         Self {
             device,
             keeps_names: AtomicBool::new(false),
             seen: Mutex::default(),
             arrived: Condvar::new(),
             droppers: PageDroppers::new(Box::new(drop_pages)),
-            writing: Mutex::default(),
+            uses: Arc::default(),
         }
     }
 
@@ -154,17 +153,17 @@ impl Kernel {
                 told.by_lost_sessions += std::mem::take(&mut told.by_this_session);
             }
         }
-        self.break_all();
+        self.uses.lost();
+        self.break_all(&());
     }
 
-    /// Counts a write of an object, until the result is dropped.
-    pub(super) fn writes(&self, object: u64) -> Writing<'_> {
-        *lock(&self.writing).entry(object).or_insert(0) += 1;
-        Writing { kernel: self, object }
+    /// Uses of objects for the kernel.
+    pub(super) const fn uses(&self) -> &Arc<Uses> {
+        &self.uses
     }
 
-    /// Makes the kernel forget what it knows of an object. When this returns no reader gets anything old.
-    pub(super) fn break_it(&self, object: u64, what: BreakScope) {
+    /// Makes the kernel forget what it knows of an object, and acknowledges when no reader gets anything old.
+    pub(super) fn break_it(&self, object: u64, what: BreakScope, ack: Ack) {
         let is_known = {
             let mut seen = lock(&self.seen);
             seen.is_broken(object);
@@ -179,18 +178,15 @@ impl Kernel {
         if is_known {
             self.drop_attributes(object);
         }
-        if what.contents || what.names {
-            let done = self.drop_pages(object);
-            // A write of our own holds the page: it is dropped when that is done.
-            if !lock(&self.writing).contains_key(&object) {
-                let _ = done.recv_timeout(PAGES);
-            }
+        match what.contents || what.names {
+            true => self.droppers.drop_pages(object, ALL, self.uses.drops(object, ack)),
+            false => ack(),
         }
     }
 
-    /// Makes the kernel forget everything: nobody will announce changes any more. The receivers end when the pages of
-    /// an object are dropped.
-    pub(super) fn break_all(&self) -> Vec<Receiver<()>> {
+    /// Makes the kernel forget everything: nobody will announce changes any more. When all pages are dropped, so are
+    /// all copies of `done`.
+    pub(super) fn break_all(&self, done: &(impl Clone + Send + 'static)) {
         let known: Vec<u64> = {
             let mut seen = lock(&self.seen);
             seen.now += 1;
@@ -202,20 +198,20 @@ impl Kernel {
         };
         let _ = self.drop_names();
         known.iter().for_each(|object| self.drop_attributes(*object));
-        known.iter().map(|object| self.drop_pages(*object)).collect()
+        known.iter().for_each(|object| self.droppers.drop_pages(*object, ALL, done.clone()));
     }
 
     /// The same at the end: waits until all pages are dropped.
     pub(super) fn empty(&self) {
-        let until = Instant::now() + EMPTYING;
-        for done in self.break_all() {
-            let _ = done.recv_timeout(until.saturating_duration_since(Instant::now()));
-        }
+        let (done, ends) = channel::<()>();
+        self.break_all(&done);
+        drop(done);
+        let _ = ends.recv_timeout(EMPTYING);
     }
 
-    /// Has an object's pages dropped; the receiver gets nothing, and ends when that is done.
-    pub(super) fn drop_pages(&self, object: u64) -> Receiver<()> {
-        self.droppers.drop_pages(object)
+    /// Has pages dropped that a read brought, which is over then.
+    pub(super) fn drop_read(&self, object: u64, range: PageRange, reading: InUse) {
+        self.droppers.drop_pages(object, range, reading);
     }
 
     fn drop_names(&self) -> io::Result<()> {
@@ -224,7 +220,7 @@ impl Kernel {
 
     /// A missing inode is one that the kernel has forgotten.
     fn drop_attributes(&self, object: u64) {
-        let _ = invalidate(&self.device, object, -1);
+        let _ = invalidate(&self.device, object, None);
     }
 
     /// Waits while such an answer is on its way.
@@ -238,11 +234,14 @@ impl Kernel {
     }
 }
 
-/// Invalidates attributes, and pages from `offset` on; no pages if it is negative.
-fn invalidate(device: &OnceLock<File>, object: u64, offset: i64) -> io::Result<()> {
+/// Invalidates attributes, and pages in a range; none without one.
+fn invalidate(device: &OnceLock<File>, object: u64, range: Option<PageRange>) -> io::Result<()> {
     let mut body = [0; 24];
+    // A negative offset is the kernel's word for no pages.
+    let (offset, length) = range.unwrap_or((u64::MAX, 0));
     body[..8].copy_from_slice(&object.to_ne_bytes());
     body[8..16].copy_from_slice(&offset.to_ne_bytes());
+    body[16..].copy_from_slice(&length.to_ne_bytes());
     notify(device, INVALIDATE_INODE, &body)
 }
 
@@ -291,25 +290,6 @@ impl Drop for Telling<'_> {
     }
 }
 
-/// A write in progress.
-#[derive(Debug)]
-pub(super) struct Writing<'k> {
-    kernel: &'k Kernel,
-    object: u64,
-}
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        let mut writing = lock(&self.kernel.writing);
-        if let Some(count) = writing.get_mut(&self.object) {
-            *count -= 1;
-            if *count == 0 {
-                writing.remove(&self.object);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -345,7 +325,7 @@ mod tests {
         let (_, _other) = kernel.tell(8, since);
         thread::scope(|scope| {
             scope.spawn(|| {
-                kernel.break_it(7, BreakScope::default());
+                kernel.break_it(7, BreakScope::default(), Box::new(|| {}));
                 lock(&order).push("broken");
             });
             while kernel.holds(7, since) {
@@ -366,9 +346,9 @@ mod tests {
         let kernel = Kernel::new();
         let before = kernel.now();
         assert!(kernel.tell(7, before).0);
-        kernel.break_it(8, BreakScope::default());
+        kernel.break_it(8, BreakScope::default(), Box::new(|| {}));
         assert!(kernel.holds(7, before) && !kernel.holds(8, before) && kernel.holds(8, kernel.now()));
-        kernel.break_all();
+        kernel.break_all(&());
         assert!(!kernel.holds(7, before) && kernel.holds(7, kernel.now()));
         let before = kernel.now();
         (0..=MOST_BROKEN as u64).for_each(|object| lock(&kernel.seen).is_broken(object));

@@ -35,7 +35,7 @@ use thiserror::Error;
 
 /// Time for which a question waits for a server that is away.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Time limit for making a connection, and for a frame from its first byte to its last.
+/// Time limit for making a connection and for a whole beginning on it, and for a frame from its first byte to its last.
 const CONNECTING: Duration = Duration::from_secs(5);
 const WHOLE: Duration = Duration::from_secs(60);
 /// Pause between two attempts.
@@ -373,9 +373,8 @@ impl Link {
         if let Some(live) = state.live.take() {
             live.say(&ClientRequest::Bye);
         }
-        let now = Instant::now();
-        state.abort(now);
-        state.cut_overdue(now);
+        state.abort();
+        state.asking.values().for_each(Underway::cut);
         self.changed.notify_all();
     }
 
@@ -484,10 +483,11 @@ impl Link {
         if let Some(question) = question {
             question.put(&mut out);
         }
-        receiver.shake_hands(CONNECTING)?;
+        let left = || CONNECTING.saturating_sub(began.elapsed());
+        receiver.shake_hands(left())?;
         let shaken = Instant::now();
         receiver.stream().write_all(&out)?;
-        let head = receiver.next(Some(CONNECTING), WHOLE)?;
+        let head = receiver.next(Some(left()), left())?;
         match ServerReply::read(&head, receiver.body()).map_err(io::Error::other)? {
             ServerReply::Welcome { boot, session, term_ms } => {
                 if matches!(hello, ClientRequest::Hello { class: ConnectionPurpose::Callback, .. }) {
@@ -594,7 +594,7 @@ impl Link {
     fn lose(&self) {
         let mut state = self.lock();
         state.live = None;
-        state.abort(Instant::now() + PATIENCE);
+        state.abort();
         self.until_ms.store(0, Ordering::Relaxed);
         drop(state);
         self.tally.add(Count::Lost, 1);
@@ -608,10 +608,11 @@ impl Link {
             ServerReply::Alive { stamp, left_ms } => self.until(stamp, left_ms, live.term_ms),
             ServerReply::Break { number, object, what } => {
                 self.tally.add(Count::Breaks, 1);
-                self.kernel.break_it(object, what);
-                live.say(&ClientRequest::Ack { number });
+                let live = live.clone();
+                let ack = move || live.say(&ClientRequest::Ack { number });
+                self.kernel.break_it(object, what, Box::new(ack));
             }
-            ServerReply::Changed => drop(self.kernel.break_all()),
+            ServerReply::Changed => self.kernel.break_all(&()),
             ServerReply::Refused { name, .. } => {
                 self.lock().ended_as = Some(name.to_owned());
                 return Err(Cut::Closed);
@@ -670,7 +671,7 @@ impl Link {
             };
             let limit = PATIENCE + Duration::from_millis(3 * live.term_ms);
             if let Some(connection) = state.idle.pop() {
-                let asking = self.asking(&mut state, &connection, request);
+                let asking = self.asking(&mut state, &connection, (request, deadline));
                 return Ok((connection, limit, false, asking));
             }
             drop(state);
@@ -683,7 +684,7 @@ impl Link {
                     let connection = Connection { receiver, out: Vec::new(), ours: live.ours };
                     state = self.lock();
                     if state.live.as_ref().is_some_and(|now| now.ours == live.ours) {
-                        let asking = self.asking(&mut state, &connection, request);
+                        let asking = self.asking(&mut state, &connection, (request, deadline));
                         return Ok((connection, limit, with.is_some(), asking));
                     }
                 }
@@ -700,11 +701,11 @@ impl Link {
         &'l self,
         state: &mut State,
         connection: &Connection,
-        request: &ClientRequest<'_>,
+        (request, deadline): (&ClientRequest<'_>, Instant),
     ) -> Asking<'l> {
         let (stream, may_be_repeated) = (connection.receiver.stream().clone(), request.may_be_repeated());
         state.asked += 1;
-        state.asking.insert(state.asked, Underway { stream, may_be_repeated, until: None });
+        state.asking.insert(state.asked, Underway { stream, may_be_repeated, deadline, is_lost: false });
         Asking { link: self, number: state.asked }
     }
 
@@ -737,20 +738,21 @@ impl Live {
 impl State {
     /// Ends all connections. Whoever may ask again hears at once: a page that is being read is locked, and nothing can
     /// be dropped or unmounted that waits for it. The server may still say whether it did what may not be repeated.
-    fn abort(&mut self, until: Instant) {
+    fn abort(&mut self) {
         self.idle.clear();
         self.ride = None;
         for question in self.asking.values_mut() {
-            question.until = Some(until);
+            question.is_lost = true;
             if question.may_be_repeated {
                 question.cut();
             }
         }
+        self.cut_overdue(Instant::now());
     }
 
     /// Ends what was left when the session was lost, and has had its time.
     fn cut_overdue(&self, now: Instant) {
-        let is_overdue = |question: &&Underway| question.until.is_some_and(|until| until <= now);
+        let is_overdue = |question: &&Underway| question.is_lost && question.deadline <= now;
         self.asking.values().filter(is_overdue).for_each(Underway::cut);
     }
 
@@ -767,8 +769,9 @@ impl State {
 struct Underway {
     stream: Stream,
     may_be_repeated: bool,
-    /// Time limit of its answer, if its session is lost.
-    until: Option<Instant>,
+    /// Time limit of its answer if its session is lost, and whether it is.
+    deadline: Instant,
+    is_lost: bool,
 }
 
 impl Underway {
@@ -808,4 +811,34 @@ impl Connection {
 
 fn is_of_session(refusal: u32) -> bool {
     [Refusal::SessionOver.number(), Refusal::OtherBoot.number()].contains(&refusal)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+    use std::net::TcpListener;
+
+    /// A server that hangs is not heard for a term, and then its session is lost.
+    #[test]
+    fn a_question_waits_for_a_lost_session_no_longer_than_for_any() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (mut state, now) = (State::default(), Instant::now());
+        let mut asks = |number: u64, may_be_repeated: bool, deadline: Instant| {
+            let own = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let stream = Stream::plain(own);
+            state.asking.insert(number, Underway { stream, may_be_repeated, deadline, is_lost: false });
+            let other = listener.accept().unwrap().0;
+            other.set_nonblocking(true).unwrap();
+            other
+        };
+        let later = now + PATIENCE;
+        let mut ends = [asks(1, true, later), asks(2, false, now), asks(3, false, later)];
+        let mut are_cut = || ends.each_mut().map(|end| matches!(end.read(&mut [0]), Ok(0)));
+        assert_eq!(are_cut(), [false; 3]);
+        state.abort();
+        assert_eq!(are_cut(), [true, true, false]);
+        state.cut_overdue(later);
+        assert_eq!(are_cut(), [true; 3]);
+    }
 }

@@ -11,6 +11,7 @@ mod kernel;
 mod link;
 mod pages;
 mod shown;
+mod uses;
 mod why;
 
 pub use shown::Shown;
@@ -54,6 +55,8 @@ pub struct ClientOptions {
     pub server: SocketAddr,
     /// Whether changes through the mount are refused.
     pub read_only: bool,
+    /// Whether files can be locked, against programs at this mount alone.
+    pub local_locks: bool,
     /// Whether to connect only at the first request.
     pub delay_connect: bool,
     /// File that the counters are written to.
@@ -169,7 +172,7 @@ pub fn mount(
 
     let begun = StatusFile::begin(options.status.as_deref(), parts.status("starting", server));
     let mut status = begun.map_err(mount::MountError::from)?;
-    start(&parts, &at, (options.read_only, &rights), sender.clone())?;
+    start(&parts, &at, (options.read_only, options.local_locks, &rights), sender.clone())?;
     // From here on the mount exists, and this guard removes it whatever happens.
     let mut mount = Mounted::new(at.clone(), keeper);
     let read_ahead_kib = point::raise_read_ahead(&at, READ_AHEAD_KIB);
@@ -198,7 +201,7 @@ pub fn mount(
 fn start(
     parts: &Parts,
     at: &Path,
-    (read_only, rights): (bool, &DaemonRights),
+    (read_only, local_locks, rights): (bool, bool, &DaemonRights),
     over: Sender<MountEvent>,
 ) -> Result<(), ClientError> {
     let failed = |error| mount::MountError::Fuse { path: at.to_owned(), error };
@@ -216,7 +219,7 @@ fn start(
     config.n_threads = Some(usual_threads());
     config.clone_fd = true;
     let (link, kernel, tally) = (parts.link.clone(), parts.kernel.clone(), parts.tally.clone());
-    let filesystem = Filesystem::new(link, kernel, tally, over);
+    let filesystem = Filesystem::new(link, kernel, tally, (local_locks, over));
     let session = Session::new(filesystem, at, &config).map_err(failed)?;
     let device = session.as_fd();
     rights.within(|| parts.kernel.is_there(device)).map_err(failed)?;

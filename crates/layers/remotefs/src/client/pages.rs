@@ -7,7 +7,6 @@
 use bakeoff_layers_base::locks::lock;
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
@@ -16,8 +15,11 @@ const MOST_THREADS: usize = 32;
 /// Threads that stay when there is nothing to do.
 const SPARE: usize = 1;
 
-/// Drops the pages of an object.
-type DropPages = dyn Fn(u64) + Send + Sync;
+/// Drops the pages of an object in a range.
+type DropPages = dyn Fn(u64, PageRange) + Send + Sync;
+
+/// Offset and length in bytes; the length 0 is up to the end.
+pub(super) type PageRange = (u64, u64);
 
 /// The threads, which end when this is dropped and their jobs are done.
 pub(super) struct PageDroppers(Arc<Shared>);
@@ -30,8 +32,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Queue {
-    /// Objects, each with a sender that is dropped when it is done.
-    jobs: VecDeque<(u64, Sender<()>)>,
+    /// Objects and ranges, each with what is dropped when it is done.
+    jobs: VecDeque<(u64, PageRange, Box<dyn Send>)>,
     threads: usize,
     idle: usize,
     is_over: bool,
@@ -42,11 +44,10 @@ impl PageDroppers {
         Self(Arc::new(Shared { drop_pages, queue: Mutex::default(), changed: Condvar::new() }))
     }
 
-    /// Has an object's pages dropped; the receiver gets nothing, and ends when that is done.
-    pub(super) fn drop_pages(&self, object: u64) -> Receiver<()> {
-        let (done, ends) = channel();
+    /// Has an object's pages dropped, and then this.
+    pub(super) fn drop_pages(&self, object: u64, range: PageRange, done: impl Send + 'static) {
         let mut queue = lock(&self.0.queue);
-        queue.jobs.push_back((object, done));
+        queue.jobs.push_back((object, range, Box::new(done)));
         if queue.idle < queue.jobs.len() && queue.threads < MOST_THREADS {
             let shared = self.0.clone();
             let begun = thread::Builder::new().name("pages".to_owned()).spawn(move || shared.work());
@@ -54,7 +55,6 @@ impl PageDroppers {
         }
         drop(queue);
         self.0.changed.notify_one();
-        ends
     }
 }
 
@@ -62,9 +62,9 @@ impl Shared {
     fn work(&self) {
         let mut queue = lock(&self.queue);
         loop {
-            if let Some((object, done)) = queue.jobs.pop_front() {
+            if let Some((object, range, done)) = queue.jobs.pop_front() {
                 drop(queue);
-                (self.drop_pages)(object);
+                (self.drop_pages)(object, range);
                 drop(done);
                 queue = lock(&self.queue);
             } else if queue.is_over || queue.idle >= SPARE {
@@ -95,21 +95,27 @@ impl fmt::Debug for PageDroppers {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc::{Receiver, TryRecvError, channel};
 
     #[test]
     fn an_object_whose_page_is_locked_holds_up_no_other() {
         let (unlock, locked) = channel::<()>();
         let locked = Mutex::new(locked);
-        let droppers = PageDroppers::new(Box::new(move |object| {
+        let droppers = PageDroppers::new(Box::new(move |object, _| {
             if object == 1 {
                 let _ = lock(&locked).recv();
             }
         }));
-        let first = droppers.drop_pages(1);
+        let dropped = |object| -> Receiver<()> {
+            let (done, ends) = channel();
+            droppers.drop_pages(object, (0, 0), done);
+            ends
+        };
+        let first = dropped(1);
         for object in 2..100 {
-            assert!(droppers.drop_pages(object).recv().is_err(), "{object}");
+            assert!(dropped(object).recv().is_err(), "{object}");
         }
-        assert!(first.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty), "the page is locked");
+        assert!(first.try_recv() == Err(TryRecvError::Empty), "the page is locked");
         drop(unlock);
         assert!(first.recv().is_err());
         assert!(lock(&droppers.0.queue).threads <= 3);

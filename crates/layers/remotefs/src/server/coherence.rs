@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 
 /// Longest wait without a look at the terms.
 const LOOK: Duration = Duration::from_secs(1);
-/// Limit on connections of one session, including its callback connection.
-const MOST_OF_SESSION: usize = 16;
+/// Limit on connections of one session: its callback connection, fifteen for questions, and one that renews it.
+const MOST_OF_SESSION: usize = 17;
 
 /// Callback connection of a session.
 #[derive(Debug)]

@@ -15,15 +15,13 @@ use crate::lease::SessionNumber;
 use crate::network::{Cut, Receiver};
 use crate::refusal::Refusal;
 use crate::stream::{Peer, Stream};
-use bakeoff_layers_base::daemon::door::ConnectionHandler;
+use bakeoff_layers_base::daemon::door::{ConnectionHandler, Seat, Seats, SentAway};
 use std::net::{Shutdown, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Limit on connections, each with a thread.
-const MOST_CONNECTIONS: usize = 1024;
 /// Time limit for HELLO.
 const FIRST: Duration = Duration::from_secs(10);
 /// Time limit from a frame's first byte to its last: a mebibyte at a seventh of a megabit a second.
@@ -39,26 +37,29 @@ const HEARING: Duration = Duration::from_secs(1);
 type Known<'s> = Option<(&'s Principals, Peer)>;
 
 impl ConnectionHandler for Server {
-    const MOST: usize = MOST_CONNECTIONS;
-
-    fn connected(&self) -> &AtomicUsize {
-        &self.connections
+    fn seats(&self) -> &Arc<Seats> {
+        &self.seats
     }
 
-    fn attend(&self, stream: TcpStream) {
-        attend(self, stream);
+    fn attend(&self, stream: TcpStream, seat: &Seat) {
+        attend(self, stream, seat);
     }
 
-    fn send_away(&self) {
-        self.tally.refuse(Refusal::TooManyConnections);
+    fn send_away(&self, why: SentAway) {
+        self.tally.refuse(match why {
+            SentAway::TooMany => Refusal::TooManyConnections,
+            SentAway::TooManyStrangers => Refusal::TooManyStrangers,
+            SentAway::TooManyOfAddress => Refusal::TooManyOfAddress,
+            SentAway::Silent => Refusal::NoHello,
+        });
     }
 }
 
 /// Serves a connection until it ends.
-fn attend(server: &Server, socket: TcpStream) {
+fn attend(server: &Server, socket: TcpStream, seat: &Seat) {
     server.tally.add(Count::Connections, 1);
     let refused = match receiver(server, socket) {
-        Ok(Some(mut receiver)) => serve(server, &mut receiver).err().map(|refusal| (receiver, refusal)),
+        Ok(Some(mut receiver)) => serve(server, &mut receiver, seat).err().map(|refusal| (receiver, refusal)),
         Ok(None) => return server.tally.refuse(Refusal::NoLeaf),
         Err(_) => None,
     };
@@ -82,10 +83,11 @@ fn receiver(server: &Server, socket: TcpStream) -> std::io::Result<Option<Receiv
 }
 
 /// Serves until the end; `None` if the other side just closed.
-fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>> {
+fn serve(server: &Server, receiver: &mut Receiver, seat: &Seat) -> Result<(), Option<Refusal>> {
     let began = Instant::now();
     let known = greet(server, receiver)?;
-    let _seat = known.as_ref().map(|(principals, peer)| principals.sit(peer.key)).transpose()?;
+    let sits = known.as_ref().map(|(principals, peer)| principals.sit((peer.key, seat.machine())));
+    let _seat = sits.transpose()?;
     let left = FIRST.saturating_sub(began.elapsed());
     receiver.limit(MOST_CREDENTIALS_BYTES as u32);
     let head = receiver.next(Some(left), left).map_err(|cut| match cut {
@@ -102,11 +104,12 @@ fn serve(server: &Server, receiver: &mut Receiver) -> Result<(), Option<Refusal>
             let last = (boot == server.boot && session != 0).then_some(session);
             let last = last.filter(|last| joins(&known, *last).is_ok());
             let credentials = credentials.to_vec();
-            callbacks(server, receiver, last, (&known, &credentials))
+            callbacks(server, (receiver, seat), last, (&known, &credentials))
         }
         ConnectionPurpose::Data if boot != server.boot => Err(Some(Refusal::OtherBoot)),
         ConnectionPurpose::Data => {
             joins(&known, session)?;
+            seat.is_known();
             if let Some((principals, peer)) = known.as_ref().filter(|_| !credentials.is_empty()) {
                 let renewed = principals.renew(peer, credentials, session);
                 if let Err(why) = renewed {
@@ -198,7 +201,7 @@ fn refuse(
 /// Serves signs of life and acknowledgements; other threads send breaks the other way.
 fn callbacks(
     server: &Server,
-    receiver: &mut Receiver,
+    (receiver, seat): (&mut Receiver, &Seat),
     last: Option<SessionNumber>,
     (known, credentials): (&Known<'_>, &[u8]),
 ) -> Result<(), Option<Refusal>> {
@@ -217,6 +220,7 @@ fn callbacks(
             }
         },
     };
+    seat.is_known();
     callback.say(&welcome(server, session));
     let ended = hear(server, receiver, (session, &callback));
     // The session lives until its term is over: a kernel may keep its answers till then.

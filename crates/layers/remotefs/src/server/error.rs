@@ -32,6 +32,9 @@ pub enum ServeError {
         /// The I/O error.
         error: io::Error,
     },
+    /// Another server has it: neither would tell the other's clients of changes.
+    #[error("another server serves {}; end it, or serve another directory", .0.display())]
+    IsServed(PathBuf),
     /// The address cannot be listened on.
     #[error(transparent)]
     Listen(#[from] ListenError),

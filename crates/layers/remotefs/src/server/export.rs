@@ -8,6 +8,7 @@ use super::coherence::Coherence;
 use super::counters::{Count, ServerCounters};
 use super::error::No;
 use super::guard::Guard;
+use super::listings::{Listed, Listing, Listings};
 use super::objects::{Object, Objects, ROOT, attributes, by_name, open_name, permissions};
 use crate::frame::{
     Attributes, BreakScope, ClientRequest, DirectoryEntry, Entries, FileName, FileType, MOST_SMALL_BYTES,
@@ -26,6 +27,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, Seek, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileExt, PermissionsExt};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -46,6 +48,7 @@ pub(super) struct Export {
     tally: Arc<ServerCounters>,
     /// Access control; without it everybody may do everything.
     guard: Option<Guard>,
+    listings: Listings,
 }
 
 /// A session, and its request.
@@ -61,7 +64,7 @@ impl Export {
         tally: Arc<ServerCounters>,
         guard: Option<Guard>,
     ) -> Self {
-        Self { objects, coherence, tally, guard }
+        Self { objects, coherence, tally, guard, listings: Listings::default() }
     }
 
     /// Carries out a request, and appends the answer to `out`. Requests that belong on other connections or to other
@@ -576,19 +579,22 @@ impl Export {
         self.tally.add(Count::Lists, 1);
         let object = self.of_kind(directory, FileType::Directory)?;
         let leased = self.coherence.ask(session, &[directory])?;
-        let opened = self.objects.opened(&object)?;
-        let mut found = Vec::new();
-        for entry in fs::read_dir(opened.link())? {
-            found.extend(listed(&entry?).filter(|(next, _, _)| *next > cookie));
-        }
-        found.sort_unstable_by_key(|(next, _, _)| *next);
+        let key = (session, directory);
+        let listing = match self.listings.rest(key, cookie) {
+            Some(listing) => listing,
+            None => Arc::new(read_listing(&self.objects.opened(&object)?.link())?),
+        };
         let (mut entries, mut end) = (Entries::default(), true);
-        for (cookie, kind, name) in &found {
+        let from = listing.partition_point(|(at, _, _)| *at <= cookie);
+        for (cookie, kind, name) in listing.iter().skip(from) {
             let Ok(name) = FileName::of(name) else { continue };
             end = entries.add(&DirectoryEntry { cookie: *cookie, kind: *kind, name }, most_bytes);
             if !end {
                 break;
             }
+        }
+        if !end {
+            self.listings.keep(key, listing);
         }
         ServerReply::Entries { bytes: entries.bytes(), leased, end }.put(out);
         Ok(())
@@ -615,10 +621,20 @@ fn with<const N: usize, const M: usize>(
     keys.into_iter().chain(objects).collect()
 }
 
+/// All entries of a directory, in the order of their cookies.
+fn read_listing(directory: &Path) -> io::Result<Listing> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        found.extend(listed(&entry?));
+    }
+    found.sort_unstable_by_key(|(cookie, _, _)| *cookie);
+    Ok(found)
+}
+
 /// An entry with its cookie, if it is exported. Entries are listed in the order of a hash of their names. It does not
 /// change when others come and go, so a reader that continues behind a cookie sees each lasting name once. Of two
 /// names with the same hash, of 62 bits, both would be listed together or the second not at all.
-fn listed(entry: &DirEntry) -> impl Iterator<Item = (u64, FileType, Vec<u8>)> + use<> {
+fn listed(entry: &DirEntry) -> Option<Listed> {
     let kind = entry.file_type().ok().and_then(|kind| match kind {
         kind if kind.is_file() => Some(FileType::File),
         kind if kind.is_dir() => Some(FileType::Directory),
@@ -630,7 +646,7 @@ fn listed(entry: &DirEntry) -> impl Iterator<Item = (u64, FileType, Vec<u8>)> + 
     name.hash(&mut hasher);
     // The first two are for `.` and `..`, and FUSE's offsets are signed.
     let cookie = (hasher.finish() >> 2) + 3;
-    kind.map(|kind| (cookie, kind, name)).into_iter()
+    kind.map(|kind| (cookie, kind, name))
 }
 
 /// Reads as many bytes as there are, up to the whole buffer.

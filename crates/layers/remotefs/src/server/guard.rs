@@ -12,17 +12,20 @@ use super::coherence::Coherence;
 use super::counters::{Count, ServerCounters};
 use super::error::No;
 use super::objects::{Object, Objects, Path, ROOT};
-use super::principals::{Principal, Principals};
+use super::principals::{Principal, Principals, Rules};
 use crate::frame::{Attributes, ClientRequest, FileName, FileType, New, TimeUpdate, Way};
 use crate::lease::{ObjectNumber, SessionNumber};
 use crate::refusal::Refusal;
 use bakeoff_layers_base::clock::now_unix_s;
+use bakeoff_layers_credentials::acl::Acl;
 use bakeoff_layers_credentials::audit::{AuditOutcome, DENIED, DecisionSubject};
 use bakeoff_layers_credentials::grant::Rights;
 use bakeoff_layers_credentials::operation::{Operation, Operations};
 use std::fmt::Write;
 use std::sync::Arc;
 
+/// Limit on places of a list at which a file is judged whose names are not all known.
+const MOST_PLACES: usize = 64;
 /// Longest answer to WHY: the limit of a symbolic link.
 const MOST_SENTENCES: usize = 4000;
 
@@ -116,12 +119,12 @@ impl Guard {
         let is_told = may != Operations::NONE || object.number == ROOT || {
             let rules = self.principals.rules();
             let leads = |path: &Path| who.grant.leads(&rules.acl, path);
-            object.kind == FileType::Directory && self.objects.paths(object)?.iter().any(leads)
+            object.kind == FileType::Directory && self.objects.paths(object)?.0.iter().any(leads)
         };
         if is_told {
             return Ok(Attributes { mode: mode(object.kind, may, told.mode), ..told });
         }
-        Err(self.refuse(&who, &self.objects.paths(object)?, (Operations::NONE, rights), Refusal::Denied))
+        Err(self.refuse_object(&who, object, (Operations::NONE, rights)))
     }
 
     /// Refuses unless the session may know that a name does not exist.
@@ -147,18 +150,17 @@ impl Guard {
         number: ObjectNumber,
         name: Option<FileName<'_>>,
     ) -> Result<String, No> {
-        let who = self.principals.of(session)?;
+        let (who, acl) = (self.principals.of(session)?, self.principals.rules().acl);
         let paths = match name {
             Some(name) => vec![self.objects.below(number, name.bytes())?],
             None => {
                 let object = self.objects.find(number)?;
-                match self.objects.paths(&object) {
+                match self.judged(&object, &acl) {
                     Err(No::Refused(refusal)) => return Ok(refusal.to_string()),
-                    paths => paths?,
+                    paths => paths?.0,
                 }
             }
         };
-        let acl = self.principals.rules().acl;
         let mut text = String::new();
         for operation in Operation::ALL.into_iter().filter(|operation| *operation != Operation::Acl) {
             let each = || paths.iter().map(|path| who.grant.because(&acl, path, operation));
@@ -193,10 +195,48 @@ impl Guard {
         let object = self.objects.find(object)?;
         let rights = self.rights(who, &object)?;
         let asked = asked(rights.operations);
-        match asked.is_within(rights.operations) {
-            true => Ok((object, rights)),
-            false => Err(self.refuse(who, &self.objects.paths(&object)?, (asked, rights), Refusal::Denied)),
+        if !asked.is_within(rights.operations) {
+            return Err(self.refuse_object(who, &object, (asked, rights)));
         }
+        self.principals.uses(who, (object.number, asked), || -> Result<(), No> {
+            let rules = self.principals.rules();
+            let (paths, _) = self.judged(&object, &rules.acl)?;
+            Ok(self.allowed(who, &rules, paths, (asked, rights))?)
+        })?;
+        Ok((object, rights))
+    }
+
+    /// Names by which an object is judged, and the name of a refusal. Unknown ones may be anywhere: then every place
+    /// counts at which rights may differ.
+    fn judged(&self, object: &Object, acl: &Acl) -> Result<(Vec<Path>, Refusal), No> {
+        let (mut paths, are_all) = self.objects.paths(object)?;
+        if are_all {
+            return Ok((paths, Refusal::Denied));
+        }
+        paths.extend(acl.places());
+        if paths.len() > MOST_PLACES { Err(Refusal::Linked.into()) } else { Ok((paths, Refusal::Linked)) }
+    }
+
+    /// Refuses an object by its names.
+    fn refuse_object(&self, who: &Principal, object: &Object, rights: (Operations, Rights)) -> No {
+        match self.judged(object, &self.principals.rules().acl) {
+            Ok((paths, refusal)) => self.refuse(who, &paths, rights, refusal),
+            Err(no) => no,
+        }
+    }
+
+    /// Logs operations that are allowed, with the line that allows the first of them.
+    fn allowed(
+        &self,
+        who: &Principal,
+        rules: &Rules,
+        paths: Vec<Path>,
+        (asked, rights): (Operations, Rights),
+    ) -> Result<(), Refusal> {
+        let first = asked.each().next().zip(paths.first());
+        let line = first.and_then(|(first, path)| who.grant.line(&rules.acl, path, first));
+        let outcome = AuditOutcome::Allowed { line: line.unwrap_or(0) as u64 };
+        self.principals.decided(who, rules, || DecisionSubject::Object { paths, asked, rights, outcome })
     }
 
     /// The same for a name, whether it exists or not. That decision is not cached, and so is logged each time.
@@ -212,14 +252,7 @@ impl Guard {
         if !asked.is_within(rights.operations) {
             return Err(self.refuse(who, &[path], (asked, rights), Refusal::Denied));
         }
-        let first = asked.each().next().and_then(|first| who.grant.line(&rules.acl, &path, first));
-        let outcome = AuditOutcome::Allowed { line: first.unwrap_or(0) as u64 };
-        Ok(self.principals.decided(who, &rules, || DecisionSubject::Object {
-            paths: vec![path],
-            asked,
-            rights,
-            outcome,
-        })?)
+        Ok(self.allowed(who, &rules, vec![path], (asked, rights))?)
     }
 
     /// Logs a refusal.
@@ -251,11 +284,10 @@ impl Guard {
         let ticket = self.principals.kept.ticket(key);
         self.tally.add(Count::Decisions, 1);
         let rules = self.principals.rules();
-        let paths = self.objects.paths(object)?;
+        let (paths, _) = self.judged(object, &rules.acl)?;
         let all = Rights { operations: Operations::ALL, most_bytes: None };
         let rights = paths.iter().map(|path| who.grant.rights(&rules.acl, path)).fold(all, least);
-        let (asked, outcome) = (Operations::NONE, AuditOutcome::Allowed { line: 0 });
-        self.principals.decided(who, &rules, || DecisionSubject::Object { paths, asked, rights, outcome })?;
+        self.allowed(who, &rules, paths, (Operations::NONE, rights))?;
         ticket.keep(rights, Some(who.grant.expires_unix_s), || true);
         Ok(rights)
     }
@@ -265,7 +297,7 @@ impl Guard {
         if rights.most_bytes.is_none() {
             return Ok(());
         }
-        let paths = self.objects.paths(object)?;
+        let (paths, _) = self.judged(object, &self.principals.rules().acl)?;
         let limits: Vec<_> = paths.iter().flat_map(|path| who.grant.limits(path)).collect();
         Ok(self.principals.count(&limits, bytes)?)
     }
@@ -329,18 +361,19 @@ fn least(one: Rights, other: Rights) -> Rights {
     Rights { operations: one.operations.and(other.operations), most_bytes }
 }
 
-/// Rights as permission bits of the owner. Any directory that is shown can be searched for names.
+/// Permission bits: the owner's as far as the session's rights go, those of others as they are. Any directory that is
+/// shown can be searched for names.
 fn mode(kind: FileType, may: Operations, mode: u16) -> u16 {
     use Operation::{Create, List, Read, Remove, Write};
     let bit = |so: bool, bit: u16| if so { bit } else { 0 };
     match kind {
         FileType::File => {
-            bit(may.has(Read), 0o400)
-                | bit(may.has(Write), 0o200)
-                | bit(may.has(Read) && mode & 0o111 != 0, 0o100)
+            let owner = bit(may.has(Read), 0o500) | bit(may.has(Write), 0o200);
+            mode & (owner | 0o1077)
         }
         FileType::Directory => {
-            bit(may.has(List), 0o400) | bit(may.has(Create) || may.has(Remove), 0o200) | 0o100
+            let owner = bit(may.has(List), 0o400) | bit(may.has(Create) || may.has(Remove), 0o200);
+            mode & (owner | 0o1077) | 0o100
         }
         FileType::Link => 0o777,
     }
@@ -357,14 +390,15 @@ mod tests {
     #[test]
     fn permission_bits_say_what_may_be_done() {
         let table = [
-            (FileType::File, "read", 0o755, 0o500),
-            (FileType::File, "read,write", 0o644, 0o600),
-            (FileType::File, "write", 0o755, 0o200),
-            (FileType::File, "list,create,remove", 0o777, 0),
-            (FileType::Directory, "list", 0o777, 0o500),
-            (FileType::Directory, "read", 0o777, 0o100),
-            (FileType::Directory, "create", 0o1777, 0o300),
-            (FileType::Directory, "all", 0o000, 0o700),
+            (FileType::File, "read", 0o755, 0o555),
+            (FileType::File, "read,write", 0o640, 0o640),
+            (FileType::File, "read,write", 0o444, 0o444),
+            (FileType::File, "write", 0o755, 0o255),
+            (FileType::File, "list,create,remove", 0o777, 0o077),
+            (FileType::Directory, "list", 0o777, 0o577),
+            (FileType::Directory, "read", 0o777, 0o177),
+            (FileType::Directory, "create", 0o1777, 0o1377),
+            (FileType::Directory, "all", 0o000, 0o100),
         ];
         for (kind, words, true_mode, told) in table {
             assert_eq!(mode(kind, of(words), true_mode), told, "{kind:?} {words}");

@@ -13,6 +13,7 @@ mod counters;
 mod error;
 mod export;
 mod guard;
+mod listings;
 mod local;
 mod objects;
 mod options;
@@ -32,6 +33,7 @@ use bakeoff_sys::rlimit::raise_open_files;
 use nix::sys::stat::{Mode, umask};
 use nix::unistd::Uid;
 use state::Server;
+use std::fs::{File, TryLockError};
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -65,6 +67,12 @@ pub fn serve(mut options: ServerOptions, ready: impl FnOnce(SocketAddr)) -> Resu
         .take()
         .map(|credentials| principals::watch::start(credentials, hear))
         .transpose()?;
+    let failed = |error| ServeError::Export { path: options.export.clone(), error };
+    let served = File::open(&options.export).map_err(failed)?;
+    served.try_lock().map_err(|error| match error {
+        TryLockError::WouldBlock => ServeError::IsServed(options.export.clone()),
+        TryLockError::Error(error) => failed(error),
+    })?;
     let (tell_local, hear_local) = channel();
     changes.map(|changes| local::start(changes, hear_local)).transpose()?;
     let confined = confine::confine(&options.export, options.status.as_deref());

@@ -39,7 +39,7 @@ const MOST_OF_SESSION: usize = 1 << 20;
 const MOST_LINKED: usize = 10_000;
 const MOST_NAMES: usize = 64;
 /// Limit on the depth of a path whose rights are decided.
-const MOST_DEPTH: usize = 256;
+const MOST_DEPTH: usize = 1000;
 /// Limit on objects with descriptors. Each has three at most, and the limit of open files is mostly above four times
 /// this.
 const MOST_OPEN: usize = 8000;
@@ -260,9 +260,24 @@ impl Objects {
         if let Some(opened) = lock(&object.open).clone() {
             return Ok(opened);
         }
-        let (parent, name) = lock(&object.place).clone();
-        let directory = self.find(parent)?;
-        let directory = self.opened(&directory)?;
+        // Upwards to a directory that is open, as the root is, and down again: a tree may be deeper than a stack.
+        let (mut closed, mut above) = (Vec::new(), self.find(object.parent())?);
+        let mut directory = loop {
+            if let Some(opened) = lock(&above.open).clone() {
+                break opened;
+            }
+            let parent = self.find(above.parent())?;
+            closed.push(std::mem::replace(&mut above, parent));
+        };
+        for object in closed.iter().rev() {
+            directory = self.open_in(&directory, object)?;
+        }
+        self.open_in(&directory, object)
+    }
+
+    /// Opens an object again by its name in its directory.
+    fn open_in(&self, directory: &Opened, object: &Object) -> Result<Arc<Opened>, No> {
+        let name = lock(&object.place).1.clone();
         let name = FileName::of(name.as_bytes()).map_err(|_| Refusal::NoObject)?;
         let path = open_name(&directory.path, name).map_err(|_| Refusal::NoObject)?;
         if Identity::of(&path.metadata()?) != object.identity {
@@ -271,16 +286,16 @@ impl Objects {
         Ok(self.keep_open(object, path))
     }
 
-    /// All present names of an object, each from the root down.
-    pub(super) fn paths(&self, object: &Object) -> Result<Vec<Path>, No> {
+    /// The known names of an object, each from the root down, and whether these are all.
+    pub(super) fn paths(&self, object: &Object) -> Result<(Vec<Path>, bool), No> {
         if object.number == ROOT {
-            return Ok(vec![Path::new()]);
+            return Ok((vec![Path::new()], true));
         }
         let names = self.opened(object)?.path.metadata()?.nlink();
         let place = lock(&object.place).clone();
         // A removed but open object is judged by the name that it had.
         if names == 0 {
-            return Ok(vec![self.below(place.0, place.1.as_bytes())?]);
+            return Ok((vec![self.below(place.0, place.1.as_bytes())?], true));
         }
         let is_directory = object.kind == FileType::Directory;
         let key = (object.identity.device, object.identity.inode);
@@ -295,8 +310,7 @@ impl Objects {
         let wanted = if is_directory { 1 } else { names };
         match paths.len() as u64 {
             0 => Err(Refusal::NoObject.into()),
-            found if found < wanted => Err(Refusal::Linked.into()),
-            _ => Ok(paths),
+            found => Ok((paths, found >= wanted)),
         }
     }
 

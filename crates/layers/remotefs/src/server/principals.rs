@@ -30,22 +30,30 @@ use bakeoff_layers_credentials::hello::Hello;
 use bakeoff_layers_credentials::key::{Hash, PublicKey};
 use bakeoff_layers_credentials::name::{Domain, PrincipalName};
 use bakeoff_layers_credentials::notice::Notice;
+use bakeoff_layers_credentials::operation::Operations;
 use bakeoff_layers_credentials::tls::{self, Holder};
 use bakeoff_layers_credentials::{CredentialRefusal as NotLetIn, Revoked, verify, verify_node};
 use files::{read_acl, read_revoked};
 use rustls::ServerConfig;
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt::Write;
+use std::net::IpAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, RwLock};
 use std::time::{Duration, Instant};
 use written::Written;
 
-/// Limit on connections of one principal, by its key: a mount has one for callbacks and fifteen for questions.
-const MOST_OF_PRINCIPAL: usize = 16;
+/// Limit on connections of one principal from one machine: sixteen mounts, each with one connection for callbacks and
+/// fifteen for questions.
+const MOST_OF_PRINCIPAL: usize = 256;
+/// Limit on objects whose use by a session is remembered.
+const MOST_USED: usize = 1 << 16;
 /// Limit on cached verdicts, and number of parts that do not wait for each other.
 const KEPT: (usize, usize) = (1 << 18, 16);
+
+/// A key, and the machine that it is used on.
+type KeyAt = (PublicKey, IpAddr);
 
 /// Principal of a session.
 #[derive(Debug)]
@@ -59,6 +67,8 @@ pub(super) struct Principal {
     shown: Option<Hash>,
     /// End of the grant by the monotonic clock; `None` if that is too far away.
     ends: Option<Instant>,
+    /// Operations on objects that the log has.
+    used: Arc<Mutex<HashMap<ObjectNumber, Operations>>>,
 }
 
 impl Principal {
@@ -114,8 +124,8 @@ pub(super) struct Principals {
     /// Locked before the rules, if both are.
     revoked: RwLock<Revoked>,
     sessions: RwLock<HashMap<SessionNumber, Arc<Principal>>>,
-    /// Number of connections of each key.
-    seats: Mutex<HashMap<PublicKey, usize>>,
+    /// Number of connections of each key from each machine.
+    seats: Mutex<HashMap<KeyAt, usize>>,
     /// Bytes written under each transfer with a limit.
     written: Written,
     audit: Option<AuditLog>,
@@ -226,8 +236,10 @@ impl Principals {
         let left = Duration::from_secs(grant.expires_unix_s.saturating_sub(now_unix_s));
         let ends = Instant::now().checked_add(left);
         let papers = (peer.leaf.clone(), credentials.to_vec());
-        let principal = Principal { session, key: peer.key, grant, papers, shown, ends };
-        write(&self.sessions).insert(session, Arc::new(principal));
+        let mut sessions = write(&self.sessions);
+        let used = sessions.get(&session).map(|before| before.used.clone()).unwrap_or_default();
+        let principal = Principal { session, key: peer.key, grant, papers, shown, ends, used };
+        sessions.insert(session, Arc::new(principal));
         Ok(session)
     }
 
@@ -248,8 +260,34 @@ impl Principals {
         credentials: &[u8],
         session: SessionNumber,
     ) -> Result<(), NotAdmitted> {
+        let now = || read(&self.sessions).get(&session).cloned();
+        let before = now();
         self.admit(peer, credentials, || session)?;
-        self.kept.new_epoch(|_| {});
+        // Mostly only their end is another: verdicts by the ones before end with those.
+        if !before.zip(now()).is_some_and(|(before, now)| before.grant.is_but_for_its_end(&now.grant)) {
+            self.kept.new_epoch(|_| {});
+        }
+        Ok(())
+    }
+
+    /// Logs by `log` that a session uses an object so, unless the log has that.
+    pub(super) fn uses<E>(
+        &self,
+        who: &Principal,
+        (object, asked): (ObjectNumber, Operations),
+        log: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let is_there = |used: &Operations| asked.is_within(*used);
+        if self.audit.is_none() || lock(&who.used).get(&object).is_some_and(is_there) {
+            return Ok(());
+        }
+        log()?;
+        let mut used = lock(&who.used);
+        if used.len() >= MOST_USED {
+            used.clear();
+        }
+        let before = used.entry(object).or_default();
+        *before = before.or(asked);
         Ok(())
     }
 
@@ -303,7 +341,7 @@ impl Principals {
     }
 
     /// Counts another connection of a principal, until the result is dropped.
-    pub(super) fn sit(&self, key: PublicKey) -> Result<Admission<'_>, Refusal> {
+    pub(super) fn sit(&self, key: KeyAt) -> Result<Admission<'_>, Refusal> {
         let mut seats = lock(&self.seats);
         let taken = seats.entry(key).or_insert(0);
         if *taken >= MOST_OF_PRINCIPAL {
@@ -342,7 +380,7 @@ impl Principals {
         let mut text = format!(
             "name {}\nprincipals {}\nacl-faults {}\n",
             self.name,
-            lock(&self.seats).len(),
+            lock(&self.seats).keys().map(|(key, _)| key).collect::<HashSet<_>>().len(),
             read(&self.rules).faults
         );
         // Writing to a string cannot fail.
@@ -362,7 +400,7 @@ impl Principals {
 /// A connection of a principal.
 pub(super) struct Admission<'p> {
     principals: &'p Principals,
-    key: PublicKey,
+    key: KeyAt,
 }
 
 impl Drop for Admission<'_> {

@@ -11,12 +11,15 @@ use super::objects::{Objects, ROOT};
 use super::options::ServerOptions;
 use super::principals::Principals;
 use bakeoff_layers_base::daemon::degree::Degree;
+use bakeoff_layers_base::daemon::door::{SeatLimits, Seats};
 use std::fs;
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Limits on connections, each with a thread. A client is known by its HELLO.
+const SEATS: SeatLimits = SeatLimits { all: 1024, strangers: 256, strangers_of_address: 64 };
 
 /// State shared by all threads.
 pub(super) struct Server {
@@ -31,7 +34,7 @@ pub(super) struct Server {
     pub(super) export: Export,
     pub(super) principals: Option<Arc<Principals>>,
     pub(super) tally: Arc<ServerCounters>,
-    pub(super) connections: AtomicUsize,
+    pub(super) seats: Arc<Seats>,
 }
 
 impl Server {
@@ -63,7 +66,7 @@ impl Server {
             export,
             principals,
             tally,
-            connections: AtomicUsize::new(0),
+            seats: Seats::new(SEATS),
         })
     }
 
@@ -73,7 +76,7 @@ impl Server {
             self.confined,
             self.local,
             self.term_ms,
-            self.connections.load(Ordering::Relaxed),
+            self.seats.taken(),
             self.coherence.sessions(),
             self.objects.count(),
             self.tally.text(),

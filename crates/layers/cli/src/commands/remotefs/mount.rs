@@ -34,6 +34,9 @@ pub(crate) struct MountArgs {
     /// Nobody may change anything through it
     #[arg(long)]
     read_only: bool,
+    /// Programs may lock files, and exclude others at this mount alone; without it they get ENOLCK
+    #[arg(long, value_name = "WHERE", value_parser = ["local"])]
+    locks: Option<String>,
     /// Connect to the server when something is asked of it, and not before
     #[arg(long)]
     delay_connect: bool,
@@ -57,6 +60,7 @@ pub(super) fn mount(args: MountArgs) -> Result<Exit, Failure> {
     let options = ClientOptions {
         server,
         read_only: args.read_only,
+        local_locks: args.locks.is_some(),
         delay_connect: args.delay_connect,
         status: args.status,
         keeper: Some(keeper_command("remotefs")?),

@@ -6,6 +6,7 @@ use crate::terminal;
 use bakeoff_layers_agent::client::{self, AgentError, Subscriptions};
 use bakeoff_layers_agent::session::{AgentSession, SessionOf};
 use bakeoff_layers_agent::trust::LiveBundles;
+use bakeoff_layers_credentials::name::PrincipalKind;
 use bakeoff_layers_remotefs::server::audit::{Keep, NotKept};
 use bakeoff_layers_remotefs::server::{self, Credentials, ServeError, ServerOptions};
 use clap::Args;
@@ -61,6 +62,12 @@ pub(super) fn serve(args: ServeArgs) -> Result<Exit, Failure> {
 
 /// Credentials of the server; subscribes to agents before the server is confined to its export.
 fn credentials(by: As, acl: PathBuf, audit: Option<PathBuf>) -> Result<Credentials, Failure> {
+    let name = by.session.name();
+    if name.kind() != PrincipalKind::Node {
+        return Err(Failure::usage(format!(
+            "{name} is no server: log in as a node: of its domain, and give that session"
+        )));
+    }
     let (sender, notices) = channel();
     let (live, subscriptions) = (by.bundles.clone(), Subscriptions::begin(&by.bundles, sender));
     let subscriptions = subscriptions.map_err(Failure::failed)?;
