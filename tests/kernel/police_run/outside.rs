@@ -1,14 +1,19 @@
 //! Packets that are not for the server, and ways to it that clients have no business with.
 
+use crate::flood::wire;
 use crate::link::{IP, ip, join};
+use crate::packets::{ACK, SYN, Segment, Wrapping, frame};
 use crate::refusals::RULES;
-use crate::stage::{Daemon, Got, NGINX, Site, may_run, refused, until};
+use crate::stage::{Daemon, Got, NGINX, PUBLIC, Site, may_run, refused, until};
 use bakeoff_sys::namespace::Namespace;
+use nix::sys::socket::{MsgFlags, send};
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
 use std::process::{Command, Stdio};
 
 /// Waits for a connection, says one word, and waits for the next.
 const STRANGER: &str = "import socket,sys; s=socket.socket(); s.setsockopt(1,2,1); s.bind((sys.argv[1],int(sys.argv[2]))); s.listen()\n\
-    while True:\n  c=s.accept()[0]; c.recv(999); c.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\nstranger'); c.close()";
+    while True:\n  c=s.accept()[0]\n  try: c.recv(999); c.sendall(b'HTTP/1.1 200 OK\\r\\n\\r\\nstranger')\n  except OSError: pass\n  c.close()";
 
 /// Another program that listens, until it is dropped.
 struct Stranger(std::process::Child);
@@ -128,37 +133,67 @@ fn what_goes_to_another_host_is_not_policed() {
     assert_eq!(ask([10, 9, 0, 1], "/"), Got::Reset, "every address of its own");
 }
 
+/// Behind its addresses a frame's tag of this VLAN.
+fn tagged(frame: &[u8], vlan: u8) -> Vec<u8> {
+    [&frame[..12], &[0x81, 0, 0, vlan], &frame[12..]].concat()
+}
+
 #[test]
-fn what_a_vlan_or_another_card_gets_counts_once() {
-    if !may_run("what_a_vlan_or_another_card_gets_counts_once", &[NGINX, IP]) {
+fn a_frame_counts_where_the_server_gets_it_and_nowhere_else() {
+    let test = "a_frame_counts_where_the_server_gets_it_and_nowhere_else";
+    if !may_run(test, &[NGINX, IP]) {
         return;
     }
     let (site, client) = (Site::new(), Namespace::create().unwrap());
     join(&site.network, &client);
-    for (network, under, host) in [(&site.network, "here", 1), (&client, "there", 2)] {
-        ip(network, &format!("link add link {under} name tagged type vlan id 7"));
-        ip(network, &format!("link add link {under} name mac type macvlan mode bridge"));
-        for (device, net) in [("tagged", 30), ("mac", 40)] {
-            ip(network, &format!("address add 198.18.{net}.{host}/24 dev {device}"));
-            ip(network, &format!("link set {device} up"));
+    let server = site.nginx();
+    let rules = RULES.replace("127.0.2.0/24", "198.18.0.0/16")
+        + "[[from]]\nsource = \"2001:db8::/32\"\nrate = \"1/h\"\n";
+    let daemon = Daemon::start(&site, &server, &rules, &[]);
+    let wire = client.run(wire).unwrap();
+    let give = |frame: &[u8]| drop(send(wire.as_raw_fd(), frame, MsgFlags::empty()).unwrap());
+    let of = |v6: bool, port: u16, flags: u8, payload: &[u8], wrapping: &Wrapping| {
+        let [from, to]: [IpAddr; 2] = match v6 {
+            false => [2, 1].map(|host| IpAddr::from([198, 18, 0, host])),
+            true => ["2001:db8::2", "2001:db8::1"].map(|host| host.parse().unwrap()),
+        };
+        frame(&Segment { from: (from, 9), to: (to, port), flags, sequence: 1, payload }, wrapping)
+    };
+    let plain = Wrapping::default();
+    let syn = of(false, PUBLIC, SYN, b"", &plain);
+    // For another card, or with the tag of a network that this host is not in.
+    let other = [&[2, 0, 0, 0, 0, 99], &syn[6..]].concat();
+    (0..20).for_each(|_| {
+        [other.clone(), tagged(&syn, 7), tagged(&other, 0)].iter().for_each(|frame| give(frame))
+    });
+    // A tag of none, as switches write it for priorities, is no way around.
+    [syn.clone(), tagged(&syn, 0)].iter().for_each(|frame| give(frame));
+    daemon.await_line("rule.from-198.18.0.0/16.passed 2");
+    assert_eq!(daemon.count("rule.from-198.18.0.0/16.refused"), 0);
+    // However a SYN to a class's port is wrapped.
+    let (options, padded) =
+        (Wrapping { options: 3, ..plain.clone() }, Wrapping { tcp_options: 3, padding: 9, ..plain.clone() });
+    let mut frames = Vec::new();
+    for v6 in [false, true] {
+        for port in [8200, 8201] {
+            for wrapping in [&plain, &options, &padded] {
+                frames.push(of(v6, port, SYN, b"", wrapping));
+            }
+            // ECE and CWR, push, and data.
+            frames.push(of(v6, port, SYN | 0xc8, b"GET /noaccess HTTP/1.1\r\n\r\n", &plain));
+            frames.push(tagged(&of(v6, port, SYN, b"", &plain), 0));
+            frames.push(of(v6, port, SYN, b"", &Wrapping { first_fragment: true, ..plain.clone() }));
         }
     }
-    // The card answers for its own addresses only.
-    let own = "/proc/sys/net/ipv4/conf/all/arp_ignore";
-    site.network.run(|| std::fs::write(own, "1").unwrap()).unwrap();
-    let server = site.nginx_of("server { listen 80; location / { return 200 \"all\"; } }");
-    let rules = "[server]\nlisten = 80\n[[from]]\nsource = \"198.18.0.0/16\"\nrate = \"1/h\"\nburst = 9\n[[request]]\npath = \"/noaccess\"\nrefuse = \"503\"\n";
-    let daemon = Daemon::start(&site, &server, rules, &[]);
-    assert!(daemon.armed.contains("on here, lo, mac, tagged"), "{}", daemon.armed);
-    for (nth, net) in [0, 30, 40].into_iter().enumerate() {
-        let ask = |path: &str| {
-            client
-                .run(|| Got::from(([198, 18, net, 1], 80).into(), &format!("198.18.{net}.2"), path))
-                .unwrap()
-        };
-        assert_eq!(ask("/"), Got::body("all"), "{net}");
-        assert!(!ask("/noaccess").is_served(), "{net}");
-        daemon.await_line(&format!("heads {}", 2 * (nth + 1)));
-        daemon.await_line(&format!("rule.from-198.18.0.0/16.passed {}", 2 * (nth + 1)));
-    }
+    frames.iter().for_each(|frame| give(frame));
+    daemon.await_line(&format!("refused.class-port {}", frames.len()));
+    assert_eq!(daemon.count("rule.from-2001:db8::/32.passed"), 0);
+    // A segment of no connection is no head, and takes nothing.
+    give(&of(false, 8200, ACK, b"GET /cgi-bin/ HTTP/1.1\r\nHost: x\r\n\r\n", &plain));
+    give(&syn);
+    daemon.await_line("rule.from-198.18.0.0/16.passed 3");
+    assert_eq!((daemon.count("heads"), daemon.count("rule.request-/cgi-bin/*.passed")), (0, 0));
+    // A program that comes later and wants all that the classes get has nothing of it.
+    let _thief = Stranger::start(&site, "0.0.0.0", PUBLIC);
+    assert_eq!(site.ask("127.0.1.1", "/"), Got::body("high"));
 }

@@ -161,3 +161,39 @@ fn attribute(mut all: &[u8], wanted: u16) -> Option<&[u8]> {
         all = all.get(length.next_multiple_of(4)..)?;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attributes(all: &[(u16, &[u8])]) -> Vec<u8> {
+        let one = |(kind, value): &(u16, &[u8])| {
+            let mut bytes = [(4 + value.len() as u16).to_ne_bytes(), kind.to_ne_bytes()].concat();
+            bytes.extend(*value);
+            bytes.resize(bytes.len().next_multiple_of(4), 0);
+            bytes
+        };
+        all.iter().flat_map(one).collect()
+    }
+
+    #[test]
+    fn parts_of_bridges_are_told_from_those_of_a_vrf() {
+        let cases = [(None, false), (Some("bridge\0"), true), (Some("vrf\0"), false)];
+        for (kind, expected) in cases {
+            let inner = kind.map(|kind| attributes(&[(4, kind.as_bytes())]));
+            let driver = attributes(&[(2, &[1]), (4, &77_u32.to_ne_bytes())]);
+            let mut all = vec![(NAME, &b"eth0\0"[..]), (43, &driver)];
+            // The kernel says that there are attributes in it.
+            all.extend(inner.as_ref().map(|inner| (18 | 0x8000, &inner[..])));
+            all.extend(kind.map(|_| (MASTER, &[5, 0, 0, 0][..])));
+            let answer = [vec![0, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], attributes(&all)].concat();
+            let there = parse(&answer).unwrap();
+            let told = (there.number, there.name.as_str(), there.is_part, there.driver);
+            assert_eq!(told, (9, "eth0", expected, Some(77)));
+            assert!(
+                (0..answer.len())
+                    .all(|length| parse(&answer[..length]).is_none_or(|there| there.number == 9))
+            );
+        }
+    }
+}

@@ -305,3 +305,15 @@ fn agent(table: &RuleTable) -> Option<Agent> {
     let overload = table.overload.as_ref().filter(|_| !table.classes.is_empty())?;
     Some(Agent::new(overload.target_ns, &overload.shares))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_status_costs_puts_off_the_next_one() {
+        assert_eq!(pause(Nanos::ZERO), STATUS);
+        assert_eq!(pause(Nanos::from_millis(1)), STATUS);
+        assert_eq!(pause(Nanos::from_millis(30)), Nanos::from_millis(1_500));
+    }
+}
